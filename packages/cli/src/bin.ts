@@ -1,0 +1,44 @@
+/** The command line: what can be said, and what it means. */
+import { createRequire } from 'node:module'
+import { Command, InvalidArgumentError } from 'commander'
+import { parseHost } from './host.ts'
+import { type ServeOptions, serve } from './serve.ts'
+
+const { version, description } = createRequire(import.meta.url)('../package.json') as Record<string, string>
+
+const program = new Command('modelmount').description(description ?? '').version(version ?? '')
+
+program
+  .command('serve')
+  .description('serve local models over HTTP')
+  .option('--host <host>', 'address to listen on (default: 127.0.0.1, or from $OLLAMA_HOST)')
+  .option('--port <port>', 'port to listen on (default: 11434, or from $OLLAMA_HOST)', wholeNumber(0, 65_535))
+  .option('--models <folder>', 'folder with GGUF files (default: $OLLAMA_MODELS, else ~/.ollama/models)')
+  .option('--model <file>', 'one GGUF file to serve, without a folder or before it')
+  .option(
+    '--threads <count>',
+    'compute threads (default: one less than there are cores)',
+    wholeNumber(1, 1_024),
+  )
+  .option(
+    '--context <tokens>',
+    'context size (default: $OLLAMA_CONTEXT_LENGTH, else 4096)',
+    wholeNumber(16, 2 ** 30),
+  )
+  .action(async (options: Partial<ServeOptions>) => {
+    const { host, port } = parseHost(process.env.OLLAMA_HOST ?? '')
+    await serve({ host, port, ...options })
+  })
+
+await program.parseAsync().catch((error: Error) => {
+  process.stderr.write(`modelmount: ${error.message}\n`)
+  process.exitCode = 1
+})
+
+function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
+    if (value >= least && value <= most) return value
+    throw new InvalidArgumentError(`Expected a whole number from ${least} to ${most}.`)
+  }
+}

@@ -1,0 +1,54 @@
+/** What a public API is to us, and the one door through which its calls come. */
+import { nanoid } from 'nanoid'
+import { LlmError } from '../errors.ts'
+import type { HttpRequest, HttpResponse, Method } from '../http/message.ts'
+import type { Route } from '../http/route.ts'
+import type { Llm } from '../llm.ts'
+
+export interface Call {
+  readonly request: HttpRequest
+  readonly llm: Llm
+}
+export type Handler = (call: Call) => Promise<HttpResponse>
+
+export interface DialectSpec {
+  readonly name: DialectName
+  readonly routes: readonly (readonly [method: Method, path: string, handler: Handler])[]
+  /** The header under which this dialect's clients look for the id of their call. */
+  readonly requestIdHeader: string
+  /** Says an error the way this dialect's clients expect, status and headers included. */
+  renderError(error: LlmError): HttpResponse
+}
+
+export type DialectName = 'openai'
+
+export interface Dialect {
+  readonly name: DialectName
+  readonly routes: readonly Route<Llm>[]
+  /** For what has no route: wrong methods and unknown paths. */
+  refuse(error: LlmError): HttpResponse
+}
+
+/** The one place where errors become responses, and every response gets its id. */
+export function defineDialect({ name, routes, requestIdHeader, renderError }: DialectSpec): Dialect {
+  const withId = (response: HttpResponse): HttpResponse => ({
+    ...response,
+    headers: { ...response.headers, [requestIdHeader]: `req_${nanoid()}` },
+  })
+
+  return {
+    name,
+    refuse: (error) => withId(renderError(error)),
+    routes: routes.map(([method, path, handler]) => ({
+      method,
+      path,
+      async handle(request, llm) {
+        try {
+          return withId(await handler({ request, llm }))
+        } catch (cause) {
+          return withId(renderError(LlmError.from(cause)))
+        }
+      },
+    })),
+  }
+}

@@ -1,0 +1,65 @@
+/** `LlmError` in the OpenAI envelope. The codes are those that SDKs and proxies look for. */
+import type { Issue, LlmError, LlmErrorCode } from '../../errors.ts'
+import type { HttpResponse } from '../../http/message.ts'
+import { json } from '../../http/respond.ts'
+import { dataFrame } from '../../http/streams.ts'
+
+export function renderError(error: LlmError): HttpResponse {
+  const [status] = kinds[error.code]
+  const { retryAfterMs } = error.details
+  return json(envelope(error), status, {
+    ...(retryAfterMs !== undefined && { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }),
+  })
+}
+
+/** What ends a stream that has already begun. */
+export const errorFrame = (error: LlmError): string => dataFrame(JSON.stringify(envelope(error)))
+
+function envelope(error: LlmError): object {
+  const [, type, code] = kinds[error.code]
+  const { issue, param = null } = error.details
+  const noModel = error.code === 'not_found' && param === 'model'
+  return {
+    error: {
+      message: messageOf(error),
+      type,
+      param: noModel ? null : param,
+      code: noModel ? 'model_not_found' : issue ? issueCodes[issue] : code,
+    },
+  }
+}
+
+/** Some messages are read by machines: proxies and agents look for these words. */
+function messageOf({ code, message, details: { inputTokens, contextSize } }: LlmError): string {
+  return code === 'context_length'
+    ? `This model's maximum context length is ${contextSize} tokens. However, your messages resulted in ${inputTokens} tokens. Please reduce the length of the messages.`
+    : message
+}
+
+const kinds = {
+  invalid_request: [400, 'invalid_request_error', null],
+  context_length: [400, 'invalid_request_error', 'context_length_exceeded'],
+  authentication: [401, 'invalid_request_error', 'invalid_api_key'],
+  permission: [403, 'invalid_request_error', null],
+  quota: [429, 'insufficient_quota', 'insufficient_quota'],
+  not_found: [404, 'invalid_request_error', null],
+  conflict: [409, 'invalid_request_error', null],
+  too_large: [413, 'invalid_request_error', 'request_too_large'],
+  rate_limit: [429, 'requests', 'rate_limit_exceeded'],
+  overloaded: [503, 'server_error', 'server_overloaded'],
+  upstream: [500, 'server_error', null],
+  internal: [500, 'server_error', null],
+  method_not_allowed: [405, 'invalid_request_error', 'method_not_supported'],
+} as const satisfies Record<LlmErrorCode, readonly [status: number, type: string, code: string | null]>
+
+const issueCodes = {
+  missing: 'missing_required_parameter',
+  type: 'invalid_type',
+  value: 'invalid_value',
+  empty: 'empty_array',
+  decimal_too_big: 'decimal_above_max_value',
+  decimal_too_small: 'decimal_below_min_value',
+  integer_too_big: 'integer_above_max_value',
+  integer_too_small: 'integer_below_min_value',
+  unsupported: 'unsupported_parameter',
+} as const satisfies Record<Issue, string>

@@ -1,0 +1,16 @@
+/** The OpenAI API. Its reference: platform.openai.com/docs/api-reference. */
+import { defineDialect } from '../dialect.ts'
+import { renderError } from './errors.ts'
+import { chatCompletions } from './handlers.ts'
+import { listModels, retrieveModel } from './models.ts'
+
+export const openai = defineDialect({
+  name: 'openai',
+  requestIdHeader: 'x-request-id',
+  renderError,
+  routes: [
+    ['POST', '/v1/chat/completions', chatCompletions],
+    ['GET', '/v1/models', listModels],
+    ['GET', '/v1/models/*model', retrieveModel],
+  ],
+})

@@ -1,0 +1,25 @@
+/** The contract of everything that makes tokens. */
+import type { GenerateEvent } from './events.ts'
+import type { GenerateRequest } from './request.ts'
+
+export interface Engine {
+  /**
+   * Streams one answer. Ends early, without an error, when `call.signal` aborts.
+   * Throws `LlmError` only: `not_found`, `context_length`, `overloaded`, `upstream`.
+   */
+  generate(request: GenerateRequest, call: EngineCall): AsyncIterable<GenerateEvent>
+  loaded(): readonly LoadedModel[]
+  /** Ends running answers and frees everything. */
+  close(): Promise<void>
+}
+
+export interface EngineCall {
+  readonly signal: AbortSignal
+}
+
+export interface LoadedModel {
+  readonly name: string
+  readonly state: 'loading' | 'ready' | 'stopping'
+  /** Tokens that a prompt and its answer may have together; 0 until it is known. */
+  readonly contextSize: number
+}

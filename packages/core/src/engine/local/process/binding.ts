@@ -1,0 +1,136 @@
+/** The model as the rest of this folder sees it. The only file that imports node-llama-cpp. */
+import { setImmediate } from 'node:timers/promises'
+import type { LlamaContextSequence, LlamaModel, SequenceEvaluateOptions, Token } from 'node-llama-cpp'
+import { contextLength, LlmError } from '../../../errors.ts'
+import { type ChatTemplate, chatMl } from '../../../template/jinja.ts'
+import type { ProcessConfig } from '../protocol.ts'
+
+/** Prompts are read in pieces of this size, so that a call can be cancelled between two; 64 rows is where the fast CPU kernel starts. */
+const chunkSize = 64
+/** Longer texts are counted in pieces first: tokenising blocks, at about 4 MB a second. */
+const sliceLength = 128 * 1024
+
+export interface Binding {
+  readonly contextSize: number
+  readonly fingerprint: string
+  readonly vocabularySize: number
+  readonly template: ChatTemplate
+  /** Throws `context_length` for a prompt that leaves no room for an answer. */
+  tokenize(text: string): Promise<readonly Token[]>
+  /** @param before what precedes, so that spaces come out right */
+  detokenize(tokens: readonly Token[], before: readonly Token[]): string
+  /** Forgets what was read, reads the prompt piece by piece, then draws one token after the other. */
+  generate(
+    prompt: readonly Token[],
+    options: SequenceEvaluateOptions,
+    onPiece: () => boolean,
+  ): AsyncGenerator<Token>
+  bias(
+    pairs: readonly (readonly [token: number, bias: number])[],
+  ): NonNullable<SequenceEvaluateOptions['tokenBias']>
+}
+
+export async function loadModel(config: ProcessConfig): Promise<Binding> {
+  const { getLlama, LlamaLogLevel, TokenBias } = await importLibrary()
+  try {
+    const llama = await getLlama({
+      // Never a compiler or a download in somebody's server.
+      build: 'never',
+      skipDownload: true,
+      progressLogs: false,
+      logLevel: LlamaLogLevel.error,
+      maxThreads: config.threads,
+    })
+    const model = await llama.loadModel({ modelPath: config.modelPath })
+    const contextSize = Math.min(config.contextSize, model.trainContextSize || config.contextSize)
+    const context = await model.createContext({
+      contextSize,
+      sequences: 1,
+      threads: config.threads,
+      batchSize: Math.min(chunkSize, contextSize),
+    })
+    const sequence = context.getSequence()
+    return {
+      contextSize,
+      fingerprint: config.fingerprint,
+      vocabularySize: vocabularySize(model),
+      template: chatTemplate(model),
+      tokenize: (text) => tokenize(model, text, contextSize),
+      detokenize: (tokens, before) => model.detokenize(tokens, false, before),
+      generate: (prompt, options, onPiece) => generate(sequence, prompt, options, onPiece),
+      bias: (pairs) => {
+        const tokenBias = new TokenBias(model.tokenizer)
+        for (const [token, logit] of pairs) tokenBias.set(token as Token, { logit })
+        return tokenBias
+      },
+    }
+  } catch (cause) {
+    const reason =
+      cause instanceof Error ? cause.message.replaceAll(config.modelPath, 'the file') : String(cause)
+    throw new LlmError(
+      'upstream',
+      `The model "${config.modelName}" could not be loaded: ${reason}`,
+      {},
+      { cause },
+    )
+  }
+}
+
+async function importLibrary(): Promise<typeof import('node-llama-cpp')> {
+  try {
+    return await import('node-llama-cpp')
+  } catch (cause) {
+    throw new LlmError(
+      'upstream',
+      'The engine is missing. Install it with: npm install node-llama-cpp@3.22.1',
+      {},
+      { cause },
+    )
+  }
+}
+
+async function* generate(
+  sequence: LlamaContextSequence,
+  prompt: readonly Token[],
+  options: SequenceEvaluateOptions,
+  onPiece: () => boolean,
+): AsyncGenerator<Token> {
+  await sequence.clearHistory()
+  const head = prompt.slice(0, -1)
+  for (let start = 0; start < head.length; start += chunkSize) {
+    if (!onPiece()) return
+    await sequence.evaluateWithoutGeneratingNewTokens(head.slice(start, start + chunkSize))
+  }
+  if (!onPiece()) return
+  yield* sequence.evaluate(prompt.slice(-1), options)
+}
+
+async function tokenize(model: LlamaModel, text: string, contextSize: number): Promise<readonly Token[]> {
+  for (let start = 0, count = 0; text.length > sliceLength && start < text.length; start += sliceLength) {
+    count += model.tokenize(text.slice(start, start + sliceLength), true).length
+    const seen = Math.min(start + sliceLength, text.length)
+    // Far too long: the rest is not worth blocking for, and the number is an estimate.
+    if (count > 2 * contextSize) throw contextLength(Math.round((count * text.length) / seen), contextSize)
+    await setImmediate()
+  }
+  const tokens = model.tokenize(text, true)
+  const { bos, shouldPrependBosToken } = model.tokens
+  if (bos !== null && shouldPrependBosToken && tokens[0] !== bos) tokens.unshift(bos)
+  if (tokens.length >= contextSize) throw contextLength(tokens.length, contextSize)
+  return tokens
+}
+
+function chatTemplate(model: LlamaModel): ChatTemplate {
+  const { bosString, eosString } = model.tokens
+  return {
+    source: model.fileInfo.metadata.tokenizer?.chat_template ?? chatMl,
+    bosToken: bosString ?? '',
+    eosToken: eosString ?? '',
+  }
+}
+
+function vocabularySize(model: LlamaModel): number {
+  let size = 0
+  for (const _token of model.iterateAllTokens()) size++
+  return size
+}

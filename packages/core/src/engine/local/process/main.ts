@@ -1,0 +1,79 @@
+/** A model process: loads one model, listens on a private socket, leaves with its last client. */
+import { rmSync } from 'node:fs'
+import { createServer, type Socket } from 'node:net'
+import { receive, send } from '../framing.ts'
+import { type FromProcess, ProcessConfig, readRequest, ToProcess, toWire } from '../protocol.ts'
+import { answer, type Progress } from './answer.ts'
+import { PromptRenderer } from './render.ts'
+
+/** So long a process waits for its first client; one that never comes must not leave an orphan. */
+const firstClientMs = 30_000
+/** So long the native code gets to finish its step at the end. */
+const lastStepMs = 5_000
+
+const config = ProcessConfig.parse(JSON.parse(process.argv[2] ?? 'null'))
+const progress: Progress = { steps: 0 }
+const clients = new Set<Socket>()
+/** Calls wait for each other here: there is one sequence. */
+let queue: Promise<void> = Promise.resolve()
+
+// Ctrl-C is the app's affair: it drains, and then we leave with it.
+process.on('SIGINT', () => {})
+
+const server = createServer(serve).listen(config.address)
+const leaveTimer = setTimeout(leave, firstClientMs)
+// Loaded behind the socket, so that the app has something to ask meanwhile.
+const renderer = new PromptRenderer()
+const loading = import('./binding.ts').then(({ loadModel }) => loadModel(config))
+loading.catch(() => {}) // Every client is told.
+
+function serve(socket: Socket): void {
+  const calls = new Map<number, AbortController>()
+  const tell = (message: FromProcess): void => send(socket, message)
+  clients.add(socket)
+  clearTimeout(leaveTimer)
+
+  const generate = async (id: number, request: unknown): Promise<void> => {
+    const call = new AbortController()
+    calls.set(id, call)
+    const turn = queue.then(async () => {
+      if (call.signal.aborted) return
+      const work = { model: await loading, renderer, progress, signal: call.signal }
+      await answer(readRequest(request), work, (event) => tell({ type: 'event', id, event }))
+    })
+    queue = turn.catch(() => {})
+    await turn.then(
+      () => tell({ type: 'done', id }),
+      (error: unknown) => tell({ type: 'done', id, error: toWire(error) }),
+    )
+    calls.delete(id)
+  }
+
+  receive(socket, (value) => {
+    const message = ToProcess.parse(value)
+    if (message.type === 'ping') tell({ type: 'pong', steps: progress.steps })
+    else if (message.type === 'cancel') calls.get(message.id)?.abort()
+    else void generate(message.id, message.request)
+  })
+  socket.on('error', () => {})
+  socket.once('close', () => {
+    clients.delete(socket)
+    for (const call of calls.values()) call.abort()
+    if (clients.size === 0) leave()
+  })
+  loading.then(
+    ({ contextSize }) => tell({ type: 'loaded', contextSize }),
+    (error: unknown) => tell({ type: 'failed', error: toWire(error) }),
+  )
+}
+
+/** Not before the running step has ended: native code does not like to lose its process. */
+function leave(): void {
+  server.close()
+  const exit = (): void => {
+    rmSync(config.folder, { recursive: true, force: true })
+    process.exit(0)
+  }
+  setTimeout(exit, lastStepMs)
+  void queue.then(exit)
+}

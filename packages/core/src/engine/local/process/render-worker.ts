@@ -1,0 +1,20 @@
+/** The worker thread in which templates run. */
+import { parentPort } from 'node:worker_threads'
+import { renderChat } from '../../../template/jinja.ts'
+import type { RenderJob, RenderResult } from './render.ts'
+
+/** A loop in a template must not fill the memory of its reader. */
+const maxLength = 64 * 1024 * 1024
+
+parentPort?.on('message', ({ template, messages }: RenderJob) => {
+  parentPort?.postMessage(render({ template, messages }))
+})
+
+function render({ template, messages }: RenderJob): RenderResult {
+  try {
+    const text = renderChat(template, messages)
+    return text.length > maxLength ? { error: 'the prompt is too long' } : { text }
+  } catch (cause) {
+    return { error: cause instanceof Error ? cause.message : String(cause) }
+  }
+}

@@ -1,0 +1,119 @@
+/** What the app and a model process say to each other, validated on both sides like any input. */
+import { z } from 'zod'
+import { LlmError, type LlmErrorCode, type LlmErrorDetails } from '../../errors.ts'
+import type { GenerateEvent } from '../events.ts'
+import type { GenerateRequest } from '../request.ts'
+
+/** How a model process is started: its one argument, as JSON. */
+export const ProcessConfig = z.object({
+  /** A Unix socket, or a named pipe on Windows. */
+  address: z.string(),
+  /** The private folder of the socket; removed at exit. */
+  folder: z.string(),
+  modelPath: z.string(),
+  modelName: z.string(),
+  /** Identifies weights and settings in answers. */
+  fingerprint: z.string(),
+  threads: z.int().min(1),
+  /** At most this; less where the model was trained for less. */
+  contextSize: z.int().min(1),
+})
+export type ProcessConfig = z.output<typeof ProcessConfig>
+
+const number = z.number()
+const Sampling = z.object({
+  temperature: number.min(0).optional(),
+  topP: number.min(0).max(1).optional(),
+  topK: z.int().min(0).optional(),
+  minP: number.min(0).max(1).optional(),
+  seed: z.int().optional(),
+  repeatPenalty: number.min(0).optional(),
+  presencePenalty: number.optional(),
+  frequencyPenalty: number.optional(),
+  logitBias: z.array(z.tuple([z.int(), number])).optional(),
+})
+
+/** The gate to the native code: whoever calls, in a dialect or in process, is held to this. */
+const Request = z.object({
+  model: z.string(),
+  input: z.object({
+    kind: z.literal('chat'),
+    messages: z
+      .array(
+        z.object({
+          role: z.enum(['system', 'user', 'assistant']),
+          content: z.array(z.object({ type: z.literal('text'), text: z.string() })),
+        }),
+      )
+      .min(1),
+  }),
+  maxTokens: z.int().min(1).optional(),
+  stop: z.array(z.string().min(1)).optional(),
+  sampling: Sampling.optional(),
+})
+
+/** From the app. */
+export const ToProcess = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('generate'), id: z.int(), request: z.unknown() }),
+  z.object({ type: z.literal('cancel'), id: z.int() }),
+  z.object({ type: z.literal('ping') }),
+])
+export type ToProcess = z.output<typeof ToProcess>
+
+const Usage = z.object({ inputTokens: z.int(), reusedTokens: z.int(), outputTokens: z.int() })
+const Event = z.discriminatedUnion('type', [
+  z.object({
+    type: z.literal('start'),
+    model: z.string(),
+    inputTokens: z.int(),
+    reusedTokens: z.int(),
+    fingerprint: z.string(),
+  }),
+  z.object({ type: z.literal('text'), text: z.string(), tokens: z.int() }),
+  z.object({
+    type: z.literal('end'),
+    reason: z.enum(['stop', 'length', 'context']),
+    stopSequence: z.string().optional(),
+    usage: Usage,
+    timings: z.object({ loadMs: number, promptMs: number, generateMs: number }),
+  }),
+])
+const WireError = z.object({
+  code: z.string(),
+  message: z.string(),
+  details: z.record(z.string(), z.unknown()),
+})
+export type WireError = z.output<typeof WireError>
+
+/** From the model process. */
+export const FromProcess = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('loaded'), contextSize: z.int() }),
+  z.object({ type: z.literal('failed'), error: WireError }),
+  z.object({ type: z.literal('event'), id: z.int(), event: Event }),
+  /** The end of a call, whole, failed or cancelled; the model is free again. */
+  z.object({ type: z.literal('done'), id: z.int(), error: WireError.optional() }),
+  /** `steps` grows with every piece of work that a call does. */
+  z.object({ type: z.literal('pong'), steps: z.int() }),
+])
+export type FromProcess =
+  | { readonly type: 'loaded'; readonly contextSize: number }
+  | { readonly type: 'failed'; readonly error: WireError }
+  | { readonly type: 'event'; readonly id: number; readonly event: GenerateEvent }
+  | { readonly type: 'done'; readonly id: number; readonly error?: WireError }
+  | { readonly type: 'pong'; readonly steps: number }
+
+/** Throws `invalid_request` for what the native code must not see. */
+export function readRequest(value: unknown): GenerateRequest {
+  const result = Request.safeParse(value)
+  if (result.success) return result.data as GenerateRequest
+  const [issue] = result.error.issues
+  const param = issue?.path.map(String).join('.') ?? ''
+  throw new LlmError('invalid_request', `Invalid '${param}': ${issue?.message}`, { param })
+}
+
+export const toWire = (cause: unknown): WireError => {
+  const { code, message, details } = LlmError.from(cause)
+  return { code, message, details: { ...details } }
+}
+export const fromWire = ({ code, message, details }: WireError): LlmError =>
+  new LlmError(code as LlmErrorCode, message, details as LlmErrorDetails)

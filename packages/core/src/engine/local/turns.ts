@@ -1,0 +1,45 @@
+/** One at a time, in order of arrival. Who leaves the queue never gets a turn. */
+import { LlmError } from '../../errors.ts'
+
+/** As many as Ollama lets wait. */
+const maxWaiting = 512
+
+export class Turns {
+  readonly #waiting: (() => void)[] = []
+  #taken = false
+
+  /** Resolves with the way to end the turn, or with nothing once the signal has aborted. Throws `overloaded`. */
+  async take(signal: AbortSignal): Promise<(() => void) | undefined> {
+    if (signal.aborted) return undefined
+    if (this.#taken) {
+      if (this.#waiting.length >= maxWaiting) {
+        throw new LlmError('overloaded', `${maxWaiting} calls are waiting already.`, { retryAfterMs: 5_000 })
+      }
+      if (!(await this.#called(signal))) return undefined
+    }
+    this.#taken = true
+    return () => this.#next()
+  }
+
+  #called(signal: AbortSignal): Promise<boolean> {
+    return new Promise((resolve) => {
+      const leave = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(call), 1)
+        resolve(false)
+      }
+      const call = (): void => {
+        signal.removeEventListener('abort', leave)
+        resolve(true)
+      }
+      signal.addEventListener('abort', leave, { once: true })
+      this.#waiting.push(call)
+    })
+  }
+
+  /** The turn goes straight to the next in line: nobody may come between. */
+  #next(): void {
+    const call = this.#waiting.shift()
+    if (call) call()
+    else this.#taken = false
+  }
+}

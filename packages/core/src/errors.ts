@@ -1,0 +1,73 @@
+/** The toolkit's one error class. Thrown where the trouble is known, rendered once per dialect. */
+
+export type LlmErrorCode =
+  | 'invalid_request'
+  | 'context_length'
+  | 'authentication'
+  | 'permission'
+  | 'quota'
+  | 'not_found'
+  | 'conflict'
+  | 'too_large'
+  | 'rate_limit'
+  | 'overloaded'
+  | 'upstream'
+  | 'internal'
+  | 'method_not_allowed'
+
+export interface LlmErrorDetails {
+  /** The field that is wrong, as a path: `messages[0].role`. */
+  readonly param?: string
+  /** What is wrong with it, for dialects that say. */
+  readonly issue?: Issue
+  readonly inputTokens?: number
+  readonly contextSize?: number
+  readonly retryAfterMs?: number
+}
+
+/** What can be wrong with one field of a request. */
+export type Issue =
+  | 'missing'
+  | 'type'
+  | 'value'
+  | 'empty'
+  | 'decimal_too_big'
+  | 'decimal_too_small'
+  | 'integer_too_big'
+  | 'integer_too_small'
+  | 'unsupported'
+
+const mark = Symbol.for('modelmount.LlmError')
+
+/** Everything the toolkit throws on purpose. The message is safe to show a client; `cause` never is. */
+export class LlmError extends Error {
+  override readonly name = 'LlmError'
+  readonly [mark] = true
+  readonly code: LlmErrorCode
+  readonly details: LlmErrorDetails
+
+  constructor(code: LlmErrorCode, message: string, details: LlmErrorDetails = {}, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+    this.details = details
+  }
+
+  /** Passes an `LlmError` on (from any copy of this package); anything else becomes `internal`, with its cause off the wire. */
+  static from(cause: unknown): LlmError {
+    if (typeof cause === 'object' && cause !== null && mark in cause) return cause as LlmError
+    return new LlmError('internal', 'Something went wrong inside the server.', {}, { cause })
+  }
+}
+
+export const invalidRequest = (message: string, details: LlmErrorDetails = {}): LlmError =>
+  new LlmError('invalid_request', message, details)
+
+export const modelNotFound = (name: string): LlmError =>
+  new LlmError('not_found', `model "${name}" not found`, { param: 'model' })
+
+export const contextLength = (inputTokens: number, contextSize: number): LlmError =>
+  new LlmError(
+    'context_length',
+    `The prompt has ${inputTokens} tokens and the context holds ${contextSize}, of which the answer needs at least one.`,
+    { inputTokens, contextSize },
+  )

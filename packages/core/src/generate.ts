@@ -1,0 +1,92 @@
+/** The one road from a request to its events. Every dialect and every in-process call takes it. */
+import { nanoid } from 'nanoid'
+import type { Engine } from './engine/engine.ts'
+import type { GenerateEvent } from './engine/events.ts'
+import type { GenerateRequest } from './engine/request.ts'
+import { LlmError } from './errors.ts'
+
+/** An answer on its way. Iterate it once. Ends quietly when the caller's signal aborts. */
+export interface Generation extends AsyncIterable<GenerateEvent> {
+  readonly id: string
+  /** As the caller named it. */
+  readonly model: string
+  readonly createdAt: Date
+}
+
+export interface CallOptions {
+  readonly signal: AbortSignal
+  /** Opens after the first event or 5 s, whichever comes first; without it, after the first event. */
+  readonly stream?: boolean
+}
+
+/** So long a model may load before headers and heartbeats go out instead of a status code. */
+const openAfterMs = 5_000
+
+/** Resolves when the answer has begun. What fails before is thrown here, and still has a status code. */
+export async function generate(
+  engine: Engine,
+  request: GenerateRequest,
+  call: CallOptions,
+): Promise<Generation> {
+  const events = whole(engine.generate(request, { signal: call.signal }), call.signal)
+  const opened = await untilStarted(events, call.stream ? openAfterMs : undefined)
+  return {
+    id: nanoid(),
+    model: request.model,
+    createdAt: new Date(),
+    [Symbol.asyncIterator]: () => opened,
+  }
+}
+
+/** An engine that stops without an `end` would look like a whole answer. */
+async function* whole(
+  events: AsyncIterable<GenerateEvent>,
+  signal: AbortSignal,
+): AsyncGenerator<GenerateEvent> {
+  // A reader that never pulls never returns either, so leaving must not depend on it.
+  const leave = (): void => void iterator.return?.()
+  const iterator = events[Symbol.asyncIterator]()
+  signal.addEventListener('abort', leave, { once: true })
+  try {
+    for (;;) {
+      const { value: event, done } = await iterator.next()
+      if (signal.aborted) return
+      if (done) throw new LlmError('upstream', 'The engine stopped before the answer was complete.')
+      yield event
+      if (event.type === 'end') return
+    }
+  } finally {
+    signal.removeEventListener('abort', leave)
+    leave()
+  }
+}
+
+/**
+ * Waits for the first event, at most `limitMs`. Returns a plain iterator, not a generator:
+ * `return()` must reach the engine even when nobody ever pulled.
+ */
+async function untilStarted<T>(
+  events: AsyncGenerator<T>,
+  limitMs: number | undefined,
+): Promise<AsyncIterator<T>> {
+  let first: Promise<IteratorResult<T>> | undefined = events.next()
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<void>((resolve) => {
+    if (limitMs !== undefined) timer = setTimeout(resolve, limitMs)
+  })
+  try {
+    await Promise.race([first, limit])
+  } finally {
+    clearTimeout(timer)
+  }
+  first.catch(() => {}) // Reported to whoever pulls.
+
+  return {
+    next: () => {
+      const step = first ?? events.next()
+      first = undefined
+      return step
+    },
+    return: (value?: unknown) => events.return(value),
+  }
+}

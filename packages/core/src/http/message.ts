@@ -1,0 +1,25 @@
+/** All that core knows of HTTP: one call in, one answer out. */
+
+/** One call, as core sees it. Made by an adapter; nothing in it belongs to a framework. */
+export interface HttpRequest {
+  readonly method: string
+  /** Below the mount point: `/v1/chat/completions`. */
+  readonly path: string
+  /** Decoded. Wildcards are joined with `/`: a model name keeps its slashes. */
+  readonly params: Readonly<Record<string, string>>
+  /** Aborts when the client goes away before the response is finished. */
+  readonly signal: AbortSignal
+  /** @param name in lower case */
+  header(name: string): string | undefined
+  /** The parsed body if something in front read it, else read here. Throws `too_large` and `invalid_request`. */
+  json(): Promise<unknown>
+}
+
+export interface HttpResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** Whole, or frames written as they are pulled. Its `return()` is called when nobody listens. */
+  readonly body: string | AsyncIterable<string> | null
+}
+
+export type Method = 'GET' | 'HEAD' | 'POST' | 'DELETE'

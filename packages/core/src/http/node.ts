@@ -1,0 +1,100 @@
+/** Between Node's own HTTP objects and ours. Every adapter whose framework sits on them uses this file. */
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
+import { invalidRequest } from '../errors.ts'
+import { type ByteSize, toBytes } from '../units.ts'
+import { readJson } from './body.ts'
+import type { HttpRequest, HttpResponse } from './message.ts'
+import { createMatcher, joinParams, type RouteTable } from './route.ts'
+
+export interface NodeRequestOptions {
+  /** Below the mount point, without the query string. */
+  readonly path: string
+  readonly params?: Readonly<Record<string, unknown>>
+  /** What a body parser in front made of the body; believed only if the stream was really read. */
+  readonly parsedBody?: unknown
+  /** @default '32mb' */
+  readonly bodyLimit?: ByteSize | undefined
+}
+
+export function readNodeRequest(
+  req: IncomingMessage,
+  res: ServerResponse,
+  options: NodeRequestOptions,
+): HttpRequest {
+  const { path, params = {}, parsedBody, bodyLimit = '32mb' } = options
+  return {
+    method: req.method ?? 'GET',
+    path,
+    params: joinParams(params),
+    signal: leaveSignal(res),
+    header: (name) => {
+      const value = req.headers[name]
+      return Array.isArray(value) ? value.join(', ') : value
+    },
+    json: async () => {
+      if (!req.readableDidRead) return readJson(req, toBytes(bodyLimit))
+      if (parsedBody !== undefined) return parsedBody
+      throw invalidRequest(
+        'The request body was read by something in front of this route, and not handed on as JSON.',
+      )
+    },
+  }
+}
+
+export async function writeNodeResponse(
+  { status, headers, body }: HttpResponse,
+  res: ServerResponse,
+): Promise<void> {
+  res.statusCode = status
+  // One by one, so that what the host has set (CORS, security headers) stays.
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
+  if (body === null || typeof body === 'string') {
+    res.end(body ?? undefined)
+    return
+  }
+  res.flushHeaders()
+  try {
+    await pipeline(body, res)
+  } catch (error) {
+    // The client left: nobody to tell, and the pipeline has already ended the stream's source.
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
+  }
+}
+
+/** The routes as a handler for Node's own server. Unknown paths and methods are answered, too. */
+export function toNodeHandler<Context>(
+  { routes, unrouted }: RouteTable<Context>,
+  context: Context,
+): RequestListener {
+  const match = createMatcher(routes)
+
+  const respond = async (req: IncomingMessage, res: ServerResponse): Promise<HttpResponse> => {
+    const path = (req.url ?? '/').split('?', 1)[0] as string
+    let found: ReturnType<typeof match>
+    try {
+      found = match(req.method ?? 'GET', path)
+    } catch {
+      found = { allowed: [] } // A path that cannot be percent-decoded is nobody's.
+    }
+    if (!('route' in found)) return unrouted(readNodeRequest(req, res, { path }), found.allowed)
+    const { route, params } = found
+    return route.handle(readNodeRequest(req, res, { path, params, bodyLimit: route.bodyLimit }), context)
+  }
+
+  return (req, res) => {
+    respond(req, res)
+      .then((response) => writeNodeResponse(response, res))
+      .catch(() => res.destroy())
+  }
+}
+
+function leaveSignal(res: ServerResponse): AbortSignal {
+  const controller = new AbortController()
+  const left = (): void => {
+    if (!res.writableFinished) controller.abort()
+  }
+  if (res.destroyed) left()
+  else res.once('close', left)
+  return controller.signal
+}

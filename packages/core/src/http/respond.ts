@@ -1,0 +1,14 @@
+/** Whole answers. */
+import type { HttpResponse } from './message.ts'
+
+export function json(
+  value: unknown,
+  status = 200,
+  headers: Readonly<Record<string, string>> = {},
+): HttpResponse {
+  return {
+    status,
+    headers: { 'content-type': 'application/json; charset=utf-8', ...headers },
+    body: JSON.stringify(value),
+  }
+}

@@ -1,0 +1,63 @@
+/** Routes as data, so that each framework can mount them with its own router. */
+import { match } from 'path-to-regexp'
+import type { ByteSize } from '../units.ts'
+import type { HttpRequest, HttpResponse, Method } from './message.ts'
+
+export interface Route<Context> {
+  readonly method: Method
+  /** A path-to-regexp 8 pattern, read alike by Express 5, @koa/router 15 and Nest 12. */
+  readonly path: string
+  /** @default '32mb' */
+  readonly bodyLimit?: ByteSize
+  handle(request: HttpRequest, context: Context): Promise<HttpResponse>
+}
+
+/** Routes, and what to say where there is none. */
+export interface RouteTable<Context> {
+  readonly routes: readonly Route<Context>[]
+  /** Answers a path that no route has (`allowed` is empty), or a method that the path's routes do not have. */
+  unrouted(request: HttpRequest, allowed: readonly Method[]): HttpResponse
+}
+
+export type Match<Context> =
+  | { readonly route: Route<Context>; readonly params: Readonly<Record<string, string>> }
+  | { readonly allowed: readonly Method[] }
+
+/** A matcher for hosts that have no router: plain Node. `HEAD` is answered by a `GET` route. */
+export function createMatcher<Context>(
+  routes: readonly Route<Context>[],
+): (method: string, path: string) => Match<Context> {
+  const compiled = routes.map((route) => ({ route, matches: match(route.path, { sensitive: true }) }))
+
+  return (method, path) => {
+    const wanted = method === 'HEAD' ? 'GET' : method
+    const allowed: Method[] = []
+    for (const { route, matches } of compiled) {
+      const found = matches(path)
+      if (!found) continue
+      if (route.method === wanted || route.method === method)
+        return { route, params: joinParams(found.params) }
+      allowed.push(route.method)
+    }
+    return { allowed }
+  }
+}
+
+/** Which methods each path has, for adapters that answer 405. */
+export function methodsByPath<Context>(
+  routes: readonly Route<Context>[],
+): ReadonlyMap<string, readonly Method[]> {
+  const methods = new Map<string, Method[]>()
+  for (const { path, method } of routes) methods.set(path, [...(methods.get(path) ?? []), method])
+  return methods
+}
+
+/** Routers give a wildcard as an array or as one string; here it is one string. */
+export function joinParams(params: Readonly<Record<string, unknown>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(params).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join('/') : String(value),
+    ]),
+  )
+}

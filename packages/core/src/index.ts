@@ -1,0 +1,11 @@
+/** What users import. */
+export type { DialectName } from './dialects/dialect.ts'
+export { routesFor } from './dialects/index.ts'
+export type { Engine, EngineCall, LoadedModel } from './engine/engine.ts'
+export type { Answer, FinishReason, GenerateEvent, Timings, TokenUsage } from './engine/events.ts'
+export type { ChatInput, GenerateRequest, Message, Part, Sampling } from './engine/request.ts'
+export { type Issue, LlmError, type LlmErrorCode, type LlmErrorDetails } from './errors.ts'
+export type { CallOptions, Generation } from './generate.ts'
+export { type ChatOptions, type ChatPrompt, createLlm, type Llm } from './llm.ts'
+export type { Model } from './models/store.ts'
+export type { LlmOptions, LocalOptions } from './options.ts'

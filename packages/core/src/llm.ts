@@ -1,0 +1,98 @@
+/** The object that users hold, and the only file that knows all the parts. */
+
+import type { Engine } from './engine/engine.ts'
+import { type Answer, collect } from './engine/events.ts'
+import { LocalEngine } from './engine/local/local-engine.ts'
+import type { GenerateRequest, Message, Sampling } from './engine/request.ts'
+import { invalidRequest } from './errors.ts'
+import { type CallOptions, type Generation, generate } from './generate.ts'
+import { builtInModel } from './models/built-in.ts'
+import { ModelStore } from './models/store.ts'
+import { type LlmOptions, resolveOptions } from './options.ts'
+
+export interface Llm {
+  /** The road that all answers take. Throws `LlmError`. */
+  generate(request: GenerateRequest, call: CallOptions): Promise<Generation>
+  /**
+   * One answer, without HTTP. With `stream: true`, its text piece by piece.
+   * Throws `LlmError`; rejects with an `AbortError` when `signal` aborts, while a stream just ends.
+   */
+  chat(input: ChatPrompt, options: ChatOptions & { readonly stream: true }): AsyncIterable<string>
+  chat(input: ChatPrompt, options?: ChatOptions & { readonly stream?: false }): Promise<Answer>
+  readonly models: Pick<ModelStore, 'list' | 'get'>
+  readonly loaded: Engine['loaded']
+  /** Ends what runs, and the model process with it. */
+  close(): Promise<void>
+}
+
+/** A question, or a whole conversation. */
+export type ChatPrompt = string | readonly { readonly role: Message['role']; readonly content: string }[]
+
+export interface ChatOptions extends Sampling {
+  /** @default the only model of your own, else the built-in one */
+  readonly model?: string
+  readonly maxTokens?: number
+  readonly stop?: readonly string[]
+  readonly signal?: AbortSignal
+}
+
+/** Puts the parts together. Nothing is loaded, and no process started, before the first call that needs it. */
+export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
+  const { models: paths, local, engine: given } = resolveOptions(options)
+  const builtIn = await builtInModel()
+  const models = new ModelStore([...paths.map((path) => ({ path })), ...(builtIn ? [builtIn] : [])])
+  const engine = given ?? new LocalEngine(models, local)
+
+  const start = async (
+    input: ChatPrompt,
+    { model, maxTokens, stop, signal, ...sampling }: ChatOptions,
+    stream: boolean,
+  ) => {
+    // An engine of the user's own may need no model at all.
+    const name = model ?? (await defaultModel(models)) ?? (given && 'default')
+    if (!name)
+      throw invalidRequest('Say which model: there is none of your own, or several.', { param: 'model' })
+    const request: GenerateRequest = {
+      model: name,
+      input: { kind: 'chat', messages: toMessages(input) },
+      ...(maxTokens !== undefined && { maxTokens }),
+      ...(stop && { stop }),
+      sampling,
+    }
+    return generate(engine, request, { signal: signal ?? new AbortController().signal, stream })
+  }
+
+  function chat(input: ChatPrompt, options: ChatOptions & { readonly stream: true }): AsyncIterable<string>
+  function chat(input: ChatPrompt, options?: ChatOptions & { readonly stream?: false }): Promise<Answer>
+  function chat(
+    input: ChatPrompt,
+    options: ChatOptions & { readonly stream?: boolean } = {},
+  ): AsyncIterable<string> | Promise<Answer> {
+    const { stream = false, ...call } = options
+    return stream ? texts(() => start(input, call, true)) : start(input, call, false).then(collect)
+  }
+
+  return {
+    generate: (request, call) => generate(engine, request, call),
+    chat,
+    models,
+    loaded: () => engine.loaded(),
+    close: () => engine.close(),
+  }
+}
+
+async function* texts(start: () => Promise<Generation>): AsyncGenerator<string> {
+  for await (const event of await start()) if (event.type === 'text') yield event.text
+}
+
+function toMessages(input: ChatPrompt): readonly Message[] {
+  const messages = typeof input === 'string' ? [{ role: 'user' as const, content: input }] : input
+  return messages.map(({ role, content }) => ({ role, content: [{ type: 'text', text: content }] }))
+}
+
+/** The only model of the user's own, else the built-in one. */
+async function defaultModel(models: ModelStore): Promise<string | undefined> {
+  const all = await models.list()
+  const own = all.filter(({ builtIn }) => !builtIn)
+  return (own.length === 1 ? own[0] : all.find(({ builtIn }) => builtIn))?.name
+}

@@ -1,0 +1,12 @@
+/** The built-in model: there where the optional package is installed. */
+import type { ModelSource } from './store.ts'
+
+export async function builtInModel(): Promise<ModelSource | undefined> {
+  try {
+    const { modelPath } = await import('@modelmount/tiny-model')
+    return { path: modelPath, builtInName: 'tiny' }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined
+    throw error
+  }
+}

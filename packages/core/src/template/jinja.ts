@@ -1,0 +1,41 @@
+/** The chat template inside a GGUF: messages → prompt text. Pure; hostile templates are run behind a deadline. */
+import { Template } from '@huggingface/jinja'
+import type { Message } from '../engine/request.ts'
+
+export interface ChatTemplate {
+  readonly source: string
+  readonly bosToken: string
+  readonly eosToken: string
+}
+
+/** Models without a template of their own get ChatML, as llama.cpp does it. */
+export const chatMl =
+  "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}{% endfor %}" +
+  "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
+
+/** A trailing assistant message is left open, to be continued. Throws what the template raises. */
+export function renderChat(
+  { source, bosToken, eosToken }: ChatTemplate,
+  messages: readonly Message[],
+): string {
+  const plain = messages.map(({ role, content }) => ({
+    role,
+    content: content.map(({ text }) => text).join(''),
+  }))
+  const last = plain.at(-1)
+  const continued = last?.role === 'assistant'
+  const prompt = new Template(source).render({
+    messages: plain,
+    add_generation_prompt: !continued,
+    bos_token: bosToken,
+    eos_token: eosToken,
+  })
+  return continued ? prompt.slice(0, endOfLast(prompt, last.content)) : prompt
+}
+
+/** Templates trim messages and close them with their own tokens, so the end is looked for. */
+function endOfLast(prompt: string, content: string): number {
+  const trimmed = content.trim()
+  const at = prompt.lastIndexOf(trimmed)
+  return at === -1 || trimmed === '' ? prompt.length : at + trimmed.length
+}

@@ -1,0 +1,9 @@
+/** The `@modelmount/core/testing` door: test an app without a model. */
+export { readEvents, type ServerSentEvent } from './read-events.ts'
+export {
+  type Say,
+  type Script,
+  type ScriptedEngine,
+  type ScriptedEngineOptions,
+  scriptedEngine,
+} from './scripted-engine.ts'

@@ -1,0 +1,18 @@
+/** Reads a server-sent event stream, as a client would. */
+import { createParser } from 'eventsource-parser'
+
+export interface ServerSentEvent {
+  readonly event: string | undefined
+  readonly data: string
+}
+
+/** The events of a body: a `Response`'s stream, or text that has already arrived. */
+export async function* readEvents(body: AsyncIterable<Uint8Array> | string): AsyncGenerator<ServerSentEvent> {
+  const events: ServerSentEvent[] = []
+  const parser = createParser({ onEvent: ({ event, data }) => events.push({ event, data }) })
+  const decoder = new TextDecoder()
+  for await (const chunk of typeof body === 'string' ? [body] : body) {
+    parser.feed(typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true }))
+    yield* events.splice(0)
+  }
+}
