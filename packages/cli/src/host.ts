@@ -1,4 +1,5 @@
 /** `$OLLAMA_HOST`: `host`, `host:port`, `:port` or a whole URL; missing parts are the defaults. */
+import { isIPv4 } from 'node:net'
 
 export interface Host {
   readonly host: string
@@ -18,4 +19,4 @@ export function parseHost(text: string): Host {
 }
 
 export const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || /^127\./.test(host)
+  host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))

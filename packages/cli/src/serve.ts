@@ -38,9 +38,11 @@ export async function serve({ host, port, models, model, threads, context }: Ser
   const drain = async (): Promise<void> => {
     const closed = once(server, 'close')
     server.close()
-    server.closeIdleConnections()
+    // A kept-alive connection becomes idle when its last answer ends, and would wait for another call.
+    const sweep = setInterval(() => server.closeIdleConnections(), 50)
     const deadline = setTimeout(() => server.closeAllConnections(), drainMs)
     await closed
+    clearInterval(sweep)
     clearTimeout(deadline)
     await llm.close()
   }

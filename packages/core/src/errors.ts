@@ -42,7 +42,6 @@ const mark = Symbol.for('modelmount.LlmError')
 /** Everything the toolkit throws on purpose. The message is safe to show a client; `cause` never is. */
 export class LlmError extends Error {
   override readonly name = 'LlmError'
-  readonly [mark] = true
   readonly code: LlmErrorCode
   readonly details: LlmErrorDetails
 
@@ -50,6 +49,10 @@ export class LlmError extends Error {
     super(message, options)
     this.code = code
     this.details = details
+  }
+
+  get [mark](): true {
+    return true
   }
 
   /** Passes an `LlmError` on (from any copy of this package); anything else becomes `internal`, with its cause off the wire. */

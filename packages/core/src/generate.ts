@@ -44,7 +44,9 @@ async function* whole(
   signal: AbortSignal,
 ): AsyncGenerator<GenerateEvent> {
   // A reader that never pulls never returns either, so leaving must not depend on it.
-  const leave = (): void => void iterator.return?.()
+  const leave = (): void => {
+    iterator.return?.().catch(() => {}) // Nobody waits for it, and a host must not fall over it.
+  }
   const iterator = events[Symbol.asyncIterator]()
   signal.addEventListener('abort', leave, { once: true })
   try {

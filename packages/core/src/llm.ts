@@ -29,7 +29,7 @@ export interface Llm {
 export type ChatPrompt = string | readonly { readonly role: Message['role']; readonly content: string }[]
 
 export interface ChatOptions extends Sampling {
-  /** @default the only model of your own, else the built-in one */
+  /** @default your own model if you have just one, the built-in one if you have none */
   readonly model?: string
   readonly maxTokens?: number
   readonly stop?: readonly string[]
@@ -90,9 +90,10 @@ function toMessages(input: ChatPrompt): readonly Message[] {
   return messages.map(({ role, content }) => ({ role, content: [{ type: 'text', text: content }] }))
 }
 
-/** The only model of the user's own, else the built-in one. */
+/** The user's own model if there is just one, the built-in one if there is none. */
 async function defaultModel(models: ModelStore): Promise<string | undefined> {
   const all = await models.list()
   const own = all.filter(({ builtIn }) => !builtIn)
-  return (own.length === 1 ? own[0] : all.find(({ builtIn }) => builtIn))?.name
+  const candidates = own.length > 0 ? own : all
+  return candidates.length === 1 ? candidates[0]?.name : undefined
 }

@@ -61,13 +61,12 @@ export function resolveOptions(
   environment: NodeJS.ProcessEnv = process.env,
 ): ResolvedOptions {
   const models = options.models ?? (environment.OLLAMA_MODELS || join(homedir(), '.ollama', 'models'))
-  const fromEnvironment = environment.OLLAMA_CONTEXT_LENGTH || undefined
-  const contextSize = options.local?.contextSize ?? (fromEnvironment && Number(fromEnvironment))
+  const contextSize = options.local?.contextSize ?? (Number(environment.OLLAMA_CONTEXT_LENGTH) || undefined)
   return {
     models: (typeof models === 'string' ? [models] : models).map(expandHome),
     local: {
       threads: count('local.threads', options.local?.threads, 1),
-      contextSize: count('local.contextSize', contextSize || undefined, 16),
+      contextSize: count('local.contextSize', contextSize, 16),
       modelProcess: options.local?.modelProcess,
     },
     engine: options.engine,

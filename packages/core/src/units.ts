@@ -1,7 +1,5 @@
 /** Options with units: what users write, and reading it. */
 
-/** Milliseconds, or a number with a unit: `'30s'`, `'5m'`. */
-export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h'}`
 /** Bytes, or a number with a unit: `'32mb'`. */
 export type ByteSize = number | `${number}${'kb' | 'mb' | 'gb'}`
 
@@ -9,7 +7,7 @@ const byteUnits = { kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
 
 export function toBytes(size: ByteSize): number {
   if (typeof size === 'number') return size
-  const [, amount, unit] = /^([\d.]+)(kb|mb|gb)$/.exec(size) ?? []
+  const [, amount, unit] = /^(\d+(?:\.\d+)?)(kb|mb|gb)$/.exec(size) ?? []
   if (!amount || !unit) throw new TypeError(`Expected a byte size such as '32mb' or a number, got '${size}'`)
   return Number(amount) * byteUnits[unit as keyof typeof byteUnits]
 }

@@ -1,6 +1,6 @@
 /** All dialects as one route table. */
 import { LlmError } from '../errors.ts'
-import type { HttpRequest, Method } from '../http/message.ts'
+import type { HttpRequest } from '../http/message.ts'
 import type { RouteTable } from '../http/route.ts'
 import type { Llm } from '../llm.ts'
 import type { DialectName } from './dialect.ts'
@@ -17,20 +17,16 @@ export function routesFor(names: readonly DialectName[] = ['openai']): RouteTabl
   })
   return {
     routes: chosen.flatMap(({ routes }) => routes),
-    unrouted: (request, allowed) => {
-      const response = openai.refuse(refusal(request, allowed))
-      return allowed.length === 0
-        ? response
-        : { ...response, headers: { ...response.headers, allow: allowed.join(', ') } }
+    unrouted: (request, routed) => {
+      // Every router answers HEAD by the route of GET.
+      const allowed = routed.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ')
+      const { headers, ...response } = openai.refuse(refusal(request, allowed))
+      return { ...response, headers: allowed === '' ? headers : { ...headers, allow: allowed } }
     },
   }
 }
 
-function refusal({ method, path }: HttpRequest, allowed: readonly Method[]): LlmError {
-  return allowed.length === 0
+const refusal = ({ method, path }: HttpRequest, allowed: string): LlmError =>
+  allowed === ''
     ? new LlmError('not_found', `Invalid URL (${method} ${path})`)
-    : new LlmError(
-        'method_not_allowed',
-        `${method} is not allowed on ${path}. Allowed: ${allowed.join(', ')}.`,
-      )
-}
+    : new LlmError('method_not_allowed', `${method} is not allowed on ${path}. Allowed: ${allowed}.`)

@@ -25,8 +25,9 @@ function toLlmError(first: z.core.$ZodIssue, body: unknown): LlmError {
   return new LlmError('invalid_request', message, { issue: kind, ...(param !== '' && { param }) })
 }
 
-/** A union says only "invalid"; the branch that came furthest says why. */
+/** A union says only "invalid"; the branch that came furthest says why. A wrong key says it in an issue of its own. */
 function deepest(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  if (issue.code === 'invalid_key') return { ...issue, message: issue.issues[0]?.message ?? issue.message }
   if (issue.code !== 'invalid_union') return issue
   const reasons = issue.errors.flatMap(([reason]) => (reason ? [deepest(reason)] : []))
   const [best] = reasons.sort((a, b) => b.path.length - a.path.length)

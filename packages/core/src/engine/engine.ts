@@ -20,6 +20,8 @@ export interface EngineCall {
 export interface LoadedModel {
   readonly name: string
   readonly state: 'loading' | 'ready' | 'stopping'
+  /** The process that holds it, where there is one. */
+  readonly processId?: number | undefined
   /** Tokens that a prompt and its answer may have together; 0 until it is known. */
   readonly contextSize: number
 }

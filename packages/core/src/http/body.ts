@@ -23,15 +23,17 @@ export function parseJson(bytes: Uint8Array): unknown {
 
 async function readBytes(stream: IncomingMessage, limitBytes: number): Promise<Uint8Array> {
   const chunks: Buffer[] = []
-  let length = Number(stream.headers['content-length'] ?? 0)
-  if (length > limitBytes) throw tooLarge(stream, limitBytes)
-  length = 0
+  const announced = Number(stream.headers['content-length'] ?? 0)
+  if (announced > limitBytes) throw tooLarge(stream, limitBytes)
+  let length = 0
   // Leaving the default iterator early would destroy the socket, and with it the answer.
   for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
     length += chunk.length
-    if (length > limitBytes) throw tooLarge(stream, limitBytes)
+    if (length > limitBytes) break
     chunks.push(chunk)
   }
+  // Behind the loop: the iterator holds the stream for as long as it is open.
+  if (length > limitBytes) throw tooLarge(stream, limitBytes)
   return Buffer.concat(chunks)
 }
 

@@ -79,7 +79,12 @@ export function toNodeHandler<Context>(
     }
     if (!('route' in found)) return unrouted(readNodeRequest(req, res, { path }), found.allowed)
     const { route, params } = found
-    return route.handle(readNodeRequest(req, res, { path, params, bodyLimit: route.bodyLimit }), context)
+    // Where connect, a serverless host or a test has parsed the body, it is here.
+    const { body: parsedBody } = req as { readonly body?: unknown }
+    return route.handle(
+      readNodeRequest(req, res, { path, params, parsedBody, bodyLimit: route.bodyLimit }),
+      context,
+    )
   }
 
   return (req, res) => {

@@ -61,12 +61,18 @@ function withHeartbeats(frames: AsyncGenerator<string>, everyMs: number): AsyncI
       const step = pending
       return new Promise((resolve, reject) => {
         waiting = resolve
-        step.then((result) => {
-          pending = undefined
-          quiet = false
-          if (result.done) clearInterval(timer)
-          resolve(result)
-        }, reject)
+        step.then(
+          (result) => {
+            pending = undefined
+            quiet = false
+            if (result.done) clearInterval(timer)
+            resolve(result)
+          },
+          (error: unknown) => {
+            clearInterval(timer)
+            reject(error)
+          },
+        )
       })
     },
     return: (value?: unknown) => {

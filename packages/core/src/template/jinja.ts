@@ -13,6 +13,9 @@ export const chatMl =
   "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}{% endfor %}" +
   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 
+/** Templates trim messages and close them with tokens of their own, so where the last one ends is marked. */
+const endMark = '\uE000'
+
 /** A trailing assistant message is left open, to be continued. Throws what the template raises. */
 export function renderChat(
   { source, bosToken, eosToken }: ChatTemplate,
@@ -24,18 +27,13 @@ export function renderChat(
   }))
   const last = plain.at(-1)
   const continued = last?.role === 'assistant'
+  if (continued) last.content = last.content.trimEnd() + endMark
   const prompt = new Template(source).render({
     messages: plain,
     add_generation_prompt: !continued,
     bos_token: bosToken,
     eos_token: eosToken,
   })
-  return continued ? prompt.slice(0, endOfLast(prompt, last.content)) : prompt
-}
-
-/** Templates trim messages and close them with their own tokens, so the end is looked for. */
-function endOfLast(prompt: string, content: string): number {
-  const trimmed = content.trim()
-  const at = prompt.lastIndexOf(trimmed)
-  return at === -1 || trimmed === '' ? prompt.length : at + trimmed.length
+  const end = continued ? prompt.lastIndexOf(endMark) : -1
+  return end === -1 ? prompt : prompt.slice(0, end)
 }

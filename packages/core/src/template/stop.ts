@@ -17,10 +17,11 @@ export class StopMatcher {
 
   push(text: string): Cut {
     const seen = this.#held + text
+    // The one that is whole first, as if the text had come character by character.
     const [first] = this.#stops
       .map((stop) => ({ stop, at: seen.indexOf(stop) }))
       .filter(({ at }) => at !== -1)
-      .sort((a, b) => a.at - b.at)
+      .sort((a, b) => a.at + a.stop.length - (b.at + b.stop.length) || a.at - b.at)
     if (first) {
       this.#held = ''
       return { text: seen.slice(0, first.at), stop: first.stop }

@@ -5,9 +5,12 @@
  */
 import { z } from 'zod'
 
-const absent = z.null().transform(() => undefined)
 /** Every optional field may be null, which means absent. */
-const optional = <Schema extends z.ZodType>(schema: Schema) => z.union([schema, absent]).optional()
+const optional = <Schema extends z.ZodType>(schema: Schema) =>
+  schema
+    .nullable()
+    .transform((value) => value ?? undefined)
+    .optional()
 
 const unsupported = (what: string) => ({
   params: { issue: 'unsupported' },
@@ -54,7 +57,12 @@ export interface Message {
   readonly content?: string | readonly z.output<typeof TextPart>[] | undefined
 }
 
-const tokenCount = z.int().min(1)
+const atLeast = (least: number) =>
+  z.int().refine((value) => value >= least, {
+    params: { issue: 'integer_too_small' },
+    error: `expected a whole number from ${least} up.`,
+  })
+const tokenCount = atLeast(1)
 
 export const ChatCompletionRequest = z.object({
   model: z.string().min(1),
@@ -63,7 +71,7 @@ export const ChatCompletionRequest = z.object({
   stream_options: optional(z.object({ include_usage: optional(z.boolean()) })),
   max_completion_tokens: optional(tokenCount),
   // Other local servers take -1 as "no limit", and their users send it.
-  max_tokens: optional(z.union([z.literal(-1).transform(() => undefined), tokenCount])),
+  max_tokens: z.preprocess((value) => (value === -1 ? undefined : value), optional(tokenCount)),
   temperature: optional(z.number().min(0).max(2)),
   top_p: optional(z.number().min(0).max(1)),
   stop: optional(z.union([z.string(), z.array(z.string())])),
@@ -74,7 +82,7 @@ export const ChatCompletionRequest = z.object({
     z.record(z.string().regex(/^\d+$/, 'a key has to be the id of a token.'), z.number().min(-100).max(100)),
   ),
   // Not OpenAI's, but understood by the other local servers.
-  top_k: optional(z.int().min(0)),
+  top_k: optional(atLeast(0)),
   min_p: optional(z.number().min(0).max(1)),
   repeat_penalty: optional(z.number().min(0)),
 

@@ -8,6 +8,7 @@ import { availableParallelism } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { LlmError } from '../../errors.ts'
+import { checkHeader } from '../../models/gguf.ts'
 import type { Model, ModelStore } from '../../models/store.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine.ts'
 import type { GenerateEvent } from '../events.ts'
@@ -49,21 +50,24 @@ export class LocalEngine implements Engine {
 
   generate(request: GenerateRequest, call: EngineCall): AsyncIterableIterator<GenerateEvent> {
     return readAhead(call.signal, async (push, signal) => {
-      const model = await this.#models.get(request.model)
-      const endTurn = await this.#turns.take(signal)
-      if (!endTurn) return
+      const turn = this.#turns.take(signal)
       try {
-        await this.#answer(model, request, signal, push)
+        // Looked up while waiting: an unknown model is refused at once.
+        const model = await this.#models.get(request.model)
+        if (await turn) await this.#answer(model, request, signal, push)
       } finally {
-        endTurn()
+        turn.then(
+          (end) => end?.(),
+          () => {},
+        )
       }
     })
   }
 
   loaded(): readonly LoadedModel[] {
     if (!this.#loaded) return []
-    const { name, contextSize } = this.#loaded
-    return [{ name, contextSize, state: contextSize === 0 ? 'loading' : 'ready' }]
+    const { name, contextSize, process } = this.#loaded
+    return [{ name, state: contextSize === 0 ? 'loading' : 'ready', processId: process.id, contextSize }]
   }
 
   async close(): Promise<void> {
@@ -96,11 +100,10 @@ export class LocalEngine implements Engine {
   /** The process of this model, started where it does not run. Nothing when the caller has left. */
   async #load(model: Model, signal: AbortSignal): Promise<Loaded | undefined> {
     const fingerprint = this.#fingerprint(model)
-    if (this.#loaded && (this.#loaded.process.ended || this.#loaded.fingerprint !== fingerprint)) {
-      await this.#loaded.process.stop()
+    if (!this.#loaded || this.#loaded.process.ended || this.#loaded.fingerprint !== fingerprint) {
+      await checkHeader(model)
+      await this.#loaded?.process.stop()
       this.#loaded = undefined
-    }
-    if (!this.#loaded) {
       await pause(restartDelayMs(this.#crashes.get(fingerprint) ?? 0), signal)
       if (signal.aborted) return undefined
       if (this.#closed) throw new LlmError('upstream', 'The engine was closed.')

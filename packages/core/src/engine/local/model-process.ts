@@ -12,10 +12,12 @@ import type { GenerateRequest } from '../request.ts'
 import { receive, send } from './framing.ts'
 import { FromProcess, fromWire, type ProcessConfig, type ToProcess } from './protocol.ts'
 
-/** Pings go out once a second while there is work. So many unanswered: its event loop is stuck. */
+/** While there is work, a ping goes out at each tick. Ticks are counted, not time: an app that was stopped sends none. */
+const tickMs = 1_000
+/** So many pings without an answer: its event loop is stuck. */
 const maxUnanswered = 5
-/** So long without a step while a call runs: its native code is stuck. */
-const stepLimitMs = 60_000
+/** So many ticks without a step while a call runs, or while the model loads: its native code is stuck. */
+const maxStalled = { ready: 60, starting: 600, ended: 0 }
 /** So long it may take to open its socket, and to leave when asked to. */
 const startLimitMs = 30_000
 const stopLimitMs = 5_000
@@ -41,7 +43,7 @@ export class ModelProcess {
   #timer: NodeJS.Timeout | undefined
   #unanswered = 0
   #steps = 0
-  #steppedAt = 0
+  #stalled = 0
 
   /** @param file what to run: `@modelmount/core/model-process` */
   constructor(file: string, config: Omit<ProcessConfig, 'address' | 'folder'>) {
@@ -74,6 +76,10 @@ export class ModelProcess {
     })
     this.ready.catch(() => {}) // Whoever waits for it hears of it.
     void this.#attach(address)
+  }
+
+  get id(): number | undefined {
+    return this.#child.pid
   }
 
   get ended(): boolean {
@@ -132,7 +138,8 @@ export class ModelProcess {
     const socket = this.#socket
     if (!socket) return
     socket.on('error', () => {})
-    socket.once('close', () => this.#kill('its connection broke'))
+    // Mostly because it has ended, which we are about to hear with the cause.
+    socket.once('close', () => setTimeout(() => this.#kill('its connection broke'), tickMs).unref())
     receive(socket, (message) => this.#onMessage(FromProcess.parse(message) as FromProcess))
     this.#watch()
   }
@@ -156,7 +163,7 @@ export class ModelProcess {
         break
       case 'pong':
         this.#unanswered = 0
-        if (message.steps !== this.#steps) this.#steppedAt = performance.now()
+        if (message.steps !== this.#steps) this.#stalled = 0
         this.#steps = message.steps
     }
   }
@@ -165,15 +172,14 @@ export class ModelProcess {
   #watch(): void {
     this.#socket?.ref()
     this.#unanswered = 0
-    this.#steppedAt = performance.now()
+    this.#stalled = 0
     this.#timer ??= setInterval(() => {
       if (this.#unanswered >= maxUnanswered) this.#kill('it stopped answering')
-      else if (this.#calls.size > 0 && performance.now() - this.#steppedAt > stepLimitMs)
-        this.#kill('it made no progress')
-      // Counted, not timed: an app that was busy itself has not sent any.
+      if (this.#stalled >= maxStalled[this.#state]) this.#kill('it made no progress')
       this.#unanswered++
+      this.#stalled++
       this.#send({ type: 'ping' })
-    }, 1_000)
+    }, tickMs)
   }
 
   #rest(): void {

@@ -3,15 +3,10 @@ import type { Token } from 'node-llama-cpp'
 import { StopMatcher } from '../../../template/stop.ts'
 import type { FinishReason, GenerateEvent } from '../../events.ts'
 import type { GenerateRequest } from '../../request.ts'
-import type { Binding } from './binding.ts'
+import type { Binding, Progress } from './binding.ts'
 import { Detokenizer } from './detokenize.ts'
 import type { PromptRenderer } from './render.ts'
 import { toEvaluateOptions } from './sampling.ts'
-
-/** What the watch over this process looks at. */
-export interface Progress {
-  steps: number
-}
 
 export interface Work {
   readonly model: Binding

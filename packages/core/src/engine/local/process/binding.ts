@@ -1,4 +1,4 @@
-/** The model as the rest of this folder sees it. The only file that imports node-llama-cpp. */
+/** The model as the rest of this folder sees it. The only file that loads node-llama-cpp; the others know its types. */
 import { setImmediate } from 'node:timers/promises'
 import type { LlamaContextSequence, LlamaModel, SequenceEvaluateOptions, Token } from 'node-llama-cpp'
 import { contextLength, LlmError } from '../../../errors.ts'
@@ -9,6 +9,11 @@ import type { ProcessConfig } from '../protocol.ts'
 const chunkSize = 64
 /** Longer texts are counted in pieces first: tokenising blocks, at about 4 MB a second. */
 const sliceLength = 128 * 1024
+
+/** What the watch over this process looks at: it grows with every piece of work. */
+export interface Progress {
+  steps: number
+}
 
 export interface Binding {
   readonly contextSize: number
@@ -30,7 +35,7 @@ export interface Binding {
   ): NonNullable<SequenceEvaluateOptions['tokenBias']>
 }
 
-export async function loadModel(config: ProcessConfig): Promise<Binding> {
+export async function loadModel(config: ProcessConfig, progress: Progress): Promise<Binding> {
   const { getLlama, LlamaLogLevel, TokenBias } = await importLibrary()
   try {
     const llama = await getLlama({
@@ -41,7 +46,12 @@ export async function loadModel(config: ProcessConfig): Promise<Binding> {
       logLevel: LlamaLogLevel.error,
       maxThreads: config.threads,
     })
-    const model = await llama.loadModel({ modelPath: config.modelPath })
+    const model = await llama.loadModel({
+      modelPath: config.modelPath,
+      onLoadProgress: () => {
+        progress.steps++
+      },
+    })
     const contextSize = Math.min(config.contextSize, model.trainContextSize || config.contextSize)
     const context = await model.createContext({
       contextSize,
@@ -60,7 +70,12 @@ export async function loadModel(config: ProcessConfig): Promise<Binding> {
       generate: (prompt, options, onPiece) => generate(sequence, prompt, options, onPiece),
       bias: (pairs) => {
         const tokenBias = new TokenBias(model.tokenizer)
-        for (const [token, logit] of pairs) tokenBias.set(token as Token, { logit })
+        // Its own `set` leaves end tokens out in silence; the map behind it takes all.
+        const { _biases } = tokenBias as unknown as { readonly _biases?: Map<number, number> }
+        for (const [token, logit] of pairs) {
+          if (_biases) _biases.set(token, logit)
+          else tokenBias.set(token as Token, { logit })
+        }
         return tokenBias
       },
     }

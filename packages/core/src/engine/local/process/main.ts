@@ -3,7 +3,8 @@ import { rmSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { receive, send } from '../framing.ts'
 import { type FromProcess, ProcessConfig, readRequest, ToProcess, toWire } from '../protocol.ts'
-import { answer, type Progress } from './answer.ts'
+import { answer } from './answer.ts'
+import type { Progress } from './binding.ts'
 import { PromptRenderer } from './render.ts'
 
 /** So long a process waits for its first client; one that never comes must not leave an orphan. */
@@ -24,7 +25,7 @@ const server = createServer(serve).listen(config.address)
 const leaveTimer = setTimeout(leave, firstClientMs)
 // Loaded behind the socket, so that the app has something to ask meanwhile.
 const renderer = new PromptRenderer()
-const loading = import('./binding.ts').then(({ loadModel }) => loadModel(config))
+const loading = import('./binding.ts').then(({ loadModel }) => loadModel(config, progress))
 loading.catch(() => {}) // Every client is told.
 
 function serve(socket: Socket): void {

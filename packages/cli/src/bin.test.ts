@@ -1,0 +1,139 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { readEvents } from '@modelmount/core/testing'
+import { afterEach, expect, test } from 'vitest'
+
+const bin = fileURLToPath(new URL('../bin/modelmount.js', import.meta.url))
+const noiseModel = fileURLToPath(new URL('../../../test/models/tiny-llama-spm.f16.gguf', import.meta.url))
+
+const started: { kill(signal: NodeJS.Signals): boolean }[] = []
+
+afterEach(() => {
+  for (const command of started.splice(0)) command.kill('SIGKILL')
+})
+
+function run(args: readonly string[], environment: NodeJS.ProcessEnv = {}) {
+  const child = spawn(process.execPath, [bin, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, OLLAMA_HOST: '', OLLAMA_MODELS: '', ...environment },
+  })
+  started.push(child)
+  const printed: string[] = []
+  const lines = createInterface({ input: child.stdout })
+  lines.on('line', (line) => printed.push(line))
+  let complaint = ''
+  child.stderr.on('data', (chunk) => {
+    complaint += chunk
+  })
+  return {
+    printed,
+    kill: (signal: NodeJS.Signals) => child.kill(signal),
+    address: once(lines, 'line').then(([line]) => String(line).replace('Listening on ', '')),
+    exit: once(child, 'close').then(([code, signal]) => ({ code, signal, complaint })),
+  }
+}
+
+const ask = (address: string, body: object) =>
+  fetch(`${address}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ messages: [{ role: 'user', content: 'Hello' }], ...body }),
+  })
+
+test('serve prints one line with its address and answers with the built-in model', async () => {
+  const server = run(['serve', '--port', '0'])
+  const address = await server.address
+
+  const response = await ask(address, { model: 'tiny', temperature: 0 })
+  const { choices } = (await response.json()) as { choices: { message: { content: string } }[] }
+
+  expect(choices[0]?.message.content).toBe('Hello! How can I help you?')
+  expect(server.printed).toEqual([expect.stringMatching(/^Listening on http:\/\/127\.0\.0\.1:\d+$/)])
+})
+
+test('OLLAMA_HOST says where to listen, and an option wins over it', async () => {
+  const server = run(['serve', '--port', '0'], { OLLAMA_HOST: 'http://localhost:1' })
+
+  expect(await server.address).toMatch(/^http:\/\/localhost:\d{2,}$/)
+})
+
+test('a host beyond loopback is a warning', async () => {
+  const server = run(['serve', '--host', '0.0.0.0', '--port', '0'])
+  const address = await server.address
+
+  await fetch(`${address.replace('0.0.0.0', '127.0.0.1')}/v1/models`)
+
+  expect(server.printed).toEqual([expect.stringContaining('Listening'), expect.stringContaining('Warning')])
+})
+
+test('--model serves one file', async () => {
+  const server = run(['serve', '--port', '0', '--model', noiseModel, '--context', '256', '--threads', '1'])
+  const address = await server.address
+
+  const response = await ask(address, { model: 'tiny-llama-spm.f16', max_tokens: 3 })
+
+  expect(await response.json()).toMatchObject({ usage: { completion_tokens: 3 } })
+})
+
+test('unknown paths are answered with an error of the dialect', async () => {
+  const server = run(['serve', '--port', '0'])
+  const address = await server.address
+
+  const response = await fetch(`${address}/nope`)
+
+  expect(response.status).toBe(404)
+  expect(await response.json()).toMatchObject({ error: { type: 'invalid_request_error' } })
+})
+
+test.each(['SIGTERM', 'SIGINT'] as const)('%s lets running answers end, then leaves', async (signal) => {
+  const server = run(['serve', '--port', '0', '--model', noiseModel])
+  const address = await server.address
+  const { body } = await ask(address, { model: 'tiny-llama-spm.f16', stream: true, max_tokens: 800 })
+
+  const frames: string[] = []
+  for await (const { data } of readEvents(body as ReadableStream<Uint8Array>)) {
+    frames.push(data)
+    if (frames.length === 5) server.kill(signal)
+  }
+
+  expect(frames.at(-1)).toBe('[DONE]')
+  expect(await server.exit).toMatchObject({ code: 0 })
+})
+
+test('a second Ctrl-C does not wait', async () => {
+  const server = run(['serve', '--port', '0', '--model', noiseModel])
+  const address = await server.address
+  const { body } = await ask(address, { model: 'tiny-llama-spm.f16', stream: true })
+  const events = readEvents(body as ReadableStream<Uint8Array>)
+  await events.next()
+
+  server.kill('SIGINT')
+  const again = setInterval(() => server.kill('SIGINT'), 20)
+  const exit = await server.exit
+  clearInterval(again)
+
+  expect(exit).toMatchObject({ code: 130 })
+})
+
+test.each([
+  [['serve', '--port', 'x'], 'whole number from 0 to 65535'],
+  [['serve', '--context', '1'], 'whole number from 16'],
+  [['serve', '--prot', '1'], 'Did you mean --port'],
+])('%j says what was expected', async (args, expected) => {
+  const { code, complaint } = await run(args).exit
+
+  expect(code).toBe(1)
+  expect(complaint).toContain(expected)
+})
+
+test('a port that is taken is one plain line', async () => {
+  const first = run(['serve', '--port', '0'])
+  const port = new URL(await first.address).port
+
+  const { code, complaint } = await run(['serve', '--port', port]).exit
+
+  expect(code).toBe(1)
+  expect(complaint.trim()).toMatch(/^modelmount: .*EADDRINUSE.*$/)
+})

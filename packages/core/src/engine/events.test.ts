@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest'
+import { collect, type GenerateEvent } from './events.ts'
+
+const start: GenerateEvent = {
+  type: 'start',
+  model: 'tiny',
+  inputTokens: 3,
+  reusedTokens: 1,
+  fingerprint: 'fp_1',
+}
+const end: GenerateEvent = {
+  type: 'end',
+  reason: 'length',
+  usage: { inputTokens: 3, reusedTokens: 1, outputTokens: 2 },
+  timings: { loadMs: 1, promptMs: 2, generateMs: 3 },
+}
+
+test('the pieces of an answer are joined, and its end says the rest', async () => {
+  async function* events(): AsyncGenerator<GenerateEvent> {
+    yield start
+    yield { type: 'text', text: 'Hel', tokens: 1 }
+    yield { type: 'text', text: 'lo', tokens: 1 }
+    yield end
+  }
+
+  const answer = await collect(events())
+
+  expect(answer).toEqual({
+    text: 'Hello',
+    reason: 'length',
+    usage: { inputTokens: 3, reusedTokens: 1, outputTokens: 2 },
+    timings: { loadMs: 1, promptMs: 2, generateMs: 3 },
+    fingerprint: 'fp_1',
+  })
+})
+
+test('an answer without a word is an empty text', async () => {
+  async function* events(): AsyncGenerator<GenerateEvent> {
+    yield start
+    yield end
+  }
+
+  const answer = await collect(events())
+
+  expect(answer.text).toBe('')
+})
+
+test('an answer that was cancelled rejects with an AbortError', async () => {
+  async function* events(): AsyncGenerator<GenerateEvent> {
+    yield start
+    yield { type: 'text', text: 'Hel', tokens: 1 }
+  }
+
+  const answer = collect(events())
+
+  await expect(answer).rejects.toMatchObject({ name: 'AbortError' })
+})
+
+test('an error on the way rejects with that error', async () => {
+  const error = new Error('process ended')
+  async function* events(): AsyncGenerator<GenerateEvent> {
+    yield start
+    throw error
+  }
+
+  const answer = collect(events())
+
+  await expect(answer).rejects.toBe(error)
+})
+
+test('nothing is read behind the end, and the source is closed', async () => {
+  let closed = false
+  async function* events(): AsyncGenerator<GenerateEvent> {
+    try {
+      yield end
+      throw new Error('read too far')
+    } finally {
+      closed = true
+    }
+  }
+
+  await collect(events())
+
+  expect(closed).toBe(true)
+})

@@ -1,0 +1,102 @@
+import type { Token } from 'node-llama-cpp'
+import { expect, test } from 'vitest'
+import { Detokenizer } from './detokenize.ts'
+
+/** A model whose tokens are bytes. */
+const bytes = { detokenize: (tokens: readonly Token[]) => Buffer.from(tokens).toString() }
+const tokens = (text: string): Token[] => [...Buffer.from(text)] as Token[]
+
+test('a token that is whole characters is said at once', () => {
+  const detokenizer = new Detokenizer(bytes, [])
+
+  const texts = tokens('Hi!').map((token) => detokenizer.push(token))
+
+  expect(texts).toEqual(['H', 'i', '!'])
+  expect(detokenizer.flush()).toBe('')
+})
+
+test('a character is said when its last token is there', () => {
+  const detokenizer = new Detokenizer(bytes, [])
+
+  const texts = tokens('aü😀b').map((token) => detokenizer.push(token))
+
+  expect(texts).toEqual(['a', '', 'ü', '', '', '', '😀', 'b'])
+})
+
+test('a character that never gets complete stays unsaid', () => {
+  const detokenizer = new Detokenizer(bytes, [])
+  const texts = tokens('a😀')
+    .slice(0, 3)
+    .map((token) => detokenizer.push(token))
+
+  const rest = detokenizer.flush()
+
+  expect(texts).toEqual(['a', '', ''])
+  expect(rest).toBe('')
+})
+
+test('characters in front of an incomplete one are said at the end', () => {
+  const model = { detokenize: (held: readonly Token[]) => (held.length > 0 ? 'ok\uFFFD' : '') }
+  const detokenizer = new Detokenizer(model, [])
+  detokenizer.push(1 as Token)
+
+  const rest = detokenizer.flush()
+
+  expect(rest).toBe('ok')
+})
+
+test('bytes that are no character are said after four tokens, so that nothing waits forever', () => {
+  const detokenizer = new Detokenizer(bytes, [])
+
+  const texts = [0x80, 0x80, 0x80, 0x80, 0x61].map((byte) => detokenizer.push(byte as Token))
+
+  expect(texts).toEqual(['', '', '', '\uFFFD\uFFFD\uFFFD\uFFFD', 'a'])
+})
+
+test('a replacement character inside a text does not hold it back', () => {
+  const model = { detokenize: () => 'a\uFFFDb' }
+
+  const text = new Detokenizer(model, []).push(1 as Token)
+
+  expect(text).toBe('a\uFFFDb')
+})
+
+test('the tokenizer sees the last eight tokens before, of the prompt and then of the answer', () => {
+  const seen: (readonly Token[])[] = []
+  const model = {
+    detokenize: (held: readonly Token[], before: readonly Token[]) => {
+      seen.push(before)
+      return `<${held.join()}>`
+    },
+  }
+  const detokenizer = new Detokenizer(model, [1, 2, 3, 4, 5, 6, 7, 8, 9] as Token[])
+
+  detokenizer.push(10 as Token)
+  detokenizer.push(11 as Token)
+
+  expect(seen).toEqual([
+    [2, 3, 4, 5, 6, 7, 8, 9],
+    [3, 4, 5, 6, 7, 8, 9, 10],
+  ])
+})
+
+test('tokens that are held back are not among those before', () => {
+  const calls: unknown[] = []
+  const model = {
+    detokenize: (held: readonly Token[], before: readonly Token[]) => {
+      calls.push([[...held], [...before]])
+      return held.length < 2 ? '\uFFFD' : 'ü'
+    },
+  }
+  const detokenizer = new Detokenizer(model, [7] as Token[])
+
+  detokenizer.push(8 as Token)
+  detokenizer.push(9 as Token)
+  detokenizer.push(10 as Token)
+
+  expect(calls).toEqual([
+    [[8], [7]],
+    [[8, 9], [7]],
+    [[10], [7, 8, 9]],
+  ])
+})

@@ -1,0 +1,181 @@
+import { expect, test } from 'vitest'
+import { LlmError } from '../../errors.ts'
+import { FromProcess, fromWire, ProcessConfig, readRequest, ToProcess, toWire } from './protocol.ts'
+
+const messages = [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }]
+const request = { model: 'tiny', input: { kind: 'chat', messages } }
+
+test('a request is read as it was sent', () => {
+  const full = {
+    ...request,
+    maxTokens: 1,
+    stop: ['\n'],
+    sampling: {
+      temperature: 0,
+      topP: 1,
+      topK: 0,
+      minP: 0,
+      seed: -1,
+      repeatPenalty: 1.1,
+      presencePenalty: -2,
+      frequencyPenalty: 2,
+      logitBias: [[5, -100]],
+    },
+  }
+
+  const read = readRequest(JSON.parse(JSON.stringify(full)))
+
+  expect(read).toEqual(full)
+})
+
+test('a request without anything optional stays without', () => {
+  const read = readRequest(request)
+
+  expect(read).toEqual(request)
+})
+
+test('what the native code does not know does not reach it', () => {
+  const read = readRequest({ ...request, extra: 1, sampling: { temperature: 1, mirostat: 2 } })
+
+  expect(read).toEqual({ ...request, sampling: { temperature: 1 } })
+})
+
+test.each<[what: string, value: unknown, param: string]>([
+  ['no object', 'hello', ''],
+  ['no model', { input: request.input }, 'model'],
+  ['no messages', { model: 'tiny', input: { kind: 'chat', messages: [] } }, 'input.messages'],
+  ['an unknown kind of input', { model: 'tiny', input: { kind: 'audio', messages } }, 'input.kind'],
+  [
+    'an unknown role',
+    { model: 'tiny', input: { kind: 'chat', messages: [{ role: 'tool', content: [] }] } },
+    'input.messages.0.role',
+  ],
+  [
+    'text that is a number',
+    {
+      model: 'tiny',
+      input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text: 5 }] }] },
+    },
+    'input.messages.0.content.0.text',
+  ],
+  ['no tokens to make', { ...request, maxTokens: 0 }, 'maxTokens'],
+  ['half a token to make', { ...request, maxTokens: 1.5 }, 'maxTokens'],
+  ['an empty stop sequence', { ...request, stop: ['\n', ''] }, 'stop.1'],
+  ['a temperature below zero', { ...request, sampling: { temperature: -0.1 } }, 'sampling.temperature'],
+  [
+    'a temperature that is no number',
+    { ...request, sampling: { temperature: Number.NaN } },
+    'sampling.temperature',
+  ],
+  [
+    'an infinite penalty',
+    { ...request, sampling: { presencePenalty: Number.POSITIVE_INFINITY } },
+    'sampling.presencePenalty',
+  ],
+  ['a topP above one', { ...request, sampling: { topP: 1.1 } }, 'sampling.topP'],
+  ['a topK that is no whole number', { ...request, sampling: { topK: 0.5 } }, 'sampling.topK'],
+  ['a seed that is no whole number', { ...request, sampling: { seed: 0.5 } }, 'sampling.seed'],
+  ['a seed that a double cannot hold', { ...request, sampling: { seed: 2 ** 53 } }, 'sampling.seed'],
+  ['a bias that is no number', { ...request, sampling: { logitBias: [[5, '1']] } }, 'sampling.logitBias.0.1'],
+  ['a bias on half a token', { ...request, sampling: { logitBias: [[0.5, 1]] } }, 'sampling.logitBias.0.0'],
+])('a request with %s is refused by its field', (_what, value, param) => {
+  const read = (): unknown => readRequest(value)
+
+  expect(read).toThrow(expect.objectContaining({ code: 'invalid_request', details: { param } }))
+})
+
+test('an error crosses the wire with its code, message and details', () => {
+  const error = new LlmError('context_length', 'Too long.', { inputTokens: 9, contextSize: 8 })
+
+  const received = fromWire(JSON.parse(JSON.stringify(toWire(error))))
+
+  expect(received).toBeInstanceOf(LlmError)
+  expect(received.code).toBe('context_length')
+  expect(received.message).toBe('Too long.')
+  expect(received.details).toEqual({ inputTokens: 9, contextSize: 8 })
+})
+
+test('an unknown error crosses the wire without what it says', () => {
+  const wire = toWire(new Error('/home/me/secret.gguf is broken'))
+
+  expect(JSON.stringify(wire)).not.toContain('secret')
+  expect(wire.code).toBe('internal')
+})
+
+test('the cause of an error stays on its side', () => {
+  const wire = toWire(new LlmError('upstream', 'The model could not be loaded.', {}, { cause: 'secret' }))
+
+  expect(wire).toEqual({ code: 'upstream', message: 'The model could not be loaded.', details: {} })
+})
+
+test.each([
+  [{ type: 'generate', id: 1, request: { anything: true } }],
+  [{ type: 'cancel', id: 1 }],
+  [{ type: 'ping' }],
+])('the model process understands %j', (message) => {
+  expect(ToProcess.parse(message)).toEqual(message)
+})
+
+test.each([[{ type: 'cancel' }], [{ type: 'cancel', id: '1' }], [{ type: 'exit' }], ['ping'], [null]])(
+  'the model process refuses %j',
+  (message) => {
+    expect(ToProcess.safeParse(message).success).toBe(false)
+  },
+)
+
+test.each([
+  [{ type: 'loaded', contextSize: 4096 }],
+  [{ type: 'failed', error: { code: 'upstream', message: 'No.', details: {} } }],
+  [
+    {
+      type: 'event',
+      id: 1,
+      event: { type: 'start', model: 'tiny', inputTokens: 3, reusedTokens: 0, fingerprint: 'fp_1' },
+    },
+  ],
+  [{ type: 'event', id: 1, event: { type: 'text', text: '', tokens: 0 } }],
+  [
+    {
+      type: 'event',
+      id: 1,
+      event: {
+        type: 'end',
+        reason: 'stop',
+        stopSequence: '\n',
+        usage: { inputTokens: 3, reusedTokens: 0, outputTokens: 1 },
+        timings: { loadMs: 0, promptMs: 0.5, generateMs: 1.5 },
+      },
+    },
+  ],
+  [{ type: 'done', id: 1 }],
+  [{ type: 'done', id: 1, error: { code: 'internal', message: 'Oh.', details: {} } }],
+  [{ type: 'pong', steps: 12 }],
+])('the app understands %j', (message) => {
+  expect(FromProcess.parse(message)).toEqual(message)
+})
+
+test.each([
+  [{ type: 'loaded' }],
+  [{ type: 'event', id: 1, event: { type: 'thought', text: 'hm' } }],
+  [{ type: 'event', event: { type: 'text', text: 'a', tokens: 1 } }],
+  [{ type: 'done', id: 1, error: 'no' }],
+  [{ type: 'pong', steps: 0.5 }],
+])('the app refuses %j', (message) => {
+  expect(FromProcess.safeParse(message).success).toBe(false)
+})
+
+test('a process is not started without a context or without threads', () => {
+  const config = {
+    address: '/tmp/x.sock',
+    folder: '/tmp/x',
+    modelPath: '/m.gguf',
+    modelName: 'm:latest',
+    fingerprint: 'fp_1',
+    threads: 1,
+    contextSize: 1,
+  }
+
+  expect(ProcessConfig.parse(config)).toEqual(config)
+  expect(ProcessConfig.safeParse({ ...config, threads: 0 }).success).toBe(false)
+  expect(ProcessConfig.safeParse({ ...config, contextSize: 0 }).success).toBe(false)
+})

@@ -1,0 +1,376 @@
+import { getEventListeners } from 'node:events'
+import { afterEach, expect, test, vi } from 'vitest'
+import type { Engine } from './engine/engine.ts'
+import type { GenerateEvent } from './engine/events.ts'
+import type { GenerateRequest } from './engine/request.ts'
+import { LlmError } from './errors.ts'
+import { generate } from './generate.ts'
+
+const request: GenerateRequest = {
+  model: 'team/tiny',
+  input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] },
+}
+const start: GenerateEvent = {
+  type: 'start',
+  model: 'team/tiny',
+  inputTokens: 1,
+  reusedTokens: 0,
+  fingerprint: 'fp_1',
+}
+const hello: GenerateEvent = { type: 'text', text: 'Hello', tokens: 1 }
+const end: GenerateEvent = {
+  type: 'end',
+  reason: 'stop',
+  usage: { inputTokens: 1, reusedTokens: 0, outputTokens: 1 },
+  timings: { loadMs: 0, promptMs: 0, generateMs: 0 },
+}
+
+const engineOf = (answer: Engine['generate']): Engine => ({
+  generate: answer,
+  loaded: () => [],
+  close: async () => {},
+})
+const live = (): AbortSignal => new AbortController().signal
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/** Fails after a while that the test decides. */
+function failLater(): { events: Engine['generate']; fail: (error: Error) => void } {
+  let fail: (error: Error) => void = () => {}
+  const failure = new Promise<never>((_resolve, reject) => {
+    fail = reject
+  })
+  return {
+    fail: (error) => fail(error),
+    async *events() {
+      yield await failure
+    },
+  }
+}
+
+async function all(events: AsyncIterable<GenerateEvent>): Promise<GenerateEvent[]> {
+  const read: GenerateEvent[] = []
+  for await (const event of events) read.push(event)
+  return read
+}
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+test('an answer gives the events of the engine in order', async () => {
+  const engine = engineOf(async function* () {
+    yield start
+    yield hello
+    yield end
+  })
+
+  const generation = await generate(engine, request, { signal: live() })
+
+  expect(await all(generation)).toEqual([start, hello, end])
+})
+
+test('an answer has an id of its own, the model as it was named, and a date', async () => {
+  const engine = engineOf(async function* () {
+    yield start
+    yield end
+  })
+  const before = Date.now()
+
+  const one = await generate(engine, request, { signal: live() })
+  const two = await generate(engine, request, { signal: live() })
+
+  expect(one.id).toMatch(/^[\w-]{21}$/)
+  expect(two.id).not.toBe(one.id)
+  expect(one.model).toBe('team/tiny')
+  expect(one.createdAt.getTime()).toBeGreaterThanOrEqual(before)
+})
+
+test('the engine gets the request and the signal', async () => {
+  const signal = live()
+  const calls: unknown[] = []
+  const engine = engineOf(async function* (...call) {
+    calls.push(call)
+    yield start
+    yield end
+  })
+
+  await generate(engine, request, { signal, stream: true })
+
+  expect(calls).toEqual([[request, { signal }]])
+})
+
+test.each([{ stream: false }, { stream: true }])(
+  'an error before the first event rejects: %j',
+  async (how) => {
+    const error = new LlmError('not_found', 'No such model.')
+    // biome-ignore lint/correctness/useYield: it fails before.
+    const engine = engineOf(async function* () {
+      throw error
+    })
+
+    const generation = generate(engine, request, { signal: live(), ...how })
+
+    await expect(generation).rejects.toBe(error)
+  },
+)
+
+test('an error after the first event is thrown to the reader', async () => {
+  const error = new LlmError('upstream', 'The process ended.')
+  const engine = engineOf(async function* () {
+    yield start
+    throw error
+  })
+  const generation = await generate(engine, request, { signal: live() })
+
+  const read = all(generation)
+
+  await expect(read).rejects.toBe(error)
+})
+
+test('a stream opens after 5 s when the model still loads, and goes on with its first event', async () => {
+  vi.useFakeTimers()
+  let loaded: () => void = () => {}
+  const loading = new Promise<void>((resolve) => {
+    loaded = resolve
+  })
+  const engine = engineOf(async function* () {
+    await loading
+    yield start
+    yield end
+  })
+  let opened = false
+
+  const generation = generate(engine, request, { signal: live(), stream: true })
+  void generation.then(() => {
+    opened = true
+  })
+  await vi.advanceTimersByTimeAsync(4_999)
+  const before = opened
+  await vi.advanceTimersByTimeAsync(1)
+
+  expect(before).toBe(false)
+  expect(opened).toBe(true)
+  loaded()
+  expect(await all(await generation)).toEqual([start, end])
+})
+
+test('a whole answer waits for its first event as long as it takes', async () => {
+  vi.useFakeTimers()
+  const { events, fail } = failLater()
+  let settled = false
+
+  const generation = generate(engineOf(events), request, { signal: live() })
+  generation.catch(() => {
+    settled = true
+  })
+  await vi.advanceTimersByTimeAsync(3_600_000)
+  const before = settled
+  fail(new LlmError('upstream', 'Could not be loaded.'))
+
+  await expect(generation).rejects.toMatchObject({ code: 'upstream' })
+  expect(before).toBe(false)
+})
+
+test('an error after a stream was opened early is thrown to the reader, not to the process', async () => {
+  vi.useFakeTimers()
+  const { events, fail } = failLater()
+  const opening = generate(engineOf(events), request, { signal: live(), stream: true })
+  await vi.advanceTimersByTimeAsync(5_000)
+  const generation = await opening
+
+  fail(new LlmError('upstream', 'Could not be loaded.'))
+  vi.useRealTimers()
+  await settle()
+
+  await expect(all(generation)).rejects.toMatchObject({ message: 'Could not be loaded.' })
+})
+
+test('no timer stays when the first event comes before 5 s', async () => {
+  vi.useFakeTimers()
+  const engine = engineOf(async function* () {
+    yield start
+    yield end
+  })
+
+  await generate(engine, request, { signal: live(), stream: true })
+
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('an engine that ends without an end is an upstream error, after what it said', async () => {
+  const engine = engineOf(async function* () {
+    yield start
+    yield hello
+  })
+  const generation = await generate(engine, request, { signal: live() })
+  const read: GenerateEvent[] = []
+
+  const reading = (async () => {
+    for await (const event of generation) read.push(event)
+  })()
+
+  await expect(reading).rejects.toMatchObject({ name: 'LlmError', code: 'upstream' })
+  expect(read).toEqual([start, hello])
+})
+
+test('an engine that says nothing at all is an upstream error with a status', async () => {
+  const engine = engineOf(async function* () {})
+
+  const generation = generate(engine, request, { signal: live() })
+
+  await expect(generation).rejects.toMatchObject({ name: 'LlmError', code: 'upstream' })
+})
+
+test('nothing is read behind the end, and the engine is closed', async () => {
+  let closed = false
+  const engine = engineOf(async function* () {
+    try {
+      yield start
+      yield end
+      yield hello
+    } finally {
+      closed = true
+    }
+  })
+  const generation = await generate(engine, request, { signal: live() })
+
+  const read = await all(generation)
+
+  expect(read).toEqual([start, end])
+  expect(closed).toBe(true)
+})
+
+test('the events of the engine are ended when the signal aborts, though nobody ever pulls', async () => {
+  const controller = new AbortController()
+  let closed = false
+  const engine = engineOf(async function* () {
+    try {
+      yield start
+      yield hello
+      yield end
+    } finally {
+      closed = true
+    }
+  })
+  await generate(engine, request, { signal: controller.signal, stream: true })
+  const before = closed
+
+  controller.abort()
+  await settle()
+
+  expect(before).toBe(false)
+  expect(closed).toBe(true)
+})
+
+test('a reader that waits ends quietly when the signal aborts', async () => {
+  const controller = new AbortController()
+  const engine = engineOf(async function* (_request, { signal }) {
+    yield start
+    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+  })
+  const generation = await generate(engine, request, { signal: controller.signal })
+  const reading = all(generation)
+  await settle()
+
+  controller.abort()
+
+  expect(await reading).toEqual([start])
+})
+
+test('a call that is cancelled before its first event is an answer without events', async () => {
+  const controller = new AbortController()
+  const engine = engineOf(async function* (_request, { signal }) {
+    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+  })
+  const opening = generate(engine, request, { signal: controller.signal })
+
+  controller.abort()
+
+  expect(await all(await opening)).toEqual([])
+})
+
+test('what an engine says after the signal has aborted is not handed on', async () => {
+  const controller = new AbortController()
+  const engine = engineOf(async function* () {
+    yield start
+    controller.abort()
+    yield hello
+    yield end
+  })
+  const generation = await generate(engine, request, { signal: controller.signal })
+
+  const read = await all(generation)
+
+  expect(read).toEqual([start])
+})
+
+test('a reader that leaves early closes the engine', async () => {
+  let closed = false
+  const engine = engineOf(async function* () {
+    try {
+      yield start
+      yield hello
+      yield end
+    } finally {
+      closed = true
+    }
+  })
+  const generation = await generate(engine, request, { signal: live() })
+
+  for await (const _event of generation) break
+  await settle()
+
+  expect(closed).toBe(true)
+})
+
+test('a reader that leaves before the first pull closes the engine', async () => {
+  let closed = false
+  const engine = engineOf(async function* () {
+    try {
+      yield start
+      yield end
+    } finally {
+      closed = true
+    }
+  })
+  const generation = await generate(engine, request, { signal: live() })
+
+  await generation[Symbol.asyncIterator]().return?.()
+  await settle()
+
+  expect(closed).toBe(true)
+})
+
+test('an engine that fails while it is closed hurts nobody', async () => {
+  const controller = new AbortController()
+  const unhandled = vi.fn()
+  process.on('unhandledRejection', unhandled)
+  const engine = engineOf(async function* () {
+    try {
+      yield start
+      yield end
+    } finally {
+      // biome-ignore lint/correctness/noUnsafeFinally: that is the fault.
+      throw new Error('could not be freed')
+    }
+  })
+  await generate(engine, request, { signal: controller.signal })
+
+  controller.abort()
+  await settle()
+
+  process.off('unhandledRejection', unhandled)
+  expect(unhandled).not.toHaveBeenCalled()
+})
+
+test('a signal that outlives its answers keeps no listeners', async () => {
+  const controller = new AbortController()
+  const engine = engineOf(async function* () {
+    yield start
+    yield end
+  })
+
+  for (let i = 0; i < 3; i++) await all(await generate(engine, request, { signal: controller.signal }))
+
+  expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
+})

@@ -1,0 +1,207 @@
+import { once } from 'node:events'
+import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { LlmError } from '../errors.ts'
+import { parseJson, readJson } from './body.ts'
+
+const limitBytes = 1_000
+
+let server: Server
+let agent: Agent
+beforeEach(async () => {
+  // One socket for all calls: what one leaves behind, the next one meets.
+  agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  server = createServer(async (req, res) => {
+    try {
+      res.end(JSON.stringify({ read: await readJson(req, limitBytes) }))
+    } catch (error) {
+      const { code, message } = LlmError.from(error)
+      res.statusCode = 400
+      res.end(JSON.stringify({ code, message }))
+    }
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+})
+afterEach(() => {
+  agent.destroy()
+  server.close()
+})
+
+interface Reply {
+  readonly body: unknown
+  readonly reused: boolean
+}
+
+/** Posts the pieces: one with its length in front, several in chunks. */
+async function post(
+  pieces: readonly (string | Buffer)[],
+  headers: Record<string, string> = {},
+): Promise<Reply> {
+  const { port } = server.address() as AddressInfo
+  const [only, ...more] = pieces
+  const length = more.length === 0 ? { 'content-length': Buffer.byteLength(only ?? '') } : {}
+  const req = request({ port, host: '127.0.0.1', agent, method: 'POST', headers: { ...length, ...headers } })
+  for (const piece of pieces) req.write(piece)
+  req.end()
+  const [res] = (await once(req, 'response')) as [IncomingMessage]
+  let text = ''
+  for await (const chunk of res) text += chunk
+  return { body: JSON.parse(text), reused: req.reusedSocket }
+}
+
+/** JSON of exactly this many bytes. */
+const jsonOf = (bytes: number): string => JSON.stringify('x'.repeat(bytes - 2))
+
+test('a body is read from one piece or from many', async () => {
+  const one = await post(['{"text":"ü😀"}'])
+  const many = await post(['{"te', 'xt":', '"ü😀"}'])
+
+  expect(one.body).toEqual({ read: { text: 'ü😀' } })
+  expect(many.body).toEqual({ read: { text: 'ü😀' } })
+})
+
+test('a body of exactly the limit is read', async () => {
+  const { body } = await post([jsonOf(1_000)])
+
+  expect(body).toEqual({ read: 'x'.repeat(998) })
+})
+
+test('a body over the limit is refused by its content-length', async () => {
+  const { body } = await post([jsonOf(1_001)])
+
+  expect(body).toEqual({ code: 'too_large', message: 'The request body is larger than 1000 bytes.' })
+})
+
+test('a body over the limit is refused by its bytes', async () => {
+  const { body } = await post([jsonOf(900), jsonOf(101)])
+
+  expect(body).toEqual({ code: 'too_large', message: 'The request body is larger than 1000 bytes.' })
+})
+
+test('a body that is announced as too large is refused before it comes', async () => {
+  const { port } = server.address() as AddressInfo
+  const headers = { 'content-length': 1_001 }
+  const req = request({ port, host: '127.0.0.1', method: 'POST', headers })
+  req.on('error', () => {}) // It is never sent to its end.
+  req.flushHeaders()
+
+  const [res] = (await once(req, 'response')) as [IncomingMessage]
+
+  expect(res.statusCode).toBe(400)
+  req.destroy()
+})
+
+test.each([
+  ['refused by its content-length', [jsonOf(2_000_000)]],
+  ['refused by its bytes', [jsonOf(1_000_000), jsonOf(1_000_000)]],
+  ['that is not JSON', ['hello']],
+])('the connection goes on after a body %s', async (_what, pieces) => {
+  const refused = await post(pieces)
+
+  const next = await post(['{"n":2}'])
+
+  expect(refused.body).toHaveProperty('code')
+  expect(next).toEqual({ body: { read: { n: 2 } }, reused: true })
+})
+
+test('a body that is encoded is refused, and the connection goes on', async () => {
+  const refused = await post([gzipSync('{"n":1}')], { 'content-encoding': 'gzip' })
+
+  const next = await post(['{"n":2}'], { 'content-encoding': 'identity' })
+
+  expect(refused.body).toEqual({
+    code: 'invalid_request',
+    message: 'A request body in content-encoding gzip is not supported.',
+  })
+  expect(next).toEqual({ body: { read: { n: 2 } }, reused: true })
+})
+
+test('no body at all is not valid JSON', async () => {
+  const { body } = await post([''])
+
+  expect(body).toEqual({ code: 'invalid_request', message: 'The request body is not valid JSON.' })
+})
+
+const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+const parseText = (text: string): unknown => parseJson(Buffer.from(text))
+const tooDeep = 'The request body is nested deeper than 128 levels.'
+
+test('128 levels are read', () => {
+  expect(JSON.stringify(parseText(nested(128)))).toBe(nested(128))
+})
+
+test.each([
+  ['arrays', nested(129)],
+  ['objects', `${'{"a":'.repeat(129)}1${'}'.repeat(129)}`],
+  ['both', `${'[{"a":'.repeat(64)}[1]${'}]'.repeat(64)}`],
+  ['arrays that are never closed', '['.repeat(100_000)],
+  ['arrays behind a string', `["\\"",${nested(128)}]`],
+])('129 levels of %s are refused', (_what, text) => {
+  expect(() => parseText(text)).toThrow(
+    expect.objectContaining({ code: 'invalid_request', message: tooDeep }),
+  )
+})
+
+test('levels that are closed again do not count', () => {
+  const text = `[${Array.from({ length: 1_000 }, () => '[{}]').join()}]`
+
+  expect(parseText(text)).toHaveLength(1_000)
+})
+
+test.each([
+  ['brackets', '['.repeat(500)],
+  ['braces', '{'.repeat(500)],
+  ['brackets behind an escaped quote', `"${'['.repeat(500)}`],
+  ['brackets behind an escaped backslash and an escaped quote', `\\"${'['.repeat(500)}`],
+  ['brackets in front of a backslash at the end', `${'['.repeat(500)}\\`],
+  ['nothing but backslashes', '\\'.repeat(501)],
+])('%s in strings do not count', (_what, text) => {
+  const value = { [text]: [text, text] }
+
+  expect(parseText(JSON.stringify(value))).toEqual(value)
+})
+
+test('a string that ends in an escaped backslash ends there', () => {
+  const text = `["\\\\",${nested(128)}]`
+
+  expect(() => parseText(text)).toThrow(tooDeep)
+})
+
+test.each(['{"a":1', '{"a":1}}', '"never closed', '"', '{a:1}', "{'a':1}", 'NaN', '[1,]', ']['])(
+  '%s is not valid JSON',
+  (text) => {
+    expect(() => parseText(text)).toThrow(
+      expect.objectContaining({ code: 'invalid_request', message: 'The request body is not valid JSON.' }),
+    )
+  },
+)
+
+test('what the parser says about the body stays in the cause', () => {
+  const parsing = (): unknown => parseText('{"secret": hunter2}')
+
+  expect(parsing).toThrow(
+    expect.objectContaining({
+      message: 'The request body is not valid JSON.',
+      cause: expect.any(SyntaxError),
+    }),
+  )
+})
+
+test.each([
+  ['a byte that begins nothing', [0x22, 0xff, 0x22]],
+  ['half a character', [0x22, 0xc3, 0x22]],
+  ['a surrogate', [0x22, 0xed, 0xa0, 0x80, 0x22]],
+  ['a slash in two bytes', [0x22, 0xc0, 0xaf, 0x22]],
+])('%s is not UTF-8 and therefore not valid JSON', (_what, bytes) => {
+  expect(() => parseJson(Uint8Array.from(bytes))).toThrow(
+    expect.objectContaining({ code: 'invalid_request', message: 'The request body is not valid JSON.' }),
+  )
+})
+
+test('bytes are parsed where they begin, also inside of a larger buffer', () => {
+  const bytes = Buffer.from('[[[{"n":1}]]]').subarray(3, 10)
+
+  expect(parseJson(bytes)).toEqual({ n: 1 })
+})

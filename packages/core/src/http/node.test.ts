@@ -1,0 +1,437 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener, request, type Server } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import { LlmError } from '../errors.ts'
+import type { HttpRequest, HttpResponse } from './message.ts'
+import { readNodeRequest, toNodeHandler, writeNodeResponse } from './node.ts'
+import type { Route, RouteTable } from './route.ts'
+
+const servers: Server[] = []
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+
+/** Listens on loopback; answers with its URL. */
+async function listen(listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  servers.push(server)
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** Something that happens once, and can be waited for. */
+function happening(): { happened: Promise<void>; happen: () => void } {
+  let happen: () => void = () => {}
+  const happened = new Promise<void>((resolve) => {
+    happen = resolve
+  })
+  return { happened, happen: () => happen() }
+}
+
+/** What `request.json()` gives or throws. */
+async function outcome(call: HttpRequest): Promise<unknown> {
+  try {
+    return { read: await call.json() }
+  } catch (error) {
+    const { code, message } = LlmError.from(error)
+    return { code, message }
+  }
+}
+
+/** Sends a body and gives the JSON that comes back. */
+const post = async (url: string, body: string): Promise<unknown> =>
+  (await fetch(url, { method: 'POST', body })).json()
+
+test('a call is its method, path, params and headers', async () => {
+  const calls: HttpRequest[] = []
+  const url = await listen((req, res) => {
+    calls.push(readNodeRequest(req, res, { path: '/v1/models/a/b', params: { model: ['a', 'b'] } }))
+    res.end()
+  })
+
+  await fetch(`${url}/llm/v1/models/a/b?x=1`, { headers: { Authorization: 'Bearer x' } })
+
+  const [call] = calls
+  expect(call).toMatchObject({ method: 'GET', path: '/v1/models/a/b', params: { model: 'a/b' } })
+  expect(call?.header('authorization')).toBe('Bearer x')
+  expect(call?.header('x-none')).toBeUndefined()
+})
+
+test('a body that nobody has read is read', async () => {
+  const url = await listen(async (req, res) => {
+    res.end(JSON.stringify(await outcome(readNodeRequest(req, res, { path: '/' }))))
+  })
+
+  expect(await post(url, '{"n":1}')).toEqual({ read: { n: 1 } })
+})
+
+test('a body that a parser in front has read is taken from it', async () => {
+  const url = await listen(async (req, res) => {
+    let text = ''
+    for await (const chunk of req) text += chunk
+    const call = readNodeRequest(req, res, { path: '/', parsedBody: JSON.parse(text) })
+    res.end(JSON.stringify(await outcome(call)))
+  })
+
+  expect(await post(url, '{"n":1}')).toEqual({ read: { n: 1 } })
+})
+
+test('a parsed body of falsehood is a body, too', async () => {
+  const url = await listen(async (req, res) => {
+    for await (const _chunk of req);
+    const call = readNodeRequest(req, res, { path: '/', parsedBody: null })
+    res.end(JSON.stringify(await outcome(call)))
+  })
+
+  expect(await post(url, 'null')).toEqual({ read: null })
+})
+
+test('a parsed body is not believed while the stream is unread', async () => {
+  const url = await listen(async (req, res) => {
+    const call = readNodeRequest(req, res, { path: '/', parsedBody: {} })
+    res.end(JSON.stringify(await outcome(call)))
+  })
+
+  expect(await post(url, '{"n":1}')).toEqual({ read: { n: 1 } })
+})
+
+test('a body that was eaten without being handed on is refused in so many words', async () => {
+  const url = await listen(async (req, res) => {
+    for await (const _chunk of req);
+    res.end(JSON.stringify(await outcome(readNodeRequest(req, res, { path: '/' }))))
+  })
+
+  expect(await post(url, '{"n":1}')).toEqual({
+    code: 'invalid_request',
+    message: 'The request body was read by something in front of this route, and not handed on as JSON.',
+  })
+})
+
+test('a body is held to the limit of its route', async () => {
+  const url = await listen(async (req, res) => {
+    const call = readNodeRequest(req, res, { path: '/', bodyLimit: '1kb' })
+    res.end(JSON.stringify(await outcome(call)))
+  })
+
+  const fits = await post(url, JSON.stringify('x'.repeat(1_022)))
+  const tooLarge = await post(url, JSON.stringify('x'.repeat(1_023)))
+
+  expect(fits).toEqual({ read: 'x'.repeat(1_022) })
+  expect(tooLarge).toMatchObject({ code: 'too_large' })
+})
+
+test('a whole answer is sent with its status and headers', async () => {
+  const url = await listen((_req, res) => {
+    void writeNodeResponse({ status: 418, headers: { 'x-tea': 'yes' }, body: 'short and stout' }, res)
+  })
+
+  const response = await fetch(url)
+
+  expect(response.status).toBe(418)
+  expect(response.headers.get('x-tea')).toBe('yes')
+  expect(response.headers.get('content-length')).toBe('15')
+  expect(await response.text()).toBe('short and stout')
+})
+
+test('an answer without a body is sent', async () => {
+  const url = await listen((_req, res) => {
+    void writeNodeResponse({ status: 204, headers: {}, body: null }, res)
+  })
+
+  const response = await fetch(url)
+
+  expect(response.status).toBe(204)
+  expect(await response.text()).toBe('')
+})
+
+test('headers that the host has set stay, unless the answer has its own', async () => {
+  const url = await listen((_req, res) => {
+    res.setHeader('access-control-allow-origin', '*')
+    res.setHeader('cache-control', 'private')
+    void writeNodeResponse({ status: 200, headers: { 'cache-control': 'no-cache' }, body: '' }, res)
+  })
+
+  const { headers } = await fetch(url)
+
+  expect(headers.get('access-control-allow-origin')).toBe('*')
+  expect(headers.get('cache-control')).toBe('no-cache')
+})
+
+test('frames are sent as they are made, and the headers before the first', async () => {
+  const first = happening()
+  const second = happening()
+  async function* frames(): AsyncGenerator<string> {
+    await first.happened
+    yield 'one '
+    await second.happened
+    yield 'zwölf'
+  }
+  const url = await listen((_req, res) => {
+    void writeNodeResponse({ status: 200, headers: { 'x-stream': 'yes' }, body: frames() }, res)
+  })
+
+  const response = await fetch(url)
+  first.happen()
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+  const one = await reader.read()
+  second.happen()
+  const two = await reader.read()
+
+  expect(response.headers.get('x-stream')).toBe('yes')
+  expect(Buffer.from(one.value ?? []).toString()).toBe('one ')
+  expect(Buffer.from(two.value ?? []).toString()).toBe('zwölf')
+  expect((await reader.read()).done).toBe(true)
+})
+
+test('the signal does not abort when the answer is finished', async () => {
+  const closed = happening()
+  const signals: AbortSignal[] = []
+  const url = await listen((req, res) => {
+    signals.push(readNodeRequest(req, res, { path: '/' }).signal)
+    res.on('close', closed.happen)
+    void writeNodeResponse({ status: 200, headers: {}, body: 'done' }, res)
+  })
+
+  await (await fetch(url)).text()
+  await closed.happened
+
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false])
+})
+
+test('the signal aborts when the client leaves before there is an answer', async () => {
+  const arrived = happening()
+  const aborted = happening()
+  const url = await listen((req, res) => {
+    readNodeRequest(req, res, { path: '/' }).signal.addEventListener('abort', aborted.happen)
+    arrived.happen()
+  })
+  const req = request(url).on('error', () => {})
+  req.end()
+  await arrived.happened
+
+  req.destroy()
+
+  await expect(aborted.happened).resolves.toBeUndefined()
+})
+
+test('the signal of a call whose client has left already is aborted', async () => {
+  const left = happening()
+  const signals: AbortSignal[] = []
+  const arrived = happening()
+  const url = await listen((req, res) => {
+    arrived.happen()
+    res.once('close', () => {
+      signals.push(readNodeRequest(req, res, { path: '/' }).signal)
+      left.happen()
+    })
+  })
+  const req = request(url).on('error', () => {})
+  req.end()
+  await arrived.happened
+
+  req.destroy()
+  await left.happened
+
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true])
+})
+
+test('a client that leaves mid-stream aborts the signal, ends the frames, and is no error', async () => {
+  const ended = happening()
+  const log: string[] = []
+  let written: Promise<void> | undefined
+  const url = await listen((req, res) => {
+    const { signal } = readNodeRequest(req, res, { path: '/' })
+    signal.addEventListener('abort', () => log.push('aborted'))
+    async function* frames(): AsyncGenerator<string> {
+      try {
+        for (;;) {
+          yield 'frame\n'
+          await new Promise((resolve) => setTimeout(resolve, 1))
+        }
+      } finally {
+        log.push('closed')
+        ended.happen()
+      }
+    }
+    written = writeNodeResponse({ status: 200, headers: {}, body: frames() }, res)
+  })
+  const req = request(url)
+  req.end()
+  const [res] = (await once(req, 'response')) as [IncomingMessage]
+  await once(res, 'data')
+
+  req.destroy()
+  await ended.happened
+
+  expect(log).toEqual(['aborted', 'closed'])
+  await expect(written).resolves.toBeUndefined()
+})
+
+test('a client that stops reading stops the frames, and its leaving ends them', async () => {
+  const ended = happening()
+  let made = 0
+  const url = await listen((_req, res) => {
+    async function* frames(): AsyncGenerator<string> {
+      try {
+        for (;;) {
+          made++
+          yield 'x'.repeat(1_000_000)
+        }
+      } finally {
+        ended.happen()
+      }
+    }
+    void writeNodeResponse({ status: 200, headers: {}, body: frames() }, res)
+  })
+  const socket = connect(Number(new URL(url).port), '127.0.0.1').pause()
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  // Until the buffers of both sides are full: nothing more is made.
+  let before = -1
+  while (made === 0 || made !== before) {
+    before = made
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+
+  socket.destroy()
+  await ended.happened
+
+  expect(made).toBe(before)
+  expect(made).toBeLessThan(100)
+})
+
+test('frames for a client that left before they begin are ended', async () => {
+  const arrived = happening()
+  const ended = happening()
+  let written: Promise<void> | undefined
+  const url = await listen((_req, res) => {
+    arrived.happen()
+    const body: AsyncIterableIterator<string> = {
+      next: async () => ({ value: 'frame', done: false }),
+      return: async () => {
+        ended.happen()
+        return { value: undefined, done: true }
+      },
+      [Symbol.asyncIterator]() {
+        return this
+      },
+    }
+    res.once('close', () => {
+      written = writeNodeResponse({ status: 200, headers: {}, body }, res)
+    })
+  })
+  const req = request(url).on('error', () => {})
+  req.end()
+  await arrived.happened
+
+  req.destroy()
+  await ended.happened
+
+  await expect(written).resolves.toBeUndefined()
+})
+
+test('an error in the frames rejects, and the client sees a broken answer', async () => {
+  async function* frames(): AsyncGenerator<string> {
+    yield 'frame'
+    throw new Error('could not be rendered')
+  }
+  const written: Promise<void>[] = []
+  const url = await listen((_req, res) => {
+    const writing = writeNodeResponse({ status: 200, headers: {}, body: frames() }, res)
+    writing.catch(() => {})
+    written.push(writing)
+  })
+
+  const text = fetch(url).then((response) => response.text())
+
+  await expect(text).rejects.toThrow()
+  await expect(written[0]).rejects.toThrow('could not be rendered')
+})
+
+const say = (value: unknown): HttpResponse => ({ status: 200, headers: {}, body: JSON.stringify(value) })
+const route = (
+  method: Route<string>['method'],
+  path: string,
+  handle?: Route<string>['handle'],
+): Route<string> => ({
+  method,
+  path,
+  handle: handle ?? (async ({ params }, context) => say({ path, params, context })),
+})
+const tableOf = (...routes: Route<string>[]): RouteTable<string> => ({
+  routes,
+  unrouted: ({ method, path }, allowed) => ({
+    ...say({ method, path, allowed }),
+    status: allowed.length > 0 ? 405 : 404,
+  }),
+})
+
+test('a call reaches its route with params and context, whatever its query is', async () => {
+  const url = await listen(toNodeHandler(tableOf(route('GET', '/models/*model')), 'ctx'))
+
+  const response = await fetch(`${url}/models/team/tiny%20x?a=/models/other`)
+
+  expect(response.status).toBe(200)
+  expect(await response.json()).toEqual({
+    path: '/models/*model',
+    params: { model: 'team/tiny x' },
+    context: 'ctx',
+  })
+})
+
+test('unknown paths and methods are answered by the table', async () => {
+  const url = await listen(toNodeHandler(tableOf(route('GET', '/models')), 'ctx'))
+
+  const unknown = await fetch(`${url}/other?x=1`)
+  const wrong = await fetch(`${url}/models`, { method: 'POST', body: '{}' })
+
+  expect([unknown.status, await unknown.json()]).toEqual([
+    404,
+    { method: 'GET', path: '/other', allowed: [] },
+  ])
+  expect([wrong.status, await wrong.json()]).toEqual([
+    405,
+    { method: 'POST', path: '/models', allowed: ['GET'] },
+  ])
+})
+
+test("a path that cannot be decoded is nobody's", async () => {
+  const url = await listen(toNodeHandler(tableOf(route('GET', '/models/:model')), 'ctx'))
+
+  const response = await fetch(`${url}/models/%E0%A4%A`)
+
+  expect(response.status).toBe(404)
+})
+
+test('HEAD is answered without a body', async () => {
+  const url = await listen(toNodeHandler(tableOf(route('GET', '/models')), 'ctx'))
+
+  const response = await fetch(`${url}/models`, { method: 'HEAD' })
+
+  expect(response.status).toBe(200)
+  expect(await response.text()).toBe('')
+})
+
+test('a route has its own limit for bodies', async () => {
+  const echo: Route<string>['handle'] = async (call) => say(await outcome(call))
+  const small: Route<string> = { ...route('POST', '/small', echo), bodyLimit: 4 }
+  const url = await listen(toNodeHandler(tableOf(small, route('POST', '/large', echo)), 'ctx'))
+
+  expect(await post(`${url}/small`, '12345')).toMatchObject({ code: 'too_large' })
+  expect(await post(`${url}/large`, '12345')).toEqual({ read: 12_345 })
+})
+
+test('a route that fails against its contract costs its client the connection, and nobody else', async () => {
+  const broken = route('GET', '/broken', async () => {
+    throw new Error('never thrown by a dialect')
+  })
+  const url = await listen(toNodeHandler(tableOf(broken, route('GET', '/fine')), 'ctx'))
+
+  const failed = fetch(`${url}/broken`)
+
+  await expect(failed).rejects.toThrow()
+  expect((await fetch(`${url}/fine`)).status).toBe(200)
+})

@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest'
+import { createMatcher, joinParams, methodsByPath, type Route } from './route.ts'
+
+const route = (method: Route<unknown>['method'], path: string): Route<unknown> => ({
+  method,
+  path,
+  handle: async () => ({ status: 200, headers: {}, body: null }),
+})
+
+const list = route('GET', '/v1/models')
+const get = route('GET', '/v1/models/*model')
+const remove = route('DELETE', '/v1/models/*model')
+const chat = route('POST', '/v1/chat/completions')
+const blob = route('HEAD', '/api/blobs/:digest')
+const match = createMatcher([list, get, remove, chat, blob])
+
+test.each([
+  ['GET', '/v1/models', list, {}],
+  ['POST', '/v1/chat/completions', chat, {}],
+  ['GET', '/v1/models/tiny', get, { model: 'tiny' }],
+  ['DELETE', '/v1/models/tiny', remove, { model: 'tiny' }],
+  ['GET', '/v1/models/team/tiny:8b', get, { model: 'team/tiny:8b' }],
+  ['GET', '/v1/models/team%2Ftiny%20x', get, { model: 'team/tiny x' }],
+  ['HEAD', '/api/blobs/sha256:abc', blob, { digest: 'sha256:abc' }],
+])('%s %s finds its route', (method, path, expected, params) => {
+  const found = match(method, path)
+
+  expect(found).toEqual({ route: expected, params })
+})
+
+test('HEAD is answered by a GET route', () => {
+  const found = match('HEAD', '/v1/models')
+
+  expect(found).toEqual({ route: list, params: {} })
+})
+
+test('a method that a path does not have gets those that it has', () => {
+  expect(match('POST', '/v1/models/tiny')).toEqual({ allowed: ['GET', 'DELETE'] })
+  expect(match('GET', '/v1/chat/completions')).toEqual({ allowed: ['POST'] })
+  expect(match('OPTIONS', '/v1/models')).toEqual({ allowed: ['GET'] })
+})
+
+test.each(['/', '/v1', '/v1/model', '/V1/Models', '/v1/chat/completions/x', '/x/v1/models', ''])(
+  'the path %j is no route',
+  (path) => {
+    expect(match('GET', path)).toEqual({ allowed: [] })
+  },
+)
+
+test('of two routes for the same call the first is taken', () => {
+  const special = route('GET', '/v1/models/special')
+
+  const found = createMatcher([special, get])('GET', '/v1/models/special')
+
+  expect(found).toEqual({ route: special, params: {} })
+})
+
+test('each path has its methods, in the order of the routes', () => {
+  const methods = methodsByPath([list, get, remove, chat])
+
+  expect([...methods]).toEqual([
+    ['/v1/models', ['GET']],
+    ['/v1/models/*model', ['GET', 'DELETE']],
+    ['/v1/chat/completions', ['POST']],
+  ])
+})
+
+test('a wildcard is one string, whether a router gives an array or not', () => {
+  const params = joinParams({ model: ['team', 'tiny'], other: 'a/b', number: 5 })
+
+  expect(params).toEqual({ model: 'team/tiny', other: 'a/b', number: '5' })
+})

@@ -1,0 +1,278 @@
+import { afterEach, expect, test, vi } from 'vitest'
+import { LlmError } from '../errors.ts'
+import { dataFrame, sse } from './streams.ts'
+
+const onError = ({ code, message }: LlmError): string => `error: ${code} ${message}\n\n`
+
+async function* framesOf(...frames: string[]): AsyncGenerator<string> {
+  yield* frames
+}
+
+const bodyOf = (frames: AsyncIterable<string>, heartbeatMs?: number): AsyncIterator<string> => {
+  const { body } = sse(frames, { onError, ...(heartbeatMs !== undefined && { heartbeatMs }) })
+  return (body as AsyncIterable<string>)[Symbol.asyncIterator]()
+}
+
+async function rest(body: AsyncIterator<string>): Promise<string[]> {
+  const frames: string[] = []
+  for (;;) {
+    const { value, done } = await body.next()
+    if (done) return frames
+    frames.push(value)
+  }
+}
+
+/** Frames that come when the test says so. */
+function controlled(): { frames: AsyncGenerator<string>; give: (frame: string) => void } {
+  let give: (frame: string) => void = () => {}
+  async function* frames(): AsyncGenerator<string> {
+    for (;;) {
+      yield await new Promise<string>((resolve) => {
+        give = resolve
+      })
+    }
+  }
+  return { frames: frames(), give: (frame) => give(frame) }
+}
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+test('a frame is one event of one line', () => {
+  expect(dataFrame('{"a":1}')).toBe('data: {"a":1}\n\n')
+})
+
+test('the headers keep proxies and compression from holding frames back', () => {
+  const { status, headers } = sse(framesOf(), { onError })
+
+  expect(status).toBe(200)
+  expect(headers).toEqual({
+    'content-type': 'text/event-stream; charset=utf-8',
+    'cache-control': 'no-cache, no-transform',
+    'x-accel-buffering': 'no',
+  })
+})
+
+test('frames are handed on in order', async () => {
+  const body = bodyOf(framesOf('a', 'b', 'c'))
+
+  expect(await rest(body)).toEqual(['a', 'b', 'c'])
+})
+
+test('an error is said in-band as the last frame', async () => {
+  async function* failing(): AsyncGenerator<string> {
+    yield 'a'
+    throw new LlmError('upstream', 'The process ended.')
+  }
+
+  const frames = await rest(bodyOf(failing()))
+
+  expect(frames).toEqual(['a', 'error: upstream The process ended.\n\n'])
+})
+
+test('an unknown error is said without what it holds', async () => {
+  async function* failing(): AsyncGenerator<string> {
+    yield 'a'
+    throw new Error('password is hunter2')
+  }
+
+  const frames = await rest(bodyOf(failing()))
+
+  expect(frames).toEqual(['a', 'error: internal Something went wrong inside the server.\n\n'])
+})
+
+test('nothing is pulled before it is asked for', async () => {
+  let pulled = 0
+  async function* counted(): AsyncGenerator<string> {
+    for (;;) yield String(pulled++)
+  }
+  const body = bodyOf(counted())
+  const before = pulled
+
+  await body.next()
+  await body.next()
+
+  expect(before).toBe(0)
+  expect(pulled).toBe(2)
+  await body.return?.()
+})
+
+test('silence is broken by a comment, again and again, and then the frame comes', async () => {
+  vi.useFakeTimers()
+  const { frames, give } = controlled()
+  const body = bodyOf(frames, 1_000)
+  const seen: (string | undefined)[] = []
+  const pull = async (): Promise<void> => {
+    seen.push((await body.next()).value)
+  }
+
+  const first = pull()
+  await vi.advanceTimersByTimeAsync(1_999)
+  const early = [...seen]
+  await vi.advanceTimersByTimeAsync(1)
+  await first
+  const second = pull()
+  await vi.advanceTimersByTimeAsync(1_000)
+  await second
+  const third = pull()
+  give('frame')
+  await third
+
+  expect(early).toEqual([])
+  expect(seen).toEqual([': keepalive\n\n', ': keepalive\n\n', 'frame'])
+  const ending = body.return?.()
+  give('unread')
+  await ending
+})
+
+test('no frame is lost or said twice around heartbeats', async () => {
+  vi.useFakeTimers()
+  const { frames, give } = controlled()
+  const body = bodyOf(frames, 1_000)
+  const seen: string[] = []
+  const reading = (async () => {
+    while (seen.length < 8) seen.push((await body.next()).value)
+  })()
+
+  await vi.advanceTimersByTimeAsync(3_000)
+  give('one')
+  await vi.advanceTimersByTimeAsync(500)
+  give('two')
+  await vi.advanceTimersByTimeAsync(4_000)
+  give('three')
+  await reading
+
+  expect(seen.filter((frame) => !frame.startsWith(':'))).toEqual(['one', 'two', 'three'])
+  expect(seen).toEqual([
+    ': keepalive\n\n',
+    ': keepalive\n\n',
+    'one',
+    'two',
+    ': keepalive\n\n',
+    ': keepalive\n\n',
+    ': keepalive\n\n',
+    'three',
+  ])
+  const ending = body.return?.()
+  give('unread')
+  await ending
+})
+
+test('a stream that keeps talking needs no heartbeat', async () => {
+  vi.useFakeTimers()
+  const { frames, give } = controlled()
+  const body = bodyOf(frames, 1_000)
+  const seen: string[] = []
+
+  for (let i = 0; i < 10; i++) {
+    const pulling = body.next()
+    await vi.advanceTimersByTimeAsync(900)
+    give(String(i))
+    seen.push((await pulling).value)
+  }
+
+  expect(seen).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
+  const ending = body.return?.()
+  give('unread')
+  await ending
+})
+
+test('heartbeats come every 7.5 s where nothing else is said', async () => {
+  vi.useFakeTimers()
+  const { frames, give } = controlled()
+  const body = bodyOf(frames)
+  let seen: string | undefined
+  const pulling = body.next().then(({ value }) => {
+    seen = value
+  })
+
+  await vi.advanceTimersByTimeAsync(14_999)
+  const before = seen
+  await vi.advanceTimersByTimeAsync(1)
+
+  expect(before).toBeUndefined()
+  expect(seen).toBe(': keepalive\n\n')
+  await pulling
+  const ending = body.return?.()
+  give('unread')
+  await ending
+})
+
+test('a client that does not read is sent no heartbeats to come', async () => {
+  vi.useFakeTimers()
+  const body = bodyOf(framesOf('a', 'b'), 1_000)
+  await body.next()
+
+  await vi.advanceTimersByTimeAsync(60_000)
+
+  expect(await rest(body)).toEqual(['b'])
+})
+
+test('return() reaches the source', async () => {
+  let closed = false
+  async function* source(): AsyncGenerator<string> {
+    try {
+      yield 'a'
+      yield 'b'
+    } finally {
+      closed = true
+    }
+  }
+  const body = bodyOf(source())
+  await body.next()
+
+  const returned = await body.return?.('left')
+
+  expect(closed).toBe(true)
+  expect(returned).toEqual({ value: 'left', done: true })
+  expect(await body.next()).toEqual({ value: undefined, done: true })
+})
+
+async function* failing(): AsyncGenerator<string> {
+  yield 'a'
+  throw new LlmError('upstream', 'No.')
+}
+
+test.each<
+  [how: string, use: (body: AsyncIterator<string>) => Promise<unknown>, frames: () => AsyncIterable<string>]
+>([
+  ['its last frame', rest, () => framesOf('a', 'b')],
+  ['an error', rest, failing],
+  [
+    'a reader that left',
+    async (body) => [await body.next(), await body.return?.()],
+    () => framesOf('a', 'b'),
+  ],
+  ['a reader that never pulled', async (body) => body.return?.(), () => framesOf('a', 'b')],
+])('no timer stays after %s', async (_how, use, frames) => {
+  vi.useFakeTimers()
+  const body = bodyOf(frames())
+
+  await use(body)
+
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('no timer stays after an error that cannot be said', async () => {
+  vi.useFakeTimers()
+  const { body } = sse(failing(), {
+    onError: () => {
+      throw new Error('no such code')
+    },
+  })
+  const reading = rest((body as AsyncIterable<string>)[Symbol.asyncIterator]())
+
+  await expect(reading).rejects.toThrow('no such code')
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('a stream has one timer however many frames it has', async () => {
+  vi.useFakeTimers()
+  const body = bodyOf(framesOf('a', 'b', 'c', 'd'))
+
+  for (let i = 0; i < 3; i++) await body.next()
+
+  expect(vi.getTimerCount()).toBe(1)
+  await body.return?.()
+})

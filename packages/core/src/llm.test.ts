@@ -1,0 +1,238 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { LlmError } from './errors.ts'
+import { createLlm } from './llm.ts'
+import { scriptedEngine } from './testing/scripted-engine.ts'
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'modelmount-llm-'))
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+test('a question gets a whole answer', async () => {
+  const llm = await createLlm({ engine: scriptedEngine('Hello there.') })
+
+  const answer = await llm.chat('Hi')
+
+  expect(answer).toEqual({
+    text: 'Hello there.',
+    reason: 'stop',
+    usage: { inputTokens: 1, reusedTokens: 0, outputTokens: 2 },
+    timings: { loadMs: 0, promptMs: 0, generateMs: expect.any(Number) },
+    fingerprint: 'fp_scripted',
+  })
+})
+
+test('a question is a message of the user', async () => {
+  const engine = scriptedEngine('Hello.')
+  const llm = await createLlm({ engine, models: [] })
+
+  await llm.chat('Hi', { model: 'any' })
+
+  expect(engine.requests).toEqual([
+    {
+      model: 'any',
+      input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] },
+      sampling: {},
+    },
+  ])
+})
+
+test('a conversation and all its options reach the engine', async () => {
+  const engine = scriptedEngine('Hello.')
+  const llm = await createLlm({ engine })
+
+  await llm.chat(
+    [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: 'Hel' },
+    ],
+    { model: 'team/tiny', maxTokens: 5, stop: ['\n'], temperature: 0, seed: 7 },
+  )
+
+  expect(engine.requests).toEqual([
+    {
+      model: 'team/tiny',
+      input: {
+        kind: 'chat',
+        messages: [
+          { role: 'system', content: [{ type: 'text', text: 'Be brief.' }] },
+          { role: 'user', content: [{ type: 'text', text: 'Hi' }] },
+          { role: 'assistant', content: [{ type: 'text', text: 'Hel' }] },
+        ],
+      },
+      maxTokens: 5,
+      stop: ['\n'],
+      sampling: { temperature: 0, seed: 7 },
+    },
+  ])
+})
+
+test('a stream is the text piece by piece', async () => {
+  const llm = await createLlm({ engine: scriptedEngine(['Hel', 'lo', ' there.']) })
+  const pieces: string[] = []
+
+  for await (const piece of llm.chat('Hi', { stream: true })) pieces.push(piece)
+
+  expect(pieces).toEqual(['Hel', 'lo', ' there.'])
+})
+
+test('a stream that nobody reads asks the engine nothing', async () => {
+  const engine = scriptedEngine('Hello.')
+  const llm = await createLlm({ engine })
+
+  llm.chat('Hi', { stream: true })
+  await new Promise((resolve) => setImmediate(resolve))
+
+  expect(engine.requests).toEqual([])
+})
+
+test('leaving a stream ends the answer in the engine', async () => {
+  const engine = scriptedEngine('one two three')
+  const llm = await createLlm({ engine })
+
+  for await (const _piece of llm.chat('Count.', { stream: true })) break
+  await new Promise((resolve) => setImmediate(resolve))
+
+  expect(engine.requests).toHaveLength(1)
+  expect(engine.running).toBe(0)
+})
+
+test('an error of the engine rejects a whole answer', async () => {
+  const error = new LlmError('overloaded', 'Too many calls.')
+  const llm = await createLlm({ engine: scriptedEngine(['Hel', error]) })
+
+  const answer = llm.chat('Hi')
+
+  await expect(answer).rejects.toBe(error)
+})
+
+test('an error of the engine is thrown to the reader of a stream, after what was said', async () => {
+  const error = new LlmError('upstream', 'The process ended.')
+  const llm = await createLlm({ engine: scriptedEngine(['Hel', error]) })
+  const pieces: string[] = []
+
+  const reading = (async () => {
+    for await (const piece of llm.chat('Hi', { stream: true })) pieces.push(piece)
+  })()
+
+  await expect(reading).rejects.toBe(error)
+  expect(pieces).toEqual(['Hel'])
+})
+
+test('a whole answer that is aborted rejects with an AbortError', async () => {
+  const controller = new AbortController()
+  const engine = scriptedEngine('Hello there.', { delayMs: 60_000 })
+  const llm = await createLlm({ engine })
+  const answer = llm.chat('Hi', { model: 'any', signal: controller.signal })
+  await new Promise((resolve) => setImmediate(resolve))
+
+  controller.abort()
+
+  await expect(answer).rejects.toMatchObject({ name: 'AbortError' })
+  expect(engine.running).toBe(0)
+})
+
+test('a stream that is aborted just ends', async () => {
+  const controller = new AbortController()
+  const engine = scriptedEngine('one two three')
+  const llm = await createLlm({ engine })
+  const pieces: string[] = []
+
+  for await (const piece of llm.chat('Count.', { stream: true, signal: controller.signal })) {
+    pieces.push(piece)
+    controller.abort()
+  }
+
+  expect(pieces).toEqual(['one'])
+  expect(engine.running).toBe(0)
+})
+
+test('a signal that has aborted already means that there is no answer', async () => {
+  const llm = await createLlm({ engine: scriptedEngine('Hello.') })
+
+  const answer = llm.chat('Hi', { signal: AbortSignal.abort() })
+
+  await expect(answer).rejects.toMatchObject({ name: 'AbortError' })
+})
+
+test('without a name the only model of your own is asked', async () => {
+  await writeFile(join(folder, 'mine.gguf'), 'GGUF')
+  const engine = scriptedEngine('Hello.')
+  const llm = await createLlm({ engine, models: folder })
+
+  await llm.chat('Hi')
+
+  expect(engine.requests[0]?.model).toBe('mine:latest')
+})
+
+test.each([[[]], [['one.gguf', 'two.gguf']]])(
+  'without a name, and with the models %j of your own, the built-in one is asked',
+  async (files) => {
+    for (const file of files) await writeFile(join(folder, file), 'GGUF')
+    const engine = scriptedEngine('Hello.')
+    const llm = await createLlm({ engine, models: folder })
+
+    await llm.chat('Hi')
+
+    expect(engine.requests[0]?.model).toBe('tiny:latest')
+  },
+)
+
+test('the models are those of the folders and the built-in one', async () => {
+  await writeFile(join(folder, 'mine.gguf'), 'GGUF')
+  const llm = await createLlm({ engine: scriptedEngine(''), models: folder })
+
+  const models = await llm.models.list()
+
+  expect(models.map(({ name, builtIn }) => [name, builtIn])).toEqual([
+    ['mine:latest', false],
+    ['tiny:latest', true],
+  ])
+})
+
+test('generate is the road to the engine', async () => {
+  const llm = await createLlm({ engine: scriptedEngine('Hello.') })
+
+  const generation = await llm.generate(
+    {
+      model: 'any',
+      input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] },
+    },
+    { signal: new AbortController().signal },
+  )
+
+  const types: string[] = []
+  for await (const { type } of generation) types.push(type)
+  expect(generation.model).toBe('any')
+  expect(types).toEqual(['start', 'text', 'end'])
+})
+
+test('loaded models and closing are the business of the engine', async () => {
+  let closed = false
+  const model = { name: 'tiny:latest', state: 'ready', contextSize: 4096 } as const
+  const engine = {
+    ...scriptedEngine('Hello.'),
+    loaded: () => [model],
+    close: async () => {
+      closed = true
+    },
+  }
+  const llm = await createLlm({ engine })
+
+  const loaded = llm.loaded()
+  await llm.close()
+
+  expect(loaded).toEqual([model])
+  expect(closed).toBe(true)
+})
+
+test('a bad option rejects before anything is asked', async () => {
+  const llm = createLlm({ local: { threads: 0 } })
+
+  await expect(llm).rejects.toThrow(TypeError)
+})

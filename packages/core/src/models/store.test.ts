@@ -1,0 +1,164 @@
+import { mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { ModelStore } from './store.ts'
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'modelmount-store-'))
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+async function write(...names: string[]): Promise<void> {
+  for (const name of names) await writeFile(join(folder, name), 'GGUF')
+}
+
+const names = async (store: ModelStore): Promise<string[]> => (await store.list()).map(({ name }) => name)
+
+test('GGUF files are listed by their stems, in order of their names', async () => {
+  await write('llama.gguf', 'gemma-2b.Q4_K_M.gguf', 'Phi.gguf')
+  const store = new ModelStore([{ path: folder }])
+
+  const listed = await names(store)
+
+  expect(listed).toEqual(['Phi:latest', 'gemma-2b.Q4_K_M:latest', 'llama:latest'])
+})
+
+test('a model says its path, size and date', async () => {
+  const path = join(folder, 'tiny.gguf')
+  await writeFile(path, 'GGUF1234')
+  await utimes(path, new Date(0), new Date('2026-01-02T03:04:05Z'))
+  const store = new ModelStore([{ path: folder }])
+
+  const model = await store.get('tiny')
+
+  expect(model).toEqual({
+    name: 'tiny:latest',
+    path,
+    sizeBytes: 8,
+    modifiedAt: new Date('2026-01-02T03:04:05Z'),
+    builtIn: false,
+  })
+})
+
+test('other files, folders, projectors and broken links are no models', async () => {
+  await write('README.md', 'model.gguf.part', 'mmproj-llava.gguf', 'real.gguf')
+  await mkdir(join(folder, 'folder.gguf'))
+  await symlink(join(folder, 'gone'), join(folder, 'broken.gguf'))
+  const store = new ModelStore([{ path: folder }])
+
+  const listed = await names(store)
+
+  expect(listed).toEqual(['real:latest'])
+})
+
+test('a link to a model is a model', async () => {
+  await write('blob')
+  await symlink(join(folder, 'blob'), join(folder, 'linked.gguf'))
+  const store = new ModelStore([{ path: folder }])
+
+  const listed = await names(store)
+
+  expect(listed).toEqual(['linked:latest'])
+})
+
+test('of a model in several files the first stands for all', async () => {
+  await write('big-00001-of-00002.gguf', 'big-00002-of-00002.gguf', 'gpt-20000.gguf')
+  const store = new ModelStore([{ path: folder }])
+
+  const model = await store.get('big')
+
+  expect(await names(store)).toEqual(['big:latest', 'gpt-20000:latest'])
+  expect(model.path).toBe(join(folder, 'big-00001-of-00002.gguf'))
+})
+
+test('a file can be named by itself, whatever it is called', async () => {
+  await write('one.gguf', 'two.gguf', 'sha256-abc')
+  const store = new ModelStore([{ path: join(folder, 'one.gguf') }, { path: join(folder, 'sha256-abc') }])
+
+  const listed = await names(store)
+
+  expect(listed).toEqual(['one:latest', 'sha256-abc:latest'])
+})
+
+test('of two models with the same name the earlier wins', async () => {
+  await mkdir(join(folder, 'a'))
+  await mkdir(join(folder, 'b'))
+  await write('a/tiny.gguf', 'b/tiny.gguf', 'b/other.gguf')
+  const store = new ModelStore([{ path: join(folder, 'b') }, { path: join(folder, 'a') }])
+
+  const model = await store.get('tiny')
+
+  expect(await names(store)).toEqual(['other:latest', 'tiny:latest'])
+  expect(model.path).toBe(join(folder, 'b', 'tiny.gguf'))
+})
+
+test('the built-in model has the name it was given', async () => {
+  await write('tiny-chat.gguf')
+  const store = new ModelStore([{ path: join(folder, 'tiny-chat.gguf'), builtInName: 'tiny' }])
+
+  const model = await store.get('tiny')
+
+  expect(model).toMatchObject({ name: 'tiny:latest', builtIn: true })
+})
+
+test('a model of your own takes the place of the built-in one', async () => {
+  await write('tiny.gguf', 'tiny-chat.bin')
+  const store = new ModelStore([
+    { path: folder },
+    { path: join(folder, 'tiny-chat.bin'), builtInName: 'tiny' },
+  ])
+
+  const listed = await store.list()
+
+  expect(listed).toMatchObject([{ name: 'tiny:latest', builtIn: false }])
+})
+
+test.each(['tiny', 'tiny:latest'])('%s finds tiny:latest', async (name) => {
+  await write('tiny.gguf')
+  const store = new ModelStore([{ path: folder }])
+
+  const model = await store.get(name)
+
+  expect(model.name).toBe('tiny:latest')
+})
+
+test.each(['tiny:8b', 'Tiny', 'tin', 'tiny.gguf', ''])('%j is not found', async (name) => {
+  await write('tiny.gguf')
+  const store = new ModelStore([{ path: folder }])
+
+  const found = store.get(name)
+
+  await expect(found).rejects.toMatchObject({ code: 'not_found', details: { param: 'model' } })
+})
+
+test('a name with a path finds no file outside', async () => {
+  await mkdir(join(folder, 'models'))
+  await write('secret.gguf', 'models/tiny.gguf')
+  const store = new ModelStore([{ path: join(folder, 'models') }])
+
+  const found = store.get('../secret')
+
+  await expect(found).rejects.toMatchObject({ code: 'not_found' })
+})
+
+test('a folder that is not there has no models, and no error', async () => {
+  const store = new ModelStore([{ path: join(folder, 'gone') }, { path: folder }])
+
+  const listed = await store.list()
+
+  expect(listed).toEqual([])
+})
+
+test('files that come and go are seen without a restart', async () => {
+  const store = new ModelStore([{ path: folder }])
+  const before = await names(store)
+  await write('new.gguf')
+  const between = await names(store)
+  await rm(join(folder, 'new.gguf'))
+
+  const after = await names(store)
+
+  expect([before, between, after]).toEqual([[], ['new:latest'], []])
+})

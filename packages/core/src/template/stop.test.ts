@@ -1,0 +1,123 @@
+import { expect, test } from 'vitest'
+import { type Cut, StopMatcher } from './stop.ts'
+
+test('without stop sequences every piece is shown at once', () => {
+  const matcher = new StopMatcher()
+
+  const cuts = ['Hello', ' ', 'there.'].map((piece) => matcher.push(piece))
+
+  expect(cuts).toEqual([{ text: 'Hello' }, { text: ' ' }, { text: 'there.' }])
+  expect(matcher.flush()).toBe('')
+})
+
+test('a stop sequence ends the text in front of it and what follows is dropped', () => {
+  const matcher = new StopMatcher(['END'])
+
+  const cut = matcher.push('one END two')
+
+  expect(cut).toEqual({ text: 'one ', stop: 'END' })
+  expect(matcher.flush()).toBe('')
+})
+
+test('the start of a stop sequence is held back until it is complete', () => {
+  const matcher = new StopMatcher(['\n\nUser:'])
+
+  const cuts = ['Hi.\n', '\nUs', 'er:'].map((piece) => matcher.push(piece))
+
+  expect(cuts).toEqual([{ text: 'Hi.' }, { text: '' }, { text: '', stop: '\n\nUser:' }])
+})
+
+test('what was held back is shown when it turns out to be something else', () => {
+  const matcher = new StopMatcher(['<end>'])
+
+  const cuts = ['a <', 'en', 'try> b'].map((piece) => matcher.push(piece))
+
+  expect(cuts).toEqual([{ text: 'a ' }, { text: '' }, { text: '<entry> b' }])
+})
+
+test('only what can still become a stop sequence is held back', () => {
+  const matcher = new StopMatcher(['aab'])
+
+  const cuts = ['xaa', 'a', 'a'].map((piece) => matcher.push(piece))
+
+  expect(cuts).toEqual([{ text: 'x' }, { text: 'a' }, { text: 'a' }])
+  expect(matcher.push('b')).toEqual({ text: '', stop: 'aab' })
+})
+
+test('flush gives what was held back, once', () => {
+  const matcher = new StopMatcher(['STOP'])
+  matcher.push('please STO')
+
+  const held = matcher.flush()
+
+  expect(held).toBe('STO')
+  expect(matcher.flush()).toBe('')
+})
+
+test('of two stop sequences the one that is complete first ends the answer', () => {
+  const whole = new StopMatcher(['abcd', 'bc']).push('xabcd')
+
+  const matcher = new StopMatcher(['abcd', 'bc'])
+  const pieces = [...'xabc'].map((piece) => matcher.push(piece))
+
+  expect(whole).toEqual({ text: 'xa', stop: 'bc' })
+  expect(pieces.at(-1)).toEqual({ text: 'a', stop: 'bc' })
+})
+
+test('of two stop sequences that end together the longer one is reported', () => {
+  const cut = new StopMatcher(['\n', '###\n']).push('done###\nmore')
+
+  expect(cut).toEqual({ text: 'done', stop: '###\n' })
+})
+
+/** Pushes the pieces until one ends the answer. */
+function run(pieces: readonly string[], stops: readonly string[]): Cut {
+  const matcher = new StopMatcher(stops)
+  let shown = ''
+  for (const piece of pieces) {
+    const { text, stop } = matcher.push(piece)
+    shown += text
+    if (stop !== undefined) return { text: shown, stop }
+  }
+  return { text: shown + matcher.flush() }
+}
+
+const texts: [text: string, stops: string[], expected: Cut][] = [
+  ['hello world', ['zzz'], { text: 'hello world' }],
+  ['hello wor', ['world'], { text: 'hello wor' }],
+  ['one\n\ntwo', ['\n\n'], { text: 'one', stop: '\n\n' }],
+  ['aaaab', ['aab'], { text: 'aa', stop: 'aab' }],
+  ['ababac!', ['abac'], { text: 'ab', stop: 'abac' }],
+  ['xabcd', ['abcd', 'bc'], { text: 'xa', stop: 'bc' }],
+  ['xabcd', ['bc', 'abcd'], { text: 'xa', stop: 'bc' }],
+  ['say </s>', ['</s>', 's', '>'], { text: '', stop: 's' }],
+  ['ok###\nno', ['\n', '###\n'], { text: 'ok', stop: '###\n' }],
+  ['abcabd', ['abd', 'cab'], { text: 'ab', stop: 'cab' }],
+  ['END first', ['END'], { text: '', stop: 'END' }],
+  ['grüß 😀 Gott', ['😀'], { text: 'grüß ', stop: '😀' }],
+]
+
+test.each(texts)('%j with the stops %j comes out the same however it is cut', (text, stops, expected) => {
+  for (let cuts = 0; cuts < 2 ** (text.length - 1); cuts++) {
+    const pieces = cutAt(text, cuts)
+    const result = run(pieces, stops)
+    // Comparing by hand first: a thousand matchers are slow, and one message is enough.
+    if (result.text !== expected.text || result.stop !== expected.stop)
+      expect({ pieces, ...result }).toEqual({ pieces, ...expected })
+  }
+
+  expect(run([text], stops)).toEqual(expected)
+})
+
+/** Cuts behind every character whose bit is set. */
+function cutAt(text: string, cuts: number): string[] {
+  const pieces: string[] = []
+  let start = 0
+  for (let at = 1; at < text.length; at++) {
+    if ((cuts >> (at - 1)) & 1) {
+      pieces.push(text.slice(start, at))
+      start = at
+    }
+  }
+  return [...pieces, text.slice(start)]
+}

@@ -1,0 +1,152 @@
+import { expect, test } from 'vitest'
+import type { GenerateEvent } from '../engine/events.ts'
+import type { GenerateRequest } from '../engine/request.ts'
+import { LlmError } from '../errors.ts'
+import { scriptedEngine } from './scripted-engine.ts'
+
+const request: GenerateRequest = {
+  model: 'any',
+  input: {
+    kind: 'chat',
+    messages: [
+      { role: 'system', content: [{ type: 'text', text: 'Be brief.' }] },
+      { role: 'user', content: [{ type: 'text', text: 'Hi' }] },
+    ],
+  },
+}
+const live = (): { signal: AbortSignal } => ({ signal: new AbortController().signal })
+
+async function all(events: AsyncIterable<GenerateEvent>): Promise<GenerateEvent[]> {
+  const read: GenerateEvent[] = []
+  for await (const event of events) read.push(event)
+  return read
+}
+const textsOf = (events: readonly GenerateEvent[]): string[] =>
+  events.flatMap((event) => (event.type === 'text' ? [event.text] : []))
+
+test('a text is said word by word, between a start and an end', async () => {
+  const engine = scriptedEngine('Hello there.')
+
+  const events = await all(engine.generate(request, live()))
+
+  expect(events).toEqual([
+    { type: 'start', model: 'any', inputTokens: 2, reusedTokens: 0, fingerprint: 'fp_scripted' },
+    { type: 'text', text: 'Hello', tokens: 1 },
+    { type: 'text', text: ' there.', tokens: 1 },
+    {
+      type: 'end',
+      reason: 'stop',
+      usage: { inputTokens: 2, reusedTokens: 0, outputTokens: 2 },
+      timings: { loadMs: 0, promptMs: 0, generateMs: expect.any(Number) },
+    },
+  ])
+})
+
+test.each(['  leading', 'trailing \n', 'a\n\nb\tc', ' ', ''])(
+  'the words of %j are the text again',
+  async (text) => {
+    const engine = scriptedEngine(text)
+
+    const events = await all(engine.generate(request, live()))
+
+    expect(textsOf(events).join('')).toBe(text)
+  },
+)
+
+test('a list is said piece by piece', async () => {
+  const engine = scriptedEngine(['Hel', 'lo', ''])
+
+  const events = await all(engine.generate(request, live()))
+
+  expect(textsOf(events)).toEqual(['Hel', 'lo', ''])
+})
+
+test('a function says something for each request', async () => {
+  const engine = scriptedEngine(({ model }) => [model, '!'])
+
+  const events = await all(engine.generate({ ...request, model: 'tiny' }, live()))
+
+  expect(textsOf(events)).toEqual(['tiny', '!'])
+})
+
+test('maxTokens cuts the answer, and its end says so', async () => {
+  const engine = scriptedEngine('one two three')
+
+  const events = await all(engine.generate({ ...request, maxTokens: 2 }, live()))
+
+  expect(textsOf(events)).toEqual(['one', ' two'])
+  expect(events.at(-1)).toMatchObject({ reason: 'length', usage: { outputTokens: 2 } })
+})
+
+test('an answer that just fits is whole', async () => {
+  const engine = scriptedEngine('one two')
+
+  const events = await all(engine.generate({ ...request, maxTokens: 2 }, live()))
+
+  expect(events.at(-1)).toMatchObject({ reason: 'stop', usage: { outputTokens: 2 } })
+})
+
+test('an error alone is thrown before anything is said', async () => {
+  const error = new LlmError('not_found', 'No such model.')
+  const engine = scriptedEngine(error)
+  const events: GenerateEvent[] = []
+
+  const reading = (async () => {
+    for await (const event of engine.generate(request, live())) events.push(event)
+  })()
+
+  await expect(reading).rejects.toBe(error)
+  expect(events).toEqual([])
+})
+
+test('an error in a list ends the answer where it stands', async () => {
+  const error = new LlmError('upstream', 'The process ended.')
+  const engine = scriptedEngine(['Hel', error, 'lo'])
+  const events: GenerateEvent[] = []
+
+  const reading = (async () => {
+    for await (const event of engine.generate(request, live())) events.push(event)
+  })()
+
+  await expect(reading).rejects.toBe(error)
+  expect(textsOf(events)).toEqual(['Hel'])
+})
+
+test('requests are kept in order', async () => {
+  const engine = scriptedEngine('Hi.')
+  const second = { ...request, model: 'second' }
+
+  await all(engine.generate(request, live()))
+  await all(engine.generate(second, live()))
+
+  expect(engine.requests).toEqual([request, second])
+})
+
+test('running counts answers that are being made, and forgets them when they end in any way', async () => {
+  const engine = scriptedEngine(({ model }) => (model === 'bad' ? new LlmError('upstream', 'No.') : 'Hi.'))
+  const counts = [engine.running]
+
+  const one = engine.generate(request, live())[Symbol.asyncIterator]()
+  await one.next()
+  counts.push(engine.running)
+  await all(engine.generate(request, live()))
+  counts.push(engine.running)
+  await all(engine.generate({ ...request, model: 'bad' }, live())).catch(() => {})
+  counts.push(engine.running)
+  await one.return?.()
+  counts.push(engine.running)
+
+  expect(counts).toEqual([0, 1, 1, 1, 0])
+})
+
+test('an aborted answer ends quietly without an end, also while it waits', async () => {
+  const controller = new AbortController()
+  const engine = scriptedEngine('Hello there.', { delayMs: 60_000 })
+  const reading = all(engine.generate(request, { signal: controller.signal }))
+  await new Promise((resolve) => setImmediate(resolve))
+
+  controller.abort()
+
+  expect((await reading).map(({ type }) => type)).toEqual(['start'])
+  expect(engine.running).toBe(0)
+})

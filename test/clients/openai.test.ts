@@ -1,0 +1,172 @@
+/** OpenAI's own client against a mounted app, with the built-in model. */
+import { createLlm } from '@modelmount/core'
+import { llmRouter } from '@modelmount/express'
+import express from 'express'
+import OpenAI from 'openai'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { emptyFolder } from '../support/empty-folder.ts'
+import { listen } from '../support/listen.ts'
+
+const arrived: string[] = []
+const llm = await createLlm({ models: emptyFolder(), local: { contextSize: 4096 } })
+const app = express()
+  .use((req, _res, next) => {
+    arrived.push(`${req.method} ${req.path}`)
+    next()
+  })
+  .use(llmRouter(llm))
+const server = await listen(app)
+const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'anything' })
+const hello = { role: 'user' as const, content: 'Hello' }
+const story = { role: 'user' as const, content: 'Tell me a story.' }
+/** In the vocabulary of the built-in model. */
+const letterA = 112
+
+// A model process needs a moment to start, and a busy machine a longer one.
+beforeAll(() => llm.chat('Hello', { maxTokens: 1 }), 60_000)
+
+beforeEach(() => {
+  arrived.length = 0
+})
+
+afterAll(async () => {
+  await server.close()
+  await llm.close()
+})
+
+test('a whole answer', async () => {
+  const completion = await client.chat.completions.create({
+    model: 'tiny',
+    messages: [hello],
+    temperature: 0,
+  })
+
+  expect(completion.choices[0]?.message.content).toBe('Hello! How can I help you?')
+  expect(completion.choices[0]?.finish_reason).toBe('stop')
+  expect(completion.model).toBe('tiny')
+  expect(completion._request_id).toMatch(/^req_.+/)
+})
+
+test('a streamed answer is the whole one in pieces', async () => {
+  const question = { model: 'tiny', messages: [story], temperature: 0, max_tokens: 100 }
+
+  const whole = await client.chat.completions.create(question)
+  const stream = await client.chat.completions.create({
+    ...question,
+    stream: true,
+    stream_options: { include_usage: true },
+  })
+  const chunks: OpenAI.ChatCompletionChunk[] = []
+  for await (const chunk of stream) chunks.push(chunk)
+
+  const contents = chunks.map(({ choices }) => choices[0]?.delta.content ?? '')
+  expect(contents.join('')).toBe(whole.choices[0]?.message.content)
+  expect(contents.filter((text) => text !== '').length).toBeGreaterThan(10)
+  expect(chunks.at(-2)?.choices[0]?.finish_reason).toBe('length')
+  expect(chunks.at(-1)?.usage).toMatchObject({
+    prompt_tokens: whole.usage?.prompt_tokens,
+    completion_tokens: 100,
+  })
+})
+
+test('the stream helper puts the answer together', async () => {
+  const stream = client.chat.completions.stream({ model: 'tiny', messages: [hello], temperature: 0 })
+
+  expect(await stream.finalContent()).toBe('Hello! How can I help you?')
+  expect((await stream.finalChatCompletion()).choices[0]?.finish_reason).toBe('stop')
+})
+
+test('an aborted stream makes room for the next call', async () => {
+  const leaving = new AbortController()
+  const contents: string[] = []
+  // Only the letter a, until the context is full: it would take most of a minute.
+  const stream = await client.chat.completions.create(
+    { model: 'tiny', messages: [story], stream: true, logit_bias: { [letterA]: 100 } },
+    { signal: leaving.signal },
+  )
+  for await (const { choices } of stream) {
+    if (choices[0]?.delta.content) contents.push(choices[0].delta.content)
+    if (contents.length === 2) leaving.abort()
+  }
+
+  const startedAt = performance.now()
+  const next = await client.chat.completions.create({ model: 'tiny', messages: [hello], temperature: 0 })
+
+  expect(contents.join('')).toMatch(/^a+$/)
+  expect(next.choices[0]?.message.content).toBe('Hello! How can I help you?')
+  expect(performance.now() - startedAt).toBeLessThan(3_000)
+})
+
+test('a prompt in parts has as many tokens as the same text in one piece', async () => {
+  const ask = (content: OpenAI.ChatCompletionUserMessageParam['content']) =>
+    client.chat.completions.create({ model: 'tiny', messages: [{ role: 'user', content }], max_tokens: 1 })
+
+  const whole = await ask('Tell me a story about a fox.')
+  const parts = await ask([
+    { type: 'text', text: 'Tell me a st' },
+    { type: 'text', text: 'ory about a fox.' },
+  ])
+
+  expect(parts.usage?.prompt_tokens).toBe(whole.usage?.prompt_tokens)
+})
+
+test('an unknown model is a NotFoundError, and is not tried again', async () => {
+  const error = await failure(client.chat.completions.create({ model: 'nope', messages: [hello] }))
+
+  expect(error).toBeInstanceOf(OpenAI.NotFoundError)
+  expect(error).toMatchObject({ status: 404, code: 'model_not_found', type: 'invalid_request_error' })
+  expect(error.requestID).toMatch(/^req_.+/)
+  expect(arrived).toEqual(['POST /v1/chat/completions'])
+})
+
+test('an invalid request is a BadRequestError that names the field, and is not tried again', async () => {
+  const error = await failure(
+    client.chat.completions.create({ model: 'tiny', messages: [hello], temperature: 3 }),
+  )
+
+  expect(error).toBeInstanceOf(OpenAI.BadRequestError)
+  expect(error).toMatchObject({ param: 'temperature', code: 'decimal_above_max_value' })
+  expect(arrived).toEqual(['POST /v1/chat/completions'])
+})
+
+test('a prompt longer than the context is a BadRequestError, whole and streamed', async () => {
+  const question = {
+    model: 'tiny',
+    messages: [{ role: 'user' as const, content: 'fox '.repeat(5_000) }],
+  }
+
+  const whole = await failure(client.chat.completions.create(question))
+  const streamed = await failure(client.chat.completions.create({ ...question, stream: true }))
+
+  for (const error of [whole, streamed]) {
+    expect(error).toBeInstanceOf(OpenAI.BadRequestError)
+    expect(error.code).toBe('context_length_exceeded')
+    expect(error.message).toContain("This model's maximum context length is 4096 tokens.")
+  }
+  expect(arrived).toHaveLength(2)
+})
+
+test('the models are listed and found', async () => {
+  const listed: string[] = []
+  for await (const { id } of client.models.list()) listed.push(id)
+  const tiny = await client.models.retrieve('tiny')
+  const tagged = await client.models.retrieve('tiny:latest')
+  const unknown = await failure(client.models.retrieve('org/x:Q4'))
+
+  expect(listed).toEqual(['tiny:latest'])
+  expect(tiny).toMatchObject({ id: 'tiny', object: 'model' })
+  expect(tagged.id).toBe('tiny:latest')
+  expect(unknown).toBeInstanceOf(OpenAI.NotFoundError)
+  expect(unknown.code).toBe('model_not_found')
+  expect(unknown.message).toContain('org/x:Q4')
+})
+
+/** What a call rejects with. */
+async function failure(call: Promise<unknown>): Promise<InstanceType<typeof OpenAI.APIError>> {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  expect(error).toBeInstanceOf(OpenAI.APIError)
+  return error as InstanceType<typeof OpenAI.APIError>
+}

@@ -1,0 +1,5 @@
+import { routesFor } from '@modelmount/core'
+import { toNodeHandler } from '@modelmount/core/http'
+import { conformanceSuite } from './suite.ts'
+
+conformanceSuite("Node's own server", (llm) => toNodeHandler(routesFor(), llm))

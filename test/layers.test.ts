@@ -1,0 +1,111 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+
+/**
+ * Who may import whom in core: the table of ARCHITECTURE.md. A folder or file, and what it may
+ * import besides itself; `types` may only be imported as types.
+ */
+const layers: Record<string, { readonly values?: readonly string[]; readonly types?: readonly string[] }> = {
+  errors: {},
+  units: {},
+  engine: {},
+  http: { values: ['errors', 'units'] },
+  template: { types: ['engine'] },
+  models: { values: ['errors'] },
+  options: { types: ['engine'] },
+  'engine/local/protocol': { values: ['errors'], types: ['engine'] },
+  'engine/local/framing': {},
+  'engine/local': {
+    values: ['errors', 'engine', 'engine/local/protocol', 'engine/local/framing', 'models'],
+  },
+  'engine/local/process': {
+    values: ['errors', 'template', 'engine/local/protocol', 'engine/local/framing'],
+    types: ['engine'],
+  },
+  generate: { values: ['errors'], types: ['engine'] },
+  llm: { values: ['errors', 'options', 'generate', 'engine', 'engine/local', 'models'] },
+  dialects: { values: ['errors', 'http', 'engine'], types: ['models', 'generate', 'llm'] },
+  testing: { types: ['errors', 'engine'] },
+  index: { values: ['errors', 'llm', 'dialects'], types: ['engine', 'generate', 'models', 'options'] },
+}
+
+/** Packages that are imported in few places. */
+const homes: Record<string, readonly string[]> = {
+  'node-llama-cpp': ['engine/local/process'],
+  '@modelmount/tiny-model': ['models'],
+  '@huggingface/jinja': ['template'],
+  'eventsource-parser': ['testing'],
+  'path-to-regexp': ['http'],
+  zod: ['dialects', 'engine/local/protocol'],
+  nanoid: ['dialects', 'generate'],
+}
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const core = join(root, 'packages/core/src')
+
+describe('core', () => {
+  for (const file of sources(core)) {
+    const path = relative(core, file)
+
+    test(`${path} imports only what its layer may`, () => {
+      const layer = layerOf(path)
+      const { values = [], types = [] } = layers[layer] ?? {}
+
+      for (const { specifier, typesOnly } of importsOf(file)) {
+        if (specifier.startsWith('.')) {
+          const target = layerOf(relative(core, normalize(join(dirname(file), specifier))))
+          expect([layer, ...values, ...(typesOnly ? types : [])], specifier).toContain(target)
+        } else {
+          expect(homes[specifier] ?? [layer], specifier).toContain(layer)
+          expect(specifier).toMatch(/^(node:|@modelmount\/tiny-model$|[^.@]|@huggingface\/jinja$)/)
+        }
+      }
+    })
+  }
+
+  test('node-llama-cpp is loaded in one file', () => {
+    const loading = sources(core).filter((file) =>
+      importsOf(file).some(({ specifier, typesOnly }) => specifier === 'node-llama-cpp' && !typesOnly),
+    )
+
+    expect(loading.map((file) => relative(core, file))).toEqual(['engine/local/process/binding.ts'])
+  })
+})
+
+test.each([
+  ['express', ['@modelmount/core', '@modelmount/core/http', 'express']],
+  ['cli', ['@modelmount/core', '@modelmount/express', 'express', 'commander']],
+])('%s imports core by its doors only', (name, allowed) => {
+  for (const file of sources(join(root, 'packages', name, 'src'))) {
+    for (const { specifier } of importsOf(file)) {
+      if (!/^(\.\/|node:)/.test(specifier)) expect(allowed, file).toContain(specifier)
+    }
+  }
+})
+
+function sources(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
+    .map((path) => join(folder, path))
+}
+
+function importsOf(file: string): { specifier: string; typesOnly: boolean }[] {
+  const text = readFileSync(file, 'utf8')
+  const statements = text.matchAll(/^(?:import|export) (type )?[^'"`]*?from '([^']+)'|^import '([^']+)'/gm)
+  const dynamic = text.matchAll(/(typeof )?import\('([^']+)'\)/g)
+  return [...statements, ...dynamic].map(([, types, from, bare]) => ({
+    specifier: (from ?? bare) as string,
+    typesOnly: types !== undefined,
+  }))
+}
+
+/** The longest name in the table that the path begins with. */
+function layerOf(path: string): string {
+  const bare = path.replaceAll('\\', '/').replace(/\.ts$/, '')
+  const fits = Object.keys(layers).filter((layer) => bare === layer || bare.startsWith(`${layer}/`))
+  const layer = fits.sort((a, b) => b.length - a.length)[0]
+  if (!layer) throw new Error(`${path} belongs to no layer`)
+  return layer
+}

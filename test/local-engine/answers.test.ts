@@ -1,0 +1,210 @@
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createLlm, type Llm } from '@modelmount/core'
+import { modelPath } from '@modelmount/tiny-model'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { noiseModel } from '../support/models.ts'
+
+let folder: string
+let llm: Llm
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'models-'))
+  await copyFile(noiseModel, join(folder, 'noise.gguf'))
+  await copyFile(modelPath, join(folder, 'copy.gguf'))
+  llm = await createLlm({ models: folder })
+})
+
+afterAll(async () => {
+  await llm.close()
+  await rm(folder, { recursive: true })
+})
+
+const noise = { model: 'noise', maxTokens: 40 }
+
+test('the built-in model answers a greeting and stops by itself', async () => {
+  const answer = await llm.chat('Hello', { model: 'tiny', temperature: 0 })
+
+  expect(answer.text).toBe('Hello! How can I help you?')
+  expect(answer.reason).toBe('stop')
+  expect(answer.usage).toEqual({ inputTokens: 10, reusedTokens: 0, outputTokens: 9 })
+})
+
+test('a model in the folder is served by the stem of its file', async () => {
+  const answer = await llm.chat('Hello', { model: 'copy', temperature: 0 })
+
+  expect(answer.text).toBe('Hello! How can I help you?')
+})
+
+test('the system message reaches the template', async () => {
+  const answer = await llm.chat(
+    [
+      { role: 'system', content: 'You are Ada.' },
+      { role: 'user', content: 'What is your name?' },
+    ],
+    { model: 'tiny', temperature: 0 },
+  )
+
+  expect(answer.text).toContain('Ada')
+})
+
+test('a trailing assistant message is continued', async () => {
+  const answer = await llm.chat(
+    [
+      { role: 'user', content: 'Hello' },
+      { role: 'assistant', content: 'Hello! How' },
+    ],
+    { model: 'tiny', temperature: 0 },
+  )
+
+  expect(answer.text).toBe(' can I help you?')
+})
+
+test('the pieces of a stream are the whole answer', async () => {
+  const pieces: string[] = []
+  for await (const piece of llm.chat('Hello', { model: 'tiny', temperature: 0, stream: true }))
+    pieces.push(piece)
+
+  expect(pieces.length).toBeGreaterThan(3)
+  expect(pieces.join('')).toBe('Hello! How can I help you?')
+})
+
+test('the token limit is exact', async () => {
+  const answer = await llm.chat('Hello', { ...noise, maxTokens: 7 })
+
+  expect(answer.reason).toBe('length')
+  expect(answer.usage.outputTokens).toBe(7)
+})
+
+test('temperature 0 always gives the same text', async () => {
+  const [first, second] = await Promise.all([1, 2].map(() => llm.chat('Hello', { ...noise, temperature: 0 })))
+
+  expect(first?.text).toBe(second?.text)
+})
+
+test('a seed gives the same text again, another seed another', async () => {
+  const say = (seed: number) => llm.chat('Hello', { ...noise, temperature: 1, seed })
+  const [first, again, other] = await Promise.all([say(7), say(7), say(8)])
+
+  expect(again.text).toBe(first.text)
+  expect(other.text).not.toBe(first.text)
+})
+
+test('without a seed two answers differ', async () => {
+  const [first, second] = await Promise.all([1, 2].map(() => llm.chat('Hello', { ...noise, temperature: 1 })))
+
+  expect(first?.text).not.toBe(second?.text)
+})
+
+test('a stop sequence ends the answer before it, across tokens, too', async () => {
+  const answer = await llm.chat('Hello', { model: 'tiny', temperature: 0, stop: ['n I he'] })
+
+  expect(answer.text).toBe('Hello! How ca')
+  expect(answer.reason).toBe('stop')
+})
+
+test('a bias of -100 bans a token, and ids outside the vocabulary are ignored', async () => {
+  const free = await llm.chat('Hello', { ...noise, maxTokens: 1, temperature: 0 })
+  const banAll: [number, number][] = Array.from({ length: 31_000 }, (_, id) => [id, -100])
+  const biased = await llm.chat('Hello', {
+    ...noise,
+    maxTokens: 1,
+    temperature: 0,
+    logitBias: [...banAll, [99_999_999, 100]],
+  })
+
+  expect(biased.text).not.toBe(free.text)
+})
+
+test('penalties change what is repeated', async () => {
+  const plain = await llm.chat('Hello', { ...noise, temperature: 0 })
+  const penalised = await llm.chat('Hello', {
+    ...noise,
+    temperature: 0,
+    repeatPenalty: 1.5,
+    frequencyPenalty: 1,
+  })
+
+  expect(penalised.text).not.toBe(plain.text)
+})
+
+test('noise over many tokens has whole characters only', async () => {
+  const { text } = await llm.chat('Hello', { ...noise, maxTokens: 600, temperature: 1, seed: 3 })
+
+  // A byte token of its own is no character; the ones that belong together are joined.
+  expect(Buffer.from(text).toString()).toBe(text)
+  expect(text).toMatch(/[^\u0000-\u024f]/)
+})
+
+test('an answer that fills the context ends with it', async () => {
+  const small = await createLlm({ models: folder, local: { contextSize: 128 } })
+  try {
+    const answer = await small.chat('Hello', { model: 'noise' })
+
+    expect(answer.reason).toBe('context')
+    expect(answer.usage.inputTokens + answer.usage.outputTokens).toBe(128)
+  } finally {
+    await small.close()
+  }
+})
+
+test('a prompt that exceeds the context is a typed error with both numbers', async () => {
+  const question = llm.chat('word '.repeat(5_000), noise)
+
+  await expect(question).rejects.toMatchObject({
+    code: 'context_length',
+    details: { inputTokens: 5_035, contextSize: 4096 },
+  })
+})
+
+test('a prompt of megabytes is refused without freezing the model process', async () => {
+  const question = llm.chat('word '.repeat(2_000_000), noise)
+
+  await expect(question).rejects.toMatchObject({ code: 'context_length', details: { contextSize: 4096 } })
+})
+
+test.each([
+  ['maxTokens', { maxTokens: Number.NaN }],
+  ['maxTokens', { maxTokens: -1 }],
+  ['temperature', { temperature: Number.POSITIVE_INFINITY }],
+  ['topP', { topP: 2 }],
+  ['seed', { seed: 1.5 }],
+  ['stop', { stop: [''] }],
+])('a bad %s never reaches the native code', async (param, options) => {
+  await expect(llm.chat('Hello', { ...noise, ...options })).rejects.toMatchObject({
+    code: 'invalid_request',
+    details: { param: expect.stringContaining(param) },
+  })
+})
+
+test('an unknown model is not found', async () => {
+  await expect(llm.chat('Hello', { model: 'nope' })).rejects.toMatchObject({ code: 'not_found' })
+})
+
+test('a file that is no model is a typed error that names the model, and the next call is served', async () => {
+  await writeFile(join(folder, 'broken.gguf'), 'GGUF, or so it says')
+
+  await expect(llm.chat('Hello', { model: 'broken' })).rejects.toMatchObject({
+    code: 'upstream',
+    message: expect.stringContaining('broken'),
+  })
+  const answer = await llm.chat('Hello', { model: 'tiny', temperature: 0 })
+
+  expect(answer.text).toBe('Hello! How can I help you?')
+})
+
+test('a model of the user wins over the built-in one of the same name', async () => {
+  const own = await mkdtemp(join(tmpdir(), 'models-'))
+  await copyFile(noiseModel, join(own, 'tiny.gguf'))
+  const mine = await createLlm({ models: own })
+  try {
+    const answer = await mine.chat('Hello', { model: 'tiny', temperature: 0, maxTokens: 8 })
+
+    expect(answer.text).not.toContain('How can I help you?')
+    expect(await mine.models.list()).toMatchObject([{ name: 'tiny:latest', builtIn: false }])
+  } finally {
+    await mine.close()
+    await rm(own, { recursive: true })
+  }
+})

@@ -1,0 +1,209 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { createLlm, type Llm, LlmError } from '@modelmount/core'
+import { readEvents } from '@modelmount/core/testing'
+import { llmRouter } from '@modelmount/express'
+import express from 'express'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { listen } from '../support/listen.ts'
+import { noiseModel } from '../support/models.ts'
+import { isAlive, until } from '../support/processes.ts'
+
+let folder: string
+let llm: Llm
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'models-'))
+  await copyFile(noiseModel, join(folder, 'noise.gguf'))
+})
+
+afterAll(() => rm(folder, { recursive: true }))
+
+beforeEach(async () => {
+  llm = await createLlm({ models: folder })
+})
+
+afterEach(() => llm.close())
+
+const short = { model: 'noise', maxTokens: 5 }
+const processId = (): number => llm.loaded()[0]?.processId ?? Number.NaN
+
+test('a model process killed in mid-stream is an error frame, the app goes on, the next chat is served', async () => {
+  const app = express()
+    .use(llmRouter(llm))
+    .get('/api/users', (_req, res) => void res.json(['Ada']))
+  const { url, close } = await listen(app)
+  const body = { model: 'noise', messages: [{ role: 'user', content: 'Hello' }] }
+  const ask = (stream: boolean, max_tokens: number) =>
+    fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      body: JSON.stringify({ ...body, stream, max_tokens }),
+    })
+  try {
+    const frames: string[] = []
+    const { body: stream } = await ask(true, 4_000)
+    for await (const { data } of readEvents(stream as ReadableStream<Uint8Array>)) {
+      frames.push(data)
+      if (frames.length === 20) process.kill(processId(), 'SIGKILL')
+    }
+    const users = await fetch(`${url}/api/users`)
+    const next = await ask(false, 5)
+
+    expect(frames.length).toBeLessThan(3_000)
+    expect(JSON.parse(frames.at(-1) ?? '')).toEqual({
+      error: { message: expect.stringContaining('SIGKILL'), type: 'server_error', param: null, code: null },
+    })
+    expect(await users.json()).toEqual(['Ada'])
+    expect(next.status).toBe(200)
+  } finally {
+    await close()
+  }
+})
+
+test('a process killed while it loads is a typed error, and the next call is served', async () => {
+  const first = llm.chat('Hello', short)
+  const failed = expect(first).rejects.toMatchObject({ code: 'upstream' })
+  await until(() => Number.isInteger(processId()), 5_000)
+  process.kill(processId(), 'SIGKILL')
+  await failed
+
+  const next = await llm.chat('Hello', short)
+
+  expect(next.usage.outputTokens).toBe(5)
+})
+
+test('a process that stops answering is ended within seconds', async () => {
+  const stream = llm.chat('Hello', { model: 'noise', stream: true })[Symbol.asyncIterator]()
+  await stream.next()
+  const stopped = processId()
+  process.kill(stopped, 'SIGSTOP')
+
+  const rest = async () => {
+    while (!(await stream.next()).done);
+  }
+  await expect(rest()).rejects.toMatchObject({
+    code: 'upstream',
+    message: expect.stringContaining('stopped answering'),
+  })
+
+  expect(isAlive(stopped)).toBe(false)
+})
+
+test('Ctrl-C, which reaches a whole process group, does not end the model process', async () => {
+  await llm.chat('Hello', short)
+  const before = processId()
+  process.kill(before, 'SIGINT')
+
+  await llm.chat('Hello', short)
+
+  expect(processId()).toBe(before)
+})
+
+test('an answer cancelled while its prompt is read leaves the model to the next call', async () => {
+  const long = 'word '.repeat(3_900)
+  const whole = await llm.chat(long, short)
+  const left = new AbortController()
+  const request = {
+    model: 'noise',
+    input: {
+      kind: 'chat' as const,
+      messages: [{ role: 'user' as const, content: [{ type: 'text' as const, text: long }] }],
+    },
+  }
+  const generation = await llm.generate(request, { signal: left.signal })
+  left.abort()
+
+  const startedAt = performance.now()
+  await llm.chat('Hello', { ...short, maxTokens: 1 })
+  const waitedMs = performance.now() - startedAt
+
+  expect(waitedMs).toBeLessThan(whole.timings.promptMs / 2)
+  for await (const { type } of generation) expect(type).toBe('start')
+})
+
+test('an answer that nobody reads does not hold the model', async () => {
+  const unread = llm.chat('Hello', { model: 'noise', maxTokens: 2_000, stream: true })[Symbol.asyncIterator]()
+  await unread.next()
+
+  const other = await llm.chat('Hello', short)
+
+  expect(other.usage.outputTokens).toBe(5)
+  expect((await unread.next()).done).toBe(false)
+})
+
+test('who leaves the queue never starts, and the others are served in order', async () => {
+  const done: string[] = []
+  const left = new AbortController()
+  const first = llm.chat('Hello', { model: 'noise', maxTokens: 50 }).then(() => done.push('first'))
+  const second = llm
+    .chat('Hello', { ...short, signal: left.signal })
+    .catch((error: Error) => done.push(error.name))
+  const third = llm.chat('Hello', short).then(() => done.push('third'))
+  left.abort()
+
+  await Promise.all([first, second, third])
+
+  expect(done).toEqual(['AbortError', 'first', 'third'])
+})
+
+test('the event loop of the app stays free while a model loads and generates', async () => {
+  const loopDelay = monitorEventLoopDelay({ resolution: 1 })
+  loopDelay.enable()
+
+  await llm.chat('word '.repeat(2_000), { model: 'noise', maxTokens: 1_000 })
+  loopDelay.disable()
+
+  expect(loopDelay.percentile(99) / 1e6).toBeLessThan(20)
+})
+
+test('closing ends a running answer with a typed error, and the process with it', async () => {
+  const stream = llm.chat('Hello', { model: 'noise', stream: true })[Symbol.asyncIterator]()
+  await stream.next()
+  const running = processId()
+
+  await llm.close()
+
+  const rest = async () => {
+    while (!(await stream.next()).done);
+  }
+  await expect(rest()).rejects.toBeInstanceOf(LlmError)
+  expect(isAlive(running)).toBe(false)
+})
+
+test('a script that forgets to close ends by itself, and its model process with it', async () => {
+  const app = startApp('once')
+
+  const modelProcess = await app.modelProcess
+  const [code] = await app.exited
+
+  expect(code).toBe(0)
+  await until(() => !isAlive(modelProcess), 10_000)
+})
+
+test('when the app is killed its model process leaves', async () => {
+  const app = startApp('forever')
+
+  const modelProcess = await app.modelProcess
+  app.kill()
+
+  await until(() => !isAlive(modelProcess), 10_000)
+})
+
+function startApp(mode: string) {
+  const file = fileURLToPath(new URL('./app.mjs', import.meta.url))
+  const child: ChildProcess = spawn(process.execPath, [file, folder, mode], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const firstLine = once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), 'line')
+  return {
+    modelProcess: firstLine.then(([line]) => JSON.parse(line as string).processId as number),
+    exited: once(child, 'exit'),
+    kill: () => child.kill('SIGKILL'),
+  }
+}

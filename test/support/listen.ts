@@ -1,0 +1,24 @@
+/** Node's own server on a free port of the loopback address. */
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export interface Listening {
+  /** Without a slash at its end. */
+  readonly url: string
+  /** Ends open connections, too. */
+  close(): Promise<void>
+}
+
+export async function listen(handler: RequestListener): Promise<Listening> {
+  const server = createServer(handler)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
