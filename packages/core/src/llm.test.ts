@@ -170,18 +170,36 @@ test('without a name the only model of your own is asked', async () => {
   expect(engine.requests[0]?.model).toBe('mine:latest')
 })
 
-test.each([[[]], [['one.gguf', 'two.gguf']]])(
-  'without a name, and with the models %j of your own, the built-in one is asked',
-  async (files) => {
-    for (const file of files) await writeFile(join(folder, file), 'GGUF')
-    const engine = scriptedEngine('Hello.')
-    const llm = await createLlm({ engine, models: folder })
+test('without a name and without a model of your own the built-in one is asked', async () => {
+  const engine = scriptedEngine('Hello.')
+  const llm = await createLlm({ engine, models: folder })
 
-    await llm.chat('Hi')
+  await llm.chat('Hi')
 
-    expect(engine.requests[0]?.model).toBe('tiny:latest')
-  },
-)
+  expect(engine.requests[0]?.model).toBe('tiny:latest')
+})
+
+test('without a name and with several models of your own nobody is asked', async () => {
+  await writeFile(join(folder, 'one.gguf'), 'GGUF')
+  await writeFile(join(folder, 'two.gguf'), 'GGUF')
+  const llm = await createLlm({ models: folder })
+
+  const answer = llm.chat('Hi')
+
+  await expect(answer).rejects.toMatchObject({ code: 'invalid_request', details: { param: 'model' } })
+  expect(llm.loaded()).toEqual([])
+})
+
+test('an engine of your own is asked for the default model when there are several', async () => {
+  await writeFile(join(folder, 'one.gguf'), 'GGUF')
+  await writeFile(join(folder, 'two.gguf'), 'GGUF')
+  const engine = scriptedEngine('Hello.')
+  const llm = await createLlm({ engine, models: folder })
+
+  await llm.chat('Hi')
+
+  expect(engine.requests[0]?.model).toBe('default')
+})
 
 test('the models are those of the folders and the built-in one', async () => {
   await writeFile(join(folder, 'mine.gguf'), 'GGUF')

@@ -172,6 +172,16 @@ test('the iteration ends quietly when the signal aborts, also for a pull that wa
   expect(await waiting).toEqual({ value: undefined, done: true })
 })
 
+test('a reader that waits is let go when the signal aborts, though the producer does not notice', async () => {
+  const controller = new AbortController()
+  const items = readAhead<number>(controller.signal, () => new Promise(() => {}))
+  const waiting = items.next()
+
+  controller.abort()
+
+  expect(await waiting).toEqual({ value: undefined, done: true })
+})
+
 test('a producer that fails because it was aborted fails quietly', async () => {
   const controller = new AbortController()
   const items = readAhead<number>(controller.signal, async (_push, signal) => {

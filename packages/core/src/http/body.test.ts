@@ -93,6 +93,18 @@ test('a body that is announced as too large is refused before it comes', async (
   req.destroy()
 })
 
+test('a body that grows too large is refused before it ends', async () => {
+  const { port } = server.address() as AddressInfo
+  const req = request({ port, host: '127.0.0.1', method: 'POST' })
+  req.on('error', () => {}) // It is never sent to its end.
+  req.write(jsonOf(1_001))
+
+  const [res] = (await once(req, 'response')) as [IncomingMessage]
+
+  expect(res.statusCode).toBe(400)
+  req.destroy()
+})
+
 test.each([
   ['refused by its content-length', [jsonOf(2_000_000)]],
   ['refused by its bytes', [jsonOf(1_000_000), jsonOf(1_000_000)]],

@@ -90,7 +90,7 @@ test('only the last message is continued, even when an earlier one says the same
 
 test('a template that leaves the last message out gives its whole prompt', () => {
   const source =
-    "{% for message in messages %}{% if message.role == 'user' %}<{{ message.content }}>{% endif %}{% endfor %}"
+    "{% for message in messages %}{% if message.role == 'user' %}<{{ message.content }}>{% endif %}{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}"
 
   const prompt = renderChat({ source, bosToken: '', eosToken: '' }, [
     message('user', 'Hi'),

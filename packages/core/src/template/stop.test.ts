@@ -12,10 +12,11 @@ test('without stop sequences every piece is shown at once', () => {
 
 test('a stop sequence ends the text in front of it and what follows is dropped', () => {
   const matcher = new StopMatcher(['END'])
+  matcher.push('one EN')
 
-  const cut = matcher.push('one END two')
+  const cut = matcher.push('D two')
 
-  expect(cut).toEqual({ text: 'one ', stop: 'END' })
+  expect(cut).toEqual({ text: '', stop: 'END' })
   expect(matcher.flush()).toBe('')
 })
 

@@ -17,6 +17,9 @@ import type { GenerateRequest } from '../request.ts'
 import { ModelProcess } from './model-process.ts'
 import { Turns } from './turns.ts'
 
+/** A file that crashes the loader twice does so always, and costs seconds each time. */
+const maxLoadCrashes = 2
+
 export interface LocalEngineOptions {
   readonly threads: number | undefined
   readonly contextSize: number | undefined
@@ -38,6 +41,8 @@ export class LocalEngine implements Engine {
   readonly #turns = new Turns()
   /** How often the process of a model has ended by itself since its last whole answer. */
   readonly #crashes = new Map<string, number>()
+  /** How often a model has crashed its process while it was loaded. */
+  readonly #loadCrashes = new Map<string, number>()
   #loaded: Loaded | undefined
   #closed = false
 
@@ -101,6 +106,7 @@ export class LocalEngine implements Engine {
   async #load(model: Model, signal: AbortSignal): Promise<Loaded | undefined> {
     const fingerprint = this.#fingerprint(model)
     if (!this.#loaded || this.#loaded.process.ended || this.#loaded.fingerprint !== fingerprint) {
+      if ((this.#loadCrashes.get(fingerprint) ?? 0) >= maxLoadCrashes) throw badModel(model)
       await checkHeader(model)
       await this.#loaded?.process.stop()
       this.#loaded = undefined
@@ -117,6 +123,8 @@ export class LocalEngine implements Engine {
       loaded.contextSize = contextSize
       return loaded
     } catch (error) {
+      if (loaded.process.crashed)
+        this.#loadCrashes.set(fingerprint, (this.#loadCrashes.get(fingerprint) ?? 0) + 1)
       this.#onCrash(loaded)
       throw error
     }
@@ -143,6 +151,12 @@ export class LocalEngine implements Engine {
     return `fp_${createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 12)}`
   }
 }
+
+const badModel = ({ name }: Model): LlmError =>
+  new LlmError(
+    'upstream',
+    `The file of the model "${name}" has crashed the engine ${maxLoadCrashes} times while it was loaded. It is tried again when the file changes.`,
+  )
 
 /** At once after the first crash, then 1 s, 2 s, 4 s, up to 30 s. */
 const restartDelayMs = (crashes: number): number =>

@@ -1,7 +1,7 @@
 /** One model process, seen from the app: started, spoken to, watched, ended. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,16 +11,15 @@ import type { GenerateEvent } from '../events.ts'
 import type { GenerateRequest } from '../request.ts'
 import { receive, send } from './framing.ts'
 import { FromProcess, fromWire, type ProcessConfig, type ToProcess } from './protocol.ts'
+import { Watch } from './watch.ts'
 
-/** While there is work, a ping goes out at each tick. Ticks are counted, not time: an app that was stopped sends none. */
-const tickMs = 1_000
-/** So many pings without an answer: its event loop is stuck. */
-const maxUnanswered = 5
-/** So many ticks without a step while a call runs, or while the model loads: its native code is stuck. */
-const maxStalled = { ready: 60, starting: 600, ended: 0 }
+/** So many seconds without a step, in a call and while the model is loaded. A step of a load can be a large read. */
+const maxStalled = { call: 60, load: 600 }
 /** So long it may take to open its socket, and to leave when asked to. */
 const startLimitMs = 30_000
 const stopLimitMs = 5_000
+/** So long after its socket the process itself may end; the exit says more. */
+const exitAfterCloseMs = 1_000
 
 interface RunningCall {
   push(event: GenerateEvent): void
@@ -30,43 +29,34 @@ interface RunningCall {
 export class ModelProcess {
   /** Resolves with the context size. Rejects with an `LlmError` when the model cannot be loaded. */
   readonly ready: Promise<number>
-  readonly #child: ChildProcess
   readonly #folder: string
+  readonly #child: ChildProcess
   readonly #exited: Promise<void>
+  readonly #watch: Watch
   readonly #calls = new Map<number, RunningCall>()
   #socket: Socket | undefined
-  #state: 'starting' | 'ready' | 'ended' = 'starting'
   #settle: { resolve(contextSize: number): void; reject(error: LlmError): void } | undefined
   /** Why we ended it ourselves. */
   #reason: string | undefined
+  #ended = false
+  #crashed = false
   #lastId = 0
-  #timer: NodeJS.Timeout | undefined
-  #unanswered = 0
-  #steps = 0
-  #stalled = 0
 
-  /** @param file what to run: `@modelmount/core/model-process` */
+  /**
+   * Throws `upstream` when it cannot be started.
+   * @param file what to run: `@modelmount/core/model-process`
+   */
   constructor(file: string, config: Omit<ProcessConfig, 'address' | 'folder'>) {
-    this.#folder = mkdtempSync(join(shortTemporaryFolder(), 'modelmount-'))
-    const address =
-      process.platform === 'win32'
-        ? `\\\\.\\pipe\\modelmount-${randomBytes(12).toString('hex')}`
-        : join(this.#folder, 'socket')
-    const log = openSync(join(this.#folder, 'log'), 'w')
-    this.#child = spawn(
-      process.execPath,
-      [file, JSON.stringify({ ...config, address, folder: this.#folder })],
-      {
-        // A group of its own: Ctrl-C in a terminal goes to the whole group, and the app drains first.
-        detached: true,
-        windowsHide: true,
-        stdio: ['ignore', log, log],
-        // With more pool threads, two compute threads often share a core.
-        env: { ...process.env, NODE_OPTIONS: undefined, UV_THREADPOOL_SIZE: '1' },
-      },
-    )
-    closeSync(log)
-    this.#child.unref()
+    if (!existsSync(file))
+      throw notStarted('its file is missing. Where a bundler lost it, set `local.modelProcess`.')
+    let address: string
+    try {
+      this.#folder = mkdtempSync(join(shortTemporaryFolder(), 'modelmount-'))
+      address = addressIn(this.#folder)
+      this.#child = start(file, { ...config, address, folder: this.#folder })
+    } catch (cause) {
+      throw notStarted((cause as Error).message, cause)
+    }
     this.#exited = new Promise((resolve) => {
       this.#child.once('exit', (code, signal) => resolve(this.#onExit(signal ?? `exit code ${code}`)))
       this.#child.once('error', (error) => resolve(this.#onExit(error.message)))
@@ -75,6 +65,13 @@ export class ModelProcess {
       this.#settle = { resolve, reject }
     })
     this.ready.catch(() => {}) // Whoever waits for it hears of it.
+    this.#watch = new Watch(
+      () => this.#send({ type: 'ping' }),
+      (reason) => {
+        this.#crashed = true
+        this.#kill(reason)
+      },
+    )
     void this.#attach(address)
   }
 
@@ -83,7 +80,12 @@ export class ModelProcess {
   }
 
   get ended(): boolean {
-    return this.#state === 'ended'
+    return this.#ended
+  }
+
+  /** Ended by a fault of its own, such as a failed assertion or a hang; not because somebody killed it. */
+  get crashed(): boolean {
+    return this.#crashed
   }
 
   /** Resolves when the model is free again; quietly when the signal aborts. Throws `LlmError`. */
@@ -93,13 +95,13 @@ export class ModelProcess {
     push: (event: GenerateEvent) => void,
   ): Promise<void> {
     await this.ready
-    if (this.ended) throw this.#gone('')
+    if (this.#ended) throw this.#gone('')
     const id = ++this.#lastId
     const cancel = (): void => this.#send({ type: 'cancel', id })
     try {
       await new Promise<void>((resolve, reject) => {
         this.#calls.set(id, { push, finish: (error) => (error ? reject(error) : resolve()) })
-        this.#watch()
+        this.#work(maxStalled.call)
         this.#send({ type: 'generate', id, request })
         signal.addEventListener('abort', cancel, { once: true })
         if (signal.aborted) cancel()
@@ -113,7 +115,7 @@ export class ModelProcess {
 
   /** Ends running calls with an error, and the process. */
   async stop(): Promise<void> {
-    if (this.ended) return
+    if (this.#ended) return
     this.#reason ??= 'the engine was closed'
     this.#child.ref()
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), stopLimitMs)
@@ -126,30 +128,30 @@ export class ModelProcess {
 
   async #attach(address: string): Promise<void> {
     const limit = performance.now() + startLimitMs
-    for (let waitMs = 5; !this.ended; waitMs = Math.min(waitMs * 2, 50)) {
+    for (let waitMs = 5; !this.#ended; waitMs = Math.min(waitMs * 2, 50)) {
       try {
-        this.#socket = await connected(address)
-        break
+        this.#onConnection(await connected(address))
+        return
       } catch {
-        if (performance.now() > limit) return this.#kill('it did not open its socket')
+        if (performance.now() > limit) this.#kill('it did not open its socket')
         await delay(waitMs)
       }
     }
-    const socket = this.#socket
-    if (!socket) return
+  }
+
+  #onConnection(socket: Socket): void {
+    this.#socket = socket
     socket.on('error', () => {})
-    // Mostly because it has ended, which we are about to hear with the cause.
-    socket.once('close', () => setTimeout(() => this.#kill('its connection broke'), tickMs).unref())
+    socket.once('close', () => setTimeout(() => this.#kill('its connection broke'), exitAfterCloseMs).unref())
     receive(socket, (message) => this.#onMessage(FromProcess.parse(message) as FromProcess))
-    this.#watch()
+    this.#work(maxStalled.load)
   }
 
   #onMessage(message: FromProcess): void {
     switch (message.type) {
       case 'loaded':
-        this.#state = 'ready'
         this.#settle?.resolve(message.contextSize)
-        if (this.#calls.size === 0) this.#rest()
+        this.#rest()
         break
       case 'failed':
         this.#settle?.reject(fromWire(message.error))
@@ -162,30 +164,19 @@ export class ModelProcess {
         this.#calls.get(message.id)?.finish(message.error && fromWire(message.error))
         break
       case 'pong':
-        this.#unanswered = 0
-        if (message.steps !== this.#steps) this.#stalled = 0
-        this.#steps = message.steps
+        this.#watch.onPong(message.steps)
     }
   }
 
-  /** While there is work the process is pinged, and keeps the app alive. */
-  #watch(): void {
+  /** While it works the process is watched, and keeps the app alive; at rest neither. */
+  #work(maxStalledTicks: number): void {
     this.#socket?.ref()
-    this.#unanswered = 0
-    this.#stalled = 0
-    this.#timer ??= setInterval(() => {
-      if (this.#unanswered >= maxUnanswered) this.#kill('it stopped answering')
-      if (this.#stalled >= maxStalled[this.#state]) this.#kill('it made no progress')
-      this.#unanswered++
-      this.#stalled++
-      this.#send({ type: 'ping' })
-    }, tickMs)
+    this.#watch.start(maxStalledTicks)
   }
 
   #rest(): void {
-    clearInterval(this.#timer)
-    this.#timer = undefined
     this.#socket?.unref()
+    this.#watch.stop()
   }
 
   #send(message: ToProcess): void {
@@ -193,14 +184,16 @@ export class ModelProcess {
   }
 
   #kill(reason: string): void {
-    if (this.ended) return
+    if (this.#ended) return
     this.#reason ??= reason
     this.#child.kill('SIGKILL')
   }
 
   #onExit(how: string): void {
+    // Before its socket was open it had not even looked at the model.
+    this.#crashed ||= !!this.#socket && !this.#reason && how !== 'SIGKILL' && how !== 'SIGTERM'
     const error = this.#gone(how)
-    this.#state = 'ended'
+    this.#ended = true
     this.#rest()
     this.#socket?.destroy()
     rmSync(this.#folder, { recursive: true, force: true })
@@ -209,23 +202,33 @@ export class ModelProcess {
   }
 
   #gone(how: string): LlmError {
-    const reason = this.#reason ? `, because ${this.#reason}` : ''
-    const cause = new Error(`${how}\n${this.#logTail()}`)
-    return new LlmError(
-      'upstream',
-      `The model process has ended${reason || ` unexpectedly (${how})`}.`,
-      {},
-      { cause },
-    )
+    const why = this.#reason ? `, because ${this.#reason}` : ` unexpectedly (${how})`
+    return new LlmError('upstream', `The model process has ended${why}.`, {}, { cause: this.#lastWords(how) })
   }
 
-  #logTail(): string {
+  /** What the native code wrote before it ended. */
+  #lastWords(how: string): Error {
     try {
-      return readFileSync(join(this.#folder, 'log'), 'utf8').slice(-2_000)
+      return new Error(`${how}\n${readFileSync(logIn(this.#folder), 'utf8').slice(-2_000)}`)
     } catch {
-      return ''
+      return new Error(how)
     }
   }
+}
+
+function start(file: string, config: ProcessConfig): ChildProcess {
+  const log = openSync(logIn(config.folder), 'w')
+  const child = spawn(process.execPath, [file, JSON.stringify(config)], {
+    // A group of its own: Ctrl-C in a terminal goes to the whole group, and the app drains first.
+    detached: true,
+    windowsHide: true,
+    stdio: ['ignore', log, log],
+    // With more pool threads, two compute threads often share a core.
+    env: { ...process.env, NODE_OPTIONS: undefined, UV_THREADPOOL_SIZE: '1' },
+  })
+  closeSync(log)
+  child.unref()
+  return child
 }
 
 function connected(address: string): Promise<Socket> {
@@ -239,8 +242,18 @@ function connected(address: string): Promise<Socket> {
   })
 }
 
+const logIn = (folder: string): string => join(folder, 'log')
+
+const addressIn = (folder: string): string =>
+  process.platform === 'win32'
+    ? `\\\\.\\pipe\\modelmount-${randomBytes(12).toString('hex')}`
+    : join(folder, 'socket')
+
 /** The path of a Unix socket over about 100 bytes is silently cut, and the socket lands elsewhere. */
 function shortTemporaryFolder(): string {
   const folder = tmpdir()
   return process.platform === 'win32' || Buffer.byteLength(folder) <= 70 ? folder : '/tmp'
 }
+
+const notStarted = (why: string, cause?: unknown): LlmError =>
+  new LlmError('upstream', `The model process cannot be started: ${why}`, {}, { cause })

@@ -1,0 +1,102 @@
+// How much CPU a server spends on one streamed token, ours against a handler written by hand.
+import { openConnection } from './support/client.mjs'
+import { describeMachine, median, printTable, quartiles, say, startServer } from './support/measure.mjs'
+
+const tokens = 512
+const connections = 4
+const answersPerRound = 48
+const warmUps = 6
+const rounds = 21
+
+const contestants = [
+  { label: 'bare Node handler', name: 'bare' },
+  { label: 'bare Node handler, tokens from our engine', name: 'bare + engine' },
+  { label: 'ours in Node', name: 'node' },
+  { label: 'ours in Express', name: 'express' },
+  { label: 'ours in Express once more (control)', name: 'express' },
+]
+
+await describeMachine()
+for (const [pace, title] of [
+  ['none', 'tokens without a pause'],
+  ['turn', 'a turn of the event loop between tokens'],
+]) {
+  const runners = []
+  try {
+    for (const contestant of contestants) runners.push(await prepare(contestant, pace))
+    assertSameBytes(runners)
+
+    for (let round = -warmUps; round < rounds; round++) {
+      for (const runner of runners) {
+        const microseconds = await runner.measure()
+        if (round >= 0) runner.results.push(microseconds)
+      }
+    }
+    report(title, runners)
+  } finally {
+    for (const runner of runners) await runner.stop()
+  }
+}
+
+async function prepare({ label, name }, pace) {
+  const server = await startServer(name, { tokens, pace })
+  const clients = await Promise.all(Array.from({ length: connections }, () => openConnection(server.port)))
+  return {
+    label,
+    results: [],
+    sample: await clients[0].ask(),
+    measure: async () => {
+      const before = await server.probe('cpu')
+      await Promise.all(
+        clients.map(async (client) => {
+          for (let answer = 0; answer < answersPerRound / connections; answer++) await client.ask()
+        }),
+      )
+      return ((await server.probe('cpu')) - before) / (answersPerRound * tokens)
+    },
+    stop: async () => {
+      for (const client of clients) client.close()
+      await server.stop()
+    },
+  }
+}
+
+/** Only then is it the same work. Ids and dates differ, and how frames fall into chunks is the server's own affair. */
+function assertSameBytes(runners) {
+  const bodies = runners.map(({ sample }) =>
+    sample
+      .toString()
+      .split('\r\n\r\n')
+      .slice(1)
+      .join('\r\n\r\n')
+      .replace(/[0-9a-f]+\r\n|\r\n/g, '')
+      .replace(/"id":"chatcmpl-[\w-]{21}"/g, '')
+      .replace(/"created":\d{10}/g, ''),
+  )
+  const [first] = bodies
+  for (const [index, body] of bodies.entries()) {
+    if (body !== first || body.split('"content"').length !== tokens + 2)
+      throw new Error(`"${runners[index].label}" writes something else:\n${body.slice(0, 1_000)}`)
+  }
+}
+
+/** Ratios are taken round by round, so that what slows the machine for a while slows both. */
+function report(title, runners) {
+  const [bare] = runners
+  const rows = runners.map(({ label, results }) => {
+    const ratios = results.map((result, round) => result / bare.results[round])
+    const [low, high] = quartiles(ratios)
+    return [
+      label,
+      `**${median(ratios).toFixed(2)}**`,
+      `${low.toFixed(2)} – ${high.toFixed(2)}`,
+      `${median(results).toFixed(2)} µs`,
+    ]
+  })
+  say(`\n### CPU of the server per token: ${title}\n`)
+  printTable(['', 'ratio', 'half of the rounds', 'per token'], rows)
+
+  const [once, again] = runners.slice(-2).map(({ results }) => median(results))
+  const off = Math.abs(again / once - 1)
+  if (off > 0.1) say(`WARNING: the control is off by ${Math.round(off * 100)} %; run it again on a quieter machine.\n`)
+}

@@ -1,0 +1,58 @@
+// A client that does as little as it can: a raw socket, and no parser behind it.
+import { once } from 'node:events'
+import { connect } from 'node:net'
+
+const request = (port) => {
+  const body = JSON.stringify({ model: 'any', stream: true, messages: [{ role: 'user', content: 'Hi' }] })
+  return [
+    'POST /v1/chat/completions HTTP/1.1',
+    `host: 127.0.0.1:${port}`,
+    'content-type: application/json',
+    `content-length: ${body.length}`,
+    '',
+    body,
+  ].join('\r\n')
+}
+
+const lastChunk = Buffer.from('\r\n0\r\n\r\n')
+
+/** A connection that is kept. `ask()` resolves with the raw answer when it is whole. */
+export async function openConnection(port) {
+  const socket = connect(port, '127.0.0.1')
+  await once(socket, 'connect')
+  const asking = request(port)
+  let answer
+
+  socket.on('data', (data) => {
+    answer.pieces.push(data)
+    const end = data.length < lastChunk.length ? Buffer.concat(answer.pieces) : data
+    if (end.subarray(-lastChunk.length).equals(lastChunk)) answer.resolve(Buffer.concat(answer.pieces))
+  })
+  socket.on('close', () => answer?.reject(new Error('The server closed the connection.')))
+
+  return {
+    ask: () =>
+      new Promise((resolve, reject) => {
+        answer = { pieces: [], resolve, reject }
+        socket.write(asking)
+      }),
+    close: () => socket.destroy(),
+  }
+}
+
+/** An answer that is read, counted and thrown away, until it is closed. */
+export async function openStream(port) {
+  const stream = { bytes: 0, closed: false, close: () => socket.destroy() }
+  const socket = connect({ port, host: '127.0.0.1', onread: { buffer: Buffer.alloc(4_096), callback } })
+  function callback(bytes) {
+    if (stream.bytes === 0) socket.emit('answering')
+    stream.bytes += bytes
+    return true
+  }
+  socket.on('close', () => {
+    stream.closed = true
+  })
+  socket.write(request(port))
+  await once(socket, 'answering')
+  return stream
+}

@@ -1,0 +1,138 @@
+// Who is compared: four ways to serve the same streamed answer. `pace` says what lies between two
+// tokens: `none`, a `turn` of the event loop, or a `timer` of 50 to 100 ms.
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { createLlm, routesFor } from '@modelmount/core'
+import { toNodeHandler } from '@modelmount/core/http'
+import { scriptedEngine } from '@modelmount/core/testing'
+import { llmRouter } from '@modelmount/express'
+import express from 'express'
+
+const words = [' the', ' model', ' answers', ',', ' and', ' "quotes"', ' cost', ' an', ' escape', '.\n']
+const delays = Array.from({ length: 51 }, (_, index) => 50 + index)
+
+/** Each returns a `RequestListener`. */
+export const contestants = {
+  /** The least that an honest server does by hand, and the tokens cost it nothing. */
+  bare: ({ tokens, pace }) => {
+    const said = words_(tokens)
+    const delayMs = turns(delays)
+    return serveByHand((request, res, frames) => {
+      let index = 0
+      const finish = () => {
+        res.end(frames.end(said.length))
+      }
+      const write = () => res.write(frames.text(said[index++]))
+      res.write(frames.start())
+
+      if (pace === 'timer') {
+        const timer = setInterval(() => (index < said.length ? write() : finish()), delayMs())
+        res.once('close', () => clearInterval(timer))
+        return
+      }
+      const step = () => {
+        while (index < said.length) {
+          if (!write()) return res.once('drain', step)
+          if (pace === 'turn') return setImmediate(step)
+        }
+        finish()
+      }
+      step()
+    })
+  },
+
+  /** By hand again, but with the engine that ours has, to tell its cost from ours. */
+  'bare + engine': (script) => {
+    const engine = engineFor(script)
+    return serveByHand(async (request, res, frames) => {
+      const left = new AbortController()
+      res.once('close', () => left.abort())
+      const asked = { model: request.model, input: { kind: 'chat', messages: request.messages }, sampling: {} }
+      for await (const event of engine.generate(asked, { signal: left.signal })) {
+        if (event.type === 'end') res.end(frames.end(event.usage.outputTokens))
+        else if (!res.write(event.type === 'start' ? frames.start() : frames.text(event.text)))
+          await once(res, 'drain', { signal: left.signal }).catch(() => {})
+      }
+    })
+  },
+
+  node: async (script) => toNodeHandler(routesFor(), await createLlm({ engine: engineFor(script) })),
+
+  express: async (script) => express().use(llmRouter(await createLlm({ engine: engineFor(script) }))),
+}
+
+export const listen = async (listener) => {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return server.address().port
+}
+
+function engineFor({ tokens, pace }) {
+  const script = words_(tokens)
+  if (pace === 'none') return scriptedEngine(script)
+  if (pace === 'turn') return yielding(scriptedEngine(script))
+  const engine = turns(delays.map((delayMs) => scriptedEngine(script, { delayMs })))
+  return { ...engine(), generate: (request, call) => engine().generate(request, call) }
+}
+
+/** A turn of the event loop before each event, by the leanest iterator there is. */
+const yielding = (engine) => ({
+  ...engine,
+  generate(request, call) {
+    const events = engine.generate(request, call)
+    const next = (resolve) => resolve(events.next())
+    return {
+      next: () => new Promise((resolve) => setImmediate(next, resolve)),
+      return: () => events.return(),
+      [Symbol.asyncIterator]() {
+        return this
+      },
+    }
+  },
+})
+
+/** Reads the body, sends the headers, and hands over what makes the frames: ours, byte for byte. */
+const serveByHand = (answer) => (req, res) => {
+  let body = ''
+  req.setEncoding('utf8')
+  req.on('data', (piece) => {
+    body += piece
+  })
+  req.on('end', () => {
+    const request = JSON.parse(body)
+    res.writeHead(200, {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+      'x-request-id': `req_${id()}`,
+    })
+    answer(request, res, framesFor(request))
+  })
+}
+
+function framesFor({ model }) {
+  const head = `data: ${JSON.stringify({
+    id: `chatcmpl-${id()}`,
+    object: 'chat.completion.chunk',
+    created: Math.floor(Date.now() / 1000),
+    model,
+    system_fingerprint: 'fp_scripted',
+  }).slice(0, -1)},"choices":[{"index":0,"delta":{`
+  const tail = '},"logprobs":null,"finish_reason":null}]}\n\n'
+  return {
+    start: () => `${head}"role":"assistant","content":"","refusal":null${tail}`,
+    text: (text) => `${head}"content":${JSON.stringify(text)}${tail}`,
+    end: () => `${head}},"logprobs":null,"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n`,
+  }
+}
+
+const id = () => randomBytes(16).toString('base64url').slice(1)
+
+const words_ = (count) => Array.from({ length: count }, (_, index) => words[index % words.length])
+
+/** One after the other, and again from the first. */
+function turns(items) {
+  let index = 0
+  return () => items[index++ % items.length]
+}

@@ -1,0 +1,178 @@
+import { expect, test } from 'vitest'
+import type { FinishReason, GenerateEvent } from '../../engine/events.ts'
+import type { Generation } from '../../generate.ts'
+import { readEvents } from '../../testing/read-events.ts'
+import { chunks, completion } from './render.ts'
+import type { ChatCompletionRequest } from './schema.ts'
+
+const head = { id: 'abc', model: 'team/tiny', createdAt: new Date(1_700_000_000_999) }
+const usage = { inputTokens: 10, reusedTokens: 4, outputTokens: 3 }
+const timings = { loadMs: 0, promptMs: 1, generateMs: 2 }
+const body: ChatCompletionRequest = { model: 'team/tiny', messages: [{ role: 'user', content: 'Hi' }] }
+
+/** What clients read of usage. */
+const wireUsage = {
+  prompt_tokens: 10,
+  completion_tokens: 3,
+  total_tokens: 13,
+  prompt_tokens_details: { cached_tokens: 4, audio_tokens: 0 },
+  completion_tokens_details: {
+    reasoning_tokens: 0,
+    audio_tokens: 0,
+    accepted_prediction_tokens: 0,
+    rejected_prediction_tokens: 0,
+  },
+}
+
+function generationOf(texts: readonly string[], reason: FinishReason = 'stop'): Generation {
+  async function* events(): AsyncGenerator<GenerateEvent> {
+    yield { type: 'start', model: 'team/tiny', inputTokens: 10, reusedTokens: 4, fingerprint: 'fp_1' }
+    for (const text of texts) yield { type: 'text', text, tokens: 1 }
+    yield { type: 'end', reason, usage, timings }
+  }
+  return { ...head, [Symbol.asyncIterator]: events }
+}
+
+/** The data of the frames, parsed where it is JSON. */
+async function dataOf(frames: AsyncIterable<string>): Promise<unknown[]> {
+  let text = ''
+  for await (const frame of frames) text += frame
+  const data: unknown[] = []
+  for await (const event of readEvents(text))
+    data.push(event.data === '[DONE]' ? '[DONE]' : JSON.parse(event.data))
+  return data
+}
+
+test('a whole answer is a chat completion', () => {
+  const answer = { text: 'Hello.', reason: 'stop', usage, timings, fingerprint: 'fp_1' } as const
+
+  const value = completion(generationOf([]), answer)
+
+  expect(value).toEqual({
+    id: 'chatcmpl-abc',
+    object: 'chat.completion',
+    created: 1_700_000_000,
+    model: 'team/tiny',
+    system_fingerprint: 'fp_1',
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: 'Hello.', refusal: null },
+        logprobs: null,
+        finish_reason: 'stop',
+      },
+    ],
+    usage: wireUsage,
+  })
+})
+
+const reasons: [FinishReason, string][] = [
+  ['stop', 'stop'],
+  ['length', 'length'],
+  ['context', 'length'],
+]
+
+test.each(reasons)('an answer that ends with %s finishes with %s', (reason, finish) => {
+  const answer = { text: '', reason, usage, timings, fingerprint: 'fp_1' }
+
+  const value = completion(generationOf([]), answer)
+
+  expect(value).toMatchObject({ choices: [{ finish_reason: finish }] })
+})
+
+test.each(reasons)('a stream that ends with %s finishes with %s', async (reason, finish) => {
+  const data = await dataOf(chunks(generationOf([], reason), body))
+
+  expect(data.at(-2)).toMatchObject({ choices: [{ delta: {}, finish_reason: finish }] })
+})
+
+test('a stream says the role, the pieces, the reason and [DONE]', async () => {
+  const common = {
+    id: 'chatcmpl-abc',
+    object: 'chat.completion.chunk',
+    created: 1_700_000_000,
+    model: 'team/tiny',
+    system_fingerprint: 'fp_1',
+  }
+  const chunk = (delta: object, finish: string | null = null): object => ({
+    ...common,
+    choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+  })
+
+  const data = await dataOf(chunks(generationOf(['Hel', 'lo.']), body))
+
+  expect(data).toEqual([
+    chunk({ role: 'assistant', content: '', refusal: null }),
+    chunk({ content: 'Hel' }),
+    chunk({ content: 'lo.' }),
+    chunk({}, 'stop'),
+    '[DONE]',
+  ])
+})
+
+test('with include_usage every chunk has a usage, and one more without choices says it', async () => {
+  const data = await dataOf(
+    chunks(generationOf(['Hi']), { ...body, stream_options: { include_usage: true } }),
+  )
+
+  expect(data).toMatchObject([
+    { usage: null },
+    { usage: null, choices: [{ delta: { content: 'Hi' } }] },
+    { usage: null, choices: [{ finish_reason: 'stop' }] },
+    { choices: [], usage: wireUsage, id: 'chatcmpl-abc', object: 'chat.completion.chunk' },
+    '[DONE]',
+  ])
+})
+
+test.each([[{}], [{ stream_options: {} }], [{ stream_options: { include_usage: false } }]])(
+  'with %j no chunk has a usage',
+  async (fields) => {
+    const data = await dataOf(chunks(generationOf(['Hi']), { ...body, ...fields }))
+
+    expect(data).toHaveLength(4)
+    for (const chunk of data) expect(chunk).not.toHaveProperty('usage')
+  },
+)
+
+test.each(['"quoted" \\ and \n\nbroken\r\n', 'data: [DONE]\n\n', '\u2028 ü 😀 \u0000', '}],"x":1'])(
+  'the piece %j arrives as it is',
+  async (text) => {
+    const data = await dataOf(chunks(generationOf([text]), body))
+
+    expect(data).toHaveLength(4)
+    expect(data[1]).toMatchObject({ choices: [{ delta: { content: text } }] })
+  },
+)
+
+test('each frame is one event, made when it is asked for', async () => {
+  let made = 0
+  async function* events(): AsyncGenerator<GenerateEvent> {
+    made++
+    yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, fingerprint: 'fp_1' }
+    made++
+    yield { type: 'text', text: 'a', tokens: 1 }
+  }
+  const frames = chunks({ ...head, [Symbol.asyncIterator]: events }, body)
+
+  const { value: frame } = await frames.next()
+
+  expect(frame).toMatch(/^data: \{.*\}\n\n$/)
+  expect(made).toBe(1)
+})
+
+test('leaving the frames ends the answer', async () => {
+  let closed = false
+  async function* events(): AsyncGenerator<GenerateEvent> {
+    try {
+      yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, fingerprint: 'fp_1' }
+    } finally {
+      closed = true
+    }
+  }
+  const frames = chunks({ ...head, [Symbol.asyncIterator]: events }, body)
+  await frames.next()
+
+  await frames.return(undefined)
+
+  expect(closed).toBe(true)
+})

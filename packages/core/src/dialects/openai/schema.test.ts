@@ -1,0 +1,172 @@
+import { expect, test } from 'vitest'
+import type { Issue } from '../../errors.ts'
+import { parse } from '../parse.ts'
+import { ChatCompletionRequest } from './schema.ts'
+
+const messages = [{ role: 'user', content: 'Hi' }]
+const minimal = { model: 'tiny', messages }
+const read = (body: unknown): ChatCompletionRequest => parse(ChatCompletionRequest, body)
+
+test('a model and a message are enough', () => {
+  expect(read(minimal)).toEqual(minimal)
+})
+
+test('every optional field is read', () => {
+  const body = {
+    ...minimal,
+    stream: true,
+    stream_options: { include_usage: true },
+    max_completion_tokens: 1,
+    max_tokens: 1,
+    temperature: 2,
+    top_p: 1,
+    stop: ['\n'],
+    seed: -5,
+    frequency_penalty: -2,
+    presence_penalty: 2,
+    logit_bias: { '50256': -100 },
+    top_k: 0,
+    min_p: 0,
+    repeat_penalty: 1.1,
+  }
+
+  expect(read(body)).toEqual(body)
+})
+
+test.each([
+  'stream',
+  'stream_options',
+  'max_completion_tokens',
+  'max_tokens',
+  'temperature',
+  'top_p',
+  'stop',
+  'seed',
+  'frequency_penalty',
+  'presence_penalty',
+  'logit_bias',
+  'top_k',
+  'min_p',
+  'repeat_penalty',
+] as const)('%s may be null, which means absent', (field) => {
+  const body = read({ ...minimal, [field]: null })
+
+  expect(body[field]).toBeUndefined()
+})
+
+test('fields that nobody knows are ignored', () => {
+  expect(read({ ...minimal, mirostat: 2, keep_alive: '5m' })).toEqual(minimal)
+})
+
+test.each([
+  [{ role: 'system', content: 'Be brief.' }],
+  [{ role: 'developer', content: 'Be brief.' }],
+  [{ role: 'user', content: '' }],
+  [
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'a' },
+        { type: 'text', text: '' },
+      ],
+    },
+  ],
+  [{ role: 'assistant', content: 'Hello' }],
+  [{ role: 'assistant', content: [{ type: 'text', text: 'Hello' }] }],
+  [{ role: 'assistant' }],
+])('%j is a message', (message) => {
+  expect(read({ ...minimal, messages: [message] }).messages).toEqual([message])
+})
+
+test('what SDKs send along with a message of the assistant is no obstacle', () => {
+  const message = { role: 'assistant', content: null, refusal: null, tool_calls: [], function_call: null }
+
+  const body = read({ ...minimal, messages: [message] })
+
+  expect(body.messages).toMatchObject([{ role: 'assistant' }])
+})
+
+test('a max_tokens of -1 is no limit', () => {
+  expect(read({ ...minimal, max_tokens: -1 }).max_tokens).toBeUndefined()
+})
+
+test.each<[body: object, param: string, issue: Issue]>([
+  [{ messages }, 'model', 'missing'],
+  [{ model: '', messages }, 'model', 'empty'],
+  [{ model: 'tiny' }, 'messages', 'missing'],
+  [{ model: 'tiny', messages: [] }, 'messages', 'empty'],
+  [{ model: 'tiny', messages: 'Hi' }, 'messages', 'type'],
+  [{ model: 'tiny', messages: ['Hi'] }, 'messages[0]', 'type'],
+  [{ model: 'tiny', messages: [{ content: 'Hi' }] }, 'messages[0].role', 'missing'],
+  [{ model: 'tiny', messages: [{ role: 'robot', content: 'Hi' }] }, 'messages[0].role', 'value'],
+  [{ model: 'tiny', messages: [{ role: 'user' }] }, 'messages[0].content', 'missing'],
+  [{ model: 'tiny', messages: [{ role: 'user', content: null }] }, 'messages[0].content', 'type'],
+  [{ model: 'tiny', messages: [{ role: 'user', content: [] }] }, 'messages[0].content', 'empty'],
+  [
+    { model: 'tiny', messages: [...messages, { role: 'user', content: [{ type: 'text' }] }] },
+    'messages[1].content[0].text',
+    'missing',
+  ],
+  [{ ...minimal, temperature: '1' }, 'temperature', 'type'],
+  [{ ...minimal, temperature: 2.1 }, 'temperature', 'decimal_too_big'],
+  [{ ...minimal, temperature: -1 }, 'temperature', 'decimal_too_small'],
+  [{ ...minimal, top_p: 1.1 }, 'top_p', 'decimal_too_big'],
+  [{ ...minimal, frequency_penalty: -2.1 }, 'frequency_penalty', 'decimal_too_small'],
+  [{ ...minimal, presence_penalty: 3 }, 'presence_penalty', 'decimal_too_big'],
+  [{ ...minimal, max_tokens: 0 }, 'max_tokens', 'integer_too_small'],
+  [{ ...minimal, max_tokens: -2 }, 'max_tokens', 'integer_too_small'],
+  [{ ...minimal, max_tokens: '5' }, 'max_tokens', 'type'],
+  [{ ...minimal, max_tokens: 1.5 }, 'max_tokens', 'type'],
+  [{ ...minimal, max_completion_tokens: -1 }, 'max_completion_tokens', 'integer_too_small'],
+  [{ ...minimal, top_k: -1 }, 'top_k', 'integer_too_small'],
+  [{ ...minimal, seed: 1.5 }, 'seed', 'type'],
+  [{ ...minimal, stop: 5 }, 'stop', 'type'],
+  [{ ...minimal, stop: ['a', 5] }, 'stop[1]', 'type'],
+  [{ ...minimal, stream: 'true' }, 'stream', 'type'],
+  [{ ...minimal, stream_options: { include_usage: 1 } }, 'stream_options.include_usage', 'type'],
+  [{ ...minimal, logit_bias: { hello: 1 } }, 'logit_bias.hello', 'value'],
+  [{ ...minimal, logit_bias: { '5': 101 } }, 'logit_bias.5', 'decimal_too_big'],
+])('%j is refused by its field %s as %s', (body, param, issue) => {
+  expect(() => read(body)).toThrow(
+    expect.objectContaining({ code: 'invalid_request', details: { param, issue } }),
+  )
+})
+
+test.each([
+  [{ n: 2 }, 'n'],
+  [{ logprobs: true }, 'logprobs'],
+  [{ top_logprobs: 5 }, 'top_logprobs'],
+  [{ response_format: { type: 'json_object' } }, 'response_format'],
+  [{ tools: [{ type: 'function', function: { name: 'f' } }] }, 'tools'],
+  [{ tool_choice: 'required' }, 'tool_choice'],
+  [{ functions: [{ name: 'f' }] }, 'functions'],
+  [{ function_call: { name: 'f' } }, 'function_call'],
+  [{ modalities: ['text', 'audio'] }, 'modalities'],
+  [{ messages: [{ role: 'tool', content: 'x', tool_call_id: 'a' }] }, 'messages[0].role'],
+  [{ messages: [{ role: 'assistant', tool_calls: [{ id: 'a' }] }] }, 'messages[0].tool_calls'],
+  [{ messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, 'messages[0].content[0]'],
+])('%j is not built yet, and refused instead of ignored', (field, param) => {
+  expect(() => read({ ...minimal, ...field })).toThrow(
+    expect.objectContaining({
+      message: expect.stringMatching(/supported yet\.$/),
+      details: { param, issue: 'unsupported' },
+    }),
+  )
+})
+
+test.each([
+  [{ n: 1 }],
+  [{ n: null }],
+  [{ logprobs: false }],
+  [{ top_logprobs: 0 }],
+  [{ response_format: { type: 'text' } }],
+  [{ response_format: null }],
+  [{ tools: [] }],
+  [{ tool_choice: 'none' }],
+  [{ tool_choice: 'auto' }],
+  [{ functions: [] }],
+  [{ function_call: 'auto' }],
+  [{ modalities: ['text'] }],
+])('%j asks for nothing that is not built yet', (field) => {
+  expect(read({ ...minimal, ...field })).toMatchObject(minimal)
+})

@@ -1,0 +1,107 @@
+import { expect, test } from 'vitest'
+import type { GenerateRequest } from '../../engine/request.ts'
+import { parse } from '../parse.ts'
+import { ChatCompletionRequest } from './schema.ts'
+import { toGenerateRequest } from './translate.ts'
+
+/** Through the schema: that is how bodies come. */
+const translate = (fields: object): GenerateRequest =>
+  toGenerateRequest(
+    parse(ChatCompletionRequest, { model: 'tiny', messages: [{ role: 'user', content: 'Hi' }], ...fields }),
+  )
+
+test("a minimal request is sampled as OpenAI's API does it", () => {
+  const request = translate({})
+
+  expect(request).toEqual({
+    model: 'tiny',
+    input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] },
+    sampling: { temperature: 1, topP: 1 },
+  })
+})
+
+test('messages keep their order, and a developer is the system', () => {
+  const { input } = translate({
+    messages: [
+      { role: 'developer', content: 'Be brief.' },
+      { role: 'system', content: 'Be kind.' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'a' },
+          { type: 'text', text: 'b' },
+        ],
+      },
+      { role: 'assistant' },
+    ],
+  })
+
+  expect(input.messages).toEqual([
+    { role: 'system', content: [{ type: 'text', text: 'Be brief.' }] },
+    { role: 'system', content: [{ type: 'text', text: 'Be kind.' }] },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'a' },
+        { type: 'text', text: 'b' },
+      ],
+    },
+    { role: 'assistant', content: [] },
+  ])
+})
+
+test('sampling options get their neutral names', () => {
+  const { sampling } = translate({
+    temperature: 0,
+    top_p: 0.5,
+    top_k: 0,
+    min_p: 0.1,
+    seed: 0,
+    repeat_penalty: 1.1,
+    presence_penalty: 0,
+    frequency_penalty: -1,
+    logit_bias: { '5': -100, '60': 2.5 },
+  })
+
+  expect(sampling).toEqual({
+    temperature: 0,
+    topP: 0.5,
+    topK: 0,
+    minP: 0.1,
+    seed: 0,
+    repeatPenalty: 1.1,
+    presencePenalty: 0,
+    frequencyPenalty: -1,
+    logitBias: [
+      [5, -100],
+      [60, 2.5],
+    ],
+  })
+})
+
+test.each([
+  [{ max_tokens: 5 }, 5],
+  [{ max_completion_tokens: 6 }, 6],
+  [{ max_tokens: 5, max_completion_tokens: 6 }, 6],
+  [{ max_tokens: 5, max_completion_tokens: null }, 5],
+])('%j is a limit of %i tokens', (fields, maxTokens) => {
+  expect(translate(fields).maxTokens).toBe(maxTokens)
+})
+
+test.each([[{}], [{ max_tokens: -1 }], [{ max_tokens: null }]])('%j is no limit', (fields) => {
+  expect(translate(fields)).not.toHaveProperty('maxTokens')
+})
+
+test.each([
+  [{ stop: '\n' }, ['\n']],
+  [{ stop: ['a', '', 'b'] }, ['a', 'b']],
+])('%j are the stop sequences %j', (fields, stop) => {
+  expect(translate(fields).stop).toEqual(stop)
+})
+
+test.each([[{}], [{ stop: null }], [{ stop: [] }], [{ stop: '' }], [{ stop: [''] }]])(
+  '%j are no stop sequences',
+  (fields) => {
+    expect(translate(fields)).not.toHaveProperty('stop')
+  },
+)

@@ -1,0 +1,97 @@
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Issue } from '../errors.ts'
+import { parse } from './parse.ts'
+
+test('what fits is given as the schema makes it', () => {
+  const schema = z.object({ name: z.string().trim(), size: z.number().optional() })
+
+  const value = parse(schema, { name: ' a ', other: true })
+
+  expect(value).toEqual({ name: 'a' })
+})
+
+const item = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('a'), text: z.string() }),
+  z.object({ kind: z.literal('b'), list: z.array(z.int()) }),
+])
+const schema = z.object({
+  name: z.string().min(1),
+  mode: z.enum(['fast', 'slow']).optional(),
+  heat: z.number().min(0).max(2).optional(),
+  count: z.int().optional(),
+  flag: z.boolean().optional(),
+  items: z.array(item).min(1).max(2).optional(),
+  content: z.union([z.string(), z.array(z.object({ text: z.string() }))]).optional(),
+  table: z.record(z.string().regex(/^\d+$/, 'a key has to be a number.'), z.number()).optional(),
+  later: z
+    .unknown()
+    .refine(() => false, { params: { issue: 'unsupported' }, error: 'not yet.' })
+    .optional(),
+  odd: z
+    .number()
+    .refine((value) => value % 2 === 1, 'has to be odd.')
+    .optional(),
+})
+
+test.each<[body: object, param: string, issue: Issue]>([
+  [{}, 'name', 'missing'],
+  [{ name: null }, 'name', 'type'],
+  [{ name: 5 }, 'name', 'type'],
+  [{ name: '' }, 'name', 'empty'],
+  [{ name: 'n', mode: 'medium' }, 'mode', 'value'],
+  [{ name: 'n', mode: 5 }, 'mode', 'type'],
+  [{ name: 'n', heat: -0.5 }, 'heat', 'decimal_too_small'],
+  [{ name: 'n', heat: 3 }, 'heat', 'decimal_too_big'],
+  [{ name: 'n', heat: 'hot' }, 'heat', 'type'],
+  [{ name: 'n', count: 1.5 }, 'count', 'type'],
+  [{ name: 'n', count: 2 ** 53 }, 'count', 'integer_too_big'],
+  [{ name: 'n', count: -(2 ** 53) }, 'count', 'integer_too_small'],
+  [{ name: 'n', flag: 'true' }, 'flag', 'type'],
+  [{ name: 'n', items: [] }, 'items', 'empty'],
+  [{ name: 'n', items: {} }, 'items', 'type'],
+  [{ name: 'n', items: [{ kind: 'a' }] }, 'items[0].text', 'missing'],
+  [{ name: 'n', items: [{ kind: 'b', list: [1, 'x'] }] }, 'items[0].list[1]', 'type'],
+  [{ name: 'n', items: [{ kind: 'c' }] }, 'items[0].kind', 'value'],
+  [{ name: 'n', items: [{}] }, 'items[0].kind', 'missing'],
+  [{ name: 'n', items: Array(3).fill({ kind: 'a', text: '' }) }, 'items', 'value'],
+  [{ name: 'n', content: 5 }, 'content', 'type'],
+  [{ name: 'n', content: null }, 'content', 'type'],
+  [{ name: 'n', content: [{ text: 'a' }, {}] }, 'content[1].text', 'missing'],
+  [{ name: 'n', content: [{ text: 'a' }, { text: 5 }] }, 'content[1].text', 'type'],
+  [{ name: 'n', table: { 5: 'x' } }, 'table.5', 'type'],
+  [{ name: 'n', table: { x: 5 } }, 'table.x', 'value'],
+  [{ name: 'n', later: 1 }, 'later', 'unsupported'],
+  [{ name: 'n', odd: 2 }, 'odd', 'value'],
+])('%j is refused by its field %s as %s', (body, param, issue) => {
+  const parsing = (): unknown => parse(schema, body)
+
+  expect(parsing).toThrow(expect.objectContaining({ code: 'invalid_request', details: { param, issue } }))
+})
+
+test.each([
+  [{}, "Missing required parameter: 'name'."],
+  [{ name: 'n', heat: 'hot' }, "Invalid 'heat': Invalid input: expected number, received string"],
+  [{ name: 'n', odd: 2 }, "Invalid 'odd': has to be odd."],
+  [{ name: 'n', later: 1 }, "Invalid 'later': not yet."],
+  [{ name: 'n', table: { x: 5 } }, "Invalid 'table.x': a key has to be a number."],
+])('%j is refused with the words %j', (body, message) => {
+  expect(() => parse(schema, body)).toThrow(message)
+})
+
+test.each([[null], [undefined], ['text'], [5], [[]], [true]])('%j is no body at all', (body) => {
+  const parsing = (): unknown => parse(schema, body)
+
+  expect(parsing).toThrow(
+    expect.objectContaining({
+      code: 'invalid_request',
+      message: 'The request body has to be a JSON object.',
+    }),
+  )
+})
+
+test('of several things that are wrong the first is said', () => {
+  const parsing = (): unknown => parse(schema, { name: 5, heat: 'hot' })
+
+  expect(parsing).toThrow(expect.objectContaining({ details: { param: 'name', issue: 'type' } }))
+})
