@@ -98,5 +98,6 @@ function report(title, runners) {
 
   const [once, again] = runners.slice(-2).map(({ results }) => median(results))
   const off = Math.abs(again / once - 1)
-  if (off > 0.1) say(`WARNING: the control is off by ${Math.round(off * 100)} %; run it again on a quieter machine.\n`)
+  if (off > 0.1)
+    say(`WARNING: the control is off by ${Math.round(off * 100)} %; run it again on a quieter machine.\n`)
 }

@@ -14,8 +14,9 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   http: { values: ['errors', 'units'] },
   template: { types: ['engine'] },
   models: { values: ['errors'] },
-  options: { types: ['engine'] },
-  'engine/local/protocol': { values: ['errors'], types: ['engine'] },
+  logger: { types: ['errors'] },
+  options: { types: ['engine', 'logger'] },
+  'engine/local/protocol': { values: ['errors', 'engine'] },
   'engine/local/framing': {},
   'engine/local': {
     values: ['errors', 'engine', 'engine/local/protocol', 'engine/local/framing', 'models'],
@@ -25,10 +26,13 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     types: ['engine'],
   },
   generate: { values: ['errors'], types: ['engine'] },
-  llm: { values: ['errors', 'options', 'generate', 'engine', 'engine/local', 'models'] },
+  llm: { values: ['errors', 'options', 'generate', 'engine', 'engine/local', 'models', 'logger'] },
   dialects: { values: ['errors', 'http', 'engine'], types: ['models', 'generate', 'llm'] },
   testing: { types: ['errors', 'engine'] },
-  index: { values: ['errors', 'llm', 'dialects'], types: ['engine', 'generate', 'models', 'options'] },
+  index: {
+    values: ['errors', 'llm', 'dialects'],
+    types: ['engine', 'generate', 'logger', 'models', 'options'],
+  },
 }
 
 /** Packages that are imported in few places. */

@@ -16,13 +16,11 @@ const delays = Array.from({ length: 51 }, (_, index) => 50 + index)
 export const contestants = {
   /** The least that an honest server does by hand, and the tokens cost it nothing. */
   bare: ({ tokens, pace }) => {
-    const said = words_(tokens)
+    const said = textsOf(tokens)
     const delayMs = turns(delays)
-    return serveByHand((request, res, frames) => {
+    return serveByHand((res, frames) => {
       let index = 0
-      const finish = () => {
-        res.end(frames.end(said.length))
-      }
+      const finish = () => res.end(frames.end())
       const write = () => res.write(frames.text(said[index++]))
       res.write(frames.start())
 
@@ -45,12 +43,16 @@ export const contestants = {
   /** By hand again, but with the engine that ours has, to tell its cost from ours. */
   'bare + engine': (script) => {
     const engine = engineFor(script)
-    return serveByHand(async (request, res, frames) => {
+    return serveByHand(async (res, frames, request) => {
       const left = new AbortController()
       res.once('close', () => left.abort())
-      const asked = { model: request.model, input: { kind: 'chat', messages: request.messages }, sampling: {} }
+      const asked = {
+        model: request.model,
+        input: { kind: 'chat', messages: request.messages },
+        sampling: {},
+      }
       for await (const event of engine.generate(asked, { signal: left.signal })) {
-        if (event.type === 'end') res.end(frames.end(event.usage.outputTokens))
+        if (event.type === 'end') res.end(frames.end())
         else if (!res.write(event.type === 'start' ? frames.start() : frames.text(event.text)))
           await once(res, 'drain', { signal: left.signal }).catch(() => {})
       }
@@ -69,7 +71,7 @@ export const listen = async (listener) => {
 }
 
 function engineFor({ tokens, pace }) {
-  const script = words_(tokens)
+  const script = textsOf(tokens)
   if (pace === 'none') return scriptedEngine(script)
   if (pace === 'turn') return yielding(scriptedEngine(script))
   const engine = turns(delays.map((delayMs) => scriptedEngine(script, { delayMs })))
@@ -107,7 +109,7 @@ const serveByHand = (answer) => (req, res) => {
       'x-accel-buffering': 'no',
       'x-request-id': `req_${id()}`,
     })
-    answer(request, res, framesFor(request))
+    answer(res, framesFor(request), request)
   })
 }
 
@@ -129,7 +131,7 @@ function framesFor({ model }) {
 
 const id = () => randomBytes(16).toString('base64url').slice(1)
 
-const words_ = (count) => Array.from({ length: count }, (_, index) => words[index % words.length])
+const textsOf = (count) => Array.from({ length: count }, (_, index) => words[index % words.length])
 
 /** One after the other, and again from the first. */
 function turns(items) {

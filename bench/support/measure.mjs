@@ -29,8 +29,8 @@ export async function startServer(contestant, script, execArgv = []) {
       return answer()
     },
     stop: async () => {
-      if (child.exitCode !== null || child.signalCode !== null) return
-      child.kill()
+      if (!child.connected) return
+      child.disconnect()
       await once(child, 'exit')
     },
   }
@@ -46,13 +46,17 @@ export async function describeMachine() {
   const busy = 1 - (after.idle - before.idle) / (after.all - before.all)
   const cpus = os.cpus()
   say(`Node ${process.versions.node}, ${os.platform()}, ${cpus.length} x ${cpus[0]?.model.trim()}`)
-  if (busy > 0.05) say(`WARNING: the machine is ${percent(busy)} busy with other things; do not trust what follows.`)
+  if (busy > 0.05)
+    say(`WARNING: the machine is ${percent(busy)} busy with other things; do not trust what follows.`)
 }
 
 function cpuTimes() {
   const times = os.cpus().map((cpu) => cpu.times)
   const sum = (pick) => times.reduce((total, time) => total + pick(time), 0)
-  return { idle: sum((time) => time.idle), all: sum((time) => time.user + time.nice + time.sys + time.irq + time.idle) }
+  return {
+    idle: sum((time) => time.idle),
+    all: sum((time) => time.user + time.nice + time.sys + time.irq + time.idle),
+  }
 }
 
 export function median(values) {

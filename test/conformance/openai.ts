@@ -1,13 +1,25 @@
 /** One check for each requirement of the OpenAI API. */
 import { text } from 'node:stream/consumers'
-import { type GenerateRequest, LlmError } from '@modelmount/core'
+import { LlmError } from '@modelmount/core'
 import { readEvents, scriptedEngine } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
 import { expect } from 'vitest'
+import {
+  chat,
+  chunksOf,
+  completionOf,
+  contentOf,
+  eventsOf,
+  expectError,
+  finishOf,
+  hello,
+  joined,
+  json,
+  promptOf,
+  soon,
+} from './calls.ts'
 import type { RequirementId } from './requirements.ts'
 import type { Check, InFront } from './suite.ts'
-
-const hello = { model: 'tiny', messages: [{ role: 'user', content: 'Hello' }] }
 
 export const checks = {
   'openai:auth:any-key-is-accepted': async (serve) => {
@@ -189,13 +201,16 @@ export const checks = {
       logprobs: null,
       max_completion_tokens: null,
       max_tokens: null,
+      messages: [{ role: 'user', content: 'Hello', name: null }],
       metadata: null,
+      min_p: null,
       modalities: null,
       n: null,
       parallel_tool_calls: null,
       prediction: null,
       presence_penalty: null,
       reasoning_effort: null,
+      repeat_penalty: null,
       response_format: null,
       seed: null,
       service_tier: null,
@@ -206,6 +221,7 @@ export const checks = {
       temperature: null,
       tool_choice: null,
       tools: null,
+      top_k: null,
       top_logprobs: null,
       top_p: null,
       user: null,
@@ -488,6 +504,132 @@ export const checks = {
     await expectError(response, 400, { param: 'functions', code: 'unsupported_parameter' })
   },
 
+  'openai:chat:n-range': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const none = await chat(url, { ...hello, n: 0 })
+    const many = await chat(url, { ...hello, n: 1_000 })
+
+    await expectError(none, 400, { param: 'n', code: 'integer_below_min_value' })
+    await expectError(many, 400, { param: 'n', code: 'integer_above_max_value' })
+  },
+
+  'openai:chat:several-choices-are-refused': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const response = await chat(url, { ...hello, n: 3 })
+
+    await expectError(response, 400, { param: 'n', code: 'unsupported_parameter' })
+  },
+
+  'openai:chat:stop-forms': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+
+    for (const stop of ['\n', ['a', 'b', 'c', 'd'], null, ['', 'a']]) {
+      const response = await chat(url, { ...hello, stop })
+
+      expect(response.status).toBe(200)
+    }
+
+    const asked = engine.requests.map(({ stop }) => stop)
+    expect(asked).toEqual([['\n'], ['a', 'b', 'c', 'd'], undefined, ['a']])
+  },
+
+  'openai:chat:logit-bias': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+
+    const biased = await chat(url, { ...hello, logit_bias: { 50256: -100 } })
+    const wrong = await chat(url, { ...hello, logit_bias: { abc: 1 } })
+
+    expect(biased.status).toBe(200)
+    expect(engine.requests[0]?.sampling?.logitBias).toEqual([[50256, -100]])
+    await expectError(wrong, 400, { param: 'logit_bias.abc', code: 'invalid_value' })
+  },
+
+  'openai:chat:top-logprobs-range': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const alone = await chat(url, { ...hello, top_logprobs: 2 })
+    const many = await chat(url, { ...hello, logprobs: true, top_logprobs: 21 })
+
+    await expectError(alone, 400, { param: 'top_logprobs', code: 'unsupported_parameter' })
+    await expectError(many, 400, { param: expect.stringMatching(/logprobs$/), code: expect.any(String) })
+  },
+
+  'openai:chat:tool-messages-are-refused': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+    const call = { id: 'call_1', type: 'function', function: { name: 'now', arguments: '{}' } }
+
+    const result = await chat(url, {
+      model: 'tiny',
+      messages: [...hello.messages, { role: 'tool', tool_call_id: 'call_0', content: 'noon' }],
+    })
+    const unanswered = await chat(url, {
+      model: 'tiny',
+      messages: [...hello.messages, { role: 'assistant', content: null, tool_calls: [call] }],
+    })
+
+    await expectError(result, 400, { param: 'messages[1].role', code: 'unsupported_parameter' })
+    await expectError(unanswered, 400, { param: 'messages[1].tool_calls', code: 'unsupported_parameter' })
+  },
+
+  'openai:chat:max-tokens-beyond-the-context': async (serve) => {
+    const url = await serve(scriptedEngine('one two three'))
+
+    const response = await chat(url, { ...hello, max_tokens: 1_000_000_000 })
+
+    const { choices } = await completionOf(response)
+    expect(choices[0]).toMatchObject({ message: { content: 'one two three' }, finish_reason: 'stop' })
+  },
+
+  'openai:chat:response-format-unknown': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const response = await chat(url, { ...hello, response_format: { type: 'xml' } })
+
+    await expectError(response, 400, { param: 'response_format.type', code: 'invalid_value' })
+  },
+
+  'openai:chat:response-formats-are-refused': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    for (const response_format of [
+      { type: 'json_object' },
+      { type: 'json_schema', json_schema: { name: 'a', schema: { type: 'object' } } },
+      { type: 'json_schema', json_schema: { name: 'a', schema: { type: 'nope' } } },
+      { type: 'json_schema', json_schema: { schema: { type: 'object' } } },
+    ]) {
+      const response = await chat(url, { ...hello, response_format })
+
+      await expectError(response, 400, { param: 'response_format', code: 'unsupported_parameter' })
+    }
+  },
+
+  'openai:chat:tool-choice-that-demands-a-tool': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    for (const tool_choice of ['required', { type: 'function', function: { name: 'nope' } }]) {
+      const response = await chat(url, { ...hello, tool_choice })
+
+      await expectError(response, 400, { param: 'tool_choice', code: 'unsupported_parameter' })
+    }
+  },
+
+  'openai:chat:tools-are-refused': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+    const tools = [{ type: 'function', function: { name: 'now', parameters: { type: 'object' } } }]
+
+    const response = await chat(url, {
+      ...hello,
+      tools,
+      tool_choice: { type: 'function', function: { name: 'nope' } },
+    })
+
+    await expectError(response, 400, { param: 'tools', code: 'unsupported_parameter' })
+  },
+
   'openai:chat:client-leaves': async (serve) => {
     const engine = scriptedEngine('word '.repeat(2_000), { delayMs: 5 })
     const url = await serve(engine)
@@ -654,6 +796,20 @@ export const checks = {
     expect(contentOf(await completionOf(next))).toBe('word word')
   },
 
+  'openai:chat:stream-many-at-once': async (serve) => {
+    const engine = scriptedEngine((request) => `${promptOf(request)} `.repeat(20), { delayMs: 1 })
+    const url = await serve(engine)
+
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, async (_, number) => {
+        const messages = [{ role: 'user', content: `marker-${number}` }]
+        return joined(await chunksOf(await chat(url, { model: 'tiny', messages, stream: true })))
+      }),
+    )
+
+    expect(answers).toEqual(answers.map((_, number) => `marker-${number} `.repeat(20)))
+  },
+
   'openai:models:list': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
@@ -699,52 +855,3 @@ export const checks = {
     }
   },
 } satisfies Record<RequirementId, Check>
-
-const json = { 'content-type': 'application/json' }
-const soon = { interval: 2, timeout: 2_000 }
-
-const chat = (url: string, body: unknown, headers = {}, signal: AbortSignal | null = null) =>
-  fetch(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { ...json, ...headers },
-    body: JSON.stringify(body),
-    signal,
-  })
-
-async function expectError(response: Response, status: number, error: object = {}): Promise<void> {
-  expect(response.status).toBe(status)
-  expect(response.headers.get('content-type')).toMatch(/^application\/json/)
-  expect(await response.json()).toEqual({
-    error: {
-      message: expect.stringMatching(/./),
-      type: 'invalid_request_error',
-      param: null,
-      code: null,
-      ...error,
-    },
-  })
-}
-
-const completionOf = async (response: Response) => (await response.json()) as OpenAI.ChatCompletion
-
-const contentOf = ({ choices }: OpenAI.ChatCompletion) => choices[0]?.message.content
-
-async function eventsOf(response: Response): Promise<string[]> {
-  const events: string[] = []
-  for await (const { data } of readEvents(await response.text())) events.push(data)
-  return events
-}
-
-const chunksOf = async (response: Response) =>
-  (await eventsOf(response))
-    .filter((data) => data !== '[DONE]')
-    .map((data) => JSON.parse(data) as OpenAI.ChatCompletionChunk)
-
-const joined = (chunks: readonly OpenAI.ChatCompletionChunk[]) =>
-  chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')
-
-const finishOf = ({ choices }: OpenAI.ChatCompletionChunk) => choices[0]?.finish_reason
-
-/** What the model is asked last. */
-const promptOf = ({ input }: GenerateRequest) =>
-  (input.messages.at(-1)?.content ?? []).map((part) => part.text).join('')

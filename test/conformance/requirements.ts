@@ -165,6 +165,52 @@ export const requirements = {
     source: create,
     behavior: 'The deprecated `functions` are a 400 that names them, never silently ignored.',
   },
+  'openai:chat:n-range': {
+    source: create,
+    behavior: '`n` of 0 or above 128 is a 400 that says which side.',
+  },
+  'openai:chat:several-choices-are-refused': {
+    source: create,
+    behavior: '`n` above 1 is a 400 that names it, never silently ignored.',
+  },
+  'openai:chat:stop-forms': {
+    source: create,
+    behavior: '`stop` is one text, a list of four, or null; empty texts in it mean nothing.',
+  },
+  'openai:chat:logit-bias': {
+    source: create,
+    behavior: '`logit_bias` reaches the model by token id, and another key is a 400 that names it.',
+  },
+  'openai:chat:top-logprobs-range': {
+    source: create,
+    behavior: '`top_logprobs` without `logprobs`, or above 20, is a 400.',
+  },
+  'openai:chat:tool-messages-are-refused': {
+    source: create,
+    behavior:
+      'A result that answers no call, and a call that no result answers, are a 400 that names the message.',
+  },
+  'openai:chat:max-tokens-beyond-the-context': {
+    source: create,
+    behavior: 'A `max_tokens` that no context holds is no error.',
+  },
+  'openai:chat:response-format-unknown': {
+    source: create,
+    behavior: 'An unknown type of response format is a 400 that names it.',
+  },
+  'openai:chat:response-formats-are-refused': {
+    source: create,
+    behavior:
+      'JSON as the response format, well-defined or not, is a 400 that names it, never silently ignored.',
+  },
+  'openai:chat:tool-choice-that-demands-a-tool': {
+    source: create,
+    behavior: 'A `tool_choice` that demands a tool that is not there is a 400.',
+  },
+  'openai:chat:tools-are-refused': {
+    source: create,
+    behavior: '`tools` are a 400 that names them, never silently ignored.',
+  },
   'openai:chat:client-leaves': {
     source: create,
     behavior: 'A client that leaves before the answer ends the work on it.',
@@ -213,6 +259,10 @@ export const requirements = {
   'openai:chat:stream-client-leaves': {
     source: streaming,
     behavior: 'A client that leaves a stream ends the work on it, and the next call is answered.',
+  },
+  'openai:chat:stream-many-at-once': {
+    source: streaming,
+    behavior: 'Of fifty streams at once each has its own answer.',
   },
   'openai:models:list': {
     source: models,

@@ -4,6 +4,7 @@ import { createLlm, type Engine, type Llm } from '@modelmount/core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { listen } from '../support/listen.ts'
+import { badInput } from './bad-input.ts'
 import { checks } from './openai.ts'
 import { type RequirementId, requirements } from './requirements.ts'
 
@@ -18,7 +19,15 @@ export type InFront = (mounted: RequestListener) => RequestListener
 
 export type Check = (serve: Serve) => Promise<void>
 
-export function conformanceSuite(name: string, mount: Mount): void {
+/**
+ * @param notHere what a mount cannot do by its nature, by the id of a requirement or the name of a bad input,
+ * with the reason. The check has to fail there: an exception that is none any more is an error.
+ */
+export function conformanceSuite(
+  name: string,
+  mount: Mount,
+  notHere: Readonly<Record<string, string>> = {},
+): void {
   describe(`routes mounted in ${name}`, () => {
     const models = emptyFolder()
 
@@ -36,8 +45,18 @@ export function conformanceSuite(name: string, mount: Mount): void {
       expect(Object.keys(checks).sort()).toEqual(Object.keys(requirements).sort())
     })
 
-    for (const [id, { behavior }] of Object.entries(requirements)) {
-      test(`${id}: ${behavior}`, () => checks[id as RequirementId](serve))
+    const run = (key: string, title: string, check: Check): void => {
+      const reason = notHere[key]
+      if (reason === undefined) test(title, () => check(serve))
+      else test(`${title} Not here: ${reason}`, () => expect(check(serve)).rejects.toThrow())
     }
+
+    for (const [id, { behavior }] of Object.entries(requirements)) {
+      run(id, `${id}: ${behavior}`, checks[id as RequirementId])
+    }
+
+    describe('given bad input', () => {
+      for (const [what, check] of Object.entries(badInput)) run(what, what, check)
+    })
   })
 }

@@ -134,7 +134,7 @@ test('noise over many tokens has whole characters only', async () => {
 
   // A byte token of its own is no character; the ones that belong together are joined.
   expect(Buffer.from(text).toString()).toBe(text)
-  expect(text).toMatch(/[^\u0000-\u024f]/)
+  expect(text).toMatch(/\p{Script=Cyrillic}|\p{Script=Thai}|\p{Script=Han}/u)
 })
 
 test('an answer that fills the context ends with it', async () => {

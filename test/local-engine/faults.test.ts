@@ -1,11 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { createLlm, type Llm, LlmError } from '@modelmount/core'
 import { readEvents } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
@@ -175,35 +171,3 @@ test('closing ends a running answer with a typed error, and the process with it'
   await expect(rest()).rejects.toBeInstanceOf(LlmError)
   expect(isAlive(running)).toBe(false)
 })
-
-test('a script that forgets to close ends by itself, and its model process with it', async () => {
-  const app = startApp('once')
-
-  const modelProcess = await app.modelProcess
-  const [code] = await app.exited
-
-  expect(code).toBe(0)
-  await until(() => !isAlive(modelProcess), 10_000)
-})
-
-test('when the app is killed its model process leaves', async () => {
-  const app = startApp('forever')
-
-  const modelProcess = await app.modelProcess
-  app.kill()
-
-  await until(() => !isAlive(modelProcess), 10_000)
-})
-
-function startApp(mode: string) {
-  const file = fileURLToPath(new URL('./app.mjs', import.meta.url))
-  const child: ChildProcess = spawn(process.execPath, [file, folder, mode], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const firstLine = once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), 'line')
-  return {
-    modelProcess: firstLine.then(([line]) => JSON.parse(line as string).processId as number),
-    exited: once(child, 'exit'),
-    kill: () => child.kill('SIGKILL'),
-  }
-}

@@ -1,21 +1,18 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { environment, run as execute, root } from './npm.ts'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
-const execute = promisify(execFile)
 let clone: string
 
 /** What a fresh clone would hold: the files that git knows, without what was built or installed. */
 beforeAll(async () => {
   clone = await mkdtemp(join(tmpdir(), 'clone-'))
-  const { stdout } = await execute('git', ['ls-files', '-co', '--exclude-standard'], { cwd: root })
+  const { stdout } = await execute('git', ['ls-files', '-co', '--exclude-standard'], root)
   for (const file of stdout.trim().split('\n')) {
     await cp(join(root, file), join(clone, file), { recursive: true, force: true, preserveTimestamps: true })
     expect(dirname(file)).not.toContain('node_modules')
@@ -24,33 +21,50 @@ beforeAll(async () => {
 
 afterAll(() => rm(clone, { recursive: true }), 60_000)
 
-/** Without what this very run was given by npm. */
-const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('npm_')))
-
 test.each([
   { npm: '10', args: [], config: {} },
   { npm: '10', args: ['--ignore-scripts'], config: {} },
   { npm: '11', args: [], config: {} },
   { npm: '11', args: [], config: { npm_config_ignore_scripts: 'true' } },
-])('npm $npm installs, builds and serves with $args $config', async ({ npm, args, config }) => {
-  const env = { ...environment, ...config }
-  const run = (...words: string[]) => execute('npx', ['-y', `npm@${npm}`, ...words], { cwd: clone, env })
-  expect((await run('--version')).stdout).toMatch(new RegExp(`^${npm}\\.`))
-  await run('ci', ...args)
+])(
+  'npm $npm installs, builds and serves with $args $config',
+  async ({ npm, args, config }) => {
+    const env = { ...environment, ...config }
+    const run = (...words: string[]) => execute('npx', ['-y', `npm@${npm}`, ...words], clone, env)
+    expect((await run('--version')).stdout).toMatch(new RegExp(`^${npm}\\.`))
+    await run('ci', ...args)
 
-  const serve = spawn('npx', ['-y', `npm@${npm}`, 'start', '--', '--port', '0'], { cwd: clone, env, detached: true })
-  try {
-    const answer = await greet(serve.stdout)
+    const serve = spawn('npx', ['-y', `npm@${npm}`, 'start', '--', '--port', '0'], {
+      cwd: clone,
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const closed = once(serve, 'close')
+    const stop = () => {
+      if (serve.exitCode === null && serve.signalCode === null) {
+        process.kill(-(serve.pid as number), 'SIGTERM')
+      }
+    }
+    // Before the test itself runs out of time and leaves it running.
+    const limit = setTimeout(stop, 90_000)
+    try {
+      const answer = await greet(serve.stdout)
 
-    expect(answer).toBe('Hello! How can I help you?')
-  } finally {
-    process.kill(-(serve.pid as number), 'SIGTERM')
-    await once(serve, 'close')
-  }
-}, 180_000)
+      expect(answer).toBe('Hello! How can I help you?')
+    } finally {
+      clearTimeout(limit)
+      stop()
+      await closed
+    }
+  },
+  240_000,
+)
 
 async function greet(output: NodeJS.ReadableStream): Promise<string | undefined> {
+  const printed: string[] = []
   for await (const line of createInterface({ input: output })) {
+    printed.push(line)
     const [address] = /http:\/\/\S+/.exec(line) ?? []
     if (!address) continue
     const response = await fetch(`${address}/v1/chat/completions`, {
@@ -60,5 +74,5 @@ async function greet(output: NodeJS.ReadableStream): Promise<string | undefined>
     const { choices } = (await response.json()) as { choices: { message: { content: string } }[] }
     return choices[0]?.message.content
   }
-  return undefined
+  throw new Error(`It ended without an address:\n${printed.join('\n')}`)
 }

@@ -1,9 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { readEvents } from '@modelmount/core/testing'
 import { afterEach, expect, test } from 'vitest'
+import { until } from '../../../test/support/processes.ts'
 
 const bin = fileURLToPath(new URL('../bin/modelmount.js', import.meta.url))
 const noiseModel = fileURLToPath(new URL('../../../test/models/tiny-llama-spm.f16.gguf', import.meta.url))
@@ -17,7 +21,7 @@ afterEach(() => {
 function run(args: readonly string[], environment: NodeJS.ProcessEnv = {}) {
   const child = spawn(process.execPath, [bin, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, OLLAMA_HOST: '', OLLAMA_MODELS: '', ...environment },
+    env: { ...process.env, OLLAMA_HOST: '', OLLAMA_MODELS: '', OLLAMA_CONTEXT_LENGTH: '', ...environment },
   })
   started.push(child)
   const printed: string[] = []
@@ -128,12 +132,54 @@ test.each([
   expect(complaint).toContain(expected)
 })
 
-test('a port that is taken is one plain line', async () => {
+test('a port that is taken is one plain line that names who has it and the way out', async () => {
   const first = run(['serve', '--port', '0'])
-  const port = new URL(await first.address).port
+  const port = Number(new URL(await first.address).port)
 
-  const { code, complaint } = await run(['serve', '--port', port]).exit
+  const { code, complaint } = await run(['serve', '--port', String(port)]).exit
 
   expect(code).toBe(1)
-  expect(complaint.trim()).toMatch(/^modelmount: .*EADDRINUSE.*$/)
+  expect(complaint).toBe(
+    `modelmount: Port ${port} on 127.0.0.1 is taken by another Modelmount. Stop it, or choose another port: --port ${port + 1}\n`,
+  )
+})
+
+test.each([
+  [['serve', '--port', '0', '--models', 'no-such-folder'], {}, 'no-such-folder does not exist'],
+  [['serve', '--port', '0', '--model', 'no-such.gguf'], {}, 'no-such.gguf does not exist'],
+  [['serve', '--port', '0'], { OLLAMA_HOST: 'a:b:c' }, 'OLLAMA_HOST'],
+  [['serve', '--port', '0'], { OLLAMA_CONTEXT_LENGTH: 'abc' }, 'OLLAMA_CONTEXT_LENGTH'],
+])('%j with %j is one plain line', async (args, environment, expected) => {
+  const { code, complaint } = await run(args, environment).exit
+
+  expect(code).toBe(1)
+  expect(complaint).toMatch(/^modelmount: .*\n$/)
+  expect(complaint).toContain(expected)
+})
+
+test('a folder without a GGUF file is served, with a warning', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'empty-'))
+  const server = run(['serve', '--port', '0', '--models', folder])
+  const address = await server.address
+
+  await fetch(`${address}/v1/models`)
+  await until(() => server.printed.length === 2, 5_000)
+
+  expect(server.printed[1]).toBe(`Warning: there is no GGUF file in ${folder}.`)
+  await rm(folder, { recursive: true })
+})
+
+test('a model that cannot be loaded is a line on stderr, beside the error that the client gets', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'broken-'))
+  await writeFile(join(folder, 'broken.gguf'), 'not a model')
+  const server = run(['serve', '--port', '0', '--models', folder])
+  const address = await server.address
+
+  const response = await ask(address, { model: 'broken' })
+  server.kill('SIGTERM')
+  const { complaint } = await server.exit
+
+  expect(response.status).toBe(500)
+  expect(complaint).toMatch(/^modelmount: The file of the model "broken:latest" cannot be used: .*\n$/)
+  await rm(folder, { recursive: true })
 })

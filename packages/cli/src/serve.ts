@@ -1,11 +1,13 @@
 /** `modelmount serve`: the Express adapter in a small app. */
-
 import { once } from 'node:events'
+import { stat } from 'node:fs/promises'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createLlm } from '@modelmount/core'
+import { createLlm, type Llm } from '@modelmount/core'
 import { llmRouter } from '@modelmount/express'
-import express from 'express'
+import express, { type Express } from 'express'
 import { isLoopback } from './host.ts'
+import { occupantOf } from './occupant.ts'
 
 export interface ServeOptions {
   readonly host: string
@@ -21,20 +23,50 @@ const drainMs = 10_000
 
 export async function serve({ host, port, models, model, threads, context }: ServeOptions): Promise<void> {
   const paths = [model, models].filter((path) => path !== undefined)
+  for (const path of paths) await stat(path).catch(() => fail(`${path} does not exist.`))
   const llm = await createLlm({
     ...(paths.length > 0 && { models: paths }),
     local: { threads, contextSize: context },
+    logger: {
+      warn: (_details, message) => complain(message),
+      error: (_details, message) => complain(message),
+    },
   })
   const app = express()
     .disable('x-powered-by')
     .use(llmRouter(llm, { unknownRoutes: 'error' }))
-  const server = app.listen(port, host)
-  await once(server, 'listening')
+  const server = await listen(app, host, port)
 
   const { port: bound } = server.address() as AddressInfo
-  print(`Listening on http://${host.includes(':') ? `[${host}]` : host}:${bound}`)
+  print(`Listening on ${urlOf(host, bound)}`)
   if (!isLoopback(host)) print(`Warning: ${host} can be reached by others, and nobody is asked for a key.`)
+  await noteMissing(llm, models)
+  drainAtSignals(server, llm)
+}
 
+async function listen(app: Express, host: string, port: number): Promise<Server> {
+  const server = app.listen(port, host)
+  try {
+    await once(server, 'listening')
+    return server
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+    const occupant = await occupantOf(urlOf(host, port))
+    return fail(
+      `Port ${port} on ${host} is taken by ${occupant}. Stop it, or choose another port: --port ${port + 1}`,
+    )
+  }
+}
+
+/** A list that holds less than one would think is worth a line. */
+async function noteMissing(llm: Llm, folder: string | undefined): Promise<void> {
+  const models = await llm.models.list()
+  if (models.length === 0) print('Warning: there is no model. Put a GGUF file into the folder of models.')
+  else if (folder !== undefined && models.every(({ builtIn }) => builtIn))
+    print(`Warning: there is no GGUF file in ${folder}.`)
+}
+
+function drainAtSignals(server: Server, llm: Llm): void {
   const drain = async (): Promise<void> => {
     const closed = once(server, 'close')
     server.close()
@@ -55,4 +87,13 @@ export async function serve({ host, port, models, model, threads, context }: Ser
   process.once('SIGTERM', stop)
 }
 
+const urlOf = (host: string, port: number): string =>
+  `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+
 const print = (line: string): boolean => process.stdout.write(`${line}\n`)
+
+const complain = (line: string): boolean => process.stderr.write(`modelmount: ${line}\n`)
+
+function fail(message: string): never {
+  throw new Error(message)
+}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { contextLength, invalidRequest, LlmError, modelNotFound } from './errors.ts'
+import { contextLength, fieldPath, invalidRequest, LlmError, modelNotFound } from './errors.ts'
 
 test('an LlmError is passed on as it is', () => {
   const error = new LlmError('overloaded', 'Too many calls.', { retryAfterMs: 1_000 })
@@ -73,4 +73,15 @@ test('a prompt that is too long carries both numbers', () => {
   expect(error.message).toContain('5000')
   expect(error.message).toContain('4096')
   expect(error.details).toEqual({ inputTokens: 5_000, contextSize: 4_096 })
+})
+
+test.each<[path: readonly PropertyKey[], text: string]>([
+  [[], ''],
+  [['messages', 0, 'role'], 'messages[0].role'],
+  [['logitBias', 0, 1], 'logitBias[0][1]'],
+  [['logit_bias', '5'], 'logit_bias.5'],
+  [['a', 'b'.repeat(65)], `a.${'b'.repeat(64)}…`],
+  [['a', '\ud83d'], 'a.\ufffd'],
+])('the path %j is printed as %s', (path, text) => {
+  expect(fieldPath(path)).toBe(text)
 })

@@ -23,6 +23,8 @@ export interface LlmErrorDetails {
   readonly inputTokens?: number
   readonly contextSize?: number
   readonly retryAfterMs?: number
+  /** The app is mounted wrongly; the client cannot help it. */
+  readonly setup?: boolean
 }
 
 /** What can be wrong with one field of a request. */
@@ -31,6 +33,8 @@ export type Issue =
   | 'type'
   | 'value'
   | 'empty'
+  | 'array_too_long'
+  | 'string_too_long'
   | 'decimal_too_big'
   | 'decimal_too_small'
   | 'integer_too_big'
@@ -74,3 +78,14 @@ export const contextLength = (inputTokens: number, contextSize: number): LlmErro
     `The prompt has ${inputTokens} tokens and the context holds ${contextSize}, of which the answer needs at least one.`,
     { inputTokens, contextSize },
   )
+
+/** `messages[0].role`. Keys come from clients, too, and can be megabytes or half a character. */
+export const fieldPath = (path: readonly PropertyKey[]): string =>
+  path.reduce<string>((text, key) => {
+    if (typeof key === 'number') return `${text}[${key}]`
+    const name = String(key).toWellFormed()
+    const short = name.length > maxKeyLength ? `${name.slice(0, maxKeyLength).toWellFormed()}…` : name
+    return text ? `${text}.${short}` : short
+  }, '')
+
+const maxKeyLength = 64

@@ -7,5 +7,6 @@ export type { ChatInput, GenerateRequest, Message, Part, Sampling } from './engi
 export { type Issue, LlmError, type LlmErrorCode, type LlmErrorDetails } from './errors.ts'
 export type { CallOptions, Generation } from './generate.ts'
 export { type ChatOptions, type ChatPrompt, createLlm, type Llm } from './llm.ts'
+export type { Logger } from './logger.ts'
 export type { Model } from './models/store.ts'
 export type { LlmOptions, LocalOptions } from './options.ts'

@@ -4,8 +4,9 @@ import type { Engine } from './engine/engine.ts'
 import { type Answer, collect } from './engine/events.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
 import type { GenerateRequest, Message, Sampling } from './engine/request.ts'
-import { invalidRequest } from './errors.ts'
+import { invalidRequest, type LlmError } from './errors.ts'
 import { type CallOptions, type Generation, generate } from './generate.ts'
+import { createReport } from './logger.ts'
 import { builtInModel } from './models/built-in.ts'
 import { ModelStore } from './models/store.ts'
 import { type LlmOptions, resolveOptions } from './options.ts'
@@ -21,6 +22,8 @@ export interface Llm {
   chat(input: ChatPrompt, options?: ChatOptions & { readonly stream?: false }): Promise<Answer>
   readonly models: Pick<ModelStore, 'list' | 'get'>
   readonly loaded: Engine['loaded']
+  /** Tells the logger of an error that clients cannot help. For dialects and adapters. */
+  report(error: LlmError): void
   /** Ends what runs, and the model process with it. */
   close(): Promise<void>
 }
@@ -38,7 +41,7 @@ export interface ChatOptions extends Sampling {
 
 /** Puts the parts together. Nothing is loaded, and no process started, before the first call that needs it. */
 export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
-  const { models: paths, local, engine: given } = resolveOptions(options)
+  const { models: paths, local, engine: given, logger } = resolveOptions(options)
   const builtIn = await builtInModel()
   const models = new ModelStore([...paths.map((path) => ({ path })), ...(builtIn ? [builtIn] : [])])
   const engine = given ?? new LocalEngine(models, local)
@@ -50,8 +53,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   ) => {
     // An engine of the user's own may need no model at all.
     const name = model ?? (await defaultModel(models)) ?? (given && 'default')
-    if (!name)
-      throw invalidRequest('Say which model: there is none of your own, or several.', { param: 'model' })
+    if (!name) throw noDefault(paths)
     const request: GenerateRequest = {
       model: name,
       input: { kind: 'chat', messages: toMessages(input) },
@@ -77,6 +79,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     chat,
     models,
     loaded: () => engine.loaded(),
+    report: createReport(logger),
     close: () => engine.close(),
   }
 }
@@ -97,3 +100,8 @@ async function defaultModel(models: ModelStore): Promise<string | undefined> {
   const candidates = own.length > 0 ? own : all
   return candidates.length === 1 ? candidates[0]?.name : undefined
 }
+
+const noDefault = (paths: readonly string[]): LlmError =>
+  invalidRequest(`Say which model to use, or put exactly one GGUF file into ${paths.join(' or ')}.`, {
+    param: 'model',
+  })

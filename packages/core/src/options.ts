@@ -2,6 +2,7 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { Engine } from './engine/engine.ts'
+import type { Logger } from './logger.ts'
 
 export interface LlmOptions {
   /**
@@ -21,6 +22,13 @@ export interface LlmOptions {
    * @default the engine on this machine, over node-llama-cpp
    */
   engine?: Engine | undefined
+
+  /**
+   * Where failures go that clients cannot help. A pino logger fits as it is.
+   *
+   * @default nothing is logged
+   */
+  logger?: Logger | undefined
 }
 
 export interface LocalOptions {
@@ -54,6 +62,7 @@ export interface ResolvedOptions {
     readonly modelProcess: string | undefined
   }
   readonly engine: Engine | undefined
+  readonly logger: Logger | undefined
 }
 
 export function resolveOptions(
@@ -61,15 +70,19 @@ export function resolveOptions(
   environment: NodeJS.ProcessEnv = process.env,
 ): ResolvedOptions {
   const models = options.models ?? (environment.OLLAMA_MODELS || join(homedir(), '.ollama', 'models'))
-  const contextSize = options.local?.contextSize ?? (Number(environment.OLLAMA_CONTEXT_LENGTH) || undefined)
+  // Empty or 0 is Ollama's way to say "as you like".
+  const given = environment.OLLAMA_CONTEXT_LENGTH || '0'
+  const fromEnvironment = given === '0' ? undefined : Number(given)
+  const { threads, contextSize = count('$OLLAMA_CONTEXT_LENGTH', fromEnvironment, 16) } = options.local ?? {}
   return {
     models: (typeof models === 'string' ? [models] : models).map(expandHome),
     local: {
-      threads: count('local.threads', options.local?.threads, 1),
+      threads: count('local.threads', threads, 1),
       contextSize: count('local.contextSize', contextSize, 16),
       modelProcess: options.local?.modelProcess,
     },
     engine: options.engine,
+    logger: options.logger,
   }
 }
 

@@ -1,243 +1,290 @@
 import { createLlm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
-import express, { type RequestHandler } from 'express'
+import type { ErrorRequestHandler, RequestHandler } from 'express'
 import request from 'supertest'
 import { describe, expect, test } from 'vitest'
 import { emptyFolder } from '../../../test/support/empty-folder.ts'
-import { llmRouter } from './router.ts'
+import { expresses } from '../../../test/support/expresses.ts'
 
 const engine = scriptedEngine('Hello there.')
 const llm = await createLlm({ engine, models: emptyFolder() })
 const hello = { model: 'tiny', messages: [{ role: 'user', content: 'Hello' }] }
+const headersSent = expect.objectContaining({ code: 'ERR_HTTP_HEADERS_SENT' })
 const users: RequestHandler = (_req, res) => void res.json(['ann'])
 
-describe('at the root', () => {
-  test('our routes answer, and the routes of the app behind them, too', async () => {
-    const app = express().use(llmRouter(llm)).get('/api/users', users)
+describe.each(expresses)('Express $version', ({ version, express, llmRouter }) => {
+  test('wildcards are mounted as this Express writes them', () => {
+    const router = llmRouter(llm)
 
-    const ours = await request(app).post('/v1/chat/completions').send(hello)
-    const theirs = await request(app).get('/api/users')
+    const paths = router.stack.flatMap(({ route }) => (route ? [route.path] : []))
 
-    expect(ours.status).toBe(200)
-    expect(ours.body.choices[0].message.content).toBe('Hello there.')
-    expect(theirs.body).toEqual(['ann'])
-    expect(theirs.headers).not.toHaveProperty('x-request-id')
+    expect(paths).toContain({ 4: '/v1/models/:model(*)', 5: '/v1/models/*model' }[version])
   })
 
-  test('an unknown path falls through to the 404 of the app', async () => {
-    const app = express()
-      .use(llmRouter(llm))
-      .use((_req, res) => void res.status(404).send('the app knows no such page'))
-
-    const response = await request(app).post('/v1/nope').send({})
-
-    expect(response.status).toBe(404)
-    expect(response.text).toBe('the app knows no such page')
-  })
-
-  test('an unknown path is a typed 404 where unknownRoutes says so', async () => {
-    const app = express()
-      .use(llmRouter(llm, { unknownRoutes: 'error' }))
-      .get('/api/users', users)
-
-    const response = await request(app).get('/api/users')
-
-    expect(response.status).toBe(404)
-    expect(response.body.error).toMatchObject({
-      message: 'Invalid URL (GET /api/users)',
-      type: 'invalid_request_error',
-    })
-  })
-
-  test('another method on a path of ours is a 405 that says which ones there are', async () => {
+  test.each([
+    ['/v1/models/team/name', 'team/name'],
+    ['/v1/models/team%2Fname', 'team/name'],
+    ['/v1/models/a//b/', 'a//b/'],
+    ['/v1/models/two%20words?x=/y', 'two words'],
+  ])('%s asks for the model %j', async (path, model) => {
     const app = express().use(llmRouter(llm))
 
-    const chat = await request(app).delete('/v1/chat/completions')
-    const model = await request(app).post('/v1/models/tiny')
-
-    expect(chat.status).toBe(405)
-    expect(chat.headers.allow).toBe('POST')
-    expect(chat.body.error).toMatchObject({ type: 'invalid_request_error', code: 'method_not_supported' })
-    expect(model.status).toBe(405)
-    expect(model.headers.allow).toBe('GET, HEAD')
-  })
-
-  test('a path that cannot be percent-decoded falls through to the 404 of the app', async () => {
-    const app = express()
-      .use(llmRouter(llm))
-      .use((_req, res) => void res.status(404).send('the app knows no such page'))
-
-    const response = await request(app).get('/v1/models/%ff')
+    const response = await request(app).get(path)
 
     expect(response.status).toBe(404)
-    expect(response.text).toBe('the app knows no such page')
-  })
-})
-
-describe('under a prefix', () => {
-  test('our routes answer', async () => {
-    const app = express().use('/ai', llmRouter(llm))
-
-    const chat = await request(app).post('/ai/v1/chat/completions').send(hello)
-    const model = await request(app).get('/ai/v1/models/tiny')
-
-    expect(chat.body.choices[0].message.content).toBe('Hello there.')
-    expect(model.body.id).toBe('tiny')
+    expect(response.body.error).toMatchObject({ message: expect.stringContaining(`"${model}"`) })
   })
 
-  test('an unknown path is a typed 404 that names the path below the prefix', async () => {
-    const app = express().use('/ai', llmRouter(llm)).get('/ai/v1/nope', users)
-
-    const response = await request(app).get('/ai/v1/nope')
-
-    expect(response.status).toBe(404)
-    expect(response.body).toEqual({
-      error: {
-        message: 'Invalid URL (GET /v1/nope)',
-        type: 'invalid_request_error',
-        param: null,
-        code: null,
-      },
-    })
-  })
-
-  test('an unknown path falls through where unknownRoutes says so', async () => {
-    const app = express()
-      .use('/ai', llmRouter(llm, { unknownRoutes: 'pass' }))
-      .get('/ai/users', users)
-
-    const response = await request(app).get('/ai/users')
-
-    expect(response.body).toEqual(['ann'])
-  })
-
-  test('what is outside of it is left to the app', async () => {
-    const app = express().use('/ai', llmRouter(llm)).get('/v1/models', users)
-
-    const response = await request(app).get('/v1/models')
-
-    expect(response.body).toEqual(['ann'])
-  })
-
-  test('a path that cannot be percent-decoded is a typed 404', async () => {
-    const app = express().use('/ai', llmRouter(llm))
-
-    const response = await request(app).get('/ai/v1/models/%ff')
-
-    expect(response.status).toBe(404)
-    expect(response.body.error).toMatchObject({
-      message: 'Invalid URL (GET /v1/models/%ff)',
-      type: 'invalid_request_error',
-    })
-  })
-})
-
-describe('beside the middleware of the app', () => {
-  test('a body is read before express.json()', async () => {
-    const app = express().use(llmRouter(llm)).use(express.json())
-
-    const response = await request(app).post('/v1/chat/completions').send(hello)
-
-    expect(response.body.choices[0].message.content).toBe('Hello there.')
-  })
-
-  test('a body that express.json() has read is taken from it', async () => {
-    const app = express().use(express.json()).use(llmRouter(llm))
-
-    const response = await request(app).post('/v1/chat/completions').send(hello)
-
-    expect(response.body.choices[0].message.content).toBe('Hello there.')
-  })
-
-  test('a body that express.json() leaves alone is read by us', async () => {
-    const app = express().use(express.json()).use(llmRouter(llm))
-
-    const response = await request(app)
-      .post('/v1/chat/completions')
-      .type('text/plain')
-      .send(JSON.stringify(hello))
-
-    expect(response.body.choices[0].message.content).toBe('Hello there.')
-  })
-
-  test('a body over the limit of ours is a typed 413', async () => {
-    const app = express().use(llmRouter(llm, { bodyLimit: '1kb' }))
-
-    const response = await request(app)
-      .post('/v1/chat/completions')
-      .send({ ...hello, user: 'x'.repeat(1024) })
-
-    expect(response.status).toBe(413)
-    expect(response.body.error.code).toBe('request_too_large')
-  })
-
-  test('headers that the app has set stay on whole answers, streams and errors', async () => {
-    const app = express()
-      .use((_req, res, next) => {
-        res.setHeader('access-control-allow-origin', 'https://example.com')
-        next()
-      })
-      .use(llmRouter(llm))
-
-    const responses = [
-      await request(app).get('/v1/models'),
-      await request(app)
-        .post('/v1/chat/completions')
-        .send({ ...hello, stream: true }),
-      await request(app).post('/v1/chat/completions').send({}),
-      await request(app).delete('/v1/models'),
-    ]
-
-    expect(responses.map(({ status }) => status)).toEqual([200, 200, 400, 405])
-    for (const { headers } of responses) {
-      expect(headers['access-control-allow-origin']).toBe('https://example.com')
+  test('an answer that cannot be written is an error of the app', async () => {
+    const errors: unknown[] = []
+    const answerTooEarly: RequestHandler = (_req, res, next) => {
+      res.send('too early')
+      next()
     }
+    const app = express()
+    const arrived = new Promise<void>((resolve) => {
+      const keep: ErrorRequestHandler = (error, _req, _res, _next) => {
+        errors.push(error)
+        if (errors.length === 2) resolve()
+      }
+      app.use(answerTooEarly, llmRouter(llm), keep)
+    })
+
+    await request(app).post('/v1/chat/completions').send(hello)
+    await request(app).delete('/v1/chat/completions')
+    await arrived
+
+    expect(errors).toEqual([headersSent, headersSent])
   })
 
-  test('OPTIONS is answered by Express, from the routes it knows', async () => {
+  describe('at the root', () => {
+    test('our routes answer, and the routes of the app behind them, too', async () => {
+      const app = express().use(llmRouter(llm)).get('/api/users', users)
+
+      const ours = await request(app).post('/v1/chat/completions').send(hello)
+      const theirs = await request(app).get('/api/users')
+
+      expect(ours.status).toBe(200)
+      expect(ours.body.choices[0].message.content).toBe('Hello there.')
+      expect(theirs.body).toEqual(['ann'])
+      expect(theirs.headers).not.toHaveProperty('x-request-id')
+    })
+
+    test('an unknown path falls through to the 404 of the app', async () => {
+      const app = express()
+        .use(llmRouter(llm))
+        .use((_req, res) => void res.status(404).send('the app knows no such page'))
+
+      const response = await request(app).post('/v1/nope').send({})
+
+      expect(response.status).toBe(404)
+      expect(response.text).toBe('the app knows no such page')
+    })
+
+    test('an unknown path is a typed 404 where unknownRoutes says so', async () => {
+      const app = express()
+        .use(llmRouter(llm, { unknownRoutes: 'error' }))
+        .get('/api/users', users)
+
+      const response = await request(app).get('/api/users')
+
+      expect(response.status).toBe(404)
+      expect(response.body.error).toMatchObject({
+        message: 'Invalid URL (GET /api/users)',
+        type: 'invalid_request_error',
+      })
+    })
+
+    test('another method on a path of ours is a 405 that says which ones there are', async () => {
+      const app = express().use(llmRouter(llm))
+
+      const chat = await request(app).delete('/v1/chat/completions')
+      const model = await request(app).post('/v1/models/tiny')
+
+      expect(chat.status).toBe(405)
+      expect(chat.headers.allow).toBe('POST')
+      expect(chat.body.error).toMatchObject({ type: 'invalid_request_error', code: 'method_not_supported' })
+      expect(model.status).toBe(405)
+      expect(model.headers.allow).toBe('GET, HEAD')
+    })
+
+    test('a path that cannot be percent-decoded falls through to the 404 of the app', async () => {
+      const app = express()
+        .use(llmRouter(llm))
+        .use((_req, res) => void res.status(404).send('the app knows no such page'))
+
+      const response = await request(app).get('/v1/models/%ff')
+
+      expect(response.status).toBe(404)
+      expect(response.text).toBe('the app knows no such page')
+    })
+  })
+
+  describe('under a prefix', () => {
+    test('our routes answer', async () => {
+      const app = express().use('/ai', llmRouter(llm))
+
+      const chat = await request(app).post('/ai/v1/chat/completions').send(hello)
+      const model = await request(app).get('/ai/v1/models/tiny')
+
+      expect(chat.body.choices[0].message.content).toBe('Hello there.')
+      expect(model.body.id).toBe('tiny')
+    })
+
+    test('an unknown path is a typed 404 that names the path below the prefix', async () => {
+      const app = express().use('/ai', llmRouter(llm)).get('/ai/v1/nope', users)
+
+      const response = await request(app).get('/ai/v1/nope')
+
+      expect(response.status).toBe(404)
+      expect(response.body).toEqual({
+        error: {
+          message: 'Invalid URL (GET /v1/nope)',
+          type: 'invalid_request_error',
+          param: null,
+          code: null,
+        },
+      })
+    })
+
+    test('an unknown path falls through where unknownRoutes says so', async () => {
+      const app = express()
+        .use('/ai', llmRouter(llm, { unknownRoutes: 'pass' }))
+        .get('/ai/users', users)
+
+      const response = await request(app).get('/ai/users')
+
+      expect(response.body).toEqual(['ann'])
+    })
+
+    test('what is outside of it is left to the app', async () => {
+      const app = express().use('/ai', llmRouter(llm)).get('/v1/models', users)
+
+      const response = await request(app).get('/v1/models')
+
+      expect(response.body).toEqual(['ann'])
+    })
+
+    test('a path that cannot be percent-decoded is a typed 404', async () => {
+      const app = express().use('/ai', llmRouter(llm))
+
+      const response = await request(app).get('/ai/v1/models/%ff')
+
+      expect(response.status).toBe(404)
+      expect(response.body.error).toMatchObject({
+        message: 'Invalid URL (GET /v1/models/%ff)',
+        type: 'invalid_request_error',
+      })
+    })
+  })
+
+  describe('beside the middleware of the app', () => {
+    test('a body is read before express.json()', async () => {
+      const app = express().use(llmRouter(llm)).use(express.json())
+
+      const response = await request(app).post('/v1/chat/completions').send(hello)
+
+      expect(response.body.choices[0].message.content).toBe('Hello there.')
+    })
+
+    test('a body that express.json() has read is taken from it', async () => {
+      const app = express().use(express.json()).use(llmRouter(llm))
+
+      const response = await request(app).post('/v1/chat/completions').send(hello)
+
+      expect(response.body.choices[0].message.content).toBe('Hello there.')
+    })
+
+    test('a body that express.json() leaves alone is read by us', async () => {
+      const app = express().use(express.json()).use(llmRouter(llm))
+
+      const response = await request(app)
+        .post('/v1/chat/completions')
+        .type('text/plain')
+        .send(JSON.stringify(hello))
+
+      expect(response.body.choices[0].message.content).toBe('Hello there.')
+    })
+
+    test('a body over the limit of ours is a typed 413', async () => {
+      const app = express().use(llmRouter(llm, { bodyLimit: '1kb' }))
+
+      const response = await request(app)
+        .post('/v1/chat/completions')
+        .send({ ...hello, user: 'x'.repeat(1024) })
+
+      expect(response.status).toBe(413)
+      expect(response.body.error.code).toBe('request_too_large')
+    })
+
+    test('headers that the app has set stay on whole answers, streams and errors', async () => {
+      const app = express()
+        .use((_req, res, next) => {
+          res.setHeader('access-control-allow-origin', 'https://example.com')
+          next()
+        })
+        .use(llmRouter(llm))
+
+      const responses = [
+        await request(app).get('/v1/models'),
+        await request(app)
+          .post('/v1/chat/completions')
+          .send({ ...hello, stream: true }),
+        await request(app).post('/v1/chat/completions').send({}),
+        await request(app).delete('/v1/models'),
+      ]
+
+      expect(responses.map(({ status }) => status)).toEqual([200, 200, 400, 405])
+      for (const { headers } of responses) {
+        expect(headers['access-control-allow-origin']).toBe('https://example.com')
+      }
+    })
+
+    test('OPTIONS is answered by Express, from the routes it knows', async () => {
+      const app = express().use(llmRouter(llm))
+
+      const response = await request(app).options('/v1/chat/completions')
+
+      expect(response.status).toBe(200)
+      expect(response.headers.allow).toBe('POST')
+      expect(response.headers).not.toHaveProperty('x-request-id')
+    })
+
+    test('OPTIONS on a path that is not ours is left to the app', async () => {
+      const app = express()
+        .use('/ai', llmRouter(llm))
+        .options('/ai/users', (_req, res) => void res.status(204).end())
+
+      const response = await request(app).options('/ai/users')
+
+      expect(response.status).toBe(204)
+    })
+  })
+
+  test('HEAD of a GET route has its headers and no body', async () => {
     const app = express().use(llmRouter(llm))
 
-    const response = await request(app).options('/v1/chat/completions')
+    const response = await request(app).head('/v1/models')
 
     expect(response.status).toBe(200)
-    expect(response.headers.allow).toBe('POST')
+    expect(response.headers['content-type']).toMatch(/^application\/json/)
+    expect(response.text).toBeUndefined()
+  })
+
+  test('paths are case-sensitive', async () => {
+    const app = express().use(llmRouter(llm))
+
+    const response = await request(app).get('/V1/models')
+
+    expect(response.status).toBe(404)
     expect(response.headers).not.toHaveProperty('x-request-id')
   })
 
-  test('OPTIONS on a path that is not ours is left to the app', async () => {
-    const app = express()
-      .use('/ai', llmRouter(llm))
-      .options('/ai/users', (_req, res) => void res.status(204).end())
+  test('only the chosen dialects are mounted', async () => {
+    const app = express().use('/ai', llmRouter(llm, { dialects: [] }))
 
-    const response = await request(app).options('/ai/users')
+    const response = await request(app).get('/ai/v1/models')
 
-    expect(response.status).toBe(204)
+    expect(response.status).toBe(404)
   })
-})
-
-test('HEAD of a GET route has its headers and no body', async () => {
-  const app = express().use(llmRouter(llm))
-
-  const response = await request(app).head('/v1/models')
-
-  expect(response.status).toBe(200)
-  expect(response.headers['content-type']).toMatch(/^application\/json/)
-  expect(response.text).toBeUndefined()
-})
-
-test('paths are case-sensitive', async () => {
-  const app = express().use(llmRouter(llm))
-
-  const response = await request(app).get('/V1/models')
-
-  expect(response.status).toBe(404)
-  expect(response.headers).not.toHaveProperty('x-request-id')
-})
-
-test('only the chosen dialects are mounted', async () => {
-  const app = express().use('/ai', llmRouter(llm, { dialects: [] }))
-
-  const response = await request(app).get('/ai/v1/models')
-
-  expect(response.status).toBe(404)
 })

@@ -1,4 +1,4 @@
-/** Mounts the routes of an `Llm` in an Express app, as real routes of a real router. */
+/** Mounts the routes of an `Llm` in an Express app, 4 or 5, as real routes of a real router. */
 import { type DialectName, type Llm, routesFor } from '@modelmount/core'
 import {
   methodsByPath,
@@ -29,7 +29,7 @@ export function llmRouter(llm: Llm, options: RouterOptions = {}): Router {
 
   for (const { method, path, handle } of routes) {
     const verb = method.toLowerCase() as Lowercase<typeof method>
-    router[verb](path, async (req, res) => {
+    router[verb](toPattern(path), (req, res, next) => {
       const { params, body: parsedBody } = req
       const request = readNodeRequest(req, res, {
         path: req.path,
@@ -37,16 +37,19 @@ export function llmRouter(llm: Llm, options: RouterOptions = {}): Router {
         parsedBody,
         bodyLimit: options.bodyLimit,
       })
-      await writeNodeResponse(await handle(request, llm), res)
+      handle(request, llm)
+        .then((response) => writeNodeResponse(response, res))
+        .catch(next) // Express 4 does not look at the promise of a handler.
     })
   }
 
   const refuse =
     (allowed: Parameters<typeof unrouted>[1]): RequestHandler =>
-    async (req, res, next) => {
+    (req, res, next) => {
       // Express itself answers OPTIONS, from the routes it knows.
       if (req.method === 'OPTIONS' || (allowed.length === 0 && passes(req))) return next()
-      await writeNodeResponse(unrouted(readNodeRequest(req, res, { path: req.path }), allowed), res)
+      const request = readNodeRequest(req, res, { path: req.path })
+      writeNodeResponse(unrouted(request, allowed), res).catch(next)
     }
   const passes = (req: Request): boolean =>
     (options.unknownRoutes ?? (req.baseUrl === '' ? 'pass' : 'error')) === 'pass'
@@ -54,8 +57,22 @@ export function llmRouter(llm: Llm, options: RouterOptions = {}): Router {
   const undecodable: ErrorRequestHandler = (error, req, res, next) =>
     error instanceof URIError ? refuse([])(req, res, next) : next(error)
 
-  for (const [path, allowed] of methodsByPath(routes)) router.all(path, refuse(allowed))
+  for (const [path, allowed] of methodsByPath(routes)) router.all(toPattern(path), refuse(allowed))
   router.use(refuse([]))
   router.use(undecodable)
   return router
+}
+
+/**
+ * Express 4 writes the wildcard `*model` as `:model(*)`, a pattern that Express 5 throws at. So the `Router`
+ * itself says which one it is; the version in a package.json may be that of another copy.
+ */
+function toPattern(path: string): string {
+  const inExpress4 = path.replaceAll(/\*(\w+)/g, ':$1(*)')
+  try {
+    Router().route(inExpress4)
+    return inExpress4
+  } catch {
+    return path
+  }
 }

@@ -8,6 +8,8 @@ import type { Llm } from '../llm.ts'
 export interface Call {
   readonly request: HttpRequest
   readonly llm: Llm
+  /** For what goes wrong after the headers: reports it, and says it as a frame. */
+  onError(error: LlmError): string
 }
 export type Handler = (call: Call) => Promise<HttpResponse>
 
@@ -18,6 +20,8 @@ export interface DialectSpec {
   readonly requestIdHeader: string
   /** Says an error the way this dialect's clients expect, status and headers included. */
   renderError(error: LlmError): HttpResponse
+  /** The same in a stream that has already begun. */
+  renderErrorFrame(error: LlmError): string
 }
 
 export type DialectName = 'openai'
@@ -29,8 +33,9 @@ export interface Dialect {
   refuse(error: LlmError): HttpResponse
 }
 
-/** The one place where errors become responses, and every response gets its id. */
-export function defineDialect({ name, routes, requestIdHeader, renderError }: DialectSpec): Dialect {
+/** The one place where errors are reported and become responses, and every response gets its id. */
+export function defineDialect(spec: DialectSpec): Dialect {
+  const { name, routes, requestIdHeader, renderError, renderErrorFrame } = spec
   const withId = (response: HttpResponse): HttpResponse => ({
     ...response,
     headers: { ...response.headers, [requestIdHeader]: `req_${nanoid()}` },
@@ -43,10 +48,17 @@ export function defineDialect({ name, routes, requestIdHeader, renderError }: Di
       method,
       path,
       async handle(request, llm) {
+        const onError = (error: LlmError): string => {
+          llm.report(error)
+          return renderErrorFrame(error)
+        }
         try {
-          return withId(await handler({ request, llm }))
+          return withId(await handler({ request, llm, onError }))
         } catch (cause) {
-          return withId(renderError(LlmError.from(cause)))
+          const error = LlmError.from(cause)
+          // Nobody hears of it any more, and it is mostly about that.
+          if (!request.signal.aborted) llm.report(error)
+          return withId(renderError(error))
         }
       },
     })),

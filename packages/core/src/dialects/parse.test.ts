@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Issue } from '../errors.ts'
-import { parse } from './parse.ts'
+import { list, parse } from './parse.ts'
 
 test('what fits is given as the schema makes it', () => {
   const schema = z.object({ name: z.string().trim(), size: z.number().optional() })
@@ -16,13 +16,13 @@ const item = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('b'), list: z.array(z.int()) }),
 ])
 const schema = z.object({
-  name: z.string().min(1),
+  name: z.string().min(1).max(10),
   mode: z.enum(['fast', 'slow']).optional(),
   heat: z.number().min(0).max(2).optional(),
   count: z.int().optional(),
   flag: z.boolean().optional(),
   items: z.array(item).min(1).max(2).optional(),
-  content: z.union([z.string(), z.array(z.object({ text: z.string() }))]).optional(),
+  content: z.union([z.string(), list(z.object({ text: z.string() }), { min: 1, max: 2 })]).optional(),
   table: z.record(z.string().regex(/^\d+$/, 'a key has to be a number.'), z.number()).optional(),
   later: z
     .unknown()
@@ -38,7 +38,8 @@ test.each<[body: object, param: string, issue: Issue]>([
   [{}, 'name', 'missing'],
   [{ name: null }, 'name', 'type'],
   [{ name: 5 }, 'name', 'type'],
-  [{ name: '' }, 'name', 'empty'],
+  [{ name: '' }, 'name', 'value'],
+  [{ name: 'n'.repeat(11) }, 'name', 'string_too_long'],
   [{ name: 'n', mode: 'medium' }, 'mode', 'value'],
   [{ name: 'n', mode: 5 }, 'mode', 'type'],
   [{ name: 'n', heat: -0.5 }, 'heat', 'decimal_too_small'],
@@ -54,11 +55,13 @@ test.each<[body: object, param: string, issue: Issue]>([
   [{ name: 'n', items: [{ kind: 'b', list: [1, 'x'] }] }, 'items[0].list[1]', 'type'],
   [{ name: 'n', items: [{ kind: 'c' }] }, 'items[0].kind', 'value'],
   [{ name: 'n', items: [{}] }, 'items[0].kind', 'missing'],
-  [{ name: 'n', items: Array(3).fill({ kind: 'a', text: '' }) }, 'items', 'value'],
+  [{ name: 'n', items: Array(3).fill({ kind: 'a', text: '' }) }, 'items', 'array_too_long'],
   [{ name: 'n', content: 5 }, 'content', 'type'],
   [{ name: 'n', content: null }, 'content', 'type'],
   [{ name: 'n', content: [{ text: 'a' }, {}] }, 'content[1].text', 'missing'],
   [{ name: 'n', content: [{ text: 'a' }, { text: 5 }] }, 'content[1].text', 'type'],
+  [{ name: 'n', content: [] }, 'content', 'empty'],
+  [{ name: 'n', content: [{ text: 'a' }, { text: 'b' }, {}] }, 'content', 'array_too_long'],
   [{ name: 'n', table: { 5: 'x' } }, 'table.5', 'type'],
   [{ name: 'n', table: { x: 5 } }, 'table.x', 'value'],
   [{ name: 'n', later: 1 }, 'later', 'unsupported'],
@@ -94,4 +97,31 @@ test('of several things that are wrong the first is said', () => {
   const parsing = (): unknown => parse(schema, { name: 5, heat: 'hot' })
 
   expect(parsing).toThrow(expect.objectContaining({ details: { param: 'name', issue: 'type' } }))
+})
+
+test('a list is read up to its first wrong item', () => {
+  const read: unknown[] = []
+  const item = z.unknown().refine((value) => read.push(value) && value !== 'wrong')
+
+  const parsing = (): unknown =>
+    parse(z.object({ a: list(item, { max: 5 }) }), { a: [1, 'wrong', 3, 'wrong'] })
+
+  expect(parsing).toThrow(expect.objectContaining({ details: { param: 'a[1]', issue: 'value' } }))
+  expect(read).toEqual([1, 'wrong'])
+})
+
+test('a list that is too long is not read at all', () => {
+  const read: unknown[] = []
+  const item = z.unknown().refine((value) => read.push(value))
+
+  const parsing = (): unknown => parse(z.object({ a: list(item, { max: 2 }) }), { a: [1, 2, 3] })
+
+  expect(parsing).toThrow(expect.objectContaining({ details: { param: 'a', issue: 'array_too_long' } }))
+  expect(read).toEqual([])
+})
+
+test('the items of a list are given as the schema makes them', () => {
+  const value = parse(list(z.string().trim(), { max: 2 }), [' a', 'b '])
+
+  expect(value).toEqual(['a', 'b'])
 })

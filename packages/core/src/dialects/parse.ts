@@ -1,6 +1,6 @@
 /** From an unknown body to a typed one, or to an error that names the field. */
-import type { z } from 'zod'
-import { type Issue, LlmError } from '../errors.ts'
+import { z } from 'zod'
+import { fieldPath, type Issue, LlmError } from '../errors.ts'
 
 export function parse<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
   const result = schema.safeParse(body)
@@ -8,9 +8,33 @@ export function parse<Schema extends z.ZodType>(schema: Schema, body: unknown): 
   throw toLlmError(result.error.issues[0] as z.core.$ZodIssue, body)
 }
 
+/** An array that is read up to its first wrong item: a hostile one has a million of them, and zod would list them all. */
+export const list = <Item extends z.ZodType>(
+  item: Item,
+  length: { readonly min?: number; readonly max: number },
+) =>
+  z
+    .array(z.unknown())
+    .min(length.min ?? 0)
+    .max(length.max)
+    .transform((values, context) => {
+      const items: z.output<Item>[] = []
+      for (const [index, value] of values.entries()) {
+        const result = item.safeParse(value)
+        if (!result.success) {
+          const [issue] = result.error.issues as [z.core.$ZodIssue]
+          // What a schema has finished is raw again for the schema around it.
+          context.issues.push({ ...issue, path: [index, ...issue.path] } as z.core.$ZodRawIssue)
+          return z.NEVER
+        }
+        items.push(result.data)
+      }
+      return items
+    })
+
 function toLlmError(first: z.core.$ZodIssue, body: unknown): LlmError {
   const issue = deepest(first)
-  const param = paramOf(issue.path)
+  const param = fieldPath(issue.path)
   const value = issue.path.reduce<unknown>(
     (at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key],
     body,
@@ -30,18 +54,12 @@ function deepest(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code === 'invalid_key') return { ...issue, message: issue.issues[0]?.message ?? issue.message }
   if (issue.code !== 'invalid_union') return issue
   const reasons = issue.errors.flatMap(([reason]) => (reason ? [deepest(reason)] : []))
-  const [best] = reasons.sort((a, b) => b.path.length - a.path.length)
-  if (!best || best.path.length === 0) return issue
+  const [best] = reasons
+    .filter(({ code, path }) => path.length > 0 || code !== 'invalid_type')
+    .sort((a, b) => b.path.length - a.path.length)
+  if (!best) return issue
   return { ...best, path: [...issue.path, ...best.path] }
 }
-
-/** `messages[0].role` */
-const paramOf = (path: readonly PropertyKey[]): string =>
-  path.reduce<string>(
-    (text, key) =>
-      typeof key === 'number' ? `${text}[${key}]` : text ? `${text}.${String(key)}` : String(key),
-    '',
-  )
 
 function issueOf(issue: z.core.$ZodIssue, value: unknown): Issue {
   switch (issue.code) {
@@ -64,5 +82,6 @@ function issueOf(issue: z.core.$ZodIssue, value: unknown): Issue {
 function size(origin: string, direction: 'too_big' | 'too_small'): Issue {
   if (origin === 'int') return `integer_${direction}`
   if (origin === 'number') return `decimal_${direction}`
-  return direction === 'too_small' ? 'empty' : 'value'
+  if (origin === 'array') return direction === 'too_small' ? 'empty' : 'array_too_long'
+  return direction === 'too_small' ? 'value' : 'string_too_long'
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { LlmError } from '../errors.ts'
-import { parseJson, readJson } from './body.ts'
+import { fromParser, parseJson, readNodeJson } from './body.ts'
 
 const limitBytes = 1_000
 
@@ -15,7 +15,7 @@ beforeEach(async () => {
   agent = new Agent({ keepAlive: true, maxSockets: 1 })
   server = createServer(async (req, res) => {
     try {
-      res.end(JSON.stringify({ read: await readJson(req, limitBytes) }))
+      res.end(JSON.stringify({ read: await readNodeJson(req, limitBytes) }))
     } catch (error) {
       const { code, message } = LlmError.from(error)
       res.statusCode = 400
@@ -216,4 +216,53 @@ test('bytes are parsed where they begin, also inside of a larger buffer', () => 
   const bytes = Buffer.from('[[[{"n":1}]]]').subarray(3, 10)
 
   expect(parseJson(bytes)).toEqual({ n: 1 })
+})
+
+const form = 'application/x-www-form-urlencoded'
+const readAsForm = expect.objectContaining({
+  code: 'invalid_request',
+  message:
+    'The request body was read in front of this route as a form, because that is its content-type. Send application/json. In the app, mount llmRouter before the body parser.',
+  details: { setup: true },
+})
+
+test.each([
+  ['an object', { model: 'tiny' }, 'application/json'],
+  ['an object without a content-type', { model: 'tiny' }, undefined],
+  ['null', null, form],
+  ['an empty object', {}, form],
+  ['JSON that was sent as a form', { model: 'tiny', stream: false }, form],
+])('%s is taken from the parser in front as it is', (_what, parsed, contentType) => {
+  expect(fromParser(parsed, contentType)).toBe(parsed)
+})
+
+test.each([
+  ['fields', { model: 'tiny', prompt: 'Hi' }, form],
+  ['fields of a form with a charset', { model: 'tiny' }, 'Application/X-WWW-Form-URLencoded;charset=utf-8'],
+  ['JSON as the name of a field', { '{"model":"tiny"}': '' }, form],
+  ['JSON as the name of nested fields', { '{"messages":': { '{"role":"user"}': '' } }, form],
+  ['JSON cut up at its characters', { 3: '', ' {"model":"1': '2', '"&a': { b: '}' } }, form],
+])('%s are refused as a fault of the set-up', (_what, parsed, contentType) => {
+  expect(() => fromParser(parsed, contentType)).toThrow(readAsForm)
+})
+
+test('nothing at all from the parser in front is refused as a fault of the set-up', () => {
+  expect(() => fromParser(undefined)).toThrow(
+    expect.objectContaining({
+      code: 'invalid_request',
+      message:
+        'The request body was read in front of this route, and not handed on. In the app, mount llmRouter before the body parser.',
+      details: { setup: true },
+    }),
+  )
+})
+
+test.each([
+  ['text', (json: string) => json],
+  ['bytes', (json: string) => Buffer.from(json)],
+])('%s from the parser in front are parsed with the same care', (_what, of) => {
+  expect(fromParser(of('{"text":"ü😀"}'), form)).toEqual({ text: 'ü😀' })
+  expect(() => fromParser(of(nested(129)))).toThrow(tooDeep)
+  expect(() => fromParser(of('hello'))).toThrow('The request body is not valid JSON.')
+  expect(() => fromParser(of(''))).toThrow('The request body is not valid JSON.')
 })

@@ -5,12 +5,55 @@ import { invalidRequest, LlmError } from '../errors.ts'
 /** `JSON.parse` of ten megabytes of nested arrays blocks for seconds; flat, for milliseconds. */
 const maxDepth = 128
 
-export async function readJson(stream: IncomingMessage, limitBytes: number): Promise<unknown> {
-  const encoding = stream.headers['content-encoding'] ?? 'identity'
-  if (encoding !== 'identity')
-    throw invalidRequest(`A request body in content-encoding ${encoding} is not supported.`)
-  return parseJson(await readBytes(stream, limitBytes))
+export interface BodySource {
+  readonly chunks: AsyncIterable<Uint8Array>
+  readonly contentLength: string | null | undefined
+  readonly contentEncoding: string | null | undefined
 }
+
+export async function readNodeJson(stream: IncomingMessage, limitBytes: number): Promise<unknown> {
+  const { 'content-length': contentLength, 'content-encoding': contentEncoding } = stream.headers
+  try {
+    // Leaving the default iterator early would destroy the socket, and with it the answer.
+    const chunks = stream.iterator({ destroyOnReturn: false })
+    return await readJson({ chunks, contentLength, contentEncoding }, limitBytes)
+  } finally {
+    // What is left is read and dropped, so that a client that still sends gets to see the answer.
+    stream.resume()
+  }
+}
+
+export async function readJson(source: BodySource, limitBytes: number): Promise<unknown> {
+  const encoding = source.contentEncoding ?? 'identity'
+  if (encoding.toLowerCase() !== 'identity')
+    throw invalidRequest(`A request body in content-encoding ${encoding} is not supported.`)
+  if (Number(source.contentLength ?? 0) > limitBytes) throw tooLarge(limitBytes)
+  return parseJson(await readBytes(source.chunks, limitBytes))
+}
+
+/** What a body parser in front, which has read the stream, has made of it. */
+export function fromParser(parsed: unknown, contentType = ''): unknown {
+  if (typeof parsed === 'string') return parseJson(Buffer.from(parsed))
+  if (parsed instanceof Uint8Array) return parseJson(parsed)
+  if (parsed === undefined)
+    throw misread('The request body was read in front of this route, and not handed on.')
+  if (/^application\/x-www-form-urlencoded\b/i.test(contentType) && isForm(parsed))
+    throw misread(
+      'The request body was read in front of this route as a form, because that is its content-type. Send application/json.',
+    )
+  return parsed
+}
+
+// The content-type alone does not say it: `express.json({ type: '*/*' })` makes JSON of such bodies, too.
+function isForm(parsed: unknown): boolean {
+  const fields = Object.entries(parsed ?? {})
+  // `curl -d` says that JSON is a form: then the text of it is the name of a field.
+  if (fields.some(([name]) => name.trimStart().startsWith('{'))) return true
+  return fields.length > 0 && fields.every(([, value]) => typeof value === 'string')
+}
+
+const misread = (what: string): LlmError =>
+  invalidRequest(`${what} In the app, mount llmRouter before the body parser.`, { setup: true })
 
 export function parseJson(bytes: Uint8Array): unknown {
   checkDepth(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
@@ -21,27 +64,24 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-async function readBytes(stream: IncomingMessage, limitBytes: number): Promise<Uint8Array> {
-  const chunks: Buffer[] = []
-  const announced = Number(stream.headers['content-length'] ?? 0)
-  if (announced > limitBytes) throw tooLarge(stream, limitBytes)
+async function readBytes(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
   let length = 0
-  // Leaving the default iterator early would destroy the socket, and with it the answer.
-  for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
-    length += chunk.length
-    if (length > limitBytes) break
-    chunks.push(chunk)
+  try {
+    for await (const chunk of source) {
+      length += chunk.length
+      if (length > limitBytes) break
+      chunks.push(chunk)
+    }
+  } catch (cause) {
+    throw new LlmError('invalid_request', 'The request body ended before it was complete.', {}, { cause })
   }
-  // Behind the loop: the iterator holds the stream for as long as it is open.
-  if (length > limitBytes) throw tooLarge(stream, limitBytes)
+  if (length > limitBytes) throw tooLarge(limitBytes)
   return Buffer.concat(chunks)
 }
 
-/** The rest is read and dropped, so that the client, still sending, gets to see the answer. */
-function tooLarge(stream: IncomingMessage, limitBytes: number): LlmError {
-  stream.resume()
-  return new LlmError('too_large', `The request body is larger than ${limitBytes} bytes.`)
-}
+const tooLarge = (limitBytes: number): LlmError =>
+  new LlmError('too_large', `The request body is larger than ${limitBytes} bytes.`)
 
 function checkDepth(bytes: Buffer): void {
   let depth = 0

@@ -1,4 +1,5 @@
 /** The `@modelmount/core/http` door, for people who write adapters. */
+export { type FetchHandler, toFetchHandler } from './fetch.ts'
 export type { HttpRequest, HttpResponse, Method } from './message.ts'
 export { type NodeRequestOptions, readNodeRequest, toNodeHandler, writeNodeResponse } from './node.ts'
 export { methodsByPath, type Route, type RouteTable } from './route.ts'

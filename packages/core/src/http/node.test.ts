@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, request, type Server } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { LlmError } from '../errors.ts'
 import type { HttpRequest, HttpResponse } from './message.ts'
@@ -99,6 +99,18 @@ test('a parsed body is not believed while the stream is unread', async () => {
   expect(await post(url, '{"n":1}')).toEqual({ read: { n: 1 } })
 })
 
+test.each([
+  ['a text', '{"n":1}'],
+  ['a buffer', Buffer.from('{"n":1}')],
+])('a body that was left as %s is parsed', async (_what, parsedBody) => {
+  const url = await listen(async (req, res) => {
+    for await (const _chunk of req);
+    res.end(JSON.stringify(await outcome(readNodeRequest(req, res, { path: '/', parsedBody }))))
+  })
+
+  expect(await post(url, '{"n":1}')).toEqual({ read: { n: 1 } })
+})
+
 test('a body that was eaten without being handed on is refused in so many words', async () => {
   const url = await listen(async (req, res) => {
     for await (const _chunk of req);
@@ -107,8 +119,34 @@ test('a body that was eaten without being handed on is refused in so many words'
 
   expect(await post(url, '{"n":1}')).toEqual({
     code: 'invalid_request',
-    message: 'The request body was read by something in front of this route, and not handed on as JSON.',
+    message:
+      'The request body was read in front of this route, and not handed on. In the app, mount llmRouter before the body parser.',
   })
+})
+
+test.each([
+  ['that leaves', (socket: Socket) => socket.destroy()],
+  ['that stops sending', (socket: Socket) => socket.end()],
+])('a body cut short by a client %s is the fault of the client', async (_what, cut) => {
+  const arrived = happening()
+  const settled = happening()
+  const outcomes: unknown[] = []
+  const url = await listen(async (req, res) => {
+    const read = outcome(readNodeRequest(req, res, { path: '/' }))
+    req.once('data', arrived.happen)
+    outcomes.push(await read)
+    settled.happen()
+  })
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"n":1}')
+  await arrived.happened
+
+  cut(socket)
+  await settled.happened
+
+  expect(outcomes).toEqual([
+    { code: 'invalid_request', message: 'The request body ended before it was complete.' },
+  ])
 })
 
 test('a body is held to the limit of its route', async () => {

@@ -1,9 +1,8 @@
 /** Between Node's own HTTP objects and ours. Every adapter whose framework sits on them uses this file. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import { invalidRequest } from '../errors.ts'
 import { type ByteSize, toBytes } from '../units.ts'
-import { readJson } from './body.ts'
+import { fromParser, readNodeJson } from './body.ts'
 import type { HttpRequest, HttpResponse } from './message.ts'
 import { createMatcher, joinParams, type RouteTable } from './route.ts'
 
@@ -32,13 +31,10 @@ export function readNodeRequest(
       const value = req.headers[name]
       return Array.isArray(value) ? value.join(', ') : value
     },
-    json: async () => {
-      if (!req.readableDidRead) return readJson(req, toBytes(bodyLimit))
-      if (parsedBody !== undefined) return parsedBody
-      throw invalidRequest(
-        'The request body was read by something in front of this route, and not handed on as JSON.',
-      )
-    },
+    json: async () =>
+      req.readableDidRead
+        ? fromParser(parsedBody, req.headers['content-type'])
+        : readNodeJson(req, toBytes(bodyLimit)),
   }
 }
 
@@ -71,12 +67,7 @@ export function toNodeHandler<Context>(
 
   const respond = async (req: IncomingMessage, res: ServerResponse): Promise<HttpResponse> => {
     const path = (req.url ?? '/').split('?', 1)[0] as string
-    let found: ReturnType<typeof match>
-    try {
-      found = match(req.method ?? 'GET', path)
-    } catch {
-      found = { allowed: [] } // A path that cannot be percent-decoded is nobody's.
-    }
+    const found = match(req.method ?? 'GET', path)
     if (!('route' in found)) return unrouted(readNodeRequest(req, res, { path }), found.allowed)
     const { route, params } = found
     // Where connect, a serverless host or a test has parsed the body, it is here.

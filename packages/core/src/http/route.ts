@@ -1,5 +1,5 @@
 /** Routes as data, so that each framework can mount them with its own router. */
-import { match } from 'path-to-regexp'
+import { type MatchFunction, match, type ParamData } from 'path-to-regexp'
 import type { ByteSize } from '../units.ts'
 import type { HttpRequest, HttpResponse, Method } from './message.ts'
 
@@ -33,13 +33,22 @@ export function createMatcher<Context>(
     const wanted = method === 'HEAD' ? 'GET' : method
     const allowed: Method[] = []
     for (const { route, matches } of compiled) {
-      const found = matches(path)
+      const found = matchesDecoded(matches, path)
       if (!found) continue
       if (route.method === wanted || route.method === method)
         return { route, params: joinParams(found.params) }
       allowed.push(route.method)
     }
     return { allowed }
+  }
+}
+
+/** A path that cannot be percent-decoded is nobody's. */
+function matchesDecoded(matches: MatchFunction<ParamData>, path: string): ReturnType<typeof matches> {
+  try {
+    return matches(path)
+  } catch {
+    return false
   }
 }
 

@@ -159,6 +159,22 @@ test('no frame is lost or said twice around heartbeats', async () => {
   await ending
 })
 
+test('a frame that comes while the client is still busy with a heartbeat is not lost', async () => {
+  vi.useFakeTimers()
+  const { frames, give } = controlled()
+  const body = bodyOf(frames, 1_000)
+  const pulling = body.next()
+  await vi.advanceTimersByTimeAsync(2_000)
+  const first = await pulling
+
+  give('one')
+  await vi.advanceTimersByTimeAsync(500)
+  const second = await body.next()
+
+  expect([first.value, second.value]).toEqual([': keepalive\n\n', 'one'])
+  await body.return?.()
+})
+
 test('a stream that keeps talking needs no heartbeat', async () => {
   vi.useFakeTimers()
   const { frames, give } = controlled()

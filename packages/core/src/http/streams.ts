@@ -27,43 +27,55 @@ export function sse(
       'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',
     },
-    body: withHeartbeats(withErrors(frames, onError), heartbeatMs),
+    body: lively(frames, onError, heartbeatMs),
   }
 }
 
-/** An error thrown into the pipe would reach the client as a broken socket. */
-async function* withErrors(
+/**
+ * The frames, with heartbeats between them, and a failure as the last of them: thrown into the pipe it would
+ * reach the client as a broken socket. One plain iterator with one timer: each generator in a chain, and a
+ * race for each frame, costs more than the frame.
+ */
+function lively(
   frames: AsyncIterable<string>,
   onError: StreamOptions['onError'],
-): AsyncGenerator<string> {
-  try {
-    yield* frames
-  } catch (cause) {
-    yield onError(LlmError.from(cause))
-  }
-}
-
-/** One timer a stream: racing one per frame costs more than the frames. */
-function withHeartbeats(frames: AsyncGenerator<string>, everyMs: number): AsyncIterableIterator<string> {
+  everyMs: number,
+): AsyncIterableIterator<string> {
+  const source = frames[Symbol.asyncIterator]()
   let pending: Promise<IteratorResult<string>> | undefined
   let waiting: ((step: IteratorResult<string>) => void) | undefined
+  let failed = false
   let quiet = false
   let timer: NodeJS.Timeout | undefined
+
+  const pull = async (): Promise<IteratorResult<string>> => {
+    if (failed) return { value: undefined, done: true }
+    try {
+      return await source.next()
+    } catch (cause) {
+      failed = true
+      return { value: onError(LlmError.from(cause)), done: false }
+    }
+  }
   const beat = (): void => {
     if (quiet) waiting?.({ value: heartbeat, done: false })
+    if (quiet) waiting = undefined
     quiet = true
   }
 
   return {
     next: () => {
       timer ??= setInterval(beat, everyMs)
-      pending ??= frames.next()
+      pending ??= pull()
       const step = pending
       return new Promise((resolve, reject) => {
         waiting = resolve
         step.then(
           (result) => {
+            // Who waited was given a heartbeat; the next who asks gets the frame.
+            if (waiting !== resolve) return
             pending = undefined
+            waiting = undefined
             quiet = false
             if (result.done) clearInterval(timer)
             resolve(result)
@@ -75,9 +87,10 @@ function withHeartbeats(frames: AsyncGenerator<string>, everyMs: number): AsyncI
         )
       })
     },
-    return: (value?: unknown) => {
+    return: async (value?: unknown) => {
       clearInterval(timer)
-      return frames.return(value)
+      await source.return?.()
+      return { value, done: true }
     },
     [Symbol.asyncIterator]() {
       return this

@@ -7,7 +7,7 @@ import {
   type LlmErrorCode,
   modelNotFound,
 } from '../../errors.ts'
-import { errorFrame, renderError } from './errors.ts'
+import { renderError, renderErrorFrame } from './errors.ts'
 
 const bodyOf = (error: LlmError): unknown => JSON.parse(renderError(error).body as string)
 
@@ -51,6 +51,8 @@ test.each<[Issue, string]>([
   ['type', 'invalid_type'],
   ['value', 'invalid_value'],
   ['empty', 'empty_array'],
+  ['array_too_long', 'array_above_max_length'],
+  ['string_too_long', 'string_above_max_length'],
   ['decimal_too_big', 'decimal_above_max_value'],
   ['decimal_too_small', 'decimal_below_min_value'],
   ['integer_too_big', 'integer_above_max_value'],
@@ -106,11 +108,11 @@ test('the cause stays off the wire', () => {
   const error = LlmError.from(new Error('password is hunter2'))
 
   expect(renderError(error).body).not.toContain('hunter2')
-  expect(errorFrame(error)).not.toContain('hunter2')
+  expect(renderErrorFrame(error)).not.toContain('hunter2')
 })
 
 test('in a stream the envelope is one event', () => {
-  const frame = errorFrame(new LlmError('upstream', 'The process\nended.'))
+  const frame = renderErrorFrame(new LlmError('upstream', 'The process\nended.'))
 
   expect(frame).toBe(
     'data: {"error":{"message":"The process\\nended.","type":"server_error","param":null,"code":null}}\n\n',

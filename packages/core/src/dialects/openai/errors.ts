@@ -13,7 +13,7 @@ export function renderError(error: LlmError): HttpResponse {
 }
 
 /** What ends a stream that has already begun. */
-export const errorFrame = (error: LlmError): string => dataFrame(JSON.stringify(envelope(error)))
+export const renderErrorFrame = (error: LlmError): string => dataFrame(JSON.stringify(envelope(error)))
 
 function envelope(error: LlmError): object {
   const [, type, code] = kinds[error.code]
@@ -57,6 +57,8 @@ const issueCodes = {
   type: 'invalid_type',
   value: 'invalid_value',
   empty: 'empty_array',
+  array_too_long: 'array_above_max_length',
+  string_too_long: 'string_above_max_length',
   decimal_too_big: 'decimal_above_max_value',
   decimal_too_small: 'decimal_below_min_value',
   integer_too_big: 'integer_above_max_value',

@@ -3,18 +3,17 @@ import { json } from '../../http/respond.ts'
 import { sse } from '../../http/streams.ts'
 import type { Handler } from '../dialect.ts'
 import { parse } from '../parse.ts'
-import { errorFrame } from './errors.ts'
 import { chunks, completion } from './render.ts'
 import { ChatCompletionRequest } from './schema.ts'
 import { toGenerateRequest } from './translate.ts'
 
 /** `POST /v1/chat/completions` */
-export const chatCompletions: Handler = async ({ request, llm }) => {
+export const chatCompletions: Handler = async ({ request, llm, onError }) => {
   const body = parse(ChatCompletionRequest, await request.json())
   const stream = body.stream ?? false
   const generation = await llm.generate(toGenerateRequest(body), { signal: request.signal, stream })
 
   return stream
-    ? sse(chunks(generation, body), { onError: errorFrame })
+    ? sse(chunks(generation, body), { onError })
     : json(completion(generation, await collect(generation)))
 }

@@ -1,6 +1,6 @@
 /** The OpenAI API. Its reference: platform.openai.com/docs/api-reference. */
 import { defineDialect } from '../dialect.ts'
-import { renderError } from './errors.ts'
+import { renderError, renderErrorFrame } from './errors.ts'
 import { chatCompletions } from './handlers.ts'
 import { listModels, retrieveModel } from './models.ts'
 
@@ -8,6 +8,7 @@ export const openai = defineDialect({
   name: 'openai',
   requestIdHeader: 'x-request-id',
   renderError,
+  renderErrorFrame,
   routes: [
     ['POST', '/v1/chat/completions', chatCompletions],
     ['GET', '/v1/models', listModels],

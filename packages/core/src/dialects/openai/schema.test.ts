@@ -92,7 +92,8 @@ test('a max_tokens of -1 is no limit', () => {
 
 test.each<[body: object, param: string, issue: Issue]>([
   [{ messages }, 'model', 'missing'],
-  [{ model: '', messages }, 'model', 'empty'],
+  [{ model: '', messages }, 'model', 'value'],
+  [{ model: 'm'.repeat(1_025), messages }, 'model', 'string_too_long'],
   [{ model: 'tiny' }, 'messages', 'missing'],
   [{ model: 'tiny', messages: [] }, 'messages', 'empty'],
   [{ model: 'tiny', messages: 'Hi' }, 'messages', 'type'],
@@ -107,6 +108,7 @@ test.each<[body: object, param: string, issue: Issue]>([
     'messages[1].content[0].text',
     'missing',
   ],
+  [{ ...minimal, messages: Array(10_001).fill(messages[0]) }, 'messages', 'array_too_long'],
   [{ ...minimal, temperature: '1' }, 'temperature', 'type'],
   [{ ...minimal, temperature: 2.1 }, 'temperature', 'decimal_too_big'],
   [{ ...minimal, temperature: -1 }, 'temperature', 'decimal_too_small'],

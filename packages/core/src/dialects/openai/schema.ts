@@ -4,6 +4,8 @@
  * Shape: OpenAI API reference, "Create chat completion".
  */
 import { z } from 'zod'
+import { limits } from '../../engine/request.ts'
+import { list } from '../parse.ts'
 
 /** Every optional field may be null, which means absent. */
 const optional = <Schema extends z.ZodType>(schema: Schema) =>
@@ -17,12 +19,12 @@ const unsupported = (what: string) => ({
   error: `${what} is not supported yet.`,
 })
 /** A field that is not built yet may still say "none", in one of the ways clients do. */
-const notYet = (what: string, isNone: (value: unknown) => boolean = () => false) =>
-  z
-    .unknown()
-    .refine((value) => value === null || isNone(value), unsupported(what))
-    .optional()
-const isEmpty = (value: unknown): boolean => Array.isArray(value) && value.length === 0
+const notYet = <Schema extends z.ZodType>(
+  schema: Schema,
+  what: string,
+  isNone: (value: z.output<Schema>) => boolean,
+) => optional(schema.refine((value) => isNone(value as z.output<Schema>), unsupported(what)))
+const isEmpty = ({ length }: readonly unknown[]): boolean => length === 0
 
 const TextPart = z.object({ type: z.literal('text'), text: z.string() })
 const OtherPart = z
@@ -31,7 +33,8 @@ const OtherPart = z
     params: { issue: 'unsupported' },
     error: 'only text is supported yet.',
   })
-const Content = z.union([z.string(), z.array(z.discriminatedUnion('type', [TextPart, OtherPart])).min(1)], {
+const Part = z.discriminatedUnion('type', [TextPart, OtherPart])
+const Content = z.union([z.string(), list(Part, { min: 1, max: limits.parts })], {
   error: 'expected a string or an array of parts.',
 })
 
@@ -42,8 +45,8 @@ const Message = z.discriminatedUnion(
     z.object({
       role: z.literal('assistant'),
       content: optional(Content),
-      tool_calls: notYet('A tool call', isEmpty),
-      function_call: notYet('A function call'),
+      tool_calls: notYet(z.array(z.unknown()), 'A tool call', isEmpty),
+      function_call: notYet(z.looseObject({}), 'A function call', () => false),
     }),
     z
       .object({ role: z.enum(['tool', 'function']) })
@@ -57,16 +60,49 @@ export interface Message {
   readonly content?: string | readonly z.output<typeof TextPart>[] | undefined
 }
 
-const atLeast = (least: number) =>
-  z.int().refine((value) => value >= least, {
-    params: { issue: 'integer_too_small' },
-    error: `expected a whole number from ${least} up.`,
+/** By hand: zod calls what is beyond its own bounds a decimal. */
+const whole = (least: number, most: number = Number.MAX_SAFE_INTEGER) =>
+  z
+    .int()
+    .refine((value) => value >= least, {
+      params: { issue: 'integer_too_small' },
+      error: `expected a whole number from ${least} up.`,
+    })
+    .refine((value) => value <= most, {
+      params: { issue: 'integer_too_big' },
+      error: `expected a whole number up to ${most}.`,
+    })
+const tokenCount = whole(1)
+
+/** Half a character would match inside of others, and leave their other half in the answer. */
+const Stop = z
+  .string()
+  .max(limits.stopLength)
+  .refine((text) => text.isWellFormed(), 'has half a character, a lone surrogate.')
+
+/** A word, or which one. */
+const ToolChoice = z.union([z.enum(['none', 'auto', 'required']), z.looseObject({})], {
+  error: "expected 'none', 'auto', 'required' or an object.",
+})
+
+const TokenId = z
+  .string()
+  .refine(
+    (key) => /^\d{1,10}$/.test(key) && Number(key) <= limits.int32,
+    'a key has to be the id of a token.',
+  )
+const LogitBias = z
+  .custom<object>((value) => typeof value === 'object' && !Array.isArray(value), {
+    params: { issue: 'type' },
+    error: 'expected an object of token ids and numbers.',
   })
-const tokenCount = atLeast(1)
+  // Before the entries are looked at.
+  .refine((given) => Object.keys(given).length <= limits.biases, `expected at most ${limits.biases} entries.`)
+  .pipe(z.record(TokenId, z.number().min(-limits.bias).max(limits.bias)))
 
 export const ChatCompletionRequest = z.object({
-  model: z.string().min(1),
-  messages: z.array(Message).min(1),
+  model: z.string().min(1).max(limits.modelLength),
+  messages: list(Message, { min: 1, max: limits.messages }),
   stream: optional(z.boolean()),
   stream_options: optional(z.object({ include_usage: optional(z.boolean()) })),
   max_completion_tokens: optional(tokenCount),
@@ -74,29 +110,30 @@ export const ChatCompletionRequest = z.object({
   max_tokens: z.preprocess((value) => (value === -1 ? undefined : value), optional(tokenCount)),
   temperature: optional(z.number().min(0).max(2)),
   top_p: optional(z.number().min(0).max(1)),
-  stop: optional(z.union([z.string(), z.array(z.string())])),
+  stop: optional(z.union([Stop, list(Stop, { max: limits.stops })])),
   seed: optional(z.int()),
   frequency_penalty: optional(z.number().min(-2).max(2)),
   presence_penalty: optional(z.number().min(-2).max(2)),
-  logit_bias: optional(
-    z.record(z.string().regex(/^\d+$/, 'a key has to be the id of a token.'), z.number().min(-100).max(100)),
-  ),
+  logit_bias: optional(LogitBias),
   // Not OpenAI's, but understood by the other local servers.
-  top_k: optional(atLeast(0)),
+  top_k: optional(whole(0, limits.int32)),
   min_p: optional(z.number().min(0).max(1)),
-  repeat_penalty: optional(z.number().min(0)),
+  repeat_penalty: optional(z.number().min(limits.repeatPenalty.min).max(limits.repeatPenalty.max)),
 
-  n: notYet('More than one choice', (value) => value === 1),
-  logprobs: notYet('`logprobs`', (value) => value === false),
-  top_logprobs: notYet('`top_logprobs`', (value) => value === 0),
-  response_format: notYet('A response format', (value) => (value as { type?: unknown }).type === 'text'),
-  tools: notYet('`tools`', isEmpty),
-  tool_choice: notYet('`tool_choice`', (value) => value === 'none' || value === 'auto'),
-  functions: notYet('`functions`', isEmpty),
-  function_call: notYet('`function_call`', (value) => value === 'none' || value === 'auto'),
-  modalities: notYet(
-    'Output other than text',
-    (value) => Array.isArray(value) && value.every((one) => one === 'text'),
+  n: notYet(whole(1, 128), 'More than one choice', (value) => value === 1),
+  logprobs: notYet(z.boolean(), '`logprobs`', (value) => !value),
+  top_logprobs: notYet(whole(0, 20), '`top_logprobs`', (value) => value === 0),
+  response_format: notYet(
+    z.object({ type: z.enum(['text', 'json_object', 'json_schema']) }),
+    'A response format',
+    ({ type }) => type === 'text',
+  ),
+  tools: notYet(z.array(z.unknown()), '`tools`', isEmpty),
+  tool_choice: notYet(ToolChoice, '`tool_choice`', (value) => value === 'none' || value === 'auto'),
+  functions: notYet(z.array(z.unknown()), '`functions`', isEmpty),
+  function_call: notYet(ToolChoice, '`function_call`', (value) => value === 'none' || value === 'auto'),
+  modalities: notYet(list(z.enum(['text', 'audio']), { max: 10 }), 'Output other than text', (value) =>
+    value.every((one) => one === 'text'),
   ),
 })
 export type ChatCompletionRequest = z.output<typeof ChatCompletionRequest>

@@ -39,7 +39,7 @@ export class LocalEngine implements Engine {
   readonly #contextSize: number
   readonly #processFile: string
   readonly #turns = new Turns()
-  /** How often the process of a model has ended by itself since its last whole answer. */
+  /** How often in a row the process of a model has ended before it said anything. */
   readonly #crashes = new Map<string, number>()
   /** How often a model has crashed its process while it was loaded. */
   readonly #loadCrashes = new Map<string, number>()
@@ -88,17 +88,22 @@ export class LocalEngine implements Engine {
     push: (event: GenerateEvent) => void,
   ): Promise<void> {
     const startedAt = performance.now()
+    const warm = this.#loaded !== undefined
     const loaded = await this.#load(model, signal)
     if (!loaded) return
     const loadMs = performance.now() - startedAt
+    let begun = false
     try {
-      await loaded.process.generate(request, signal, (event) =>
-        push(event.type === 'end' ? { ...event, timings: { ...event.timings, loadMs } } : event),
-      )
-      this.#crashes.delete(loaded.fingerprint)
+      await loaded.process.generate(request, signal, (event) => {
+        begun = true
+        if (event.type === 'text') this.#crashes.delete(loaded.fingerprint)
+        push(event.type === 'end' ? { ...event, timings: { ...event.timings, loadMs } } : event)
+      })
     } catch (error) {
       if (loaded.process.ended) this.#onCrash(loaded)
-      throw error
+      // It had died since the last call, unnoticed: this one has not begun, and gets a new process.
+      if (!warm || begun || !loaded.process.ended || loaded.process.crashed || this.#closed) throw error
+      await this.#answer(model, request, signal, push)
     }
   }
 

@@ -5,6 +5,8 @@ import { FromProcess, fromWire, ProcessConfig, readRequest, ToProcess, toWire } 
 const messages = [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }]
 const request = { model: 'tiny', input: { kind: 'chat', messages } }
 
+const chat = (messages: unknown): object => ({ model: 'tiny', input: { kind: 'chat', messages } })
+
 test('a request is read as it was sent', () => {
   const full = {
     ...request,
@@ -40,15 +42,27 @@ test('what the native code does not know does not reach it', () => {
   expect(read).toEqual({ ...request, sampling: { temperature: 1 } })
 })
 
+test('half a character in a message is a replacement character, and whole ones stay', () => {
+  const read = readRequest(chat([{ role: 'user', content: [{ type: 'text', text: 'a\ud83d👩‍🚀\udc69' }] }]))
+
+  expect(read.input.messages[0]?.content).toEqual([{ type: 'text', text: 'a\ufffd👩‍🚀\ufffd' }])
+})
+
+test('a temperature so small that logits divided by it are infinite is 0', () => {
+  const read = readRequest({ ...request, sampling: { temperature: 1e-40 } })
+
+  expect(read.sampling).toEqual({ temperature: 0 })
+})
+
 test.each<[what: string, value: unknown, param: string]>([
   ['no object', 'hello', ''],
   ['no model', { input: request.input }, 'model'],
-  ['no messages', { model: 'tiny', input: { kind: 'chat', messages: [] } }, 'input.messages'],
-  ['an unknown kind of input', { model: 'tiny', input: { kind: 'audio', messages } }, 'input.kind'],
+  ['no messages', { model: 'tiny', input: { kind: 'chat', messages: [] } }, 'messages'],
+  ['an unknown kind of input', { model: 'tiny', input: { kind: 'audio', messages } }, 'kind'],
   [
     'an unknown role',
     { model: 'tiny', input: { kind: 'chat', messages: [{ role: 'tool', content: [] }] } },
-    'input.messages.0.role',
+    'messages[0].role',
   ],
   [
     'text that is a number',
@@ -56,28 +70,71 @@ test.each<[what: string, value: unknown, param: string]>([
       model: 'tiny',
       input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text: 5 }] }] },
     },
-    'input.messages.0.content.0.text',
+    'messages[0].content[0].text',
   ],
   ['no tokens to make', { ...request, maxTokens: 0 }, 'maxTokens'],
   ['half a token to make', { ...request, maxTokens: 1.5 }, 'maxTokens'],
-  ['an empty stop sequence', { ...request, stop: ['\n', ''] }, 'stop.1'],
-  ['a temperature below zero', { ...request, sampling: { temperature: -0.1 } }, 'sampling.temperature'],
-  [
-    'a temperature that is no number',
-    { ...request, sampling: { temperature: Number.NaN } },
-    'sampling.temperature',
-  ],
+  ['an empty stop sequence', { ...request, stop: ['\n', ''] }, 'stop[1]'],
+  ['a temperature below zero', { ...request, sampling: { temperature: -0.1 } }, 'temperature'],
+  ['a temperature that is no number', { ...request, sampling: { temperature: Number.NaN } }, 'temperature'],
   [
     'an infinite penalty',
     { ...request, sampling: { presencePenalty: Number.POSITIVE_INFINITY } },
-    'sampling.presencePenalty',
+    'presencePenalty',
   ],
-  ['a topP above one', { ...request, sampling: { topP: 1.1 } }, 'sampling.topP'],
-  ['a topK that is no whole number', { ...request, sampling: { topK: 0.5 } }, 'sampling.topK'],
-  ['a seed that is no whole number', { ...request, sampling: { seed: 0.5 } }, 'sampling.seed'],
-  ['a seed that a double cannot hold', { ...request, sampling: { seed: 2 ** 53 } }, 'sampling.seed'],
-  ['a bias that is no number', { ...request, sampling: { logitBias: [[5, '1']] } }, 'sampling.logitBias.0.1'],
-  ['a bias on half a token', { ...request, sampling: { logitBias: [[0.5, 1]] } }, 'sampling.logitBias.0.0'],
+  ['a topP above one', { ...request, sampling: { topP: 1.1 } }, 'topP'],
+  ['a topK that is no whole number', { ...request, sampling: { topK: 0.5 } }, 'topK'],
+  ['a seed that is no whole number', { ...request, sampling: { seed: 0.5 } }, 'seed'],
+  ['a seed that a double cannot hold', { ...request, sampling: { seed: 2 ** 53 } }, 'seed'],
+  ['a bias that is no number', { ...request, sampling: { logitBias: [[5, '1']] } }, 'logitBias[0][1]'],
+  ['more messages than any context holds', chat(Array(10_001).fill(messages[0])), 'messages'],
+  [
+    'more parts than any message has',
+    chat([{ role: 'user', content: Array(10_001).fill({ type: 'text', text: 'a' }) }]),
+    'messages[0].content',
+  ],
+  ['65 stop sequences', { ...request, stop: Array(65).fill('a') }, 'stop'],
+  ['a stop sequence of 1,025 characters', { ...request, stop: ['a'.repeat(1_025)] }, 'stop[0]'],
+  ['half a character as a stop sequence', { ...request, stop: ['\udc69'] }, 'stop[0]'],
+  ['more tokens to make than a double counts', { ...request, maxTokens: 2 ** 60 }, 'maxTokens'],
+  [
+    'a temperature that divides all logits to zero',
+    { ...request, sampling: { temperature: 1e308 } },
+    'temperature',
+  ],
+  ['a topK that 32 bits cannot hold', { ...request, sampling: { topK: 2 ** 31 } }, 'topK'],
+  ['a repeat penalty that divides by zero', { ...request, sampling: { repeatPenalty: 0 } }, 'repeatPenalty'],
+  [
+    'a repeat penalty that a float cannot hold',
+    { ...request, sampling: { repeatPenalty: 1e39 } },
+    'repeatPenalty',
+  ],
+  [
+    'a presence penalty that a float cannot hold',
+    { ...request, sampling: { presencePenalty: -1e39 } },
+    'presencePenalty',
+  ],
+  [
+    'a frequency penalty that a float cannot hold',
+    { ...request, sampling: { frequencyPenalty: 1e39 } },
+    'frequencyPenalty',
+  ],
+  [
+    'a bias that a float cannot hold',
+    { ...request, sampling: { logitBias: [[5, 1e39]] } },
+    'logitBias[0][1]',
+  ],
+  [
+    'a bias on a token of 64 bits',
+    { ...request, sampling: { logitBias: [[2 ** 33, 1]] } },
+    'logitBias[0][0]',
+  ],
+  [
+    'a bias on more tokens than there are',
+    { ...request, sampling: { logitBias: Array(300_001).fill([5, 1]) } },
+    'logitBias',
+  ],
+  ['a bias on half a token', { ...request, sampling: { logitBias: [[0.5, 1]] } }, 'logitBias[0][0]'],
 ])('a request with %s is refused by its field', (_what, value, param) => {
   const read = (): unknown => readRequest(value)
 

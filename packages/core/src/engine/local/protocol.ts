@@ -1,8 +1,8 @@
 /** What the app and a model process say to each other, validated on both sides like any input. */
 import { z } from 'zod'
-import { LlmError, type LlmErrorCode, type LlmErrorDetails } from '../../errors.ts'
+import { fieldPath, LlmError, type LlmErrorCode, type LlmErrorDetails } from '../../errors.ts'
 import type { GenerateEvent } from '../events.ts'
-import type { GenerateRequest } from '../request.ts'
+import { type GenerateRequest, limits } from '../request.ts'
 
 /** How a model process is started: its one argument, as JSON. */
 export const ProcessConfig = z.object({
@@ -21,16 +21,25 @@ export const ProcessConfig = z.object({
 export type ProcessConfig = z.output<typeof ProcessConfig>
 
 const number = z.number()
+const upTo = (most: number) => number.min(-most).max(most)
 const Sampling = z.object({
-  temperature: number.min(0).optional(),
+  temperature: number
+    .min(0)
+    .max(limits.temperature)
+    // Logits divided by so little are infinite, and the draw is noise.
+    .transform((value) => (value < 1e-6 ? 0 : value))
+    .optional(),
   topP: number.min(0).max(1).optional(),
-  topK: z.int().min(0).optional(),
+  topK: z.int().min(0).max(limits.int32).optional(),
   minP: number.min(0).max(1).optional(),
   seed: z.int().optional(),
-  repeatPenalty: number.min(0).optional(),
-  presencePenalty: number.optional(),
-  frequencyPenalty: number.optional(),
-  logitBias: z.array(z.tuple([z.int(), number])).optional(),
+  repeatPenalty: number.min(limits.repeatPenalty.min).max(limits.repeatPenalty.max).optional(),
+  presencePenalty: upTo(limits.penalty).optional(),
+  frequencyPenalty: upTo(limits.penalty).optional(),
+  logitBias: z
+    .array(z.tuple([z.int().min(0).max(limits.int32), upTo(limits.bias)]))
+    .max(limits.biases)
+    .optional(),
 })
 
 /** The gate to the native code: whoever calls, in a dialect or in process, is held to this. */
@@ -42,13 +51,31 @@ const Request = z.object({
       .array(
         z.object({
           role: z.enum(['system', 'user', 'assistant']),
-          content: z.array(z.object({ type: z.literal('text'), text: z.string() })),
+          content: z
+            .array(
+              z.object({
+                type: z.literal('text'),
+                // Half a character is none in UTF-8: what a tokenizer makes of it is anybody's guess.
+                text: z.string().transform((text) => text.toWellFormed()),
+              }),
+            )
+            .max(limits.parts),
         }),
       )
-      .min(1),
+      .min(1)
+      .max(limits.messages),
   }),
   maxTokens: z.int().min(1).optional(),
-  stop: z.array(z.string().min(1)).optional(),
+  stop: z
+    .array(
+      z
+        .string()
+        .min(1)
+        .max(limits.stopLength)
+        .refine((text) => text.isWellFormed(), 'has half a character, a lone surrogate.'),
+    )
+    .max(limits.stops)
+    .optional(),
   sampling: Sampling.optional(),
 })
 
@@ -102,12 +129,15 @@ export type FromProcess =
   | { readonly type: 'done'; readonly id: number; readonly error?: WireError }
   | { readonly type: 'pong'; readonly steps: number }
 
+/** Left out of an error's `param`: the callers of `chat()` and of the dialects do not write them. */
+const groups: ReadonlySet<PropertyKey> = new Set(['input', 'sampling'])
+
 /** Throws `invalid_request` for what the native code must not see. */
 export function readRequest(value: unknown): GenerateRequest {
   const result = Request.safeParse(value)
   if (result.success) return result.data as GenerateRequest
   const [issue] = result.error.issues
-  const param = issue?.path.map(String).join('.') ?? ''
+  const param = fieldPath(issue?.path.filter((key) => !groups.has(key)) ?? [])
   throw new LlmError('invalid_request', `Invalid '${param}': ${issue?.message}`, { param })
 }
 

@@ -1,0 +1,95 @@
+import { expect, test } from 'vitest'
+import { toFetchHandler } from './fetch.ts'
+import { json } from './respond.ts'
+import type { RouteTable } from './route.ts'
+
+const table: RouteTable<{ greeting: string }> = {
+  routes: [
+    {
+      method: 'POST',
+      path: '/echo/*name',
+      bodyLimit: 100,
+      handle: async (request, { greeting }) =>
+        json({
+          greeting,
+          name: request.params.name,
+          kind: request.header('content-type'),
+          body: await request.json().catch((error: Error) => error.message),
+        }),
+    },
+  ],
+  unrouted: (request, allowed) => json({ path: request.path, allowed }, 404),
+}
+
+const handler = toFetchHandler(table, { greeting: 'hello' })
+const echo = (body: string, headers: Record<string, string> = {}) =>
+  handler(new Request('http://host/echo/a%2Fb/c?x=1', { method: 'POST', body, headers }))
+
+test('a route gets its parameters, headers, body and context', async () => {
+  const response = await echo('{"a":1}', { 'content-type': 'application/json' })
+
+  expect(response.status).toBe(200)
+  expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
+  expect(await response.json()).toEqual({
+    greeting: 'hello',
+    name: 'a/b/c',
+    kind: 'application/json',
+    body: { a: 1 },
+  })
+})
+
+test('a body over the limit and broken JSON are errors', async () => {
+  const tooLarge = await echo(JSON.stringify('x'.repeat(200)))
+  const broken = await echo('{')
+
+  expect(await tooLarge.json()).toMatchObject({ body: expect.stringContaining('larger than 100 bytes') })
+  expect(await broken.json()).toMatchObject({ body: expect.stringContaining('not valid JSON') })
+})
+
+test('what has no route is answered by the table', async () => {
+  const wrongMethod = await handler(new Request('http://host/echo/a'))
+  const wrongPath = await handler(new Request('http://host/nope%ff'))
+
+  expect(await wrongMethod.json()).toEqual({ path: '/echo/a', allowed: ['POST'] })
+  expect(await wrongPath.json()).toEqual({ path: '/nope%ff', allowed: [] })
+})
+
+function streaming(frames: AsyncIterable<string>) {
+  const stream = async () => ({ status: 200, headers: {}, body: frames })
+  const routes = [{ method: 'GET' as const, path: '/stream', handle: stream }]
+  return toFetchHandler({ ...table, routes }, { greeting: '' })(new Request('http://host/stream'))
+}
+
+test('a stream is pulled frame by frame', async () => {
+  let pulled = 0
+  const response = await streaming(
+    (async function* () {
+      for (; pulled < 100; pulled++) yield `${pulled} `
+    })(),
+  )
+  const reader = response.body?.getReader()
+
+  const first = await reader?.read()
+
+  expect(new TextDecoder().decode(first?.value)).toBe('0 ')
+  expect(pulled).toBeLessThan(5)
+})
+
+test('a reader that cancels closes the source', async () => {
+  let closed = false
+  const response = await streaming(
+    (async function* () {
+      try {
+        for (;;) yield 'more '
+      } finally {
+        closed = true
+      }
+    })(),
+  )
+  const reader = response.body?.getReader()
+  await reader?.read()
+
+  await reader?.cancel()
+
+  expect(closed).toBe(true)
+})

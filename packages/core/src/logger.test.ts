@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { LlmError } from './errors.ts'
+import { createReport } from './logger.ts'
+
+function reported(...errors: LlmError[]) {
+  const lines: [level: string, details: object, message: string][] = []
+  const report = createReport({
+    warn: (details, message) => lines.push(['warn', details, message]),
+    error: (details, message) => lines.push(['error', details, message]),
+  })
+  for (const error of errors) report(error)
+  return lines
+}
+
+test('each failure of ours is an error, with its cause', () => {
+  const internal = LlmError.from(new Error('disk on fire'))
+  const upstream = new LlmError('upstream', 'The model process has ended.')
+
+  expect(reported(internal, upstream, upstream)).toEqual([
+    ['error', { err: internal }, internal.message],
+    ['error', { err: upstream }, upstream.message],
+    ['error', { err: upstream }, upstream.message],
+  ])
+  expect(internal.cause).toEqual(new Error('disk on fire'))
+})
+
+test('a mistake in the set-up is a warning, once', () => {
+  const setup = new LlmError('invalid_request', 'Mount it before the body parser.', { setup: true })
+
+  expect(reported(setup, setup, setup)).toEqual([['warn', { err: setup }, setup.message]])
+})
+
+test('what clients do wrong is not worth a line', () => {
+  expect(reported(new LlmError('invalid_request', 'no'), new LlmError('not_found', 'no'))).toEqual([])
+})
+
+test('without a logger nothing happens', () => {
+  expect(() => createReport(undefined)(new LlmError('internal', 'quiet'))).not.toThrow()
+})

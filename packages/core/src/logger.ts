@@ -1,0 +1,21 @@
+/** What the toolkit says to whoever runs the app: into the app's own logger, or nowhere. */
+import type { LlmError } from './errors.ts'
+
+/** A pino logger fits as it is. */
+export interface Logger {
+  warn(details: object, message: string): void
+  error(details: object, message: string): void
+}
+
+/** Passes on the errors that clients cannot help: each failure of ours, and each mistake in the set-up once. */
+export function createReport(logger: Logger | undefined): (error: LlmError) => void {
+  const mentioned = new Set<string>()
+  return (error) => {
+    const { code, message, details } = error
+    if (code === 'internal' || code === 'upstream') logger?.error({ err: error }, message)
+    else if (details.setup && !mentioned.has(message)) {
+      mentioned.add(message)
+      logger?.warn({ err: error }, message)
+    }
+  }
+}

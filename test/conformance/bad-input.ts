@@ -1,0 +1,597 @@
+/**
+ * What broken and hostile clients send. It is refused with a clear 400 that names the field, and
+ * nothing of it reaches an engine; or it is harmless, and means what is said here.
+ */
+import { Agent, type IncomingMessage, request } from 'node:http'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { text } from 'node:stream/consumers'
+import { LlmError } from '@modelmount/core'
+import { scriptedEngine } from '@modelmount/core/testing'
+import { expect } from 'vitest'
+import {
+  chat,
+  chunksOf,
+  completionOf,
+  contentOf,
+  expectError,
+  hello,
+  joined,
+  json,
+  promptOf,
+} from './calls.ts'
+import type { Check } from './suite.ts'
+
+type Expected = Readonly<Record<string, unknown>>
+/** An object goes as JSON; a text and bytes go as they are. */
+type Body = string | Uint8Array<ArrayBuffer> | object
+type Refused = Readonly<Record<string, readonly [expected: Expected, ...bodies: Body[]]>>
+
+const invalid = (param: string, code: string): Expected => ({ param, code })
+const type = (param: string): Expected => invalid(param, 'invalid_type')
+const value = (param: string): Expected => invalid(param, 'invalid_value')
+const unsupported = (param: string): Expected => invalid(param, 'unsupported_parameter')
+const withFields = (fields: object): object => ({ ...hello, ...fields })
+const message = (fields: object): object => ({ model: 'tiny', messages: [fields] })
+const saying = (content: unknown): object => message({ role: 'user', content })
+/** For numbers that no `JSON.stringify` writes. */
+const raw = (fields: string): string => `${JSON.stringify(hello).slice(0, -1)},${fields}}`
+const bytes = (...values: readonly (string | number)[]): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(
+    Buffer.concat(values.map((one) => (typeof one === 'string' ? Buffer.from(one) : Buffer.of(one)))),
+  )
+
+const refused: Refused = {
+  'malformed JSON': [
+    {},
+    '{',
+    '{"model": tiny}',
+    `${JSON.stringify(hello)}}`,
+    "{'model': 'tiny'}",
+    '{"a":1,}',
+  ],
+  'an empty body': [{}, '', ' \n'],
+  'NaN and Infinity, which JSON does not have,': [
+    {},
+    raw('"temperature":NaN'),
+    raw('"temperature":Infinity'),
+    raw('"seed":-Infinity'),
+  ],
+  'invalid UTF-8': [
+    {},
+    bytes('{"model":"', 0xff, '"}'),
+    bytes('{"model":"', 0xc3, '"}'),
+    bytes(0xff, 0xfe, '{', 0),
+  ],
+  'nesting beyond 128 levels': [
+    { message: expect.stringContaining('nested deeper') },
+    raw(`"foo":${'['.repeat(129)}${']'.repeat(129)}`),
+    raw(`"messages":${'{"a":'.repeat(129)}1${'}'.repeat(129)}`),
+  ],
+  'a body that is a string, a number, a boolean, a list or null': [
+    { code: 'invalid_type' },
+    '"x"',
+    '5',
+    'true',
+    '[]',
+    '[{}]',
+    'null',
+  ],
+
+  'a model that is no string': [
+    type('model'),
+    ...[5, true, [], {}, null].map((model) => withFields({ model })),
+  ],
+  'a model without a name': [value('model'), withFields({ model: '' })],
+  'a model with a name of a megabyte': [
+    { ...invalid('model', 'string_above_max_length'), message: expect.stringMatching(/^.{1,200}$/) },
+    withFields({ model: 'm'.repeat(2 ** 20) }),
+  ],
+  'a list of messages that is none': [
+    type('messages'),
+    ...['Hello', 5, true, {}, null].map((messages) => withFields({ messages })),
+  ],
+  'an empty list of messages': [invalid('messages', 'empty_array'), withFields({ messages: [] })],
+  'a message that is no object': [
+    type('messages[1]'),
+    ...['Hello', 5, true, [], null].map((one) => withFields({ messages: [...hello.messages, one] })),
+  ],
+  'a message without a role': [
+    invalid('messages[0].role', 'missing_required_parameter'),
+    message({ content: 'Hello' }),
+    message({}),
+  ],
+  'a role that is no string': [
+    type('messages[0].role'),
+    ...[5, true, [], {}, null].map((role) => message({ role, content: 'Hello' })),
+  ],
+  'an unknown role': [
+    value('messages[0].role'),
+    ...['robot', 'User', ' user', '', '__proto__', 'constructor'].map((role) =>
+      message({ role, content: 'Hello' }),
+    ),
+  ],
+  'a message without content': [
+    invalid('messages[0].content', 'missing_required_parameter'),
+    message({ role: 'user' }),
+    message({ role: 'system' }),
+  ],
+  'content of a wrong type': [type('messages[0].content'), ...[5, true, {}, null].map(saying)],
+  'content without parts': [invalid('messages[0].content', 'empty_array'), saying([])],
+  'a part that is no object': [
+    type('messages[0].content[1]'),
+    ...['Hello', 5, true, [], null].map((part) => saying([{ type: 'text', text: 'Hello' }, part])),
+  ],
+  'a part without a type': [
+    invalid('messages[0].content[0].type', 'missing_required_parameter'),
+    saying([{ text: 'Hello' }]),
+  ],
+  'a part of an unknown type': [
+    value('messages[0].content[0].type'),
+    saying([{ type: 'smell', smell: 'rose' }]),
+  ],
+  'a part of text without its text': [
+    invalid('messages[0].content[0].text', 'missing_required_parameter'),
+    saying([{ type: 'text' }]),
+  ],
+  'a part of text with a text of a wrong type': [
+    type('messages[0].content[0].text'),
+    ...[5, true, [], {}, null].map((text) => saying([{ type: 'text', text }])),
+  ],
+  'images, audio and files': [
+    unsupported('messages[0].content[1]'),
+    ...[
+      { type: 'image_url', image_url: { url: 'https://example.com/cat.png' } },
+      { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(10_000)}` } },
+      { type: 'image_url' },
+      { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } },
+      { type: 'file', file: { file_id: 'file-1' } },
+    ].map((part) => saying([{ type: 'text', text: 'What is this?' }, part])),
+  ],
+  '10,001 messages and more': [
+    invalid('messages', 'array_above_max_length'),
+    withFields({ messages: Array(10_001).fill(hello.messages[0]) }),
+  ],
+  '10,001 parts in one message': [
+    invalid('messages[0].content', 'array_above_max_length'),
+    saying(Array(10_001).fill({ type: 'text', text: 'a' })),
+  ],
+
+  'a stream that is no boolean': [
+    type('stream'),
+    ...['true', '', 1, 0, [], {}].map((stream) => withFields({ stream })),
+  ],
+  'stream options of a wrong type': [
+    type('stream_options'),
+    ...['x', 5, true, []].map((stream_options) => withFields({ stream: true, stream_options })),
+  ],
+  'an `include_usage` that is no boolean': [
+    type('stream_options.include_usage'),
+    ...['true', 1, [], {}].map((include_usage) =>
+      withFields({ stream: true, stream_options: { include_usage } }),
+    ),
+  ],
+  ...forEach(
+    [
+      'temperature',
+      'top_p',
+      'min_p',
+      'frequency_penalty',
+      'presence_penalty',
+      'repeat_penalty',
+      'max_tokens',
+      'max_completion_tokens',
+      'seed',
+      'top_k',
+      'n',
+      'top_logprobs',
+    ],
+    (field) => ({
+      [`a \`${field}\` that is no number`]: [
+        type(field),
+        ...['1', '', true, [], [1], {}].map((one) => withFields({ [field]: one })),
+      ],
+      // JSON has no infinity, but its numbers can be larger than any double.
+      [`a \`${field}\` beyond all doubles`]: [type(field), raw(`"${field}":1e999`), raw(`"${field}":-1e999`)],
+    }),
+  ),
+  ...forEach(['max_tokens', 'max_completion_tokens', 'seed', 'top_k', 'n', 'top_logprobs'], (field) => ({
+    [`a \`${field}\` that is no whole number`]: [type(field), withFields({ [field]: 1.5 })],
+    [`a \`${field}\` beyond the whole numbers of a double`]: [
+      invalid(field, 'integer_above_max_value'),
+      raw(`"${field}":1e300`),
+      raw(`"${field}":${2n ** 60n}`),
+      raw(`"${field}":${2n ** 70n}`),
+    ],
+  })),
+  ...forEach(
+    [
+      ['temperature', [2.1, 1e308]],
+      ['top_p', [1.1, 1e308]],
+      ['min_p', [1.1, 1e308]],
+      ['frequency_penalty', [2.1, 1e308]],
+      ['presence_penalty', [2.1, 1e308]],
+      ['repeat_penalty', [101, 1e39, 1e308]],
+    ],
+    ([field, values]) => ({
+      [`a \`${field}\` above its range`]: [
+        invalid(field, 'decimal_above_max_value'),
+        ...values.map((one) => withFields({ [field]: one })),
+      ],
+    }),
+  ),
+  ...forEach(
+    [
+      ['temperature', [-0.1, -1e308]],
+      ['top_p', [-0.1, -1e308]],
+      ['min_p', [-0.1, -1e308]],
+      ['frequency_penalty', [-2.1, -1e308]],
+      ['presence_penalty', [-2.1, -1e308]],
+      ['repeat_penalty', [-1, 0, 1e-300]],
+    ],
+    ([field, values]) => ({
+      [`a \`${field}\` below its range`]: [
+        invalid(field, 'decimal_below_min_value'),
+        ...values.map((one) => withFields({ [field]: one })),
+      ],
+    }),
+  ),
+  ...forEach(
+    [
+      ['max_tokens', -2],
+      ['max_completion_tokens', -1],
+      ['top_k', -1],
+      ['n', 0],
+      ['top_logprobs', -1],
+    ],
+    ([field, one]) => ({
+      [`a \`${field}\` of ${one}`]: [invalid(field, 'integer_below_min_value'), withFields({ [field]: one })],
+    }),
+  ),
+  'a `top_k` that 32 bits cannot hold': [
+    invalid('top_k', 'integer_above_max_value'),
+    withFields({ top_k: 1e12 }),
+    withFields({ top_k: 2 ** 31 }),
+  ],
+
+  'a stop sequence of a wrong type': [type('stop'), ...[5, true, {}].map((stop) => withFields({ stop }))],
+  'a wrong type among the stop sequences': [
+    type('stop[1]'),
+    ...[5, true, null, [], {}].map((one) => withFields({ stop: ['a', one] })),
+  ],
+  '10,000 stop sequences': [
+    invalid('stop', 'array_above_max_length'),
+    withFields({ stop: Array(10_000).fill('a') }),
+    withFields({ stop: Array(65).fill('a') }),
+  ],
+  'a stop sequence of a megabyte': [
+    invalid('stop', 'string_above_max_length'),
+    withFields({ stop: 'a'.repeat(2 ** 20) }),
+    withFields({ stop: 'a'.repeat(1_025) }),
+  ],
+  'a megabyte among the stop sequences': [
+    invalid('stop[1]', 'string_above_max_length'),
+    withFields({ stop: ['a', 'b'.repeat(2 ** 20)] }),
+  ],
+  'half a character as a stop sequence': [
+    value('stop'),
+    withFields({ stop: '\ud800' }),
+    withFields({ stop: 'a\udc69b' }),
+  ],
+  'half a character among the stop sequences': [value('stop[1]'), withFields({ stop: ['a', '\ud83d'] })],
+
+  'a `logit_bias` of a wrong type': [
+    type('logit_bias'),
+    ...['x', 5, true, [], [[5, 1]]].map((logit_bias) => withFields({ logit_bias })),
+  ],
+  'a bias that is no number': [
+    type('logit_bias.5'),
+    ...['1', true, null, [], {}].map((bias) => withFields({ logit_bias: { 5: bias } })),
+    raw('"logit_bias":{"5":1e999}'),
+  ],
+  'a bias above 100': [
+    invalid('logit_bias.5', 'decimal_above_max_value'),
+    withFields({ logit_bias: { 5: 101 } }),
+    withFields({ logit_bias: { 5: 1e308 } }),
+  ],
+  'a bias below -100': [
+    invalid('logit_bias.5', 'decimal_below_min_value'),
+    withFields({ logit_bias: { 5: -101 } }),
+    withFields({ logit_bias: { 5: -1e308 } }),
+  ],
+  ...forEach(
+    ['abc', '-5', '5.5', '1e21', '1000000000000000000000', '4294967301', 'constructor', '٣'],
+    (key) => ({
+      [`a bias on the token ${key}`]: [value(`logit_bias.${key}`), withFields({ logit_bias: { [key]: 1 } })],
+    }),
+  ),
+  'a bias on a token with a name of a megabyte': [
+    { ...value(`logit_bias.${'a'.repeat(64)}…`), message: expect.stringMatching(/^.{1,200}$/) },
+    withFields({ logit_bias: { ['a'.repeat(2 ** 20)]: 1 } }),
+  ],
+  'a bias on 300,001 tokens': [
+    value('logit_bias'),
+    withFields({ logit_bias: Object.fromEntries(Array.from({ length: 300_001 }, (_, id) => [id, 1])) }),
+  ],
+
+  'a `logprobs` that is no boolean': [
+    type('logprobs'),
+    ...['true', 1, [], {}].map((logprobs) => withFields({ logprobs })),
+  ],
+  'a response format of a wrong type': [
+    type('response_format'),
+    ...['text', 5, true, []].map((response_format) => withFields({ response_format })),
+  ],
+  'a response format without a type': [
+    invalid('response_format.type', 'missing_required_parameter'),
+    withFields({ response_format: {} }),
+  ],
+  ...forEach(['tools', 'functions', 'modalities'], (field) => ({
+    [`a \`${field}\` that is no list`]: [
+      type(field),
+      ...['x', 5, true, {}].map((one) => withFields({ [field]: one })),
+    ],
+  })),
+  ...forEach(['tool_choice', 'function_call'], (field) => ({
+    [`a \`${field}\` of a wrong type`]: [
+      type(field),
+      ...[5, true, []].map((one) => withFields({ [field]: one })),
+    ],
+    [`a \`${field}\` that nobody knows`]: [value(field), withFields({ [field]: 'maybe' })],
+  })),
+  'an unknown modality': [value('modalities[1]'), withFields({ modalities: ['text', 'smell'] })],
+  'a million modalities': [
+    invalid('modalities', 'array_above_max_length'),
+    withFields({ modalities: Array(1_000_000).fill('smell') }),
+  ],
+  "an assistant's `tool_calls` of a wrong type": [
+    type('messages[0].tool_calls'),
+    ...['x', 5, true, {}].map((tool_calls) => message({ role: 'assistant', content: 'a', tool_calls })),
+  ],
+  "an assistant's `function_call` of a wrong type": [
+    type('messages[0].function_call'),
+    ...['x', 5, true, []].map((function_call) => message({ role: 'assistant', content: 'a', function_call })),
+  ],
+}
+
+const refusals: Record<string, Check> = Object.fromEntries(
+  Object.entries(refused).map(([what, [expected, ...bodies]]) => [
+    `${what}: a 400 that says so`,
+    async (serve) => {
+      const engine = scriptedEngine('Hello there.')
+      const url = await serve(engine)
+
+      for (const body of bodies) await expectError(await post(url, body), 400, expected)
+
+      expect(engine.requests).toEqual([])
+    },
+  ]),
+)
+
+export const badInput: Record<string, Check> = {
+  ...refusals,
+
+  'a body over the limit: a 413, and the connection serves the next call': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const tooLarge = Buffer.alloc(33 * 1024 ** 2, 'a')
+    try {
+      for (const headers of [{ 'content-length': tooLarge.length }, { 'transfer-encoding': 'chunked' }]) {
+        const refused = await send(url, agent, tooLarge, headers)
+        const next = await send(url, agent, Buffer.from(JSON.stringify(hello)))
+
+        expect(refused.status).toBe(413)
+        expect(JSON.parse(refused.body)).toMatchObject({ error: { code: 'request_too_large' } })
+        expect(next).toMatchObject({ status: 200, port: refused.port })
+      }
+    } finally {
+      agent.destroy()
+    }
+  },
+
+  'ten megabytes of nesting: refused without blocking the event loop': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    for (const body of [
+      '['.repeat(10_000_000),
+      '{"a":'.repeat(2_000_000),
+      raw(`"foo":${'['.repeat(5_000_000)}${']'.repeat(5_000_000)}`),
+      // Flat for a parser that looks at brackets in strings, too.
+      raw(`"foo":"${'\\"['.repeat(3_000_000)}","bar":${'['.repeat(200)}`),
+    ]) {
+      const blockedMs = await watched(async () => expectError(await post(url, body), 400))
+
+      expect(blockedMs).toBeLessThan(1_000)
+    }
+  },
+
+  '100,000 tiny messages: refused without blocking the event loop': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    for (const one of [hello.messages[0], {}, 5]) {
+      const body = JSON.stringify(withFields({ messages: Array(100_000).fill(one) }))
+      const blockedMs = await watched(async () =>
+        expectError(await post(url, body), 400, invalid('messages', 'array_above_max_length')),
+      )
+
+      expect(blockedMs).toBeLessThan(1_000)
+    }
+  },
+
+  'a bias on 1,000,000 tokens: refused without blocking the event loop': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+    const body = raw(`"logit_bias":{${Array.from({ length: 1_000_000 }, (_, id) => `"${id}":1`).join(',')}}`)
+
+    const blockedMs = await watched(async () => expectError(await post(url, body), 400, value('logit_bias')))
+
+    expect(blockedMs).toBeLessThan(1_000)
+  },
+
+  '10,000 messages: taken': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+
+    const response = await chat(url, withFields({ messages: Array(10_000).fill(hello.messages[0]) }))
+
+    expect((await completionOf(response)).usage?.prompt_tokens).toBe(10_000)
+  },
+
+  'names of models with slashes, dots, control characters and halves of characters: unknown, like any other':
+    async (serve) => {
+      const engine = scriptedEngine(
+        ({ model }) => new LlmError('not_found', `model "${model}" not found`, { param: 'model' }),
+      )
+      const url = await serve(engine)
+      const names = [
+        '../../etc/passwd',
+        '/etc/passwd',
+        'a/../b:c',
+        'a\0b',
+        'a\r\nx-evil: 1',
+        '\u001b[2J',
+        '\ud800',
+        '__proto__',
+        'constructor',
+        ' ',
+      ]
+
+      for (const model of names) {
+        for (const stream of [false, true]) {
+          const response = await chat(url, withFields({ model, stream }))
+
+          await expectError(response, 404, { code: 'model_not_found', message: `model "${model}" not found` })
+        }
+      }
+    },
+
+  'paths of models with dots, control characters and broken escapes: a 404': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    for (const path of [
+      '..%2f..%2fetc%2fpasswd',
+      '%00',
+      'a%0d%0ax-evil:1',
+      '%ff',
+      '%',
+      '__proto__',
+      'constructor',
+      'm'.repeat(8_000),
+    ]) {
+      const response = await fetch(`${url}/v1/models/${path}`)
+
+      expect(response.headers.get('x-evil')).toBeNull()
+      await expectError(response, 404, { code: expect.toBeOneOf(['model_not_found', null]) })
+    }
+  },
+
+  'half a character in a message: answered, whole and streamed': async (serve) => {
+    const url = await serve(scriptedEngine(promptOf))
+
+    for (const content of ['a\ud800b', '\udc69', '\ud83d', [{ type: 'text', text: 'x\ud83d' }]]) {
+      const whole = await post(url, saying(content))
+      const streamed = await post(url, { ...saying(content), stream: true })
+
+      const said = typeof content === 'string' ? content : 'x\ud83d'
+      expect(contentOf(await completionOf(whole))).toBe(said)
+      expect(joined(await chunksOf(streamed))).toBe(said)
+    }
+  },
+
+  'a byte order mark in front: passed over': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const response = await post(url, `\ufeff${JSON.stringify(hello)}`)
+
+    expect(contentOf(await completionOf(response))).toBe('Hello there.')
+  },
+
+  'a key that comes twice: the last one counts': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+
+    await expectError(await post(url, raw('"temperature":1,"temperature":3')), 400, {
+      ...invalid('temperature', 'decimal_above_max_value'),
+    })
+    const response = await post(url, raw('"model":"other","temperature":3,"temperature":0'))
+
+    expect(response.status).toBe(200)
+    expect(engine.requests).toMatchObject([{ model: 'other', sampling: { temperature: 0 } }])
+  },
+
+  '`__proto__` and `constructor` as keys: nothing but unknown fields': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+    const evil =
+      '"__proto__":{"stream":true,"temperature":0,"isAdmin":true},"constructor":{"prototype":{"seed":1}}'
+    const inMessage = `{"model":"tiny","messages":[{"role":"user","content":"Hello",${evil}}],"logit_bias":{"__proto__":1}}`
+
+    const responses = [await chat(url, hello), await post(url, raw(evil)), await post(url, inMessage)]
+
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(engine.requests[1]).toEqual(engine.requests[0])
+    expect(engine.requests[2]?.input).toEqual(engine.requests[0]?.input)
+    expect({}).not.toHaveProperty('isAdmin')
+  },
+
+  'only `__proto__` says what is required: it is missing': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const response = await post(url, `{"__proto__":${JSON.stringify(hello)}}`)
+
+    await expectError(response, 400, invalid('model', 'missing_required_parameter'))
+  },
+
+  'deep lists in unknown fields: ignored': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+
+    await chat(url, hello)
+    const response = await post(url, raw(`"foo":${'['.repeat(127)}${']'.repeat(127)}`))
+
+    expect(response.status).toBe(200)
+    expect(engine.requests[1]).toEqual(engine.requests[0])
+  },
+}
+
+const post = (url: string, body: Body): Promise<Response> =>
+  fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: json,
+    body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
+  })
+
+/** With an agent of its own, which `fetch` does not take. */
+function send(
+  url: string,
+  agent: Agent,
+  body: Buffer,
+  headers = {},
+): Promise<{ status: number | undefined; body: string; port: number | undefined }> {
+  return new Promise((resolve, reject) => {
+    const call = request(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      agent,
+      headers: { ...json, ...headers },
+    })
+    call.once('error', reject)
+    call.once('response', (response: IncomingMessage) => {
+      text(response).then(
+        (body) => resolve({ status: response.statusCode, body, port: call.socket?.localPort }),
+        reject,
+      )
+    })
+    call.end(body)
+  })
+}
+
+/** The longest time that the event loop, which is the server's, too, was blocked. */
+async function watched(work: () => Promise<void>): Promise<number> {
+  const delays = monitorEventLoopDelay({ resolution: 5 })
+  delays.enable()
+  await work()
+  delays.disable()
+  return delays.max / 1e6
+}
+
+function forEach<const Item>(items: readonly Item[], rows: (item: Item) => Refused): Refused {
+  return Object.assign({}, ...items.map(rows))
+}

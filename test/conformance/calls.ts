@@ -1,0 +1,56 @@
+/** Calls to mounted routes, and what is read from their answers. */
+import type { GenerateRequest } from '@modelmount/core'
+import { readEvents } from '@modelmount/core/testing'
+import type OpenAI from 'openai'
+import { expect } from 'vitest'
+
+export const hello = { model: 'tiny', messages: [{ role: 'user', content: 'Hello' }] }
+
+export const json = { 'content-type': 'application/json' }
+export const soon = { interval: 2, timeout: 2_000 }
+
+export const chat = (url: string, body: unknown, headers = {}, signal: AbortSignal | null = null) =>
+  fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { ...json, ...headers },
+    body: JSON.stringify(body),
+    signal,
+  })
+
+export async function expectError(response: Response, status: number, error: object = {}): Promise<void> {
+  expect(response.status).toBe(status)
+  expect(response.headers.get('content-type')).toMatch(/^application\/json/)
+  expect(await response.json()).toEqual({
+    error: {
+      message: expect.stringMatching(/./),
+      type: 'invalid_request_error',
+      param: null,
+      code: null,
+      ...error,
+    },
+  })
+}
+
+export const completionOf = async (response: Response) => (await response.json()) as OpenAI.ChatCompletion
+
+export const contentOf = ({ choices }: OpenAI.ChatCompletion) => choices[0]?.message.content
+
+export async function eventsOf(response: Response): Promise<string[]> {
+  const events: string[] = []
+  for await (const { data } of readEvents(await response.text())) events.push(data)
+  return events
+}
+
+export const chunksOf = async (response: Response) =>
+  (await eventsOf(response))
+    .filter((data) => data !== '[DONE]')
+    .map((data) => JSON.parse(data) as OpenAI.ChatCompletionChunk)
+
+export const joined = (chunks: readonly OpenAI.ChatCompletionChunk[]) =>
+  chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('')
+
+export const finishOf = ({ choices }: OpenAI.ChatCompletionChunk) => choices[0]?.finish_reason
+
+/** What the model is asked last. */
+export const promptOf = ({ input }: GenerateRequest) =>
+  (input.messages.at(-1)?.content ?? []).map((part) => part.text).join('')

@@ -1,0 +1,232 @@
+/** Whatever is sent, the answer is a completion or an error in the envelope, soon, and nothing is left behind. */
+import { Agent, request } from 'node:http'
+import { text as readText } from 'node:stream/consumers'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { createLlm, type Engine, routesFor } from '@modelmount/core'
+import { toNodeHandler } from '@modelmount/core/http'
+import { scriptedEngine } from '@modelmount/core/testing'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { emptyFolder } from '../support/empty-folder.ts'
+import { type Listening, listen } from '../support/listen.ts'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
+const limitMs = 2_000
+const models = emptyFolder()
+const agent = new Agent({ keepAlive: true })
+const scripted = await createLlm({ engine: forgetful(), models })
+const local = await createLlm({ models })
+let scriptedServer: Listening
+let localServer: Listening
+
+beforeAll(async () => {
+  scriptedServer = await listen(toNodeHandler(routesFor(), scripted))
+  localServer = await listen(toNodeHandler(routesFor(), local))
+  await local.chat('Hello', { model: 'tiny', maxTokens: 1 })
+})
+
+afterAll(async () => {
+  agent.destroy()
+  await Promise.all([scriptedServer, localServer].map((server) => server.close()))
+  await Promise.all([scripted, local].map((llm) => llm.close()))
+})
+
+/** A scripted engine remembers what it was asked, and memory is looked at here. */
+function forgetful(): Engine {
+  const { generate: _, ...rest } = scriptedEngine('')
+  return { ...rest, generate: (request, call) => scriptedEngine('Hello there.').generate(request, call) }
+}
+
+/** Halves of characters, too: `JSON.stringify` writes them as escapes. */
+const anyText = fc.oneof(
+  fc.string(),
+  fc.string({ unit: 'binary' }),
+  fc.string({ unit: fc.nat(0xffff).map((unit) => String.fromCharCode(unit)) }),
+)
+/** All values are texts of JSON: not every number of JSON is one that `JSON.stringify` writes. */
+const asJson = (values: fc.Arbitrary<unknown>): fc.Arbitrary<string> =>
+  values.map((value) => JSON.stringify(value))
+const odd = fc.constantFrom(
+  ...['1e999', '-1e999', '1e308', '5e-324', '-0', '1.5', '9007199254740993', '1e21', 'null', 'true', 'false'],
+  ...['""', '"\\ud800"', '[]', '{}', '[[]]', '{"__proto__":{"a":1}}', '{"constructor":1}', '{"toString":1}'],
+)
+const anyValue = fc.oneof(
+  fc.json(),
+  odd,
+  fc.array(odd).map((items) => `[${items}]`),
+  asJson(fc.oneof(anyText, fc.double(), fc.integer(), fc.array(anyText))),
+)
+const mostly = (likely: fc.Arbitrary<string>, weight = 40): fc.Arbitrary<string> =>
+  fc.oneof({ weight, arbitrary: likely }, { weight: 1, arbitrary: anyValue })
+const object = (entries: readonly (readonly [key: string, value: string])[]): string =>
+  `{${entries.map(([key, value]) => `${JSON.stringify(key)}:${value}`)}}`
+const list = (items: fc.Arbitrary<string>, lengths: fc.ArrayConstraints = {}): fc.Arbitrary<string> =>
+  fc.array(items, { minLength: 1, maxLength: 4, ...lengths }).map((all) => `[${all}]`)
+
+const text = asJson(anyText)
+const part = fc
+  .tuple(mostly(fc.constant('"text"')), mostly(text))
+  .map(([type, text]) => object([...Object.entries({ type, text })]))
+const message = fc
+  .tuple(
+    mostly(fc.constantFrom('"user"', '"system"', '"developer"', '"assistant"')),
+    mostly(fc.oneof(text, list(mostly(part)))),
+    fc.array(fc.tuple(fc.constantFrom('name', 'refusal', 'tool_calls', '__proto__'), anyValue), {
+      maxLength: 1,
+    }),
+  )
+  .map(([role, content, others]) => object([...Object.entries({ role, content }), ...others]))
+
+const numbers = (min: number, max: number) => asJson(fc.double({ min, max, noNaN: true }))
+/** What is likely to be taken, for every field. */
+const fields: Readonly<Record<string, fc.Arbitrary<string>>> = {
+  stream: asJson(fc.boolean()),
+  stream_options: asJson(fc.record({ include_usage: fc.boolean() }, { requiredKeys: [] })),
+  max_tokens: asJson(fc.integer({ min: 1, max: 2 ** 31 - 1 })),
+  temperature: numbers(0, 2),
+  top_p: numbers(0, 1),
+  stop: fc.oneof(text, list(text)),
+  seed: asJson(fc.maxSafeInteger()),
+  frequency_penalty: numbers(-2, 2),
+  presence_penalty: numbers(-2, 2),
+  logit_bias: asJson(fc.dictionary(fc.nat().map(String), fc.integer({ min: -100, max: 100 }))),
+  top_k: asJson(fc.nat()),
+  min_p: numbers(0, 1),
+  repeat_penalty: numbers(0.01, 100),
+  n: fc.constant('1'),
+  logprobs: fc.constant('false'),
+  top_logprobs: fc.constant('0'),
+  response_format: fc.constant('{"type":"text"}'),
+  tools: fc.constant('[]'),
+  tool_choice: fc.constantFrom('"none"', '"auto"'),
+  functions: fc.constant('[]'),
+  function_call: fc.constantFrom('"none"', '"auto"'),
+  modalities: fc.constant('["text"]'),
+  metadata: anyValue,
+  ['__proto__']: anyValue,
+}
+const field = (weight: number): fc.Arbitrary<readonly [key: string, value: string]> =>
+  fc.oneof(
+    ...Object.entries(fields).map(([name, likely]) => fc.tuple(fc.constant(name), mostly(likely, weight))),
+  )
+
+/** A valid request with anything here and there. The last field is not touched: it keeps answers short. */
+const almostValid = fc
+  .tuple(
+    mostly(fc.constant('"tiny"'), 50),
+    mostly(list(mostly(message, 50)), 50),
+    fc.array(field(5), { maxLength: 5 }),
+  )
+  .map(([model, messages, others]) =>
+    object([...Object.entries({ model, messages }), ...others, ['max_completion_tokens', '4']]),
+  )
+const anyJson = fc.oneof(fc.json(), fc.array(field(1)).map(object))
+const anyBytes = fc.uint8Array({ maxLength: 200 })
+
+/** Resolves with how many were answered: requests that are all refused at the door would show nothing. */
+async function run(
+  server: () => Listening,
+  body: fc.Arbitrary<string | Uint8Array>,
+  numRuns: number,
+): Promise<number> {
+  let answered = 0
+  await fc.assert(
+    fc.asyncProperty(body, async (bytes) => {
+      const answer = await send(server().url, bytes)
+      judge(answer)
+      if (answer.status === 200) answered++
+    }),
+    { numRuns },
+  )
+  return answered
+}
+
+test('5,000 requests get a completion or an error each, soon, and leave nothing behind', {
+  timeout: 60_000,
+}, async () => {
+  await run(() => scriptedServer, almostValid, 1_000)
+  const before = heapUsed()
+
+  const answered = await run(() => scriptedServer, almostValid, 2_000)
+  await run(() => scriptedServer, anyJson, 1_000)
+  await run(() => scriptedServer, anyBytes, 1_000)
+
+  expect(answered).toBeGreaterThan(400)
+  expect((heapUsed() - before) / 1024 ** 2, 'MB').toBeLessThan(5)
+})
+
+test('300 requests to a real model get a completion or an error each, soon, from one process', {
+  timeout: 60_000,
+}, async () => {
+  const [{ processId } = {}] = local.loaded()
+
+  const answered = await run(() => localServer, almostValid, 300)
+
+  expect(answered).toBeGreaterThan(60)
+  expect(processId).toBeTypeOf('number')
+  expect(local.loaded()).toMatchObject([{ state: 'ready', processId }])
+  const answer = await local.chat('Hello', { model: 'tiny', temperature: 0 })
+  expect(answer.text).toBe('Hello! How can I help you?')
+})
+
+interface Answer {
+  readonly status: number | undefined
+  readonly type: string | undefined
+  readonly body: string
+}
+
+function send(url: string, body: string | Uint8Array): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const call = request(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      agent,
+      headers: { 'content-type': 'application/json' },
+    })
+    const timer = setTimeout(() => call.destroy(new Error(`No answer within ${limitMs} ms`)), limitMs)
+    call.once('error', reject)
+    call.once('close', () => clearTimeout(timer))
+    call.once('response', (response) => {
+      const { statusCode: status, headers } = response
+      readText(response).then((body) => resolve({ status, type: headers['content-type'], body }), reject)
+    })
+    call.end(body)
+  })
+}
+
+/** Nothing but what clients can read. */
+function judge({ status, type, body }: Answer): void {
+  if (status !== 200) {
+    expect([400, 404], body).toContain(status)
+    expect(type).toMatch(/^application\/json/)
+    expectEnvelope(body)
+  } else if (type?.startsWith('text/event-stream')) {
+    const frames = body.split('\n\n').slice(0, -1)
+    expect(frames.at(-1)).toBe('data: [DONE]')
+    const chunks = frames.slice(0, -1).map((frame) => JSON.parse(frame.replace(/^data: /, '')))
+    expect(chunks.length).toBeGreaterThan(1)
+    for (const chunk of chunks) expect(chunk).toMatchObject({ object: 'chat.completion.chunk' })
+  } else {
+    expect(JSON.parse(body)).toMatchObject({
+      object: 'chat.completion',
+      choices: [{ message: { role: 'assistant', content: expect.any(String) } }],
+    })
+  }
+}
+
+const expectEnvelope = (body: string): void =>
+  expect(JSON.parse(body)).toEqual({
+    error: {
+      message: expect.stringMatching(/./),
+      type: 'invalid_request_error',
+      param: expect.toBeOneOf([expect.any(String), null]),
+      code: expect.toBeOneOf([expect.any(String), null]),
+    },
+  })
+
+function heapUsed(): number {
+  collectGarbage()
+  return process.memoryUsage().heapUsed
+}

@@ -1,0 +1,57 @@
+// What an app does with the doors, however it came by them; and one line about what came of it.
+const { existsSync } = require('node:fs')
+const { createServer } = require('node:http')
+
+module.exports = async ({ core, http, testing, adapter, tinyModel, express }) => {
+  const { createLlm, routesFor, LlmError } = core
+  const engine = testing.scriptedEngine((request) =>
+    request.model === 'busy' ? new LlmError('overloaded', 'Too many calls.') : 'Hello there.',
+  )
+  const llm = await createLlm({ engine })
+
+  const app = express()
+  app.use(adapter.llmRouter(llm))
+  app.get('/mine', (_req, res) => res.json('my own route'))
+  const inExpress = await serving(app, async (url) => {
+    const streamed = []
+    const { body } = await ask(url, { model: 'any', stream: true })
+    for await (const { data } of testing.readEvents(body)) {
+      if (data !== '[DONE]') streamed.push(JSON.parse(data).choices[0].delta.content)
+    }
+    return {
+      whole: await contentOf(await ask(url, { model: 'any' })),
+      streamed: streamed.filter(Boolean),
+      busyStatus: (await ask(url, { model: 'busy' })).status,
+      own: await (await fetch(`${url}/mine`)).json(),
+      unknownStatus: (await fetch(`${url}/nowhere`)).status,
+    }
+  })
+
+  const inNode = await serving(http.toNodeHandler(routesFor(), llm), async (url) => ({
+    whole: await contentOf(await ask(url, { model: 'any' })),
+  }))
+
+  await llm.close()
+  const builtInModel = existsSync(tinyModel.modelPath)
+  process.stdout.write(JSON.stringify({ node: process.version, inExpress, inNode, builtInModel }))
+}
+
+const ask = (url, fields) =>
+  fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ messages: [{ role: 'user', content: 'Hi' }], ...fields }),
+  })
+
+const contentOf = async (response) => (await response.json()).choices[0].message.content
+
+async function serving(handler, use) {
+  const server = createServer(handler)
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+  try {
+    return await use(`http://127.0.0.1:${server.address().port}`)
+  } finally {
+    server.close()
+    server.closeAllConnections()
+  }
+}

@@ -1,0 +1,6 @@
+import { createLlm } from '@modelmount/core'
+
+const llm = await createLlm()
+const { text } = await llm.chat('Hello', { temperature: 0 })
+await llm.close()
+process.stdout.write(JSON.stringify({ node: process.version, text }))

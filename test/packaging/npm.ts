@@ -1,0 +1,55 @@
+/**
+ * npm as somebody outside this workspace uses it.
+ * Linux and macOS only: on Windows `npm` and `npx` are command files, which `execFile` does not start.
+ */
+import { execFile } from 'node:child_process'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+export const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** Without what this very run was given by npm and Vitest, and without models of the machine. */
+export const environment: NodeJS.ProcessEnv = {
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(
+      ([name]) => !/^(npm_|VITEST|TEST$|NODE_ENV$|NODE_OPTIONS$)/.test(name),
+    ),
+  ),
+  PATH: (process.env.PATH ?? '')
+    .split(delimiter)
+    .filter((folder) => !folder.includes('node_modules'))
+    .join(delimiter),
+  OLLAMA_HOST: '',
+  OLLAMA_MODELS: join(root, 'no-such-folder'),
+}
+
+/** Rejects, with what the command said on stderr, where it fails or takes longer than two minutes. */
+export function run(
+  command: string,
+  args: readonly string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv = environment,
+): Promise<{ readonly stdout: string; readonly stderr: string }> {
+  return promisify(execFile)(command, args, { cwd, env, timeout: 120_000 })
+}
+
+/** @returns the paths of the tarballs, in the order of the names */
+export async function pack(names: readonly string[], into: string): Promise<readonly string[]> {
+  const folders = names.map((name) => `./packages/${name}`)
+  const { stdout } = await run('npm', ['pack', ...folders, '--json', '--pack-destination', into], root)
+  return (JSON.parse(stdout) as { filename: string }[]).map(({ filename }) => join(into, filename))
+}
+
+/** A folder that holds nothing but a `package.json`, and then what `npm install` makes of it. */
+export async function emptyProject(
+  folder: string,
+  manifest: object,
+  install: readonly string[],
+): Promise<string> {
+  await mkdir(folder)
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, ...manifest }))
+  await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...install], folder)
+  return folder
+}

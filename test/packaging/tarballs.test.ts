@@ -1,0 +1,153 @@
+/** The packages as npm would publish them, in projects that have nothing else of ours. */
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { emptyProject, environment, pack, root, run } from './npm.ts'
+
+const manifestOf = async (path: string) =>
+  JSON.parse(await readFile(join(root, path, 'package.json'), 'utf8'))
+const { overrides } = await manifestOf('.')
+const { version } = await manifestOf('packages/cli')
+const { peerDependencies } = await manifestOf('packages/express')
+
+/** Every line of Express that the adapter says it takes. The last one gets the local engine, too. */
+const expresses: readonly string[] = peerDependencies.express.split(/ *\|\| */)
+/** The oldest one that the packages say they run on, and the newest of each line. */
+const nodes = ['20.19.0', '20', '22', '24']
+
+// `run` has a shorter limit and ends what it started.
+vi.setConfig({ testTimeout: 130_000 })
+
+const projects = new Map<string, string>()
+const binaries = new Map<string, string>()
+let folder: string
+let project: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tarballs-'))
+  const libraries = await pack(['core', 'express', 'tiny-model'], folder)
+  const commandLine = [...(await pack(['cli'], folder)), 'node-llama-cpp@3.22.1']
+  for (const range of expresses) {
+    const last = range === expresses.at(-1)
+    const types = [`@types/express@${/\d+/.exec(range)}`, '@types/node@20']
+    const path = await emptyProject(
+      join(folder, `express-${projects.size}`),
+      // Linux with glibc only: what else node-llama-cpp could bring is replaced by empty packages.
+      { type: 'module', overrides },
+      [...libraries, `express@${range}`, ...types, ...(last ? commandLine : [])],
+    )
+    await cp(join(root, 'test/packaging/app'), path, { recursive: true })
+    projects.set(range, path)
+    project = path
+  }
+  await cp(join(root, 'examples/express/server.js'), join(project, 'server.js'))
+  for (const line of nodes) binaries.set(line, await nodeOf(line))
+}, 180_000)
+
+afterAll(() => rm(folder, { recursive: true, force: true }), 60_000)
+
+describe.each(nodes)('on Node %s', (line) => {
+  const node = (script: string, range = expresses.at(-1) as string) =>
+    run(binaries.get(line) as string, script.split(' '), projects.get(range) as string)
+
+  const conversation = {
+    node: expect.stringMatching(new RegExp(`^v${line}(\\.|$)`)),
+    inExpress: {
+      whole: 'Hello there.',
+      streamed: ['Hello', ' there.'],
+      busyStatus: 503,
+      own: 'my own route',
+      unknownStatus: 404,
+    },
+    inNode: { whole: 'Hello there.' },
+    builtInModel: true,
+  }
+
+  test.each(expresses)('an ES module imports every door and serves a chat in Express %s', async (range) => {
+    const { stdout, stderr } = await node('doors.mjs', range)
+
+    expect(JSON.parse(stdout)).toEqual(conversation)
+    expect(stderr).toBe('')
+  })
+
+  test.each(expresses)(
+    'a CommonJS module requires every door and serves a chat in Express %s',
+    async (range) => {
+      const { stdout, stderr } = await node('doors.cjs', range)
+
+      expect(JSON.parse(stdout)).toEqual(conversation)
+      expect(stderr).toBe('')
+    },
+  )
+
+  test.each(['local-engine.mjs', 'local-engine.cjs'])(
+    '%s gets an answer from the built-in model',
+    async (file) => {
+      const { stdout, stderr } = await node(file)
+
+      expect(JSON.parse(stdout)).toEqual({ node: conversation.node, text: 'Hello! How can I help you?' })
+      expect(stderr).toBe('')
+    },
+  )
+
+  test('the example for Express serves its own routes and the chat', async () => {
+    const { stdout } = await node('example.mjs ./server.js')
+
+    expect(JSON.parse(stdout)).toEqual({
+      node: conversation.node,
+      users: [
+        { id: 1, name: 'Ada' },
+        { id: 2, name: 'Grace' },
+      ],
+      text: 'Hello! How can I help you?',
+    })
+  })
+
+  test('npx finds the command line, which prints its version', async () => {
+    const PATH = [dirname(binaries.get(line) as string), environment.PATH].join(delimiter)
+
+    const { stdout } = await run('npx', ['--no', '-c', 'node --version && modelmount --version'], project, {
+      ...environment,
+      PATH,
+    })
+
+    expect(stdout.trim().split('\n')).toEqual([
+      expect.stringMatching(new RegExp(`^v${line}(\\.|$)`)),
+      version,
+    ])
+  })
+})
+
+test.each(expresses)('a strict project compiles against the types beside Express %s', async (range) => {
+  const path = projects.get(range) as string
+  await writeFile(
+    join(path, 'tsconfig.json'),
+    JSON.stringify({
+      compilerOptions: {
+        module: 'NodeNext',
+        strict: true,
+        skipLibCheck: false,
+        noEmit: true,
+        types: ['node'],
+      },
+      files: ['types.ts', 'types.cts'],
+    }),
+  )
+
+  const { stdout } = await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc')], path)
+
+  expect(stdout).toBe('')
+})
+
+/**
+ * The Node that runs, or one from the registry. Its packages are made for Linux x64, where this is run, and by
+ * the same names for Linux arm64, macOS and Windows.
+ */
+async function nodeOf(line: string): Promise<string> {
+  if (`${process.versions.node}.`.startsWith(`${line}.`)) return process.execPath
+  const name = `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`
+  const print = ['node', '-p', 'process.execPath']
+  const { stdout } = await run('npx', ['--ignore-scripts', '-y', '-p', `${name}@${line}`, ...print], folder)
+  return stdout.trim()
+}

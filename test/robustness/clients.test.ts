@@ -1,0 +1,206 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { createLlm, type Engine, type Llm, routesFor } from '@modelmount/core'
+import { toNodeHandler } from '@modelmount/core/http'
+import { type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
+import { llmRouter } from '@modelmount/express'
+import express from 'express'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { until } from '../support/processes.ts'
+
+const mounts: [name: string, mount: (llm: Llm) => RequestListener][] = [
+  ['Express', (llm) => express().use(llmRouter(llm))],
+  ['plain Node', (llm) => toNodeHandler(routesFor(), llm)],
+]
+
+const body = (stream: boolean): string =>
+  JSON.stringify({ model: 'any', stream, messages: [{ role: 'user', content: 'Hi' }] })
+
+const head = (length: number, more = ''): string =>
+  `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${length}\r\n${more}\r\n`
+
+const call = (stream: boolean, more = ''): string => head(body(stream).length, more) + body(stream)
+
+describe.each(mounts)('through %s', (_name, mount) => {
+  let engine: ScriptedEngine
+  let server: Server
+  let port: number
+
+  beforeEach(async () => {
+    engine = scriptedEngine(
+      Array.from({ length: 2_000 }, (_, i) => ` word${i}`),
+      { delayMs: 1 },
+    )
+    server = createServer(
+      { requestTimeout: 300, connectionsCheckingInterval: 50 },
+      mount(await createLlm({ engine })),
+    )
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    port = (server.address() as AddressInfo).port
+  })
+
+  afterEach(async () => {
+    server.closeAllConnections()
+    server.close()
+    await once(server, 'close')
+  })
+
+  async function open(): Promise<Socket> {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    socket.on('error', () => {})
+    await once(socket, 'connect')
+    return socket
+  }
+
+  /** Resolves with all that came, once it holds what is looked for or the server has ended. */
+  async function read(socket: Socket, enough: (text: string) => boolean = () => false): Promise<string> {
+    let text = ''
+    for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
+      text += chunk
+      if (enough(text)) break
+    }
+    return text
+  }
+
+  const openSockets = (): number =>
+    process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length
+
+  const frames = (text: string): number => text.split('data: ').length - 1
+
+  test('200 clients that read three tokens and vanish, five times over, leave nothing behind', async () => {
+    const vanish = async () => {
+      const socket = await open()
+      socket.write(call(true))
+      await read(socket, (text) => frames(text) >= 4)
+      socket.destroy()
+    }
+    const round = () => Promise.all(Array.from({ length: 200 }, vanish))
+    const isQuiet = () => engine.running === 0 && openSockets() === 0
+    await round()
+    await until(isQuiet, 5_000)
+    const before = process.getActiveResourcesInfo().length
+
+    for (let i = 0; i < 5; i++) await round()
+    await until(isQuiet, 5_000)
+
+    expect(engine.requests).toHaveLength(1_200)
+    expect(process.getActiveResourcesInfo().length).toBeLessThanOrEqual(before)
+    const socket = await open()
+    socket.write(call(true))
+    expect(await read(socket, (text) => frames(text) >= 4)).toContain('word1')
+    socket.destroy()
+  }, 60_000)
+
+  test('a client that leaves before its body is complete starts nothing', async () => {
+    const socket = await open()
+    socket.write(head(1_000) + body(true))
+    socket.destroy()
+
+    await until(() => openSockets() === 0, 5_000)
+
+    expect(engine.requests).toEqual([])
+  })
+
+  test('a client that leaves while it waits for a whole answer ends it', async () => {
+    const socket = await open()
+    socket.write(call(false))
+    await until(() => engine.running === 1, 5_000)
+
+    socket.destroy()
+
+    await until(() => engine.running === 0, 5_000)
+  })
+
+  test('a body that stops coming is given up', async () => {
+    const socket = await open()
+    socket.write(head(1_000) + body(true))
+
+    const answer = await read(socket)
+    socket.destroy()
+
+    expect(answer).toMatch(/^HTTP\/1.1 408 /)
+    expect(engine.requests).toEqual([])
+  })
+
+  test('a body that comes byte by byte is served', async () => {
+    const socket = await open()
+    socket.setNoDelay(true)
+    socket.write(head(body(true).length))
+    for (const byte of body(true)) {
+      socket.write(byte)
+      await new Promise(setImmediate)
+    }
+
+    const answer = await read(socket, (text) => frames(text) >= 3)
+    socket.destroy()
+
+    expect(answer).toContain('word0')
+  })
+
+  test('a client that ends its half of the connection has left, as everywhere in Node', async () => {
+    const socket = await open()
+    socket.end(call(true))
+
+    await read(socket)
+    await until(() => engine.requests.length === 1 && engine.running === 0, 5_000)
+
+    socket.destroy()
+  })
+
+  test('a connection is used again after an error', async () => {
+    const socket = await open()
+    socket.write(`${head(1)}{`)
+    const refused = await read(socket, (text) => text.includes('}}'))
+    socket.write(call(true))
+    const answer = await read(socket, (text) => frames(text) >= 3)
+    socket.destroy()
+
+    expect(refused).toMatch(/^HTTP\/1.1 400 /)
+    expect(answer).toContain('word0')
+  })
+
+  test('a connection that broke in mid-answer does not harm the next', async () => {
+    const broken = await open()
+    broken.write(call(true))
+    await read(broken, (text) => frames(text) >= 3)
+    broken.resetAndDestroy()
+    const socket = await open()
+    socket.write(call(true))
+
+    const answer = await read(socket, (text) => frames(text) >= 3)
+    socket.destroy()
+
+    expect(answer).toContain('word0')
+    await until(() => engine.running === 0, 5_000)
+  })
+
+  test('a client that does not read is written to no further than its socket holds', async () => {
+    let pulled = 0
+    const piece = 'x'.repeat(1_000)
+    const flood: Engine = {
+      async *generate({ model }) {
+        yield { type: 'start', model, inputTokens: 1, reusedTokens: 0, fingerprint: 'fp' }
+        for (; ; pulled++) yield { type: 'text', text: piece, tokens: 1 }
+      },
+      loaded: () => [],
+      close: async () => {},
+    }
+    const flooded = createServer(mount(await createLlm({ engine: flood }))).listen(0, '127.0.0.1')
+    await once(flooded, 'listening')
+    const socket = connect((flooded.address() as AddressInfo).port, '127.0.0.1').pause()
+    socket.write(call(true))
+
+    let seen = -1
+    while (pulled === 0 || pulled !== seen) {
+      seen = pulled
+      for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate)
+    }
+
+    expect(pulled).toBeLessThan(30_000)
+    socket.destroy()
+    flooded.close()
+    await once(flooded, 'close')
+  })
+})
