@@ -1,5 +1,5 @@
 /** The packages as npm would publish them, in projects that have nothing else of ours. */
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -117,6 +117,36 @@ describe.each(nodes)('on Node %s', (line) => {
       version,
     ])
   })
+})
+
+test('without the engine an error names the command that installs it', async () => {
+  const { stdout } = await run(
+    process.execPath,
+    ['no-engine.mjs'],
+    projects.get(expresses[0] as string) as string,
+  )
+
+  expect(JSON.parse(stdout)).toEqual({
+    code: 'upstream',
+    message: 'The engine is not installed. Install it with: npm install node-llama-cpp@3.22.1',
+  })
+})
+
+test('without the build for this machine an error names the command that installs it', async () => {
+  const build = join(project, 'node_modules/@node-llama-cpp', `${process.platform}-${process.arch}`)
+  await rename(build, `${build}-away`)
+  try {
+    const { stdout } = await run(process.execPath, ['no-engine.mjs'], project)
+
+    expect(JSON.parse(stdout)).toEqual({
+      code: 'upstream',
+      message: expect.stringMatching(
+        /not installed\. Install it with: npm install @node-llama-cpp\/\S+@3\.22\.1$/,
+      ),
+    })
+  } finally {
+    await rename(`${build}-away`, build)
+  }
 })
 
 test.each(expresses)('a strict project compiles against the types beside Express %s', async (range) => {

@@ -266,3 +266,17 @@ test.each([
   expect(() => fromParser(of('hello'))).toThrow('The request body is not valid JSON.')
   expect(() => fromParser(of(''))).toThrow('The request body is not valid JSON.')
 })
+
+test('half a million objects pass, more are refused unparsed and fast', () => {
+  const many = (count: number) => Buffer.from(`[${'{},'.repeat(count)}1]`)
+
+  expect(parseJson(many(499_999))).toHaveLength(500_000)
+  expect(() => parseJson(many(10_000_000))).toThrow('more than 500000 objects')
+})
+
+test('fields count, colons in texts do not', () => {
+  const fields = Array.from({ length: 500_000 }, (_, i) => `"${i}":1`).join(',')
+
+  expect(() => parseJson(Buffer.from(`{${fields}}`))).toThrow('more than 500000')
+  expect(parseJson(Buffer.from(JSON.stringify(':'.repeat(600_000))))).toHaveLength(600_000)
+})

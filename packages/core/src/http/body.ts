@@ -2,8 +2,10 @@
 import type { IncomingMessage } from 'node:http'
 import { invalidRequest, LlmError } from '../errors.ts'
 
-/** `JSON.parse` of ten megabytes of nested arrays blocks for seconds; flat, for milliseconds. */
+/** `JSON.parse` of ten megabytes of nested arrays or empty objects blocks for seconds; of text, for milliseconds. */
 const maxDepth = 128
+/** Of objects, arrays and fields together; numbers and texts in arrays are cheap. */
+const maxParts = 500_000
 
 export interface BodySource {
   readonly chunks: AsyncIterable<Uint8Array>
@@ -56,7 +58,7 @@ const misread = (what: string): LlmError =>
   invalidRequest(`${what} In the app, mount llmRouter before the body parser.`, { setup: true })
 
 export function parseJson(bytes: Uint8Array): unknown {
-  checkDepth(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+  checkShape(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch (cause) {
@@ -83,20 +85,26 @@ async function readBytes(source: AsyncIterable<Uint8Array>, limitBytes: number):
 const tooLarge = (limitBytes: number): LlmError =>
   new LlmError('too_large', `The request body is larger than ${limitBytes} bytes.`)
 
-function checkDepth(bytes: Buffer): void {
+/** Over the bytes, before anything is parsed. */
+function checkShape(bytes: Buffer): void {
   let depth = 0
+  let parts = 0
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i]
     if (byte === quote) i = endOfString(bytes, i)
     else if (byte === openBrace || byte === openBracket) {
-      if (++depth > maxDepth)
-        throw invalidRequest(`The request body is nested deeper than ${maxDepth} levels.`)
+      depth++
+      parts++
     } else if (byte === closeBrace || byte === closeBracket) depth--
+    else if (byte === colon) parts++
+    if (depth > maxDepth) throw invalidRequest(`The request body is nested deeper than ${maxDepth} levels.`)
+    if (parts > maxParts)
+      throw invalidRequest(`The request body has more than ${maxParts} objects, arrays and fields.`)
   }
 }
 
-const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket] = [
-  0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d,
+const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket, colon] = [
+  0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d, 0x3a,
 ]
 
 /** Jumps from quote to quote: an inlined image is one long string. */

@@ -74,6 +74,20 @@ const whole = (least: number, most: number = Number.MAX_SAFE_INTEGER) =>
     })
 const tokenCount = whole(1)
 
+/** OpenAI's have 64 bits. A JSON number keeps 53 of them: the same seed stays the same. */
+const Seed = z
+  .number()
+  .refine(Number.isInteger, { params: { issue: 'type' }, error: 'expected a whole number.' })
+  .refine((value) => value >= -(2 ** 63), {
+    params: { issue: 'integer_too_small' },
+    error: 'expected a whole number of 64 bits.',
+  })
+  .refine((value) => value <= 2 ** 63, {
+    params: { issue: 'integer_too_big' },
+    error: 'expected a whole number of 64 bits.',
+  })
+  .transform((value) => value % 2 ** 53)
+
 /** Half a character would match inside of others, and leave their other half in the answer. */
 const Stop = z
   .string()
@@ -111,7 +125,7 @@ export const ChatCompletionRequest = z.object({
   temperature: optional(z.number().min(0).max(2)),
   top_p: optional(z.number().min(0).max(1)),
   stop: optional(z.union([Stop, list(Stop, { max: limits.stops })])),
-  seed: optional(z.int()),
+  seed: optional(Seed),
   frequency_penalty: optional(z.number().min(-2).max(2)),
   presence_penalty: optional(z.number().min(-2).max(2)),
   logit_bias: optional(LogitBias),

@@ -15,6 +15,7 @@ import type { GenerateEvent } from '../events.ts'
 import { readAhead } from '../read-ahead.ts'
 import type { GenerateRequest } from '../request.ts'
 import { ModelProcess } from './model-process.ts'
+import { readRequest } from './protocol.ts'
 import { Turns } from './turns.ts'
 
 /** A file that crashes the loader twice does so always, and costs seconds each time. */
@@ -57,9 +58,10 @@ export class LocalEngine implements Engine {
     return readAhead(call.signal, async (push, signal) => {
       const turn = this.#turns.take(signal)
       try {
-        // Looked up while waiting: an unknown model is refused at once.
+        // Checked while waiting: bad input and an unknown model are refused at once.
+        const checked = readRequest(request)
         const model = await this.#models.get(request.model)
-        if (await turn) await this.#answer(model, request, signal, push)
+        if (await turn) await this.#answer(model, checked, signal, push)
       } finally {
         turn.then(
           (end) => end?.(),

@@ -4,6 +4,7 @@ import type { LlamaContextSequence, LlamaModel, SequenceEvaluateOptions, Token }
 import { contextLength, LlmError } from '../../../errors.ts'
 import { type ChatTemplate, chatMl } from '../../../template/jinja.ts'
 import type { ProcessConfig } from '../protocol.ts'
+import { missingBuild, missingLibrary } from './missing-engine.ts'
 
 /** Prompts are read in pieces of this size, so that a call can be cancelled between two; 64 rows is where the fast CPU kernel starts. */
 const chunkSize = 64
@@ -36,7 +37,7 @@ export interface Binding {
 }
 
 export async function loadModel(config: ProcessConfig, progress: Progress): Promise<Binding> {
-  const { getLlama, LlamaLogLevel, TokenBias } = await importLibrary()
+  const { getLlama, getModuleVersion, LlamaLogLevel, NoBinaryFoundError, TokenBias } = await importLibrary()
   try {
     const llama = await getLlama({
       // Never a compiler or a download in somebody's server.
@@ -80,14 +81,10 @@ export async function loadModel(config: ProcessConfig, progress: Progress): Prom
       },
     }
   } catch (cause) {
+    if (cause instanceof NoBinaryFoundError) throw upstream(missingBuild(await getModuleVersion()), cause)
     const reason =
       cause instanceof Error ? cause.message.replaceAll(config.modelPath, 'the file') : String(cause)
-    throw new LlmError(
-      'upstream',
-      `The model "${config.modelName}" could not be loaded: ${reason}`,
-      {},
-      { cause },
-    )
+    throw upstream(`The model "${config.modelName}" could not be loaded: ${reason}`, cause)
   }
 }
 
@@ -95,14 +92,12 @@ async function importLibrary(): Promise<typeof import('node-llama-cpp')> {
   try {
     return await import('node-llama-cpp')
   } catch (cause) {
-    throw new LlmError(
-      'upstream',
-      'The engine is missing. Install it with: npm install node-llama-cpp@3.22.1',
-      {},
-      { cause },
-    )
+    throw upstream(missingLibrary, cause)
   }
 }
+
+const upstream = (message: string, cause: unknown): LlmError =>
+  new LlmError('upstream', message, {}, { cause })
 
 async function* generate(
   sequence: LlamaContextSequence,

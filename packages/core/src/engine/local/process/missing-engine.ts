@@ -1,0 +1,52 @@
+/** Why there is no engine on this machine: one line, with the command that helps. */
+import { createRequire } from 'node:module'
+
+/** Names of the library's packages with a prebuilt engine, by Node's platform and architecture. */
+const builds: Readonly<Record<string, string>> = {
+  'linux-x64': 'linux-x64',
+  'linux-arm64': 'linux-arm64',
+  'linux-arm': 'linux-armv7l',
+  'linux-riscv64': 'linux-riscv64',
+  'darwin-arm64': 'mac-arm64-metal',
+  'darwin-x64': 'mac-x64',
+  'win32-x64': 'win-x64',
+  'win32-arm64': 'win-arm64',
+}
+
+export interface Machine {
+  /** Node's platform and architecture: `linux-x64`. */
+  readonly name: string
+  readonly musl: boolean
+  /** The build is replaced by an empty package, as in a clone of this repository. */
+  readonly stubbed: (build: string) => boolean
+}
+
+export const missingLibrary =
+  'The engine is not installed. Install it with: npm install node-llama-cpp@3.22.1'
+
+/** @param version of the library, which its build has to match */
+export function missingBuild(version: string, machine: Machine = thisMachine()): string {
+  const build = builds[machine.name]
+  if (!build) return `There is no prebuilt engine for ${machine.name}.`
+  if (machine.musl)
+    return 'There is no prebuilt engine for musl, as in Alpine Linux. Use an image with glibc, such as node:22-slim.'
+  return machine.stubbed(build)
+    ? `This clone leaves out the engine for ${machine.name}. Add it with: npm run add-engine`
+    : `The engine for ${machine.name} is not installed. Install it with: npm install @node-llama-cpp/${build}@${version}`
+}
+
+function thisMachine(): Machine {
+  const report = process.report.getReport() as { header: { glibcVersionRuntime?: string } }
+  return {
+    name: `${process.platform}-${process.arch}`,
+    musl: process.platform === 'linux' && !report.header.glibcVersionRuntime,
+    stubbed: (build) => {
+      try {
+        const { name } = createRequire(import.meta.url)(`@node-llama-cpp/${build}/package.json`)
+        return name !== `@node-llama-cpp/${build}`
+      } catch {
+        return false
+      }
+    },
+  }
+}

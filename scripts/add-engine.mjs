@@ -1,0 +1,34 @@
+// Puts a build of the engine that this repository leaves out (see `overrides` in package.json) over its empty
+// package. Without an argument, the one of this machine. To be run again after each `npm ci`.
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const builds = {
+  'linux-arm': 'linux-armv7l',
+  'linux-riscv64': 'linux-riscv64',
+  'darwin-arm64': 'mac-arm64-metal',
+  'darwin-x64': 'mac-x64',
+  'win32-x64': 'win-x64',
+  'win32-arm64': 'win-arm64',
+}
+const build = process.argv[2] ?? builds[`${process.platform}-${process.arch}`]
+if (!build) throw new Error('The engine for this machine is there after `npm ci`, or there is none.')
+
+const { version } = JSON.parse(readFileSync('node_modules/node-llama-cpp/package.json', 'utf8'))
+const target = join('node_modules', '@node-llama-cpp', build)
+const folder = mkdtempSync(join(tmpdir(), 'engine-'))
+try {
+  const packed = execFileSync('npm', ['pack', `@node-llama-cpp/${build}@${version}`, '--json'], {
+    cwd: folder,
+    shell: process.platform === 'win32',
+  })
+  const [{ filename }] = JSON.parse(packed.toString())
+  rmSync(target, { recursive: true, force: true })
+  mkdirSync(target, { recursive: true })
+  execFileSync('tar', ['-xzf', join(folder, filename), '--strip-components=1', '-C', target])
+  process.stdout.write(`${target} is there.\n`)
+} finally {
+  rmSync(folder, { recursive: true })
+}
