@@ -108,8 +108,10 @@ function report() {
   const head = ['', 'RSS ratio', 'a stream', 'heap ratio', 'a stream', 'delay p99', 'half of the rounds']
   printTable([...head, 'p50', 'max', 'CPU ratio', 'of one core'], rows)
   say(`Delays are those of the server's event loop; with no stream open, p99 is ${idle.toFixed(1)} ms.\n`)
-  const [once, again] = contestants.slice(-2).map(({ results }) => median(results.map(({ heap }) => heap)))
-  const off = Math.abs(again / once - 1)
-  if (off > 0.1)
-    say(`WARNING: the control is off by ${percent(off)} in heap; run it again on a quieter machine.\n`)
+  const controls = contestants.slice(-2).map(({ results }) => results)
+  for (const key of ['rss', 'heap', 'p99', 'cpu']) {
+    const [once, again] = controls.map((results) => median(results.map((result) => result[key])))
+    const off = Math.abs(again / once - 1)
+    if (off > 0.1) say(`WARNING: the control is off by ${percent(off)} in ${key}; do not read more into it.`)
+  }
 }

@@ -10,12 +10,14 @@ import { describe, expect, test } from 'vitest'
 const layers: Record<string, { readonly values?: readonly string[]; readonly types?: readonly string[] }> = {
   errors: {},
   units: {},
+  caller: {},
   engine: {},
-  http: { values: ['errors', 'units'] },
+  http: { values: ['errors', 'units'], types: ['caller'] },
+  access: { values: ['errors', 'http'], types: ['caller'] },
   template: { types: ['engine'] },
   models: { values: ['errors'] },
   logger: { types: ['errors'] },
-  options: { types: ['engine', 'logger'] },
+  options: { types: ['access', 'engine', 'logger'] },
   'engine/local/protocol': { values: ['errors', 'engine'] },
   'engine/local/framing': {},
   'engine/local': {
@@ -26,12 +28,12 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     types: ['engine'],
   },
   generate: { values: ['errors'], types: ['engine'] },
-  llm: { values: ['errors', 'options', 'generate', 'engine', 'engine/local', 'models', 'logger'] },
-  dialects: { values: ['errors', 'http', 'engine'], types: ['models', 'generate', 'llm'] },
+  llm: { values: ['access', 'errors', 'options', 'generate', 'engine', 'engine/local', 'models', 'logger'] },
+  dialects: { values: ['errors', 'http', 'engine'], types: ['caller', 'models', 'generate', 'llm'] },
   testing: { types: ['errors', 'engine'] },
   index: {
     values: ['errors', 'llm', 'dialects'],
-    types: ['engine', 'generate', 'logger', 'models', 'options'],
+    types: ['access', 'caller', 'engine', 'generate', 'logger', 'models', 'options'],
   },
 }
 

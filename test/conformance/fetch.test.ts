@@ -5,11 +5,15 @@ import { routesFor } from '@modelmount/core'
 import { type FetchHandler, toFetchHandler } from '@modelmount/core/http'
 import { conformanceSuite } from './suite.ts'
 
-conformanceSuite('fetch', (llm) => served(toFetchHandler(routesFor(), llm)), {
-  'openai:transport:parsed-body': 'a `Request` carries its body itself; nobody can have parsed it.',
-  'a body over the limit: a 413, and the connection serves the next call':
-    'the connection is the host’s, and most close it when a body is not read to its end.',
-})
+conformanceSuite(
+  'fetch',
+  (llm) => served(toFetchHandler(routesFor(), llm, { remoteAddress: () => '127.0.0.1' })),
+  {
+    'openai:transport:parsed-body': 'a `Request` carries its body itself; nobody can have parsed it.',
+    'a body over the limit: a 413, and the connection serves the next call':
+      'the connection is the host’s, and most close it when a body is not read to its end.',
+  },
+)
 
 /** What a host does that speaks `Request` and `Response`. */
 function served(handler: FetchHandler): RequestListener {

@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { listen } from '../support/listen.ts'
 import { badInput } from './bad-input.ts'
+import { manners } from './manners.ts'
 import { checks } from './openai.ts'
 import { type RequirementId, requirements } from './requirements.ts'
 
@@ -57,6 +58,10 @@ export function conformanceSuite(
 
     describe('given bad input', () => {
       for (const [what, check] of Object.entries(badInput)) run(what, what, check)
+    })
+
+    describe('asked by somebody else', () => {
+      for (const [what, check] of Object.entries(manners)) run(what, what, check)
     })
   })
 }

@@ -24,7 +24,10 @@ const drainMs = 10_000
 export async function serve({ host, port, models, model, threads, context }: ServeOptions): Promise<void> {
   const paths = [model, models].filter((path) => path !== undefined)
   for (const path of paths) await stat(path).catch(() => fail(`${path} does not exist.`))
+  // Beyond loopback there are no keys to ask for yet: everybody is let in, and the warning says so.
+  const open = !isLoopback(host)
   const llm = await createLlm({
+    ...(open && { auth: 'host', origins: [] }),
     ...(paths.length > 0 && { models: paths }),
     local: { threads, contextSize: context },
     logger: {
@@ -34,12 +37,12 @@ export async function serve({ host, port, models, model, threads, context }: Ser
   })
   const app = express()
     .disable('x-powered-by')
-    .use(llmRouter(llm, { unknownRoutes: 'error' }))
+    .use(llmRouter(llm, { unknownRoutes: 'error', ...(open && { caller: () => ({ id: 'anyone' }) }) }))
   const server = await listen(app, host, port)
 
   const { port: bound } = server.address() as AddressInfo
   print(`Listening on ${urlOf(host, bound)}`)
-  if (!isLoopback(host)) print(`Warning: ${host} can be reached by others, and nobody is asked for a key.`)
+  if (open) print(`Warning: ${host} can be reached by others, and nobody is asked for a key.`)
   await noteMissing(llm, models)
   drainAtSignals(server, llm)
 }
@@ -78,13 +81,15 @@ function drainAtSignals(server: Server, llm: Llm): void {
     clearTimeout(deadline)
     await llm.close()
   }
-  const stop = (): void => {
+  let draining = false
+  const stop = (signal: NodeJS.Signals): void => {
     // A second Ctrl-C does not wait.
-    process.once('SIGINT', () => process.exit(130))
-    void drain()
+    if (draining && signal === 'SIGINT') process.exit(130)
+    if (!draining) void drain()
+    draining = true
   }
-  process.once('SIGINT', stop)
-  process.once('SIGTERM', stop)
+  process.on('SIGINT', stop)
+  process.on('SIGTERM', stop)
 }
 
 const urlOf = (host: string, port: number): string =>

@@ -1,5 +1,6 @@
 /** The object that users hold, and the only file that knows all the parts. */
 
+import { type Access, createAccess } from './access.ts'
 import type { Engine } from './engine/engine.ts'
 import { type Answer, collect } from './engine/events.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
@@ -22,6 +23,8 @@ export interface Llm {
   chat(input: ChatPrompt, options?: ChatOptions & { readonly stream?: false }): Promise<Answer>
   readonly models: Pick<ModelStore, 'list' | 'get'>
   readonly loaded: Engine['loaded']
+  /** Who may call the routes. */
+  readonly access: Access
   /** Tells the logger of an error that clients cannot help. For dialects and adapters. */
   report(error: LlmError): void
   /** Ends what runs, and the model process with it. */
@@ -41,7 +44,7 @@ export interface ChatOptions extends Sampling {
 
 /** Puts the parts together. Nothing is loaded, and no process started, before the first call that needs it. */
 export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
-  const { models: paths, local, engine: given, logger } = resolveOptions(options)
+  const { models: paths, local, engine: given, access, logger } = resolveOptions(options)
   const builtIn = await builtInModel()
   const models = new ModelStore([...paths.map((path) => ({ path })), ...(builtIn ? [builtIn] : [])])
   const engine = given ?? new LocalEngine(models, local)
@@ -79,6 +82,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     chat,
     models,
     loaded: () => engine.loaded(),
+    access: createAccess(access),
     report: createReport(logger),
     close: () => engine.close(),
   }

@@ -11,6 +11,8 @@ test('without options and environment, models are where Ollama keeps them, and t
     models: [join(homedir(), '.ollama', 'models')],
     local: { threads: undefined, contextSize: undefined, modelProcess: undefined },
     engine: undefined,
+    access: { auth: undefined, origins: undefined },
+    logger: undefined,
   })
 })
 

@@ -1,10 +1,11 @@
 /** Every option of `createLlm`: its meaning, default and check. The environment is read here and nowhere else. */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import type { AccessOptions } from './access.ts'
 import type { Engine } from './engine/engine.ts'
 import type { Logger } from './logger.ts'
 
-export interface LlmOptions {
+export interface LlmOptions extends AccessOptions {
   /**
    * Where models are: folders whose `*.gguf` files are served by their stem, or single such
    * files. Of two with the same name the earlier wins, and all win over the built-in one.
@@ -62,6 +63,7 @@ export interface ResolvedOptions {
     readonly modelProcess: string | undefined
   }
   readonly engine: Engine | undefined
+  readonly access: AccessOptions
   readonly logger: Logger | undefined
 }
 
@@ -82,6 +84,7 @@ export function resolveOptions(
       modelProcess: options.local?.modelProcess,
     },
     engine: options.engine,
+    access: { auth: options.auth, origins: options.origins },
     logger: options.logger,
   }
 }

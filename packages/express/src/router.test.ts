@@ -1,4 +1,4 @@
-import { createLlm } from '@modelmount/core'
+import { type Caller, createLlm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import type { ErrorRequestHandler, RequestHandler } from 'express'
 import request from 'supertest'
@@ -7,7 +7,8 @@ import { emptyFolder } from '../../../test/support/empty-folder.ts'
 import { expresses } from '../../../test/support/expresses.ts'
 
 const engine = scriptedEngine('Hello there.')
-const llm = await createLlm({ engine, models: emptyFolder() })
+const models = emptyFolder()
+const llm = await createLlm({ engine, models })
 const hello = { model: 'tiny', messages: [{ role: 'user', content: 'Hello' }] }
 const headersSent = expect.objectContaining({ code: 'ERR_HTTP_HEADERS_SENT' })
 const users: RequestHandler = (_req, res) => void res.json(['ann'])
@@ -240,14 +241,31 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       }
     })
 
-    test('OPTIONS is answered by Express, from the routes it knows', async () => {
+    test('OPTIONS on our paths is ours', async () => {
       const app = express().use(llmRouter(llm))
 
       const response = await request(app).options('/v1/chat/completions')
 
-      expect(response.status).toBe(200)
+      expect(response.status).toBe(204)
       expect(response.headers.allow).toBe('POST')
-      expect(response.headers).not.toHaveProperty('x-request-id')
+    })
+
+    test('the app says who calls, and nobody is refused in the words of the dialect', async () => {
+      const hosted = await createLlm({ engine, models, auth: 'host' })
+      const app = express().use(llmRouter(hosted, { caller: (req) => callers[req.get('x-user') ?? ''] }))
+
+      const ada = await request(app).get('/v1/models').set('x-user', 'ada')
+      const guest = await request(app).get('/v1/models').set('x-user', 'guest')
+      const nobody = await request(app).get('/v1/models')
+
+      expect([ada.status, guest.status, nobody.status]).toEqual([200, 403, 401])
+      expect(nobody.body.error).toMatchObject({ type: 'invalid_request_error', code: 'invalid_api_key' })
+    })
+
+    test('an app that is to say who calls, and does not, is a mistake in the set-up', async () => {
+      const hosted = await createLlm({ engine, models, auth: 'host' })
+
+      expect(() => llmRouter(hosted)).toThrow(TypeError)
     })
 
     test('OPTIONS on a path that is not ours is left to the app', async () => {
@@ -288,3 +306,8 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
     expect(response.status).toBe(404)
   })
 })
+
+const callers: Record<string, Caller> = {
+  ada: { id: 'ada' },
+  guest: { id: 'guest', scopes: [] },
+}

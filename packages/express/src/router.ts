@@ -1,12 +1,12 @@
 /** Mounts the routes of an `Llm` in an Express app, 4 or 5, as real routes of a real router. */
-import { type DialectName, type Llm, routesFor } from '@modelmount/core'
+import { type Caller, type DialectName, type Llm, routesFor } from '@modelmount/core'
 import {
   methodsByPath,
   type NodeRequestOptions,
   readNodeRequest,
   writeNodeResponse,
 } from '@modelmount/core/http'
-import { type ErrorRequestHandler, type Request, type RequestHandler, Router } from 'express'
+import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
 
 export interface RouterOptions {
   /** Which public APIs to speak. @default all */
@@ -20,34 +20,38 @@ export interface RouterOptions {
   readonly unknownRoutes?: 'pass' | 'error'
   /** The largest request body. @default '32mb' */
   readonly bodyLimit?: NodeRequestOptions['bodyLimit']
+  /** With `createLlm({ auth: 'host' })`: who calls, from what the app's own middleware has found out. Nobody gets 401. */
+  readonly caller?: (req: Request) => Caller | undefined | Promise<Caller | undefined>
 }
 
 /** Mount it before `express.json()`, whose limit of 100 kB is small for prompts. */
 export function llmRouter(llm: Llm, options: RouterOptions = {}): Router {
   const { routes, unrouted } = routesFor(options.dialects)
+  if (llm.access.auth === 'host' && !options.caller)
+    throw new TypeError("With `auth: 'host'`, expected the option `caller` of llmRouter to say who calls")
   const router = Router({ caseSensitive: true })
 
   for (const { method, path, handle } of routes) {
     const verb = method.toLowerCase() as Lowercase<typeof method>
-    router[verb](toPattern(path), (req, res, next) => {
+    const answer = async (req: Request, res: Response): Promise<void> => {
       const { params, body: parsedBody } = req
       const request = readNodeRequest(req, res, {
         path: req.path,
         params,
         parsedBody,
         bodyLimit: options.bodyLimit,
+        caller: await options.caller?.(req),
       })
-      handle(request, llm)
-        .then((response) => writeNodeResponse(response, res))
-        .catch(next) // Express 4 does not look at the promise of a handler.
-    })
+      await writeNodeResponse(await handle(request, llm), res)
+    }
+    // Express 4 does not look at the promise of a handler.
+    router[verb](toPattern(path), (req, res, next) => void answer(req, res).catch(next))
   }
 
   const refuse =
     (allowed: Parameters<typeof unrouted>[1]): RequestHandler =>
     (req, res, next) => {
-      // Express itself answers OPTIONS, from the routes it knows.
-      if (req.method === 'OPTIONS' || (allowed.length === 0 && passes(req))) return next()
+      if (allowed.length === 0 && (req.method === 'OPTIONS' || passes(req))) return next()
       const request = readNodeRequest(req, res, { path: req.path })
       writeNodeResponse(unrouted(request, allowed), res).catch(next)
     }

@@ -1,5 +1,6 @@
 /** What a public API is to us, and the one door through which its calls come. */
 import { nanoid } from 'nanoid'
+import type { Caller, Scope } from '../caller.ts'
 import { LlmError } from '../errors.ts'
 import type { HttpRequest, HttpResponse, Method } from '../http/message.ts'
 import type { Route } from '../http/route.ts'
@@ -8,6 +9,7 @@ import type { Llm } from '../llm.ts'
 export interface Call {
   readonly request: HttpRequest
   readonly llm: Llm
+  readonly caller: Caller
   /** For what goes wrong after the headers: reports it, and says it as a frame. */
   onError(error: LlmError): string
 }
@@ -15,7 +17,7 @@ export type Handler = (call: Call) => Promise<HttpResponse>
 
 export interface DialectSpec {
   readonly name: DialectName
-  readonly routes: readonly (readonly [method: Method, path: string, handler: Handler])[]
+  readonly routes: readonly (readonly [method: Method, path: string, handler: Handler, scope?: Scope])[]
   /** The header under which this dialect's clients look for the id of their call. */
   readonly requestIdHeader: string
   /** Says an error the way this dialect's clients expect, status and headers included. */
@@ -33,18 +35,21 @@ export interface Dialect {
   refuse(error: LlmError): HttpResponse
 }
 
-/** The one place where errors are reported and become responses, and every response gets its id. */
+/** The one place where calls are let in, errors are reported and become responses, and responses get their id. */
 export function defineDialect(spec: DialectSpec): Dialect {
   const { name, routes, requestIdHeader, renderError, renderErrorFrame } = spec
-  const withId = (response: HttpResponse): HttpResponse => ({
+  const withHeaders = (
+    response: HttpResponse,
+    more: Readonly<Record<string, string>> = {},
+  ): HttpResponse => ({
     ...response,
-    headers: { ...response.headers, [requestIdHeader]: `req_${nanoid()}` },
+    headers: { ...response.headers, ...more, [requestIdHeader]: `req_${nanoid()}` },
   })
 
   return {
     name,
-    refuse: (error) => withId(renderError(error)),
-    routes: routes.map(([method, path, handler]) => ({
+    refuse: (error) => withHeaders(renderError(error)),
+    routes: routes.map(([method, path, handler, scope = 'inference']) => ({
       method,
       path,
       async handle(request, llm) {
@@ -52,13 +57,16 @@ export function defineDialect(spec: DialectSpec): Dialect {
           llm.report(error)
           return renderErrorFrame(error)
         }
+        let more: Readonly<Record<string, string>> = {}
         try {
-          return withId(await handler({ request, llm, onError }))
+          more = llm.access.crossOrigin(request)
+          const caller = llm.access.callerOf(request, scope)
+          return withHeaders(await handler({ request, llm, caller, onError }), more)
         } catch (cause) {
           const error = LlmError.from(cause)
           // Nobody hears of it any more, and it is mostly about that.
           if (!request.signal.aborted) llm.report(error)
-          return withId(renderError(error))
+          return withHeaders(renderError(error), more)
         }
       },
     })),

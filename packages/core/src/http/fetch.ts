@@ -1,4 +1,5 @@
 /** The routes for hosts that speak the web's own `Request` and `Response`: Hono, Bun, Deno, Next. */
+import type { Caller } from '../caller.ts'
 import { type ByteSize, toBytes } from '../units.ts'
 import { readJson } from './body.ts'
 import type { HttpRequest, HttpResponse } from './message.ts'
@@ -6,32 +7,50 @@ import { createMatcher, type RouteTable } from './route.ts'
 
 export type FetchHandler = (request: Request) => Promise<Response>
 
+/** What a `Request` does not say. */
+export interface FetchHandlerOptions {
+  /** The address of the client, from wherever the host keeps it. */
+  readonly remoteAddress?: (request: Request) => string | undefined
+  readonly caller?: (request: Request) => Caller | undefined | Promise<Caller | undefined>
+}
+
 /** Unknown paths and methods are answered, too. */
 export function toFetchHandler<Context>(
   { routes, unrouted }: RouteTable<Context>,
   context: Context,
+  options: FetchHandlerOptions = {},
 ): FetchHandler {
   const match = createMatcher(routes)
 
   return async (request) => {
-    const path = new URL(request.url).pathname
-    const found = match(request.method, path)
-    if (!('route' in found)) return toResponse(unrouted(readFetchRequest(request, path), found.allowed))
+    const read = {
+      path: new URL(request.url).pathname,
+      remoteAddress: options.remoteAddress?.(request),
+      caller: await options.caller?.(request),
+    }
+    const found = match(request.method, read.path)
+    if (!('route' in found)) return toResponse(unrouted(readFetchRequest(request, read), found.allowed))
     const { route, params } = found
-    return toResponse(await route.handle(readFetchRequest(request, path, params, route.bodyLimit), context))
+    const { bodyLimit } = route
+    return toResponse(await route.handle(readFetchRequest(request, { ...read, params, bodyLimit }), context))
   }
+}
+
+interface Read extends Pick<HttpRequest, 'path' | 'remoteAddress' | 'caller'> {
+  readonly params?: HttpRequest['params']
+  readonly bodyLimit?: ByteSize | undefined
 }
 
 function readFetchRequest(
   request: Request,
-  path: string,
-  params: Readonly<Record<string, string>> = {},
-  bodyLimit: ByteSize = '32mb',
+  { path, params = {}, remoteAddress, caller, bodyLimit = '32mb' }: Read,
 ): HttpRequest {
   return {
     method: request.method,
     path,
     params,
+    remoteAddress,
+    caller,
     signal: request.signal,
     header: (name) => request.headers.get(name) ?? undefined,
     json: () =>

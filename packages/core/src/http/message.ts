@@ -1,5 +1,7 @@
 /** All that core knows of HTTP: one call in, one answer out. */
 
+import type { Caller } from '../caller.ts'
+
 /** One call, as core sees it. Made by an adapter; nothing in it belongs to a framework. */
 export interface HttpRequest {
   readonly method: string
@@ -7,6 +9,9 @@ export interface HttpRequest {
   readonly path: string
   /** Decoded. Wildcards are joined with `/`: a model name keeps its slashes. */
   readonly params: Readonly<Record<string, string>>
+  readonly remoteAddress: string | undefined
+  /** Who calls, where the app has found out. */
+  readonly caller: Caller | undefined
   /** Aborts when the client goes away before the response is finished. */
   readonly signal: AbortSignal
   /** @param name in lower case */
@@ -22,4 +27,4 @@ export interface HttpResponse {
   readonly body: string | AsyncIterable<string> | null
 }
 
-export type Method = 'GET' | 'HEAD' | 'POST' | 'DELETE'
+export type Method = 'GET' | 'HEAD' | 'POST' | 'DELETE' | 'OPTIONS'

@@ -1,6 +1,7 @@
 /** Between Node's own HTTP objects and ours. Every adapter whose framework sits on them uses this file. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
+import type { Caller } from '../caller.ts'
 import { type ByteSize, toBytes } from '../units.ts'
 import { fromParser, readNodeJson } from './body.ts'
 import type { HttpRequest, HttpResponse } from './message.ts'
@@ -14,6 +15,7 @@ export interface NodeRequestOptions {
   readonly parsedBody?: unknown
   /** @default '32mb' */
   readonly bodyLimit?: ByteSize | undefined
+  readonly caller?: Caller | undefined
 }
 
 export function readNodeRequest(
@@ -21,11 +23,13 @@ export function readNodeRequest(
   res: ServerResponse,
   options: NodeRequestOptions,
 ): HttpRequest {
-  const { path, params = {}, parsedBody, bodyLimit = '32mb' } = options
+  const { path, params = {}, parsedBody, bodyLimit = '32mb', caller } = options
   return {
     method: req.method ?? 'GET',
     path,
     params: joinParams(params),
+    remoteAddress: req.socket.remoteAddress,
+    caller,
     signal: leaveSignal(res),
     header: (name) => {
       const value = req.headers[name]

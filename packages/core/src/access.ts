@@ -1,0 +1,74 @@
+/** Who may call the routes. Said by the options, and the same for the whole life of an `Llm`. */
+import type { Caller, Scope } from './caller.ts'
+import { LlmError } from './errors.ts'
+import { crossOriginHeaders, isDirectLoopback, isLocalHost, localOrigins, originOf } from './http/guard.ts'
+import type { HttpRequest } from './http/message.ts'
+
+export interface AccessOptions {
+  /**
+   * Who says who is calling. `anonymous`: nobody; only direct calls from this machine are answered.
+   * `host`: the app, by the option `caller` of its router.
+   *
+   * @default 'anonymous'
+   */
+  auth?: 'anonymous' | 'host' | undefined
+
+  /**
+   * Pages whose browsers may call, as origins: `https://app.example.com`, `http://*.example.com`.
+   *
+   * @default pages from this machine; with `auth: 'host'` all, since the app's own CORS middleware decides
+   */
+  origins?: readonly string[] | undefined
+}
+
+export interface Access {
+  readonly auth: 'anonymous' | 'host'
+  /** Headers for a page on another origin; none for all other calls. Throws `permission` for a page that may not call. */
+  crossOrigin(request: HttpRequest): Readonly<Record<string, string>>
+  /** Throws `authentication` for nobody, and `permission` for somebody without the scope. */
+  callerOf(request: HttpRequest, scope: Scope): Caller
+}
+
+export function createAccess({ auth = 'anonymous', origins }: AccessOptions): Access {
+  if (auth !== 'anonymous' && auth !== 'host')
+    throw new TypeError(`Expected \`auth\` to be 'anonymous' or 'host', got '${String(auth)}'`)
+  const allowed = origins ?? (auth === 'anonymous' ? localOrigins : undefined)
+
+  return {
+    auth,
+    crossOrigin: (request) => {
+      const page = originOf(request, allowed)
+      if (page.kind === 'refused') throw refusedOrigin(page.origin)
+      return page.kind === 'allowed' && allowed ? crossOriginHeaders(page.origin) : {}
+    },
+    callerOf: (request, scope) => {
+      const caller = auth === 'host' ? request.caller : anonymous(request)
+      if (!caller) throw nobody
+      if (!(caller.scopes ?? ['inference']).includes(scope))
+        throw new LlmError('permission', `This caller may not do that: it has no scope '${scope}'.`)
+      return caller
+    },
+  }
+}
+
+function anonymous(request: HttpRequest): Caller {
+  if (!isDirectLoopback(request)) throw notFromHere()
+  if (!isLocalHost(request.header('host')))
+    throw new LlmError('permission', 'The Host header of this call names another machine.')
+  return { id: 'anonymous' }
+}
+
+const nobody = new LlmError('authentication', 'The app does not know who is calling.')
+
+const notFromHere = (): LlmError =>
+  new LlmError(
+    'authentication',
+    "Without authentication only direct calls from this machine are answered. In the app, say who calls: createLlm({ auth: 'host' }) and llmRouter(llm, { caller: (req) => ({ id: … }) }).",
+    { setup: true },
+  )
+
+const refusedOrigin = (origin: string): LlmError =>
+  new LlmError(
+    'permission',
+    `Pages from ${origin} may not call. In the app, allow them: createLlm({ origins: ['${origin}'] }).`,
+  )

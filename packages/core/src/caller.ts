@@ -1,0 +1,11 @@
+/** Who is asking. */
+
+/** What a caller may do: ask models; change which there are; run the whole. */
+export type Scope = 'inference' | 'models' | 'admin'
+
+export interface Caller {
+  /** Of the app's own making: a user, a team, a key. */
+  readonly id: string
+  /** @default ['inference'] */
+  readonly scopes?: readonly Scope[]
+}

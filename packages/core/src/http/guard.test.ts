@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest'
+import { isDirectLoopback, isLocalHost, localOrigins, originOf } from './guard.ts'
+
+const from = (remoteAddress: string | undefined, headers: Record<string, string> = {}) => ({
+  remoteAddress,
+  header: (name: string) => headers[name],
+})
+
+test.each(['127.0.0.1', '127.8.9.10', '::1', '::ffff:127.0.0.1'])('%s is this machine', (address) => {
+  expect(isDirectLoopback(from(address))).toBe(true)
+})
+
+test.each([
+  undefined,
+  '',
+  '192.168.1.5',
+  '10.0.0.1',
+  '::ffff:192.168.1.5',
+  'fe80::1',
+  '2001:db8::1',
+  'localhost',
+])('%s is not', (address) => {
+  expect(isDirectLoopback(from(address))).toBe(false)
+})
+
+test.each(['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'])(
+  'a call with %s came through a proxy',
+  (header) => {
+    expect(isDirectLoopback(from('127.0.0.1', { [header]: '127.0.0.1' }))).toBe(false)
+  },
+)
+
+test.each([
+  undefined,
+  '',
+  'localhost',
+  'localhost:11434',
+  'LOCALHOST',
+  'app.localhost:80',
+  '127.0.0.1:1',
+  '[::1]:1',
+  '192.168.1.5',
+])('the host %s is local', (host) => {
+  expect(isLocalHost(host)).toBe(true)
+})
+
+test.each([
+  'evil.example',
+  'evil.example:11434',
+  'localhost.evil.example',
+  'notlocalhost',
+  'a:b:c',
+  '[::1',
+  '127.0.0.1.evil.example',
+])('the host %s is not', (host) => {
+  expect(isLocalHost(host)).toBe(false)
+})
+
+const page = (origin: string | undefined, host = 'localhost:11434') => ({
+  header: (name: string) => ({ origin, host })[name],
+})
+
+test('without an Origin header no page is behind a call', () => {
+  expect(originOf(page(undefined), [])).toEqual({ kind: 'none' })
+})
+
+test('a page of the same host and port is the same origin', () => {
+  expect(originOf(page('http://localhost:11434'), [])).toEqual({ kind: 'same' })
+  expect(originOf(page('https://api.example', 'api.example'), [])).toEqual({ kind: 'same' })
+})
+
+test.each(['http://localhost:5173', 'https://localhost', 'http://127.0.0.1:3000', 'http://[::1]:8080'])(
+  'a page from %s is local',
+  (origin) => {
+    expect(originOf(page(origin), localOrigins)).toEqual({ kind: 'allowed', origin })
+  },
+)
+
+test.each(['https://evil.example', 'null', 'http://localhost.evil.example', 'file://', 'app://localhost'])(
+  'a page from %s is not',
+  (origin) => {
+    expect(originOf(page(origin), localOrigins)).toEqual({ kind: 'refused', origin })
+  },
+)
+
+test('a pattern stands for any text, and its dots for dots', () => {
+  const allowed = ['https://*.example.com']
+
+  expect(originOf(page('https://app.example.com'), allowed).kind).toBe('allowed')
+  expect(originOf(page('https://app.exampleXcom'), allowed).kind).toBe('refused')
+  expect(originOf(page('https://app.example.com.evil.example'), allowed).kind).toBe('refused')
+})
+
+test('without a list no page is refused', () => {
+  expect(originOf(page('https://anything.example'), undefined).kind).toBe('allowed')
+})
