@@ -10,6 +10,8 @@ const needMore: Record<string, string> = {
 const leftOut = process.env.MODELMOUNT_ALL_SUITES ? [] : Object.keys(needMore)
 
 export default defineConfig({
+  // For tests that hold a Nest app: TypeScript's `experimentalDecorators`.
+  oxc: { decorator: { legacy: true } },
   test: {
     include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...leftOut],

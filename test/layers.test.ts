@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, normalize, relative } from 'node:path'
+import { dirname, join, normalize, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 
@@ -30,9 +30,13 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   generate: { values: ['errors'], types: ['engine'] },
   llm: { values: ['access', 'errors', 'options', 'generate', 'engine', 'engine/local', 'models', 'logger'] },
   dialects: { values: ['errors', 'http', 'engine'], types: ['caller', 'models', 'generate', 'llm'] },
-  testing: { types: ['errors', 'engine'] },
+  testing: { values: ['errors', 'options'], types: ['engine'] },
+  mount: {
+    values: ['dialects', 'options', 'units'],
+    types: ['caller', 'http', 'llm'],
+  },
   index: {
-    values: ['errors', 'llm', 'dialects'],
+    values: ['errors', 'llm', 'dialects', 'mount'],
     types: ['access', 'caller', 'engine', 'generate', 'logger', 'models', 'options'],
   },
 }
@@ -71,6 +75,19 @@ describe('core', () => {
     })
   }
 
+  test('no dialect imports another', () => {
+    for (const file of sources(join(core, 'dialects'))) {
+      const [own, inFolder] = relative(join(core, 'dialects'), file).split(sep)
+      if (inFolder === undefined) continue
+
+      for (const { specifier } of importsOf(file)) {
+        const target = relative(join(core, 'dialects'), normalize(join(dirname(file), specifier))).split(sep)
+        const elsewhere = !specifier.startsWith('.') || target[0] === '..' || target.length === 1
+        expect(elsewhere || target[0] === own, `${file}: ${specifier}`).toBe(true)
+      }
+    }
+  })
+
   test('node-llama-cpp is loaded in one file', () => {
     const loading = sources(core).filter((file) =>
       importsOf(file).some(({ specifier, typesOnly }) => specifier === 'node-llama-cpp' && !typesOnly),
@@ -82,6 +99,8 @@ describe('core', () => {
 
 test.each([
   ['express', ['@modelmount/core', '@modelmount/core/http', 'express']],
+  ['koa', ['@modelmount/core', '@modelmount/core/http', '@koa/router']],
+  ['nest', ['@modelmount/core', '@modelmount/core/http', '@nestjs/common', '@nestjs/core']],
   ['cli', ['@modelmount/core', '@modelmount/express', 'express', 'commander']],
 ])('%s imports core by its doors only', (name, allowed) => {
   for (const file of sources(join(root, 'packages', name, 'src'))) {

@@ -340,9 +340,9 @@ const refused: Refused = {
     [`a \`${field}\` that nobody knows`]: [value(field), withFields({ [field]: 'maybe' })],
   })),
   'an unknown modality': [value('modalities[1]'), withFields({ modalities: ['text', 'smell'] })],
-  'a million modalities': [
+  'hundreds of thousands of modalities': [
     invalid('modalities', 'array_above_max_length'),
-    withFields({ modalities: Array(1_000_000).fill('smell') }),
+    withFields({ modalities: Array(900_000).fill('smell') }),
   ],
   "an assistant's `tool_calls` of a wrong type": [
     type('messages[0].tool_calls'),
@@ -537,7 +537,7 @@ export const badInput: Record<string, Check> = {
     const url = await serve(engine)
     const evil =
       '"__proto__":{"stream":true,"temperature":0,"isAdmin":true},"constructor":{"prototype":{"seed":1}}'
-    const inMessage = `{"model":"tiny","messages":[{"role":"user","content":"Hello",${evil}}],"logit_bias":{"__proto__":1}}`
+    const inMessage = `{"model":"tiny","messages":[{"role":"user","content":"Hello",${evil}}]}`
 
     const responses = [await chat(url, hello), await post(url, raw(evil)), await post(url, inMessage)]
 
@@ -545,6 +545,16 @@ export const badInput: Record<string, Check> = {
     expect(engine.requests[1]).toEqual(engine.requests[0])
     expect(engine.requests[2]?.input).toEqual(engine.requests[0]?.input)
     expect({}).not.toHaveProperty('isAdmin')
+  },
+
+  '`__proto__` as a key of a bias: no id of a token': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    await expectError(
+      await post(url, raw('"logit_bias":{"__proto__":1}')),
+      400,
+      value('logit_bias.__proto__'),
+    )
   },
 
   'only `__proto__` says what is required: it is missing': async (serve) => {

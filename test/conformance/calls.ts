@@ -1,4 +1,5 @@
 /** Calls to mounted routes, and what is read from their answers. */
+import type Anthropic from '@anthropic-ai/sdk'
 import type { GenerateRequest } from '@modelmount/core'
 import { readEvents } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
@@ -30,6 +31,55 @@ export async function expectError(response: Response, status: number, error: obj
     },
   })
 }
+
+/** The same for Anthropic's API. */
+export const greeting = { ...hello, max_tokens: 100 }
+
+export const ask = (url: string, body: unknown, headers = {}, signal: AbortSignal | null = null) =>
+  fetch(`${url}/v1/messages`, {
+    method: 'POST',
+    headers: { ...json, ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    signal,
+  })
+
+/** @param message of the error, where it matters */
+export async function expectAnthropicError(
+  response: Response,
+  status: number,
+  type = 'invalid_request_error',
+  message: unknown = expect.stringMatching(/./),
+): Promise<void> {
+  expect(response.headers.get('content-type')).toMatch(/^application\/json/)
+  expect(await response.json()).toEqual({
+    type: 'error',
+    error: { type, message },
+    request_id: response.headers.get('request-id'),
+  })
+  expect(response.status).toBe(status)
+}
+
+export const messageOf = async (response: Response) => (await response.json()) as Anthropic.Message
+
+export const textOf = ({ content }: Anthropic.Message) =>
+  content.map((block) => (block.type === 'text' ? block.text : '')).join('')
+
+export async function messageEventsOf(response: Response): Promise<Anthropic.RawMessageStreamEvent[]> {
+  const events: Anthropic.RawMessageStreamEvent[] = []
+  for await (const { event, data } of readEvents(await response.text())) {
+    const value = JSON.parse(data)
+    expect(event).toBe(value.type)
+    events.push(value)
+  }
+  return events
+}
+
+export const joinedText = (events: readonly Anthropic.RawMessageStreamEvent[]) =>
+  events
+    .map((event) =>
+      event.type === 'content_block_delta' && event.delta.type === 'text_delta' ? event.delta.text : '',
+    )
+    .join('')
 
 export const completionOf = async (response: Response) => (await response.json()) as OpenAI.ChatCompletion
 

@@ -18,7 +18,7 @@ import {
   promptOf,
   soon,
 } from './calls.ts'
-import type { RequirementId } from './requirements.ts'
+import type { OpenAIRequirementId } from './requirements.ts'
 import type { Check, InFront } from './suite.ts'
 
 export const checks = {
@@ -854,4 +854,4 @@ export const checks = {
       })
     }
   },
-} satisfies Record<RequirementId, Check>
+} satisfies Record<OpenAIRequirementId, Check>

@@ -1,4 +1,4 @@
-/** What clients of the public APIs rely on. One line each here, one check each in `openai.ts`. */
+/** What clients of the public APIs rely on. One line each here, one check each in the file of its API: `openai.ts`, `anthropic.ts`. */
 
 export interface Requirement {
   /** Where the API's own documents say it. */
@@ -14,6 +14,18 @@ const object = 'OpenAI API reference, Chat Completions, The chat completion obje
 const streaming = 'OpenAI API reference, Chat Completions, Streaming'
 const chunk = 'OpenAI API reference, Chat Completions, The chat completion chunk object'
 const models = 'OpenAI API reference, Models'
+
+const anthropicOverview = 'Anthropic API reference, Overview'
+const anthropicVersions = 'Anthropic API reference, Versions'
+const anthropicBetas = 'Anthropic API reference, Beta headers'
+const anthropicErrors = 'Anthropic API reference, Errors'
+const anthropicCreate = 'Anthropic API reference, Messages, Create a Message'
+const anthropicTurns = 'Anthropic guides, Using the Messages API'
+const anthropicStops = 'Anthropic guides, Handling stop reasons'
+const anthropicStreaming = 'Anthropic guides, Streaming messages'
+const anthropicCount = 'Anthropic API reference, Messages, Count tokens in a Message'
+const anthropicModels = 'Anthropic API reference, Models'
+const claudeCode = 'Claude Code docs, LLM gateway configuration'
 
 export const requirements = {
   'openai:auth:any-key-is-accepted': {
@@ -276,6 +288,220 @@ export const requirements = {
     source: models,
     behavior: 'An unknown id, with its slash encoded or not, is a 404 with the code `model_not_found`.',
   },
+  'anthropic:auth:any-key-is-accepted': {
+    source: anthropicOverview,
+    behavior: 'Without authentication set up, any key is accepted, as `x-api-key`, as a bearer, or both.',
+  },
+  'anthropic:auth:no-key-is-needed': {
+    source: anthropicOverview,
+    behavior: 'Without authentication set up, a call without a key is answered.',
+  },
+  'anthropic:transport:any-version': {
+    source: anthropicVersions,
+    behavior: 'Any `anthropic-version`, or none, gets the same answer.',
+  },
+  'anthropic:transport:any-beta': {
+    source: anthropicBetas,
+    behavior: 'Unknown betas, in the header or as `?beta=true`, leave the answer as it is.',
+  },
+  'anthropic:transport:request-id': {
+    source: anthropicErrors,
+    behavior: 'Every response has a `request-id` of its own, and an error says the same in its body.',
+  },
+  'anthropic:transport:accept-has-no-say': {
+    source: anthropicStreaming,
+    behavior: '`stream` alone says whether the answer is a stream, never `accept`.',
+  },
+  'anthropic:transport:browsers': {
+    source: anthropicOverview,
+    behavior: 'A browser that asks beforehand may send the headers of the clients.',
+  },
+  'anthropic:errors:body-is-not-json': {
+    source: anthropicErrors,
+    behavior: 'A body that is not JSON is a 400 in the error envelope.',
+  },
+  'anthropic:errors:too-large-body': {
+    source: anthropicErrors,
+    behavior: 'A body over the limit is a 413 of the type `request_too_large`.',
+  },
+  'anthropic:errors:wrong-method': {
+    source: anthropicErrors,
+    behavior: 'A known path with another method is a 405 in the error envelope, with or without a version.',
+  },
+  'anthropic:errors:unknown-path': {
+    source: anthropicErrors,
+    behavior: 'An unknown path is a 404 in the envelope of the API that the client speaks.',
+  },
+  'anthropic:errors:engine-failure': {
+    source: anthropicErrors,
+    behavior: 'A failure inside is a 500 of the type `api_error` that shows neither stack nor path.',
+  },
+  'anthropic:errors:overloaded': {
+    source: anthropicErrors,
+    behavior: 'A server with too much to do is a 529 of the type `overloaded_error`, with `retry-after`.',
+  },
+  'anthropic:messages:whole-shape': {
+    source: anthropicCreate,
+    behavior: 'A whole answer has every field of the message object.',
+  },
+  'anthropic:messages:missing-fields': {
+    source: anthropicCreate,
+    behavior: 'A request without `model`, `max_tokens` or `messages` is a 400: `model: Field required`.',
+  },
+  'anthropic:messages:unknown-model': {
+    source: anthropicErrors,
+    behavior: 'An unknown model is a 404 with the message `model: <id>`, whole and streamed.',
+  },
+  'anthropic:messages:empty-messages': {
+    source: anthropicCreate,
+    behavior: 'An empty list of messages is a 400.',
+  },
+  'anthropic:messages:text-blocks': {
+    source: anthropicCreate,
+    behavior: 'Content and system as blocks of text are the same prompt as text in one piece.',
+  },
+  'anthropic:messages:max-tokens': {
+    source: anthropicStops,
+    behavior: '`max_tokens` ends the answer with `max_tokens` after exactly so many tokens.',
+  },
+  'anthropic:messages:max-tokens-zero': {
+    source: anthropicCreate,
+    behavior:
+      '`max_tokens` of 0, which only fills a cache, is a 400 that names it, never silently something else.',
+  },
+  'anthropic:messages:stop-sequence': {
+    source: anthropicStops,
+    behavior:
+      'A stop sequence ends the answer with `stop_sequence`, and the answer says which, whole and streamed.',
+  },
+  'anthropic:messages:context-is-full': {
+    source: anthropicStops,
+    behavior: 'An answer that fills the context ends with `model_context_window_exceeded`.',
+  },
+  'anthropic:messages:says-nothing': {
+    source: anthropicStops,
+    behavior: 'A model that says nothing gives an empty list of blocks and `end_turn`.',
+  },
+  'anthropic:messages:sampling-ranges': {
+    source: anthropicCreate,
+    behavior: '`temperature` and `top_p` are from 0 to 1; what is outside is a 400 that says which side.',
+  },
+  'anthropic:messages:turns-are-merged': {
+    source: anthropicTurns,
+    behavior: 'Turns of one role in a row are one turn, and the model reads all of it.',
+  },
+  'anthropic:messages:prefill': {
+    source: anthropicTurns,
+    behavior: 'A trailing assistant turn is continued; an empty one is none.',
+  },
+  'anthropic:messages:system-among-messages': {
+    source: anthropicTurns,
+    behavior: 'A message of the role `system` is taken at every place, and stays there.',
+  },
+  'anthropic:messages:unknown-role': {
+    source: anthropicCreate,
+    behavior: 'A message of an unknown role is a 400 that names its place.',
+  },
+  'anthropic:messages:unknown-block': {
+    source: anthropicCreate,
+    behavior: 'A block of an unknown type is a 400 that begins with `Input tag`.',
+  },
+  'anthropic:messages:image-on-text-model': {
+    source: anthropicCreate,
+    behavior: 'An image for a model of text is a 400 that names the block.',
+  },
+  'anthropic:messages:ignored-fields': {
+    source: claudeCode,
+    behavior: 'Fields about accounts, caching and context editing, and unknown ones, are accepted.',
+  },
+  'anthropic:messages:billing-block': {
+    source: claudeCode,
+    behavior: 'The block of system that tells of billing is no part of the prompt.',
+  },
+  'anthropic:messages:tools-are-refused': {
+    source: anthropicCreate,
+    behavior: 'Tools, and a choice that demands one, are a 400 that names them, never silently ignored.',
+  },
+  'anthropic:messages:mcp-servers-are-refused': {
+    source: anthropicCreate,
+    behavior: 'MCP servers are a 400 that names them; an empty list is none.',
+  },
+  'anthropic:messages:thinking': {
+    source: anthropicCreate,
+    behavior: 'Thinking that is adaptive or disabled is accepted; enabled, it is a 400 that names it.',
+  },
+  'anthropic:messages:output-formats-are-refused': {
+    source: anthropicCreate,
+    behavior: 'A format for the output is a 400 that names it, never silently ignored.',
+  },
+  'anthropic:messages:context-length': {
+    source: anthropicErrors,
+    behavior:
+      'A prompt longer than the context is a 400 in the words that agents look for, whole and streamed.',
+  },
+  'anthropic:messages:stream-order': {
+    source: anthropicStreaming,
+    behavior: 'A stream is message_start, one block with its pieces, message_delta and message_stop.',
+  },
+  'anthropic:messages:stream-frames': {
+    source: anthropicStreaming,
+    behavior: 'Every frame has the name of its type, the last one its blank line, and there is no `[DONE]`.',
+  },
+  'anthropic:messages:stream-usage': {
+    source: anthropicStreaming,
+    behavior:
+      'The first event has all of the input and no output; the last usage is cumulative and repeats the input.',
+  },
+  'anthropic:messages:stream-joins-to-whole': {
+    source: anthropicStreaming,
+    behavior: 'The pieces of a stream are the whole answer, also in emoji and Chinese.',
+  },
+  'anthropic:messages:stream-error': {
+    source: anthropicErrors,
+    behavior: 'A failure in a stream is an event `error` at its end, and the server serves the next call.',
+  },
+  'anthropic:messages:stream-of-invalid-request': {
+    source: anthropicStreaming,
+    behavior: 'What is wrong with a request for a stream has a status code.',
+  },
+  'anthropic:messages:stream-client-leaves': {
+    source: anthropicStreaming,
+    behavior: 'A client that leaves ends its answer.',
+  },
+  'anthropic:count:prompt': {
+    source: anthropicCount,
+    behavior: 'The count is that of the input of the same call, and needs no `max_tokens`.',
+  },
+  'anthropic:count:invalid': {
+    source: anthropicCount,
+    behavior: 'What is refused in a call is refused when it is counted.',
+  },
+  'anthropic:count:unknown-model': {
+    source: anthropicCount,
+    behavior: 'Counting for an unknown model is a 404.',
+  },
+  'anthropic:models:list': {
+    source: anthropicModels,
+    behavior: 'The list has the shape of a page, with the models as Anthropic describes them.',
+  },
+  'anthropic:models:list-by-header': {
+    source: anthropicModels,
+    behavior: 'The `anthropic-version` header decides between the lists of two APIs on one path.',
+  },
+  'anthropic:models:pages': {
+    source: anthropicModels,
+    behavior: '`limit`, `after_id` and `before_id` choose a page; what is out of range is a 400.',
+  },
+  'anthropic:models:retrieve': {
+    source: anthropicModels,
+    behavior: 'A model is found by its name, with or without its tag.',
+  },
+  'anthropic:models:retrieve-unknown': {
+    source: anthropicModels,
+    behavior: 'An unknown model is a 404 with the message `model: <id>`, slashes and all.',
+  },
 } as const satisfies Record<string, Requirement>
 
 export type RequirementId = keyof typeof requirements
+export type OpenAIRequirementId = Extract<RequirementId, `openai:${string}`>
+export type AnthropicRequirementId = Extract<RequirementId, `anthropic:${string}`>

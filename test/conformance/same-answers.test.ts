@@ -1,19 +1,27 @@
 /** What a client gets does not depend on the framework, to the byte; only ids and times differ. */
 import type { RequestListener } from 'node:http'
+import { Router } from '@koa/router'
 import { createLlm, type Llm, LlmError, routesFor } from '@modelmount/core'
 import { toNodeHandler } from '@modelmount/core/http'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
+import { llmRouter as koaRouter } from '@modelmount/koa'
 import express from 'express'
+import Koa from 'koa'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { type Listening, listen } from '../support/listen.ts'
+import { nestHandler } from '../support/nest.ts'
 import { hello, promptOf } from './calls.ts'
 
 const mounts: Readonly<Record<string, (llm: Llm) => RequestListener>> = {
   "Node's own server": (llm) => toNodeHandler(routesFor(), llm),
   Express: (llm) => express().use(llmRouter(llm)),
+  Nest: (llm) => nestHandler(llm),
   'Express, under a prefix': (llm) => express().use('/llm', llmRouter(llm)),
+  Koa: (llm) => new Koa().use(koaRouter(llm).routes()).callback(),
+  'Koa, under a prefix': (llm) =>
+    new Koa().use(new Router().use('/llm', koaRouter(llm).routes()).routes()).callback(),
 }
 
 const tooLong = new LlmError('context_length', 'Too long.', { inputTokens: 5_000, contextSize: 4_096 })

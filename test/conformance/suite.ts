@@ -4,10 +4,15 @@ import { createLlm, type Engine, type Llm } from '@modelmount/core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { listen } from '../support/listen.ts'
-import { badInput } from './bad-input.ts'
+import { checks as anthropic } from './anthropic.ts'
+import { badInput as anthropicBadInput } from './anthropic-bad-input.ts'
+import { badInput as openaiBadInput } from './bad-input.ts'
 import { manners } from './manners.ts'
-import { checks } from './openai.ts'
+import { checks as openai } from './openai.ts'
 import { type RequirementId, requirements } from './requirements.ts'
+
+const checks = { ...openai, ...anthropic }
+const badInput = { ...openaiBadInput, ...anthropicBadInput }
 
 /** Makes a handler for Node's own server. Paths that no route has are to be answered, not passed on. */
 export type Mount = (llm: Llm) => RequestListener

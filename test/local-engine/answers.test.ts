@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createLlm, type Llm } from '@modelmount/core'
 import { modelPath } from '@modelmount/tiny-model'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { noiseModel } from '../support/models.ts'
+import { encoderModel, noiseModel } from '../support/models.ts'
 
 let folder: string
 let llm: Llm
@@ -194,6 +194,16 @@ test('a file that is no model is a typed error that names the model, and the nex
   expect(answer.text).toBe('Hello! How can I help you?')
 })
 
+test('a model that is not made to chat is refused by name', async () => {
+  await copyFile(encoderModel, join(folder, 'encoder.gguf'))
+
+  await expect(llm.chat('Hello', { model: 'encoder' })).rejects.toMatchObject({
+    code: 'invalid_request',
+    message: expect.stringContaining('encoder'),
+    details: { param: 'model' },
+  })
+})
+
 test('a model of the user wins over the built-in one of the same name', async () => {
   const own = await mkdtemp(join(tmpdir(), 'models-'))
   await copyFile(noiseModel, join(own, 'tiny.gguf'))
@@ -208,3 +218,37 @@ test('a model of the user wins over the built-in one of the same name', async ()
     await rm(own, { recursive: true })
   }
 })
+
+test('what is counted is what the same prompt has as an answer', async () => {
+  const { usage } = await llm.chat('Hello', { model: 'tiny', maxTokens: 1 })
+
+  expect(await count('Hello')).toBe(usage.inputTokens)
+})
+
+test('a prompt that no context holds is counted all the same', async () => {
+  expect(await count('fox '.repeat(5_000))).toBeGreaterThan(5_000)
+})
+
+test('counting waits for its turn, and who leaves meanwhile gets an AbortError', async () => {
+  const leaving = new AbortController()
+  const pieces = llm.chat('Hello', { ...noise, stream: true })[Symbol.asyncIterator]()
+  await pieces.next()
+  const left = count('Hello', leaving.signal)
+  const kept = count('Hello')
+
+  leaving.abort()
+
+  await expect(left).rejects.toMatchObject({ name: 'AbortError' })
+  await pieces.return?.()
+  expect(await kept).toBe(10)
+})
+
+test('counting for an unknown model is not_found', async () => {
+  await expect(count('Hello', undefined, 'nope')).rejects.toMatchObject({ code: 'not_found' })
+})
+
+const count = (text: string, signal = new AbortController().signal, model = 'tiny'): Promise<number> =>
+  llm.countTokens(
+    { model, input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text }] }] } },
+    { signal },
+  )

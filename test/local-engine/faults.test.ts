@@ -171,3 +171,14 @@ test('closing ends a running answer with a typed error, and the process with it'
   await expect(rest()).rejects.toBeInstanceOf(LlmError)
   expect(isAlive(running)).toBe(false)
 })
+
+test('a queue that is full refuses the next call, and nobody falls over it', async () => {
+  const calls = Array.from({ length: 520 }, () => llm.chat('Hello', { model: 'noise', maxTokens: 1 }))
+
+  const outcomes = await Promise.allSettled(calls)
+
+  const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
+  expect(refused).toHaveLength(520 - 513)
+  for (const error of refused)
+    expect(error).toMatchObject({ code: 'overloaded', details: { retryAfterMs: 5_000 } })
+}, 60_000)

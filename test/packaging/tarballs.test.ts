@@ -170,6 +170,55 @@ test.each(expresses)('a strict project compiles against the types beside Express
   expect(stdout).toBe('')
 })
 
+/** The oldest one that the adapter says it takes, which is CommonJS, and the newest, which is not. */
+describe.each(['11.2.0', '12'])('beside Nest %s', (line) => {
+  let path: string
+
+  beforeAll(async () => {
+    const libraries = await pack(['core', 'nest'], folder)
+    const nest = ['common', 'core', 'platform-express'].map((name) => `@nestjs/${name}@${line}`)
+    const others = ['reflect-metadata', 'rxjs', '@types/node@20']
+    path = await emptyProject(join(folder, `nest-${line}`), { type: 'module' }, [
+      ...libraries,
+      ...nest,
+      ...others,
+    ])
+    await cp(join(root, 'test/packaging/app'), path, { recursive: true })
+  }, 120_000)
+
+  test.each([
+    ['an ES module imports the module', 'nest.mjs'],
+    ['a CommonJS module requires the module', 'nest.cjs'],
+  ])('%s and serves a chat behind a guard', async (_what, script) => {
+    const { stdout, stderr } = await run(process.execPath, [script], path)
+
+    expect(JSON.parse(stdout)).toEqual({
+      status: 200,
+      whole: 'Hello there.',
+      streamed: ['Hello', ' there.'],
+      refused: [401, 'Say who you are.'],
+      wrongMethod: 405,
+      injected: [],
+    })
+    expect(stderr).toBe('')
+  })
+
+  test('a strict app compiles against the types', async () => {
+    const decorators = { experimentalDecorators: true, emitDecoratorMetadata: true, skipLibCheck: true }
+    await writeFile(
+      join(path, 'tsconfig.json'),
+      JSON.stringify({
+        compilerOptions: { module: 'NodeNext', strict: true, noEmit: true, types: ['node'], ...decorators },
+        files: ['nest-types.ts'],
+      }),
+    )
+
+    const { stdout } = await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc')], path)
+
+    expect(stdout).toBe('')
+  })
+})
+
 /**
  * The Node that runs, or one from the registry. Its packages are made for Linux x64, where this is run, and by
  * the same names for Linux arm64, macOS and Windows.

@@ -5,12 +5,17 @@ import { createLlm, type Engine, type Llm, routesFor } from '@modelmount/core'
 import { toNodeHandler } from '@modelmount/core/http'
 import { type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
+import { llmRouter as koaRouter } from '@modelmount/koa'
 import express from 'express'
+import Koa from 'koa'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { nestHandler } from '../support/nest.ts'
 import { until } from '../support/processes.ts'
 
 const mounts: [name: string, mount: (llm: Llm) => RequestListener][] = [
   ['Express', (llm) => express().use(llmRouter(llm))],
+  ['Nest', (llm) => nestHandler(llm)],
+  ['Koa', (llm) => Object.assign(new Koa(), { silent: true }).use(koaRouter(llm).routes()).callback()],
   ['plain Node', (llm) => toNodeHandler(routesFor(), llm)],
 ]
 
@@ -184,6 +189,7 @@ describe.each(mounts)('through %s', (_name, mount) => {
         yield { type: 'start', model, inputTokens: 1, reusedTokens: 0, fingerprint: 'fp' }
         for (; ; pulled++) yield { type: 'text', text: piece, tokens: 1 }
       },
+      countTokens: async () => 1,
       loaded: () => [],
       close: async () => {},
     }

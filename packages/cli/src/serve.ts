@@ -1,6 +1,5 @@
 /** `modelmount serve`: the Express adapter in a small app. */
 import { once } from 'node:events'
-import { stat } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createLlm, type Llm } from '@modelmount/core'
@@ -23,7 +22,6 @@ const drainMs = 10_000
 
 export async function serve({ host, port, models, model, threads, context }: ServeOptions): Promise<void> {
   const paths = [model, models].filter((path) => path !== undefined)
-  for (const path of paths) await stat(path).catch(() => fail(`${path} does not exist.`))
   // Beyond loopback there are no keys to ask for yet: everybody is let in, and the warning says so.
   const open = !isLoopback(host)
   const llm = await createLlm({
@@ -31,8 +29,8 @@ export async function serve({ host, port, models, model, threads, context }: Ser
     ...(paths.length > 0 && { models: paths }),
     local: { threads, contextSize: context },
     logger: {
-      warn: (_details, message) => complain(message),
-      error: (_details, message) => complain(message),
+      warn: complain,
+      error: complain,
     },
   })
   const app = express()
@@ -43,8 +41,8 @@ export async function serve({ host, port, models, model, threads, context }: Ser
   const { port: bound } = server.address() as AddressInfo
   print(`Listening on ${urlOf(host, bound)}`)
   if (open) print(`Warning: ${host} can be reached by others, and nobody is asked for a key.`)
-  await noteMissing(llm, models)
   drainAtSignals(server, llm)
+  await noteMissing(llm, models)
 }
 
 async function listen(app: Express, host: string, port: number): Promise<Server> {
@@ -56,7 +54,7 @@ async function listen(app: Express, host: string, port: number): Promise<Server>
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
     const occupant = await occupantOf(urlOf(host, port))
     return fail(
-      `Port ${port} on ${host} is taken by ${occupant}. Stop it, or choose another port: --port ${port + 1}`,
+      `Port ${port} on ${host} is taken by ${occupant}. Stop it, or choose another port: --port ${port < 65_535 ? port + 1 : port - 1}`,
     )
   }
 }
@@ -97,7 +95,12 @@ const urlOf = (host: string, port: number): string =>
 
 const print = (line: string): boolean => process.stdout.write(`${line}\n`)
 
-const complain = (line: string): boolean => process.stderr.write(`modelmount: ${line}\n`)
+/** With the cause, if it says more: whoever reads this may know everything. */
+function complain(details: object, message: string): void {
+  const { err } = details as { readonly err?: Error }
+  const [cause] = err?.cause instanceof Error ? err.cause.message.split('\n') : []
+  process.stderr.write(`modelmount: ${message}${cause ? ` (${cause})` : ''}\n`)
+}
 
 function fail(message: string): never {
   throw new Error(message)

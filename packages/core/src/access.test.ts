@@ -17,6 +17,7 @@ const call = ({ address = '127.0.0.1', caller, headers = {} }: From = {}): HttpR
   caller,
   signal: new AbortController().signal,
   header: (name) => headers[name],
+  query: () => undefined,
   json: async () => ({}),
 })
 

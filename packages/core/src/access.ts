@@ -43,7 +43,7 @@ export function createAccess({ auth = 'anonymous', origins }: AccessOptions): Ac
     },
     callerOf: (request, scope) => {
       const caller = auth === 'host' ? request.caller : anonymous(request)
-      if (!caller) throw nobody
+      if (!caller) throw nobody()
       if (!(caller.scopes ?? ['inference']).includes(scope))
         throw new LlmError('permission', `This caller may not do that: it has no scope '${scope}'.`)
       return caller
@@ -58,12 +58,12 @@ function anonymous(request: HttpRequest): Caller {
   return { id: 'anonymous' }
 }
 
-const nobody = new LlmError('authentication', 'The app does not know who is calling.')
+const nobody = (): LlmError => new LlmError('authentication', 'The app does not know who is calling.')
 
 const notFromHere = (): LlmError =>
   new LlmError(
     'authentication',
-    "Without authentication only direct calls from this machine are answered. In the app, say who calls: createLlm({ auth: 'host' }) and llmRouter(llm, { caller: (req) => ({ id: … }) }).",
+    "Without authentication only direct calls from this machine are answered. In the app, say who calls: createLlm({ auth: 'host' }), and the option `caller` where the routes are mounted.",
     { setup: true },
   )
 

@@ -63,7 +63,7 @@ test('a missing model is named in the message, and the field in the details', ()
 
   expect(error.code).toBe('not_found')
   expect(error.message).toContain('"team/llama:8b"')
-  expect(error.details).toEqual({ param: 'model' })
+  expect(error.details).toEqual({ param: 'model', model: 'team/llama:8b' })
 })
 
 test('a prompt that is too long carries both numbers', () => {

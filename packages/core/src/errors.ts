@@ -1,19 +1,21 @@
 /** The toolkit's one error class. Thrown where the trouble is known, rendered once per dialect. */
 
-export type LlmErrorCode =
-  | 'invalid_request'
-  | 'context_length'
-  | 'authentication'
-  | 'permission'
-  | 'quota'
-  | 'not_found'
-  | 'conflict'
-  | 'too_large'
-  | 'rate_limit'
-  | 'overloaded'
-  | 'upstream'
-  | 'internal'
-  | 'method_not_allowed'
+const codes = [
+  'invalid_request',
+  'context_length',
+  'authentication',
+  'permission',
+  'quota',
+  'not_found',
+  'conflict',
+  'too_large',
+  'rate_limit',
+  'overloaded',
+  'upstream',
+  'internal',
+  'method_not_allowed',
+] as const
+export type LlmErrorCode = (typeof codes)[number]
 
 export interface LlmErrorDetails {
   /** The field that is wrong, as a path: `messages[0].role`. */
@@ -22,6 +24,8 @@ export interface LlmErrorDetails {
   readonly issue?: Issue
   readonly inputTokens?: number
   readonly contextSize?: number
+  /** The model that was not found, as the caller named it. */
+  readonly model?: string
   readonly retryAfterMs?: number
   /** The app is mounted wrongly; the client cannot help it. */
   readonly setup?: boolean
@@ -61,7 +65,13 @@ export class LlmError extends Error {
 
   /** Passes an `LlmError` on (from any copy of this package); anything else becomes `internal`, with its cause off the wire. */
   static from(cause: unknown): LlmError {
-    if (typeof cause === 'object' && cause !== null && mark in cause) return cause as LlmError
+    if (
+      typeof cause === 'object' &&
+      cause !== null &&
+      mark in cause &&
+      codes.includes((cause as LlmError).code)
+    )
+      return cause as LlmError
     return new LlmError('internal', 'Something went wrong inside the server.', {}, { cause })
   }
 }
@@ -70,7 +80,7 @@ export const invalidRequest = (message: string, details: LlmErrorDetails = {}): 
   new LlmError('invalid_request', message, details)
 
 export const modelNotFound = (name: string): LlmError =>
-  new LlmError('not_found', `model "${name}" not found`, { param: 'model' })
+  new LlmError('not_found', `model "${name}" not found`, { param: 'model', model: name })
 
 export const contextLength = (inputTokens: number, contextSize: number): LlmError =>
   new LlmError(

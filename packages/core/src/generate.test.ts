@@ -27,6 +27,7 @@ const end: GenerateEvent = {
 
 const engineOf = (answer: Engine['generate']): Engine => ({
   generate: answer,
+  countTokens: async () => 1,
   loaded: () => [],
   close: async () => {},
 })

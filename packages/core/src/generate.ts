@@ -1,4 +1,5 @@
 /** The one road from a request to its events. Every dialect and every in-process call takes it. */
+import { setMaxListeners } from 'node:events'
 import { nanoid } from 'nanoid'
 import type { Engine } from './engine/engine.ts'
 import type { GenerateEvent } from './engine/events.ts'
@@ -28,6 +29,8 @@ export async function generate(
   request: GenerateRequest,
   call: CallOptions,
 ): Promise<Generation> {
+  // A signal may be shared by any number of calls, which is no leak and no reason for a warning.
+  setMaxListeners(0, call.signal)
   const events = whole(engine.generate(request, { signal: call.signal }), call.signal)
   const opened = await untilStarted(events, call.stream ? openAfterMs : undefined)
   return {

@@ -230,6 +230,18 @@ test('generate is the road to the engine', async () => {
   expect(types).toEqual(['start', 'text', 'end'])
 })
 
+test('the tokens of a prompt are counted by the engine', async () => {
+  const llm = await createLlm({ engine: scriptedEngine('Hello.') })
+  const message = { role: 'user', content: [{ type: 'text', text: 'Hi' }] } as const
+
+  const count = await llm.countTokens(
+    { model: 'any', input: { kind: 'chat', messages: [message, message] } },
+    { signal: new AbortController().signal },
+  )
+
+  expect(count).toBe(2)
+})
+
 test('loaded models and closing are the business of the engine', async () => {
   let closed = false
   const model = { name: 'tiny:latest', state: 'ready', contextSize: 4096 } as const
@@ -253,4 +265,38 @@ test('a bad option rejects before anything is asked', async () => {
   const llm = createLlm({ local: { threads: 0 } })
 
   await expect(llm).rejects.toThrow(TypeError)
+})
+
+test('a path of models that does not exist is a mistake in the set-up', async () => {
+  await expect(createLlm({ engine: scriptedEngine('Hello.'), models: ['no-such-folder'] })).rejects.toThrow(
+    new TypeError('Expected `models` to be a folder or a GGUF file, but no-such-folder does not exist.'),
+  )
+})
+
+test('a signal may be shared by many calls without a warning', async () => {
+  const llm = await createLlm({ engine: scriptedEngine('Hello.', { delayMs: 1 }), models: [] })
+  const warnings: Error[] = []
+  const keep = (warning: Error) => warnings.push(warning)
+  process.on('warning', keep)
+  const { signal } = new AbortController()
+
+  await Promise.all(Array.from({ length: 30 }, () => llm.chat('Hi', { model: 'any', signal })))
+  await new Promise(setImmediate)
+  process.off('warning', keep)
+
+  expect(warnings).toEqual([])
+})
+
+test('a stream that is left does not wait for the piece that is being made', async () => {
+  const engine = scriptedEngine(['one', 'two'], { delayMs: 60_000 })
+  const llm = await createLlm({ engine, models: [] })
+  const stream = llm.chat('Hi', { model: 'any', stream: true })[Symbol.asyncIterator]()
+  void stream.next()
+  await new Promise(setImmediate)
+  await new Promise(setImmediate)
+
+  await stream.return?.()
+  await new Promise(setImmediate)
+
+  expect(engine.running).toBe(0)
 })

@@ -1,7 +1,7 @@
 /** The object that users hold, and the only file that knows all the parts. */
 
 import { type Access, createAccess } from './access.ts'
-import type { Engine } from './engine/engine.ts'
+import type { Engine, EngineCall } from './engine/engine.ts'
 import { type Answer, collect } from './engine/events.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
 import type { GenerateRequest, Message, Sampling } from './engine/request.ts'
@@ -9,12 +9,14 @@ import { invalidRequest, type LlmError } from './errors.ts'
 import { type CallOptions, type Generation, generate } from './generate.ts'
 import { createReport } from './logger.ts'
 import { builtInModel } from './models/built-in.ts'
-import { ModelStore } from './models/store.ts'
+import { expectSource, ModelStore } from './models/store.ts'
 import { type LlmOptions, resolveOptions } from './options.ts'
 
 export interface Llm {
   /** The road that all answers take. Throws `LlmError`. */
   generate(request: GenerateRequest, call: CallOptions): Promise<Generation>
+  /** How many tokens the prompt of a request has. Nothing is answered. Throws `LlmError`. */
+  countTokens(request: GenerateRequest, call: EngineCall): Promise<number>
   /**
    * One answer, without HTTP. With `stream: true`, its text piece by piece.
    * Throws `LlmError`; rejects with an `AbortError` when `signal` aborts, while a stream just ends.
@@ -45,18 +47,19 @@ export interface ChatOptions extends Sampling {
 /** Puts the parts together. Nothing is loaded, and no process started, before the first call that needs it. */
 export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const { models: paths, local, engine: given, access, logger } = resolveOptions(options)
+  if (options.models !== undefined) await Promise.all(paths.map(expectSource))
   const builtIn = await builtInModel()
   const models = new ModelStore([...paths.map((path) => ({ path })), ...(builtIn ? [builtIn] : [])])
   const engine = given ?? new LocalEngine(models, local)
 
   const start = async (
     input: ChatPrompt,
-    { model, maxTokens, stop, signal, ...sampling }: ChatOptions,
+    { model, maxTokens, stop, signal = new AbortController().signal, ...sampling }: ChatOptions,
     stream: boolean,
   ) => {
     // An engine of the user's own may need no model at all.
     const name = model ?? (await defaultModel(models)) ?? (given && 'default')
-    if (!name) throw noDefault(paths)
+    if (!name) throw noDefault()
     const request: GenerateRequest = {
       model: name,
       input: { kind: 'chat', messages: toMessages(input) },
@@ -64,7 +67,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
       ...(stop && { stop }),
       sampling,
     }
-    return generate(engine, request, { signal: signal ?? new AbortController().signal, stream })
+    return generate(engine, request, { signal, stream })
   }
 
   function chat(input: ChatPrompt, options: ChatOptions & { readonly stream: true }): AsyncIterable<string>
@@ -74,11 +77,13 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     options: ChatOptions & { readonly stream?: boolean } = {},
   ): AsyncIterable<string> | Promise<Answer> {
     const { stream = false, ...call } = options
-    return stream ? texts(() => start(input, call, true)) : start(input, call, false).then(collect)
+    if (!stream) return start(input, call, false).then(collect)
+    return texts((signal) => start(input, { ...call, signal }, true), call.signal)
   }
 
   return {
     generate: (request, call) => generate(engine, request, call),
+    countTokens: (request, call) => engine.countTokens(request, call),
     chat,
     models,
     loaded: () => engine.loaded(),
@@ -88,12 +93,39 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   }
 }
 
-async function* texts(start: () => Promise<Generation>): AsyncGenerator<string> {
-  for await (const event of await start()) if (event.type === 'text') yield event.text
+/** A plain iterator: a generator's `return()` would wait for the piece that is being made. */
+function texts(
+  start: (signal: AbortSignal) => Promise<Generation>,
+  signal?: AbortSignal,
+): AsyncIterableIterator<string> {
+  const left = new AbortController()
+  const leave = (): void => left.abort()
+  signal?.addEventListener('abort', leave, { once: true })
+  if (signal?.aborted) leave()
+  const pieces = (async function* () {
+    try {
+      for await (const event of await start(left.signal)) if (event.type === 'text') yield event.text
+    } finally {
+      signal?.removeEventListener('abort', leave)
+    }
+  })()
+  return {
+    next: () => pieces.next(),
+    return: async (value?: unknown) => {
+      leave()
+      signal?.removeEventListener('abort', leave)
+      return { value, done: true }
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
+  }
 }
 
 function toMessages(input: ChatPrompt): readonly Message[] {
   const messages = typeof input === 'string' ? [{ role: 'user' as const, content: input }] : input
+  if (!Array.isArray(messages))
+    throw new TypeError('Expected a text, or a list of messages with `role` and `content`')
   return messages.map(({ role, content }) => ({ role, content: [{ type: 'text', text: content }] }))
 }
 
@@ -105,7 +137,7 @@ async function defaultModel(models: ModelStore): Promise<string | undefined> {
   return candidates.length === 1 ? candidates[0]?.name : undefined
 }
 
-const noDefault = (paths: readonly string[]): LlmError =>
-  invalidRequest(`Say which model to use, or put exactly one GGUF file into ${paths.join(' or ')}.`, {
+const noDefault = (): LlmError =>
+  invalidRequest('Say which model to use, or put exactly one GGUF file into the folder of models.', {
     param: 'model',
   })

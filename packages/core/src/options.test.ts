@@ -1,7 +1,7 @@
-import { homedir } from 'node:os'
+import { availableParallelism, homedir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { resolveOptions } from './options.ts'
+import { type LlmOptions, resolveOptions } from './options.ts'
 import { scriptedEngine } from './testing/scripted-engine.ts'
 
 test('without options and environment, models are where Ollama keeps them, and the engine decides the rest', () => {
@@ -83,14 +83,16 @@ test('the smallest thread count and context size are taken', () => {
 
 test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('%d threads are refused by name', (threads) => {
   expect(() => resolveOptions({ local: { threads } }, {})).toThrow(
-    new TypeError(`Expected \`local.threads\` to be a whole number from 1 up, got ${threads} (number)`),
+    new TypeError(
+      `Expected \`local.threads\` to be a whole number from 1 to ${availableParallelism()}, got ${threads} (number)`,
+    ),
   )
 })
 
 test.each([0, 15, -4_096, 512.5, Number.NaN])('a context of %d tokens is refused by name', (contextSize) => {
   expect(() => resolveOptions({ local: { contextSize } }, {})).toThrow(
     new TypeError(
-      `Expected \`local.contextSize\` to be a whole number from 16 up, got ${contextSize} (number)`,
+      `Expected \`local.contextSize\` to be a whole number from 16 to 1073741824, got ${contextSize} (number)`,
     ),
   )
 })
@@ -112,4 +114,20 @@ test('an engine and a model process of your own are handed on', () => {
 
   expect(resolved.engine).toBe(engine)
   expect(resolved.local.modelProcess).toBe('/app/process.js')
+})
+
+test.each([
+  [{ model: '/models' }, 'Unknown option `model`, expected one of: models,'],
+  [{ contextSize: 2048 }, 'Unknown option `contextSize`'],
+  [{ local: { context: 2048 } }, 'Unknown option `local.context`, expected one of: local.threads,'],
+  [{ models: 5 }, 'Expected `models`'],
+  [{ models: '' }, 'Expected `models`'],
+  [{ engine: {} }, 'Expected `engine` to have the method generate()'],
+  [{ engine: 'scripted' }, 'Expected `engine` to have the method generate()'],
+  [{ logger: true }, 'Expected `logger` to have the method warn()'],
+])('%j is a mistake in the set-up', (options, message) => {
+  const resolving = () => resolveOptions(options as LlmOptions, {})
+
+  expect(resolving).toThrow(TypeError)
+  expect(resolving).toThrow(message)
 })

@@ -1,5 +1,5 @@
 /** Every option of `createLlm`: its meaning, default and check. The environment is read here and nowhere else. */
-import { homedir } from 'node:os'
+import { availableParallelism, homedir } from 'node:os'
 import { join } from 'node:path'
 import type { AccessOptions } from './access.ts'
 import type { Engine } from './engine/engine.ts'
@@ -8,7 +8,8 @@ import type { Logger } from './logger.ts'
 export interface LlmOptions extends AccessOptions {
   /**
    * Where models are: folders whose `*.gguf` files are served by their stem, or single such
-   * files. Of two with the same name the earlier wins, and all win over the built-in one.
+   * files. Of two with the same name the earlier wins, and all win over the built-in one. A path that is
+   * given has to exist; the default one need not.
    *
    * @default `$OLLAMA_MODELS`, else `~/.ollama/models`
    */
@@ -34,7 +35,7 @@ export interface LlmOptions extends AccessOptions {
 
 export interface LocalOptions {
   /**
-   * Compute threads. More threads than cores over all processes makes everything many times slower.
+   * Compute threads, at most as many as the machine has cores: more make everything many times slower.
    *
    * @default one less than the machine has cores, at least 1
    */
@@ -71,16 +72,21 @@ export function resolveOptions(
   options: LlmOptions,
   environment: NodeJS.ProcessEnv = process.env,
 ): ResolvedOptions {
-  const models = options.models ?? (environment.OLLAMA_MODELS || join(homedir(), '.ollama', 'models'))
+  checkKeys('', options, ['models', 'local', 'auth', 'origins', 'engine', 'logger'])
+  checkKeys('local.', options.local ?? {}, ['threads', 'contextSize', 'modelProcess'])
+  methods('engine', options.engine, ['generate', 'countTokens', 'loaded', 'close'])
+  methods('logger', options.logger, ['warn', 'error'])
+  const models = paths(options.models) ?? [environment.OLLAMA_MODELS || join(homedir(), '.ollama', 'models')]
   // Empty or 0 is Ollama's way to say "as you like".
   const given = environment.OLLAMA_CONTEXT_LENGTH || '0'
   const fromEnvironment = given === '0' ? undefined : Number(given)
-  const { threads, contextSize = count('$OLLAMA_CONTEXT_LENGTH', fromEnvironment, 16) } = options.local ?? {}
+  const { threads, contextSize = count('$OLLAMA_CONTEXT_LENGTH', fromEnvironment, 16, 2 ** 30) } =
+    options.local ?? {}
   return {
-    models: (typeof models === 'string' ? [models] : models).map(expandHome),
+    models: models.map(expandHome),
     local: {
-      threads: count('local.threads', threads, 1),
-      contextSize: count('local.contextSize', contextSize, 16),
+      threads: count('local.threads', threads, 1, availableParallelism()),
+      contextSize: count('local.contextSize', contextSize, 16, 2 ** 30),
       modelProcess: options.local?.modelProcess,
     },
     engine: options.engine,
@@ -89,11 +95,37 @@ export function resolveOptions(
   }
 }
 
-function count(option: string, value: unknown, least: number): number | undefined {
-  if (value === undefined || (Number.isSafeInteger(value) && (value as number) >= least))
-    return value as number | undefined
+/** A misspelt option would be ignored in silence, and the built-in model answer instead. */
+export function checkKeys(group: string, options: object, names: readonly string[]): void {
+  if (typeof options !== 'object')
+    throw new TypeError(`Expected options, got ${String(options)} (${typeof options})`)
+  for (const name of Object.keys(options)) {
+    if (!names.includes(name))
+      throw new TypeError(
+        `Unknown option \`${group}${name}\`, expected one of: ${names.map((one) => group + one).join(', ')}`,
+      )
+  }
+}
+
+function methods(option: string, value: object | undefined, names: readonly string[]): void {
+  for (const name of names) {
+    if (value !== undefined && typeof (value as Record<string, unknown>)?.[name] !== 'function')
+      throw new TypeError(`Expected \`${option}\` to have the method ${name}()`)
+  }
+}
+
+function paths(models: LlmOptions['models']): readonly string[] | undefined {
+  if (models === undefined) return undefined
+  const list: readonly unknown[] = Array.isArray(models) ? models : [models]
+  if (list.every((path) => typeof path === 'string' && path !== '')) return list as string[]
+  throw new TypeError(`Expected \`models\` to be a path or a list of paths, got ${JSON.stringify(models)}`)
+}
+
+function count(option: string, value: unknown, least: number, most: number): number | undefined {
+  if (value === undefined) return undefined
+  if (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) return Number(value)
   throw new TypeError(
-    `Expected \`${option}\` to be a whole number from ${least} up, got ${String(value)} (${typeof value})`,
+    `Expected \`${option}\` to be a whole number from ${least} to ${most}, got ${String(value)} (${typeof value})`,
   )
 }
 

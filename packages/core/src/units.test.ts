@@ -12,11 +12,18 @@ test.each<[ByteSize, number]>([
   expect(toBytes(size)).toBe(bytes)
 })
 
-test.each(['', '32', 'mb', '32 mb', '32MB', '32tb', '-1mb', '1.2.3mb', '.mb', '1.mb', '1e3mb', '32mb '])(
+test.each(['', '32', 'mb', '32  mb', '32tb', '-1mb', '1.2.3mb', '.mb', '1.mb', '1e3mb', '32mb '])(
   "'%s' is refused by name",
   (size) => {
     expect(() => toBytes(size as ByteSize)).toThrow(
-      new TypeError(`Expected a byte size such as '32mb' or a number, got '${size}'`),
+      new TypeError(`Expected a byte size such as '32mb' or a number, got '${size}' (string)`),
     )
+  },
+)
+
+test.each([Number.NaN, -1, Number.POSITIVE_INFINITY, null, undefined])(
+  '%s is no limit, and refused',
+  (size) => {
+    expect(() => toBytes(size as ByteSize)).toThrow(TypeError)
   },
 )

@@ -127,7 +127,7 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
       error: { message, type: 'invalid_request_error', param: null, code: null },
     })
     const readAsForm = misread(
-      'The request body was read in front of this route as a form, because that is its content-type. Send application/json. In the app, mount llmRouter before the body parser.',
+      'The request body was read in front of this route as a form, because that is its content-type. Send application/json. In the app, mount the routes before the body parser.',
     )
 
     test.each([
@@ -211,7 +211,7 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
       expect(response.status).toBe(400)
       expect(response.body).toEqual(
         misread(
-          'The request body was read in front of this route, and not handed on. In the app, mount llmRouter before the body parser.',
+          'The request body was read in front of this route, and not handed on. In the app, mount the routes before the body parser.',
         ),
       )
     })
@@ -253,6 +253,7 @@ function twoPieces(first: string, second: string): { gated: Engine; open: () => 
         timings: { loadMs: 0, promptMs: 0, generateMs: 0 },
       }
     },
+    countTokens: async () => 1,
     loaded: () => [],
     close: async () => {},
   }

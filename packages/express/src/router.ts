@@ -1,34 +1,13 @@
 /** Mounts the routes of an `Llm` in an Express app, 4 or 5, as real routes of a real router. */
-import { type Caller, type DialectName, type Llm, routesFor } from '@modelmount/core'
-import {
-  methodsByPath,
-  type NodeRequestOptions,
-  readNodeRequest,
-  writeNodeResponse,
-} from '@modelmount/core/http'
+import { type Llm, type MountOptions, prepareMount } from '@modelmount/core'
+import { methodsByPath, readNodeRequest, writeNodeResponse } from '@modelmount/core/http'
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
 
-export interface RouterOptions {
-  /** Which public APIs to speak. @default all */
-  readonly dialects?: readonly DialectName[]
-  /**
-   * Paths that no route of ours has: `pass` leaves them to the app's own routes behind,
-   * `error` answers 404 in the dialect of the client.
-   *
-   * @default `error` under a prefix, `pass` at the root
-   */
-  readonly unknownRoutes?: 'pass' | 'error'
-  /** The largest request body. @default '32mb' */
-  readonly bodyLimit?: NodeRequestOptions['bodyLimit']
-  /** With `createLlm({ auth: 'host' })`: who calls, from what the app's own middleware has found out. Nobody gets 401. */
-  readonly caller?: (req: Request) => Caller | undefined | Promise<Caller | undefined>
-}
+export type RouterOptions = MountOptions<Request>
 
 /** Mount it before `express.json()`, whose limit of 100 kB is small for prompts. */
 export function llmRouter(llm: Llm, options: RouterOptions = {}): Router {
-  const { routes, unrouted } = routesFor(options.dialects)
-  if (llm.access.auth === 'host' && !options.caller)
-    throw new TypeError("With `auth: 'host'`, expected the option `caller` of llmRouter to say who calls")
+  const { routes, unrouted, bodyLimit } = prepareMount(llm, options)
   const router = Router({ caseSensitive: true })
 
   for (const { method, path, handle } of routes) {
@@ -39,7 +18,7 @@ export function llmRouter(llm: Llm, options: RouterOptions = {}): Router {
         path: req.path,
         params,
         parsedBody,
-        bodyLimit: options.bodyLimit,
+        bodyLimit,
         caller: await options.caller?.(req),
       })
       await writeNodeResponse(await handle(request, llm), res)

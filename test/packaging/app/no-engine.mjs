@@ -1,7 +1,7 @@
 // What a user sees first where the engine is not there.
 import { createLlm } from '@modelmount/core'
 
-const llm = await createLlm({ models: 'no-such-folder' })
+const llm = await createLlm({ models: [] })
 try {
   await llm.chat('Hello')
 } catch ({ code, message }) {

@@ -18,55 +18,68 @@ export type Handler = (call: Call) => Promise<HttpResponse>
 export interface DialectSpec {
   readonly name: DialectName
   readonly routes: readonly (readonly [method: Method, path: string, handler: Handler, scope?: Scope])[]
+  /**
+   * Whether the client speaks this API, for what several have and for what none has.
+   * Absent in the one that is left when no other is spoken.
+   */
+  readonly isSpokenBy?: (request: HttpRequest) => boolean
   /** The header under which this dialect's clients look for the id of their call. */
   readonly requestIdHeader: string
   /** Says an error the way this dialect's clients expect, status and headers included. */
-  renderError(error: LlmError): HttpResponse
+  renderError(error: LlmError, requestId: string): HttpResponse
   /** The same in a stream that has already begun. */
-  renderErrorFrame(error: LlmError): string
+  renderErrorFrame(error: LlmError, requestId: string): string
 }
 
-export type DialectName = 'openai'
+export type DialectName = 'openai' | 'anthropic'
 
 export interface Dialect {
   readonly name: DialectName
   readonly routes: readonly Route<Llm>[]
+  readonly isSpokenBy: DialectSpec['isSpokenBy']
   /** For what has no route: wrong methods and unknown paths. */
   refuse(error: LlmError): HttpResponse
 }
 
 /** The one place where calls are let in, errors are reported and become responses, and responses get their id. */
 export function defineDialect(spec: DialectSpec): Dialect {
-  const { name, routes, requestIdHeader, renderError, renderErrorFrame } = spec
+  const { name, routes, isSpokenBy, requestIdHeader, renderError, renderErrorFrame } = spec
   const withHeaders = (
     response: HttpResponse,
+    requestId: string,
     more: Readonly<Record<string, string>> = {},
   ): HttpResponse => ({
     ...response,
-    headers: { ...response.headers, ...more, [requestIdHeader]: `req_${nanoid()}` },
+    headers: { ...response.headers, ...more, [requestIdHeader]: requestId },
   })
+  const newId = (): string => `req_${nanoid()}`
 
   return {
     name,
-    refuse: (error) => withHeaders(renderError(error)),
+    isSpokenBy,
+    refuse: (error) => {
+      const requestId = newId()
+      return withHeaders(renderError(error, requestId), requestId)
+    },
     routes: routes.map(([method, path, handler, scope = 'inference']) => ({
       method,
       path,
       async handle(request, llm) {
+        const requestId = newId()
         const onError = (error: LlmError): string => {
           llm.report(error)
-          return renderErrorFrame(error)
+          return renderErrorFrame(error, requestId)
         }
         let more: Readonly<Record<string, string>> = {}
         try {
           more = llm.access.crossOrigin(request)
           const caller = llm.access.callerOf(request, scope)
-          return withHeaders(await handler({ request, llm, caller, onError }), more)
+          return withHeaders(await handler({ request, llm, caller, onError }), requestId, more)
         } catch (cause) {
           const error = LlmError.from(cause)
           // Nobody hears of it any more, and it is mostly about that.
           if (!request.signal.aborted) llm.report(error)
-          return withHeaders(renderError(error), more)
+          return withHeaders(renderError(error, requestId), requestId, more)
         }
       },
     })),

@@ -1,12 +1,15 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Issue } from '../errors.ts'
-import { list, parse } from './parse.ts'
+import { whole } from './fields.ts'
+import { list, type Problem, parse, type Wording } from './parse.ts'
+
+const wording: Wording = ({ param, issue, reason }) => `${param} is ${issue}: ${reason}`
 
 test('what fits is given as the schema makes it', () => {
   const schema = z.object({ name: z.string().trim(), size: z.number().optional() })
 
-  const value = parse(schema, { name: ' a ', other: true })
+  const value = parse(schema, { name: ' a ', other: true }, wording)
 
   expect(value).toEqual({ name: 'a' })
 })
@@ -24,6 +27,7 @@ const schema = z.object({
   items: z.array(item).min(1).max(2).optional(),
   content: z.union([z.string(), list(z.object({ text: z.string() }), { min: 1, max: 2 })]).optional(),
   table: z.record(z.string().regex(/^\d+$/, 'a key has to be a number.'), z.number()).optional(),
+  whole: whole(1, 3).optional(),
   later: z
     .unknown()
     .refine(() => false, { params: { issue: 'unsupported' }, error: 'not yet.' })
@@ -67,34 +71,74 @@ test.each<[body: object, param: string, issue: Issue]>([
   [{ name: 'n', later: 1 }, 'later', 'unsupported'],
   [{ name: 'n', odd: 2 }, 'odd', 'value'],
 ])('%j is refused by its field %s as %s', (body, param, issue) => {
-  const parsing = (): unknown => parse(schema, body)
+  const parsing = (): unknown => parse(schema, body, wording)
 
   expect(parsing).toThrow(expect.objectContaining({ code: 'invalid_request', details: { param, issue } }))
 })
 
 test.each([
-  [{}, "Missing required parameter: 'name'."],
-  [{ name: 'n', heat: 'hot' }, "Invalid 'heat': Invalid input: expected number, received string"],
-  [{ name: 'n', odd: 2 }, "Invalid 'odd': has to be odd."],
-  [{ name: 'n', later: 1 }, "Invalid 'later': not yet."],
-  [{ name: 'n', table: { x: 5 } }, "Invalid 'table.x': a key has to be a number."],
+  [{ name: 'n', heat: 'hot' }, 'heat is type: Invalid input: expected number, received string'],
+  [{ name: 'n', odd: 2 }, 'odd is value: has to be odd.'],
+  [{ name: 'n', later: 1 }, 'later is unsupported: not yet.'],
+  [{ name: 'n', table: { x: 5 } }, 'table.x is value: a key has to be a number.'],
 ])('%j is refused with the words %j', (body, message) => {
-  expect(() => parse(schema, body)).toThrow(message)
+  expect(() => parse(schema, body, wording)).toThrow(message)
+})
+
+test.each<[body: object, more: Partial<Problem>]>([
+  [{ name: 5 }, { expected: 'string', limit: undefined }],
+  [{ name: 'n', count: 'x' }, { expected: 'number' }],
+  [
+    { name: 'n', heat: 3 },
+    { expected: undefined, limit: 2 },
+  ],
+  [{ name: 'n', heat: -1 }, { limit: 0 }],
+  [{ name: 'n', items: Array(3).fill({ kind: 'a', text: '' }) }, { limit: 2 }],
+  [
+    { name: 'n', whole: 'x' },
+    { expected: 'int', issue: 'type' },
+  ],
+  [
+    { name: 'n', whole: 0 },
+    { limit: 1, issue: 'integer_too_small' },
+  ],
+  [
+    { name: 'n', whole: 4 },
+    { limit: 3, issue: 'integer_too_big' },
+  ],
+])('of %j a dialect is told %j', (body, more) => {
+  const told: Problem[] = []
+
+  const parsing = (): unknown =>
+    parse(schema, body, (problem) => {
+      told.push(problem)
+      return ''
+    })
+
+  expect(parsing).toThrow()
+  expect(told).toMatchObject([more])
+})
+
+test('a whole number that is not there is missing', () => {
+  const parsing = (): unknown => parse(z.object({ whole: whole(1) }), {}, wording)
+
+  expect(parsing).toThrow(expect.objectContaining({ details: { param: 'whole', issue: 'missing' } }))
 })
 
 test.each([[null], [undefined], ['text'], [5], [[]], [true]])('%j is no body at all', (body) => {
-  const parsing = (): unknown => parse(schema, body)
+  const parsing = (): unknown => parse(schema, body, wording)
 
   expect(parsing).toThrow(
     expect.objectContaining({
       code: 'invalid_request',
-      message: 'The request body has to be a JSON object.',
+      message: expect.stringMatching(/^ is (type|missing): /),
+      details: { issue: expect.toBeOneOf(['type', 'missing']) },
     }),
   )
 })
 
 test('of several things that are wrong the first is said', () => {
-  const parsing = (): unknown => parse(schema, { name: 5, heat: 'hot' })
+  const parsing = (): unknown => parse(schema, { name: 5, heat: 'hot' }, wording)
 
   expect(parsing).toThrow(expect.objectContaining({ details: { param: 'name', issue: 'type' } }))
 })
@@ -104,7 +148,7 @@ test('a list is read up to its first wrong item', () => {
   const item = z.unknown().refine((value) => read.push(value) && value !== 'wrong')
 
   const parsing = (): unknown =>
-    parse(z.object({ a: list(item, { max: 5 }) }), { a: [1, 'wrong', 3, 'wrong'] })
+    parse(z.object({ a: list(item, { max: 5 }) }), { a: [1, 'wrong', 3, 'wrong'] }, wording)
 
   expect(parsing).toThrow(expect.objectContaining({ details: { param: 'a[1]', issue: 'value' } }))
   expect(read).toEqual([1, 'wrong'])
@@ -114,14 +158,14 @@ test('a list that is too long is not read at all', () => {
   const read: unknown[] = []
   const item = z.unknown().refine((value) => read.push(value))
 
-  const parsing = (): unknown => parse(z.object({ a: list(item, { max: 2 }) }), { a: [1, 2, 3] })
+  const parsing = (): unknown => parse(z.object({ a: list(item, { max: 2 }) }), { a: [1, 2, 3] }, wording)
 
   expect(parsing).toThrow(expect.objectContaining({ details: { param: 'a', issue: 'array_too_long' } }))
   expect(read).toEqual([])
 })
 
 test('the items of a list are given as the schema makes them', () => {
-  const value = parse(list(z.string().trim(), { max: 2 }), [' a', 'b '])
+  const value = parse(list(z.string().trim(), { max: 2 }), [' a', 'b '], wording)
 
   expect(value).toEqual(['a', 'b'])
 })

@@ -2,10 +2,31 @@
 import { z } from 'zod'
 import { fieldPath, type Issue, LlmError } from '../errors.ts'
 
-export function parse<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
+/** What is wrong with a body, for a dialect to say. */
+export interface Problem {
+  /** The field, as a path: `messages[0].role`. Empty when the body is no object at all. */
+  readonly param: string
+  readonly issue: Issue
+  /** In nobody's dialect. */
+  readonly reason: string
+  /** The type that it should have had: `string`, `int`, `array`. */
+  readonly expected: string | undefined
+  /** What it is larger or smaller than. */
+  readonly limit: number | undefined
+}
+export type Wording = (problem: Problem) => string
+
+/** @param wording what is said of what does not fit, in the words of a dialect */
+export function parse<Schema extends z.ZodType>(
+  schema: Schema,
+  body: unknown,
+  wording: Wording,
+): z.output<Schema> {
   const result = schema.safeParse(body)
   if (result.success) return result.data
-  throw toLlmError(result.error.issues[0] as z.core.$ZodIssue, body)
+  const problem = toProblem(result.error.issues[0] as z.core.$ZodIssue, body)
+  const { param, issue } = problem
+  throw new LlmError('invalid_request', wording(problem), { issue, ...(param !== '' && { param }) })
 }
 
 /** An array that is read up to its first wrong item: a hostile one has a million of them, and zod would list them all. */
@@ -32,21 +53,30 @@ export const list = <Item extends z.ZodType>(
       return items
     })
 
-function toLlmError(first: z.core.$ZodIssue, body: unknown): LlmError {
+function toProblem(first: z.core.$ZodIssue, body: unknown): Problem {
   const issue = deepest(first)
-  const param = fieldPath(issue.path)
   const value = issue.path.reduce<unknown>(
     (at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key],
     body,
   )
-  const kind = issueOf(issue, value)
-  const message =
-    param === ''
-      ? 'The request body has to be a JSON object.'
-      : kind === 'missing'
-        ? `Missing required parameter: '${param}'.`
-        : `Invalid '${param}': ${issue.message}`
-  return new LlmError('invalid_request', message, { issue: kind, ...(param !== '' && { param }) })
+  return {
+    param: fieldPath(issue.path),
+    issue: issueOf(issue, value),
+    reason: issue.message,
+    expected:
+      issue.code === 'invalid_type' ? issue.expected : (paramsOf(issue).expected as string | undefined),
+    limit: limitOf(issue),
+  }
+}
+
+/** What our own checks say of themselves. */
+const paramsOf = (issue: z.core.$ZodIssue): Readonly<Record<string, unknown>> =>
+  (issue.code === 'custom' && issue.params) || {}
+
+function limitOf(issue: z.core.$ZodIssue): number | undefined {
+  if (issue.code === 'too_big') return Number(issue.maximum)
+  if (issue.code === 'too_small') return Number(issue.minimum)
+  return paramsOf(issue).limit as number | undefined
 }
 
 /** A union says only "invalid"; the branch that came furthest says why. A wrong key says it in an issue of its own. */
@@ -72,8 +102,10 @@ function issueOf(issue: z.core.$ZodIssue, value: unknown): Issue {
       return size(issue.origin, 'too_big')
     case 'too_small':
       return size(issue.origin, 'too_small')
-    case 'custom':
-      return (issue.params?.issue as Issue | undefined) ?? 'value'
+    case 'custom': {
+      const own = (paramsOf(issue).issue as Issue | undefined) ?? 'value'
+      return own === 'type' && value === undefined ? 'missing' : own
+    }
     default:
       return 'value'
   }

@@ -8,12 +8,12 @@ const start: GenerateEvent = {
   reusedTokens: 1,
   fingerprint: 'fp_1',
 }
-const end: GenerateEvent = {
+const end = {
   type: 'end',
   reason: 'length',
   usage: { inputTokens: 3, reusedTokens: 1, outputTokens: 2 },
   timings: { loadMs: 1, promptMs: 2, generateMs: 3 },
-}
+} as const satisfies GenerateEvent
 
 test('the pieces of an answer are joined, and its end says the rest', async () => {
   async function* events(): AsyncGenerator<GenerateEvent> {
@@ -32,6 +32,17 @@ test('the pieces of an answer are joined, and its end says the rest', async () =
     timings: { loadMs: 1, promptMs: 2, generateMs: 3 },
     fingerprint: 'fp_1',
   })
+})
+
+test('the stop sequence that ended an answer is kept', async () => {
+  async function* events(): AsyncGenerator<GenerateEvent> {
+    yield start
+    yield { ...end, reason: 'stop', stopSequence: 'STOP' }
+  }
+
+  const answer = await collect(events())
+
+  expect(answer).toMatchObject({ reason: 'stop', stopSequence: 'STOP' })
 })
 
 test('an answer without a word is an empty text', async () => {

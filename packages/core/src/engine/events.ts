@@ -44,6 +44,8 @@ export interface Timings {
 export interface Answer {
   readonly text: string
   readonly reason: FinishReason
+  /** The one that ended it, where one did. */
+  readonly stopSequence?: string
   readonly usage: TokenUsage
   readonly timings: Timings
   readonly fingerprint: string
@@ -56,7 +58,10 @@ export async function collect(events: AsyncIterable<GenerateEvent>): Promise<Ans
   for await (const event of events) {
     if (event.type === 'start') fingerprint = event.fingerprint
     else if (event.type === 'text') text += event.text
-    else return { text, reason: event.reason, usage: event.usage, timings: event.timings, fingerprint }
+    else {
+      const { type: _, ...end } = event
+      return { text, ...end, fingerprint }
+    }
   }
   throw new DOMException('The answer was cancelled.', 'AbortError')
 }

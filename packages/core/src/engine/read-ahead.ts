@@ -9,8 +9,10 @@ export function readAhead<T>(
   signal: AbortSignal,
   produce: (push: (item: T) => void, signal: AbortSignal) => Promise<void>,
 ): AsyncIterableIterator<T> {
-  const left = new AbortController()
-  const stopped = AbortSignal.any([signal, left.signal])
+  // Not `AbortSignal.any`: on a signal that lives long, each call would leave something behind.
+  const stop = new AbortController()
+  const stopped = stop.signal
+  const leave = (): void => stop.abort()
   const items: T[] = []
   let state: 'idle' | 'running' | 'ended' | { readonly error: unknown } = 'idle'
   let wake: (() => void) | undefined
@@ -19,6 +21,8 @@ export function readAhead<T>(
   const start = (): void => {
     state = 'running'
     stopped.addEventListener('abort', notify, { once: true })
+    signal.addEventListener('abort', leave, { once: true })
+    if (signal.aborted) leave()
     const push = (item: T): void => {
       items.push(item)
       notify()
@@ -28,12 +32,15 @@ export function readAhead<T>(
         () => (state = 'ended'),
         (error: unknown) => (state = { error }),
       )
-      .then(notify)
+      .then(() => {
+        signal.removeEventListener('abort', leave)
+        notify()
+      })
   }
 
   const next = async (): Promise<IteratorResult<T>> => {
-    if (state === 'idle' && !stopped.aborted) start()
-    while (!stopped.aborted) {
+    if (state === 'idle' && !signal.aborted && !stopped.aborted) start()
+    while (state !== 'idle' && !stopped.aborted) {
       if (items.length > 0) return { value: items.shift() as T, done: false }
       if (state === 'ended') break
       if (typeof state === 'object') {
@@ -51,7 +58,7 @@ export function readAhead<T>(
   return {
     next,
     return: async (value?: unknown) => {
-      left.abort()
+      leave()
       return { value, done: true }
     },
     [Symbol.asyncIterator]() {

@@ -54,6 +54,8 @@ export const limits = {
   messages: 10_000,
   /** In one message. */
   parts: 10_000,
+  /** Of all messages together, in characters. */
+  text: 64 * 1024 * 1024,
   /** OpenAI takes 4, llama.cpp any number; but each is looked for in each piece of the answer. */
   stops: 64,
   stopLength: 1_024,
@@ -67,3 +69,7 @@ export const limits = {
   biases: 300_000,
   int32: 2 ** 31 - 1,
 } as const
+
+/** Of all messages, in characters. */
+export const textLength = ({ input }: GenerateRequest): number =>
+  input.messages.reduce((sum, { content }) => content.reduce((all, { text }) => all + text.length, sum), 0)

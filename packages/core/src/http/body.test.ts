@@ -222,7 +222,7 @@ const form = 'application/x-www-form-urlencoded'
 const readAsForm = expect.objectContaining({
   code: 'invalid_request',
   message:
-    'The request body was read in front of this route as a form, because that is its content-type. Send application/json. In the app, mount llmRouter before the body parser.',
+    'The request body was read in front of this route as a form, because that is its content-type. Send application/json. In the app, mount the routes before the body parser.',
   details: { setup: true },
 })
 
@@ -251,7 +251,7 @@ test('nothing at all from the parser in front is refused as a fault of the set-u
     expect.objectContaining({
       code: 'invalid_request',
       message:
-        'The request body was read in front of this route, and not handed on. In the app, mount llmRouter before the body parser.',
+        'The request body was read in front of this route, and not handed on. In the app, mount the routes before the body parser.',
       details: { setup: true },
     }),
   )
@@ -267,16 +267,18 @@ test.each([
   expect(() => fromParser(of(''))).toThrow('The request body is not valid JSON.')
 })
 
-test('half a million objects pass, more are refused unparsed and fast', () => {
+test('half a million objects pass, more are refused unparsed', () => {
   const many = (count: number) => Buffer.from(`[${'{},'.repeat(count)}1]`)
 
   expect(parseJson(many(499_999))).toHaveLength(500_000)
-  expect(() => parseJson(many(10_000_000))).toThrow('more than 500000 objects')
+  expect(() => parseJson(many(500_001))).toThrow('more than 1000000')
 })
 
-test('fields count, colons in texts do not', () => {
-  const fields = Array.from({ length: 500_000 }, (_, i) => `"${i}":1`).join(',')
+test('fields and items count, what is in texts does not', () => {
+  const fields = Array.from({ length: 500_001 }, (_, i) => `"${i}":1`).join(',')
+  const items = `[${'"x",'.repeat(1_000_001)}1]`
 
-  expect(() => parseJson(Buffer.from(`{${fields}}`))).toThrow('more than 500000')
-  expect(parseJson(Buffer.from(JSON.stringify(':'.repeat(600_000))))).toHaveLength(600_000)
+  expect(() => parseJson(Buffer.from(`{${fields}}`))).toThrow('more than 1000000')
+  expect(() => parseJson(Buffer.from(items))).toThrow('more than 1000000')
+  expect(parseJson(Buffer.from(JSON.stringify(':,{['.repeat(600_000))))).toHaveLength(2_400_000)
 })

@@ -4,8 +4,8 @@ import { invalidRequest, LlmError } from '../errors.ts'
 
 /** `JSON.parse` of ten megabytes of nested arrays or empty objects blocks for seconds; of text, for milliseconds. */
 const maxDepth = 128
-/** Of objects, arrays and fields together; numbers and texts in arrays are cheap. */
-const maxParts = 500_000
+/** Of objects, arrays, fields and items together. */
+const maxParts = 1_000_000
 
 export interface BodySource {
   readonly chunks: AsyncIterable<Uint8Array>
@@ -55,7 +55,7 @@ function isForm(parsed: unknown): boolean {
 }
 
 const misread = (what: string): LlmError =>
-  invalidRequest(`${what} In the app, mount llmRouter before the body parser.`, { setup: true })
+  invalidRequest(`${what} In the app, mount the routes before the body parser.`, { setup: true })
 
 export function parseJson(bytes: Uint8Array): unknown {
   checkShape(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
@@ -96,20 +96,20 @@ function checkShape(bytes: Buffer): void {
       depth++
       parts++
     } else if (byte === closeBrace || byte === closeBracket) depth--
-    else if (byte === colon) parts++
+    else if (byte === colon || byte === comma) parts++
     if (depth > maxDepth) throw invalidRequest(`The request body is nested deeper than ${maxDepth} levels.`)
     if (parts > maxParts)
-      throw invalidRequest(`The request body has more than ${maxParts} objects, arrays and fields.`)
+      throw invalidRequest(`The request body has more than ${maxParts} objects, arrays, fields and items.`)
   }
 }
 
-const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket, colon] = [
-  0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d, 0x3a,
+const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket, colon, comma] = [
+  0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d, 0x3a, 0x2c,
 ]
 
 /** Jumps from quote to quote: an inlined image is one long string. */
 function endOfString(bytes: Buffer, start: number): number {
-  for (let end = bytes.indexOf(0x22, start + 1); end !== -1; end = bytes.indexOf(0x22, end + 1)) {
+  for (let end = bytes.indexOf(quote, start + 1); end !== -1; end = bytes.indexOf(quote, end + 1)) {
     let escapes = 0
     while (bytes[end - 1 - escapes] === backslash) escapes++
     if (escapes % 2 === 0) return end

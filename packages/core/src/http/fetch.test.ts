@@ -14,6 +14,8 @@ const table: RouteTable<{ greeting: string }> = {
           greeting,
           name: request.params.name,
           kind: request.header('content-type'),
+          x: request.query('x'),
+          none: request.query('none'),
           body: await request.json().catch((error: Error) => error.message),
         }),
     },
@@ -34,6 +36,7 @@ test('a route gets its parameters, headers, body and context', async () => {
     greeting: 'hello',
     name: 'a/b/c',
     kind: 'application/json',
+    x: '1',
     body: { a: 1 },
   })
 })

@@ -23,7 +23,9 @@ export function toFetchHandler<Context>(
   const match = createMatcher(routes)
 
   return async (request) => {
+    const left = new AbortController()
     const read = {
+      signal: AbortSignal.any([request.signal, left.signal]),
       path: new URL(request.url).pathname,
       remoteAddress: options.remoteAddress?.(request),
       caller: await options.caller?.(request),
@@ -32,18 +34,19 @@ export function toFetchHandler<Context>(
     if (!('route' in found)) return toResponse(unrouted(readFetchRequest(request, read), found.allowed))
     const { route, params } = found
     const { bodyLimit } = route
-    return toResponse(await route.handle(readFetchRequest(request, { ...read, params, bodyLimit }), context))
+    const response = await route.handle(readFetchRequest(request, { ...read, params, bodyLimit }), context)
+    return toResponse(response, () => left.abort())
   }
 }
 
-interface Read extends Pick<HttpRequest, 'path' | 'remoteAddress' | 'caller'> {
+interface Read extends Pick<HttpRequest, 'path' | 'remoteAddress' | 'caller' | 'signal'> {
   readonly params?: HttpRequest['params']
   readonly bodyLimit?: ByteSize | undefined
 }
 
 function readFetchRequest(
   request: Request,
-  { path, params = {}, remoteAddress, caller, bodyLimit = '32mb' }: Read,
+  { path, params = {}, remoteAddress, caller, signal, bodyLimit = '32mb' }: Read,
 ): HttpRequest {
   return {
     method: request.method,
@@ -51,8 +54,9 @@ function readFetchRequest(
     params,
     remoteAddress,
     caller,
-    signal: request.signal,
+    signal,
     header: (name) => request.headers.get(name) ?? undefined,
+    query: (name) => new URL(request.url).searchParams.get(name) ?? undefined,
     json: () =>
       readJson(
         {
@@ -67,12 +71,13 @@ function readFetchRequest(
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
-function toResponse({ status, headers, body }: HttpResponse): Response {
-  return new Response(body === null || typeof body === 'string' ? body : toStream(body), { status, headers })
+function toResponse({ status, headers, body }: HttpResponse, leave = (): void => {}): Response {
+  const content = body === null || typeof body === 'string' ? body : toStream(body, leave)
+  return new Response(content, { status, headers })
 }
 
-/** Pulled frame by frame; cancelling it closes the source. */
-function toStream(frames: AsyncIterable<string>): ReadableStream<Uint8Array> {
+/** Pulled frame by frame. Cancelling it does not wait for the frame that is being made. */
+function toStream(frames: AsyncIterable<string>, leave: () => void): ReadableStream<Uint8Array> {
   const iterator = frames[Symbol.asyncIterator]()
   const encoder = new TextEncoder()
   return new ReadableStream({
@@ -81,8 +86,9 @@ function toStream(frames: AsyncIterable<string>): ReadableStream<Uint8Array> {
       if (done) controller.close()
       else controller.enqueue(encoder.encode(value))
     },
-    async cancel() {
-      await iterator.return?.()
+    cancel() {
+      leave()
+      iterator.return?.().catch(() => {})
     },
   })
 }

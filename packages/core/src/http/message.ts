@@ -16,6 +16,8 @@ export interface HttpRequest {
   readonly signal: AbortSignal
   /** @param name in lower case */
   header(name: string): string | undefined
+  /** What the query string says, decoded; the first value where there are several. */
+  query(name: string): string | undefined
   /** The parsed body if something in front read it, else read here. Throws `too_large` and `invalid_request`. */
   json(): Promise<unknown>
 }

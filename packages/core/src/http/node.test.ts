@@ -53,12 +53,15 @@ test('a call is its method, path, params and headers', async () => {
     res.end()
   })
 
-  await fetch(`${url}/llm/v1/models/a/b?x=1`, { headers: { Authorization: 'Bearer x' } })
+  await fetch(`${url}/llm/v1/models/a/b?x=1%202&x=3&empty=`, { headers: { Authorization: 'Bearer x' } })
 
   const [call] = calls
   expect(call).toMatchObject({ method: 'GET', path: '/v1/models/a/b', params: { model: 'a/b' } })
   expect(call?.header('authorization')).toBe('Bearer x')
   expect(call?.header('x-none')).toBeUndefined()
+  expect(call?.query('x')).toBe('1 2')
+  expect(call?.query('empty')).toBe('')
+  expect(call?.query('none')).toBeUndefined()
 })
 
 test('a body that nobody has read is read', async () => {
@@ -120,7 +123,7 @@ test('a body that was eaten without being handed on is refused in so many words'
   expect(await post(url, '{"n":1}')).toEqual({
     code: 'invalid_request',
     message:
-      'The request body was read in front of this route, and not handed on. In the app, mount llmRouter before the body parser.',
+      'The request body was read in front of this route, and not handed on. In the app, mount the routes before the body parser.',
   })
 })
 
@@ -225,7 +228,7 @@ test('frames are sent as they are made, and the headers before the first', async
   expect((await reader.read()).done).toBe(true)
 })
 
-test('the signal does not abort when the answer is finished', async () => {
+test('the signal aborts when the answer is finished, too: nobody waits any more', async () => {
   const closed = happening()
   const signals: AbortSignal[] = []
   const url = await listen((req, res) => {
@@ -237,7 +240,7 @@ test('the signal does not abort when the answer is finished', async () => {
   await (await fetch(url)).text()
   await closed.happened
 
-  expect(signals.map(({ aborted }) => aborted)).toEqual([false])
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true])
 })
 
 test('the signal aborts when the client leaves before there is an answer', async () => {
@@ -470,4 +473,27 @@ test('a route that fails against its contract costs its client the connection, a
 
   await expect(failed).rejects.toThrow()
   expect((await fetch(`${url}/fine`)).status).toBe(200)
+})
+
+test('where somebody in front has answered, the answer is dropped and its source closed', async () => {
+  let closed = false
+  const frames = {
+    [Symbol.asyncIterator]: () => ({
+      next: async () => ({ value: 'late', done: false }),
+      return: async () => {
+        closed = true
+        return { value: undefined, done: true as const }
+      },
+    }),
+  }
+  const url = await listen((_req, res) => {
+    res.writeHead(503).end('too slow')
+    void writeNodeResponse({ status: 200, headers: { 'x-late': 'yes' }, body: frames }, res)
+  })
+
+  const response = await fetch(url)
+
+  expect(response.status).toBe(503)
+  expect(await response.text()).toBe('too slow')
+  expect(closed).toBe(true)
 })

@@ -35,6 +35,7 @@ export function readNodeRequest(
       const value = req.headers[name]
       return Array.isArray(value) ? value.join(', ') : value
     },
+    query: (name) => query(req.url).get(name) ?? undefined,
     json: async () =>
       req.readableDidRead
         ? fromParser(parsedBody, req.headers['content-type'])
@@ -46,6 +47,8 @@ export async function writeNodeResponse(
   { status, headers, body }: HttpResponse,
   res: ServerResponse,
 ): Promise<void> {
+  // A middleware with a time limit may have answered.
+  if (res.headersSent) return leave(body)
   res.statusCode = status
   // One by one, so that what the host has set (CORS, security headers) stays.
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
@@ -70,7 +73,7 @@ export function toNodeHandler<Context>(
   const match = createMatcher(routes)
 
   const respond = async (req: IncomingMessage, res: ServerResponse): Promise<HttpResponse> => {
-    const path = (req.url ?? '/').split('?', 1)[0] as string
+    const path = pathOf(req.url ?? '/')
     const found = match(req.method ?? 'GET', path)
     if (!('route' in found)) return unrouted(readNodeRequest(req, res, { path }), found.allowed)
     const { route, params } = found
@@ -89,11 +92,19 @@ export function toNodeHandler<Context>(
   }
 }
 
+async function leave(body: HttpResponse['body']): Promise<void> {
+  if (body !== null && typeof body !== 'string') await body[Symbol.asyncIterator]().return?.()
+}
+
+/** A request to a proxy has a whole URL in this place, which servers have to take, too. */
+const pathOf = (url: string): string => url.replace(/^https?:\/\/[^/?]*/i, '').split('?', 1)[0] || '/'
+
+const query = (url = ''): URLSearchParams => new URLSearchParams(url.slice(`${url}?`.indexOf('?')))
+
 function leaveSignal(res: ServerResponse): AbortSignal {
   const controller = new AbortController()
-  const left = (): void => {
-    if (!res.writableFinished) controller.abort()
-  }
+  // Also when somebody in front has answered: nobody waits for ours any more.
+  const left = (): void => controller.abort()
   if (res.destroyed) left()
   else res.once('close', left)
   return controller.signal

@@ -12,3 +12,7 @@ export function json(
     body: JSON.stringify(value),
   }
 }
+
+/** In whole seconds, as clients read it, and at least one. */
+export const retryAfter = (ms: number | undefined): Readonly<Record<string, string>> =>
+  ms === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(ms / 1000))) }

@@ -126,6 +126,21 @@ test('silence is broken by a comment, again and again, and then the frame comes'
   await ending
 })
 
+test('silence is broken by the heartbeat that is asked for', async () => {
+  vi.useFakeTimers()
+  const { frames, give } = controlled()
+  const { body } = sse(frames, { onError, heartbeatMs: 1_000, heartbeat: 'event: ping\n\n' })
+  const reader = (body as AsyncIterable<string>)[Symbol.asyncIterator]()
+
+  const first = reader.next()
+  await vi.advanceTimersByTimeAsync(2_000)
+
+  expect((await first).value).toBe('event: ping\n\n')
+  const ending = reader.return?.()
+  give('unread')
+  await ending
+})
+
 test('no frame is lost or said twice around heartbeats', async () => {
   vi.useFakeTimers()
   const { frames, give } = controlled()

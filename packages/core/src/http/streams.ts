@@ -5,19 +5,24 @@ import type { HttpResponse } from './message.ts'
 export interface StreamOptions {
   /** Says an error as a frame; the status line is long gone. */
   onError(error: LlmError): string
-  /** Silence longer than this is broken by a comment; twice this is the longest silence. */
+  /** Silence longer than this is broken by a heartbeat; twice this is the longest silence. */
   heartbeatMs?: number
+  /** What breaks it. @default a comment */
+  heartbeat?: string
 }
 
 /** One server-sent event without a name. JSON only: it has no line breaks of its own. */
 export const dataFrame = (json: string): string => `data: ${json}\n\n`
 
+/** One with a name. */
+export const eventFrame = (name: string, json: string): string => `event: ${name}\n${dataFrame(json)}`
+
 /** Proxies give up on silence; a comment line disturbs no client, unless it begins with `: ping`. */
-const heartbeat = ': keepalive\n\n'
+const comment = ': keepalive\n\n'
 
 export function sse(
   frames: AsyncIterable<string>,
-  { onError, heartbeatMs = 7_500 }: StreamOptions,
+  { onError, heartbeatMs = 7_500, heartbeat = comment }: StreamOptions,
 ): HttpResponse {
   return {
     status: 200,
@@ -27,7 +32,7 @@ export function sse(
       'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',
     },
-    body: lively(frames, onError, heartbeatMs),
+    body: lively(frames, onError, heartbeatMs, heartbeat),
   }
 }
 
@@ -40,6 +45,7 @@ function lively(
   frames: AsyncIterable<string>,
   onError: StreamOptions['onError'],
   everyMs: number,
+  heartbeat: string,
 ): AsyncIterableIterator<string> {
   const source = frames[Symbol.asyncIterator]()
   let pending: Promise<IteratorResult<string>> | undefined

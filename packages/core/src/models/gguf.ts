@@ -11,7 +11,9 @@ const [tensorBytes, entryBytes] = [33n, 14n]
 
 /** Throws `upstream` for a file that is no GGUF, or whose counts cannot be true. */
 export async function checkHeader({ name, path, sizeBytes }: Model): Promise<void> {
-  const header = await readHeader(path)
+  const header = await readHeader(path).catch((cause: NodeJS.ErrnoException) => {
+    throw broken(name, `it cannot be read (${cause.code})`, cause)
+  })
   const tooShort = header.length < headerBytes
   if (tooShort || header.toString('latin1', 0, 4) !== 'GGUF') throw broken(name, 'it is not a GGUF file')
   if (!versions.includes(header.readUInt32LE(4))) throw broken(name, 'its GGUF version is unknown')
@@ -29,5 +31,5 @@ async function readHeader(path: string): Promise<Buffer> {
   }
 }
 
-const broken = (name: string, reason: string): LlmError =>
-  new LlmError('upstream', `The file of the model "${name}" cannot be used: ${reason}.`)
+const broken = (name: string, reason: string, cause?: unknown): LlmError =>
+  new LlmError('upstream', `The file of the model "${name}" cannot be used: ${reason}.`, {}, { cause })

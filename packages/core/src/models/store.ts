@@ -1,6 +1,6 @@
 /** The models on disk: GGUF files in folders, files named one by one, and the built-in one. */
 import type { Stats } from 'node:fs'
-import { readdir, stat } from 'node:fs/promises'
+import { access, constants, readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { modelNotFound } from '../errors.ts'
 
@@ -47,12 +47,22 @@ export interface ModelSource {
   readonly builtInName?: string
 }
 
+/** A path that somebody has named is there, or a mistake. Throws a `TypeError`. */
+export async function expectSource(path: string): Promise<void> {
+  try {
+    await access(path, constants.R_OK)
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'does not exist' : 'cannot be read'
+    throw new TypeError(`Expected \`models\` to be a folder or a GGUF file, but ${path} ${why}.`)
+  }
+}
+
 async function read({ path, builtInName }: ModelSource): Promise<readonly Model[]> {
   const info = await stat(path).catch(() => undefined)
   if (!info) return []
   if (info.isFile()) return [toModel(path, info, builtInName)]
 
-  const files = (await readdir(path)).filter(isModelFile)
+  const files = (await readdir(path).catch(() => [])).filter(isModelFile)
   const models = await Promise.all(
     files.map(async (file) => {
       const found = await stat(join(path, file)).catch(() => undefined)

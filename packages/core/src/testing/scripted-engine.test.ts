@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { GenerateEvent } from '../engine/events.ts'
 import type { GenerateRequest } from '../engine/request.ts'
 import { LlmError } from '../errors.ts'
-import { scriptedEngine } from './scripted-engine.ts'
+import { type Script, scriptedEngine } from './scripted-engine.ts'
 
 const request: GenerateRequest = {
   model: 'any',
@@ -139,6 +139,13 @@ test('running counts answers that are being made, and forgets them when they end
   expect(counts).toEqual([0, 1, 1, 1, 0])
 })
 
+test('counting a prompt counts its messages, and is not a request', async () => {
+  const engine = scriptedEngine('Hello there.')
+
+  expect(await engine.countTokens(request, live())).toBe(2)
+  expect(engine.requests).toEqual([])
+})
+
 test('an aborted answer ends quietly without an end, also while it waits', async () => {
   const controller = new AbortController()
   const engine = scriptedEngine('Hello there.', { delayMs: 60_000 })
@@ -149,4 +156,12 @@ test('an aborted answer ends quietly without an end, also while it waits', async
 
   expect((await reading).map(({ type }) => type)).toEqual(['start'])
   expect(engine.running).toBe(0)
+})
+
+test.each([undefined, 5, [5], { text: 'Hi' }])('%j is nothing to say', (script) => {
+  expect(() => scriptedEngine(script as unknown as Script)).toThrow('Expected a script to say a text')
+})
+
+test('a misspelt option is named', () => {
+  expect(() => scriptedEngine('Hi', { delay: 300 } as object)).toThrow('Unknown option `delay`')
 })

@@ -3,10 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Engine, EngineCall } from '../engine/engine.ts'
 import type { GenerateEvent } from '../engine/events.ts'
 import type { GenerateRequest } from '../engine/request.ts'
-import type { LlmError } from '../errors.ts'
+import { LlmError } from '../errors.ts'
+import { checkKeys } from '../options.ts'
 
 /** What is said, or a function of the request that says it. A list is said piece by piece; an error ends the answer. */
-export type Script = Say | ((request: GenerateRequest) => Say)
+export type Script = Say | ((request: GenerateRequest) => Say | Promise<Say>)
 export type Say = string | LlmError | readonly (string | LlmError)[]
 
 export interface ScriptedEngineOptions {
@@ -22,7 +23,10 @@ export interface ScriptedEngine extends Engine {
 }
 
 /** A text is said word by word; each piece counts as one token, the prompt as one a message. */
-export function scriptedEngine(script: Script, { delayMs = 0 }: ScriptedEngineOptions = {}): ScriptedEngine {
+export function scriptedEngine(script: Script, options: ScriptedEngineOptions = {}): ScriptedEngine {
+  if (typeof script !== 'function') check(script)
+  checkKeys('', options, ['delayMs'])
+  const { delayMs = 0 } = options
   const requests: GenerateRequest[] = []
   let running = 0
 
@@ -30,7 +34,7 @@ export function scriptedEngine(script: Script, { delayMs = 0 }: ScriptedEngineOp
     requests.push(request)
     running++
     try {
-      const said = typeof script === 'function' ? script(request) : script
+      const said = typeof script === 'function' ? check(await script(request)) : script
       const pieces = typeof said === 'string' ? words(said) : Array.isArray(said) ? said : [said]
       const limit = request.maxTokens ?? pieces.length
       const startedAt = performance.now()
@@ -58,6 +62,7 @@ export function scriptedEngine(script: Script, { delayMs = 0 }: ScriptedEngineOp
 
   return {
     generate,
+    countTokens: async ({ input }) => input.messages.length,
     requests,
     get running() {
       return running
@@ -69,3 +74,9 @@ export function scriptedEngine(script: Script, { delayMs = 0 }: ScriptedEngineOp
 
 /** With the spaces in front: joined, they are the text again. */
 const words = (text: string): readonly string[] => text.match(/\s*\S+|\s+$/g) ?? []
+
+function check(said: unknown): Say {
+  const isPiece = (piece: unknown): boolean => typeof piece === 'string' || LlmError.from(piece) === piece
+  if (isPiece(said) || (Array.isArray(said) && said.every(isPiece))) return said as Say
+  throw new TypeError(`Expected a script to say a text, an LlmError or a list of them, got ${typeof said}`)
+}

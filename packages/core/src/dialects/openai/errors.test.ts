@@ -7,7 +7,8 @@ import {
   type LlmErrorCode,
   modelNotFound,
 } from '../../errors.ts'
-import { renderError, renderErrorFrame } from './errors.ts'
+import type { Problem } from '../parse.ts'
+import { renderError, renderErrorFrame, wording } from './errors.ts'
 
 const bodyOf = (error: LlmError): unknown => JSON.parse(renderError(error).body as string)
 
@@ -117,4 +118,21 @@ test('in a stream the envelope is one event', () => {
   expect(frame).toBe(
     'data: {"error":{"message":"The process\\nended.","type":"server_error","param":null,"code":null}}\n\n',
   )
+})
+
+test.each<[Partial<Problem>, string]>([
+  [{ param: '', issue: 'type' }, 'The request body has to be a JSON object.'],
+  [{ param: 'model', issue: 'missing' }, "Missing required parameter: 'model'."],
+  [{ param: 'stop[1]', issue: 'value', reason: 'is odd.' }, "Invalid 'stop[1]': is odd."],
+])('the problem %j is said as %j', (problem, message) => {
+  const said = wording({
+    param: '',
+    issue: 'value',
+    reason: '',
+    expected: undefined,
+    limit: undefined,
+    ...problem,
+  })
+
+  expect(said).toBe(message)
 })

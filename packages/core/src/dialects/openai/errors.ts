@@ -1,15 +1,19 @@
 /** `LlmError` in the OpenAI envelope. The codes are those that SDKs and proxies look for. */
 import type { Issue, LlmError, LlmErrorCode } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
-import { json } from '../../http/respond.ts'
+import { json, retryAfter } from '../../http/respond.ts'
 import { dataFrame } from '../../http/streams.ts'
+import type { Wording } from '../parse.ts'
 
 export function renderError(error: LlmError): HttpResponse {
   const [status] = kinds[error.code]
-  const { retryAfterMs } = error.details
-  return json(envelope(error), status, {
-    ...(retryAfterMs !== undefined && { 'retry-after': String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }),
-  })
+  return json(envelope(error), status, retryAfter(error.details.retryAfterMs))
+}
+
+/** What is wrong with a field. */
+export const wording: Wording = ({ param, issue, reason }) => {
+  if (param === '') return 'The request body has to be a JSON object.'
+  return issue === 'missing' ? `Missing required parameter: '${param}'.` : `Invalid '${param}': ${reason}`
 }
 
 /** What ends a stream that has already begun. */
@@ -31,7 +35,7 @@ function envelope(error: LlmError): object {
 
 /** Some messages are read by machines: proxies and agents look for these words. */
 function messageOf({ code, message, details: { inputTokens, contextSize } }: LlmError): string {
-  return code === 'context_length'
+  return code === 'context_length' && inputTokens !== undefined
     ? `This model's maximum context length is ${contextSize} tokens. However, your messages resulted in ${inputTokens} tokens. Please reduce the length of the messages.`
     : message
 }

@@ -3,13 +3,14 @@ import { json } from '../../http/respond.ts'
 import { sse } from '../../http/streams.ts'
 import type { Handler } from '../dialect.ts'
 import { parse } from '../parse.ts'
+import { wording } from './errors.ts'
 import { chunks, completion } from './render.ts'
 import { ChatCompletionRequest } from './schema.ts'
 import { toGenerateRequest } from './translate.ts'
 
 /** `POST /v1/chat/completions` */
 export const chatCompletions: Handler = async ({ request, llm, onError }) => {
-  const body = parse(ChatCompletionRequest, await request.json())
+  const body = parse(ChatCompletionRequest, await request.json(), wording)
   const stream = body.stream ?? false
   const generation = await llm.generate(toGenerateRequest(body), { signal: request.signal, stream })
 

@@ -5,26 +5,9 @@
  */
 import { z } from 'zod'
 import { limits } from '../../engine/request.ts'
+import type { Issue } from '../../errors.ts'
+import { isEmpty, notYet, optional, StopSequence, unsupported, whole } from '../fields.ts'
 import { list } from '../parse.ts'
-
-/** Every optional field may be null, which means absent. */
-const optional = <Schema extends z.ZodType>(schema: Schema) =>
-  schema
-    .nullable()
-    .transform((value) => value ?? undefined)
-    .optional()
-
-const unsupported = (what: string) => ({
-  params: { issue: 'unsupported' },
-  error: `${what} is not supported yet.`,
-})
-/** A field that is not built yet may still say "none", in one of the ways clients do. */
-const notYet = <Schema extends z.ZodType>(
-  schema: Schema,
-  what: string,
-  isNone: (value: z.output<Schema>) => boolean,
-) => optional(schema.refine((value) => isNone(value as z.output<Schema>), unsupported(what)))
-const isEmpty = ({ length }: readonly unknown[]): boolean => length === 0
 
 const TextPart = z.object({ type: z.literal('text'), text: z.string() })
 const OtherPart = z
@@ -60,18 +43,6 @@ export interface Message {
   readonly content?: string | readonly z.output<typeof TextPart>[] | undefined
 }
 
-/** By hand: zod calls what is beyond its own bounds a decimal. */
-const whole = (least: number, most: number = Number.MAX_SAFE_INTEGER) =>
-  z
-    .int()
-    .refine((value) => value >= least, {
-      params: { issue: 'integer_too_small' },
-      error: `expected a whole number from ${least} up.`,
-    })
-    .refine((value) => value <= most, {
-      params: { issue: 'integer_too_big' },
-      error: `expected a whole number up to ${most}.`,
-    })
 const tokenCount = whole(1)
 
 /** OpenAI's have 64 bits. A JSON number keeps 53 of them: the same seed stays the same. */
@@ -88,31 +59,37 @@ const Seed = z
   })
   .transform((value) => value % 2 ** 53)
 
-/** Half a character would match inside of others, and leave their other half in the answer. */
-const Stop = z
-  .string()
-  .max(limits.stopLength)
-  .refine((text) => text.isWellFormed(), 'has half a character, a lone surrogate.')
-
 /** A word, or which one. */
 const ToolChoice = z.union([z.enum(['none', 'auto', 'required']), z.looseObject({})], {
   error: "expected 'none', 'auto', 'required' or an object.",
 })
 
-const TokenId = z
-  .string()
-  .refine(
-    (key) => /^\d{1,10}$/.test(key) && Number(key) <= limits.int32,
-    'a key has to be the id of a token.',
-  )
+/** By hand: zod would list hundreds of thousands of wrong entries. */
 const LogitBias = z
-  .custom<object>((value) => typeof value === 'object' && !Array.isArray(value), {
+  .custom<Readonly<Record<string, unknown>>>((value) => typeof value === 'object' && !Array.isArray(value), {
     params: { issue: 'type' },
     error: 'expected an object of token ids and numbers.',
   })
-  // Before the entries are looked at.
   .refine((given) => Object.keys(given).length <= limits.biases, `expected at most ${limits.biases} entries.`)
-  .pipe(z.record(TokenId, z.number().min(-limits.bias).max(limits.bias)))
+  .superRefine((given, context) => {
+    for (const [token, bias] of Object.entries(given)) {
+      const wrong = wrongBias(token, bias)
+      if (!wrong) continue
+      const [issue, message] = wrong
+      context.addIssue({ code: 'custom', path: [token], params: { issue }, message })
+      return
+    }
+  })
+  .transform((given) => given as Readonly<Record<string, number>>)
+
+function wrongBias(token: string, bias: unknown): readonly [issue: Issue, message: string] | undefined {
+  if (!/^\d{1,10}$/.test(token) || Number(token) > limits.int32)
+    return ['value', 'a key has to be the id of a token.']
+  if (typeof bias !== 'number' || !Number.isFinite(bias)) return ['type', 'expected a number.']
+  if (bias > limits.bias) return ['decimal_too_big', `expected a number up to ${limits.bias}.`]
+  if (bias < -limits.bias) return ['decimal_too_small', `expected a number from -${limits.bias} up.`]
+  return undefined
+}
 
 export const ChatCompletionRequest = z.object({
   model: z.string().min(1).max(limits.modelLength),
@@ -124,7 +101,7 @@ export const ChatCompletionRequest = z.object({
   max_tokens: z.preprocess((value) => (value === -1 ? undefined : value), optional(tokenCount)),
   temperature: optional(z.number().min(0).max(2)),
   top_p: optional(z.number().min(0).max(1)),
-  stop: optional(z.union([Stop, list(Stop, { max: limits.stops })])),
+  stop: optional(z.union([StopSequence, list(StopSequence, { max: limits.stops })])),
   seed: optional(Seed),
   frequency_penalty: optional(z.number().min(-2).max(2)),
   presence_penalty: optional(z.number().min(-2).max(2)),

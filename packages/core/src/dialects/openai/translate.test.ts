@@ -1,13 +1,18 @@
 import { expect, test } from 'vitest'
 import type { GenerateRequest } from '../../engine/request.ts'
 import { parse } from '../parse.ts'
+import { wording } from './errors.ts'
 import { ChatCompletionRequest } from './schema.ts'
 import { toGenerateRequest } from './translate.ts'
 
 /** Through the schema: that is how bodies come. */
 const translate = (fields: object): GenerateRequest =>
   toGenerateRequest(
-    parse(ChatCompletionRequest, { model: 'tiny', messages: [{ role: 'user', content: 'Hi' }], ...fields }),
+    parse(
+      ChatCompletionRequest,
+      { model: 'tiny', messages: [{ role: 'user', content: 'Hi' }], ...fields },
+      wording,
+    ),
   )
 
 test("a minimal request is sampled as OpenAI's API does it", () => {

@@ -5,7 +5,6 @@
  */
 import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { LlmError } from '../../errors.ts'
 import { checkHeader } from '../../models/gguf.ts'
@@ -13,13 +12,11 @@ import type { Model, ModelStore } from '../../models/store.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine.ts'
 import type { GenerateEvent } from '../events.ts'
 import { readAhead } from '../read-ahead.ts'
-import type { GenerateRequest } from '../request.ts'
+import { type GenerateRequest, textLength } from '../request.ts'
+import { Failures } from './failures.ts'
 import { ModelProcess } from './model-process.ts'
 import { readRequest } from './protocol.ts'
 import { Turns } from './turns.ts'
-
-/** A file that crashes the loader twice does so always, and costs seconds each time. */
-const maxLoadCrashes = 2
 
 export interface LocalEngineOptions {
   readonly threads: number | undefined
@@ -31,8 +28,10 @@ interface Loaded {
   readonly name: string
   readonly fingerprint: string
   readonly process: ModelProcess
-  contextSize: number
 }
+
+/** What is asked of a model process. */
+type Work<T> = (loaded: Loaded, request: GenerateRequest, loadMs: number) => Promise<T>
 
 export class LocalEngine implements Engine {
   readonly #models: Pick<ModelStore, 'get'>
@@ -40,10 +39,7 @@ export class LocalEngine implements Engine {
   readonly #contextSize: number
   readonly #processFile: string
   readonly #turns = new Turns()
-  /** How often in a row the process of a model has ended before it said anything. */
-  readonly #crashes = new Map<string, number>()
-  /** How often a model has crashed its process while it was loaded. */
-  readonly #loadCrashes = new Map<string, number>()
+  readonly #failures = new Failures()
   #loaded: Loaded | undefined
   #closed = false
 
@@ -56,25 +52,34 @@ export class LocalEngine implements Engine {
 
   generate(request: GenerateRequest, call: EngineCall): AsyncIterableIterator<GenerateEvent> {
     return readAhead(call.signal, async (push, signal) => {
-      const turn = this.#turns.take(signal)
-      try {
-        // Checked while waiting: bad input and an unknown model are refused at once.
-        const checked = readRequest(request)
-        const model = await this.#models.get(request.model)
-        if (await turn) await this.#answer(model, checked, signal, push)
-      } finally {
-        turn.then(
-          (end) => end?.(),
-          () => {},
-        )
-      }
+      let begun = false
+      await this.#ask(
+        request,
+        signal,
+        ({ fingerprint, process }, checked, loadMs) =>
+          process.generate(checked, signal, (event) => {
+            begun = true
+            if (event.type === 'text') this.#failures.onText(fingerprint)
+            push(event.type === 'end' ? { ...event, timings: { ...event.timings, loadMs } } : event)
+          }),
+        () => begun,
+      )
     })
   }
 
+  async countTokens(request: GenerateRequest, { signal }: EngineCall): Promise<number> {
+    const count = await this.#ask(request, signal, ({ process }, checked) =>
+      process.countTokens(checked, signal),
+    )
+    if (count === undefined) throw new DOMException('The call was cancelled.', 'AbortError')
+    return count
+  }
+
   loaded(): readonly LoadedModel[] {
-    if (!this.#loaded) return []
-    const { name, contextSize, process } = this.#loaded
-    return [{ name, state: contextSize === 0 ? 'loading' : 'ready', processId: process.id, contextSize }]
+    if (!this.#loaded || this.#loaded.process.ended) return []
+    const { name, process } = this.#loaded
+    const { id, contextSize } = process
+    return [{ name, state: contextSize === 0 ? 'loading' : 'ready', processId: id, contextSize }]
   }
 
   async close(): Promise<void> {
@@ -83,56 +88,74 @@ export class LocalEngine implements Engine {
     this.#loaded = undefined
   }
 
-  async #answer(
-    model: Model,
+  /** Waits for its turn and for the model. Nothing when the caller has left. */
+  async #ask<T>(
     request: GenerateRequest,
     signal: AbortSignal,
-    push: (event: GenerateEvent) => void,
-  ): Promise<void> {
+    work: Work<T>,
+    hasBegun = (): boolean => false,
+  ): Promise<T | undefined> {
+    // Checked before the queue: bad input is refused at once, and is not held.
+    const checked = readRequest(request)
+    const turn = this.#turns.take(signal, textLength(checked))
+    turn.catch(() => {}) // Heard of below, but only after the model is found.
+    try {
+      const model = await this.#models.get(request.model)
+      if (!(await turn)) return undefined
+      return await this.#do((loaded, loadMs) => work(loaded, checked, loadMs), model, signal, hasBegun)
+    } finally {
+      turn.then(
+        (end) => end?.(),
+        () => {},
+      )
+    }
+  }
+
+  async #do<T>(
+    work: (loaded: Loaded, loadMs: number) => Promise<T>,
+    model: Model,
+    signal: AbortSignal,
+    hasBegun: () => boolean,
+  ): Promise<T | undefined> {
     const startedAt = performance.now()
     const warm = this.#loaded !== undefined
     const loaded = await this.#load(model, signal)
-    if (!loaded) return
+    if (!loaded) return undefined
     const loadMs = performance.now() - startedAt
-    let begun = false
     try {
-      await loaded.process.generate(request, signal, (event) => {
-        begun = true
-        if (event.type === 'text') this.#crashes.delete(loaded.fingerprint)
-        push(event.type === 'end' ? { ...event, timings: { ...event.timings, loadMs } } : event)
-      })
+      return await work(loaded, loadMs)
     } catch (error) {
-      if (loaded.process.ended) this.#onCrash(loaded)
+      if (loaded.process.ended) this.#onEnd(loaded)
       // It had died since the last call, unnoticed: this one has not begun, and gets a new process.
-      if (!warm || begun || !loaded.process.ended || loaded.process.crashed || this.#closed) throw error
-      await this.#answer(model, request, signal, push)
+      if (!warm || hasBegun() || !loaded.process.ended || loaded.process.crashed || this.#closed) throw error
+      return this.#do(work, model, signal, hasBegun)
     }
   }
 
   /** The process of this model, started where it does not run. Nothing when the caller has left. */
   async #load(model: Model, signal: AbortSignal): Promise<Loaded | undefined> {
+    if (signal.aborted) return undefined
     const fingerprint = this.#fingerprint(model)
     if (!this.#loaded || this.#loaded.process.ended || this.#loaded.fingerprint !== fingerprint) {
-      if ((this.#loadCrashes.get(fingerprint) ?? 0) >= maxLoadCrashes) throw badModel(model)
+      this.#failures.check(fingerprint, model.name)
       await checkHeader(model)
+      // Who has left must not cost the others their model.
+      if (signal.aborted) return undefined
       await this.#loaded?.process.stop()
       this.#loaded = undefined
-      await pause(restartDelayMs(this.#crashes.get(fingerprint) ?? 0), signal)
-      if (signal.aborted) return undefined
-      if (this.#closed) throw new LlmError('upstream', 'The engine was closed.')
+      if (this.#closed) throw new LlmError('overloaded', 'The engine was closed.')
       this.#loaded = this.#start(model, fingerprint)
     }
     const loaded = this.#loaded
     try {
       // The load goes on when its first caller leaves: the next one wants it, too.
-      const contextSize = await Promise.race([loaded.process.ready, aborted(signal)])
-      if (contextSize === undefined) return undefined
-      loaded.contextSize = contextSize
+      const ready = await Promise.race([loaded.process.ready, aborted(signal)])
+      if (ready === undefined) return undefined
+      this.#failures.onLoaded(fingerprint)
       return loaded
     } catch (error) {
-      if (loaded.process.crashed)
-        this.#loadCrashes.set(fingerprint, (this.#loadCrashes.get(fingerprint) ?? 0) + 1)
-      this.#onCrash(loaded)
+      if (loaded.process.crashed) this.#failures.onLoadCrash(fingerprint)
+      this.#onEnd(loaded)
       throw error
     }
   }
@@ -145,12 +168,12 @@ export class LocalEngine implements Engine {
       threads: this.#threads,
       contextSize: this.#contextSize,
     })
-    return { name: model.name, fingerprint, process, contextSize: 0 }
+    return { name: model.name, fingerprint, process }
   }
 
-  #onCrash(loaded: Loaded): void {
+  #onEnd(loaded: Loaded): void {
     if (this.#loaded === loaded) this.#loaded = undefined
-    this.#crashes.set(loaded.fingerprint, (this.#crashes.get(loaded.fingerprint) ?? 0) + 1)
+    this.#failures.onEnd(loaded.fingerprint)
   }
 
   #fingerprint({ path, sizeBytes, modifiedAt }: Model): string {
@@ -158,19 +181,6 @@ export class LocalEngine implements Engine {
     return `fp_${createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 12)}`
   }
 }
-
-const badModel = ({ name }: Model): LlmError =>
-  new LlmError(
-    'upstream',
-    `The file of the model "${name}" has crashed the engine ${maxLoadCrashes} times while it was loaded. It is tried again when the file changes.`,
-  )
-
-/** At once after the first crash, then 1 s, 2 s, 4 s, up to 30 s. */
-const restartDelayMs = (crashes: number): number =>
-  crashes < 2 ? 0 : Math.min(30_000, 1_000 * 2 ** (crashes - 2))
-
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
-  ms === 0 ? Promise.resolve() : delay(ms, undefined, { signal }).catch(() => undefined)
 
 const aborted = (signal: AbortSignal): Promise<undefined> =>
   new Promise((resolve) => {

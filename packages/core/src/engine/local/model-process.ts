@@ -21,8 +21,12 @@ const stopLimitMs = 5_000
 /** So long after its socket the process itself may end; the exit says more. */
 const exitAfterCloseMs = 1_000
 
+/** Not a failure: the app is going down, or wants another model. */
+const closed = 'the engine was closed'
+
 interface RunningCall {
   push(event: GenerateEvent): void
+  count(tokens: number): void
   finish(error?: LlmError): void
 }
 
@@ -38,6 +42,7 @@ export class ModelProcess {
   #settle: { resolve(contextSize: number): void; reject(error: LlmError): void } | undefined
   /** Why we ended it ourselves. */
   #reason: string | undefined
+  #contextSize = 0
   #ended = false
   #crashed = false
   #lastId = 0
@@ -55,11 +60,11 @@ export class ModelProcess {
       address = addressIn(this.#folder)
       this.#child = start(file, { ...config, address, folder: this.#folder })
     } catch (cause) {
-      throw notStarted((cause as Error).message, cause)
+      throw notStarted(codeOf(cause), cause)
     }
     this.#exited = new Promise((resolve) => {
       this.#child.once('exit', (code, signal) => resolve(this.#onExit(signal ?? `exit code ${code}`)))
-      this.#child.once('error', (error) => resolve(this.#onExit(error.message)))
+      this.#child.once('error', (error) => resolve(this.#onExit(codeOf(error))))
     })
     this.ready = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject }
@@ -67,10 +72,7 @@ export class ModelProcess {
     this.ready.catch(() => {}) // Whoever waits for it hears of it.
     this.#watch = new Watch(
       () => this.#send({ type: 'ping' }),
-      (reason) => {
-        this.#crashed = true
-        this.#kill(reason)
-      },
+      (reason) => this.#kill(reason),
     )
     void this.#attach(address)
   }
@@ -79,20 +81,44 @@ export class ModelProcess {
     return this.#child.pid
   }
 
+  /** 0 until the model is loaded. */
+  get contextSize(): number {
+    return this.#contextSize
+  }
+
   get ended(): boolean {
     return this.#ended
   }
 
-  /** Ended by a fault of its own, such as a failed assertion or a hang; not because somebody killed it. */
+  /** Ended by a fault of its own, such as a failed assertion; not because somebody killed it, or a slow machine. */
   get crashed(): boolean {
     return this.#crashed
   }
 
   /** Resolves when the model is free again; quietly when the signal aborts. Throws `LlmError`. */
-  async generate(
+  generate(
     request: GenerateRequest,
     signal: AbortSignal,
     push: (event: GenerateEvent) => void,
+  ): Promise<void> {
+    return this.#call('generate', request, signal, { push, count: () => {} })
+  }
+
+  /** Resolves with nothing when the signal aborts. Throws `LlmError`. */
+  async countTokens(request: GenerateRequest, signal: AbortSignal): Promise<number | undefined> {
+    let counted: number | undefined
+    const count = (tokens: number): void => {
+      counted = tokens
+    }
+    await this.#call('count', request, signal, { push: () => {}, count })
+    return counted
+  }
+
+  async #call(
+    type: 'generate' | 'count',
+    request: GenerateRequest,
+    signal: AbortSignal,
+    hear: Pick<RunningCall, 'push' | 'count'>,
   ): Promise<void> {
     await this.ready
     if (this.#ended) throw this.#gone('')
@@ -100,9 +126,9 @@ export class ModelProcess {
     const cancel = (): void => this.#send({ type: 'cancel', id })
     try {
       await new Promise<void>((resolve, reject) => {
-        this.#calls.set(id, { push, finish: (error) => (error ? reject(error) : resolve()) })
+        this.#calls.set(id, { ...hear, finish: (error) => (error ? reject(error) : resolve()) })
         this.#work(maxStalled.call)
-        this.#send({ type: 'generate', id, request })
+        this.#send({ type, id, request })
         signal.addEventListener('abort', cancel, { once: true })
         if (signal.aborted) cancel()
       })
@@ -116,7 +142,7 @@ export class ModelProcess {
   /** Ends running calls with an error, and the process. */
   async stop(): Promise<void> {
     if (this.#ended) return
-    this.#reason ??= 'the engine was closed'
+    this.#reason ??= closed
     this.#child.ref()
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), stopLimitMs)
     // It leaves with its last client; one that has no client yet does not know.
@@ -142,7 +168,9 @@ export class ModelProcess {
   #onConnection(socket: Socket): void {
     this.#socket = socket
     socket.on('error', () => {})
-    socket.once('close', () => setTimeout(() => this.#kill('its connection broke'), exitAfterCloseMs).unref())
+    socket.once('close', () => {
+      if (!this.#reason) setTimeout(() => this.#kill('its connection broke'), exitAfterCloseMs).unref()
+    })
     receive(socket, (message) => this.#onMessage(FromProcess.parse(message) as FromProcess))
     this.#work(maxStalled.load)
   }
@@ -150,6 +178,7 @@ export class ModelProcess {
   #onMessage(message: FromProcess): void {
     switch (message.type) {
       case 'loaded':
+        this.#contextSize = message.contextSize
         this.#settle?.resolve(message.contextSize)
         this.#rest()
         break
@@ -159,6 +188,9 @@ export class ModelProcess {
         break
       case 'event':
         this.#calls.get(message.id)?.push(message.event)
+        break
+      case 'counted':
+        this.#calls.get(message.id)?.count(message.tokens)
         break
       case 'done':
         this.#calls.get(message.id)?.finish(message.error && fromWire(message.error))
@@ -196,14 +228,15 @@ export class ModelProcess {
     this.#ended = true
     this.#rest()
     this.#socket?.destroy()
-    rmSync(this.#folder, { recursive: true, force: true })
     this.#settle?.reject(error)
     for (const { finish } of this.#calls.values()) finish(error)
+    removeFolder(this.#folder)
   }
 
   #gone(how: string): LlmError {
     const why = this.#reason ? `, because ${this.#reason}` : ` unexpectedly (${how})`
-    return new LlmError('upstream', `The model process has ended${why}.`, {}, { cause: this.#lastWords(how) })
+    const code = this.#reason === closed ? 'overloaded' : 'upstream'
+    return new LlmError(code, `The model process has ended${why}.`, {}, { cause: this.#lastWords(how) })
   }
 
   /** What the native code wrote before it ended. */
@@ -218,17 +251,23 @@ export class ModelProcess {
 
 function start(file: string, config: ProcessConfig): ChildProcess {
   const log = openSync(logIn(config.folder), 'w')
-  const child = spawn(process.execPath, [file, JSON.stringify(config)], {
-    // A group of its own: Ctrl-C in a terminal goes to the whole group, and the app drains first.
-    detached: true,
-    windowsHide: true,
-    stdio: ['ignore', log, log],
-    // With more pool threads, two compute threads often share a core.
-    env: { ...process.env, NODE_OPTIONS: undefined, UV_THREADPOOL_SIZE: '1' },
-  })
-  closeSync(log)
-  child.unref()
-  return child
+  try {
+    const child = spawn(process.execPath, [file, JSON.stringify(config)], {
+      // A group of its own: Ctrl-C in a terminal goes to the whole group, and the app drains first.
+      detached: true,
+      windowsHide: true,
+      stdio: ['ignore', log, log],
+      // With more pool threads, two compute threads often share a core.
+      env: { ...process.env, NODE_OPTIONS: undefined, UV_THREADPOOL_SIZE: '1' },
+    })
+    child.unref()
+    return child
+  } catch (error) {
+    removeFolder(config.folder)
+    throw error
+  } finally {
+    closeSync(log)
+  }
 }
 
 function connected(address: string): Promise<Socket> {
@@ -253,6 +292,16 @@ const addressIn = (folder: string): string =>
 function shortTemporaryFolder(): string {
   const folder = tmpdir()
   return process.platform === 'win32' || Buffer.byteLength(folder) <= 70 ? folder : '/tmp'
+}
+
+/** What may be shown: the message of a system error has paths in it. */
+const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown reason'
+
+/** In a listener of the host, where an error would end it; a folder that stays is the lesser evil. */
+function removeFolder(folder: string): void {
+  try {
+    rmSync(folder, { recursive: true, force: true })
+  } catch {}
 }
 
 const notStarted = (why: string, cause?: unknown): LlmError =>

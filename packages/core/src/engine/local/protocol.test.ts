@@ -152,17 +152,26 @@ test('an error crosses the wire with its code, message and details', () => {
   expect(received.details).toEqual({ inputTokens: 9, contextSize: 8 })
 })
 
-test('an unknown error crosses the wire without what it says', () => {
-  const wire = toWire(new Error('/home/me/secret.gguf is broken'))
+test('the cause of an error crosses the wire for the log, apart from what clients see', () => {
+  const unknown = fromWire(toWire(new Error('/home/me/secret.gguf is broken')))
+  const known = fromWire(
+    toWire(new LlmError('upstream', 'The model could not be loaded.', {}, { cause: 'secret' })),
+  )
 
-  expect(JSON.stringify(wire)).not.toContain('secret')
-  expect(wire.code).toBe('internal')
+  expect(unknown).toMatchObject({ code: 'internal', message: expect.not.stringContaining('secret') })
+  expect(String(unknown.cause)).toContain('/home/me/secret.gguf is broken')
+  expect(known).toMatchObject({ code: 'upstream', message: 'The model could not be loaded.' })
+  expect(known.cause).toEqual(new Error('secret'))
 })
 
-test('the cause of an error stays on its side', () => {
-  const wire = toWire(new LlmError('upstream', 'The model could not be loaded.', {}, { cause: 'secret' }))
+test('a library of text is more than a prompt', () => {
+  const text = 'x'.repeat(65 * 1024 * 1024)
+  const library = {
+    ...request,
+    input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text }] }] },
+  }
 
-  expect(wire).toEqual({ code: 'upstream', message: 'The model could not be loaded.', details: {} })
+  expect(() => readRequest(library)).toThrow('longer than')
 })
 
 test.each([

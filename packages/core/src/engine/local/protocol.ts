@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { fieldPath, LlmError, type LlmErrorCode, type LlmErrorDetails } from '../../errors.ts'
 import type { GenerateEvent } from '../events.ts'
-import { type GenerateRequest, limits } from '../request.ts'
+import { type GenerateRequest, limits, textLength } from '../request.ts'
 
 /** How a model process is started: its one argument, as JSON. */
 export const ProcessConfig = z.object({
@@ -82,6 +82,7 @@ const Request = z.object({
 /** From the app. */
 export const ToProcess = z.discriminatedUnion('type', [
   z.object({ type: z.literal('generate'), id: z.int(), request: z.unknown() }),
+  z.object({ type: z.literal('count'), id: z.int(), request: z.unknown() }),
   z.object({ type: z.literal('cancel'), id: z.int() }),
   z.object({ type: z.literal('ping') }),
 ])
@@ -109,6 +110,8 @@ const WireError = z.object({
   code: z.string(),
   message: z.string(),
   details: z.record(z.string(), z.unknown()),
+  /** For the log of the app, never for clients. */
+  cause: z.string().optional(),
 })
 export type WireError = z.output<typeof WireError>
 
@@ -117,6 +120,7 @@ export const FromProcess = z.discriminatedUnion('type', [
   z.object({ type: z.literal('loaded'), contextSize: z.int() }),
   z.object({ type: z.literal('failed'), error: WireError }),
   z.object({ type: z.literal('event'), id: z.int(), event: Event }),
+  z.object({ type: z.literal('counted'), id: z.int(), tokens: z.int() }),
   /** The end of a call, whole, failed or cancelled; the model is free again. */
   z.object({ type: z.literal('done'), id: z.int(), error: WireError.optional() }),
   /** `steps` grows with every piece of work that a call does. */
@@ -126,6 +130,7 @@ export type FromProcess =
   | { readonly type: 'loaded'; readonly contextSize: number }
   | { readonly type: 'failed'; readonly error: WireError }
   | { readonly type: 'event'; readonly id: number; readonly event: GenerateEvent }
+  | { readonly type: 'counted'; readonly id: number; readonly tokens: number }
   | { readonly type: 'done'; readonly id: number; readonly error?: WireError }
   | { readonly type: 'pong'; readonly steps: number }
 
@@ -135,15 +140,30 @@ const groups: ReadonlySet<PropertyKey> = new Set(['input', 'sampling'])
 /** Throws `invalid_request` for what the native code must not see. */
 export function readRequest(value: unknown): GenerateRequest {
   const result = Request.safeParse(value)
-  if (result.success) return result.data as GenerateRequest
+  if (result.success) return withinText(result.data as GenerateRequest)
   const [issue] = result.error.issues
   const param = fieldPath(issue?.path.filter((key) => !groups.has(key)) ?? [])
   throw new LlmError('invalid_request', `Invalid '${param}': ${issue?.message}`, { param })
 }
 
-export const toWire = (cause: unknown): WireError => {
-  const { code, message, details } = LlmError.from(cause)
-  return { code, message, details: { ...details } }
+function withinText(request: GenerateRequest): GenerateRequest {
+  if (textLength(request) <= limits.text) return request
+  throw new LlmError('invalid_request', `The messages are longer than ${limits.text} characters.`, {
+    param: 'messages',
+  })
 }
-export const fromWire = ({ code, message, details }: WireError): LlmError =>
-  new LlmError(code as LlmErrorCode, message, details as LlmErrorDetails)
+
+export const toWire = (error: unknown): WireError => {
+  const { code, message, details, cause } = LlmError.from(error)
+  return { code, message, details: { ...details }, ...(cause !== undefined && { cause: traceOf(cause) }) }
+}
+export const fromWire = ({ code, message, details, cause }: WireError): LlmError =>
+  new LlmError(
+    code as LlmErrorCode,
+    message,
+    details as LlmErrorDetails,
+    cause === undefined ? {} : { cause: new Error(cause) },
+  )
+
+const traceOf = (cause: unknown): string =>
+  String(cause instanceof Error ? (cause.stack ?? cause.message) : cause).slice(0, 4_000)

@@ -135,3 +135,18 @@ test('a place in the queue that was left can be taken', async () => {
   expect(await left).toBeUndefined()
   expect(await last).toBeTypeOf('function')
 })
+
+test('what waits is bounded by its size, too', async () => {
+  const turns = new Turns()
+  const { signal } = new AbortController()
+  const end = await turns.take(signal, 60 * 1024 * 1024)
+  const waiting = turns.take(signal, 60 * 1024 * 1024)
+
+  await expect(turns.take(signal, 60 * 1024 * 1024)).rejects.toMatchObject({ code: 'overloaded' })
+  end?.()
+  const next = await waiting
+  const small = turns.take(signal, 10)
+  next?.()
+
+  expect(await small).toBeTypeOf('function')
+})

@@ -3,19 +3,28 @@ import { LlmError } from '../../errors.ts'
 
 /** As many as Ollama lets wait. */
 const maxWaiting = 512
+/** Of all that wait, in characters: books, not libraries. */
+const maxWaitingSize = 64 * 1024 * 1024
 
 export class Turns {
   readonly #waiting: (() => void)[] = []
+  #waitingSize = 0
   #taken = false
 
-  /** Resolves with the way to end the turn, or with nothing once the signal has aborted. Throws `overloaded`. */
-  async take(signal: AbortSignal): Promise<(() => void) | undefined> {
+  /**
+   * Resolves with the way to end the turn, or with nothing once the signal has aborted. Throws `overloaded`.
+   * @param size of what has to be held meanwhile
+   */
+  async take(signal: AbortSignal, size = 0): Promise<(() => void) | undefined> {
     if (signal.aborted) return undefined
     if (this.#taken) {
-      if (this.#waiting.length >= maxWaiting) {
-        throw new LlmError('overloaded', `${maxWaiting} calls are waiting already.`, { retryAfterMs: 5_000 })
+      if (this.#waiting.length >= maxWaiting || this.#waitingSize + size > maxWaitingSize) {
+        throw new LlmError('overloaded', 'Too many calls are waiting already.', { retryAfterMs: 5_000 })
       }
-      if (!(await this.#called(signal))) return undefined
+      this.#waitingSize += size
+      const called = await this.#called(signal)
+      this.#waitingSize -= size
+      if (!called) return undefined
     }
     this.#taken = true
     return () => this.#next()

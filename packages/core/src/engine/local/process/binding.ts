@@ -53,6 +53,8 @@ export async function loadModel(config: ProcessConfig, progress: Progress): Prom
         progress.steps++
       },
     })
+    // An encoder sees all tokens at once: asked for the next one, it says noise.
+    if (model.fileInfo.architectureMetadata?.attention?.causal === false) throw notForChat(config.modelName)
     const contextSize = Math.min(config.contextSize, model.trainContextSize || config.contextSize)
     const context = await model.createContext({
       contextSize,
@@ -81,6 +83,7 @@ export async function loadModel(config: ProcessConfig, progress: Progress): Prom
       },
     }
   } catch (cause) {
+    if (cause instanceof LlmError) throw cause
     if (cause instanceof NoBinaryFoundError) throw upstream(missingBuild(await getModuleVersion()), cause)
     const reason =
       cause instanceof Error ? cause.message.replaceAll(config.modelPath, 'the file') : String(cause)
@@ -95,6 +98,11 @@ async function importLibrary(): Promise<typeof import('node-llama-cpp')> {
     throw upstream(missingLibrary, cause)
   }
 }
+
+const notForChat = (name: string): LlmError =>
+  new LlmError('invalid_request', `The model "${name}" makes embeddings, and cannot chat.`, {
+    param: 'model',
+  })
 
 const upstream = (message: string, cause: unknown): LlmError =>
   new LlmError('upstream', message, {}, { cause })

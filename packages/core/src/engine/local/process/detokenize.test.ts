@@ -35,14 +35,24 @@ test('a character that never gets complete stays unsaid', () => {
   expect(rest).toBe('')
 })
 
-test('characters in front of an incomplete one are said at the end', () => {
-  const model = { detokenize: (held: readonly Token[]) => (held.length > 0 ? 'ok\uFFFD' : '') }
-  const detokenizer = new Detokenizer(model, [])
-  detokenizer.push(1 as Token)
+test('what is whole is said at once, and an incomplete end not at all', () => {
+  const detokenizer = new Detokenizer({ detokenize: (held) => (held.length > 0 ? 'ok\uFFFD' : '') }, [])
 
-  const rest = detokenizer.flush()
+  expect([detokenizer.push(1 as Token), detokenizer.flush()]).toEqual(['ok', ''])
+})
 
-  expect(rest).toBe('ok')
+test('tokens that end one character and begin the next lose none', () => {
+  const whole = Buffer.from('a😀😁あいうえ')
+  const size = 3
+  const detokenize = (held: readonly Token[]) =>
+    Buffer.concat(held.map((at) => whole.subarray(at * size, (at + 1) * size))).toString()
+  const detokenizer = new Detokenizer({ detokenize }, [])
+
+  const pieces = Array.from({ length: Math.ceil(whole.length / size) }, (_, at) =>
+    detokenizer.push(at as Token),
+  )
+
+  expect(pieces.join('') + detokenizer.flush()).toBe('a😀😁あいうえ')
 })
 
 test('bytes that are no character are said after four tokens, so that nothing waits forever', () => {

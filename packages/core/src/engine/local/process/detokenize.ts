@@ -1,9 +1,9 @@
-/** Whole characters out of tokens: one token can be a part of a character. */
+/** Whole characters out of tokens: one token can be a part of a character, and end one and begin the next. */
 import type { Token } from 'node-llama-cpp'
 import type { Binding } from './binding.ts'
 
 /** No character needs more tokens than it has bytes. */
-const maxHeld = 4
+const maxBytes = 4
 /** Enough for a tokenizer to know whether a space belongs in front. */
 const contextTokens = 8
 
@@ -11,6 +11,10 @@ export class Detokenizer {
   readonly #model: Pick<Binding, 'detokenize'>
   #before: readonly Token[]
   #held: Token[] = []
+  /** How much of the held tokens' text is said. */
+  #said = 0
+  /** How many tokens have passed since something was. */
+  #silent = 0
 
   constructor(model: Pick<Binding, 'detokenize'>, prompt: readonly Token[]) {
     this.#model = model
@@ -21,14 +25,26 @@ export class Detokenizer {
   push(token: Token): string {
     this.#held.push(token)
     const text = this.#model.detokenize(this.#held, this.#before)
-    if (text.endsWith('\uFFFD') && this.#held.length < maxHeld) return ''
+    const whole = text.replace(/\uFFFD+$/, '')
+    const piece = whole.slice(this.#said)
+    this.#silent = piece === '' ? this.#silent + 1 : 0
+    if (whole !== text && this.#silent < maxBytes) {
+      this.#said = Math.max(this.#said, whole.length)
+      return piece
+    }
+    const rest = text.slice(this.#said)
     this.#before = [...this.#before, ...this.#held].slice(-contextTokens)
     this.#held = []
-    return text
+    this.#said = 0
+    this.#silent = 0
+    return rest
   }
 
   /** What is left at the end: an incomplete character stays unsaid. */
   flush(): string {
-    return this.#model.detokenize(this.#held, this.#before).replace(/\uFFFD+$/, '')
+    return this.#model
+      .detokenize(this.#held, this.#before)
+      .replace(/\uFFFD+$/, '')
+      .slice(this.#said)
   }
 }

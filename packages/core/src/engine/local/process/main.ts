@@ -3,8 +3,9 @@ import { rmSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import { receive, send } from '../framing.ts'
 import { type FromProcess, ProcessConfig, readRequest, ToProcess, toWire } from '../protocol.ts'
-import { answer } from './answer.ts'
+import { answer, type Work } from './answer.ts'
 import type { Progress } from './binding.ts'
+import { countTokens } from './count.ts'
 import { PromptRenderer } from './render.ts'
 
 /** So long a process waits for its first client; one that never comes must not leave an orphan. */
@@ -34,13 +35,12 @@ function serve(socket: Socket): void {
   clients.add(socket)
   clearTimeout(leaveTimer)
 
-  const generate = async (id: number, request: unknown): Promise<void> => {
+  const run = async (id: number, job: (work: Work) => Promise<void>): Promise<void> => {
     const call = new AbortController()
     calls.set(id, call)
     const turn = queue.then(async () => {
       if (call.signal.aborted) return
-      const work = { model: await loading, renderer, progress, signal: call.signal }
-      await answer(readRequest(request), work, (event) => tell({ type: 'event', id, event }))
+      await job({ model: await loading, renderer, progress, signal: call.signal })
     })
     queue = turn.catch(() => {})
     await turn.then(
@@ -54,7 +54,14 @@ function serve(socket: Socket): void {
     const message = ToProcess.parse(value)
     if (message.type === 'ping') tell({ type: 'pong', steps: progress.steps })
     else if (message.type === 'cancel') calls.get(message.id)?.abort()
-    else void generate(message.id, message.request)
+    else {
+      const { type, id, request } = message
+      void run(id, async (work) => {
+        if (type === 'generate')
+          await answer(readRequest(request), work, (event) => tell({ type: 'event', id, event }))
+        else tell({ type: 'counted', id, tokens: await countTokens(readRequest(request), work) })
+      })
+    }
   })
   socket.on('error', () => {})
   socket.once('close', () => {

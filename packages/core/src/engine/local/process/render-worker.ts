@@ -6,6 +6,9 @@ import type { RenderJob, RenderResult } from './render.ts'
 /** A loop in a template must not fill the memory of its reader. */
 const maxLength = 64 * 1024 * 1024
 
+/** The words of a template end up in an answer. */
+const maxErrorLength = 500
+
 parentPort?.on('message', ({ template, messages }: RenderJob) => {
   parentPort?.postMessage(render({ template, messages }))
 })
@@ -15,6 +18,6 @@ function render({ template, messages }: RenderJob): RenderResult {
     const text = renderChat(template, messages)
     return text.length > maxLength ? { error: 'the prompt is too long' } : { text }
   } catch (cause) {
-    return { error: cause instanceof Error ? cause.message : String(cause) }
+    return { error: (cause instanceof Error ? cause.message : String(cause)).slice(0, maxErrorLength) }
   }
 }

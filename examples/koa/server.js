@@ -1,0 +1,33 @@
+/** An app with routes of its own, one more that asks the model, and beside them the chat API. */
+import { fileURLToPath } from 'node:url'
+import { Router } from '@koa/router'
+import { createLlm } from '@modelmount/core'
+import { llmRouter } from '@modelmount/koa'
+import Koa from 'koa'
+
+const users = [
+  { id: 1, name: 'Ada' },
+  { id: 2, name: 'Grace' },
+]
+
+export const llm = await createLlm()
+const chat = llmRouter(llm)
+const api = new Router({ prefix: '/api' })
+
+api.get('/users', (ctx) => {
+  ctx.body = users
+})
+
+api.get('/users/:id/story', async (ctx) => {
+  const user = users.find(({ id }) => id === Number(ctx.params.id))
+  if (!user) return ctx.throw(404, 'no such user')
+  const { text } = await llm.chat(`Tell me a short story about ${user.name}.`, { model: 'tiny' })
+  ctx.body = { user: user.name, story: text }
+})
+
+export const app = new Koa()
+
+app.use(chat.routes()).use(chat.allowedMethods())
+app.use(api.routes()).use(api.allowedMethods())
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) app.listen(3000, '127.0.0.1')

@@ -1,0 +1,9 @@
+import { LlmModule } from '@modelmount/nest'
+import { Module } from '@nestjs/common'
+import { UsersController } from './users.controller.ts'
+
+@Module({
+  imports: [LlmModule.forRoot()],
+  controllers: [UsersController],
+})
+export class AppModule {}

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import { contextLength, type Issue, LlmError, type LlmErrorCode, modelNotFound } from '../../errors.ts'
+import type { Problem } from '../parse.ts'
+import { renderError, renderErrorFrame, wording } from './errors.ts'
+
+const bodyOf = (error: LlmError): unknown => JSON.parse(renderError(error, 'req_1').body as string)
+
+test.each<[LlmErrorCode, number, string]>([
+  ['invalid_request', 400, 'invalid_request_error'],
+  ['context_length', 400, 'invalid_request_error'],
+  ['authentication', 401, 'authentication_error'],
+  ['permission', 403, 'permission_error'],
+  ['quota', 400, 'invalid_request_error'],
+  ['not_found', 404, 'not_found_error'],
+  ['conflict', 409, 'conflict_error'],
+  ['too_large', 413, 'request_too_large'],
+  ['rate_limit', 429, 'rate_limit_error'],
+  ['overloaded', 529, 'overloaded_error'],
+  ['upstream', 500, 'api_error'],
+  ['internal', 500, 'api_error'],
+  ['method_not_allowed', 405, 'invalid_request_error'],
+])('%s is the status %i and the type %s', (code, status, type) => {
+  const response = renderError(new LlmError(code, 'What to do next.'), 'req_1')
+
+  expect(response.status).toBe(status)
+  expect(response.headers).toEqual({ 'content-type': 'application/json; charset=utf-8' })
+  expect(JSON.parse(response.body as string)).toMatchObject({ type: 'error', error: { type } })
+})
+
+test('an error is an envelope that names the call', () => {
+  expect(bodyOf(new LlmError('upstream', 'It has ended.'))).toEqual({
+    type: 'error',
+    error: { type: 'api_error', message: 'It has ended.' },
+    request_id: 'req_1',
+  })
+})
+
+test('an unknown model is named as the API names it', () => {
+  expect(bodyOf(modelNotFound('team/llama:8b'))).toMatchObject({ error: { message: 'model: team/llama:8b' } })
+})
+
+test('a path that is not there keeps its message', () => {
+  const error = new LlmError('not_found', 'Invalid URL (GET /v1/nope)')
+
+  expect(bodyOf(error)).toMatchObject({ error: { message: 'Invalid URL (GET /v1/nope)' } })
+})
+
+test('a prompt that is too long is said in the words that agents look for', () => {
+  expect(bodyOf(contextLength(210_000, 200_000))).toMatchObject({
+    error: { message: 'prompt is too long: 210000 tokens > 200000 maximum' },
+  })
+})
+
+test('when to come back is said in whole seconds', () => {
+  const error = new LlmError('overloaded', 'Later.', { retryAfterMs: 1_500 })
+
+  expect(renderError(error, 'req_1').headers).toMatchObject({ 'retry-after': '2' })
+})
+
+test('the cause stays inside', () => {
+  const { body } = renderError(LlmError.from(new Error('ENOENT /home/ann/secret.gguf')), 'req_1')
+
+  expect(body).not.toContain('secret')
+})
+
+test('in a stream an error is an event of that name', () => {
+  const frame = renderErrorFrame(new LlmError('overloaded', 'Too many.'), 'req_1')
+
+  expect(frame).toBe(
+    'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Too many."},"request_id":"req_1"}\n\n',
+  )
+})
+
+test.each<[Issue, Partial<Problem>, string]>([
+  ['missing', {}, 'Field required'],
+  ['type', { expected: 'int' }, 'Input should be a valid integer'],
+  ['type', { expected: 'object' }, 'Input should be a valid dictionary'],
+  ['type', { reason: 'Input should be a dream' }, 'Input should be a dream'],
+  ['value', { reason: 'is odd.' }, 'is odd.'],
+  ['empty', { reason: 'at least one message is required' }, 'at least one message is required'],
+  ['array_too_long', { limit: 3 }, 'List should have at most 3 items'],
+  ['string_too_long', { limit: 3 }, 'String should have at most 3 characters'],
+  ['decimal_too_big', { limit: 1 }, 'Input should be less than or equal to 1'],
+  ['decimal_too_small', { limit: 0 }, 'Input should be greater than or equal to 0'],
+  ['integer_too_big', { limit: 5 }, 'Input should be less than or equal to 5'],
+  ['integer_too_small', { limit: 0 }, 'Input should be greater than or equal to 0'],
+  ['unsupported', { reason: '`tools` is not supported yet.' }, '`tools` is not supported yet.'],
+])('%s with %j is said as %j', (issue, more, words) => {
+  const problem = { param: 'messages[0].content[12].text', reason: '', expected: undefined, limit: undefined }
+
+  expect(wording({ ...problem, issue, ...more })).toBe(`messages.0.content.12.text: ${words}`)
+})
+
+test('a body that is no object has no field to name', () => {
+  const problem = { param: '', issue: 'type', reason: '', expected: 'object', limit: undefined } as const
+
+  expect(wording(problem)).toBe('The request body has to be a JSON object.')
+})

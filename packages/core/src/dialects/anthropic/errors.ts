@@ -1,0 +1,77 @@
+/** `LlmError` in the Anthropic envelope. Shape: Anthropic API reference, "Errors". */
+import type { Issue, LlmError, LlmErrorCode } from '../../errors.ts'
+import type { HttpResponse } from '../../http/message.ts'
+import { json, retryAfter } from '../../http/respond.ts'
+import { eventFrame } from '../../http/streams.ts'
+import type { Problem, Wording } from '../parse.ts'
+
+export function renderError(error: LlmError, requestId: string): HttpResponse {
+  const [status] = kinds[error.code]
+  return json(envelope(error, requestId), status, retryAfter(error.details.retryAfterMs))
+}
+
+/** What ends a stream that has already begun. */
+export const renderErrorFrame = (error: LlmError, requestId: string): string =>
+  eventFrame('error', JSON.stringify(envelope(error, requestId)))
+
+/** What is wrong with a field, as the hosted API words it: `max_tokens: Field required`. */
+export const wording: Wording = (problem) =>
+  problem.param === ''
+    ? 'The request body has to be a JSON object.'
+    : `${problem.param.replaceAll(/\[(\d+)\]/g, '.$1')}: ${words[problem.issue](problem)}`
+
+function envelope(error: LlmError, requestId: string): object {
+  const [, type] = kinds[error.code]
+  return { type: 'error', error: { type, message: messageOf(error) }, request_id: requestId }
+}
+
+/** Some messages are read by machines: agents look for these words, to make their conversation shorter. */
+function messageOf({ code, message, details: { inputTokens, contextSize, model } }: LlmError): string {
+  if (code === 'context_length') return `prompt is too long: ${inputTokens} tokens > ${contextSize} maximum`
+  return code === 'not_found' && model !== undefined ? `model: ${model}` : message
+}
+
+const kinds = {
+  invalid_request: [400, 'invalid_request_error'],
+  context_length: [400, 'invalid_request_error'],
+  authentication: [401, 'authentication_error'],
+  permission: [403, 'permission_error'],
+  // Not 429: waiting a moment, as its clients would, does not help.
+  quota: [400, 'invalid_request_error'],
+  not_found: [404, 'not_found_error'],
+  conflict: [409, 'conflict_error'],
+  too_large: [413, 'request_too_large'],
+  rate_limit: [429, 'rate_limit_error'],
+  overloaded: [529, 'overloaded_error'],
+  upstream: [500, 'api_error'],
+  internal: [500, 'api_error'],
+  method_not_allowed: [405, 'invalid_request_error'],
+} as const satisfies Record<LlmErrorCode, readonly [status: number, type: string]>
+
+const asItIs = ({ reason }: Problem): string => reason
+const tooBig = ({ limit }: Problem): string => `Input should be less than or equal to ${limit}`
+const tooSmall = ({ limit }: Problem): string => `Input should be greater than or equal to ${limit}`
+
+const words = {
+  missing: () => 'Field required',
+  type: ({ expected = '', reason }) =>
+    expected in types ? `Input should be a valid ${types[expected as keyof typeof types]}` : reason,
+  value: asItIs,
+  empty: asItIs,
+  array_too_long: ({ limit }) => `List should have at most ${limit} items`,
+  string_too_long: ({ limit }) => `String should have at most ${limit} characters`,
+  decimal_too_big: tooBig,
+  decimal_too_small: tooSmall,
+  integer_too_big: tooBig,
+  integer_too_small: tooSmall,
+  unsupported: asItIs,
+} as const satisfies Record<Issue, Wording>
+
+const types = {
+  string: 'string',
+  number: 'number',
+  int: 'integer',
+  boolean: 'boolean',
+  array: 'list',
+  object: 'dictionary',
+} as const

@@ -1,0 +1,22 @@
+/** The Anthropic API. Its reference: platform.claude.com/docs/en/api. */
+import { defineDialect } from '../dialect.ts'
+import { countTokens } from './count-tokens.ts'
+import { renderError, renderErrorFrame } from './errors.ts'
+import { messages } from './handlers.ts'
+import { listModels, retrieveModel } from './models.ts'
+
+export const anthropic = defineDialect({
+  name: 'anthropic',
+  // Its clients send the header with every call, OpenAI's never; keys come under any header in both.
+  isSpokenBy: (request) =>
+    request.header('anthropic-version') !== undefined || /^\/v1\/messages(\/|$)/.test(request.path),
+  requestIdHeader: 'request-id',
+  renderError,
+  renderErrorFrame,
+  routes: [
+    ['POST', '/v1/messages', messages],
+    ['POST', '/v1/messages/count_tokens', countTokens],
+    ['GET', '/v1/models', listModels],
+    ['GET', '/v1/models/*model', retrieveModel],
+  ],
+})

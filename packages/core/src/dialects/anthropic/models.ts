@@ -1,0 +1,73 @@
+/** Shape: Anthropic API reference, "Models". */
+import { z } from 'zod'
+import { invalidRequest } from '../../errors.ts'
+import { json } from '../../http/respond.ts'
+import type { Model } from '../../models/store.ts'
+import type { Handler } from '../dialect.ts'
+import { whole } from '../fields.ts'
+import { parse } from '../parse.ts'
+import { wording } from './errors.ts'
+
+/** `GET /v1/models`: a page of them, the newest first. */
+export const listModels: Handler = async ({ request, llm }) => {
+  const { limit, after_id, before_id } = parse(
+    Page,
+    {
+      limit: request.query('limit'),
+      after_id: request.query('after_id'),
+      before_id: request.query('before_id'),
+    },
+    wording,
+  )
+  if (after_id !== undefined && before_id !== undefined)
+    throw invalidRequest('before_id: Only one of before_id and after_id may be given', { param: 'before_id' })
+
+  const all = [...(await llm.models.list())].sort(newestFirst)
+  const at = all.findIndex(({ name }) => name === (after_id ?? before_id))
+  // A cursor that no model has: its file has gone since.
+  const rest =
+    after_id !== undefined
+      ? all.slice(at === -1 ? all.length : at + 1)
+      : before_id !== undefined
+        ? all.slice(0, Math.max(0, at))
+        : all
+  const data = before_id === undefined ? rest.slice(0, limit) : rest.slice(-limit)
+
+  return json({
+    data: data.map(toModelInfo),
+    has_more: data.length < rest.length,
+    first_id: data.at(0)?.name ?? null,
+    last_id: data.at(-1)?.name ?? null,
+  })
+}
+
+/** `GET /v1/models/{id}` */
+export const retrieveModel: Handler = async ({ request, llm }) =>
+  json(toModelInfo(await llm.models.get(request.params.model as string)))
+
+const Page = z.object({
+  limit: z
+    .string()
+    .default('20')
+    .transform((text) => (/^-?\d+$/.test(text) ? Number(text) : Number.NaN))
+    .pipe(whole(1, 1_000)),
+  after_id: z.string().optional(),
+  before_id: z.string().optional(),
+})
+
+const newestFirst = (a: Model, b: Model): number => b.modifiedAt.getTime() - a.modifiedAt.getTime()
+
+/** What is not known before a model is loaded is null, as in the API itself where it does not say. */
+const toModelInfo = ({ name, modifiedAt }: Model): object => ({
+  type: 'model',
+  id: name,
+  display_name: name.replace(/:latest$/, ''),
+  created_at: modifiedAt.toISOString(),
+  max_input_tokens: null,
+  max_tokens: null,
+  capabilities: null,
+  lifecycle: 'active',
+  deprecated_at: null,
+  retires_at: null,
+  line: null,
+})

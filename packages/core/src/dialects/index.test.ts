@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest'
+import { LlmError } from '../errors.ts'
+import type { HttpRequest } from '../http/message.ts'
+import type { DialectName } from './dialect.ts'
+import { dialectNames, routesFor } from './index.ts'
+
+const version = { 'anthropic-version': '2023-06-01' }
+
+const requestOf = (path: string, headers: Readonly<Record<string, string>> = {}): HttpRequest => ({
+  method: 'GET',
+  path,
+  params: {},
+  remoteAddress: '127.0.0.1',
+  caller: undefined,
+  signal: new AbortController().signal,
+  header: (name) => headers[name],
+  query: () => undefined,
+  json: async () => ({}),
+})
+
+const pathsOf = (names?: readonly DialectName[]): string[] =>
+  routesFor(names)
+    .routes.filter(({ method }) => method !== 'OPTIONS')
+    .map(({ method, path }) => `${method} ${path}`)
+
+/** The body says whose words they are. */
+const speakerOf = (response: { readonly body: unknown }): string =>
+  'request_id' in JSON.parse(response.body as string) ? 'anthropic' : 'openai'
+
+test('all dialects are spoken, and a path that two of them have is one route', () => {
+  expect(dialectNames).toEqual(['openai', 'anthropic'])
+  expect(pathsOf().sort()).toEqual([
+    'GET /v1/models',
+    'GET /v1/models/*model',
+    'POST /v1/chat/completions',
+    'POST /v1/messages',
+    'POST /v1/messages/count_tokens',
+  ])
+})
+
+test.each<[DialectName, string[]]>([
+  ['openai', ['POST /v1/chat/completions', 'GET /v1/models', 'GET /v1/models/*model']],
+  [
+    'anthropic',
+    ['POST /v1/messages', 'POST /v1/messages/count_tokens', 'GET /v1/models', 'GET /v1/models/*model'],
+  ],
+])('%s alone has its own routes', (name, paths) => {
+  expect(pathsOf([name])).toEqual(paths)
+})
+
+test.each<[readonly DialectName[], string, object, string]>([
+  [['openai', 'anthropic'], '/v1/nope', {}, 'openai'],
+  [['openai', 'anthropic'], '/v1/nope', version, 'anthropic'],
+  [['anthropic', 'openai'], '/v1/nope', {}, 'openai'],
+  [['openai', 'anthropic'], '/v1/messages', {}, 'anthropic'],
+  [['openai', 'anthropic'], '/v1/messages/batches', {}, 'anthropic'],
+  [['openai', 'anthropic'], '/v1/messagesque', {}, 'openai'],
+  [['openai'], '/v1/nope', version, 'openai'],
+  [['openai'], '/v1/messages', version, 'openai'],
+  [['anthropic'], '/v1/nope', {}, 'anthropic'],
+])('of %j, %s with the headers %j is answered by %s', (names, path, headers, speaker) => {
+  const request = requestOf(path, headers as Record<string, string>)
+  const table = routesFor(names)
+
+  expect(speakerOf(table.unrouted(request, []))).toBe(speaker)
+  expect(speakerOf(table.refuse(request, new LlmError('internal', 'Later.')))).toBe(speaker)
+})
+
+test('a dialect that nobody knows is a mistake of the app', () => {
+  expect(() => routesFor(['latin' as DialectName])).toThrow(
+    "Expected a dialect of openai, anthropic, got 'latin'",
+  )
+})

@@ -1,0 +1,44 @@
+/** What every adapter is told, checked before anything is mounted: a wrong option is a mistake in the set-up. */
+import type { Caller } from './caller.ts'
+import type { DialectName } from './dialects/dialect.ts'
+import { routesFor } from './dialects/index.ts'
+import type { RouteTable } from './http/route.ts'
+import type { Llm } from './llm.ts'
+import { checkKeys } from './options.ts'
+import { type ByteSize, toBytes } from './units.ts'
+
+/** @typeParam Source what the framework gives its handlers, such as Express's request */
+export interface MountOptions<Source> {
+  /** Which public APIs to speak. @default all */
+  readonly dialects?: readonly DialectName[] | undefined
+  /**
+   * Paths that no route of ours has: `pass` leaves them to the app's own routes behind,
+   * `error` answers 404 in the dialect of the client.
+   *
+   * @default `error` under a prefix, `pass` at the root
+   */
+  readonly unknownRoutes?: 'pass' | 'error' | undefined
+  /** The largest request body, in bytes or with a unit: `'8mb'`. @default '32mb' */
+  readonly bodyLimit?: ByteSize | undefined
+  /** With `createLlm({ auth: 'host' })`: who calls, from what the app's own middleware has found out. Nobody gets 401. */
+  readonly caller?: ((source: Source) => Caller | undefined | Promise<Caller | undefined>) | undefined
+}
+
+export interface Mount extends RouteTable<Llm> {
+  readonly bodyLimit: number
+}
+
+/** For adapters. Throws a `TypeError` that says what was expected. */
+export function prepareMount<Source>(llm: Llm, options: MountOptions<Source>): Mount {
+  if (typeof llm?.generate !== 'function')
+    throw new TypeError(
+      `Expected an Llm, got ${llm instanceof Promise ? 'a Promise: write `await createLlm()`' : String(llm)}`,
+    )
+  checkKeys('', options, ['dialects', 'unknownRoutes', 'bodyLimit', 'caller'])
+  const { dialects, unknownRoutes = 'pass', bodyLimit = '32mb', caller } = options
+  if (!['pass', 'error'].includes(unknownRoutes))
+    throw new TypeError(`Expected \`unknownRoutes\` to be 'pass' or 'error', got '${unknownRoutes}'`)
+  if (llm.access.auth === 'host' && !caller)
+    throw new TypeError("With `auth: 'host'`, expected the option `caller` to say who calls")
+  return { ...routesFor(dialects), bodyLimit: toBytes(bodyLimit) }
+}

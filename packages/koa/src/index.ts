@@ -1,0 +1,2 @@
+/** What users import. */
+export { llmRouter, type RouterOptions } from './router.ts'

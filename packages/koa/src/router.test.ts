@@ -1,0 +1,563 @@
+import { gzipSync } from 'node:zlib'
+import { bodyParser } from '@koa/bodyparser'
+import cors from '@koa/cors'
+import { type RouterMiddleware as Middleware, Router } from '@koa/router'
+import { type Caller, createLlm, type Engine } from '@modelmount/core'
+import { readEvents, scriptedEngine } from '@modelmount/core/testing'
+import Koa from 'koa'
+import compress from 'koa-compress'
+import request from 'supertest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { emptyFolder } from '../../../test/support/empty-folder.ts'
+import { listen } from '../../../test/support/listen.ts'
+import { llmRouter } from './router.ts'
+
+const models = emptyFolder()
+const engine = scriptedEngine('Hello there.')
+const llm = await createLlm({ engine, models })
+const chat = '/v1/chat/completions'
+const hello = { model: 'tiny', messages: [{ role: 'user', content: 'Hello' }] }
+const soon = { interval: 2, timeout: 2_000 }
+
+/** An app of these, in this order. */
+function appOf(...middlewares: readonly Middleware[]) {
+  const app = new Koa()
+  for (const middleware of middlewares) app.use(middleware)
+  app.silent = true // Koa prints that a client has left, and what middleware throws.
+  return app.callback()
+}
+
+const users = new Router().get('/api/users', (ctx) => {
+  ctx.body = ['ann']
+})
+
+describe('at the root', () => {
+  test('our routes answer, and the routes of the app behind them, too', async () => {
+    const router = llmRouter(llm)
+    const app = appOf(router.routes(), router.allowedMethods(), users.routes())
+
+    const ours = await request(app).post(chat).send(hello)
+    const theirs = await request(app).get('/api/users')
+
+    expect(ours.status).toBe(200)
+    expect(ours.body.choices[0].message.content).toBe('Hello there.')
+    expect(theirs.body).toEqual(['ann'])
+    expect(theirs.headers).not.toHaveProperty('x-request-id')
+  })
+
+  test('an unknown path falls through to the app, which sees nothing of it', async () => {
+    const app = appOf(llmRouter(llm).routes(), (ctx) => {
+      ctx.status = 404
+      ctx.body = { params: ctx.params ?? {}, matched: ctx.matched, route: ctx._matchedRoute ?? null }
+    })
+
+    const response = await request(app).post('/v1/nope').send({})
+
+    expect(response.status).toBe(404)
+    expect(response.body).toEqual({ params: {}, matched: [], route: null })
+  })
+
+  test('an unknown path is a typed 404 where unknownRoutes says so', async () => {
+    const app = appOf(llmRouter(llm, { unknownRoutes: 'error' }).routes(), users.routes())
+
+    const response = await request(app).get('/api/users')
+
+    expect(response.status).toBe(404)
+    expect(response.body.error).toMatchObject({
+      message: 'Invalid URL (GET /api/users)',
+      type: 'invalid_request_error',
+    })
+  })
+
+  test.each([
+    ['DELETE', chat, 'POST'],
+    ['HEAD', chat, 'POST'],
+    ['PROPFIND', chat, 'POST'],
+    ['POST', '/v1/models/tiny', 'GET, HEAD'],
+  ])('%s %s is a 405 that is ours and says which methods there are', async (method, path, allowed) => {
+    const router = llmRouter(llm)
+    const app = appOf(router.allowedMethods({ throw: true }), router.routes())
+    const { url, close } = await listen(app)
+    onTestFinished(close)
+
+    const response = await fetch(url + path, { method })
+
+    expect(response.status).toBe(405)
+    expect(response.headers.get('allow')).toBe(allowed)
+    expect(response.headers.get('x-request-id')).toMatch(/^req_/)
+    if (method !== 'HEAD')
+      expect(await response.json()).toMatchObject({ error: { code: 'method_not_supported' } })
+  })
+
+  test('OPTIONS on our paths is ours', async () => {
+    const router = llmRouter(llm)
+    const app = appOf(router.routes(), router.allowedMethods())
+
+    const response = await request(app).options(chat)
+
+    expect(response.status).toBe(204)
+    expect(response.headers.allow).toBe('POST')
+  })
+
+  test('OPTIONS on other paths is answered by the routers of the app, from their own routes', async () => {
+    const router = llmRouter(llm)
+    const app = appOf(router.routes(), router.allowedMethods(), users.routes(), users.allowedMethods())
+
+    const theirs = await request(app).options('/api/users')
+    const nobodys = await request(app).options('/nowhere')
+
+    expect(theirs.status).toBe(200)
+    expect(theirs.headers.allow).toBe('HEAD, GET')
+    expect(nobodys.status).toBe(404)
+    expect(nobodys.headers).not.toHaveProperty('allow')
+  })
+
+  test('a router of the app that has ours among its routes passes unknown paths on', async () => {
+    const outer = new Router().use(llmRouter(llm).routes()).use(users.routes())
+
+    const ours = await request(appOf(outer.routes())).get('/v1/models/tiny')
+    const theirs = await request(appOf(outer.routes())).get('/api/users')
+
+    expect(ours.body.id).toBe('tiny')
+    expect(theirs.body).toEqual(['ann'])
+  })
+})
+
+const below: readonly (readonly [how: string, mount: (router: Router) => Middleware])[] = [
+  ['router.prefix()', (router) => router.prefix('/ai').routes()],
+  ['another router', (router) => new Router().use('/ai', router.routes()).routes()],
+  ['another router with a prefix', (router) => new Router({ prefix: '/ai' }).use(router.routes()).routes()],
+  ['two of them', (router) => new Router({ prefix: '/a' }).use('/i', router.prefix('/b').routes()).routes()],
+]
+
+describe.each(below)('under a prefix by %s', (how, mount) => {
+  const prefix = how === 'two of them' ? '/a/i/b' : '/ai'
+
+  test('our routes answer', async () => {
+    const app = appOf(mount(llmRouter(llm)))
+
+    const answer = await request(app)
+      .post(prefix + chat)
+      .send(hello)
+    const model = await request(app).get(`${prefix}/v1/models/tiny`)
+
+    expect(answer.body.choices[0].message.content).toBe('Hello there.')
+    expect(model.body.id).toBe('tiny')
+  })
+
+  test('unknown paths and methods are refused by their path below the prefix', async () => {
+    const app = appOf(mount(llmRouter(llm)))
+
+    const path = await request(app).get(`${prefix}/v1/nope`)
+    const method = await request(app).delete(prefix + chat)
+
+    expect([path.status, path.body.error.message]).toEqual([404, 'Invalid URL (GET /v1/nope)'])
+    expect([method.status, method.body.error.message]).toEqual([
+      405,
+      'DELETE is not allowed on /v1/chat/completions. Allowed: POST.',
+    ])
+  })
+
+  test('an unknown path falls through where unknownRoutes says so', async () => {
+    const app = appOf(mount(llmRouter(llm, { unknownRoutes: 'pass' })), (ctx) => {
+      ctx.body = 'the app'
+    })
+
+    const response = await request(app).get(`${prefix}/users`)
+
+    expect(response.text).toBe('the app')
+  })
+
+  test('OPTIONS on a path that is not ours is left to the app', async () => {
+    const app = appOf(mount(llmRouter(llm)), (ctx) => {
+      ctx.body = 'the app'
+    })
+
+    const response = await request(app).options(`${prefix}/users`)
+
+    expect(response.text).toBe('the app')
+  })
+
+  test('what is outside of it is left to the app', async () => {
+    const app = appOf(mount(llmRouter(llm)), (ctx) => {
+      ctx.body = 'the app'
+    })
+
+    const responses = [await request(app).get('/v1/models'), await request(app).get(`${prefix}s/v1/models`)]
+
+    expect(responses.map(({ text }) => text)).toEqual(['the app', 'the app'])
+  })
+
+  test('a path that cannot be percent-decoded is a typed 404', async () => {
+    const app = appOf(mount(llmRouter(llm)))
+
+    const responses = [
+      await request(app).get(`${prefix}/v1/models/%ff`),
+      await request(app).get(`${prefix}/%ff`),
+    ]
+
+    for (const { status, body } of responses) {
+      expect([status, body.error.type]).toEqual([404, 'invalid_request_error'])
+    }
+  })
+})
+
+test('a prefix may have parameters, which the option `caller` sees', async () => {
+  const hosted = await createLlm({ engine, models, auth: 'host' })
+  const router = llmRouter(hosted, { caller: (ctx) => ({ id: ctx.params.team ?? 'nobody' }) })
+  const app = appOf(router.prefix('/teams/:team').routes())
+
+  const model = await request(app).get('/teams/blue/v1/models/tiny')
+  const unknown = await request(app).get('/teams/blue/v1/nope')
+
+  expect(model.body.id).toBe('tiny')
+  expect([unknown.status, unknown.body.error.message]).toEqual([404, 'Invalid URL (GET /teams/blue/v1/nope)'])
+})
+
+test('what cuts a prefix off the path, as koa-mount does, mounts the routes as at the root', async () => {
+  const cut: Middleware = (ctx, next) => {
+    ctx.path = ctx.path.replace(/^\/ai/, '')
+    return next()
+  }
+
+  const passing = appOf(cut, llmRouter(llm).routes())
+  const refusing = appOf(cut, llmRouter(llm, { unknownRoutes: 'error' }).routes())
+
+  expect((await request(passing).post(`/ai${chat}`).send(hello)).status).toBe(200)
+  expect((await request(passing).get('/ai/v1/nope')).text).toBe('Not Found')
+  expect((await request(refusing).get('/ai/v1/nope')).body.error.message).toBe('Invalid URL (GET /v1/nope)')
+})
+
+test('HEAD of a GET route has its headers and no body', async () => {
+  const app = appOf(llmRouter(llm).routes())
+
+  const whole = await request(app).get('/v1/models')
+  const head = await request(app).head('/v1/models')
+
+  expect(head.status).toBe(200)
+  expect(head.headers['content-type']).toMatch(/^application\/json/)
+  expect(head.headers['content-length']).toBe(whole.headers['content-length'])
+  expect(head.text).toBeUndefined()
+})
+
+test('paths are case-sensitive, also in a router that is not', async () => {
+  const app = appOf(new Router().use('/ai', llmRouter(llm).routes()).routes())
+
+  const response = await request(app).get('/ai/V1/models')
+
+  expect(response.status).toBe(404)
+})
+
+test('a mistake in the options is one at mounting, not at the first call', () => {
+  expect(() => llmRouter(llm, { dialects: [] })).toThrow(TypeError)
+})
+
+test('the app says who calls, and nobody is refused in the words of the dialect', async () => {
+  const callers: Record<string, Caller> = { ada: { id: 'ada' }, guest: { id: 'guest', scopes: [] } }
+  const hosted = await createLlm({ engine, models, auth: 'host' })
+  const router = llmRouter(hosted, { caller: async (ctx) => callers[ctx.get('x-user')] })
+  const app = appOf(router.routes())
+
+  const ada = await request(app).get('/v1/models').set('x-user', 'ada')
+  const guest = await request(app).get('/v1/models').set('x-user', 'guest')
+  const nobody = await request(app).get('/v1/models')
+
+  expect([ada.status, guest.status, nobody.status]).toEqual([200, 403, 401])
+  expect(nobody.body.error).toMatchObject({ type: 'invalid_request_error', code: 'invalid_api_key' })
+})
+
+test('an app that is to say who calls, and does not, is a mistake in the set-up', async () => {
+  const hosted = await createLlm({ engine, models, auth: 'host' })
+
+  expect(() => llmRouter(hosted)).toThrow(TypeError)
+})
+
+test('a body limit that is none is a mistake in the set-up', () => {
+  expect(() => llmRouter(llm, { bodyLimit: 'much' as '1mb' })).toThrow(TypeError)
+})
+
+describe('bodies', () => {
+  const before = (router: Router) => appOf(router.routes(), bodyParser())
+  const behind = (router: Router) => appOf(bodyParser(), router.routes())
+
+  test.each([
+    ['before', before],
+    ['behind', behind],
+  ])('JSON is taken %s bodyParser()', async (_place, mount) => {
+    const app = mount(llmRouter(llm))
+
+    const response = await request(app).post(chat).send(hello)
+
+    expect(response.body.choices[0].message.content).toBe('Hello there.')
+    expect(engine.requests.at(-1)?.input.messages[0]?.content).toEqual([{ type: 'text', text: 'Hello' }])
+  })
+
+  test('what bodyParser() leaves alone is read by us', async () => {
+    const app = behind(llmRouter(llm))
+
+    const response = await request(app).post(chat).type('text/plain').send(JSON.stringify(hello))
+
+    expect(response.body.choices[0].message.content).toBe('Hello there.')
+  })
+
+  test('what bodyParser() has unpacked is taken from it', async () => {
+    const { url, close } = await listen(behind(llmRouter(llm)))
+    onTestFinished(close)
+
+    const response = await fetch(url + chat, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+      body: gzipSync(JSON.stringify(hello)),
+    })
+
+    expect(response.status).toBe(200)
+  })
+
+  test.each([
+    ['broken JSON', 400, '{"model":'],
+    ['a body over 1 MB', 413, JSON.stringify({ ...hello, user: 'x'.repeat(1024 ** 2) })],
+  ])('%s is answered by Koa, with %i, behind bodyParser()', async (_what, status, body) => {
+    const response = await request(behind(llmRouter(llm)))
+      .post(chat)
+      .type('json')
+      .send(body)
+
+    expect(response.status).toBe(status)
+    expect(response.headers).not.toHaveProperty('x-request-id')
+  })
+
+  test('broken JSON and a body over 1 MB are ours before bodyParser()', async () => {
+    const app = before(llmRouter(llm))
+
+    const broken = await request(app).post(chat).type('json').send('{"model":')
+    const large = await request(app)
+      .post(chat)
+      .send({ ...hello, user: 'x'.repeat(1024 ** 2) })
+
+    expect(broken.status).toBe(400)
+    expect(broken.body.error.message).toBe('The request body is not valid JSON.')
+    expect(large.status).toBe(200)
+  })
+
+  test("JSON with curl's content-type is a form behind bodyParser(), and refused with what to change", async () => {
+    const response = await request(behind(llmRouter(llm)))
+      .post(chat)
+      .type('application/x-www-form-urlencoded')
+      .send(JSON.stringify(hello))
+
+    expect(response.status).toBe(400)
+    expect(response.body.error.message).toContain('mount the routes before the body parser')
+  })
+
+  test('a body that was read in front and not handed on is refused with what to change', async () => {
+    const eat: Middleware = async (ctx, next) => {
+      await ctx.req.resume().toArray()
+      await next()
+    }
+
+    const response = await request(appOf(eat, llmRouter(llm).routes()))
+      .post(chat)
+      .send(hello)
+
+    expect(response.status).toBe(400)
+    expect(response.body.error.message).toContain('read in front of this route, and not handed on')
+  })
+
+  test('a body over the limit of ours is a typed 413', async () => {
+    const app = appOf(llmRouter(llm, { bodyLimit: '1kb' }).routes())
+
+    const response = await request(app)
+      .post(chat)
+      .send({ ...hello, user: 'x'.repeat(1024) })
+
+    expect(response.status).toBe(413)
+    expect(response.body.error.code).toBe('request_too_large')
+  })
+})
+
+describe('middleware in front', () => {
+  test('sees the status and the body, and may still add headers', async () => {
+    const seen: object[] = []
+    const look: Middleware = async (ctx, next) => {
+      await next()
+      seen.push({ status: ctx.status, type: ctx.type, body: typeof ctx.body })
+      ctx.set('x-seen', 'yes')
+    }
+    const app = appOf(look, llmRouter(llm).routes())
+
+    const responses = [
+      await request(app).post(chat).send(hello),
+      await request(app)
+        .post(chat)
+        .send({ ...hello, stream: true }),
+      await request(app).post(chat).send({}),
+      await request(app).delete(chat),
+      await request(app).options(chat),
+    ]
+
+    expect(seen).toEqual([
+      { status: 200, type: 'application/json', body: 'string' },
+      { status: 200, type: 'text/event-stream', body: 'object' },
+      { status: 400, type: 'application/json', body: 'string' },
+      { status: 405, type: 'application/json', body: 'string' },
+      { status: 204, type: '', body: 'object' },
+    ])
+    for (const { headers } of responses) expect(headers['x-seen']).toBe('yes')
+  })
+
+  test.each<[name: string, ...middlewares: Middleware[]]>([
+    ['nothing'],
+    ['bodyParser()', bodyParser()],
+    ['compress()', compress()],
+    ['cors()', cors()],
+  ])('a stream arrives piece by piece and uncompressed behind %s', async (_name, ...middlewares) => {
+    const long = scriptedEngine('word '.repeat(2_000), { delayMs: 5 })
+    const router = llmRouter(await createLlm({ engine: long, models }))
+    const { url, close } = await listen(appOf(...middlewares, router.routes()))
+    onTestFinished(close)
+
+    const response = await ask(url, { 'accept-encoding': 'gzip' })
+    const contents: string[] = []
+    for await (const { data } of readEvents(response.body as ReadableStream<Uint8Array>)) {
+      contents.push(JSON.parse(data).choices[0].delta.content)
+      expect(long.running).toBe(1)
+      if (contents.length === 3) break
+    }
+
+    expect(contents).toEqual(['', 'word', ' word'])
+    expect(response.headers.get('content-encoding')).toBeNull()
+  })
+
+  test('compresses long whole answers, by compress()', async () => {
+    const story = 'Once upon a time. '.repeat(100)
+    const router = llmRouter(await createLlm({ engine: scriptedEngine(story), models }))
+    const app = appOf(compress(), router.routes())
+
+    const response = await request(app).post(chat).set('accept-encoding', 'gzip').send(hello)
+
+    expect(response.headers['content-encoding']).toBe('gzip')
+    expect(response.body.choices[0].message.content).toBe(story)
+  })
+
+  test('answers preflight requests and sets headers that stay, by cors()', async () => {
+    const app = appOf(cors({ credentials: true }), llmRouter(llm).routes())
+    const page = { origin: 'http://localhost:5173' }
+
+    const preflight = await request(app)
+      .options(chat)
+      .set({ ...page, 'access-control-request-method': 'POST' })
+    const responses = [
+      await request(app).post(chat).set(page).send(hello),
+      await request(app)
+        .post(chat)
+        .set(page)
+        .send({ ...hello, stream: true }),
+      await request(app).post(chat).set(page).send({}),
+      await request(app).delete(chat).set(page),
+    ]
+
+    expect(preflight.status).toBe(204)
+    expect(preflight.headers['access-control-allow-methods']).toContain('POST')
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 400, 405])
+    for (const { headers } of responses) expect(headers['access-control-allow-credentials']).toBe('true')
+  })
+})
+
+describe('a stream that is not read to its end', () => {
+  const long = scriptedEngine('word '.repeat(2_000), { delayMs: 5 })
+
+  const serve = async (...inFront: readonly Middleware[]) => {
+    const router = llmRouter(await createLlm({ engine: long, models }))
+    const { url, close } = await listen(appOf(...inFront, router.routes()))
+    onTestFinished(close)
+    return url
+  }
+
+  test('is closed when the client leaves', async () => {
+    const url = await serve()
+    const leaving = new AbortController()
+    const response = await ask(url, {}, leaving.signal)
+    expect(long.running).toBe(1)
+
+    leaving.abort()
+
+    await expect(response.text()).rejects.toThrow('aborted')
+    await expect.poll(() => long.running, soon).toBe(0)
+  })
+
+  test('is closed when the client leaves before Koa writes', async () => {
+    let write = (): void => {}
+    const written = new Promise<void>((resolve) => {
+      write = resolve
+    })
+    const url = await serve(async (_ctx, next) => {
+      await next()
+      await written
+    })
+    const leaving = new AbortController()
+    const response = ask(url, {}, leaving.signal)
+    await expect.poll(() => long.running, soon).toBe(1)
+
+    leaving.abort()
+
+    await expect(response).rejects.toThrow('aborted')
+    await expect.poll(() => long.running, soon).toBe(0)
+    write()
+  })
+
+  test.each<[what: string, status: number, middleware: Middleware]>([
+    [
+      'throws',
+      500,
+      async (_ctx, next) => {
+        await next()
+        throw new Error('no')
+      },
+    ],
+    [
+      'says something else',
+      200,
+      async (ctx, next) => {
+        await next()
+        ctx.body = 'no'
+      },
+    ],
+  ])('is closed when middleware in front %s', async (_what, status, middleware) => {
+    const asked = long.requests.length
+    const url = await serve(middleware)
+
+    const response = await ask(url)
+
+    expect(response.status).toBe(status)
+    expect(long.requests).toHaveLength(asked + 1)
+    await expect.poll(() => long.running, soon).toBe(0)
+  })
+})
+
+test('a stream has its headers while the model is still being loaded', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  let isLoading = false
+  const loading: Engine = {
+    async *generate(_request, { signal }) {
+      isLoading = true
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    },
+    countTokens: async () => 1,
+    loaded: () => [],
+    close: async () => {},
+  }
+  const router = llmRouter(await createLlm({ engine: loading, models }))
+  const { url, close } = await listen(appOf(router.routes()))
+  onTestFinished(close)
+
+  const asked = ask(url)
+  await expect.poll(() => isLoading, soon).toBe(true)
+  await vi.advanceTimersByTimeAsync(5_000)
+
+  const response = await asked
+  expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/)
+})
+
+const ask = (url: string, headers: Record<string, string> = {}, signal: AbortSignal | null = null) =>
+  fetch(url + chat, { method: 'POST', headers, body: JSON.stringify({ ...hello, stream: true }), signal })

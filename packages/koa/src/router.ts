@@ -1,0 +1,78 @@
+/** Mounts the routes of an `Llm` in a Koa app, as real routes of a real router. */
+import { METHODS } from 'node:http'
+import { Readable } from 'node:stream'
+import { Router, type RouterContext, type RouterMiddleware } from '@koa/router'
+import { type Llm, type MountOptions, prepareMount } from '@modelmount/core'
+import {
+  type HttpRequest,
+  type HttpResponse,
+  methodsByPath,
+  type NodeRequestOptions,
+  readNodeRequest,
+} from '@modelmount/core/http'
+
+/** In koa-mount, which hides its prefix, unknown paths are passed on by default, as at the root. */
+export type RouterOptions = MountOptions<RouterContext>
+
+/** Use its `routes()` before a body parser, whose limit of 1 MB is small for long prompts. */
+export function llmRouter(llm: Llm, options: RouterOptions = {}): Router {
+  const { routes, unrouted, bodyLimit } = prepareMount(llm, options)
+  const router = new Router({ sensitive: true })
+
+  for (const { method, path, handle } of routes) {
+    router.register(path, [method], async (ctx) => {
+      const request = read(ctx, path, {
+        params: ctx.params,
+        parsedBody: bodyOf(ctx.request) ?? bodyOf(ctx.req),
+        bodyLimit,
+        caller: await options.caller?.(ctx),
+      })
+      reply(ctx, await handle(request, llm))
+    })
+  }
+  for (const [path, allowed] of methodsByPath(routes))
+    router.all(path, (ctx) => reply(ctx, unrouted(read(ctx, path), allowed)))
+
+  const unknown: RouterMiddleware = (ctx, next) => {
+    const { unknownRoutes = prefixOf(ctx, everything) === '' ? 'pass' : 'error' } = options
+    if (unknownRoutes === 'error' && ctx.method !== 'OPTIONS')
+      return reply(ctx, unrouted(read(ctx, everything), []))
+    // As if it had not matched: `allowedMethods()` answers from what is left, and metrics name no route.
+    Object.assign(ctx, {
+      matched: ctx.matched?.filter(({ stack }) => !stack.includes(unknown)),
+      _matchedRoute: undefined,
+    })
+    return next()
+  }
+  // The routes of the app behind share `ctx.params`, and did not ask for a `rest`.
+  router.register(everything, METHODS, unknown, { ignoreWildcardParameter: 'rest' })
+  return router
+}
+
+/** Below the prefix, too, since the pattern gets it in front. */
+const everything = '/{*rest}'
+
+const prefixOf = (ctx: RouterContext, pattern: string): string =>
+  String(ctx.routerPath).slice(0, -pattern.length)
+
+/** @param pattern of the route, without its prefix; one with parameters stays on the path */
+function read(ctx: RouterContext, pattern: string, options?: Omit<NodeRequestOptions, 'path'>): HttpRequest {
+  const prefix = prefixOf(ctx, pattern)
+  const path = ctx.path.startsWith(prefix) ? ctx.path.slice(prefix.length) : ctx.path
+  return readNodeRequest(ctx.req, ctx.res, { path, ...options })
+}
+
+/** Koa's body parsers leave it at Koa's request; serverless hosts have parsed it before Koa, at Node's. */
+const bodyOf = (request: object): unknown => ('body' in request ? request.body : undefined)
+
+/** By way of Koa: middleware in front sees the status and the body, and may change them. */
+function reply(ctx: RouterContext, { status, headers, body }: HttpResponse): void {
+  if (body === null || typeof body === 'string') ctx.body = body
+  else {
+    ctx.body = Readable.from(body) // Koa closes it when the client leaves.
+    // Middleware may add headers until Koa sends it. Then they go at once: the first frame may take long.
+    ctx.res.once('pipe', () => ctx.res.flushHeaders())
+  }
+  ctx.status = status // After the body: Koa turns a null body into 204.
+  ctx.set(headers)
+}

@@ -1,0 +1,62 @@
+/** Says what guards, pipes and interceptors of the app throw in the words that the client of a route reads. */
+import type { ServerResponse } from 'node:http'
+import { type DialectTable, LlmError, type LlmErrorCode } from '@modelmount/core'
+import { writeNodeResponse } from '@modelmount/core/http'
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common'
+import { type LlmRequest, readRequest } from './llm.request.ts'
+
+@Catch()
+export class DialectExceptionFilter implements ExceptionFilter {
+  readonly #refuse: DialectTable['refuse']
+  readonly #pattern: string
+  readonly #logger = new Logger('ExceptionsHandler')
+
+  /** @param pattern the path of the route, as it is in our table */
+  constructor(refuse: DialectTable['refuse'], pattern: string) {
+    this.#refuse = refuse
+    this.#pattern = pattern
+  }
+
+  async catch(exception: unknown, host: ArgumentsHost): Promise<void> {
+    const [req, res] = host.getArgs<[LlmRequest, ServerResponse]>()
+    // A middleware with a time limit has answered, and ours came too late.
+    if (res.writableEnded) return
+    // What Nest itself says about what nobody has foreseen: nothing to the client, all to the log.
+    if (!isForeseen(exception)) this.#logger.error(exception)
+    if (res.headersSent) return void res.destroy()
+
+    const response = this.#refuse(readRequest(req, res, this.#pattern), toLlmError(exception))
+    const status = exception instanceof HttpException ? exception.getStatus() : response.status
+    await writeNodeResponse({ ...response, status }, res)
+  }
+}
+
+const isForeseen = (exception: unknown): boolean =>
+  exception instanceof HttpException || LlmError.from(exception).code !== 'internal'
+
+function toLlmError(exception: unknown): LlmError {
+  if (!(exception instanceof HttpException)) return LlmError.from(exception)
+  const status = exception.getStatus()
+  const code = codes[status] ?? (status < 500 ? 'invalid_request' : 'internal')
+  return new LlmError(code, messageOf(exception), {}, { cause: exception })
+}
+
+/** `ValidationPipe` has a list of messages, which is not the message of what it throws. */
+function messageOf(exception: HttpException): string {
+  const { message } = exception.getResponse() as { readonly message?: unknown }
+  return Array.isArray(message) ? message.join(', ') : exception.message
+}
+
+const codes: Readonly<Record<number, LlmErrorCode>> = {
+  401: 'authentication',
+  402: 'quota',
+  403: 'permission',
+  404: 'not_found',
+  405: 'method_not_allowed',
+  409: 'conflict',
+  413: 'too_large',
+  429: 'rate_limit',
+  502: 'upstream',
+  503: 'overloaded',
+  504: 'upstream',
+}

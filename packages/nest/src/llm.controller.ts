@@ -1,0 +1,126 @@
+/** Controllers made from the route table, so that guards, interceptors, prefixes and logs of the app find them. */
+import type { ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { type Caller, type DialectName, dialectNames, type Llm, routesFor } from '@modelmount/core'
+import {
+  type HttpRequest,
+  type HttpResponse,
+  methodsByPath,
+  type NodeRequestOptions,
+  toBytes,
+} from '@modelmount/core/http'
+import {
+  Controller,
+  Inject,
+  Req,
+  RequestMapping,
+  RequestMethod,
+  Res,
+  StreamableFile,
+  type Type,
+  UseFilters,
+  VERSION_NEUTRAL,
+} from '@nestjs/common'
+import { DialectExceptionFilter } from './dialect-exception.filter.ts'
+import { type LlmRequest, readRequest } from './llm.request.ts'
+import { LLM } from './llm.tokens.ts'
+
+export interface LlmRouteOptions {
+  /** Which public APIs to speak. @default all */
+  readonly dialects?: readonly DialectName[] | undefined
+  /** In front of our paths, behind the global prefix of the app: `llm` makes `/llm/v1/models`. @default none */
+  readonly path?: string | undefined
+  /**
+   * Paths that no route of ours has: `pass` leaves them to the app, `error` answers 404 in the dialect of the
+   * client. At the root that takes all paths of the modules that are imported later.
+   *
+   * @default `error` under a `path`, `pass` without one
+   */
+  readonly unknownRoutes?: 'pass' | 'error' | undefined
+  /** The largest request body, where the app has `bodyParser: false`. @default '32mb' */
+  readonly bodyLimit?: NodeRequestOptions['bodyLimit']
+  /** With `auth: 'host'`: who calls, from what the app's own guards have found out. Nobody gets 401. */
+  caller?(request: LlmRequest): Caller | undefined | Promise<Caller | undefined>
+}
+
+type Answer = (request: HttpRequest, llm: Llm) => HttpResponse | Promise<HttpResponse>
+
+/** One controller for each dialect, and a last one for wrong methods and unknown paths. */
+export function controllersFor(options: LlmRouteOptions): Type[] {
+  const { path = '', dialects = dialectNames, bodyLimit = '32mb', caller } = options
+  const { unknownRoutes = /^\/*$/.test(path) ? 'pass' : 'error' } = options
+  const { routes, unrouted, refuse } = routesFor(dialects)
+  const methods = methodsByPath(routes)
+  // Read now: a wrong one is a mistake in the set-up, not of each call.
+  const limitBytes = toBytes(bodyLimit)
+
+  const controller = (name: string): Type<LlmController> => {
+    // The name is what Nest logs the routes under.
+    const made = { [name]: class extends LlmController {} }[name] as Type<LlmController>
+    Controller({ path, version: VERSION_NEUTRAL })(made) // Our paths have a version of their own.
+    return made
+  }
+
+  const addRoute = (
+    { prototype }: Type<LlmController>,
+    method: keyof typeof RequestMethod,
+    pattern: string,
+    answer: Answer,
+  ): void => {
+    const key = `${method} ${pattern}`
+    const value = async function (this: LlmController, req: LlmRequest, res: ServerResponse) {
+      const more = { bodyLimit: limitBytes, caller: await caller?.(req) }
+      const request = readRequest(req, res, pattern, more)
+      return toResult(await answer(request, this.llm), res, request.signal)
+    }
+    const descriptor = { value, writable: true, configurable: true }
+
+    Object.defineProperty(prototype, key, descriptor)
+    RequestMapping({ path: pattern, method: RequestMethod[method] })(prototype, key, descriptor)
+    UseFilters(new DialectExceptionFilter(refuse, pattern))(prototype, key, descriptor)
+    Req()(prototype, key, 0)
+    Res({ passthrough: true })(prototype, key, 1)
+  }
+
+  // A path that two dialects share is in the controller of the first.
+  const ownerOf = (path: string): DialectName | undefined =>
+    dialects.find((name) => routesFor([name]).routes.some((route) => route.path === path))
+  const speaking = dialects.map((name) => {
+    const made = controller(`${name[0]?.toUpperCase()}${name.slice(1)}Controller`)
+    const own = routes.filter((route) => ownerOf(route.path) === name)
+    for (const { method, path, handle } of own) addRoute(made, method, path, handle)
+    return made
+  })
+
+  const last = controller('UnroutedController')
+  for (const [pattern, allowed] of methods)
+    addRoute(last, 'ALL', pattern, (request) => unrouted(request, allowed))
+  if (unknownRoutes === 'error') addRoute(last, 'ALL', '/*path', (request) => unrouted(request, []))
+  return [...speaking, last]
+}
+
+class LlmController {
+  readonly llm: Llm
+
+  constructor(@Inject(LLM) llm: Llm) {
+    this.llm = llm
+  }
+}
+
+/** What a Nest handler returns: interceptors see it, and then Nest sends it. */
+function toResult(
+  { status, headers, body }: HttpResponse,
+  res: ServerResponse,
+  signal: AbortSignal,
+): string | null | StreamableFile {
+  res.statusCode = status
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
+  if (body === null || typeof body === 'string') return body
+
+  const stream = Readable.from(body)
+  // Nest would send the headers with the first frame, which may be long in coming.
+  stream.once('resume', () => res.flushHeaders())
+  // The response is over, perhaps with something else than this stream.
+  signal.addEventListener('abort', () => stream.destroy())
+  return new StreamableFile(stream)
+}

@@ -1,0 +1,115 @@
+/** What broken and hostile clients send to the Anthropic API: a 400 that names the field, and no engine hears of it. */
+import { scriptedEngine } from '@modelmount/core/testing'
+import { expect } from 'vitest'
+import { ask, expectAnthropicError, greeting } from './calls.ts'
+import type { Check } from './suite.ts'
+
+const withFields = (fields: object): object => ({ ...greeting, ...fields })
+const saying = (content: unknown): object => withFields({ messages: [{ role: 'user', content }] })
+const raw = (fields: string): string => `${JSON.stringify(greeting).slice(0, -1)},${fields}}`
+
+/** What each begins its message with, and the bodies: as JSON, or as they are. */
+const refused: Readonly<Record<string, readonly [start: string, ...bodies: (string | object)[]]>> = {
+  'malformed JSON': ['', '{', `${JSON.stringify(greeting)}}`, "{'model': 'tiny'}", raw('"temperature":NaN')],
+  'an empty body': ['', '', ' \n'],
+  'nesting beyond 128 levels': ['', raw(`"foo":${'['.repeat(129)}${']'.repeat(129)}`)],
+  'a body that is no object': ['The request body', '"x"', '5', '[]', 'null'],
+  'a model that is no string': [
+    'model: Input should be a valid string',
+    ...[5, true, [], {}, null].map((model) => withFields({ model })),
+  ],
+  'a model with a name of a megabyte': ['model: String should', withFields({ model: 'm'.repeat(2 ** 20) })],
+  'a `max_tokens` that is no whole number': [
+    'max_tokens: Input should be a valid integer',
+    ...['5', '', true, [], {}, null, 1.5].map((max_tokens) => withFields({ max_tokens })),
+    raw('"max_tokens":1e999'),
+  ],
+  'a `max_tokens` below zero': ['max_tokens: Input should be greater', withFields({ max_tokens: -1 })],
+  'a `max_tokens` beyond the whole numbers of a double': [
+    'max_tokens: Input should be less',
+    raw('"max_tokens":1e300'),
+  ],
+  'a list of messages that is none': [
+    'messages: Input should be a valid list',
+    ...['Hello', 5, true, {}, null].map((messages) => withFields({ messages })),
+  ],
+  'a message that is no object': [
+    'messages.1: Input should be a valid dictionary',
+    ...['Hello', 5, [], null].map((one) => withFields({ messages: [...greeting.messages, one] })),
+  ],
+  'a role that nobody has': [
+    'messages.0.role: Input should be',
+    ...['robot', 'User', '', '__proto__', 5, null, {}].map((role) =>
+      withFields({ messages: [{ role, content: 'Hello' }] }),
+    ),
+  ],
+  'content of a wrong type': [
+    'messages.0.content: Input should be a valid string or a list',
+    ...[5, true, {}, null].map(saying),
+  ],
+  'a block that is no object': [
+    'messages.0.content.1: Input should be a valid dictionary',
+    ...['Hello', 5, [], null].map((block) => saying([{ type: 'text', text: 'Hello' }, block])),
+  ],
+  'a block of an unknown type with a name of a megabyte': [
+    `messages.0.content.0: Input tag '${'x'.repeat(64)}' found`,
+    saying([{ type: 'x'.repeat(2 ** 20) }]),
+  ],
+  'a block of text without its text': [
+    'messages.0.content.0.text: Field required',
+    saying([{ type: 'text' }]),
+  ],
+  'blocks that are no text': [
+    'messages.0.content.0: A block of the type',
+    ...['image', 'document', 'tool_use', 'tool_result', 'thinking'].map((type) => saying([{ type }])),
+  ],
+  'system of a wrong type': [
+    'system: Input should be',
+    ...[5, true, {}].map((system) => withFields({ system })),
+  ],
+  '100,000 tiny messages': [
+    'messages: List should have at most',
+    withFields({ messages: Array(100_000).fill(greeting.messages[0]) }),
+  ],
+  '10,001 blocks in one message': [
+    'messages.0.content: List should have at most',
+    saying(Array(10_001).fill({ type: 'text', text: 'a' })),
+  ],
+  'numbers out of their range': [
+    '',
+    ...[{ temperature: 1e308 }, { temperature: '1' }, { top_p: -1 }, { top_k: -1 }, { top_k: 2 ** 31 }].map(
+      withFields,
+    ),
+  ],
+  'stop sequences that cannot be': [
+    'stop_sequences',
+    ...['a', [5], [' '], [''], ['\ud800'], ['a'.repeat(1_025)], Array(65).fill('a')].map((stop_sequences) =>
+      withFields({ stop_sequences }),
+    ),
+  ],
+  'a stream that is no boolean': [
+    'stream: Input should be a valid boolean',
+    ...['true', 1, [], {}].map((stream) => withFields({ stream })),
+  ],
+}
+
+export const badInput: Record<string, Check> = Object.fromEntries(
+  Object.entries(refused).map(([what, [start, ...bodies]]) => [
+    `to Anthropic's API, ${what}: a 400 that says so`,
+    async (serve) => {
+      const engine = scriptedEngine('Hello there.')
+      const url = await serve(engine)
+
+      for (const body of bodies) {
+        const response = await ask(url, body)
+
+        const { error } = (await response.clone().json()) as { error: { message: string } }
+        expect(error.message.slice(0, start.length)).toBe(start)
+        expect(error.message.length).toBeLessThan(300)
+        await expectAnthropicError(response, 400)
+      }
+
+      expect(engine.requests).toEqual([])
+    },
+  ]),
+)

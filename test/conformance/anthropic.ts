@@ -1,0 +1,776 @@
+/** One check for each requirement of the Anthropic API. */
+
+import type Anthropic from '@anthropic-ai/sdk'
+import { type Engine, LlmError } from '@modelmount/core'
+import { readEvents, scriptedEngine } from '@modelmount/core/testing'
+import { expect } from 'vitest'
+import {
+  ask,
+  expectAnthropicError,
+  expectError,
+  greeting,
+  joinedText,
+  json,
+  messageEventsOf,
+  messageOf,
+  promptOf,
+  soon,
+  textOf,
+} from './calls.ts'
+import type { AnthropicRequirementId } from './requirements.ts'
+import type { Check } from './suite.ts'
+
+const version = { 'anthropic-version': '2023-06-01' }
+const zero = { cache_creation_input_tokens: 0, cache_read_input_tokens: 0 }
+
+const count = (url: string, body: unknown) =>
+  fetch(`${url}/v1/messages/count_tokens`, { method: 'POST', headers: json, body: JSON.stringify(body) })
+
+const asking = (...messages: readonly object[]): object => ({ ...greeting, messages })
+
+/** Ends as it is told to, which a script cannot. */
+const ending = (end: Partial<Extract<Event, { type: 'end' }>>): Engine => ({
+  ...scriptedEngine(''),
+  async *generate({ model }) {
+    yield { type: 'start', model, inputTokens: 1, reusedTokens: 0, fingerprint: 'fp' }
+    yield { type: 'text', text: 'Once', tokens: 1 }
+    yield {
+      type: 'end',
+      reason: 'stop',
+      usage: { inputTokens: 1, reusedTokens: 0, outputTokens: 1 },
+      timings: { loadMs: 0, promptMs: 0, generateMs: 0 },
+      ...end,
+    }
+  },
+})
+type Event = ReturnType<Engine['generate']> extends AsyncIterable<infer One> ? One : never
+
+const unknown = (name: string): LlmError =>
+  new LlmError('not_found', `model "${name}" not found`, { param: 'model', model: name })
+
+export const checks = {
+  'anthropic:auth:any-key-is-accepted': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    for (const headers of [
+      { 'x-api-key': 'anything' },
+      { authorization: 'Bearer anything' },
+      { 'x-api-key': 'one', authorization: 'Bearer another' },
+    ]) {
+      expect((await ask(url, greeting, headers)).status).toBe(200)
+    }
+  },
+
+  'anthropic:auth:no-key-is-needed': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    expect((await ask(url, greeting)).status).toBe(200)
+  },
+
+  'anthropic:transport:any-version': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const answers: Anthropic.Message[] = []
+    for (const headers of [{}, version, { 'anthropic-version': '2026-10-21' }, { 'anthropic-version': 'x' }])
+      answers.push({ ...(await messageOf(await ask(url, greeting, headers))), id: '' })
+
+    expect(answers).toEqual(answers.map(() => answers[0]))
+    expect(textOf(answers[0] as Anthropic.Message)).toBe('Hello there.')
+  },
+
+  'anthropic:transport:any-beta': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const response = await fetch(`${url}/v1/messages?beta=true`, {
+      method: 'POST',
+      headers: { ...json, ...version, 'anthropic-beta': 'made-up-2099-01-01,another' },
+      body: JSON.stringify(greeting),
+    })
+
+    expect(response.status).toBe(200)
+    expect(textOf(await messageOf(response))).toBe('Hello there.')
+  },
+
+  'anthropic:transport:request-id': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const responses = [
+      await ask(url, greeting),
+      await ask(url, { ...greeting, stream: true }),
+      await ask(url, {}),
+      await count(url, greeting),
+      await fetch(`${url}/v1/models`, { headers: version }),
+      await fetch(`${url}/v1/nope`, { headers: version }),
+      await fetch(`${url}/v1/messages`),
+    ]
+
+    const ids = responses.map(({ headers }) => headers.get('request-id'))
+    expect(ids).toEqual(ids.map(() => expect.stringMatching(/^req_.+/)))
+    expect(new Set(ids).size).toBe(responses.length)
+    for (const response of responses) {
+      const body = await response.text()
+      if (!response.ok) expect(JSON.parse(body).request_id).toBe(response.headers.get('request-id'))
+    }
+  },
+
+  'anthropic:transport:accept-has-no-say': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const whole = await ask(url, greeting, { accept: 'text/event-stream' })
+    const said = await ask(url, { ...greeting, stream: false }, { accept: 'text/event-stream' })
+    const streamed = await ask(url, { ...greeting, stream: true }, { accept: 'application/json' })
+
+    expect(textOf(await messageOf(whole))).toBe('Hello there.')
+    expect(textOf(await messageOf(said))).toBe('Hello there.')
+    expect(joinedText(await messageEventsOf(streamed))).toBe('Hello there.')
+  },
+
+  'anthropic:transport:browsers': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+    const wanted =
+      'anthropic-beta,anthropic-dangerous-direct-browser-access,anthropic-version,authorization,content-type,x-api-key,x-stainless-os'
+
+    const response = await fetch(`${url}/v1/messages`, {
+      method: 'OPTIONS',
+      headers: {
+        origin: 'http://127.0.0.1:3000',
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': wanted,
+      },
+    })
+
+    expect(response.status).toBe(204)
+    expect(response.headers.get('access-control-allow-headers')).toBe(wanted)
+  },
+
+  'anthropic:errors:body-is-not-json': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    await expectAnthropicError(await ask(url, '{bad'), 400)
+  },
+
+  'anthropic:errors:too-large-body': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const response = await ask(url, 'A'.repeat(33 * 1024 ** 2))
+
+    await expectAnthropicError(response, 413, 'request_too_large')
+  },
+
+  'anthropic:errors:wrong-method': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    for (const headers of [{}, version]) {
+      const response = await fetch(`${url}/v1/messages`, { method: 'PUT', headers })
+
+      expect(response.headers.get('allow')).toBe('POST')
+      await expectAnthropicError(response, 405)
+    }
+  },
+
+  'anthropic:errors:unknown-path': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const ours = await fetch(`${url}/v1/nope`, { headers: version })
+    const others = await fetch(`${url}/v1/nope`)
+
+    await expectAnthropicError(ours, 404, 'not_found_error', expect.stringContaining('/v1/nope'))
+    await expectError(others, 404)
+  },
+
+  'anthropic:errors:engine-failure': async (serve) => {
+    const broken = scriptedEngine(() => {
+      throw new Error("ENOENT: no such file or directory, open '/home/ann/secret.gguf'")
+    })
+    const url = await serve(broken)
+
+    const response = await ask(url, greeting)
+
+    const body = await response.clone().text()
+    expect(body).not.toContain('/home/ann')
+    expect(body).not.toContain('    at ')
+    await expectAnthropicError(response, 500, 'api_error')
+  },
+
+  'anthropic:errors:overloaded': async (serve) => {
+    const url = await serve(
+      scriptedEngine(new LlmError('overloaded', 'Too many calls are waiting.', { retryAfterMs: 1_500 })),
+    )
+
+    const response = await ask(url, greeting)
+
+    expect(response.headers.get('retry-after')).toBe('2')
+    await expectAnthropicError(response, 529, 'overloaded_error', 'Too many calls are waiting.')
+  },
+
+  'anthropic:messages:whole-shape': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const response = await ask(url, greeting)
+
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toMatch(/^application\/json/)
+    expect(await response.json()).toEqual({
+      id: expect.stringMatching(/^msg_[\w-]+$/),
+      type: 'message',
+      role: 'assistant',
+      model: 'tiny',
+      container: null,
+      content: [{ type: 'text', text: 'Hello there.', citations: null }],
+      stop_reason: 'end_turn',
+      stop_sequence: null,
+      stop_details: null,
+      usage: {
+        input_tokens: 1,
+        ...zero,
+        cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
+        output_tokens: 2,
+        output_tokens_details: null,
+        server_tool_use: null,
+        service_tier: 'standard',
+      },
+    })
+  },
+
+  'anthropic:messages:missing-fields': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    for (const field of ['model', 'max_tokens', 'messages']) {
+      const response = await ask(url, { ...greeting, [field]: undefined })
+
+      await expectAnthropicError(response, 400, 'invalid_request_error', `${field}: Field required`)
+    }
+  },
+
+  'anthropic:messages:unknown-model': async (serve) => {
+    const url = await serve(scriptedEngine(unknown('org/nope:Q4')))
+
+    for (const stream of [false, true]) {
+      const response = await ask(url, { ...greeting, model: 'org/nope:Q4', stream })
+
+      await expectAnthropicError(response, 404, 'not_found_error', 'model: org/nope:Q4')
+    }
+  },
+
+  'anthropic:messages:empty-messages': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const response = await ask(url, asking())
+
+    await expectAnthropicError(
+      response,
+      400,
+      'invalid_request_error',
+      'messages: at least one message is required',
+    )
+  },
+
+  'anthropic:messages:text-blocks': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+    const blocks = (text: string): object[] => [{ type: 'text', text, cache_control: { type: 'ephemeral' } }]
+
+    await ask(url, { ...asking({ role: 'user', content: 'Hello' }), system: 'Be brief.' })
+    await ask(url, { ...asking({ role: 'user', content: blocks('Hello') }), system: blocks('Be brief.') })
+
+    expect(engine.requests).toHaveLength(2)
+    expect(engine.requests[1]).toEqual(engine.requests[0])
+  },
+
+  'anthropic:messages:max-tokens': async (serve) => {
+    const url = await serve(scriptedEngine('one two three four'))
+
+    const answer = await messageOf(await ask(url, { ...greeting, max_tokens: 1 }))
+
+    expect(answer).toMatchObject({
+      content: [{ text: 'one' }],
+      stop_reason: 'max_tokens',
+      stop_sequence: null,
+      usage: { output_tokens: 1 },
+    })
+  },
+
+  'anthropic:messages:max-tokens-zero': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const response = await ask(url, { ...greeting, max_tokens: 0 })
+
+    await expectAnthropicError(
+      response,
+      400,
+      'invalid_request_error',
+      expect.stringMatching(/^max_tokens: .* not supported yet\.$/),
+    )
+  },
+
+  'anthropic:messages:stop-sequence': async (serve) => {
+    const url = await serve(ending({ stopSequence: 'STOP' }))
+
+    const whole = await messageOf(await ask(url, { ...greeting, stop_sequences: ['STOP'] }))
+    const events = await messageEventsOf(
+      await ask(url, { ...greeting, stop_sequences: ['STOP'], stream: true }),
+    )
+
+    const stopped = { stop_reason: 'stop_sequence', stop_sequence: 'STOP' }
+    expect(whole).toMatchObject({ ...stopped, content: [{ text: 'Once' }] })
+    expect(events.at(-2)).toMatchObject({ type: 'message_delta', delta: stopped })
+  },
+
+  'anthropic:messages:context-is-full': async (serve) => {
+    const url = await serve(ending({ reason: 'context' }))
+
+    const answer = await messageOf(await ask(url, greeting))
+
+    expect(answer.stop_reason).toBe('model_context_window_exceeded')
+  },
+
+  'anthropic:messages:says-nothing': async (serve) => {
+    const url = await serve(scriptedEngine([]))
+
+    const whole = await messageOf(await ask(url, greeting))
+    const events = await messageEventsOf(await ask(url, { ...greeting, stream: true }))
+
+    expect(whole).toMatchObject({ content: [], stop_reason: 'end_turn', usage: { output_tokens: 0 } })
+    expect(events.map(({ type }) => type)).toEqual(['message_start', 'message_delta', 'message_stop'])
+  },
+
+  'anthropic:messages:sampling-ranges': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+
+    for (const field of ['temperature', 'top_p']) {
+      for (const value of [0, 1]) expect((await ask(url, { ...greeting, [field]: value })).status).toBe(200)
+      const above = await ask(url, { ...greeting, [field]: 1.01 })
+      const below = await ask(url, { ...greeting, [field]: -0.1 })
+
+      const start = `${field}: Input should be`
+      await expectAnthropicError(above, 400, 'invalid_request_error', `${start} less than or equal to 1`)
+      await expectAnthropicError(below, 400, 'invalid_request_error', `${start} greater than or equal to 0`)
+    }
+
+    expect(engine.requests).toHaveLength(4)
+  },
+
+  'anthropic:messages:turns-are-merged': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+
+    await ask(url, asking({ role: 'user', content: 'One.' }, { role: 'user', content: 'Two.' }))
+
+    expect(engine.requests[0]?.input.messages).toEqual([
+      { role: 'user', content: [{ type: 'text', text: 'One.\n\nTwo.' }] },
+    ])
+  },
+
+  'anthropic:messages:prefill': async (serve) => {
+    const engine = scriptedEngine(' 42')
+    const url = await serve(engine)
+
+    const answer = await ask(
+      url,
+      asking(...greeting.messages, { role: 'assistant', content: 'The answer is' }),
+    )
+    await ask(url, asking(...greeting.messages, { role: 'assistant', content: '' }))
+
+    expect(textOf(await messageOf(answer))).toBe(' 42')
+    expect(engine.requests.map(({ input }) => input.messages.map(({ role }) => role))).toEqual([
+      ['user', 'assistant'],
+      ['user'],
+    ])
+  },
+
+  'anthropic:messages:system-among-messages': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+    const system = { role: 'system', content: 'Be brief.' }
+    const user = { role: 'user', content: 'Hello' }
+
+    for (const messages of [
+      [system, user],
+      [user, system],
+      [user, system, user],
+    ])
+      expect((await ask(url, asking(...messages))).status).toBe(200)
+
+    const roles = engine.requests.map(({ input }) => input.messages.map(({ role }) => role).join(' '))
+    expect(roles).toEqual(['system user', 'user system', 'user system user'])
+  },
+
+  'anthropic:messages:unknown-role': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const response = await ask(url, asking(...greeting.messages, { role: 'robot', content: 'Beep' }))
+
+    await expectAnthropicError(
+      response,
+      400,
+      'invalid_request_error',
+      expect.stringMatching(/^messages\.1\.role: Input should be/),
+    )
+  },
+
+  'anthropic:messages:unknown-block': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const response = await ask(url, asking({ role: 'user', content: [{ type: 'smell' }] }))
+
+    await expectAnthropicError(
+      response,
+      400,
+      'invalid_request_error',
+      expect.stringMatching(/^messages\.0\.content\.0: Input tag 'smell' found using 'type'/),
+    )
+  },
+
+  'anthropic:messages:image-on-text-model': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+    const content = [
+      { type: 'text', text: 'What is this?' },
+      { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } },
+    ]
+
+    const response = await ask(url, asking({ role: 'user', content }))
+
+    await expectAnthropicError(
+      response,
+      400,
+      'invalid_request_error',
+      expect.stringMatching(/^messages\.0\.content\.1: .*'image' is not supported yet/),
+    )
+  },
+
+  'anthropic:messages:ignored-fields': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+
+    await ask(url, greeting)
+    const response = await ask(url, {
+      ...greeting,
+      metadata: { user_id: 'x' },
+      service_tier: 'auto',
+      speed: 'standard',
+      inference_geo: 'eu',
+      context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] },
+      cache_control: { type: 'ephemeral' },
+      foo: 1,
+    })
+
+    expect(response.status).toBe(200)
+    expect(engine.requests[1]).toEqual(engine.requests[0])
+  },
+
+  'anthropic:messages:billing-block': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+    const text = (text: string): object => ({ type: 'text', text })
+
+    for (const cch of ['1a2b', '3c4d']) {
+      const billing = text(`x-anthropic-billing-header: cc_version=2.1; cch=${cch};`)
+      await ask(url, { ...greeting, system: [billing, text('Be brief.')] })
+    }
+
+    expect(engine.requests[1]).toEqual(engine.requests[0])
+    expect(engine.requests[0]?.input.messages[0]?.content).toEqual([text('Be brief.')])
+  },
+
+  'anthropic:messages:tools-are-refused': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+    const tools = [{ name: 'now', input_schema: { type: 'object' } }]
+
+    for (const [field, value] of [
+      ['tools', tools],
+      ['tool_choice', { type: 'any' }],
+      ['tool_choice', { type: 'tool', name: 'now' }],
+    ] as const) {
+      const response = await ask(url, { ...greeting, [field]: value })
+
+      await expectAnthropicError(
+        response,
+        400,
+        'invalid_request_error',
+        expect.stringMatching(new RegExp(`^${field}: .* not supported yet`)),
+      )
+    }
+  },
+
+  'anthropic:messages:mcp-servers-are-refused': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+    const server = { type: 'url', name: 'a', url: 'https://a.example' }
+
+    const none = await ask(url, { ...greeting, mcp_servers: [] })
+    const some = await ask(url, { ...greeting, mcp_servers: [server] })
+
+    expect(none.status).toBe(200)
+    await expectAnthropicError(
+      some,
+      400,
+      'invalid_request_error',
+      expect.stringMatching(/^mcp_servers: .* not supported yet/),
+    )
+  },
+
+  'anthropic:messages:thinking': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    for (const thinking of [{ type: 'adaptive' }, { type: 'disabled' }]) {
+      const answer = await messageOf(await ask(url, { ...greeting, thinking }))
+
+      expect(answer.content.map(({ type }) => type)).toEqual(['text'])
+    }
+    const enabled = await ask(url, { ...greeting, thinking: { type: 'enabled', budget_tokens: 1_024 } })
+    await expectAnthropicError(enabled, 400, 'invalid_request_error', expect.stringMatching(/^thinking: /))
+  },
+
+  'anthropic:messages:output-formats-are-refused': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+    const format = { type: 'json_schema', schema: { type: 'object' } }
+
+    const effort = await ask(url, { ...greeting, output_config: { effort: 'low' } })
+    const asked = await ask(url, { ...greeting, output_config: { format } })
+
+    expect(effort.status).toBe(200)
+    await expectAnthropicError(
+      asked,
+      400,
+      'invalid_request_error',
+      expect.stringMatching(/^output_config\.format: .* not supported yet/),
+    )
+  },
+
+  'anthropic:messages:context-length': async (serve) => {
+    const tooLong = new LlmError('context_length', 'Too long.', { inputTokens: 5_000, contextSize: 4_096 })
+    const url = await serve(scriptedEngine(tooLong))
+
+    for (const stream of [false, true]) {
+      const response = await ask(url, { ...greeting, stream })
+
+      await expectAnthropicError(
+        response,
+        400,
+        'invalid_request_error',
+        'prompt is too long: 5000 tokens > 4096 maximum',
+      )
+    }
+  },
+
+  'anthropic:messages:stream-order': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const response = await ask(url, { ...greeting, stream: true })
+
+    expect(response.status).toBe(200)
+    expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/)
+    const events = await messageEventsOf(response)
+    expect(events).toMatchObject([
+      {
+        type: 'message_start',
+        message: {
+          id: expect.stringMatching(/^msg_.+/),
+          type: 'message',
+          role: 'assistant',
+          model: 'tiny',
+          content: [],
+          stop_reason: null,
+          stop_sequence: null,
+        },
+      },
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hello' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: ' there.' } },
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null } },
+      { type: 'message_stop' },
+    ])
+  },
+
+  'anthropic:messages:stream-frames': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const body = await (await ask(url, { ...greeting, stream: true })).text()
+
+    expect(body).toMatch(/^(event: (\w+)\ndata: \{"type":"\2".*\}\n\n)+$/)
+    expect(body).toMatch(/event: message_stop\ndata: \{"type":"message_stop"\}\n\n$/)
+    expect(body).not.toContain('[DONE]')
+  },
+
+  'anthropic:messages:stream-usage': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const events = await messageEventsOf(await ask(url, { ...greeting, stream: true }))
+
+    expect(events[0]).toMatchObject({ message: { usage: { input_tokens: 1, output_tokens: 0, ...zero } } })
+    expect(events.at(-2)).toMatchObject({
+      type: 'message_delta',
+      usage: { input_tokens: 1, output_tokens: 2, ...zero },
+    })
+  },
+
+  'anthropic:messages:stream-joins-to-whole': async (serve) => {
+    const url = await serve(scriptedEngine((request) => [...promptOf(request)]))
+    const body = asking({ role: 'user', content: '👩‍🚀 飛んで ✨ é' })
+
+    const whole = await messageOf(await ask(url, body))
+    const events = await messageEventsOf(await ask(url, { ...body, stream: true }))
+
+    expect(textOf(whole)).toBe('👩‍🚀 飛んで ✨ é')
+    expect(joinedText(events)).toBe('👩‍🚀 飛んで ✨ é')
+  },
+
+  'anthropic:messages:stream-error': async (serve) => {
+    const failure = new LlmError('upstream', 'The model process has ended.')
+    const url = await serve(
+      scriptedEngine((request) => (promptOf(request) === 'Fail' ? ['Once', ' upon', failure] : 'Hello.')),
+    )
+
+    const failed = await ask(url, { ...asking({ role: 'user', content: 'Fail' }), stream: true })
+    const events = await messageEventsOf(failed)
+    const next = await ask(url, greeting)
+
+    expect(failed.status).toBe(200)
+    expect(joinedText(events)).toBe('Once upon')
+    expect(events.at(-1)).toEqual({
+      type: 'error',
+      error: { type: 'api_error', message: 'The model process has ended.' },
+      request_id: failed.headers.get('request-id'),
+    })
+    expect(textOf(await messageOf(next))).toBe('Hello.')
+  },
+
+  'anthropic:messages:stream-of-invalid-request': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const response = await ask(url, { ...greeting, stream: true, temperature: 3 })
+
+    await expectAnthropicError(response, 400)
+  },
+
+  'anthropic:messages:stream-client-leaves': async (serve) => {
+    const engine = scriptedEngine('word '.repeat(2_000), { delayMs: 5 })
+    const url = await serve(engine)
+    const leaving = new AbortController()
+    const long = { ...greeting, max_tokens: 5_000, stream: true }
+    const response = await ask(url, long, {}, leaving.signal)
+    const events = readEvents(response.body as ReadableStream<Uint8Array>)
+    expect((await events.next()).value).toMatchObject({ event: 'message_start' })
+    expect(engine.running).toBe(1)
+
+    leaving.abort()
+
+    await expect.poll(() => engine.running, soon).toBe(0)
+  },
+
+  'anthropic:count:prompt': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+    const body = { ...asking(...greeting.messages, { role: 'assistant', content: 'Hi' }), system: 'Be kind.' }
+
+    const response = await count(url, { ...body, max_tokens: undefined })
+    const counted = (await response.json()) as Anthropic.MessageTokensCount
+    const asked = engine.requests.length
+    const { usage } = await messageOf(await ask(url, body))
+
+    expect(response.status).toBe(200)
+    expect(counted).toEqual({ input_tokens: 3 })
+    expect(asked).toBe(0)
+    expect(usage.input_tokens).toBe(3)
+  },
+
+  'anthropic:count:invalid': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const missing = await count(url, { messages: greeting.messages })
+    const tools = await count(url, { ...greeting, tools: [{ name: 'now' }] })
+
+    await expectAnthropicError(missing, 400, 'invalid_request_error', 'model: Field required')
+    await expectAnthropicError(tools, 400, 'invalid_request_error', expect.stringMatching(/^tools: /))
+  },
+
+  'anthropic:count:unknown-model': async (serve) => {
+    const url = await serve({
+      ...scriptedEngine('Hello there.'),
+      countTokens: async ({ model }) => {
+        throw unknown(model)
+      },
+    })
+
+    const response = await count(url, { ...greeting, model: 'nope' })
+
+    await expectAnthropicError(response, 404, 'not_found_error', 'model: nope')
+  },
+
+  'anthropic:models:list': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const response = await fetch(`${url}/v1/models`, { headers: version })
+
+    expect(response.status).toBe(200)
+    expect(await response.json()).toEqual({
+      data: [
+        {
+          type: 'model',
+          id: 'tiny:latest',
+          display_name: 'tiny',
+          created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/),
+          max_input_tokens: null,
+          max_tokens: null,
+          capabilities: null,
+          lifecycle: 'active',
+          deprecated_at: null,
+          retires_at: null,
+          line: null,
+        },
+      ],
+      has_more: false,
+      first_id: 'tiny:latest',
+      last_id: 'tiny:latest',
+    })
+  },
+
+  'anthropic:models:list-by-header': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const openai = await fetch(`${url}/v1/models?limit=1000`, { headers: { authorization: 'Bearer x' } })
+    const anthropic = await fetch(`${url}/v1/models`, {
+      headers: { ...version, authorization: 'Bearer x' },
+    })
+
+    expect(await openai.json()).toMatchObject({ object: 'list', data: [{ object: 'model' }] })
+    expect(await anthropic.json()).toMatchObject({ has_more: false, data: [{ type: 'model' }] })
+  },
+
+  'anthropic:models:pages': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+    const list = (query: string) => fetch(`${url}/v1/models?${query}`, { headers: version })
+
+    const one = await list('limit=1')
+    const none = { data: [], has_more: false, first_id: null, last_id: null }
+
+    expect(await one.json()).toMatchObject({ data: [{ id: 'tiny:latest' }], has_more: false })
+    expect(await (await list('after_id=tiny:latest')).json()).toEqual(none)
+    expect(await (await list('before_id=tiny%3Alatest&limit=5')).json()).toEqual(none)
+    expect(await (await list('after_id=gone')).json()).toEqual(none)
+    for (const query of ['limit=0', 'limit=1001', 'limit=x', 'limit=', 'after_id=a&before_id=b'])
+      await expectAnthropicError(await list(query), 400)
+  },
+
+  'anthropic:models:retrieve': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    for (const path of ['tiny', 'tiny:latest', 'tiny%3Alatest']) {
+      const response = await fetch(`${url}/v1/models/${path}`, { headers: version })
+
+      expect(response.status).toBe(200)
+      expect(await response.json()).toMatchObject({ type: 'model', id: 'tiny:latest' })
+    }
+  },
+
+  'anthropic:models:retrieve-unknown': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    for (const path of ['org%2Fx:Q4', 'org/x:Q4']) {
+      const response = await fetch(`${url}/v1/models/${path}`, { headers: version })
+
+      await expectAnthropicError(response, 404, 'not_found_error', 'model: org/x:Q4')
+    }
+  },
+} satisfies Record<AnthropicRequirementId, Check>
