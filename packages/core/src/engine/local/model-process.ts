@@ -1,15 +1,12 @@
 /** One model process, seen from the app: started, spoken to, watched, ended. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import type { ChildProcess } from 'node:child_process'
+import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { LlmError } from '../../errors.ts'
 import type { GenerateEvent } from '../events.ts'
 import type { GenerateRequest } from '../request.ts'
 import { receive, send } from './framing.ts'
+import { codeOf, connected, lastWords, launch, removeFolder } from './launch.ts'
 import { FromProcess, fromWire, type ProcessConfig, type ToProcess } from './protocol.ts'
 import { Watch } from './watch.ts'
 
@@ -52,16 +49,9 @@ export class ModelProcess {
    * @param file what to run: `@modelmount/core/model-process`
    */
   constructor(file: string, config: Omit<ProcessConfig, 'address' | 'folder'>) {
-    if (!existsSync(file))
-      throw notStarted('its file is missing. Where a bundler lost it, set `local.modelProcess`.')
-    let address: string
-    try {
-      this.#folder = mkdtempSync(join(shortTemporaryFolder(), 'modelmount-'))
-      address = addressIn(this.#folder)
-      this.#child = start(file, { ...config, address, folder: this.#folder })
-    } catch (cause) {
-      throw notStarted(codeOf(cause), cause)
-    }
+    const { child, folder, address } = launch(file, config)
+    this.#child = child
+    this.#folder = folder
     this.#exited = new Promise((resolve) => {
       this.#child.once('exit', (code, signal) => resolve(this.#onExit(signal ?? `exit code ${code}`)))
       this.#child.once('error', (error) => resolve(this.#onExit(codeOf(error))))
@@ -236,73 +226,11 @@ export class ModelProcess {
   #gone(how: string): LlmError {
     const why = this.#reason ? `, because ${this.#reason}` : ` unexpectedly (${how})`
     const code = this.#reason === closed ? 'overloaded' : 'upstream'
-    return new LlmError(code, `The model process has ended${why}.`, {}, { cause: this.#lastWords(how) })
-  }
-
-  /** What the native code wrote before it ended. */
-  #lastWords(how: string): Error {
-    try {
-      return new Error(`${how}\n${readFileSync(logIn(this.#folder), 'utf8').slice(-2_000)}`)
-    } catch {
-      return new Error(how)
-    }
+    return new LlmError(
+      code,
+      `The model process has ended${why}.`,
+      {},
+      { cause: new Error(`${how}\n${lastWords(this.#folder)}`) },
+    )
   }
 }
-
-function start(file: string, config: ProcessConfig): ChildProcess {
-  const log = openSync(logIn(config.folder), 'w')
-  try {
-    const child = spawn(process.execPath, [file, JSON.stringify(config)], {
-      // A group of its own: Ctrl-C in a terminal goes to the whole group, and the app drains first.
-      detached: true,
-      windowsHide: true,
-      stdio: ['ignore', log, log],
-      // With more pool threads, two compute threads often share a core.
-      env: { ...process.env, NODE_OPTIONS: undefined, UV_THREADPOOL_SIZE: '1' },
-    })
-    child.unref()
-    return child
-  } catch (error) {
-    removeFolder(config.folder)
-    throw error
-  } finally {
-    closeSync(log)
-  }
-}
-
-function connected(address: string): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(address)
-    socket.once('error', reject)
-    socket.once('connect', () => {
-      socket.off('error', reject)
-      resolve(socket)
-    })
-  })
-}
-
-const logIn = (folder: string): string => join(folder, 'log')
-
-const addressIn = (folder: string): string =>
-  process.platform === 'win32'
-    ? `\\\\.\\pipe\\modelmount-${randomBytes(12).toString('hex')}`
-    : join(folder, 'socket')
-
-/** The path of a Unix socket over about 100 bytes is silently cut, and the socket lands elsewhere. */
-function shortTemporaryFolder(): string {
-  const folder = tmpdir()
-  return process.platform === 'win32' || Buffer.byteLength(folder) <= 70 ? folder : '/tmp'
-}
-
-/** What may be shown: the message of a system error has paths in it. */
-const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown reason'
-
-/** In a listener of the host, where an error would end it; a folder that stays is the lesser evil. */
-function removeFolder(folder: string): void {
-  try {
-    rmSync(folder, { recursive: true, force: true })
-  } catch {}
-}
-
-const notStarted = (why: string, cause?: unknown): LlmError =>
-  new LlmError('upstream', `The model process cannot be started: ${why}`, {}, { cause })
