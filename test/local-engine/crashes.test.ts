@@ -1,5 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readdirSync } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -29,6 +30,8 @@ afterEach(() => llm.close())
 
 const short = { model: 'noise', maxTokens: 5 }
 const processId = (): number => llm.loaded()[0]?.processId ?? Number.NaN
+/** Sockets, pipes and files of this process, where they can be counted. */
+const openDescriptors = (): number => (process.platform === 'linux' ? readdirSync('/proc/self/fd').length : 0)
 const kill = (): boolean => process.kill(processId(), 'SIGKILL')
 
 describe('a model file that crashes the loader', () => {
@@ -106,6 +109,8 @@ describe('a model process that is killed', () => {
     const ends: string[] = []
     const processes = new Set<number>()
     const listeners = process.listenerCount('exit')
+    await read('Hello', 1, () => {})
+    const descriptors = openDescriptors()
 
     for (let round = 0; round < 50; round++) {
       const moment = Math.floor(Math.random() * 40)
@@ -122,6 +127,7 @@ describe('a model process that is killed', () => {
     expect(next.usage.outputTokens).toBe(5)
     expect([...processes].filter((id) => id !== processId() && isAlive(id))).toEqual([])
     expect(process.listenerCount('exit')).toBe(listeners)
+    expect(openDescriptors()).toBeLessThanOrEqual(descriptors)
   }, 180_000)
 })
 

@@ -27,6 +27,9 @@ const head = (length: number, more = ''): string =>
 
 const call = (stream: boolean, more = ''): string => head(body(stream).length, more) + body(stream)
 
+const listenersOf = (emitter: NodeJS.EventEmitter): number =>
+  emitter.eventNames().reduce((sum, name) => sum + emitter.listenerCount(name), 0)
+
 describe.each(mounts)('through %s', (_name, mount) => {
   let engine: ScriptedEngine
   let server: Server
@@ -86,12 +89,14 @@ describe.each(mounts)('through %s', (_name, mount) => {
     await round()
     await until(isQuiet, 5_000)
     const before = process.getActiveResourcesInfo().length
+    const listeners = listenersOf(server) + listenersOf(process)
 
     for (let i = 0; i < 5; i++) await round()
     await until(isQuiet, 5_000)
 
     expect(engine.requests).toHaveLength(1_200)
     expect(process.getActiveResourcesInfo().length).toBeLessThanOrEqual(before)
+    expect(listenersOf(server) + listenersOf(process)).toBe(listeners)
     const socket = await open()
     socket.write(call(true))
     expect(await read(socket, (text) => frames(text) >= 4)).toContain('word1')
