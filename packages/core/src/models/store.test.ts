@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { ModelStore } from './store.ts'
+import { expectSource, ModelStore } from './store.ts'
 
 let folder: string
 beforeEach(async () => {
@@ -161,4 +161,11 @@ test('files that come and go are seen without a restart', async () => {
   const after = await names(store)
 
   expect([before, between, after]).toEqual([[], ['new:latest'], []])
+})
+
+test('a file that is no GGUF by its name is no source of models, a folder is', async () => {
+  await expect(expectSource(new URL('../../package.json', import.meta.url).pathname)).rejects.toThrow(
+    'is neither',
+  )
+  await expect(expectSource(new URL('.', import.meta.url).pathname)).resolves.toBeUndefined()
 })

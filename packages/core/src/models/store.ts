@@ -49,12 +49,14 @@ export interface ModelSource {
 
 /** A path that somebody has named is there, or a mistake. Throws a `TypeError`. */
 export async function expectSource(path: string): Promise<void> {
-  try {
-    await access(path, constants.R_OK)
-  } catch (error) {
-    const why = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'does not exist' : 'cannot be read'
-    throw new TypeError(`Expected \`models\` to be a folder or a GGUF file, but ${path} ${why}.`)
-  }
+  const problem = await access(path, constants.R_OK)
+    .then(() => stat(path))
+    .then(
+      (info) => (info.isDirectory() || path.endsWith('.gguf') ? undefined : 'is neither'),
+      (error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? 'does not exist' : 'cannot be read'),
+    )
+  if (problem)
+    throw new TypeError(`Expected \`models\` to be a folder or a GGUF file, but ${path} ${problem}.`)
 }
 
 async function read({ path, builtInName }: ModelSource): Promise<readonly Model[]> {
