@@ -4,6 +4,7 @@ import { type Access, createAccess } from './access.ts'
 import type { Engine, EngineCall } from './engine/engine.ts'
 import { type Answer, collect } from './engine/events.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
+import { readAhead } from './engine/read-ahead.ts'
 import type { GenerateRequest, Message, Sampling } from './engine/request.ts'
 import { invalidRequest, type LlmError } from './errors.ts'
 import { type CallOptions, type Generation, generate } from './generate.ts'
@@ -93,34 +94,14 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   }
 }
 
-/** A plain iterator: a generator's `return()` would wait for the piece that is being made. */
-function texts(
+/** Who stops reading, or leaves, ends the answer at once: that is what `readAhead` does for the engine, too. */
+const texts = (
   start: (signal: AbortSignal) => Promise<Generation>,
-  signal?: AbortSignal,
-): AsyncIterableIterator<string> {
-  const left = new AbortController()
-  const leave = (): void => left.abort()
-  signal?.addEventListener('abort', leave, { once: true })
-  if (signal?.aborted) leave()
-  const pieces = (async function* () {
-    try {
-      for await (const event of await start(left.signal)) if (event.type === 'text') yield event.text
-    } finally {
-      signal?.removeEventListener('abort', leave)
-    }
-  })()
-  return {
-    next: () => pieces.next(),
-    return: async (value?: unknown) => {
-      leave()
-      signal?.removeEventListener('abort', leave)
-      return { value, done: true }
-    },
-    [Symbol.asyncIterator]() {
-      return this
-    },
-  }
-}
+  signal: AbortSignal = new AbortController().signal,
+): AsyncIterable<string> =>
+  readAhead(signal, async (push, stopped) => {
+    for await (const event of await start(stopped)) if (event.type === 'text') push(event.text)
+  })
 
 function toMessages(input: ChatPrompt): readonly Message[] {
   const messages = typeof input === 'string' ? [{ role: 'user' as const, content: input }] : input
