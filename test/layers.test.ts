@@ -17,27 +17,26 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   template: { types: ['engine'] },
   models: { values: ['errors'] },
   logger: { types: ['errors'] },
-  options: { types: ['access', 'engine', 'logger'] },
+  options: { values: ['units'], types: ['access', 'engine', 'logger'] },
   'engine/local/protocol': { values: ['errors', 'engine'] },
   'engine/local/framing': {},
   'engine/local': {
     values: ['errors', 'engine', 'engine/local/protocol', 'engine/local/framing', 'models'],
   },
   'engine/local/process': {
-    values: ['errors', 'template', 'engine/local/protocol', 'engine/local/framing'],
-    types: ['engine'],
+    values: ['errors', 'template', 'engine', 'engine/local/protocol', 'engine/local/framing'],
   },
   generate: { values: ['errors'], types: ['engine'] },
   llm: { values: ['access', 'errors', 'options', 'generate', 'engine', 'engine/local', 'models', 'logger'] },
-  dialects: { values: ['errors', 'http', 'engine'], types: ['caller', 'models', 'generate', 'llm'] },
-  testing: { values: ['errors', 'options'], types: ['engine'] },
+  dialects: { values: ['errors', 'units', 'http', 'engine', 'models'], types: ['caller', 'generate', 'llm'] },
+  testing: { values: ['errors', 'options', 'engine'] },
   mount: {
     values: ['dialects', 'options', 'units'],
     types: ['caller', 'http', 'llm'],
   },
   index: {
-    values: ['errors', 'llm', 'dialects', 'mount'],
-    types: ['access', 'caller', 'engine', 'generate', 'logger', 'models', 'options'],
+    values: ['errors', 'llm', 'dialects', 'mount', 'engine'],
+    types: ['access', 'caller', 'generate', 'logger', 'models', 'options', 'units'],
   },
 }
 

@@ -1,8 +1,8 @@
 /** One check for each requirement of the Anthropic API. */
 
 import type Anthropic from '@anthropic-ai/sdk'
-import { type Engine, LlmError } from '@modelmount/core'
-import { readEvents, scriptedEngine } from '@modelmount/core/testing'
+import { type Engine, LlmError, messagesOf } from '@modelmount/core'
+import { readEvents, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import {
   ask,
@@ -21,6 +21,7 @@ import type { AnthropicRequirementId } from './requirements.ts'
 import type { Check } from './suite.ts'
 
 const version = { 'anthropic-version': '2023-06-01' }
+const messagesIn = (engine: ScriptedEngine) => engine.requests.map(({ input }) => messagesOf(input))
 const zero = { cache_creation_input_tokens: 0, cache_read_input_tokens: 0 }
 
 const count = (url: string, body: unknown) =>
@@ -357,7 +358,7 @@ export const checks = {
 
     await ask(url, asking({ role: 'user', content: 'One.' }, { role: 'user', content: 'Two.' }))
 
-    expect(engine.requests[0]?.input.messages).toEqual([
+    expect(messagesIn(engine)[0]).toEqual([
       { role: 'user', content: [{ type: 'text', text: 'One.\n\nTwo.' }] },
     ])
   },
@@ -373,7 +374,7 @@ export const checks = {
     await ask(url, asking(...greeting.messages, { role: 'assistant', content: '' }))
 
     expect(textOf(await messageOf(answer))).toBe(' 42')
-    expect(engine.requests.map(({ input }) => input.messages.map(({ role }) => role))).toEqual([
+    expect(messagesIn(engine).map((messages) => messages.map(({ role }) => role))).toEqual([
       ['user', 'assistant'],
       ['user'],
     ])
@@ -392,7 +393,7 @@ export const checks = {
     ])
       expect((await ask(url, asking(...messages))).status).toBe(200)
 
-    const roles = engine.requests.map(({ input }) => input.messages.map(({ role }) => role).join(' '))
+    const roles = messagesIn(engine).map((messages) => messages.map(({ role }) => role).join(' '))
     expect(roles).toEqual(['system user', 'user system', 'user system user'])
   },
 
@@ -470,7 +471,7 @@ export const checks = {
     }
 
     expect(engine.requests[1]).toEqual(engine.requests[0])
-    expect(engine.requests[0]?.input.messages[0]?.content).toEqual([text('Be brief.')])
+    expect(messagesIn(engine)[0]?.[0]?.content).toEqual([text('Be brief.')])
   },
 
   'anthropic:messages:tools-are-refused': async (serve) => {

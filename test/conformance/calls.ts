@@ -1,6 +1,6 @@
 /** Calls to mounted routes, and what is read from their answers. */
 import type Anthropic from '@anthropic-ai/sdk'
-import type { GenerateRequest } from '@modelmount/core'
+import { type GenerateRequest, messagesOf } from '@modelmount/core'
 import { readEvents } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
 import { expect } from 'vitest'
@@ -103,4 +103,4 @@ export const finishOf = ({ choices }: OpenAI.ChatCompletionChunk) => choices[0]?
 
 /** What the model is asked last. */
 export const promptOf = ({ input }: GenerateRequest) =>
-  (input.messages.at(-1)?.content ?? []).map((part) => part.text).join('')
+  (messagesOf(input).at(-1)?.content ?? []).map((part) => part.text).join('')

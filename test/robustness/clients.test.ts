@@ -195,6 +195,9 @@ describe.each(mounts)('through %s', (_name, mount) => {
         for (; ; pulled++) yield { type: 'text', text: piece, tokens: 1 }
       },
       countTokens: async () => 1,
+      render: async () => '',
+      load: async () => {},
+      unload: async () => {},
       loaded: () => [],
       close: async () => {},
     }

@@ -28,6 +28,9 @@ const end: GenerateEvent = {
 const engineOf = (answer: Engine['generate']): Engine => ({
   generate: answer,
   countTokens: async () => 1,
+  render: async () => '',
+  load: async () => {},
+  unload: async () => {},
   loaded: () => [],
   close: async () => {},
 })

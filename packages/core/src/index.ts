@@ -5,7 +5,16 @@ export type { DialectName } from './dialects/dialect.ts'
 export { type DialectTable, dialectNames, routesFor } from './dialects/index.ts'
 export type { Engine, EngineCall, LoadedModel } from './engine/engine.ts'
 export type { Answer, FinishReason, GenerateEvent, Timings, TokenUsage } from './engine/events.ts'
-export type { ChatInput, GenerateRequest, Message, Part, Sampling } from './engine/request.ts'
+export {
+  type ChatInput,
+  type GenerateRequest,
+  type LoadOptions,
+  type Message,
+  messagesOf,
+  type Part,
+  type Sampling,
+  type TextInput,
+} from './engine/request.ts'
 export { type Issue, LlmError, type LlmErrorCode, type LlmErrorDetails } from './errors.ts'
 export type { CallOptions, Generation } from './generate.ts'
 export { type ChatOptions, type ChatPrompt, createLlm, type Llm } from './llm.ts'
@@ -13,3 +22,4 @@ export type { Logger } from './logger.ts'
 export type { Model } from './models/store.ts'
 export { type Mount, type MountOptions, prepareMount } from './mount.ts'
 export type { LlmOptions, LocalOptions } from './options.ts'
+export type { ByteSize, Duration } from './units.ts'

@@ -244,7 +244,8 @@ test('the tokens of a prompt are counted by the engine', async () => {
 
 test('loaded models and closing are the business of the engine', async () => {
   let closed = false
-  const model = { name: 'tiny:latest', state: 'ready', contextSize: 4096 } as const
+  const memory = { contextSize: 4096, sizeBytes: 1_000, gpuBytes: 0 }
+  const model = { name: 'tiny:latest', state: 'ready', expiresAt: 'never', ...memory } as const
   const engine = {
     ...scriptedEngine('Hello.'),
     loaded: () => [model],

@@ -5,7 +5,7 @@ import type { Engine, EngineCall } from './engine/engine.ts'
 import { type Answer, collect } from './engine/events.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
 import { readAhead } from './engine/read-ahead.ts'
-import type { GenerateRequest, Message, Sampling } from './engine/request.ts'
+import type { GenerateRequest, LoadOptions, Message, Sampling } from './engine/request.ts'
 import { invalidRequest, type LlmError } from './errors.ts'
 import { type CallOptions, type Generation, generate } from './generate.ts'
 import { createReport } from './logger.ts'
@@ -24,6 +24,12 @@ export interface Llm {
    */
   chat(input: ChatPrompt, options: ChatOptions & { readonly stream: true }): AsyncIterable<string>
   chat(input: ChatPrompt, options?: ChatOptions & { readonly stream?: false }): Promise<Answer>
+  /** The prompt of a request, as the model's template makes it. Throws `LlmError`. */
+  render(request: GenerateRequest, call: EngineCall): Promise<string>
+  /** Loads a model before it is asked. Throws `LlmError`. */
+  load(model: string, options?: LoadOptions & Partial<EngineCall>): Promise<void>
+  /** Frees the memory of a model, when its running answers have ended. Throws `not_found`. */
+  unload(model: string): Promise<void>
   readonly models: Pick<ModelStore, 'list' | 'get'>
   readonly loaded: Engine['loaded']
   /** Who may call the routes. */
@@ -85,6 +91,10 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   return {
     generate: (request, call) => generate(engine, request, call),
     countTokens: (request, call) => engine.countTokens(request, call),
+    render: (request, call) => engine.render(request, call),
+    load: (model, { signal = new AbortController().signal, ...how } = {}) =>
+      engine.load(model, how, { signal }),
+    unload: (model) => engine.unload(model),
     chat,
     models,
     loaded: () => engine.loaded(),

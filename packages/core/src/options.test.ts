@@ -9,7 +9,7 @@ test('without options and environment, models are where Ollama keeps them, and t
 
   expect(resolved).toEqual({
     models: [join(homedir(), '.ollama', 'models')],
-    local: { threads: undefined, contextSize: undefined, modelProcess: undefined },
+    local: { threads: undefined, contextSize: undefined, keepAlive: 300_000, modelProcess: undefined },
     engine: undefined,
     access: { auth: undefined, origins: undefined },
     logger: undefined,
@@ -40,7 +40,7 @@ test('an option that is undefined is not given', () => {
   )
 
   expect(resolved.models).toEqual(['/srv/models'])
-  expect(resolved.local).toEqual({ threads: undefined, contextSize: 8_192, modelProcess: undefined })
+  expect(resolved.local).toMatchObject({ threads: undefined, contextSize: 8_192, keepAlive: 300_000 })
 })
 
 test('an environment variable that is empty is not given', () => {
@@ -48,6 +48,31 @@ test('an environment variable that is empty is not given', () => {
 
   expect(resolved.models).toEqual([join(homedir(), '.ollama', 'models')])
   expect(resolved.local.contextSize).toBeUndefined()
+})
+
+test.each([
+  ['10m', undefined, 600_000],
+  [1_500, undefined, 1_500],
+  ['forever', '1m', 'forever'],
+  [undefined, '90', 90_000],
+  [undefined, '1h30m', 5_400_000],
+  [undefined, '0', 0],
+  [undefined, '-1', 'forever'],
+  [undefined, '-1m', 'forever'],
+] as const)('models stay loaded for %s, or %s in the environment: %s', (keepAlive, variable, expected) => {
+  const { local } = resolveOptions({ local: { keepAlive } }, { OLLAMA_KEEP_ALIVE: variable })
+
+  expect(local.keepAlive).toBe(expected)
+})
+
+test.each([[-1], ['5 minutes'], ['5'], [Number.NaN]])('%s is no time to stay loaded', (keepAlive) => {
+  expect(() => resolveOptions({ local: { keepAlive } } as LlmOptions, {})).toThrow(TypeError)
+})
+
+test('an environment variable that is no time to stay loaded is a mistake', () => {
+  expect(() => resolveOptions({}, { OLLAMA_KEEP_ALIVE: 'long' })).toThrow(
+    new TypeError("Expected $OLLAMA_KEEP_ALIVE to be a duration such as 5m, got 'long'"),
+  )
 })
 
 test('several paths are kept in their order', () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { AccessOptions } from './access.ts'
 import type { Engine } from './engine/engine.ts'
 import type { Logger } from './logger.ts'
+import { type Duration, readDuration, toMs } from './units.ts'
 
 export interface LlmOptions extends AccessOptions {
   /**
@@ -49,6 +50,13 @@ export interface LocalOptions {
   contextSize?: number | undefined
 
   /**
+   * So long a model stays loaded that nobody uses: milliseconds, `'10m'` or `'forever'`. Calls may say otherwise.
+   *
+   * @default `$OLLAMA_KEEP_ALIVE`, else `'5m'`
+   */
+  keepAlive?: Duration | 'forever' | undefined
+
+  /**
    * The file that runs beside the app, for bundlers that lose it.
    *
    * @default `@modelmount/core/model-process`
@@ -61,6 +69,8 @@ export interface ResolvedOptions {
   readonly local: {
     readonly threads: number | undefined
     readonly contextSize: number | undefined
+    /** In milliseconds. */
+    readonly keepAlive: number | 'forever'
     readonly modelProcess: string | undefined
   }
   readonly engine: Engine | undefined
@@ -73,8 +83,16 @@ export function resolveOptions(
   environment: NodeJS.ProcessEnv = process.env,
 ): ResolvedOptions {
   checkKeys('', options, ['models', 'local', 'auth', 'origins', 'engine', 'logger'])
-  checkKeys('local.', options.local ?? {}, ['threads', 'contextSize', 'modelProcess'])
-  methods('engine', options.engine, ['generate', 'countTokens', 'loaded', 'close'])
+  checkKeys('local.', options.local ?? {}, ['threads', 'contextSize', 'keepAlive', 'modelProcess'])
+  methods('engine', options.engine, [
+    'generate',
+    'countTokens',
+    'render',
+    'load',
+    'unload',
+    'loaded',
+    'close',
+  ])
   methods('logger', options.logger, ['warn', 'error'])
   const models = paths(options.models) ?? [environment.OLLAMA_MODELS || join(homedir(), '.ollama', 'models')]
   // Empty or 0 is Ollama's way to say "as you like".
@@ -87,6 +105,7 @@ export function resolveOptions(
     local: {
       threads: count('local.threads', threads, 1, availableParallelism()),
       contextSize: count('local.contextSize', contextSize, 16, 2 ** 30),
+      keepAlive: keepAlive(options.local?.keepAlive, environment.OLLAMA_KEEP_ALIVE),
       modelProcess: options.local?.modelProcess,
     },
     engine: options.engine,
@@ -127,6 +146,20 @@ function count(option: string, value: unknown, least: number, most: number): num
   throw new TypeError(
     `Expected \`${option}\` to be a whole number from ${least} to ${most}, got ${String(value)} (${typeof value})`,
   )
+}
+
+/** In Ollama's environment variable a bare number is seconds, and what is negative means for ever. */
+function keepAlive(
+  option: Duration | 'forever' | undefined,
+  variable: string | undefined,
+): number | 'forever' {
+  if (option === 'forever') return option
+  if (option !== undefined) return toMs(option)
+  if (!variable) return toMs('5m')
+  const ms = /^[+-]?\d+$/.test(variable) ? Number(variable) * 1_000 : readDuration(variable)
+  if (ms === undefined)
+    throw new TypeError(`Expected $OLLAMA_KEEP_ALIVE to be a duration such as 5m, got '${variable}'`)
+  return ms < 0 ? 'forever' : ms
 }
 
 const expandHome = (path: string): string =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type ByteSize, toBytes } from './units.ts'
+import { type ByteSize, type Duration, readDuration, toBytes, toMs } from './units.ts'
 
 test.each<[ByteSize, number]>([
   [0, 0],
@@ -27,3 +27,38 @@ test.each([Number.NaN, -1, Number.POSITIVE_INFINITY, null, undefined])(
     expect(() => toBytes(size as ByteSize)).toThrow(TypeError)
   },
 )
+
+test.each<[Duration, number]>([
+  [0, 0],
+  [250, 250],
+  ['250ms', 250],
+  ['5m', 300_000],
+  ['1.5h', 5_400_000],
+])('%s is %i milliseconds', (duration, ms) => {
+  expect(toMs(duration)).toBe(ms)
+})
+
+test.each(['', '5', '5 m', 'm', '5d', '-5m', Number.NaN, -1, null, undefined])(
+  '%s is no duration, and refused',
+  (duration) => {
+    expect(() => toMs(duration as Duration)).toThrow(TypeError)
+  },
+)
+
+test.each([
+  ['1h30m', 5_400_000],
+  ['-1m', -60_000],
+  ['+2s', 2_000],
+  ['.5s', 500],
+  ['1.s', 1_000],
+  ['1500us', 1.5],
+  ['0', 0],
+  ['-0', 0],
+  ['', undefined],
+  ['300', undefined],
+  ['1h 30m', undefined],
+  ['abc', undefined],
+  ['1h\n', undefined],
+])('%j is read as Go reads it', (text, ms) => {
+  expect(readDuration(text)).toBe(ms)
+})

@@ -12,3 +12,35 @@ export function toBytes(size: ByteSize): number {
     throw new TypeError(`Expected a byte size such as '32mb' or a number, got '${size}' (${typeof size})`)
   return Number(amount) * byteUnits[unit as keyof typeof byteUnits]
 }
+
+/** Milliseconds, or a number with a unit: `'5m'`. */
+export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h'}`
+
+const msUnits: Readonly<Record<string, number>> = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  μs: 1e-3,
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+}
+
+export function toMs(duration: Duration): number {
+  const ms = typeof duration === 'number' ? duration : readDuration(String(duration))
+  if (ms !== undefined && ms >= 0 && Number.isFinite(ms)) return ms
+  throw new TypeError(
+    `Expected a duration such as '5m' or a number of milliseconds, got '${duration}' (${typeof duration})`,
+  )
+}
+
+/** `1h30m`, `1.5s`, `-1m`, `0`, in milliseconds; the way Go writes durations. Nothing for all other texts. */
+export function readDuration(text: string): number | undefined {
+  const [, sign, rest] = /^([+-]?)(.*)$/s.exec(text) ?? []
+  if (rest === '0') return 0
+  const parts = [...(rest ?? '').matchAll(/(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g)]
+  if (parts.length === 0 || parts.map(([part]) => part).join('') !== rest) return undefined
+  const ms = parts.reduce((sum, [, amount, unit = '']) => sum + Number(amount) * (msUnits[unit] ?? 0), 0)
+  return sign === '-' ? -ms : ms
+}

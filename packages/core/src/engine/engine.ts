@@ -1,6 +1,6 @@
 /** The contract of everything that makes tokens. */
 import type { GenerateEvent } from './events.ts'
-import type { GenerateRequest } from './request.ts'
+import type { GenerateRequest, LoadOptions } from './request.ts'
 
 export interface Engine {
   /**
@@ -13,6 +13,12 @@ export interface Engine {
    * Rejects with an `AbortError` when `call.signal` aborts. Throws `LlmError` only, like `generate`.
    */
   countTokens(request: GenerateRequest, call: EngineCall): Promise<number>
+  /** The prompt of `request`, as the model's template makes it. Rejects and throws like `countTokens`. */
+  render(request: GenerateRequest, call: EngineCall): Promise<string>
+  /** Resolves when the model is loaded. Rejects and throws like `countTokens`. */
+  load(model: string, options: LoadOptions, call: EngineCall): Promise<void>
+  /** Lets go of a model when its running answers have ended. Nothing happens where it is not loaded. */
+  unload(model: string): Promise<void>
   loaded(): readonly LoadedModel[]
   /** Ends running answers and frees everything. */
   close(): Promise<void>
@@ -29,4 +35,9 @@ export interface LoadedModel {
   readonly processId?: number | undefined
   /** Tokens that a prompt and its answer may have together; 0 until it is known. */
   readonly contextSize: number
+  /** The memory that it takes, in bytes, and how much of it is a graphics card's; 0 until it is known. */
+  readonly sizeBytes: number
+  readonly gpuBytes: number
+  /** When it goes, if nobody uses it; in the past while somebody does. */
+  readonly expiresAt: Date | 'never'
 }

@@ -14,12 +14,15 @@ export type GenerateEvent =
       readonly fingerprint: string
     }
   | { readonly type: 'text'; readonly text: string; readonly tokens: number }
+  | { readonly type: 'reasoning'; readonly text: string; readonly tokens: number }
   | {
       readonly type: 'end'
       readonly reason: FinishReason
       readonly stopSequence?: string
       readonly usage: TokenUsage
       readonly timings: Timings
+      /** Prompt and answer, where `returnTokens` asked for them. */
+      readonly tokens?: readonly number[]
     }
 
 /** `context`: the context was full. `length`: `maxTokens` was reached. */
@@ -43,24 +46,29 @@ export interface Timings {
 /** A whole answer. */
 export interface Answer {
   readonly text: string
+  /** What the model thought first, where it did and that was asked to be told apart. */
+  readonly reasoning?: string
   readonly reason: FinishReason
   /** The one that ended it, where one did. */
   readonly stopSequence?: string
   readonly usage: TokenUsage
   readonly timings: Timings
+  readonly tokens?: readonly number[]
   readonly fingerprint: string
 }
 
 /** Waits for the end of an answer. Throws an `AbortError` when it was cancelled before. */
 export async function collect(events: AsyncIterable<GenerateEvent>): Promise<Answer> {
   let text = ''
+  let reasoning = ''
   let fingerprint = ''
   for await (const event of events) {
     if (event.type === 'start') fingerprint = event.fingerprint
     else if (event.type === 'text') text += event.text
+    else if (event.type === 'reasoning') reasoning += event.text
     else {
       const { type: _, ...end } = event
-      return { text, ...end, fingerprint }
+      return { text, ...(reasoning !== '' && { reasoning }), ...end, fingerprint }
     }
   }
   throw new DOMException('The answer was cancelled.', 'AbortError')

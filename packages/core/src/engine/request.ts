@@ -3,12 +3,33 @@
 export interface GenerateRequest {
   /** As the client wrote it: `llama3.2`, `team/model:tag`. */
   readonly model: string
-  readonly input: ChatInput
+  readonly input: ChatInput | TextInput
   /** Upper bound on generated tokens; the context size bounds it further. */
   readonly maxTokens?: number
   /** Texts that end the answer; they are not part of it. At most 64, of at most 1,024 characters. */
   readonly stop?: readonly string[]
   readonly sampling?: Sampling
+  /**
+   * Whether a model that can think first, does. Given, its thoughts are told apart from its text;
+   * absent, all is text, and the model's template decides.
+   */
+  readonly reasoning?: boolean
+  /** A prompt that is longer than the context: refused, or its oldest messages are left out. @default 'error' */
+  readonly overflow?: 'error' | 'truncate'
+  readonly load?: LoadOptions
+  /** Report prompt and answer as token ids at the end. */
+  readonly returnTokens?: true
+}
+
+/** How a model is loaded, where it is not. */
+export interface LoadOptions {
+  /** In tokens; a model that is loaded with another one is loaded anew. @default as it is loaded, else the engine's own */
+  readonly contextSize?: number
+  /**
+   * So long it stays loaded when nobody uses it, in milliseconds. It holds until another call says otherwise.
+   * @default the engine's own
+   */
+  readonly keepAlive?: number | 'forever'
 }
 
 export interface ChatInput {
@@ -17,13 +38,24 @@ export interface ChatInput {
   readonly messages: readonly Message[]
 }
 
+/** A prompt without a conversation. */
+export interface TextInput {
+  readonly kind: 'text'
+  /** Text and token ids, in order. The model's template makes a user's message of the text; ids stay as they are. */
+  readonly prompt: readonly (string | readonly number[])[]
+  readonly system?: string
+  /** `false` leaves out the template: the model continues the text. */
+  readonly template?: false
+}
+
 export interface Message {
   readonly role: 'system' | 'user' | 'assistant'
   readonly content: readonly Part[]
 }
 
 export interface Part {
-  readonly type: 'text'
+  /** `reasoning`: what the model thought before it said the rest. */
+  readonly type: 'text' | 'reasoning'
   readonly text: string
 }
 
@@ -38,6 +70,8 @@ export interface Sampling {
   readonly seed?: number
   /** 1 is none; from 0.01 to 100. */
   readonly repeatPenalty?: number
+  /** How many tokens back it looks, as the other two do; 0 is none, -1 the whole context. @default 64 */
+  readonly repeatLastN?: number
   readonly presencePenalty?: number
   readonly frequencyPenalty?: number
   /** Added to the logits of tokens, by id in this model's vocabulary; from -100 to 100. */
@@ -56,6 +90,8 @@ export const limits = {
   parts: 10_000,
   /** Of all messages together, in characters. */
   text: 64 * 1024 * 1024,
+  /** Of a context, in tokens: the largest models are trained for ten million. */
+  context: 2 ** 24,
   /** OpenAI takes 4, llama.cpp any number; but each is looked for in each piece of the answer. */
   stops: 64,
   stopLength: 1_024,
@@ -70,6 +106,23 @@ export const limits = {
   int32: 2 ** 31 - 1,
 } as const
 
-/** Of all messages, in characters. */
-export const textLength = ({ input }: GenerateRequest): number =>
-  input.messages.reduce((sum, { content }) => content.reduce((all, { text }) => all + text.length, sum), 0)
+/** Of all that is asked, in characters. */
+export const textLength = ({ input }: Pick<GenerateRequest, 'input'>): number =>
+  input.kind === 'text'
+    ? input.prompt.reduce((sum, piece) => sum + piece.length, input.system?.length ?? 0)
+    : input.messages.reduce(
+        (sum, { content }) => content.reduce((all, { text }) => all + text.length, sum),
+        0,
+      )
+
+/** What the template is given: a conversation, or the one message that a text makes. */
+export function messagesOf(input: ChatInput | TextInput): readonly Message[] {
+  if (input.kind === 'chat') return input.messages
+  const text = input.prompt.filter((piece) => typeof piece === 'string').join('')
+  return [...(input.system ? [message('system', input.system)] : []), message('user', text)]
+}
+
+const message = (role: Message['role'], text: string): Message => ({
+  role,
+  content: [{ type: 'text', text }],
+})

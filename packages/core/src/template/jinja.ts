@@ -1,6 +1,6 @@
 /** The chat template inside a GGUF: messages → prompt text. Pure; hostile templates are run behind a deadline. */
 import { Template } from '@huggingface/jinja'
-import type { Message } from '../engine/request.ts'
+import type { Message, Part } from '../engine/request.ts'
 
 export interface ChatTemplate {
   readonly source: string
@@ -16,15 +16,19 @@ export const chatMl =
 /** Templates trim messages and close them with tokens of their own, so where the last one ends is marked. */
 const endMark = '\uE000'
 
-/** A trailing assistant message is left open, to be continued. Throws what the template raises. */
+/**
+ * A trailing assistant message is left open, to be continued. Throws what the template raises.
+ * @param reasoning whether the model is to think first; absent, the template decides
+ */
 export function renderChat(
   { source, bosToken, eosToken }: ChatTemplate,
   messages: readonly Message[],
+  reasoning?: boolean,
 ): string {
-  const plain = messages.map(({ role, content }) => ({
-    role,
-    content: content.map(({ text }) => text).join(''),
-  }))
+  const plain = messages.map(({ role, content }) => {
+    const thoughts = textOf(content, 'reasoning')
+    return { role, content: textOf(content, 'text'), ...(thoughts !== '' && { reasoning_content: thoughts }) }
+  })
   const last = plain.at(-1)
   const continued = last?.role === 'assistant'
   if (continued) last.content = last.content.trimEnd() + endMark
@@ -33,7 +37,11 @@ export function renderChat(
     add_generation_prompt: !continued,
     bos_token: bosToken,
     eos_token: eosToken,
+    ...(reasoning !== undefined && { enable_thinking: reasoning }),
   })
   const end = continued ? prompt.lastIndexOf(endMark) : -1
   return end === -1 ? prompt : prompt.slice(0, end)
 }
+
+const textOf = (content: readonly Part[], type: Part['type']): string =>
+  content.map((part) => (part.type === type ? part.text : '')).join('')

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Engine, EngineCall } from '../engine/engine.ts'
 import type { GenerateEvent } from '../engine/events.ts'
-import type { GenerateRequest } from '../engine/request.ts'
+import { type GenerateRequest, type Message, messagesOf } from '../engine/request.ts'
 import { LlmError } from '../errors.ts'
 import { checkKeys } from '../options.ts'
 
@@ -38,7 +38,7 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
       const pieces = typeof said === 'string' ? words(said) : Array.isArray(said) ? said : [said]
       const limit = request.maxTokens ?? pieces.length
       const startedAt = performance.now()
-      const inputTokens = request.input.messages.length
+      const inputTokens = messagesOf(request.input).length
       if (typeof pieces[0] === 'object') throw pieces[0]
       yield { type: 'start', model: request.model, inputTokens, reusedTokens: 0, fingerprint: 'fp_scripted' }
 
@@ -62,7 +62,10 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
 
   return {
     generate,
-    countTokens: async ({ input }) => input.messages.length,
+    countTokens: async ({ input }) => messagesOf(input).length,
+    render: async ({ input }) => messagesOf(input).map(textOf).join('\n'),
+    load: async () => {},
+    unload: async () => {},
     requests,
     get running() {
       return running
@@ -71,6 +74,8 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
     close: async () => {},
   }
 }
+
+const textOf = ({ content }: Message): string => content.map(({ text }) => text).join('')
 
 /** With the spaces in front: joined, they are the text again. */
 const words = (text: string): readonly string[] => text.match(/\s*\S+|\s+$/g) ?? []

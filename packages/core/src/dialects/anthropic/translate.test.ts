@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { GenerateRequest } from '../../engine/request.ts'
+import { type GenerateRequest, messagesOf } from '../../engine/request.ts'
 import { parse } from '../parse.ts'
 import { wording } from './errors.ts'
 import { MessagesRequest } from './schema.ts'
@@ -15,7 +15,7 @@ const translate = (fields: object): GenerateRequest =>
   )
 /** The turns as `role: text`. */
 const turns = (fields: object): string[] =>
-  translate(fields).input.messages.map(
+  messagesOf(translate(fields).input).map(
     ({ role, content }) => `${role}: ${content.map(({ text }) => text).join('|')}`,
   )
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { GenerateRequest } from '../../engine/request.ts'
+import { type GenerateRequest, messagesOf } from '../../engine/request.ts'
 import { parse } from '../parse.ts'
 import { wording } from './errors.ts'
 import { ChatCompletionRequest } from './schema.ts'
@@ -41,7 +41,7 @@ test('messages keep their order, and a developer is the system', () => {
     ],
   })
 
-  expect(input.messages).toEqual([
+  expect(messagesOf(input)).toEqual([
     { role: 'system', content: [{ type: 'text', text: 'Be brief.' }] },
     { role: 'system', content: [{ type: 'text', text: 'Be kind.' }] },
     {

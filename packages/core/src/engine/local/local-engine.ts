@@ -12,7 +12,7 @@ import type { Model, ModelStore } from '../../models/store.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine.ts'
 import type { GenerateEvent } from '../events.ts'
 import { readAhead } from '../read-ahead.ts'
-import { type GenerateRequest, textLength } from '../request.ts'
+import { type GenerateRequest, type LoadOptions, textLength } from '../request.ts'
 import { Failures } from './failures.ts'
 import { ModelProcess } from './model-process.ts'
 import { readRequest } from './protocol.ts'
@@ -21,42 +21,58 @@ import { Turns } from './turns.ts'
 export interface LocalEngineOptions {
   readonly threads: number | undefined
   readonly contextSize: number | undefined
+  /** In milliseconds. */
+  readonly keepAlive: number | 'forever'
   readonly modelProcess: string | undefined
 }
 
 interface Loaded {
   readonly name: string
   readonly fingerprint: string
+  readonly contextSize: number
   readonly process: ModelProcess
+  /** As the last call that said so wants it. */
+  keepAlive: number | 'forever'
+  expiresAt: Date | 'never'
 }
 
 /** What is asked of a model process. */
-type Work<T> = (loaded: Loaded, request: GenerateRequest, loadMs: number) => Promise<T>
+type Work<T> = (loaded: Loaded, loadMs: number) => Promise<T>
+
+/** A timer cannot wait longer. */
+const longestTimerMs = 2 ** 31 - 1
 
 export class LocalEngine implements Engine {
   readonly #models: Pick<ModelStore, 'get'>
   readonly #threads: number
   readonly #contextSize: number
+  readonly #keepAlive: number | 'forever'
   readonly #processFile: string
   readonly #turns = new Turns()
   readonly #failures = new Failures()
   #loaded: Loaded | undefined
+  #expiry: NodeJS.Timeout | undefined
+  /** The process that was let go last. */
+  #leaving: Promise<void> | undefined
+  #busy = false
   #closed = false
 
   constructor(models: Pick<ModelStore, 'get'>, options: LocalEngineOptions) {
     this.#models = models
     this.#threads = options.threads ?? Math.max(1, availableParallelism() - 1)
     this.#contextSize = options.contextSize ?? 4096
+    this.#keepAlive = options.keepAlive
     this.#processFile = options.modelProcess ?? fileURLToPath(new URL('./process/main.js', import.meta.url))
   }
 
   generate(request: GenerateRequest, call: EngineCall): AsyncIterableIterator<GenerateEvent> {
     return readAhead(call.signal, async (push, signal) => {
       let begun = false
-      await this.#ask(
-        request,
+      const checked = readRequest(request)
+      await this.#take(
+        checked,
         signal,
-        ({ fingerprint, process }, checked, loadMs) =>
+        ({ fingerprint, process }, loadMs) =>
           process.generate(checked, signal, (event) => {
             begun = true
             if (event.type === 'text') this.#failures.onText(fingerprint)
@@ -68,41 +84,65 @@ export class LocalEngine implements Engine {
   }
 
   async countTokens(request: GenerateRequest, { signal }: EngineCall): Promise<number> {
-    const count = await this.#ask(request, signal, ({ process }, checked) =>
-      process.countTokens(checked, signal),
-    )
-    if (count === undefined) throw new DOMException('The call was cancelled.', 'AbortError')
-    return count
+    const checked = readRequest(request)
+    return this.#ask(checked, signal, ({ process }) => process.countTokens(checked, signal))
+  }
+
+  async render(request: GenerateRequest, { signal }: EngineCall): Promise<string> {
+    const checked = readRequest(request)
+    return this.#ask(checked, signal, ({ process }) => process.render(checked, signal))
+  }
+
+  async load(model: string, load: LoadOptions, { signal }: EngineCall): Promise<void> {
+    const nothing = readRequest({ model, input: { kind: 'text', prompt: [] }, load })
+    await this.#ask(nothing, signal, async () => true)
+  }
+
+  async unload(model: string): Promise<void> {
+    const { name } = await this.#models.get(model)
+    if (this.#loaded?.name !== name) return
+    // Who is being answered is answered to the end.
+    this.#loaded.keepAlive = 0
+    if (!this.#busy) await this.#letGo()
   }
 
   loaded(): readonly LoadedModel[] {
     if (!this.#loaded || this.#loaded.process.ended) return []
-    const { name, process } = this.#loaded
-    const { id, contextSize } = process
-    return [{ name, state: contextSize === 0 ? 'loading' : 'ready', processId: id, contextSize }]
+    const { name, process, expiresAt } = this.#loaded
+    const { contextSize = 0, sizeBytes = 0, gpuBytes = 0 } = process.footprint ?? {}
+    const state = process.footprint ? 'ready' : 'loading'
+    return [{ name, state, processId: process.id, contextSize, sizeBytes, gpuBytes, expiresAt }]
   }
 
   async close(): Promise<void> {
     this.#closed = true
-    await this.#loaded?.process.stop()
-    this.#loaded = undefined
+    await this.#letGo()
+  }
+
+  async #ask<T>(request: GenerateRequest, signal: AbortSignal, work: Work<T | undefined>): Promise<T> {
+    const found = await this.#take(request, signal, work)
+    if (found === undefined) throw new DOMException('The call was cancelled.', 'AbortError')
+    return found
   }
 
   /** Waits for its turn and for the model. Nothing when the caller has left. */
-  async #ask<T>(
+  async #take<T>(
     request: GenerateRequest,
     signal: AbortSignal,
     work: Work<T>,
     hasBegun = (): boolean => false,
   ): Promise<T | undefined> {
-    // Checked before the queue: bad input is refused at once, and is not held.
-    const checked = readRequest(request)
-    const turn = this.#turns.take(signal, textLength(checked))
+    const turn = this.#turns.take(signal, textLength(request))
     turn.catch(() => {}) // Heard of below, but only after the model is found.
     try {
       const model = await this.#models.get(request.model)
       if (!(await turn)) return undefined
-      return await this.#do((loaded, loadMs) => work(loaded, checked, loadMs), model, signal, hasBegun)
+      this.#onBusy()
+      try {
+        return await this.#do(work, model, request.load ?? {}, signal, hasBegun)
+      } finally {
+        this.#onIdle()
+      }
     } finally {
       turn.then(
         (end) => end?.(),
@@ -112,14 +152,15 @@ export class LocalEngine implements Engine {
   }
 
   async #do<T>(
-    work: (loaded: Loaded, loadMs: number) => Promise<T>,
+    work: Work<T>,
     model: Model,
+    load: LoadOptions,
     signal: AbortSignal,
     hasBegun: () => boolean,
   ): Promise<T | undefined> {
     const startedAt = performance.now()
     const warm = this.#loaded !== undefined
-    const loaded = await this.#load(model, signal)
+    const loaded = await this.#load(model, load, signal)
     if (!loaded) return undefined
     const loadMs = performance.now() - startedAt
     try {
@@ -128,25 +169,28 @@ export class LocalEngine implements Engine {
       if (loaded.process.ended) this.#onEnd(loaded)
       // It had died since the last call, unnoticed: this one has not begun, and gets a new process.
       if (!warm || hasBegun() || !loaded.process.ended || loaded.process.crashed || this.#closed) throw error
-      return this.#do(work, model, signal, hasBegun)
+      return this.#do(work, model, load, signal, hasBegun)
     }
   }
 
   /** The process of this model, started where it does not run. Nothing when the caller has left. */
-  async #load(model: Model, signal: AbortSignal): Promise<Loaded | undefined> {
+  async #load(model: Model, load: LoadOptions, signal: AbortSignal): Promise<Loaded | undefined> {
     if (signal.aborted) return undefined
-    const fingerprint = this.#fingerprint(model)
+    const isLoaded = this.#loaded?.name === model.name && !this.#loaded.process.ended
+    const contextSize =
+      load.contextSize ?? (isLoaded ? this.#loaded?.contextSize : undefined) ?? this.#contextSize
+    const fingerprint = this.#fingerprint(model, contextSize)
     if (!this.#loaded || this.#loaded.process.ended || this.#loaded.fingerprint !== fingerprint) {
       this.#failures.check(fingerprint, model.name)
       await checkHeader(model)
       // Who has left must not cost the others their model.
       if (signal.aborted) return undefined
-      await this.#loaded?.process.stop()
-      this.#loaded = undefined
+      await this.#letGo()
       if (this.#closed) throw new LlmError('overloaded', 'The engine was closed.')
-      this.#loaded = this.#start(model, fingerprint)
+      this.#loaded = this.#start(model, fingerprint, contextSize)
     }
     const loaded = this.#loaded
+    loaded.keepAlive = load.keepAlive ?? loaded.keepAlive
     try {
       // The load goes on when its first caller leaves: the next one wants it, too.
       const ready = await Promise.race([loaded.process.ready, aborted(signal)])
@@ -160,15 +204,41 @@ export class LocalEngine implements Engine {
     }
   }
 
-  #start(model: Model, fingerprint: string): Loaded {
+  #start(model: Model, fingerprint: string, contextSize: number): Loaded {
     const process = new ModelProcess(this.#processFile, {
       modelPath: model.path,
       modelName: model.name,
       fingerprint,
       threads: this.#threads,
-      contextSize: this.#contextSize,
+      contextSize,
     })
-    return { name: model.name, fingerprint, process }
+    const keepAlive = this.#keepAlive
+    return { name: model.name, fingerprint, contextSize, process, keepAlive, expiresAt: dateIn(keepAlive) }
+  }
+
+  /** Ends the process, and waits for the end of one that was let go before. */
+  async #letGo(): Promise<void> {
+    clearTimeout(this.#expiry)
+    const going = this.#loaded?.process.stop()
+    this.#loaded = undefined
+    if (going) this.#leaving = going
+    await this.#leaving
+  }
+
+  #onBusy(): void {
+    this.#busy = true
+    clearTimeout(this.#expiry)
+  }
+
+  #onIdle(): void {
+    this.#busy = false
+    const loaded = this.#loaded
+    if (!loaded || this.#closed) return
+    const { keepAlive } = loaded
+    loaded.expiresAt = dateIn(keepAlive)
+    if (keepAlive === 0) void this.#letGo()
+    else if (keepAlive !== 'forever')
+      this.#expiry = setTimeout(() => void this.#letGo(), Math.min(keepAlive, longestTimerMs)).unref()
   }
 
   #onEnd(loaded: Loaded): void {
@@ -176,8 +246,8 @@ export class LocalEngine implements Engine {
     this.#failures.onEnd(loaded.fingerprint)
   }
 
-  #fingerprint({ path, sizeBytes, modifiedAt }: Model): string {
-    const parts = [path, sizeBytes, modifiedAt.getTime(), this.#threads, this.#contextSize]
+  #fingerprint({ path, sizeBytes, modifiedAt }: Model, contextSize: number): string {
+    const parts = [path, sizeBytes, modifiedAt.getTime(), this.#threads, contextSize]
     return `fp_${createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 12)}`
   }
 }
@@ -187,3 +257,7 @@ const aborted = (signal: AbortSignal): Promise<undefined> =>
     if (signal.aborted) resolve(undefined)
     else signal.addEventListener('abort', () => resolve(undefined), { once: true })
   })
+
+/** No later than dates go. */
+const dateIn = (keepAlive: number | 'forever'): Date | 'never' =>
+  keepAlive === 'forever' ? 'never' : new Date(Math.min(Date.now() + keepAlive, 8.64e15))

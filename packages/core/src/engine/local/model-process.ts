@@ -7,7 +7,7 @@ import type { GenerateEvent } from '../events.ts'
 import type { GenerateRequest } from '../request.ts'
 import { receive, send } from './framing.ts'
 import { codeOf, connected, lastWords, launch, removeFolder } from './launch.ts'
-import { FromProcess, fromWire, type ProcessConfig, type ToProcess } from './protocol.ts'
+import { type Footprint, FromProcess, fromWire, type ProcessConfig, type ToProcess } from './protocol.ts'
 import { Watch } from './watch.ts'
 
 /** So many seconds without a step, in a call and while the model is loaded. A step of a load can be a large read. */
@@ -23,23 +23,23 @@ const closed = 'the engine was closed'
 
 interface RunningCall {
   push(event: GenerateEvent): void
-  count(tokens: number): void
+  result(value: number | string): void
   finish(error?: LlmError): void
 }
 
 export class ModelProcess {
-  /** Resolves with the context size. Rejects with an `LlmError` when the model cannot be loaded. */
-  readonly ready: Promise<number>
+  /** Rejects with an `LlmError` when the model cannot be loaded. */
+  readonly ready: Promise<Footprint>
   readonly #folder: string
   readonly #child: ChildProcess
   readonly #exited: Promise<void>
   readonly #watch: Watch
   readonly #calls = new Map<number, RunningCall>()
   #socket: Socket | undefined
-  #settle: { resolve(contextSize: number): void; reject(error: LlmError): void } | undefined
+  #settle: { resolve(footprint: Footprint): void; reject(error: LlmError): void } | undefined
   /** Why we ended it ourselves. */
   #reason: string | undefined
-  #contextSize = 0
+  #footprint: Footprint | undefined
   #ended = false
   #crashed = false
   #lastId = 0
@@ -71,9 +71,9 @@ export class ModelProcess {
     return this.#child.pid
   }
 
-  /** 0 until the model is loaded. */
-  get contextSize(): number {
-    return this.#contextSize
+  /** What it takes, once the model is loaded. */
+  get footprint(): Footprint | undefined {
+    return this.#footprint
   }
 
   get ended(): boolean {
@@ -91,24 +91,37 @@ export class ModelProcess {
     signal: AbortSignal,
     push: (event: GenerateEvent) => void,
   ): Promise<void> {
-    return this.#call('generate', request, signal, { push, count: () => {} })
+    return this.#call('generate', request, signal, { push, result: () => {} })
   }
 
   /** Resolves with nothing when the signal aborts. Throws `LlmError`. */
-  async countTokens(request: GenerateRequest, signal: AbortSignal): Promise<number | undefined> {
-    let counted: number | undefined
-    const count = (tokens: number): void => {
-      counted = tokens
+  countTokens(request: GenerateRequest, signal: AbortSignal): Promise<number | undefined> {
+    return this.#ask('count', request, signal)
+  }
+
+  /** Resolves with nothing when the signal aborts. Throws `LlmError`. */
+  render(request: GenerateRequest, signal: AbortSignal): Promise<string | undefined> {
+    return this.#ask('render', request, signal)
+  }
+
+  async #ask<T extends number | string>(
+    type: 'count' | 'render',
+    request: GenerateRequest,
+    signal: AbortSignal,
+  ): Promise<T | undefined> {
+    let found: T | undefined
+    const result = (value: number | string): void => {
+      found = value as T
     }
-    await this.#call('count', request, signal, { push: () => {}, count })
-    return counted
+    await this.#call(type, request, signal, { push: () => {}, result })
+    return found
   }
 
   async #call(
-    type: 'generate' | 'count',
+    type: 'generate' | 'count' | 'render',
     request: GenerateRequest,
     signal: AbortSignal,
-    hear: Pick<RunningCall, 'push' | 'count'>,
+    hear: Pick<RunningCall, 'push' | 'result'>,
   ): Promise<void> {
     await this.ready
     if (this.#ended) throw this.#gone('')
@@ -168,8 +181,8 @@ export class ModelProcess {
   #onMessage(message: FromProcess): void {
     switch (message.type) {
       case 'loaded':
-        this.#contextSize = message.contextSize
-        this.#settle?.resolve(message.contextSize)
+        this.#footprint = message
+        this.#settle?.resolve(message)
         this.#rest()
         break
       case 'failed':
@@ -179,8 +192,8 @@ export class ModelProcess {
       case 'event':
         this.#calls.get(message.id)?.push(message.event)
         break
-      case 'counted':
-        this.#calls.get(message.id)?.count(message.tokens)
+      case 'result':
+        this.#calls.get(message.id)?.result(message.value)
         break
       case 'done':
         this.#calls.get(message.id)?.finish(message.error && fromWire(message.error))

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { LlmError } from '../../errors.ts'
+import { messagesOf } from '../request.ts'
 import { FromProcess, fromWire, ProcessConfig, readRequest, ToProcess, toWire } from './protocol.ts'
 
 const messages = [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }]
@@ -45,7 +46,7 @@ test('what the native code does not know does not reach it', () => {
 test('half a character in a message is a replacement character, and whole ones stay', () => {
   const read = readRequest(chat([{ role: 'user', content: [{ type: 'text', text: 'a\ud83d👩‍🚀\udc69' }] }]))
 
-  expect(read.input.messages[0]?.content).toEqual([{ type: 'text', text: 'a\ufffd👩‍🚀\ufffd' }])
+  expect(messagesOf(read.input)[0]?.content).toEqual([{ type: 'text', text: 'a\ufffd👩‍🚀\ufffd' }])
 })
 
 test('a temperature so small that logits divided by it are infinite is 0', () => {
@@ -190,7 +191,7 @@ test.each([[{ type: 'cancel' }], [{ type: 'cancel', id: '1' }], [{ type: 'exit' 
 )
 
 test.each([
-  [{ type: 'loaded', contextSize: 4096 }],
+  [{ type: 'loaded', contextSize: 4096, sizeBytes: 1, gpuBytes: 0 }],
   [{ type: 'failed', error: { code: 'upstream', message: 'No.', details: {} } }],
   [
     {

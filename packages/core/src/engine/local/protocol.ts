@@ -20,6 +20,11 @@ export const ProcessConfig = z.object({
 })
 export type ProcessConfig = z.output<typeof ProcessConfig>
 
+const LoadOptions = z.object({
+  contextSize: z.int().min(16).max(limits.context).optional(),
+  keepAlive: z.union([z.number().min(0), z.literal('forever')]).optional(),
+})
+
 const number = z.number()
 const upTo = (most: number) => number.min(-most).max(most)
 const Sampling = z.object({
@@ -34,6 +39,7 @@ const Sampling = z.object({
   minP: number.min(0).max(1).optional(),
   seed: z.int().optional(),
   repeatPenalty: number.min(limits.repeatPenalty.min).max(limits.repeatPenalty.max).optional(),
+  repeatLastN: z.int().min(-1).max(limits.int32).optional(),
   presencePenalty: upTo(limits.penalty).optional(),
   frequencyPenalty: upTo(limits.penalty).optional(),
   logitBias: z
@@ -42,29 +48,34 @@ const Sampling = z.object({
     .optional(),
 })
 
+/** Half a character is none in UTF-8: what a tokenizer makes of it is anybody's guess. */
+const text = z.string().transform((value) => value.toWellFormed())
+
+const ChatInput = z.object({
+  kind: z.literal('chat'),
+  messages: z
+    .array(
+      z.object({
+        role: z.enum(['system', 'user', 'assistant']),
+        content: z.array(z.object({ type: z.enum(['text', 'reasoning']), text })).max(limits.parts),
+      }),
+    )
+    .min(1)
+    .max(limits.messages),
+})
+const TextInput = z.object({
+  kind: z.literal('text'),
+  prompt: z
+    .array(z.union([text, z.array(z.int().min(0).max(limits.int32)).max(limits.context)]))
+    .max(limits.parts),
+  system: text.optional(),
+  template: z.literal(false).optional(),
+})
+
 /** The gate to the native code: whoever calls, in a dialect or in process, is held to this. */
 const Request = z.object({
   model: z.string(),
-  input: z.object({
-    kind: z.literal('chat'),
-    messages: z
-      .array(
-        z.object({
-          role: z.enum(['system', 'user', 'assistant']),
-          content: z
-            .array(
-              z.object({
-                type: z.literal('text'),
-                // Half a character is none in UTF-8: what a tokenizer makes of it is anybody's guess.
-                text: z.string().transform((text) => text.toWellFormed()),
-              }),
-            )
-            .max(limits.parts),
-        }),
-      )
-      .min(1)
-      .max(limits.messages),
-  }),
+  input: z.discriminatedUnion('kind', [ChatInput, TextInput]),
   maxTokens: z.int().min(1).optional(),
   stop: z
     .array(
@@ -77,12 +88,15 @@ const Request = z.object({
     .max(limits.stops)
     .optional(),
   sampling: Sampling.optional(),
+  reasoning: z.boolean().optional(),
+  overflow: z.enum(['error', 'truncate']).optional(),
+  load: LoadOptions.optional(),
+  returnTokens: z.literal(true).optional(),
 })
 
 /** From the app. */
 export const ToProcess = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('generate'), id: z.int(), request: z.unknown() }),
-  z.object({ type: z.literal('count'), id: z.int(), request: z.unknown() }),
+  z.object({ type: z.enum(['generate', 'count', 'render']), id: z.int(), request: z.unknown() }),
   z.object({ type: z.literal('cancel'), id: z.int() }),
   z.object({ type: z.literal('ping') }),
 ])
@@ -97,13 +111,14 @@ const Event = z.discriminatedUnion('type', [
     reusedTokens: z.int(),
     fingerprint: z.string(),
   }),
-  z.object({ type: z.literal('text'), text: z.string(), tokens: z.int() }),
+  z.object({ type: z.enum(['text', 'reasoning']), text: z.string(), tokens: z.int() }),
   z.object({
     type: z.literal('end'),
     reason: z.enum(['stop', 'length', 'context']),
     stopSequence: z.string().optional(),
     usage: Usage,
     timings: z.object({ loadMs: number, promptMs: number, generateMs: number }),
+    tokens: z.array(z.int()).optional(),
   }),
 ])
 const WireError = z.object({
@@ -115,27 +130,40 @@ const WireError = z.object({
 })
 export type WireError = z.output<typeof WireError>
 
+const footprint = {
+  contextSize: z.int(),
+  /** The memory for weights and context, and the part of it that is on a graphics card. */
+  sizeBytes: number.min(0),
+  gpuBytes: number.min(0),
+}
+export interface Footprint {
+  readonly contextSize: number
+  readonly sizeBytes: number
+  readonly gpuBytes: number
+}
+
 /** From the model process. */
 export const FromProcess = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('loaded'), contextSize: z.int() }),
+  z.object({ type: z.literal('loaded'), ...footprint }),
   z.object({ type: z.literal('failed'), error: WireError }),
   z.object({ type: z.literal('event'), id: z.int(), event: Event }),
-  z.object({ type: z.literal('counted'), id: z.int(), tokens: z.int() }),
+  /** What a call that makes no events comes to. */
+  z.object({ type: z.literal('result'), id: z.int(), value: z.union([z.number(), z.string()]) }),
   /** The end of a call, whole, failed or cancelled; the model is free again. */
   z.object({ type: z.literal('done'), id: z.int(), error: WireError.optional() }),
   /** `steps` grows with every piece of work that a call does. */
   z.object({ type: z.literal('pong'), steps: z.int() }),
 ])
 export type FromProcess =
-  | { readonly type: 'loaded'; readonly contextSize: number }
+  | ({ readonly type: 'loaded' } & Footprint)
   | { readonly type: 'failed'; readonly error: WireError }
   | { readonly type: 'event'; readonly id: number; readonly event: GenerateEvent }
-  | { readonly type: 'counted'; readonly id: number; readonly tokens: number }
+  | { readonly type: 'result'; readonly id: number; readonly value: number | string }
   | { readonly type: 'done'; readonly id: number; readonly error?: WireError }
   | { readonly type: 'pong'; readonly steps: number }
 
 /** Left out of an error's `param`: the callers of `chat()` and of the dialects do not write them. */
-const groups: ReadonlySet<PropertyKey> = new Set(['input', 'sampling'])
+const groups: ReadonlySet<PropertyKey> = new Set(['input', 'sampling', 'load'])
 
 /** Throws `invalid_request` for what the native code must not see. */
 export function readRequest(value: unknown): GenerateRequest {

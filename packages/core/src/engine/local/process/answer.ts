@@ -1,10 +1,12 @@
 /** One answer: prompt text, tokens, prefill, then token after token until something ends it. */
 import type { Token } from 'node-llama-cpp'
+import { ReasoningSplitter, type Said } from '../../../template/reasoning.ts'
 import { StopMatcher } from '../../../template/stop.ts'
 import type { FinishReason, GenerateEvent } from '../../events.ts'
 import type { GenerateRequest } from '../../request.ts'
 import type { Binding, Progress } from './binding.ts'
 import { Detokenizer } from './detokenize.ts'
+import { promptTokens } from './prompt.ts'
 import type { PromptRenderer } from './render.ts'
 import { toEvaluateOptions } from './sampling.ts'
 
@@ -21,8 +23,7 @@ export async function answer(
   { model, renderer, progress, signal }: Work,
   emit: (event: GenerateEvent) => void,
 ): Promise<void> {
-  const text = await renderer.render(model.template, request.input.messages)
-  const prompt = await model.tokenize(text)
+  const prompt = await promptTokens(request, { model, renderer })
   if (signal.aborted) return
   emit({
     type: 'start',
@@ -43,10 +44,13 @@ export async function answer(
   let stopSequence: string | undefined
   let reported = 0
 
-  const say = (text: string): void => {
-    if (text === '') return
-    emit({ type: 'text', text, tokens: drawn.length - reported })
-    reported = drawn.length
+  const thoughts =
+    request.reasoning === undefined ? plain : new ReasoningSplitter(model.spell(prompt.slice(-tailTokens)))
+  const say = (said: readonly Said[]): void => {
+    for (const piece of said) {
+      emit({ ...piece, tokens: drawn.length - reported })
+      reported = drawn.length
+    }
   }
   const onPiece = (): boolean => {
     progress.steps++
@@ -62,7 +66,7 @@ export async function answer(
     firstAt ||= performance.now()
     drawn.push(token)
     const { text, stop } = stops.push(detokenizer.push(token))
-    say(text)
+    if (text !== '') say(thoughts.push(text))
     if (stop !== undefined) {
       stopSequence = stop
       break
@@ -76,9 +80,11 @@ export async function answer(
   if (stopSequence === undefined) {
     const { text, stop } = stops.push(detokenizer.flush())
     stopSequence = stop
-    say(stop === undefined ? text + stops.flush() : text)
+    const rest = stop === undefined ? text + stops.flush() : text
+    if (rest !== '') say(thoughts.push(rest))
     if (stop !== undefined) reason = 'stop'
   }
+  say(thoughts.flush())
 
   const endedAt = performance.now()
   emit({
@@ -91,5 +97,15 @@ export async function answer(
       promptMs: (firstAt || endedAt) - startedAt,
       generateMs: firstAt ? endedAt - firstAt : 0,
     },
+    ...(request.returnTokens && { tokens: [...prompt, ...drawn] }),
   })
 }
+
+/** Where thoughts are not told apart. */
+const plain: Pick<ReasoningSplitter, 'push' | 'flush'> = {
+  push: (text) => [{ type: 'text', text }],
+  flush: () => [],
+}
+
+/** Enough of a prompt to see whether its template opens the thoughts. */
+const tailTokens = 16

@@ -21,10 +21,17 @@ export interface Binding {
   readonly fingerprint: string
   readonly vocabularySize: number
   readonly template: ChatTemplate
-  /** Throws `context_length` for a prompt that leaves no room for an answer. */
+  /** What every prompt of this model begins with, where it wants that. */
+  readonly bos: Token | undefined
+  /** The memory for weights and context, and the part of it that is on a graphics card. */
+  readonly sizeBytes: number
+  readonly gpuBytes: number
+  /** Throws `context_length`, with an estimate, for a text that is far longer than the context. */
   tokenize(text: string): Promise<readonly Token[]>
   /** @param before what precedes, so that spaces come out right */
   detokenize(tokens: readonly Token[], before: readonly Token[]): string
+  /** With the tokens that are no text, such as those around a message. */
+  spell(tokens: readonly Token[]): string
   /** Forgets what was read, reads the prompt piece by piece, then draws one token after the other. */
   generate(
     prompt: readonly Token[],
@@ -68,8 +75,11 @@ export async function loadModel(config: ProcessConfig, progress: Progress): Prom
       fingerprint: config.fingerprint,
       vocabularySize: vocabularySize(model),
       template: chatTemplate(model),
+      ...(await footprint(model, contextSize)),
+      bos: beginning(model),
       tokenize: (text) => tokenize(model, text, contextSize),
       detokenize: (tokens, before) => model.detokenize(tokens, false, before),
+      spell: (tokens) => model.detokenize(tokens, true),
       generate: (prompt, options, onPiece) => generate(sequence, prompt, options, onPiece),
       bias: (pairs) => {
         const tokenBias = new TokenBias(model.tokenizer)
@@ -131,11 +141,28 @@ async function tokenize(model: LlamaModel, text: string, contextSize: number): P
     if (count > 2 * contextSize) throw contextLength(Math.round((count * text.length) / seen), contextSize)
     await setImmediate()
   }
-  const tokens = model.tokenize(text, true)
-  const { bos, shouldPrependBosToken } = model.tokens
-  if (bos !== null && shouldPrependBosToken && tokens[0] !== bos) tokens.unshift(bos)
-  if (tokens.length >= contextSize) throw contextLength(tokens.length, contextSize)
-  return tokens
+  return model.tokenize(text, true)
+}
+
+function beginning({ tokens: { bos, shouldPrependBosToken } }: LlamaModel): Token | undefined {
+  return bos !== null && shouldPrependBosToken ? bos : undefined
+}
+
+async function footprint(
+  { fileInsights, gpuLayers }: LlamaModel,
+  contextSize: number,
+): Promise<Pick<Binding, 'sizeBytes' | 'gpuBytes'>> {
+  const [weights, context] = await Promise.all([
+    fileInsights.estimateModelResourceRequirementsV2({ gpuLayers }),
+    fileInsights.estimateContextResourceRequirementsV2({
+      contextSize,
+      modelGpuLayers: gpuLayers,
+      batchSize: Math.min(chunkSize, contextSize),
+      sequences: 1,
+    }),
+  ])
+  const gpuBytes = weights.gpuVram + context.gpuVram
+  return { sizeBytes: weights.cpuRam + context.cpuRam + gpuBytes, gpuBytes }
 }
 
 function chatTemplate(model: LlamaModel): ChatTemplate {

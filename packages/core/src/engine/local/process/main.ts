@@ -5,7 +5,7 @@ import { receive, send } from '../framing.ts'
 import { type FromProcess, ProcessConfig, readRequest, ToProcess, toWire } from '../protocol.ts'
 import { answer, type Work } from './answer.ts'
 import type { Progress } from './binding.ts'
-import { countTokens } from './count.ts'
+import { countTokens, promptText } from './prompt.ts'
 import { PromptRenderer } from './render.ts'
 
 /** So long a process waits for its first client; one that never comes must not leave an orphan. */
@@ -55,11 +55,16 @@ function serve(socket: Socket): void {
     if (message.type === 'ping') tell({ type: 'pong', steps: progress.steps })
     else if (message.type === 'cancel') calls.get(message.id)?.abort()
     else {
-      const { type, id, request } = message
+      const { type, id } = message
       void run(id, async (work) => {
-        if (type === 'generate')
-          await answer(readRequest(request), work, (event) => tell({ type: 'event', id, event }))
-        else tell({ type: 'counted', id, tokens: await countTokens(readRequest(request), work) })
+        const request = readRequest(message.request)
+        if (type === 'generate') await answer(request, work, (event) => tell({ type: 'event', id, event }))
+        else
+          tell({
+            type: 'result',
+            id,
+            value: await (type === 'count' ? countTokens : promptText)(request, work),
+          })
       })
     }
   })
@@ -70,7 +75,7 @@ function serve(socket: Socket): void {
     if (clients.size === 0) leave()
   })
   loading.then(
-    ({ contextSize }) => tell({ type: 'loaded', contextSize }),
+    ({ contextSize, sizeBytes, gpuBytes }) => tell({ type: 'loaded', contextSize, sizeBytes, gpuBytes }),
     (error: unknown) => tell({ type: 'failed', error: toWire(error) }),
   )
 }

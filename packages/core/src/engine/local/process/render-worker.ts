@@ -9,13 +9,13 @@ const maxLength = 64 * 1024 * 1024
 /** The words of a template end up in an answer. */
 const maxErrorLength = 500
 
-parentPort?.on('message', ({ template, messages }: RenderJob) => {
-  parentPort?.postMessage(render({ template, messages }))
+parentPort?.on('message', (job: RenderJob) => {
+  parentPort?.postMessage(render(job))
 })
 
-function render({ template, messages }: RenderJob): RenderResult {
+function render({ template, messages, reasoning }: RenderJob): RenderResult {
   try {
-    const text = renderChat(template, messages)
+    const text = renderChat(template, messages, reasoning)
     return text.length > maxLength ? { error: 'the prompt is too long' } : { text }
   } catch (cause) {
     return { error: (cause instanceof Error ? cause.message : String(cause)).slice(0, maxErrorLength) }

@@ -10,6 +10,7 @@ const memoryMb = 512
 export interface RenderJob {
   readonly template: ChatTemplate
   readonly messages: readonly Message[]
+  readonly reasoning: boolean | undefined
 }
 export type RenderResult = { readonly text: string } | { readonly error: string }
 
@@ -17,7 +18,7 @@ export type RenderResult = { readonly text: string } | { readonly error: string 
 export class PromptRenderer {
   #worker: Worker | undefined = start()
 
-  async render(template: ChatTemplate, messages: readonly Message[]): Promise<string> {
+  async render(template: ChatTemplate, messages: readonly Message[], reasoning?: boolean): Promise<string> {
     this.#worker ??= start()
     const worker = this.#worker
     const result = await new Promise<RenderResult>((resolve, reject) => {
@@ -32,7 +33,7 @@ export class PromptRenderer {
       worker.once('message', resolve)
       worker.once('message', () => clearTimeout(timer))
       worker.once('error', () => clearTimeout(timer))
-      worker.postMessage({ template, messages } satisfies RenderJob)
+      worker.postMessage({ template, messages, reasoning } satisfies RenderJob)
     })
     if ('error' in result)
       throw invalidRequest(`The model's chat template refuses these messages: ${result.error}`, {

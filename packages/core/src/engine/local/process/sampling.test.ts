@@ -8,6 +8,7 @@ type Bias = ReturnType<Binding['bias']>
 /** Shows the pairs that it was given. */
 const model = {
   vocabularySize: 100,
+  contextSize: 1_000,
   bias: (pairs: readonly (readonly [number, number])[]) => ({ pairs }) as unknown as Bias,
 }
 

@@ -3,21 +3,19 @@ import type { SequenceEvaluateOptions, Token } from 'node-llama-cpp'
 import type { Sampling } from '../../request.ts'
 import type { Binding } from './binding.ts'
 
-/** How far back repetition is looked for; llama.cpp's default. */
-const repeatWindow = 64
-
 /** @param drawn the tokens of the answer so far; grows while it is made */
 export function toEvaluateOptions(
-  model: Pick<Binding, 'bias' | 'vocabularySize'>,
+  model: Pick<Binding, 'bias' | 'vocabularySize' | 'contextSize'>,
   sampling: Sampling = {},
   prompt: readonly Token[],
   drawn: readonly Token[],
 ): SequenceEvaluateOptions {
   // Where nobody says: llama.cpp's defaults.
   const { temperature = 0.8, topK = 40, topP = 0.95, minP = 0.05, repeatPenalty = 1 } = sampling
-  const { presencePenalty = 0, frequencyPenalty = 0, logitBias = [] } = sampling
+  const { presencePenalty = 0, frequencyPenalty = 0, repeatLastN = 64, logitBias = [] } = sampling
+  const window = repeatLastN === -1 ? model.contextSize : repeatLastN
   const bias = logitBias.filter(([token]) => token >= 0 && token < model.vocabularySize)
-  const penalised = repeatPenalty !== 1 || presencePenalty !== 0 || frequencyPenalty !== 0
+  const penalised = window > 0 && (repeatPenalty !== 1 || presencePenalty !== 0 || frequencyPenalty !== 0)
   return {
     temperature,
     topK,
@@ -34,9 +32,8 @@ export function toEvaluateOptions(
         penalty: repeatPenalty,
         presencePenalty,
         frequencyPenalty,
-        maxPunishTokens: repeatWindow,
-        punishTokens: () =>
-          [...prompt.slice(-repeatWindow), ...drawn.slice(-repeatWindow)].slice(-repeatWindow),
+        maxPunishTokens: window,
+        punishTokens: () => [...prompt.slice(-window), ...drawn.slice(-window)].slice(-window),
       },
     }),
   }

@@ -1,0 +1,133 @@
+/** What a model reads: conversations, bare texts, token ids, thoughts, and what no longer fits. */
+import {
+  type Answer,
+  createLlm,
+  type GenerateEvent,
+  type GenerateRequest,
+  type Llm,
+  type Message,
+} from '@modelmount/core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { emptyFolder } from '../support/empty-folder.ts'
+
+let llm: Llm
+
+beforeAll(async () => {
+  llm = await createLlm({ models: emptyFolder(), local: { contextSize: 256 } })
+})
+
+afterAll(() => llm.close())
+
+const call = { signal: new AbortController().signal }
+const text = (...prompt: (string | readonly number[])[]) => ({ kind: 'text', prompt }) as const
+const message = (role: Message['role'], said: string): Message => ({
+  role,
+  content: [{ type: 'text', text: said }],
+})
+const chat = (...messages: Message[]) => ({ kind: 'chat', messages }) as const
+
+type End = Extract<GenerateEvent, { type: 'end' }>
+async function ask(
+  request: Omit<GenerateRequest, 'model'>,
+): Promise<Pick<Answer, 'text'> & { readonly reasoning: string; readonly end: End | undefined }> {
+  const said = { text: '', reasoning: '' }
+  let end: End | undefined
+  for await (const event of await llm.generate(
+    { model: 'tiny', sampling: { temperature: 0 }, ...request },
+    call,
+  )) {
+    if (event.type === 'text' || event.type === 'reasoning') said[event.type] += event.text
+    if (event.type === 'end') end = event
+  }
+  return { ...said, end }
+}
+const render = (request: Omit<GenerateRequest, 'model'>): Promise<string> =>
+  llm.render({ model: 'tiny', ...request }, call)
+
+const opened = '<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n'
+
+test('a text is what a user says', async () => {
+  expect(await render({ input: text('Hello') })).toContain(opened)
+  expect((await ask({ input: text('Hello') })).text).toBe('Hello! How can I help you?')
+})
+
+test('a system text stands before it', async () => {
+  const prompt = await render({ input: { ...text('Who are you?'), system: 'You are Zed.' } })
+
+  expect(prompt).toMatch(/^<\|im_start\|>system\nYou are Zed\..*Who are you\?/s)
+})
+
+test('without the template the model continues the text as it is', async () => {
+  const { text: said, end } = await ask({ input: { ...text(opened), template: false } })
+
+  expect(said).toBe('Hello! How can I help you?')
+  expect(end?.usage.inputTokens).toBe(10)
+  expect(await render({ input: { ...text('a', ' b'), template: false } })).toBe('a b')
+})
+
+test('prompt and answer come back as token ids, which a later prompt can begin with', async () => {
+  const first = await ask({ input: text('My name is Ann.'), returnTokens: true, maxTokens: 20 })
+  const tokens = first.end?.tokens ?? []
+  expect(tokens).toHaveLength((first.end?.usage.inputTokens ?? 0) + (first.end?.usage.outputTokens ?? 0))
+
+  const input = text(tokens, 'What is my name?')
+  const prompt = await render({ input })
+  const { end } = await ask({ input, maxTokens: 1 })
+
+  expect(prompt).toContain('My name is Ann.')
+  expect(prompt.indexOf('What is my name?')).toBeGreaterThan(prompt.indexOf('My name is Ann.'))
+  expect(end?.usage.inputTokens).toBeGreaterThan(tokens.length)
+})
+
+test('a token that the model does not have is refused', async () => {
+  await expect(ask({ input: text([1, 1_000_000], 'Hello') })).rejects.toMatchObject({
+    code: 'invalid_request',
+  })
+})
+
+const sum = chat(message('user', 'What is 2 plus 3?'))
+
+test('a model that can think tells its thoughts apart, where it is asked to', async () => {
+  const thinking = await ask({ input: sum, reasoning: true, maxTokens: 60 })
+
+  expect(thinking.reasoning).not.toBe('')
+  expect(thinking.text).toContain('5')
+  expect(thinking.reasoning + thinking.text).not.toMatch(/<\/?think>/)
+})
+
+test('a model that is not to think answers at once', async () => {
+  const { reasoning, text: said } = await ask({ input: sum, reasoning: false, maxTokens: 60 })
+
+  expect(reasoning).toBe('')
+  expect(said).toContain('5')
+})
+
+const old = Array.from({ length: 40 }, (_, index) => [
+  message('user', `Question number ${index} is here.`),
+  message('assistant', 'Yes.'),
+]).flat()
+const long = chat(message('system', 'You are Zed.'), ...old, message('user', 'Who are you?'))
+
+test('a conversation that is longer than the context is refused', async () => {
+  await expect(ask({ input: long })).rejects.toMatchObject({
+    code: 'context_length',
+    details: { contextSize: 256, inputTokens: expect.any(Number) },
+  })
+})
+
+test('or its oldest messages are left out, but never the system message and the question', async () => {
+  const { end } = await ask({ input: long, overflow: 'truncate', maxTokens: 10, returnTokens: true })
+  const read = await render({ input: { ...text(end?.tokens ?? []), template: false } })
+
+  expect(read).toMatch(/^<\|im_start\|>system\nYou are Zed\..*number 39 is.*Who are you\?/s)
+  expect(read).not.toContain('number 0 is')
+  // No more was left out than had to be.
+  expect(end?.usage.inputTokens).toBeGreaterThan(220)
+  expect(end?.usage.inputTokens).toBeLessThan(246)
+})
+
+test('a single message that is longer than the context is refused all the same', async () => {
+  const input = chat(message('user', 'word '.repeat(2_000)))
+
+  await expect(ask({ input, overflow: 'truncate' })).rejects.toMatchObject({ code: 'context_length' })
+})
