@@ -24,7 +24,7 @@ export interface Llm {
    */
   chat(input: ChatPrompt, options: ChatOptions & { readonly stream: true }): AsyncIterable<string>
   chat(input: ChatPrompt, options?: ChatOptions & { readonly stream?: false }): Promise<Answer>
-  readonly models: Pick<ModelStore, 'list' | 'get'>
+  readonly models: Pick<ModelStore, 'list' | 'get' | 'details'>
   readonly loaded: Engine['loaded']
   /** Who may call the routes. */
   readonly access: Access
