@@ -19,6 +19,8 @@ export { type Issue, LlmError, type LlmErrorCode, type LlmErrorDetails } from '.
 export type { CallOptions, Generation } from './generate.ts'
 export { type ChatOptions, type ChatPrompt, createLlm, type Llm } from './llm.ts'
 export type { Logger } from './logger.ts'
+export type { Capability, ModelDetails } from './models/details.ts'
+export type { Tensor } from './models/gguf.ts'
 export type { Model } from './models/store.ts'
 export { type Mount, type MountOptions, prepareMount } from './mount.ts'
 export type { LlmOptions, LocalOptions } from './options.ts'

@@ -30,7 +30,7 @@ export interface Llm {
   load(model: string, options?: LoadOptions & Partial<EngineCall>): Promise<void>
   /** Frees the memory of a model, when its running answers have ended. Throws `not_found`. */
   unload(model: string): Promise<void>
-  readonly models: Pick<ModelStore, 'list' | 'get'>
+  readonly models: Pick<ModelStore, 'list' | 'get' | 'details'>
   readonly loaded: Engine['loaded']
   /** Who may call the routes. */
   readonly access: Access

@@ -1,35 +1,118 @@
-/** A first look at a GGUF file, before any parser that believes what it reads. */
+/** What a GGUF file says about itself, read without believing it. Shape: the GGUF specification. */
 import { open } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { LlmError } from '../errors.ts'
+import { FileWindow, Unusable } from './file-window.ts'
+import { tensorTypes } from './gguf-types.ts'
+import { ValueReader } from './gguf-values.ts'
 import type { Model } from './store.ts'
 
-// Shape: the GGUF specification, "File structure": magic, version, tensor count, metadata count.
+export interface Gguf {
+  readonly version: number
+  /** As in the file, keys in its order. Integers beyond 2^53 are decimal strings. */
+  readonly metadata: Readonly<Record<string, unknown>>
+  readonly tensors: readonly Tensor[]
+}
+
+export interface Tensor {
+  readonly name: string
+  /** `F32`, `Q8_0` */
+  readonly type: string
+  /** The length of a row first. */
+  readonly shape: readonly number[]
+}
+
+export interface GgufOptions {
+  /** Keeps what is in arrays; else an array that is not empty is `null`. */
+  readonly arrays?: boolean
+  /** What errors call the model. @default the name of the file */
+  readonly name?: string
+}
+
+// Magic, version, tensor count, metadata count.
 const headerBytes = 24
 const versions = [2, 3]
 /** The smallest that a tensor's description and a metadata entry can be. */
-const [tensorBytes, entryBytes] = [33n, 14n]
+const [tensorBytes, entryBytes] = [33, 14]
+const maxKeyBytes = 65_535
+/** As many as ggml has. */
+const maxDimensions = 4
+/** What the object for a tensor takes, by estimate. */
+const tensorObjectBytes = 128
 
 /** Throws `upstream` for a file that is no GGUF, or whose counts cannot be true. */
-export async function checkHeader({ name, path, sizeBytes }: Model): Promise<void> {
-  const header = await readHeader(path).catch((cause: NodeJS.ErrnoException) => {
-    throw broken(name, `it cannot be read (${cause.code})`, cause)
-  })
-  const tooShort = header.length < headerBytes
-  if (tooShort || header.toString('latin1', 0, 4) !== 'GGUF') throw broken(name, 'it is not a GGUF file')
-  if (!versions.includes(header.readUInt32LE(4))) throw broken(name, 'its GGUF version is unknown')
-  const needed = header.readBigUInt64LE(8) * tensorBytes + header.readBigUInt64LE(16) * entryBytes
-  if (needed > BigInt(sizeBytes)) throw broken(name, 'it promises more than it holds')
+export const checkHeader = async ({ name, path }: Model): Promise<void> => {
+  await look(path, name, readHeader)
 }
 
-async function readHeader(path: string): Promise<Buffer> {
-  const file = await open(path)
+/** All but the weights. Throws `upstream` for a file that is no GGUF, is damaged, or has absurdly much to say. */
+export const readGguf = (path: string, { arrays = false, name = basename(path) }: GgufOptions = {}) =>
+  look(path, name, async (window): Promise<Gguf> => {
+    const { version, tensorCount, entryCount } = await readHeader(window)
+    const values = new ValueReader(window, arrays)
+    const entries: [string, unknown][] = []
+    while (entries.length < entryCount) entries.push(await readEntry(window, values))
+    const tensors: Tensor[] = []
+    while (tensors.length < tensorCount) tensors.push(await readTensor(window, values))
+    return { version, metadata: Object.fromEntries(entries), tensors }
+  })
+
+async function readHeader(window: FileWindow) {
+  if (window.size < headerBytes) throw new Unusable('it is not a GGUF file')
+  await window.need(headerBytes)
+  if (window.take(4).toString('latin1') !== 'GGUF') throw new Unusable('it is not a GGUF file')
+  const version = window.u32()
+  if (!versions.includes(version)) throw new Unusable('its GGUF version is unknown')
+  const tensorCount = window.u64()
+  const entryCount = window.u64()
+  window.expect(tensorCount * tensorBytes + entryCount * entryBytes)
+  return { version, tensorCount, entryCount }
+}
+
+async function readEntry(window: FileWindow, values: ValueReader): Promise<[string, unknown]> {
+  const key = await values.text(maxKeyBytes)
+  await window.need(4)
+  return [key, await values.value(window.u32())]
+}
+
+async function readTensor(window: FileWindow, values: ValueReader): Promise<Tensor> {
+  values.keep(tensorObjectBytes)
+  const name = await values.text(maxKeyBytes)
+  await window.need(4)
+  const dimensions = window.u32()
+  if (dimensions > maxDimensions) throw new Unusable('it has a tensor with too many dimensions')
+  await window.need(dimensions * 8 + 12)
+  const shape = Array.from({ length: dimensions }, () => window.u64())
+  if (![...shape, elementsOf(shape)].every(Number.isSafeInteger))
+    throw new Unusable('it has a tensor that is too large')
+  const type = tensorTypes[window.u32()]
+  if (!type) throw new Unusable('it has a tensor of an unknown type')
+  // Where its weights are: not of interest here.
+  window.skip(8)
+  return { name, type, shape }
+}
+
+export const elementsOf = (shape: readonly number[]): number => shape.reduce((all, length) => all * length, 1)
+
+/** Opens the file, and says of which model it is when it cannot be used. */
+async function look<T>(path: string, name: string, at: (window: FileWindow) => Promise<T>): Promise<T> {
   try {
-    const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(headerBytes) })
-    return buffer.subarray(0, bytesRead)
-  } finally {
-    await file.close()
+    const file = await open(path)
+    try {
+      return await at(new FileWindow(file, (await file.stat()).size))
+    } finally {
+      await file.close()
+    }
+  } catch (cause) {
+    const reason =
+      cause instanceof Unusable
+        ? cause.message
+        : `it cannot be read (${(cause as NodeJS.ErrnoException).code})`
+    throw new LlmError(
+      'upstream',
+      `The file of the model "${name}" cannot be used: ${reason}.`,
+      {},
+      { cause },
+    )
   }
 }
-
-const broken = (name: string, reason: string, cause?: unknown): LlmError =>
-  new LlmError('upstream', `The file of the model "${name}" cannot be used: ${reason}.`, {}, { cause })

@@ -1,7 +1,9 @@
-import { mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { modelPath } from '@modelmount/tiny-model'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { gguf } from '../../../../test/support/gguf.ts'
 import { expectSource, ModelStore } from './store.ts'
 
 let folder: string
@@ -38,8 +40,26 @@ test('a model says its path, size and date', async () => {
     path,
     sizeBytes: 8,
     modifiedAt: new Date('2026-01-02T03:04:05Z'),
+    digest: expect.stringMatching(/^[0-9a-f]{64}$/),
     builtIn: false,
   })
+})
+
+test('the digest changes with the file, and only then', async () => {
+  const path = join(folder, 'tiny.gguf')
+  const digest = async () => (await new ModelStore([{ path: folder }]).get('tiny')).digest
+  await writeFile(path, 'GGUF')
+  await utimes(path, new Date(0), new Date(1_000))
+  const first = await digest()
+  const same = await digest()
+  await utimes(path, new Date(0), new Date(2_000))
+  const touched = await digest()
+  await writeFile(path, 'GGUF1')
+  await utimes(path, new Date(0), new Date(2_000))
+  const grown = await digest()
+
+  expect(same).toBe(first)
+  expect(new Set([first, touched, grown]).size).toBe(3)
 })
 
 test('other files, folders, projectors and broken links are no models', async () => {
@@ -115,7 +135,10 @@ test('a model of your own takes the place of the built-in one', async () => {
   expect(listed).toMatchObject([{ name: 'tiny:latest', builtIn: false }])
 })
 
-test.each(['tiny', 'tiny:latest'])('%s finds tiny:latest', async (name) => {
+test.each([
+  ...['tiny', 'tiny:latest', 'TiNy', 'tiny:Latest', ' tiny ', 'tiny:local', 'library/tiny'],
+  ...['registry.ollama.ai/library/tiny:latest', 'https://Registry.Ollama.ai/library/tiny'],
+])('%j finds tiny:latest', async (name) => {
   await write('tiny.gguf')
   const store = new ModelStore([{ path: folder }])
 
@@ -124,14 +147,48 @@ test.each(['tiny', 'tiny:latest'])('%s finds tiny:latest', async (name) => {
   expect(model.name).toBe('tiny:latest')
 })
 
-test.each(['tiny:8b', 'Tiny', 'tin', 'tiny.gguf', ''])('%j is not found', async (name) => {
-  await write('tiny.gguf')
+test('of two names that differ in case each is found by its own', async () => {
+  // In two folders, for disks on which case does not count.
+  await mkdir(join(folder, 'a'))
+  await mkdir(join(folder, 'b'))
+  await write('a/Tiny.gguf', 'b/tiny.gguf')
+  const store = new ModelStore([{ path: join(folder, 'a') }, { path: join(folder, 'b') }])
+
+  const found = await Promise.all(['tiny', 'Tiny', 'TINY'].map((name) => store.get(name)))
+
+  expect(found.map(({ name }) => name)).toEqual(['tiny:latest', 'Tiny:latest', 'Tiny:latest'])
+})
+
+test.each(['my model', 'my model:latest'])(
+  'a file that no name fits is found by its own, %j',
+  async (name) => {
+    await write('my model.gguf')
+    const store = new ModelStore([{ path: folder }])
+
+    const model = await store.get(name)
+
+    expect(model.name).toBe('my model:latest')
+  },
+)
+
+test('a file that no name fits is found by its exact name only', async () => {
+  await write('my model.gguf')
   const store = new ModelStore([{ path: folder }])
 
-  const found = store.get(name)
-
-  await expect(found).rejects.toMatchObject({ code: 'not_found', details: { param: 'model' } })
+  await expect(store.get('My Model')).rejects.toMatchObject({ code: 'not_found' })
 })
+
+test.each(['tiny:8b', 'tiny:cloud', 'user/tiny', 'hf.co/library/tiny', 'tin', 'tiny.gguf', ''])(
+  '%j is not found',
+  async (name) => {
+    await write('tiny.gguf')
+    const store = new ModelStore([{ path: folder }])
+
+    const found = store.get(name)
+
+    await expect(found).rejects.toMatchObject({ code: 'not_found', details: { param: 'model' } })
+  },
+)
 
 test('a name with a path finds no file outside', async () => {
   await mkdir(join(folder, 'models'))
@@ -168,4 +225,55 @@ test('a file that is no GGUF by its name is no source of models, a folder is', a
     'is neither',
   )
   await expect(expectSource(new URL('.', import.meta.url).pathname)).resolves.toBeUndefined()
+})
+
+test('details are read once, also by several at once, until the file changes', async () => {
+  const path = join(folder, 'some.gguf')
+  await copyFile(modelPath, path)
+  const store = new ModelStore([{ path: folder }])
+
+  const [first, second] = await Promise.all([store.details('some'), store.details('SOME')])
+  const third = await store.details('some')
+  await utimes(path, new Date(0), new Date(0))
+  const changed = await store.details('some')
+
+  expect(second).toBe(first)
+  expect(third).toBe(first)
+  expect(changed).not.toBe(first)
+  expect(changed).toEqual(first)
+})
+
+test('details with arrays are read for who asks', async () => {
+  const store = new ModelStore([{ path: modelPath, builtInName: 'tiny' }])
+
+  const small = await store.details('tiny')
+  const whole = await store.details('tiny', { arrays: true })
+
+  expect(small.metadata['tokenizer.ggml.tokens']).toBeNull()
+  expect(whole.metadata['tokenizer.ggml.tokens']).toHaveLength(1536)
+  await expect(store.details('tiny')).resolves.toBe(small)
+})
+
+test('a file that could not be used is looked at again', async () => {
+  const path = join(folder, 'some.gguf')
+  await writeFile(path, 'PK'.repeat(100))
+  await utimes(path, new Date(0), new Date(0))
+  const store = new ModelStore([{ path: folder }])
+  const first = store.details('some')
+  await expect(first).rejects.toMatchObject({
+    code: 'upstream',
+    message: 'The file of the model "some:latest" cannot be used: it is not a GGUF file.',
+  })
+  await writeFile(path, gguf([], []).toString('latin1').padEnd(200, '\0'))
+  await utimes(path, new Date(0), new Date(0))
+
+  const second = await store.details('some')
+
+  expect(second.architecture).toBe('unknown')
+})
+
+test('a model that is not there has no details', async () => {
+  const store = new ModelStore([{ path: folder }])
+
+  await expect(store.details('none')).rejects.toMatchObject({ code: 'not_found' })
 })

@@ -1,8 +1,13 @@
 /** The models on disk: GGUF files in folders, files named one by one, and the built-in one. */
+import { createHash } from 'node:crypto'
 import type { Stats } from 'node:fs'
 import { access, constants, readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { modelNotFound } from '../errors.ts'
+import { type ModelDetails, readDetails } from './details.ts'
+import { DetailsCache } from './details-cache.ts'
+import type { GgufOptions } from './gguf.ts'
+import { nameKey, parseModelName } from './name.ts'
 
 export interface Model {
   /** With its tag: `tiny:latest`. */
@@ -10,12 +15,18 @@ export interface Model {
   readonly path: string
   readonly sizeBytes: number
   readonly modifiedAt: Date
+  /**
+   * 64 hexadecimal digits that change with the file. Of its path, size and date, not of its bytes:
+   * a file that lies alone has no manifest, and gigabytes would have to be read for a list.
+   */
+  readonly digest: string
   /** It came with the toolkit, and cannot be changed. */
   readonly builtIn: boolean
 }
 
 export class ModelStore {
   readonly #sources: readonly ModelSource[]
+  readonly #details = new DetailsCache()
 
   /** @param sources where models are looked for; of two with the same name the earlier wins */
   constructor(sources: readonly ModelSource[]) {
@@ -31,12 +42,26 @@ export class ModelStore {
     return [...models.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
-  /** `tiny` means `tiny:latest`. Throws `not_found`. */
+  /**
+   * `tiny` means `tiny:latest`, and so do `Tiny` and `registry.ollama.ai/library/tiny` where no model
+   * is named just so. Throws `not_found`.
+   */
   async get(name: string): Promise<Model> {
-    const wanted = withTag(name)
-    const model = (await this.list()).find((candidate) => candidate.name === wanted)
+    const models = await this.list()
+    const listed = withTag(name)
+    const key = keyOf(name)
+    const model =
+      models.find((candidate) => candidate.name === listed) ??
+      models.find((candidate) => key !== undefined && keyOf(candidate.name) === key)
     if (!model) throw modelNotFound(name)
     return model
+  }
+
+  /** What a model is and can do. Throws `not_found`, and `upstream` when its file cannot be used. */
+  async details(name: string, { arrays = false }: Pick<GgufOptions, 'arrays'> = {}): Promise<ModelDetails> {
+    const model = await this.get(name)
+    // A vocabulary is megabytes, and seldom asked for.
+    return arrays ? readDetails(model, { arrays }) : this.#details.get(model)
   }
 }
 
@@ -79,6 +104,7 @@ const toModel = (path: string, info: Stats, builtInName?: string): Model => ({
   path,
   sizeBytes: info.size,
   modifiedAt: info.mtime,
+  digest: createHash('sha256').update([path, info.size, info.mtimeMs].join('\0')).digest('hex'),
   builtIn: builtInName !== undefined,
 })
 
@@ -89,3 +115,9 @@ const isModelFile = (file: string): boolean =>
 const stem = (path: string): string => basename(path, '.gguf').replace(/-00001-of-\d{5}$/, '')
 
 const withTag = (name: string): string => (name.includes(':') ? name : `${name}:latest`)
+
+/** A file can have a name that the grammar does not know: it is found by that name only. */
+function keyOf(text: string): string | undefined {
+  const name = parseModelName(text)
+  return name && nameKey(name)
+}

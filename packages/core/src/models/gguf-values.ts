@@ -1,0 +1,164 @@
+/** The values in a GGUF file. Shape: the GGUF specification, `gguf_metadata_value_type`. */
+import { type FileWindow, Unusable } from './file-window.ts'
+
+/** Templates and licences are a hundredth of this. */
+const maxTextBytes = 4 * 1024 * 1024
+/** Of all that is kept of one file, by estimate. The largest vocabulary there is takes half. */
+const maxKeptBytes = 64 * 1024 * 1024
+const slotBytes = 16
+/** Nobody nests arrays, though the format lets them. */
+const maxDepth = 4
+
+const textType = 8
+const arrayType = 9
+/** The smallest that each can be: a length; a type and a length. */
+const [minTextBytes, minArrayBytes] = [8, 12]
+
+interface Scalar {
+  readonly bytes: number
+  readonly read: (from: Buffer, at: number) => unknown
+}
+
+const scalars: Readonly<Record<number, Scalar>> = {
+  0: { bytes: 1, read: (from, at) => from.readUInt8(at) },
+  1: { bytes: 1, read: (from, at) => from.readInt8(at) },
+  2: { bytes: 2, read: (from, at) => from.readUInt16LE(at) },
+  3: { bytes: 2, read: (from, at) => from.readInt16LE(at) },
+  4: { bytes: 4, read: (from, at) => from.readUInt32LE(at) },
+  5: { bytes: 4, read: (from, at) => from.readInt32LE(at) },
+  6: { bytes: 4, read: (from, at) => shortest(from.readFloatLE(at)) },
+  7: { bytes: 1, read: (from, at) => from.readUInt8(at) !== 0 },
+  10: { bytes: 8, read: (from, at) => exact(from.readBigUInt64LE(at)) },
+  11: { bytes: 8, read: (from, at) => exact(from.readBigInt64LE(at)) },
+  12: { bytes: 8, read: (from, at) => from.readDoubleLE(at) },
+}
+
+/** Reads value after value, and refuses to keep more than is sensible. */
+export class ValueReader {
+  readonly #window: FileWindow
+  readonly #arrays: boolean
+  #keptBytes = 0
+
+  /** @param arrays whether what is in arrays is kept; else one that is not empty is `null` */
+  constructor(window: FileWindow, arrays: boolean) {
+    this.#window = window
+    this.#arrays = arrays
+  }
+
+  async value(type: number): Promise<unknown> {
+    if (type === textType) return this.text()
+    if (type === arrayType) return this.#array(1)
+    const { bytes, read } = scalarOf(type)
+    await this.#window.need(bytes)
+    this.keep(slotBytes)
+    return read(this.#window.take(bytes), 0)
+  }
+
+  async text(maxBytes = maxTextBytes): Promise<string> {
+    await this.#window.need(minTextBytes)
+    const length = this.#textLength(maxBytes)
+    await this.#window.need(length)
+    return this.#window.take(length).toString()
+  }
+
+  /** Counts what will be held in memory, before it is. */
+  keep(bytes: number): void {
+    this.#keptBytes += bytes
+    if (this.#keptBytes > maxKeptBytes) throw new Unusable('its metadata are too large')
+  }
+
+  async #array(depth: number): Promise<unknown> {
+    if (depth > maxDepth) throw new Unusable('its metadata are nested too deep')
+    await this.#window.need(minArrayBytes)
+    const type = this.#window.u32()
+    const count = this.#window.u64()
+    this.keep(slotBytes)
+    if (type === textType) {
+      this.#window.expect(count * minTextBytes)
+      return this.#arrays || count === 0 ? this.#texts(count) : this.#skipTexts(count)
+    }
+    if (type === arrayType) {
+      this.#window.expect(count * minArrayBytes)
+      return this.#nested(count, depth)
+    }
+    const scalar = scalarOf(type)
+    this.#window.expect(count * scalar.bytes)
+    if (this.#arrays || count === 0) return this.#scalars(count, scalar)
+    this.#window.skip(count * scalar.bytes)
+    return null
+  }
+
+  async #scalars(count: number, { bytes, read }: Scalar): Promise<unknown[]> {
+    this.keep(count * slotBytes)
+    const values: unknown[] = []
+    while (values.length < count) {
+      const some = Math.min(count - values.length, 1_024)
+      await this.#window.need(some * bytes)
+      const from = this.#window.take(some * bytes)
+      for (let i = 0; i < some; i++) values.push(read(from, i * bytes))
+    }
+    return values
+  }
+
+  async #texts(count: number): Promise<string[]> {
+    const texts: string[] = []
+    while (texts.length < count) {
+      // Hundreds of thousands: one that is in memory already is not waited for.
+      const lengthRead = this.#window.need(minTextBytes)
+      if (lengthRead) await lengthRead
+      const length = this.#textLength(maxTextBytes)
+      const textRead = this.#window.need(length)
+      if (textRead) await textRead
+      texts.push(this.#window.take(length).toString())
+    }
+    return texts
+  }
+
+  async #skipTexts(count: number): Promise<null> {
+    for (let i = 0; i < count; i++) {
+      const lengthRead = this.#window.need(minTextBytes)
+      if (lengthRead) await lengthRead
+      this.#window.skip(this.#window.u64())
+    }
+    return null
+  }
+
+  async #nested(count: number, depth: number): Promise<unknown[] | null> {
+    const values: unknown[] = []
+    for (let i = 0; i < count; i++) {
+      const value = await this.#array(depth + 1)
+      if (this.#arrays) values.push(value)
+    }
+    return this.#arrays || count === 0 ? values : null
+  }
+
+  #textLength(maxBytes: number): number {
+    const length = this.#window.u64()
+    this.#window.expect(length)
+    if (length > maxBytes) throw new Unusable('its metadata have a text that is too long')
+    this.keep(slotBytes + length)
+    return length
+  }
+}
+
+function scalarOf(type: number): Scalar {
+  const scalar = scalars[type]
+  if (!scalar) throw new Unusable('its metadata have a value of an unknown type')
+  return scalar
+}
+
+/** What a double cannot hold is given as its digits. */
+function exact(value: bigint): number | string {
+  const number = Number(value)
+  return Number.isSafeInteger(number) ? number : String(value)
+}
+
+/** 0.00001 was written with the precision of a single, and as a double it would be 0.000009999999747378752. */
+function shortest(single: number): number {
+  if (Number.isInteger(single) && Math.abs(single) < 2 ** 24) return single
+  for (let digits = 6; digits < 9; digits++) {
+    const rounded = Number(single.toPrecision(digits))
+    if (Math.fround(rounded) === single) return rounded
+  }
+  return Number(single.toPrecision(9))
+}

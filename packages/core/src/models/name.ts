@@ -1,0 +1,67 @@
+/** How models are named. Shape: Ollama `types/model/name.go`, and the `:local` of `internal/modelref`. */
+
+/** `[host/][namespace/]model[:tag]`, spelled as it was written. */
+export interface ModelName {
+  readonly host: string
+  readonly namespace: string
+  readonly model: string
+  readonly tag: string
+}
+
+const defaults = { host: 'registry.ollama.ai', namespace: 'library', tag: 'latest' } as const
+
+const grammar: Readonly<Record<keyof ModelName, RegExp>> = {
+  host: /^\w[\w.:-]{0,349}$/,
+  namespace: /^\w[\w-]{0,79}$/,
+  model: /^\w[\w.-]{0,79}$/,
+  tag: /^\w[\w.-]{0,79}$/,
+}
+
+/** More than the parts may have together. A name can be a client's, and megabytes. */
+const maxLength = 1_000
+
+/** Nothing where the text is no name. */
+export function parseModelName(text: string): ModelName | undefined {
+  if (text.length > maxLength) return undefined
+  const [path, tag] = splitTag(text.trim().replace(localSuffix, ''))
+  const [rest, model] = cutLast(path)
+  const [origin, namespace] = rest === undefined ? [undefined, defaults.namespace] : cutLast(rest)
+  const host = origin === undefined ? defaults.host : origin.replace(scheme, '')
+
+  const name: ModelName = { host, namespace, model, tag }
+  const valid = Object.entries(grammar).every(([part, pattern]) =>
+    pattern.test(name[part as keyof ModelName]),
+  )
+  return valid ? name : undefined
+}
+
+/** As short as it can be said, and always with its tag: `tiny:latest`, `user/tiny:8b`. */
+export function displayName({ host, namespace, model, tag }: ModelName): string {
+  const shown = `${model}:${tag}`
+  if (!same(host, defaults.host)) return `${host}/${namespace}/${shown}`
+  return same(namespace, defaults.namespace) ? shown : `${namespace}/${shown}`
+}
+
+/** Equal for two names that mean the same model: upper and lower case do not matter. */
+export const nameKey = ({ host, namespace, model, tag }: ModelName): string =>
+  `${host}/${namespace}/${model}:${tag}`.toLowerCase()
+
+/** It says that a model of this machine is meant. All are. */
+const localSuffix = /(:local)+$/i
+/** Nobody asks which: an address is not what a name is for here. */
+const scheme = /^.*?:\/\//s
+
+/** A colon before the last slash belongs to the host: `localhost:5000/team/tiny`. */
+function splitTag(text: string): readonly [path: string, tag: string] {
+  const colon = text.lastIndexOf(':')
+  if (colon <= text.lastIndexOf('/')) return [text, defaults.tag]
+  return [text.slice(0, colon), text.slice(colon + 1)]
+}
+
+/** Without a slash there is no front. What stands empty beside a slash stays so, and is no valid part. */
+function cutLast(text: string): readonly [front: string | undefined, last: string] {
+  const slash = text.lastIndexOf('/')
+  return slash === -1 ? [undefined, text] : [text.slice(0, slash), text.slice(slash + 1)]
+}
+
+const same = (a: string, b: string): boolean => a.toLowerCase() === b

@@ -1,0 +1,83 @@
+/** However a file is damaged, reading it ends soon, with what it says or with an error of ours. */
+import { mkdtemp, open, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { modelPath } from '@modelmount/tiny-model'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { LlmError } from '../../packages/core/src/errors.ts'
+import { readGguf } from '../../packages/core/src/models/gguf.ts'
+
+const limitMs = 2_000
+/** All of the metadata, the tensors' descriptions, and a few weights. */
+const headBytes = 50_000
+
+let folder: string
+let path: string
+let whole: Buffer
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'fuzz-gguf-'))
+  path = join(folder, 'damaged.gguf')
+  whole = (await readFile(modelPath)).subarray(0, headBytes)
+})
+
+afterAll(() => rm(folder, { recursive: true }))
+
+async function expectQuietEnd(bytes: Uint8Array, arrays: boolean): Promise<void> {
+  const file = await open(path, 'w')
+  await file.write(bytes)
+  // As long as the model was: sizes that are a little wrong must not be caught by its end.
+  await file.truncate(bytes.length < headBytes ? bytes.length : 3_926_560)
+  await file.close()
+  const startedAt = performance.now()
+
+  const error = await readGguf(path, { arrays }).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+
+  if (error !== undefined) {
+    expect(error).toBeInstanceOf(LlmError)
+    expect(error).toMatchObject({ code: 'upstream', message: expect.not.stringContaining('undefined') })
+  }
+  expect(performance.now() - startedAt).toBeLessThan(limitMs)
+}
+
+test('a file that was cut off', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.nat(headBytes - 1), fc.boolean(), (length, arrays) =>
+      expectQuietEnd(whole.subarray(0, length), arrays),
+    ),
+    { numRuns: 300 },
+  )
+})
+
+/** Half of them in the first kilobyte, where the types and counts stand close together. */
+const place = fc.oneof(fc.nat(1_000), fc.nat(headBytes - 1))
+
+test('bytes that were turned over', async () => {
+  const damage = fc.array(fc.tuple(place, fc.nat(255)), { minLength: 1, maxLength: 8 })
+
+  await fc.assert(
+    fc.asyncProperty(damage, fc.boolean(), async (flips, arrays) => {
+      const bytes = Buffer.from(whole)
+      for (const [at, value] of flips) bytes[at] = value
+      await expectQuietEnd(bytes, arrays)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('lengths that were overwritten with large ones', async () => {
+  const large = fc.oneof(fc.bigInt(0n, 5_000_000n), fc.bigInt(0n, 2n ** 64n - 1n))
+
+  await fc.assert(
+    fc.asyncProperty(place, large, fc.boolean(), async (at, value, arrays) => {
+      const bytes = Buffer.from(whole)
+      bytes.writeBigUInt64LE(value, Math.min(at, headBytes - 8))
+      await expectQuietEnd(bytes, arrays)
+    }),
+    { numRuns: 500 },
+  )
+})
