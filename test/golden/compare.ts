@@ -1,0 +1,75 @@
+/** Whether two answers are equal for a client: status, content type, and the shape of the body. */
+import { readEvents } from '@modelmount/core/testing'
+import { type Rules, setDifferences, shapeDifferences } from './shape.ts'
+
+export interface Answer {
+  readonly status: number
+  readonly contentType: string | undefined
+  readonly body: string
+}
+
+/** A line for each difference; none when the answers are equal. */
+export async function differences(recorded: Answer, ours: Answer, rules: Rules): Promise<string[]> {
+  if (recorded.status !== ours.status)
+    return [`status ${ours.status}, recorded ${recorded.status}: ${excerpt(ours.body)}`]
+  const type = mediaType(ours)
+  const recordedType = mediaType(recorded)
+  if (recordedType !== type) return [`content type ${type}, recorded ${recordedType}`]
+  if (recorded.body === '' || ours.body === '')
+    return recorded.body === ours.body ? [] : [`a body ${ours.body === '' ? 'missing' : 'not recorded'}`]
+  try {
+    return await bodyDifferences(recordedType, recorded.body, ours.body, rules)
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    return [`a body that is not ${type}: ${excerpt(ours.body)}`]
+  }
+}
+
+async function bodyDifferences(
+  type: string,
+  recorded: string,
+  ours: string,
+  rules: Rules,
+): Promise<string[]> {
+  switch (type) {
+    case 'application/json':
+      return shapeDifferences(JSON.parse(recorded), JSON.parse(ours), rules)
+    case 'application/x-ndjson':
+      return streamDifferences(linesOf(recorded), linesOf(ours), rules)
+    case 'text/event-stream':
+      return streamDifferences(await eventsOf(recorded), await eventsOf(ours), rules)
+    default:
+      return []
+  }
+}
+
+/** How many pieces there are is the model's affair; which shapes they have is not, and the last has one of its own. */
+function streamDifferences(recorded: readonly unknown[], ours: readonly unknown[], rules: Rules): string[] {
+  return [
+    ...setDifferences(recorded.slice(0, -1), ours.slice(0, -1), rules),
+    ...shapeDifferences(recorded.at(-1), ours.at(-1), rules).map((line) => `last ${line}`),
+  ]
+}
+
+const linesOf = (body: string): unknown[] =>
+  body
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+
+/** An event's name becomes a key, so that it is compared as one. */
+async function eventsOf(body: string): Promise<unknown[]> {
+  const events: unknown[] = []
+  for await (const { event, data } of readEvents(body)) {
+    const value: unknown = data === '[DONE]' ? data : JSON.parse(data)
+    events.push(event === undefined ? value : { [event]: value })
+  }
+  return events
+}
+
+const mediaType = ({ contentType }: Answer): string => contentType?.split(';', 1)[0]?.trim() ?? 'none'
+
+const excerpt = (body: string): string => {
+  const line = body.replaceAll('\n', ' ')
+  return line.length > 120 ? `${line.slice(0, 120)}…` : line
+}

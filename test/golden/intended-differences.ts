@@ -1,0 +1,215 @@
+/** Where our answer is another one than the recorded, and why. */
+
+export interface IntendedDifference {
+  readonly reason: string
+  readonly ids: readonly string[]
+}
+
+export const intendedDifferences: readonly IntendedDifference[] = [
+  {
+    reason: '`tools`, and messages with tool calls or results, are not supported yet.',
+    ids: [
+      '735-chat-debug-tools-go',
+      '822-chat-tools-nostream',
+      '823-chat-tools-go-stream',
+      '825-chat-tools-notneeded',
+      '826-chat-tools-unsupported',
+      '829-chat-tools-result-orphan',
+      '830-chat-tools-format',
+      '831-chat-tools-noname',
+      '973-cc-tools-stream',
+      '974-cc-tools-go-stream',
+      '975-cc-tools-required',
+      '976-cc-tools-nosupport',
+      '977-cc-tool-history',
+      '1047-ms-tools',
+      '1049-ms-tool-result',
+      '1056-ms-websearch',
+      '1212-chat-tools-debug',
+      '1214-chat-tools-nostream',
+      '1215-chat-tools-unknown-name',
+      '1311-tool-nulls',
+      '1503-render',
+    ],
+  },
+  {
+    reason: '`format` and `response_format` are not supported yet.',
+    ids: [
+      '771-gen-json',
+      '772-gen-schema',
+      '774-gen-format-num',
+      '776-gen-format-true',
+      '777-gen-format-xml',
+      '780-gen-format-emptyobj',
+      '832-chat-format-json',
+      '833-chat-format-num',
+      '980-cc-schema',
+      '1101-fmt-json-think',
+      '1102-fmt-json-nothink',
+      '1103-fmt-json-nothink-story',
+      '1106-fmt-schema-nothink',
+      '1107-fmt-json-spm',
+      '1110-fmt-json-gemma3-go',
+      '1111-fmt-schema-gemma3-go',
+      '1112-fmt-json-gen-nothink',
+      '1226-think-schema',
+      '1227-json-format',
+    ],
+  },
+  {
+    reason: '`logprobs` and `top_logprobs` are not supported yet.',
+    ids: [
+      '788-gen-logprobs-stream',
+      '789-gen-toplogprobs-only',
+      '792-chat-logprobs',
+      '793-chat-logprobs-go',
+      '988-cc-logprobs',
+      '1237-logprobs',
+    ],
+  },
+  {
+    reason: '`suffix` is not supported yet.',
+    ids: ['1220-suffix'],
+  },
+  {
+    reason: 'A `template` in the request is not supported yet.',
+    ids: ['721-gen-template', '722-gen-template-bad', '727-gen-debug-template'],
+  },
+  {
+    reason: "Images are not supported yet, which is the client's error and not the server's.",
+    ids: ['742-chat-image-stream'],
+  },
+  {
+    reason: 'Thinking is not supported yet on the routes under `/v1`.',
+    ids: [
+      '951-cc',
+      '953-cc-stream-usage',
+      '955-cc-length-stream',
+      '985-cc-reasoning-stream',
+      '987-cc-reasoning-nothinkmodel',
+      '995-cc-options',
+      '1032-ms-length',
+      '1051-ms-think',
+      '1052-ms-think-stream',
+    ],
+  },
+  {
+    reason: '`reasoning_effort` has no effect yet, and its value is not looked at.',
+    ids: ['983-cc-reasoning-bad'],
+  },
+  {
+    reason:
+      'A model is a GGUF file: what a Modelfile would add to it (`SYSTEM`, `PARAMETER`, `MESSAGE`, `LICENSE`, `TEMPLATE`) is not supported yet.',
+    ids: [
+      '581-show-tinyset',
+      '582-show-tinyset2',
+      '586-show-tinylegacy',
+      '591-show-tinyreq2',
+      '592-show-tinypb',
+      '603-show-msgbad',
+      '1206-show-tinylegacy',
+      '1211-gen-think-unsupported',
+    ],
+  },
+  {
+    reason: 'A model is a file in a flat folder, so its name has no namespace and no host.',
+    ids: [
+      '598-show-user-thing-v1',
+      '599-show-example-com-a-b-c',
+      '1133-name-user-thing-v1',
+      '1134-name-USER-Thing-V1',
+      '1135-name-example-com-a-b-c',
+      '1136-name-registry-ollama-ai-user-thing-v1',
+    ],
+  },
+  {
+    reason: 'An adapter alone is no model.',
+    ids: ['1143-use-lora3'],
+  },
+  {
+    reason: 'The name of a model is the name of its file, letter by letter.',
+    ids: ['569-v1-model-TINY', '612-show-case'],
+  },
+  {
+    reason: "A name that no model can have is a model that is not found, as in OpenAI's API.",
+    ids: ['961-cc-badname'],
+  },
+  {
+    reason:
+      'There is no cloud behind this server: `:cloud` is a tag like others, and such a model is not found.',
+    ids: [
+      '317-cloud-generate',
+      '337-cloud2-chat',
+      '393-cloud-show',
+      '394-cloud2-show',
+      '571-v1-model-cloud',
+      '601-show-foo-cloud',
+      '602-show-rem',
+      '1137-use-foo-cloud',
+      '1139-use-rem',
+      '1140-use-rem-gen',
+    ],
+  },
+  {
+    reason: "An option that no model could be run with is the client's error (400), not the server's (500).",
+    ids: [
+      '719-gen-context-neg',
+      '757-gen-opt-temp',
+      '759-gen-opt-stop',
+      '760-gen-opt-stop2',
+      '761-gen-opt-mmap',
+      '762-gen-opt-ctx',
+      '763-gen-opt-topk-bool',
+      '764-gen-opt-main_gpu',
+    ],
+  },
+  {
+    reason: 'An answer that repeats itself is not cut off.',
+    ids: ['1119-repeat-guard-gen-raw-nostream'],
+  },
+  {
+    reason: 'What the model said about itself is told to every client alike.',
+    ids: ['611-show-copilot'],
+  },
+  {
+    reason: 'Only the native routes have `_debug_render_only`.',
+    ids: ['967-cc-parts2', '1305-v1-developer'],
+  },
+  {
+    reason: 'What would change the answer is refused when it cannot be understood, and never skipped.',
+    ids: ['991-cc-stop-mixed', '992-cc-stop-num', '1043-ms-unknown-block', '1045-ms-role-bad'],
+  },
+  {
+    reason: "Anthropic's API counts tokens, and so does this server.",
+    ids: ['044-absent-v1-messages-count_tokens', '1057-ms-count'],
+  },
+  {
+    reason: 'Under `/v1`, where there is no route is told in JSON, which the clients of these APIs read.',
+    ids: ['013-v1-model-ns', '014-v1-model-ns-esc'],
+  },
+  {
+    reason: 'A slash at the end does not make another path, and its other methods are told.',
+    ids: ['051-absent-v1-models-'],
+  },
+  {
+    reason: '`HEAD` is answered wherever `GET` is.',
+    ids: ['011-v1-models-head'],
+  },
+  {
+    reason: 'A browser may ask what it may send (`OPTIONS`) from any page.',
+    ids: ['038-options-generate-no-origin'],
+  },
+  {
+    reason: 'A page or a name that may not call is told so in the body.',
+    ids: ['054-cors-denied', '062-host-evil'],
+  },
+  {
+    reason: 'Pages call from this machine only, unless the option `origins` names others.',
+    ids: ['056-cors-app', '058-cors-vscode'],
+  },
+  {
+    reason:
+      'A call that names another machine as its host is refused, also one in a local network; an address in numbers is harmless.',
+    ids: ['067-host-ok-foo-internal', '072-host-ok-Foo-LOCAL', '073-host-public-ip'],
+  },
+]
