@@ -158,6 +158,14 @@ describe.each(below)('under a prefix by %s', (how, mount) => {
     ])
   })
 
+  test.each(['', '/'])('the prefix itself, with %j behind it, is an unknown path of ours', async (slash) => {
+    const app = appOf(mount(llmRouter(llm)))
+
+    const response = await request(app).get(prefix + slash)
+
+    expect([response.status, response.body.error?.message]).toEqual([404, 'Invalid URL (GET /)'])
+  })
+
   test('an unknown path falls through where unknownRoutes says so', async () => {
     const app = appOf(mount(llmRouter(llm, { unknownRoutes: 'pass' })), (ctx) => {
       ctx.body = 'the app'
