@@ -580,31 +580,6 @@ describe('streams', () => {
     })
     expect(response.headers.get('content-encoding')).toBeNull()
   })
-
-  test('the headers go out after five seconds, although the model still loads', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval'] })
-    onTestFinished(() => void vi.useRealTimers())
-    const asked = gate()
-    const loaded = gate()
-    const loading: Engine = {
-      ...engine,
-      async *generate(...call) {
-        asked.open()
-        await loaded.opened
-        yield* engine.generate(...call)
-      },
-    }
-    const { url } = await serve([LlmModule.forRoot({ engine: loading, models })])
-
-    const answering = stream(url)
-    await asked.opened
-    await vi.advanceTimersByTimeAsync(5_000)
-    const response = await answering
-    loaded.open()
-
-    expect(response.status).toBe(200)
-    expect((await textsOf(response)).join('')).toBe('Hello there.')
-  })
 })
 
 test('an app on Fastify does not start', () => {
