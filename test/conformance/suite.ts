@@ -1,5 +1,5 @@
 /** Every requirement, checked on one way to mount the routes: an adapter brings only that way. */
-import type { RequestListener } from 'node:http'
+import type { RequestListener, Server } from 'node:http'
 import { createLlm, type Engine, type Llm } from '@modelmount/core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
@@ -7,6 +7,7 @@ import { listen } from '../support/listen.ts'
 import { checks as anthropic } from './anthropic.ts'
 import { badInput as anthropicBadInput } from './anthropic-bad-input.ts'
 import { badInput as openaiBadInput } from './bad-input.ts'
+import { faults } from './faults.ts'
 import { manners } from './manners.ts'
 import { checks as openai } from './openai.ts'
 import { type RequirementId, requirements } from './requirements.ts'
@@ -20,10 +21,19 @@ export type Mount = (llm: Llm) => RequestListener
 /** Starts a server around the mounted routes, until the test is over, and resolves with its URL. */
 export type Serve = (engine: Engine, inFront?: InFront) => Promise<string>
 
+/** The same, with what a host has in its hands. */
+export type Start = (engine: Engine, inFront?: InFront) => Promise<Started>
+
+export interface Started {
+  readonly url: string
+  readonly server: Server
+  readonly llm: Llm
+}
+
 /** What a host puts before the mounted routes. */
 export type InFront = (mounted: RequestListener) => RequestListener
 
-export type Check = (serve: Serve) => Promise<void>
+export type Check = (serve: Serve, start: Start) => Promise<void>
 
 /**
  * @param notHere what a mount cannot do by its nature, by the id of a requirement or the name of a bad input,
@@ -37,15 +47,16 @@ export function conformanceSuite(
   describe(`routes mounted in ${name}`, () => {
     const models = emptyFolder()
 
-    const serve: Serve = async (engine, inFront = (mounted) => mounted) => {
+    const start: Start = async (engine, inFront = (mounted) => mounted) => {
       const llm = await createLlm({ engine, models })
-      const { url, close } = await listen(inFront(mount(llm)))
+      const { close, ...listening } = await listen(inFront(mount(llm)))
       onTestFinished(async () => {
         await close()
         await llm.close()
       })
-      return url
+      return { ...listening, llm }
     }
+    const serve: Serve = async (...host) => (await start(...host)).url
 
     test('every requirement has one check, and every check a requirement', () => {
       expect(Object.keys(checks).sort()).toEqual(Object.keys(requirements).sort())
@@ -53,8 +64,8 @@ export function conformanceSuite(
 
     const run = (key: string, title: string, check: Check): void => {
       const reason = notHere[key]
-      if (reason === undefined) test(title, () => check(serve))
-      else test(`${title} Not here: ${reason}`, () => expect(check(serve)).rejects.toThrow())
+      if (reason === undefined) test(title, () => check(serve, start))
+      else test(`${title} Not here: ${reason}`, () => expect(check(serve, start)).rejects.toThrow())
     }
 
     for (const [id, { behavior }] of Object.entries(requirements)) {
@@ -63,6 +74,10 @@ export function conformanceSuite(
 
     describe('given bad input', () => {
       for (const [what, check] of Object.entries(badInput)) run(what, what, check)
+    })
+
+    describe('when something goes wrong', () => {
+      for (const [what, check] of Object.entries(faults)) run(what, what, check)
     })
 
     describe('asked by somebody else', () => {

@@ -1,10 +1,11 @@
 /** Node's own server on a free port of the loopback address. */
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface Listening {
   /** Without a slash at its end. */
   readonly url: string
+  readonly server: Server
   /** Ends open connections, too. */
   close(): Promise<void>
 }
@@ -15,6 +16,7 @@ export async function listen(handler: RequestListener): Promise<Listening> {
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
+    server,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

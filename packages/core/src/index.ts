@@ -1,8 +1,8 @@
 /** What users import. */
 export type { Access, AccessOptions } from './access.ts'
 export type { Caller, Scope } from './caller.ts'
-export type { DialectName } from './dialects/dialect.ts'
-export { type DialectTable, dialectNames, routesFor } from './dialects/index.ts'
+export { type DialectName, dialectNames, routesFor } from './dialects/index.ts'
+export type { DialectTable } from './dialects/table.ts'
 export type { Engine, EngineCall, LoadedModel } from './engine/engine.ts'
 export type { Answer, FinishReason, GenerateEvent, Timings, TokenUsage } from './engine/events.ts'
 export {

@@ -1,7 +1,6 @@
 /** What every adapter is told, checked before anything is mounted: a wrong option is a mistake in the set-up. */
 import type { Caller } from './caller.ts'
-import type { DialectName } from './dialects/dialect.ts'
-import { routesFor } from './dialects/index.ts'
+import { type DialectName, routesFor } from './dialects/index.ts'
 import type { RouteTable } from './http/route.ts'
 import type { Llm } from './llm.ts'
 import { checkKeys } from './options.ts'

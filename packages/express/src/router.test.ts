@@ -141,6 +141,17 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       })
     })
 
+    test.each(['', '/'])(
+      'the prefix itself, with %j behind it, is an unknown path of ours',
+      async (slash) => {
+        const app = express().use('/ai', llmRouter(llm))
+
+        const response = await request(app).get(`/ai${slash}`)
+
+        expect([response.status, response.body.error?.message]).toEqual([404, 'Invalid URL (GET /)'])
+      },
+    )
+
     test('an unknown path falls through where unknownRoutes says so', async () => {
       const app = express()
         .use('/ai', llmRouter(llm, { unknownRoutes: 'pass' }))

@@ -49,8 +49,8 @@ export function llmRouter(llm: Llm, options: RouterOptions = {}): Router {
   return router
 }
 
-/** Below the prefix, too, since the pattern gets it in front. */
-const everything = '/{*rest}'
+/** Below the prefix, too, since the pattern gets it in front; the slash is optional, so that the prefix itself is in. */
+const everything = '{/*rest}'
 
 const prefixOf = (ctx: RouterContext, pattern: string): string =>
   String(ctx.routerPath).slice(0, -pattern.length)
@@ -59,7 +59,7 @@ const prefixOf = (ctx: RouterContext, pattern: string): string =>
 function read(ctx: RouterContext, pattern: string, options?: Omit<NodeRequestOptions, 'path'>): HttpRequest {
   const prefix = prefixOf(ctx, pattern)
   const path = ctx.path.startsWith(prefix) ? ctx.path.slice(prefix.length) : ctx.path
-  return readNodeRequest(ctx.req, ctx.res, { path, ...options })
+  return readNodeRequest(ctx.req, ctx.res, { path: path || '/', ...options })
 }
 
 /** Koa's body parsers leave it at Koa's request; serverless hosts have parsed it before Koa, at Node's. */

@@ -95,7 +95,9 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
   const last = controller('UnroutedController')
   for (const [pattern, allowed] of methods)
     addRoute(last, 'ALL', pattern, (request) => unrouted(request, allowed))
-  if (unknownRoutes === 'error') addRoute(last, 'ALL', '/*path', (request) => unrouted(request, []))
+  // Two patterns: the wildcard does not match the mount point itself.
+  for (const pattern of unknownRoutes === 'error' ? ['/', '/*path'] : [])
+    addRoute(last, 'ALL', pattern, (request) => unrouted(request, []))
   return [...speaking, last]
 }
 

@@ -15,14 +15,16 @@ export interface Call {
 }
 export type Handler = (call: Call) => Promise<HttpResponse>
 
-export interface DialectSpec {
-  readonly name: DialectName
+export interface DialectSpec<Name extends string> {
+  readonly name: Name
   readonly routes: readonly (readonly [method: Method, path: string, handler: Handler, scope?: Scope])[]
   /**
    * Whether the client speaks this API, for what several have and for what none has.
    * Absent in the one that is left when no other is spoken.
    */
   readonly isSpokenBy?: (request: HttpRequest) => boolean
+  /** What the mount point itself says to `GET`, as text, where the app has nothing there. */
+  readonly home?: string
   /** The header under which this dialect's clients look for the id of their call. */
   readonly requestIdHeader: string
   /** Says an error the way this dialect's clients expect, status and headers included. */
@@ -31,19 +33,18 @@ export interface DialectSpec {
   renderErrorFrame(error: LlmError, requestId: string): string
 }
 
-export type DialectName = 'openai' | 'anthropic'
-
-export interface Dialect {
-  readonly name: DialectName
+export interface Dialect<Name extends string = string> {
+  readonly name: Name
   readonly routes: readonly Route<Llm>[]
-  readonly isSpokenBy: DialectSpec['isSpokenBy']
+  readonly isSpokenBy: DialectSpec<Name>['isSpokenBy']
+  readonly home: DialectSpec<Name>['home']
   /** For what has no route: wrong methods and unknown paths. */
   refuse(error: LlmError): HttpResponse
 }
 
 /** The one place where calls are let in, errors are reported and become responses, and responses get their id. */
-export function defineDialect(spec: DialectSpec): Dialect {
-  const { name, routes, isSpokenBy, requestIdHeader, renderError, renderErrorFrame } = spec
+export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dialect<Name> {
+  const { name, routes, isSpokenBy, home, requestIdHeader, renderError, renderErrorFrame } = spec
   const withHeaders = (
     response: HttpResponse,
     requestId: string,
@@ -57,6 +58,7 @@ export function defineDialect(spec: DialectSpec): Dialect {
   return {
     name,
     isSpokenBy,
+    home,
     refuse: (error) => {
       const requestId = newId()
       return withHeaders(renderError(error, requestId), requestId)

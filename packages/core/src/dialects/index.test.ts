@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { LlmError } from '../errors.ts'
 import type { HttpRequest } from '../http/message.ts'
-import type { DialectName } from './dialect.ts'
-import { dialectNames, routesFor } from './index.ts'
+import { type DialectName, dialectNames, routesFor } from './index.ts'
 
 const version = { 'anthropic-version': '2023-06-01' }
 

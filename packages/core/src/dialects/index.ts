@@ -1,105 +1,23 @@
-/** All dialects as one route table. */
-import { LlmError } from '../errors.ts'
-import { preflightHeaders } from '../http/guard.ts'
-import type { HttpRequest, HttpResponse, Method } from '../http/message.ts'
-import { methodsByPath, type Route, type RouteTable } from '../http/route.ts'
-import type { Llm } from '../llm.ts'
+/** All dialects. */
 import { anthropic } from './anthropic/index.ts'
-import type { Dialect, DialectName } from './dialect.ts'
 import { openai } from './openai/index.ts'
+import { type DialectTable, tableOf } from './table.ts'
 
-const dialects: Readonly<Record<DialectName, Dialect>> = { openai, anthropic }
+const dialects = [openai, anthropic] as const
 
-export const dialectNames = Object.keys(dialects) as readonly DialectName[]
+export type DialectName = (typeof dialects)[number]['name']
 
-export interface DialectTable extends RouteTable<Llm> {
-  /** Says what an app throws in front of a route, in the words of the API that the client speaks. */
-  refuse(request: HttpRequest, error: LlmError): HttpResponse
-}
+export const dialectNames: readonly DialectName[] = dialects.map(({ name }) => name)
 
 /** @param names which public APIs to speak; all when absent */
 export function routesFor(names: readonly DialectName[] = dialectNames): DialectTable {
   const isList: boolean = Array.isArray(names)
   if (!isList || names.length === 0)
-    throw new TypeError(`Expected \`dialects\` to be a list of ${Object.keys(dialects).join(', ')}`)
+    throw new TypeError(`Expected \`dialects\` to be a list of ${dialectNames.join(', ')}`)
   const chosen = names.map((name) => {
-    if (!Object.hasOwn(dialects, name))
-      throw new TypeError(`Expected a dialect of ${Object.keys(dialects).join(', ')}, got '${name}'`)
-    return dialects[name]
+    const dialect = dialects.find((one) => one.name === name)
+    if (!dialect) throw new TypeError(`Expected a dialect of ${dialectNames.join(', ')}, got '${name}'`)
+    return dialect
   })
-  const refuse = (request: HttpRequest, error: LlmError): HttpResponse =>
-    speakerOf(request, chosen).refuse(error)
-  return {
-    routes: withPreflights(withoutDoubles(chosen), refuse),
-    unrouted: (request, routed) => {
-      const allowed = allow(routed)
-      const { headers, ...response } = refuse(request, refusal(request, allowed))
-      return { ...response, headers: allowed === '' ? headers : { ...headers, allow: allowed } }
-    },
-    refuse,
-  }
+  return tableOf(chosen)
 }
-
-/** Whose client asks: the dialect that knows it for its own, else the one that takes all others. */
-const speakerOf = (request: HttpRequest, among: readonly Dialect[]): Dialect =>
-  among.find(({ isSpokenBy }) => isSpokenBy?.(request)) ??
-  among.find(({ isSpokenBy }) => !isSpokenBy) ??
-  among[0] ??
-  openai
-
-/** What two dialects have, such as `GET /v1/models`, is one route, and the client says whose answer it gets. */
-function withoutDoubles(chosen: readonly Dialect[]): readonly Route<Llm>[] {
-  const owners = new Map<string, Dialect[]>()
-  const keyOf = ({ method, path }: Route<Llm>): string => `${method} ${path}`
-  for (const dialect of chosen) {
-    for (const route of dialect.routes) {
-      const key = keyOf(route)
-      owners.set(key, [...(owners.get(key) ?? []), dialect])
-    }
-  }
-  return [...owners].map(([key, sharers]) => {
-    const routeOf = ({ routes }: Dialect) => routes.find((route) => keyOf(route) === key) as Route<Llm>
-    const route = routeOf(sharers[0] as Dialect)
-    if (sharers.length === 1) return route
-    return {
-      ...route,
-      handle: (request, llm) => routeOf(speakerOf(request, sharers)).handle(request, llm),
-    }
-  })
-}
-
-/** Every path answers a browser that asks what it may send there. */
-function withPreflights(
-  routes: readonly Route<Llm>[],
-  refuse: DialectTable['refuse'],
-): readonly Route<Llm>[] {
-  const preflights = [...methodsByPath(routes)].map(([path, methods]): Route<Llm> => {
-    const allowed = allow(methods)
-    return {
-      method: 'OPTIONS',
-      path,
-      handle: async (request, llm) => {
-        try {
-          const crossOrigin = llm.access.crossOrigin(request)
-          const asked = 'access-control-allow-origin' in crossOrigin ? preflightHeaders(request, allowed) : {}
-          return { status: 204, headers: { allow: allowed, ...crossOrigin, ...asked }, body: null }
-        } catch (cause) {
-          return refuse(request, LlmError.from(cause))
-        }
-      },
-    }
-  })
-  return [...routes, ...preflights]
-}
-
-/** Every router answers HEAD by the route of GET. */
-const allow = (methods: readonly Method[]): string =>
-  methods
-    .filter((method) => method !== 'OPTIONS')
-    .flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
-    .join(', ')
-
-const refusal = ({ method, path }: HttpRequest, allowed: string): LlmError =>
-  allowed === ''
-    ? new LlmError('not_found', `Invalid URL (${method} ${path})`)
-    : new LlmError('method_not_allowed', `${method} is not allowed on ${path}. Allowed: ${allowed}.`)

@@ -1,0 +1,59 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { listen } from '../../../../test/support/listen.ts'
+import { toNodeHandler } from '../http/node.ts'
+import type { Llm } from '../llm.ts'
+import { type Dialect, defineDialect } from './dialect.ts'
+import { openai } from './openai/index.ts'
+import { tableOf } from './table.ts'
+
+const renderError = () => ({ status: 418, headers: {}, body: 'no' })
+const toy = (home: string) =>
+  defineDialect({
+    name: 'toy',
+    home,
+    requestIdHeader: 'x-toy',
+    renderError,
+    renderErrorFrame: () => 'no\n',
+    routes: [],
+  })
+
+async function serve(...chosen: Dialect[]): Promise<string> {
+  const { url, close } = await listen(toNodeHandler(tableOf(chosen), {} as Llm))
+  onTestFinished(close)
+  return url
+}
+
+test('the mount point says what the first dialect that has something to say there does', async () => {
+  const url = await serve(openai, toy('Toys are running'), toy('More toys'))
+
+  const home = await fetch(`${url}/?x=y`)
+
+  expect(home.status).toBe(200)
+  expect(home.headers.get('content-type')).toBe('text/plain; charset=utf-8')
+  expect(await home.text()).toBe('Toys are running')
+})
+
+test('HEAD of it has no body', async () => {
+  const url = await serve(toy('Toys are running'))
+
+  const home = await fetch(url, { method: 'HEAD' })
+
+  expect(home.status).toBe(200)
+  expect(home.headers.get('content-type')).toBe('text/plain; charset=utf-8')
+  expect(await home.text()).toBe('')
+})
+
+test.each([
+  ['POST', '/'],
+  ['GET', '/nope'],
+])('%s %s is none of it', async (method, path) => {
+  const url = await serve(toy('Toys are running'))
+
+  expect((await fetch(url + path, { method })).status).toBe(418)
+})
+
+test('where no dialect has something to say, the mount point is an unknown path', async () => {
+  const url = await serve(openai)
+
+  expect((await fetch(url)).status).toBe(404)
+})
