@@ -9,20 +9,23 @@ const users = [
   { id: 2, name: 'Grace' },
 ]
 
-export const llm = await createLlm()
-export const app = express()
+export function createApp(llm) {
+  const app = express()
 
-app.use(llmRouter(llm))
+  app.use(llmRouter(llm))
 
-app.get('/api/users', (_req, res) => {
-  res.json(users)
-})
+  app.get('/api/users', (_req, res) => {
+    res.json(users)
+  })
 
-app.get('/api/users/:id/story', async (req, res) => {
-  const user = users.find(({ id }) => id === Number(req.params.id))
-  if (!user) return res.status(404).json({ error: 'no such user' })
-  const { text } = await llm.chat(`Tell me a short story about ${user.name}.`, { model: 'tiny' })
-  res.json({ user: user.name, story: text })
-})
+  app.get('/api/users/:id/story', async (req, res) => {
+    const user = users.find(({ id }) => id === Number(req.params.id))
+    if (!user) return res.status(404).json({ error: 'no such user' })
+    const { text } = await llm.chat(`Tell me a short story about ${user.name}.`, { model: 'tiny' })
+    res.json({ user: user.name, story: text })
+  })
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) app.listen(3000, '127.0.0.1')
+  return app
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) createApp(await createLlm()).listen(3000, '127.0.0.1')

@@ -1,38 +1,56 @@
+import { createLlm, type Engine, type Llm } from '@modelmount/core'
+import { scriptedEngine } from '@modelmount/core/testing'
+import type { Express } from 'express'
 import request from 'supertest'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { emptyFolder } from '../../test/support/empty-folder.ts'
 // @ts-expect-error The example is plain JavaScript, as its reader may be.
-import { app, llm } from './server.js'
+import { createApp } from './server.js'
 
-afterAll(() => llm.close())
+describe.each<[what: string, engine: Engine | undefined, hello: string]>([
+  ['the built-in model', undefined, 'Hello! How can I help you?'],
+  ['a script', scriptedEngine('Grace went home.'), 'Grace went home.'],
+])('with %s', (_what, engine, hello) => {
+  const models = emptyFolder()
+  let llm: Llm
+  let app: Express
 
-test('the chat route answers from the built-in model', async () => {
-  const { body } = await request(app)
-    .post('/v1/chat/completions')
-    .send({ model: 'tiny', messages: [{ role: 'user', content: 'Hi' }], temperature: 0 })
-    .expect(200)
+  beforeAll(async () => {
+    llm = await createLlm({ models, ...(engine && { engine }) })
+    app = createApp(llm)
+  })
 
-  expect(body.choices[0].message.content).toBe('Hello! How can I help you?')
-})
+  afterAll(() => llm.close())
 
-test('the routes of the app are still its own', async () => {
-  const { body } = await request(app).get('/api/users').expect(200)
+  test('the chat route answers', async () => {
+    const { body } = await request(app)
+      .post('/v1/chat/completions')
+      .send({ model: 'tiny', messages: [{ role: 'user', content: 'Hi' }], temperature: 0 })
+      .expect(200)
 
-  expect(body).toEqual([
-    { id: 1, name: 'Ada' },
-    { id: 2, name: 'Grace' },
-  ])
-})
+    expect(body.choices[0].message.content).toBe(hello)
+  })
 
-test('a route of the app asks the model', async () => {
-  const { body } = await request(app).get('/api/users/2/story').expect(200)
+  test('the routes of the app are still its own', async () => {
+    const { body } = await request(app).get('/api/users').expect(200)
 
-  expect(body.user).toBe('Grace')
-  expect(body.story).toContain('Grace')
-})
+    expect(body).toEqual([
+      { id: 1, name: 'Ada' },
+      { id: 2, name: 'Grace' },
+    ])
+  })
 
-test('an unknown path falls through to the app', async () => {
-  await request(app).get('/api/users/3/story').expect(404, { error: 'no such user' })
-  const { text } = await request(app).get('/nowhere').expect(404)
+  test('a route of the app asks the model', async () => {
+    const { body } = await request(app).get('/api/users/2/story').expect(200)
 
-  expect(text).toContain('Cannot GET /nowhere')
+    expect(body.user).toBe('Grace')
+    expect(body.story).toContain('Grace')
+  })
+
+  test('an unknown path falls through to the app', async () => {
+    await request(app).get('/api/users/3/story').expect(404, { error: 'no such user' })
+    const { text } = await request(app).get('/nowhere').expect(404)
+
+    expect(text).toContain('Cannot GET /nowhere')
+  })
 })

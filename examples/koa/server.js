@@ -10,24 +10,25 @@ const users = [
   { id: 2, name: 'Grace' },
 ]
 
-export const llm = await createLlm()
-const chat = llmRouter(llm)
-const api = new Router({ prefix: '/api' })
+export function createApp(llm) {
+  const app = new Koa()
+  const chat = llmRouter(llm)
+  const api = new Router({ prefix: '/api' })
 
-api.get('/users', (ctx) => {
-  ctx.body = users
-})
+  api.get('/users', (ctx) => {
+    ctx.body = users
+  })
 
-api.get('/users/:id/story', async (ctx) => {
-  const user = users.find(({ id }) => id === Number(ctx.params.id))
-  if (!user) return ctx.throw(404, 'no such user')
-  const { text } = await llm.chat(`Tell me a short story about ${user.name}.`, { model: 'tiny' })
-  ctx.body = { user: user.name, story: text }
-})
+  api.get('/users/:id/story', async (ctx) => {
+    const user = users.find(({ id }) => id === Number(ctx.params.id))
+    if (!user) return ctx.throw(404, 'no such user')
+    const { text } = await llm.chat(`Tell me a short story about ${user.name}.`, { model: 'tiny' })
+    ctx.body = { user: user.name, story: text }
+  })
 
-export const app = new Koa()
+  app.use(chat.routes()).use(chat.allowedMethods())
+  app.use(api.routes()).use(api.allowedMethods())
+  return app
+}
 
-app.use(chat.routes()).use(chat.allowedMethods())
-app.use(api.routes()).use(api.allowedMethods())
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) app.listen(3000, '127.0.0.1')
+if (process.argv[1] === fileURLToPath(import.meta.url)) createApp(await createLlm()).listen(3000, '127.0.0.1')

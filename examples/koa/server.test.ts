@@ -1,38 +1,54 @@
+import type { RequestListener } from 'node:http'
+import { createLlm, type Engine, type Llm } from '@modelmount/core'
+import { scriptedEngine } from '@modelmount/core/testing'
 import request from 'supertest'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { emptyFolder } from '../../test/support/empty-folder.ts'
 // @ts-expect-error The example is plain JavaScript, as its reader may be.
-import { app, llm } from './server.js'
+import { createApp } from './server.js'
 
-const server = app.callback()
+describe.each<[what: string, engine: Engine | undefined, hello: string]>([
+  ['the built-in model', undefined, 'Hello! How can I help you?'],
+  ['a script', scriptedEngine('Grace went home.'), 'Grace went home.'],
+])('with %s', (_what, engine, hello) => {
+  const models = emptyFolder()
+  let llm: Llm
+  let app: RequestListener
 
-afterAll(() => llm.close())
+  beforeAll(async () => {
+    llm = await createLlm({ models, ...(engine && { engine }) })
+    app = createApp(llm).callback()
+  })
 
-test('the chat route answers from the built-in model', async () => {
-  const { body } = await request(server)
-    .post('/v1/chat/completions')
-    .send({ model: 'tiny', messages: [{ role: 'user', content: 'Hi' }], temperature: 0 })
-    .expect(200)
+  afterAll(() => llm.close())
 
-  expect(body.choices[0].message.content).toBe('Hello! How can I help you?')
-})
+  test('the chat route answers', async () => {
+    const { body } = await request(app)
+      .post('/v1/chat/completions')
+      .send({ model: 'tiny', messages: [{ role: 'user', content: 'Hi' }], temperature: 0 })
+      .expect(200)
 
-test('the routes of the app are still its own', async () => {
-  const { body } = await request(server).get('/api/users').expect(200)
+    expect(body.choices[0].message.content).toBe(hello)
+  })
 
-  expect(body).toEqual([
-    { id: 1, name: 'Ada' },
-    { id: 2, name: 'Grace' },
-  ])
-})
+  test('the routes of the app are still its own', async () => {
+    const { body } = await request(app).get('/api/users').expect(200)
 
-test('a route of the app asks the model', async () => {
-  const { body } = await request(server).get('/api/users/2/story').expect(200)
+    expect(body).toEqual([
+      { id: 1, name: 'Ada' },
+      { id: 2, name: 'Grace' },
+    ])
+  })
 
-  expect(body.user).toBe('Grace')
-  expect(body.story).toContain('Grace')
-})
+  test('a route of the app asks the model', async () => {
+    const { body } = await request(app).get('/api/users/2/story').expect(200)
 
-test('an unknown path falls through to the app', async () => {
-  await request(server).get('/api/users/3/story').expect(404, 'no such user')
-  await request(server).get('/nowhere').expect(404, 'Not Found')
+    expect(body.user).toBe('Grace')
+    expect(body.story).toContain('Grace')
+  })
+
+  test('an unknown path falls through to the app', async () => {
+    await request(app).get('/api/users/3/story').expect(404, 'no such user')
+    await request(app).get('/nowhere').expect(404, 'Not Found')
+  })
 })

@@ -1,23 +1,34 @@
-import { createLlm } from '@modelmount/core'
+import { createLlm, type Engine, type Llm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { LLM } from '@modelmount/nest'
 import { type INestApplication, Logger } from '@nestjs/common'
 import { Test } from '@nestjs/testing'
 import request from 'supertest'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { emptyFolder } from '../../test/support/empty-folder.ts'
 import { AppModule } from './src/app.module.ts'
 
 Logger.overrideLogger(false)
 
-describe('with the built-in model', () => {
+describe.each<[what: string, engine: Engine | undefined, hello: string]>([
+  ['the built-in model', undefined, 'Hello! How can I help you?'],
+  ['a script', scriptedEngine('Grace went home.'), 'Grace went home.'],
+])('with %s', (_what, engine, hello) => {
+  const models = emptyFolder()
+  let llm: Llm
   let app: INestApplication
 
   beforeAll(async () => {
-    const testing = await Test.createTestingModule({ imports: [AppModule] }).compile()
-    app = await testing.createNestApplication().init()
+    llm = await createLlm({ models, ...(engine && { engine }) })
+    const testing = Test.createTestingModule({ imports: [AppModule] })
+    app = (await testing.overrideProvider(LLM).useValue(llm).compile()).createNestApplication()
+    await app.init()
   })
 
-  afterAll(() => app.close())
+  afterAll(async () => {
+    await app.close()
+    await llm.close()
+  })
 
   test('the chat route answers', async () => {
     const { body } = await request(app.getHttpServer())
@@ -25,7 +36,7 @@ describe('with the built-in model', () => {
       .send({ model: 'tiny', messages: [{ role: 'user', content: 'Hi' }], temperature: 0 })
       .expect(200)
 
-    expect(body.choices[0].message.content).toBe('Hello! How can I help you?')
+    expect(body.choices[0].message.content).toBe(hello)
   })
 
   test('the routes of the app are still its own', async () => {
@@ -48,22 +59,5 @@ describe('with the built-in model', () => {
     const { body } = await request(app.getHttpServer()).get('/nowhere').expect(404)
 
     expect(body.message).toBe('Cannot GET /nowhere')
-  })
-})
-
-describe('without a model', () => {
-  test('a controller tells the story that the script has', async () => {
-    const engine = scriptedEngine('Grace went home.')
-    const testing = await Test.createTestingModule({ imports: [AppModule] })
-      .overrideProvider(LLM)
-      .useValue(await createLlm({ engine }))
-      .compile()
-    const app = await testing.createNestApplication().init()
-
-    const { body } = await request(app.getHttpServer()).get('/api/users/2/story').expect(200)
-    await app.close()
-
-    expect(body).toEqual({ user: 'Grace', story: 'Grace went home.' })
-    expect(engine.requests).toHaveLength(1)
   })
 })

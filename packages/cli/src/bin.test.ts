@@ -63,13 +63,41 @@ test('OLLAMA_HOST says where to listen, and an option wins over it', async () =>
   expect(await server.address).toMatch(/^http:\/\/localhost:\d{2,}$/)
 })
 
-test('a host beyond loopback is a warning', async () => {
-  const server = run(['serve', '--host', '0.0.0.0', '--port', '0'])
+test.each([
+  ['--host', ['--host', '0.0.0.0'], ''],
+  ['OLLAMA_HOST', [], '0.0.0.0'],
+])('a host beyond loopback, by %s, is refused with what to say', async (_how, args, OLLAMA_HOST) => {
+  const server = run(['serve', '--port', '0', ...args], { OLLAMA_HOST })
+
+  expect(await server.exit).toMatchObject({
+    code: 1,
+    complaint:
+      'modelmount: 0.0.0.0 can be reached by others, and there are no keys to ask for yet. Say --no-auth to let everybody in.\n',
+  })
+  expect(server.printed).toEqual([])
+})
+
+test('with --no-auth a host beyond loopback serves everybody, with a warning', async () => {
+  const server = run(['serve', '--host', '0.0.0.0', '--port', '0', '--no-auth'])
   const address = await server.address
 
-  await fetch(`${address.replace('0.0.0.0', '127.0.0.1')}/v1/models`)
+  const response = await fetch(`${address.replace('0.0.0.0', '127.0.0.1')}/v1/models`, {
+    headers: { 'x-forwarded-for': '203.0.113.7' },
+  })
 
+  expect(response.status).toBe(200)
   expect(server.printed).toEqual([expect.stringContaining('Listening'), expect.stringContaining('Warning')])
+})
+
+test('on loopback --no-auth changes nothing', async () => {
+  const server = run(['serve', '--port', '0', '--no-auth'])
+  const address = await server.address
+
+  const direct = await fetch(`${address}/v1/models`)
+  const proxied = await fetch(`${address}/v1/models`, { headers: { 'x-forwarded-for': '203.0.113.7' } })
+
+  expect([direct.status, proxied.status]).toEqual([200, 401])
+  expect(server.printed).toEqual([expect.stringContaining('Listening')])
 })
 
 test('--model serves one file', async () => {

@@ -13,6 +13,7 @@ program
   .description('serve local models over HTTP')
   .option('--host <host>', 'address to listen on (default: 127.0.0.1, or from $OLLAMA_HOST)')
   .option('--port <port>', 'port to listen on (default: 11434, or from $OLLAMA_HOST)', wholeNumber(0, 65_535))
+  .option('--no-auth', 'ask nobody for a key; needed for a host that others can reach')
   .option('--models <folder>', 'folder with GGUF files (default: $OLLAMA_MODELS, else ~/.ollama/models)')
   .option('--model <file>', 'one GGUF file to serve, without a folder or before it')
   .option(

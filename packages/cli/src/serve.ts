@@ -15,15 +15,21 @@ export interface ServeOptions {
   readonly model?: string
   readonly threads?: number
   readonly context?: number
+  /** False lets everybody in. */
+  readonly auth?: boolean
 }
 
 /** So long running answers may take to end after SIGTERM or Ctrl-C. */
 const drainMs = 10_000
 
-export async function serve({ host, port, models, model, threads, context }: ServeOptions): Promise<void> {
+export async function serve(options: ServeOptions): Promise<void> {
+  const { host, port, models, model, threads, context, auth = true } = options
   const paths = [model, models].filter((path) => path !== undefined)
-  // Beyond loopback there are no keys to ask for yet: everybody is let in, and the warning says so.
   const open = !isLoopback(host)
+  if (open && auth)
+    fail(
+      `${host} can be reached by others, and there are no keys to ask for yet. Say --no-auth to let everybody in.`,
+    )
   const llm = await createLlm({
     ...(open && { auth: 'host', origins: [] }),
     ...(paths.length > 0 && { models: paths }),

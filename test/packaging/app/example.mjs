@@ -1,8 +1,10 @@
 // `node example.mjs ./server.js`, with the server of examples/express beside this file.
 import { createServer } from 'node:http'
+import { createLlm } from '@modelmount/core'
 
-const { app, llm } = await import(process.argv[2])
-const server = createServer(app)
+const { createApp } = await import(process.argv[2])
+const llm = await createLlm()
+const server = createServer(createApp(llm))
 await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
 const url = `http://127.0.0.1:${server.address().port}`
 
