@@ -2,12 +2,15 @@
 
 export interface IntendedDifference {
   readonly reason: string
+  /** It asks for what is not there yet, and is refused by name; not counted with the routes as they are built. */
+  readonly notBuilt?: true
   readonly ids: readonly string[]
 }
 
 export const intendedDifferences: readonly IntendedDifference[] = [
   {
     reason: '`tools`, and messages with tool calls or results, are not supported yet.',
+    notBuilt: true,
     ids: [
       '735-chat-debug-tools-go',
       '822-chat-tools-nostream',
@@ -34,6 +37,7 @@ export const intendedDifferences: readonly IntendedDifference[] = [
   },
   {
     reason: '`format` and `response_format` are not supported yet.',
+    notBuilt: true,
     ids: [
       '771-gen-json',
       '772-gen-schema',
@@ -58,9 +62,9 @@ export const intendedDifferences: readonly IntendedDifference[] = [
   },
   {
     reason: '`logprobs` and `top_logprobs` are not supported yet.',
+    notBuilt: true,
     ids: [
       '788-gen-logprobs-stream',
-      '789-gen-toplogprobs-only',
       '792-chat-logprobs',
       '793-chat-logprobs-go',
       '988-cc-logprobs',
@@ -69,18 +73,22 @@ export const intendedDifferences: readonly IntendedDifference[] = [
   },
   {
     reason: '`suffix` is not supported yet.',
+    notBuilt: true,
     ids: ['1220-suffix'],
   },
   {
     reason: 'A `template` in the request is not supported yet.',
+    notBuilt: true,
     ids: ['721-gen-template', '722-gen-template-bad', '727-gen-debug-template'],
   },
   {
     reason: "Images are not supported yet, which is the client's error and not the server's.",
+    notBuilt: true,
     ids: ['742-chat-image-stream'],
   },
   {
     reason: 'Thinking is not supported yet on the routes under `/v1`.',
+    notBuilt: true,
     ids: [
       '951-cc',
       '953-cc-stream-usage',
@@ -94,12 +102,9 @@ export const intendedDifferences: readonly IntendedDifference[] = [
     ],
   },
   {
-    reason: '`reasoning_effort` has no effect yet, and its value is not looked at.',
-    ids: ['983-cc-reasoning-bad'],
-  },
-  {
     reason:
       'A model is a GGUF file: what a Modelfile would add to it (`SYSTEM`, `PARAMETER`, `MESSAGE`, `LICENSE`, `TEMPLATE`) is not supported yet.',
+    notBuilt: true,
     ids: [
       '581-show-tinyset',
       '582-show-tinyset2',
@@ -113,6 +118,7 @@ export const intendedDifferences: readonly IntendedDifference[] = [
   },
   {
     reason: 'A model is a file in a flat folder, so its name has no namespace and no host.',
+    notBuilt: true,
     ids: [
       '598-show-user-thing-v1',
       '599-show-example-com-a-b-c',
@@ -125,10 +131,6 @@ export const intendedDifferences: readonly IntendedDifference[] = [
   {
     reason: 'An adapter alone is no model.',
     ids: ['1143-use-lora3'],
-  },
-  {
-    reason: 'The name of a model is the name of its file, letter by letter.',
-    ids: ['569-v1-model-TINY', '612-show-case'],
   },
   {
     reason: "A name that no model can have is a model that is not found, as in OpenAI's API.",
@@ -204,12 +206,16 @@ export const intendedDifferences: readonly IntendedDifference[] = [
     ids: ['054-cors-denied', '062-host-evil'],
   },
   {
-    reason: 'Pages call from this machine only, unless the option `origins` names others.',
-    ids: ['056-cors-app', '058-cors-vscode'],
+    reason: 'An address in numbers as the host of a call is harmless: no page can have its name point there.',
+    ids: ['073-host-public-ip'],
+  },
+  {
+    reason: 'Text behind the JSON of a body is a mistake, and a byte order mark in front of it is none.',
+    ids: ['205-trailing', '206-trailing-brace', '209-bom'],
   },
   {
     reason:
-      'A call that names another machine as its host is refused, also one in a local network; an address in numbers is harmless.',
-    ids: ['067-host-ok-foo-internal', '072-host-ok-Foo-LOCAL', '073-host-public-ip'],
+      'A single prompt that is longer than the context is refused; its beginning is not cut off in silence.',
+    ids: ['848-gen-long-raw'],
   },
 ]

@@ -41,7 +41,9 @@ export interface Llm {
 }
 
 /** A question, or a whole conversation. */
-export type ChatPrompt = string | readonly { readonly role: Message['role']; readonly content: string }[]
+export type ChatPrompt =
+  | string
+  | readonly { readonly role: 'system' | 'user' | 'assistant'; readonly content: string }[]
 
 export interface ChatOptions extends Sampling {
   /** @default your own model if you have just one, the built-in one if you have none */

@@ -1,9 +1,10 @@
 /** All dialects. */
 import { anthropic } from './anthropic/index.ts'
+import { ollama } from './ollama/index.ts'
 import { openai } from './openai/index.ts'
 import { type DialectTable, tableOf } from './table.ts'
 
-const dialects = [openai, anthropic] as const
+const dialects = [ollama, openai, anthropic] as const
 
 export type DialectName = (typeof dialects)[number]['name']
 

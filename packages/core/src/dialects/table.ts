@@ -20,17 +20,15 @@ export function tableOf(chosen: readonly Dialect[]): DialectTable {
     routes: withPreflights(withoutDoubles(chosen), refuse),
     unrouted: (request, routed) => {
       const home = chosen.find((dialect) => dialect.home !== undefined)?.home
-      if (home !== undefined && routed.length === 0 && asksAtHome(request)) return text(home)
-      const allowed = allow(routed)
+      const atHome = home !== undefined && routed.length === 0 && request.path === '/'
+      if (atHome && (request.method === 'GET' || request.method === 'HEAD')) return text(home)
+      const allowed = allow(atHome ? ['GET'] : routed)
       const { headers, ...response } = refuse(request, refusal(request, allowed))
       return { ...response, headers: allowed === '' ? headers : { ...headers, allow: allowed } }
     },
     refuse,
   }
 }
-
-const asksAtHome = ({ method, path }: HttpRequest): boolean =>
-  (method === 'GET' || method === 'HEAD') && path === '/'
 
 /** Whose client asks: the dialect that knows it for its own, else the one that takes all others. */
 const speakerOf = (request: HttpRequest, among: readonly Dialect[]): Dialect =>

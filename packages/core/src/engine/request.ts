@@ -49,7 +49,8 @@ export interface TextInput {
 }
 
 export interface Message {
-  readonly role: 'system' | 'user' | 'assistant'
+  /** Some templates know more roles than these three. */
+  readonly role: 'system' | 'user' | 'assistant' | (string & {})
   readonly content: readonly Part[]
 }
 
@@ -84,6 +85,7 @@ export interface Sampling {
  */
 export const limits = {
   modelLength: 1_024,
+  roleLength: 64,
   /** OpenAI takes 2,048; a context of a million tokens has room for more. */
   messages: 10_000,
   /** In one message. */

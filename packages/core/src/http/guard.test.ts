@@ -37,6 +37,8 @@ test.each([
   'localhost:11434',
   'LOCALHOST',
   'app.localhost:80',
+  'printer.local',
+  'host.docker.internal:11434',
   '127.0.0.1:1',
   '[::1]:1',
   '192.168.1.5',
@@ -52,6 +54,9 @@ test.each([
   'a:b:c',
   '[::1',
   '127.0.0.1.evil.example',
+  'local',
+  'evillocal',
+  'internal.evil.example',
 ])('the host %s is not', (host) => {
   expect(isLocalHost(host)).toBe(false)
 })
@@ -69,19 +74,28 @@ test('a page of the same host and port is the same origin', () => {
   expect(originOf(page('https://api.example', 'api.example'), [])).toEqual({ kind: 'same' })
 })
 
-test.each(['http://localhost:5173', 'https://localhost', 'http://127.0.0.1:3000', 'http://[::1]:8080'])(
-  'a page from %s is local',
-  (origin) => {
-    expect(originOf(page(origin), localOrigins)).toEqual({ kind: 'allowed', origin })
-  },
-)
+test.each([
+  'http://localhost:5173',
+  'https://localhost',
+  'http://127.0.0.1:3000',
+  'http://[::1]:8080',
+  'app://obsidian.md',
+  'file://',
+  'tauri://localhost',
+  'vscode-webview://1a2b',
+])('a page from %s is local', (origin) => {
+  expect(originOf(page(origin), localOrigins)).toEqual({ kind: 'allowed', origin })
+})
 
-test.each(['https://evil.example', 'null', 'http://localhost.evil.example', 'file://', 'app://localhost'])(
-  'a page from %s is not',
-  (origin) => {
-    expect(originOf(page(origin), localOrigins)).toEqual({ kind: 'refused', origin })
-  },
-)
+test.each([
+  'https://evil.example',
+  'null',
+  'http://localhost.evil.example',
+  'chrome-extension://abc',
+  'https://app://',
+])('a page from %s is not', (origin) => {
+  expect(originOf(page(origin), localOrigins)).toEqual({ kind: 'refused', origin })
+})
 
 test('a pattern stands for any text, and its dots for dots', () => {
   const allowed = ['https://*.example.com']

@@ -25,12 +25,12 @@ export const isDirectLoopback = ({
 
 /**
  * A page can have its own domain name point at this machine, and then call it as if it were its own origin (DNS
- * rebinding). The `Host` header still says that name; numbers and the names of this machine are harmless.
+ * rebinding). The `Host` header still says that name; numbers, and names that nobody can register, are harmless.
  */
 export function isLocalHost(host: string | undefined): boolean {
   if (host === undefined || host === '') return true
   const name = hostname(host)
-  return name !== undefined && (isIP(name) !== 0 || name === 'localhost' || name.endsWith('.localhost'))
+  return name !== undefined && (isIP(name) !== 0 || /(^|\.)localhost$|\.(local|internal)$/.test(name))
 }
 
 /** What the `Origin` header says about the page that sent a call. Only browsers send one. */
@@ -51,10 +51,16 @@ export function originOf(
   return { kind: allowed === undefined || allowed.some(fits) ? 'allowed' : 'refused', origin }
 }
 
-/** Pages that are served from this machine, at any port. */
-export const localOrigins = ['http', 'https'].flatMap((scheme) =>
-  ['localhost', '127.0.0.1', '[::1]'].flatMap((host) => [`${scheme}://${host}`, `${scheme}://${host}:*`]),
-)
+/** Schemes of desktop apps and editors; no page on the web has one. */
+const appSchemes = ['app', 'file', 'tauri', 'vscode-webview', 'vscode-file']
+
+/** Pages that are served from this machine, at any port, or belong to an app on it. */
+export const localOrigins = [
+  ...['http', 'https'].flatMap((scheme) =>
+    ['localhost', '127.0.0.1', '[::1]'].flatMap((host) => [`${scheme}://${host}`, `${scheme}://${host}:*`]),
+  ),
+  ...appSchemes.map((scheme) => `${scheme}://*`),
+]
 
 /** Lets a page on another origin read the answer. */
 export const crossOriginHeaders = (origin: string): Readonly<Record<string, string>> => ({

@@ -13,8 +13,8 @@ export function json(
   }
 }
 
-export const text = (body: string): HttpResponse => ({
-  status: 200,
+export const text = (body: string, status = 200): HttpResponse => ({
+  status,
   headers: { 'content-type': 'text/plain; charset=utf-8' },
   body,
 })

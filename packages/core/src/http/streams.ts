@@ -1,4 +1,4 @@
-/** Answers written as they are made: server-sent events, with errors in-band and signs of life. */
+/** Answers written as they are made: server-sent events or lines of JSON, with errors in-band and signs of life. */
 import { LlmError } from '../errors.ts'
 import type { HttpResponse } from './message.ts'
 
@@ -7,8 +7,8 @@ export interface StreamOptions {
   onError(error: LlmError): string
   /** Silence longer than this is broken by a heartbeat; twice this is the longest silence. */
   heartbeatMs?: number
-  /** What breaks it. @default a comment */
-  heartbeat?: string
+  /** What breaks it. */
+  heartbeat: string
 }
 
 /** One server-sent event without a name. JSON only: it has no line breaks of its own. */
@@ -17,24 +17,36 @@ export const dataFrame = (json: string): string => `data: ${json}\n\n`
 /** One with a name. */
 export const eventFrame = (name: string, json: string): string => `event: ${name}\n${dataFrame(json)}`
 
+/** One line of a stream of JSON objects. */
+export const jsonLine = (value: object): string => `${JSON.stringify(value)}\n`
+
 /** Proxies give up on silence; a comment line disturbs no client, unless it begins with `: ping`. */
 const comment = ': keepalive\n\n'
 
-export function sse(
+/** Server-sent events. By default a silence is broken by a comment. */
+export const sse = (
   frames: AsyncIterable<string>,
-  { onError, heartbeatMs = 7_500, heartbeat = comment }: StreamOptions,
-): HttpResponse {
-  return {
-    status: 200,
-    headers: {
-      'content-type': 'text/event-stream; charset=utf-8',
-      // `no-transform` keeps compression middleware from holding frames back.
-      'cache-control': 'no-cache, no-transform',
-      'x-accel-buffering': 'no',
-    },
-    body: lively(frames, onError, heartbeatMs, heartbeat),
-  }
-}
+  { heartbeat = comment, ...options }: Omit<StreamOptions, 'heartbeat'> & { heartbeat?: string },
+): HttpResponse => stream('text/event-stream; charset=utf-8', frames, { ...options, heartbeat })
+
+/** One JSON object a line. Nothing but an object is a line, so the heartbeat is one, too. */
+export const ndjson = (lines: AsyncIterable<string>, options: StreamOptions): HttpResponse =>
+  stream('application/x-ndjson', lines, options)
+
+const stream = (
+  contentType: string,
+  frames: AsyncIterable<string>,
+  { onError, heartbeatMs = 7_500, heartbeat }: StreamOptions,
+): HttpResponse => ({
+  status: 200,
+  headers: {
+    'content-type': contentType,
+    // `no-transform` keeps compression middleware from holding frames back.
+    'cache-control': 'no-cache, no-transform',
+    'x-accel-buffering': 'no',
+  },
+  body: lively(frames, onError, heartbeatMs, heartbeat),
+})
 
 /**
  * The frames, with heartbeats between them, and a failure as the last of them: thrown into the pipe it would

@@ -101,6 +101,8 @@ export const ChatCompletionRequest = z.object({
   max_tokens: z.preprocess((value) => (value === -1 ? undefined : value), optional(tokenCount)),
   temperature: optional(z.number().min(0).max(2)),
   top_p: optional(z.number().min(0).max(1)),
+  // A hint: models without a switch for it do as they always do.
+  reasoning_effort: optional(z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])),
   stop: optional(z.union([StopSequence, list(StopSequence, { max: limits.stops })])),
   seed: optional(Seed),
   frequency_penalty: optional(z.number().min(-2).max(2)),

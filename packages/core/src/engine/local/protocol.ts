@@ -56,7 +56,7 @@ const ChatInput = z.object({
   messages: z
     .array(
       z.object({
-        role: z.enum(['system', 'user', 'assistant']),
+        role: z.string().min(1).max(limits.roleLength),
         content: z.array(z.object({ type: z.enum(['text', 'reasoning']), text })).max(limits.parts),
       }),
     )

@@ -1,0 +1,46 @@
+/** `LlmError` as Ollama says it: one text. Shape: Ollama API reference, "Errors". */
+import type { LlmError, LlmErrorCode } from '../../errors.ts'
+import type { HttpResponse } from '../../http/message.ts'
+import { json, retryAfter, text } from '../../http/respond.ts'
+import { jsonLine } from '../../http/streams.ts'
+import type { Wording } from '../parse.ts'
+
+export function renderError(error: LlmError): HttpResponse {
+  const status = statuses[error.code]
+  // The only error that is no JSON: Ollama's router says it, and not its API.
+  if (error.code === 'method_not_allowed') return text(`${status} method not allowed`, status)
+  return json({ error: messageOf(error) }, status, retryAfter(error.details.retryAfterMs))
+}
+
+/** What ends a stream that has already begun. */
+export const renderErrorFrame = (error: LlmError): string => jsonLine({ error: messageOf(error) })
+
+/** What is wrong with a field. */
+export const wording: Wording = ({ param, issue, reason }) => {
+  if (param === '') return 'the request body has to be a JSON object'
+  return issue === 'missing' ? `${param} is required` : `invalid ${param}: ${reason}`
+}
+
+/** Some messages are read by machines: clients look for these words. */
+function messageOf({ code, message, details: { inputTokens, contextSize, model } }: LlmError): string {
+  if (code === 'not_found' && model !== undefined) return `model '${model}' not found`
+  return code === 'context_length' && inputTokens !== undefined
+    ? `the prompt is longer than the context length currently available to the model: it has ${inputTokens} tokens, and the context holds ${contextSize}`
+    : message
+}
+
+const statuses = {
+  invalid_request: 400,
+  context_length: 400,
+  authentication: 401,
+  permission: 403,
+  quota: 429,
+  not_found: 404,
+  conflict: 409,
+  too_large: 413,
+  rate_limit: 429,
+  overloaded: 503,
+  upstream: 500,
+  internal: 500,
+  method_not_allowed: 405,
+} as const satisfies Record<LlmErrorCode, number>

@@ -1,0 +1,86 @@
+import { collect } from '../../engine/events.ts'
+import type * as neutral from '../../engine/request.ts'
+import { invalidRequest, modelNotFound } from '../../errors.ts'
+import type { HttpResponse } from '../../http/message.ts'
+import { json } from '../../http/respond.ts'
+import { ndjson } from '../../http/streams.ts'
+import type { Call, Handler } from '../dialect.ts'
+import { parse } from '../parse.ts'
+import { wording } from './errors.ts'
+import { detailsOf } from './models.ts'
+import {
+  acknowledgement,
+  asMessage,
+  asResponse,
+  completion,
+  heartbeat,
+  lines,
+  type Piece,
+  rendered,
+} from './render.ts'
+import { ChatRequest, GenerateRequest } from './schema.ts'
+import { toConversation, toGenerateRequest, toLoad, toPrompt } from './translate.ts'
+
+/** `POST /api/generate` */
+export const generate: Handler = async (call) => {
+  const body = parse(GenerateRequest, await call.request.json(), wording)
+  if (!body.model) throw modelNotFound('')
+  const prompt = toPrompt(body)
+  return body.prompt ? answer(call, body, prompt, asResponse) : loadOrUnload(call, body, asResponse)
+}
+
+/** `POST /api/chat` */
+export const chat: Handler = async (call) => {
+  const body = parse(ChatRequest, await call.request.json(), wording)
+  const { model, messages = [] } = body
+  if (!model) throw invalidRequest('model is required', { param: 'model' })
+  if (messages.length === 0) return loadOrUnload(call, body, asMessage)
+  return answer(call, body, toConversation(messages), asMessage)
+}
+
+type Body = GenerateRequest | ChatRequest
+
+async function answer(
+  { request: { signal }, llm, onError }: Call,
+  body: Body,
+  input: neutral.GenerateRequest['input'],
+  piece: Piece,
+): Promise<HttpResponse> {
+  const startedAt = performance.now()
+  const { model = '', stream = true, options } = body
+  const details = await detailsOf(llm, model)
+  if (details && !details.capabilities.includes('completion'))
+    throw invalidRequest(`"${model}" does not support ${input.kind === 'chat' ? 'chat' : 'generate'}`)
+  const asked = toGenerateRequest(body, input, details)
+  if (body._debug_render_only) return json(rendered(model, await llm.render(asked, { signal }), piece))
+  if (options?.num_predict === 0) return loadOrUnload({ request: { signal }, llm }, body, piece)
+
+  const returnTokens = input.kind === 'text' && input.template !== false
+  const generation = await llm.generate(
+    { ...asked, ...(returnTokens && { returnTokens }) },
+    { signal, stream },
+  )
+  return stream
+    ? ndjson(lines(generation, startedAt, piece), { onError, heartbeat: heartbeat(model, piece) })
+    : json(completion(generation, await collect(generation), startedAt, piece))
+}
+
+/** What a call without a question is for. */
+async function loadOrUnload(
+  {
+    request: { signal },
+    llm,
+  }: { readonly request: Pick<Call['request'], 'signal'>; readonly llm: Call['llm'] },
+  body: Body,
+  piece: Piece,
+): Promise<HttpResponse> {
+  const { model = '' } = body
+  await detailsOf(llm, model)
+  const load = toLoad(body)
+  if (load.keepAlive === 0) {
+    await llm.unload(model)
+    return json(acknowledgement(model, 'unload', piece))
+  }
+  await llm.load(model, { ...load, signal })
+  return json(acknowledgement(model, 'load', piece))
+}

@@ -1,0 +1,128 @@
+/**
+ * Request shapes. Unknown fields are ignored, and so are options that only change how fast an answer is;
+ * what would change it and is not built yet is refused by name.
+ * Shape: Ollama API reference, "Generate a response", "Generate a chat message" and "Show model details".
+ */
+import { z } from 'zod'
+import { limits } from '../../engine/request.ts'
+import { isEmpty, notYet, optional, StopSequence, unsupported, whole } from '../fields.ts'
+import { list } from '../parse.ts'
+import { toKeepAlive } from './keep-alive.ts'
+
+/** Upper and lower case do not matter in the names of fields, the last of two counts, and `null` asks for nothing at all. */
+const body = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z.preprocess((value) => (value === null ? {} : folded(value)), z.object(shape))
+
+const folded = (value: unknown): unknown =>
+  typeof value === 'object' && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value as object).map(([key, field]) => [key.toLowerCase(), field]))
+    : value
+
+/** Fractions are cut off. */
+const integer = (least = -limits.int32, most: number = limits.int32) =>
+  z
+    .number()
+    .transform((value) => Math.trunc(value))
+    .pipe(z.number().min(least).max(most))
+
+const Options = z.object({
+  temperature: optional(z.number().min(0).max(limits.temperature)),
+  top_k: optional(integer(0)),
+  top_p: optional(z.number().min(0).max(1)),
+  min_p: optional(z.number().min(0).max(1)),
+  // Negative ones ask for a new one each time.
+  seed: optional(integer(-(2 ** 53), 2 ** 53)),
+  repeat_penalty: optional(z.number().min(limits.repeatPenalty.min).max(limits.repeatPenalty.max)),
+  repeat_last_n: optional(integer(-1)),
+  presence_penalty: optional(z.number().min(-limits.penalty).max(limits.penalty)),
+  frequency_penalty: optional(z.number().min(-limits.penalty).max(limits.penalty)),
+  stop: optional(list(StopSequence, { max: limits.stops })),
+  num_predict: optional(integer()),
+  num_ctx: optional(integer(-limits.int32, limits.context)),
+  typical_p: notYet(z.number(), '`typical_p`', (value) => value === 1),
+
+  num_keep: optional(integer()),
+  num_batch: optional(integer()),
+  num_gpu: optional(integer()),
+  main_gpu: optional(integer()),
+  num_thread: optional(integer()),
+  draft_num_predict: optional(integer()),
+  use_mmap: optional(z.boolean()),
+})
+export type Options = z.output<typeof Options>
+
+const levels = ['low', 'medium', 'high', 'max'] as const
+const Think = z.union([z.boolean(), z.enum(levels)], {
+  error: `expected true, false, ${levels.join(', ')}.`,
+})
+const KeepAlive = z.unknown().transform((value, context) => {
+  const keepAlive = toKeepAlive(value)
+  if (keepAlive !== undefined) return keepAlive
+  context.addIssue('expected seconds, or a duration such as "5m".')
+  return z.NEVER
+})
+
+/** What both ways to ask have. */
+const common = {
+  model: optional(z.string().max(limits.modelLength)),
+  stream: optional(z.boolean()),
+  options: optional(Options),
+  keep_alive: optional(KeepAlive),
+  think: optional(Think),
+  truncate: optional(z.boolean()),
+  // An answer ends where its context does: nothing is shifted out of it.
+  shift: optional(z.boolean()),
+  format: notYet(z.unknown(), '`format`', (value) => value === ''),
+  logprobs: notYet(z.boolean(), '`logprobs`', (value) => !value),
+  // Without `logprobs` it says nothing.
+  top_logprobs: optional(whole(0, 20)),
+  _debug_render_only: optional(z.boolean()),
+}
+
+const Images = notYet(z.array(z.unknown()), 'An image', isEmpty)
+
+export const GenerateRequest = body({
+  ...common,
+  prompt: optional(z.string()),
+  system: optional(z.string()),
+  context: optional(list(z.int().min(0).max(limits.int32), { max: limits.context })),
+  raw: optional(z.boolean()),
+  suffix: notYet(z.string(), '`suffix`', (value) => value === ''),
+  template: notYet(z.string(), '`template`', (value) => value === ''),
+  images: Images,
+})
+export type GenerateRequest = z.output<typeof GenerateRequest>
+
+/** Any word: some templates have roles of their own. Who says none is the user. */
+const Role = z
+  .string()
+  .max(limits.roleLength)
+  .transform((role) => role.toLowerCase() || 'user')
+  .refine((role) => role !== 'tool', unsupported('This role'))
+
+const Message = z.object({
+  role: optional(Role),
+  content: optional(z.string()),
+  thinking: optional(z.string()),
+  images: Images,
+  tool_calls: notYet(z.array(z.unknown()), 'A tool call', isEmpty),
+})
+export type Message = z.output<typeof Message>
+
+export const ChatRequest = body({
+  ...common,
+  messages: optional(list(Message, { max: limits.messages })),
+  tools: notYet(z.array(z.unknown()), '`tools`', isEmpty),
+})
+export type ChatRequest = z.output<typeof ChatRequest>
+
+export const ShowRequest = body({
+  model: optional(z.string().max(limits.modelLength)),
+  // As clients wrote it once.
+  name: optional(z.string().max(limits.modelLength)),
+  system: optional(z.string()),
+  verbose: optional(z.boolean()),
+  // Clients send them along; what is shown is the model as it is.
+  template: optional(z.string()),
+  options: optional(z.looseObject({})),
+})
