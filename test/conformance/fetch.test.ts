@@ -1,37 +1,14 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { routesFor } from '@modelmount/core'
-import { type FetchHandler, toFetchHandler } from '@modelmount/core/http'
+import { toFetchHandler } from '@modelmount/core/http'
+import { fetchHost } from '../support/fetch-host.ts'
 import { conformanceSuite } from './suite.ts'
 
 conformanceSuite(
   'fetch',
-  (llm) => served(toFetchHandler(routesFor(), llm, { remoteAddress: () => '127.0.0.1' })),
+  (llm) => fetchHost(toFetchHandler(routesFor(), llm, { remoteAddress: () => '127.0.0.1' })),
   {
     'openai:transport:parsed-body': 'a `Request` carries its body itself; nobody can have parsed it.',
     'a body over the limit: a 413, and the connection serves the next call':
       'the connection is the host’s, and most close it when a body is not read to its end.',
   },
 )
-
-/** What a host does that speaks `Request` and `Response`. */
-function served(handler: FetchHandler): RequestListener {
-  const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
-    const left = new AbortController()
-    res.once('close', () => left.abort())
-    const hasBody = req.method !== 'GET' && req.method !== 'HEAD'
-    const request = new Request(`http://${req.headers.host}${req.url}`, {
-      method: req.method ?? 'GET',
-      headers: Object.entries(req.headers).map(([name, value]): [string, string] => [name, String(value)]),
-      body: hasBody ? Readable.toWeb(req) : null,
-      duplex: 'half',
-      signal: left.signal,
-    })
-    const response = await handler(request)
-    res.writeHead(response.status, Object.fromEntries(response.headers))
-    if (response.body) await pipeline(response.body, res)
-    else res.end()
-  }
-  return (req, res) => void serve(req, res).catch(() => res.destroy())
-}

@@ -1,0 +1,25 @@
+/** What a host does that speaks `Request` and `Response`, on Node's own server. */
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { FetchHandler } from '@modelmount/core/http'
+
+export function fetchHost(handler: FetchHandler): RequestListener {
+  const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    const left = new AbortController()
+    res.once('close', () => left.abort())
+    const hasBody = req.method !== 'GET' && req.method !== 'HEAD'
+    const request = new Request(`http://${req.headers.host}${req.url}`, {
+      method: req.method ?? 'GET',
+      headers: Object.entries(req.headers).map(([name, value]): [string, string] => [name, String(value)]),
+      body: hasBody ? Readable.toWeb(req) : null,
+      duplex: 'half',
+      signal: left.signal,
+    })
+    const response = await handler(request)
+    res.writeHead(response.status, Object.fromEntries(response.headers))
+    if (response.body) await pipeline(response.body, res)
+    else res.end()
+  }
+  return (req, res) => void serve(req, res).catch(() => res.destroy())
+}
