@@ -1,8 +1,10 @@
 import { configDefaults, defineConfig } from 'vitest/config'
+import { ClientTable } from './test/support/client-table.ts'
 import { CountReporter } from './test/support/count-reporter.ts'
 
 /** Suites that need more than Node: left out, with a line, unless asked for. */
 const needMore: Record<string, string> = {
+  'test/clients/python.test.ts': 'Python, and a package index',
   'test/packaging/install.test.ts': 'a package registry, and minutes',
   'test/packaging/sizes.test.ts': 'a package registry',
   'test/packaging/tarballs.test.ts': 'a package registry, and minutes',
@@ -17,6 +19,7 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, ...leftOut],
     reporters: [
       'default',
+      new ClientTable(),
       new CountReporter(
         leftOut.map((suite) => `${suite} (needs ${needMore[suite]}; MODELMOUNT_ALL_SUITES=1 runs it)`),
       ),

@@ -18,6 +18,15 @@ export const chat = (url: string, body: unknown, headers = {}, signal: AbortSign
     signal,
   })
 
+/** The same for Ollama's API. */
+export const ollamaChat = (url: string, body: unknown, headers = {}, signal: AbortSignal | null = null) =>
+  fetch(`${url}/api/chat`, {
+    method: 'POST',
+    headers: { ...json, ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    signal,
+  })
+
 export async function expectError(response: Response, status: number, error: object = {}): Promise<void> {
   expect(response.status).toBe(status)
   expect(response.headers.get('content-type')).toMatch(/^application\/json/)

@@ -1,13 +1,15 @@
-/** The routes as a `fetch` handler, in what a host does that speaks `Request` and `Response` on Node. */
+/** What a host does that speaks `Request` and `Response`, on Node's own server. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Llm, routesFor } from '@modelmount/core'
-import { toFetchHandler } from '@modelmount/core/http'
+import { type FetchHandler, toFetchHandler } from '@modelmount/core/http'
 
-export function fetchHandler(llm: Llm): RequestListener {
-  const handler = toFetchHandler(routesFor(), llm, { remoteAddress: () => '127.0.0.1' })
+/** The routes in such a host, called from this machine. */
+export const fetchHandler = (llm: Llm): RequestListener =>
+  fetchHost(toFetchHandler(routesFor(), llm, { remoteAddress: () => '127.0.0.1' }))
 
+export function fetchHost(handler: FetchHandler): RequestListener {
   const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     const left = new AbortController()
     res.once('close', () => left.abort())

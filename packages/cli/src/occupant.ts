@@ -4,11 +4,10 @@
 const patienceMs = 1_000
 
 export async function occupantOf(address: string): Promise<string> {
-  const greeting = await ask(`${address}/`)
-  if (greeting.startsWith('Ollama is running')) return 'Ollama'
-  return (await ask(`${address}/v1/models`)).includes('"owned_by":"modelmount"')
-    ? 'another Modelmount'
-    : 'another program'
+  const [greeting, models] = await Promise.all([ask(`${address}/`), ask(`${address}/v1/models`)])
+  // Its greeting is ours, too: that is how clients of both find out that somebody is there.
+  if (models.includes('"owned_by":"modelmount"')) return 'another Modelmount'
+  return greeting.startsWith('Ollama is running') ? 'Ollama' : 'another program'
 }
 
 async function ask(url: string): Promise<string> {

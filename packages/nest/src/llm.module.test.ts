@@ -508,16 +508,25 @@ describe('paths', () => {
 
   test.each([
     ['under a path', '/llm/v1/nope', '/v1/nope', { path: 'llm' }],
-    ['under a path', '/llm', '/', { path: 'llm' }],
-    ['under a path', '/llm/', '/', { path: 'llm' }],
     ['at the root with unknownRoutes: error', '/v1/nope', '/v1/nope', { unknownRoutes: 'error' as const }],
-    ['at the root with unknownRoutes: error', '/', '/', { unknownRoutes: 'error' as const }],
   ])('%s an unknown path, %s, is answered in the dialect', async (_where, path, below, options) => {
     const { server } = await serve([LlmModule.forRoot({ engine, models, ...options })])
 
     const { body } = await request(server).get(path).expect(404)
 
     expect(body.error).toMatchObject({ message: `Invalid URL (GET ${below})`, code: null })
+  })
+
+  test.each([
+    ['/llm', { path: 'llm' }],
+    ['/llm/', { path: 'llm' }],
+    ['/', { unknownRoutes: 'error' as const }],
+  ])('the mount point, %s, says that somebody is there', async (path, options) => {
+    const { server } = await serve([LlmModule.forRoot({ engine, models, ...options })])
+
+    const { text } = await request(server).get(path).expect(200)
+
+    expect(text).toBe('Ollama is running')
   })
 
   test('versions of the app do not touch the paths, which have their own', async () => {

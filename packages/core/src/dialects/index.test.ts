@@ -23,14 +23,23 @@ const pathsOf = (names?: readonly DialectName[]): string[] =>
     .map(({ method, path }) => `${method} ${path}`)
 
 /** The body says whose words they are. */
-const speakerOf = (response: { readonly body: unknown }): string =>
-  'request_id' in JSON.parse(response.body as string) ? 'anthropic' : 'openai'
+function speakerOf(response: { readonly body: unknown }): string {
+  const body = JSON.parse(response.body as string)
+  if (typeof body.error === 'string') return 'ollama'
+  return 'request_id' in body ? 'anthropic' : 'openai'
+}
 
 test('all dialects are spoken, and a path that two of them have is one route', () => {
-  expect(dialectNames).toEqual(['openai', 'anthropic'])
+  expect(dialectNames).toEqual(['ollama', 'openai', 'anthropic'])
   expect(pathsOf().sort()).toEqual([
+    'GET /api/ps',
+    'GET /api/tags',
+    'GET /api/version',
     'GET /v1/models',
     'GET /v1/models/*model',
+    'POST /api/chat',
+    'POST /api/generate',
+    'POST /api/show',
     'POST /v1/chat/completions',
     'POST /v1/messages',
     'POST /v1/messages/count_tokens',
@@ -57,6 +66,10 @@ test.each<[readonly DialectName[], string, object, string]>([
   [['openai'], '/v1/nope', version, 'openai'],
   [['openai'], '/v1/messages', version, 'openai'],
   [['anthropic'], '/v1/nope', {}, 'anthropic'],
+  [dialectNames, '/api/nope', {}, 'ollama'],
+  [dialectNames, '/apiary', {}, 'openai'],
+  [dialectNames, '/v1/nope', {}, 'openai'],
+  [['ollama'], '/v1/nope', {}, 'ollama'],
 ])('of %j, %s with the headers %j is answered by %s', (names, path, headers, speaker) => {
   const request = requestOf(path, headers as Record<string, string>)
   const table = routesFor(names)
@@ -67,6 +80,6 @@ test.each<[readonly DialectName[], string, object, string]>([
 
 test('a dialect that nobody knows is a mistake of the app', () => {
   expect(() => routesFor(['latin' as DialectName])).toThrow(
-    "Expected a dialect of openai, anthropic, got 'latin'",
+    "Expected a dialect of ollama, openai, anthropic, got 'latin'",
   )
 })

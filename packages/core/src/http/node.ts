@@ -65,10 +65,16 @@ export async function writeNodeResponse(
   }
 }
 
+/** What a request does not say. */
+export interface NodeHandlerOptions {
+  readonly caller?: (req: IncomingMessage) => Caller | undefined | Promise<Caller | undefined>
+}
+
 /** The routes as a handler for Node's own server. Unknown paths and methods are answered, too. */
 export function toNodeHandler<Context>(
   { routes, unrouted }: RouteTable<Context>,
   context: Context,
+  options: NodeHandlerOptions = {},
 ): RequestListener {
   const match = createMatcher(routes)
 
@@ -79,8 +85,9 @@ export function toNodeHandler<Context>(
     const { route, params } = found
     // Where connect, a serverless host or a test has parsed the body, it is here.
     const { body: parsedBody } = req as { readonly body?: unknown }
+    const caller = await options.caller?.(req)
     return route.handle(
-      readNodeRequest(req, res, { path, params, parsedBody, bodyLimit: route.bodyLimit }),
+      readNodeRequest(req, res, { path, params, parsedBody, bodyLimit: route.bodyLimit, caller }),
       context,
     )
   }
@@ -88,7 +95,7 @@ export function toNodeHandler<Context>(
   return (req, res) => {
     respond(req, res)
       .then((response) => writeNodeResponse(response, res))
-      .catch(() => res.destroy())
+      .catch(() => (res.headersSent ? res.destroy() : res.writeHead(500).end()))
   }
 }
 

@@ -1,0 +1,73 @@
+/** Every way to mount the routes, behind a key. */
+import type { RequestListener } from 'node:http'
+import { type Caller, createLlm, type Llm, routesFor } from '@modelmount/core'
+import { toFetchHandler, toNodeHandler } from '@modelmount/core/http'
+import { llmRouter as expressRouter } from '@modelmount/express'
+import { llmRouter as koaRouter } from '@modelmount/koa'
+import express from 'express'
+import Koa from 'koa'
+import { fetchHost } from '../support/fetch.ts'
+import { listen } from '../support/listen.ts'
+import { nestHandler } from '../support/nest.ts'
+
+export const keys = { right: 'a-key-of-ours', wrong: 'a-key-of-nobody' } as const
+
+interface Mount {
+  handler(llm: Llm): RequestListener
+}
+
+export const mounts = {
+  'Express 5': {
+    handler: (llm) => express().use(expressRouter(llm, { caller: (req) => callerOf(req.headers) })),
+  },
+  Koa: {
+    handler: (llm) => {
+      const app = new Koa().use(koaRouter(llm, { caller: (ctx) => callerOf(ctx.headers) }).routes())
+      app.silent = true // Koa prints that a client has left.
+      return app.callback()
+    },
+  },
+  Nest: {
+    handler: (llm) => nestHandler(llm, { caller: (req) => callerOf(req.headers) }),
+  },
+  "Node's own server": {
+    handler: (llm) => toNodeHandler(routesFor(), llm, { caller: (req) => callerOf(req.headers) }),
+  },
+  fetch: {
+    handler: (llm) =>
+      fetchHost(
+        toFetchHandler(routesFor(), llm, { caller: ({ headers }) => callerOf(Object.fromEntries(headers)) }),
+      ),
+  },
+} as const satisfies Record<string, Mount>
+
+export interface Server {
+  /** Without a slash at its end. */
+  readonly url: string
+  /** So hard that it cannot say anything any more. */
+  killEngine(): void
+  close(): Promise<void>
+}
+
+/** With the built-in model, and a process of its own for it. */
+export async function serve(mount: Mount, models: string): Promise<Server> {
+  const llm = await createLlm({ models, auth: 'host', local: { contextSize: 4096 } })
+  const { url, close } = await listen(mount.handler(llm))
+  await llm.chat('Hello', { maxTokens: 1 })
+  return {
+    url,
+    killEngine: () => {
+      process.kill(llm.loaded()[0]?.processId as number, 'SIGKILL')
+    },
+    close: async () => {
+      await close()
+      await llm.close()
+    },
+  }
+}
+
+/** Nobody, without the key. Anthropic's clients have a header of their own for it. */
+function callerOf(headers: NodeJS.Dict<string | string[]>): Caller | undefined {
+  const key = headers['x-api-key'] ?? String(headers.authorization).replace(/^Bearer /, '')
+  return key === keys.right ? { id: 'ada' } : undefined
+}

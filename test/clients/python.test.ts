@@ -1,0 +1,83 @@
+/** The clients for Python, mounted in Express, with the built-in model. */
+import { execFile, spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { emptyFolder } from '../support/empty-folder.ts'
+import { keys, mounts, type Server, serve } from './mounts.ts'
+import { situationNames } from './situations.ts'
+
+const sdks = new Set(['ollama', 'openai', 'anthropic'])
+
+const requirements = fileURLToPath(new URL('python/requirements.txt', import.meta.url))
+const script = fileURLToPath(new URL('python/situations.py', import.meta.url))
+const mount = 'Express 5'
+const models = emptyFolder()
+let folder: string
+let server: Server
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'python-'))
+  const run = promisify(execFile)
+  const limit = { timeout: 120_000 }
+  await run('python3', ['-m', 'venv', folder], limit)
+  await run(pythonIn(folder), ['-m', 'pip', 'install', '--quiet', '-r', requirements], limit)
+  server = await serve(mounts[mount], models)
+}, 300_000)
+
+afterAll(async () => {
+  await server?.close()
+  await rm(folder, { recursive: true })
+})
+
+describe.each([...sdks].flatMap((sdk) => ['sync', 'async'].map((mode) => [sdk, mode] as const)))(
+  '%s, %s',
+  (sdk, mode) => {
+    let client: string
+    let said: ReadonlyMap<string, Line>
+
+    beforeAll(async () => {
+      const pinned = await readFile(requirements, 'utf8')
+      client = `${sdk} ${pinned.match(new RegExp(`^${sdk}==(.*)$`, 'm'))?.[1]}, ${mode}`
+      said = await takeThrough(sdk, mode)
+    }, 150_000)
+
+    test.for(situationNames)('%s', (situation, { task }) => {
+      const { outcome = '', failure = 'The script did not come to this.' } = said.get(situation) ?? {}
+
+      expect(outcome, failure).not.toBe('')
+      task.meta.cell = { mount: `${mount}, from Python`, client, situation, outcome }
+    })
+  },
+)
+
+/** What the script prints: how a situation went, or what it cannot do itself. */
+interface Line {
+  readonly situation?: string
+  readonly outcome?: string
+  readonly failure?: string
+  readonly please?: 'kill the engine'
+}
+
+async function takeThrough(sdk: string, mode: string): Promise<ReadonlyMap<string, Line>> {
+  const said = new Map<string, Line>()
+  // Nothing else of the environment, where there may be a proxy, or keys.
+  const env = { SERVER_URL: server.url, RIGHT_KEY: keys.right, WRONG_KEY: keys.wrong }
+  const python = spawn(pythonIn(folder), [script, sdk, mode], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    timeout: 120_000,
+  })
+  for await (const text of createInterface(python.stdout)) {
+    const line = JSON.parse(text) as Line
+    if (line.please) server.killEngine()
+    if (line.situation) said.set(line.situation, line)
+  }
+  return said
+}
+
+const pythonIn = (venv: string): string => join(venv, 'bin', 'python')
