@@ -100,8 +100,7 @@ class Ollama:
         self.errors = {
             'unknown model': (ollama.ResponseError, {'status_code': 404, 'error': "model 'nope' not found"}),
             'bad body': (ollama.ResponseError, {'status_code': 400}),
-            # It cannot say `truncate: false`, without which the API makes a long prompt fit.
-            'too long prompt': None,
+            'too long prompt': (ollama.ResponseError, {'status_code': 400, 'error': 'context length'}),
             'engine killed': (ollama.ResponseError, {'error': 'model process'}),
             'wrong key': (ollama.ResponseError, {'status_code': 401}),
         }
@@ -207,11 +206,7 @@ async def bad_body(sdk):
 
 
 async def too_long(sdk):
-    answer = ask(sdk, sdk.connect(URL, RIGHT), LONG)
-    if sdk.errors['too long prompt']:
-        return await refused(sdk, 'too long prompt', answer)
-    assert await answer != ''
-    return 'cut to fit'
+    return await refused(sdk, 'too long prompt', ask(sdk, sdk.connect(URL, RIGHT), LONG))
 
 
 async def killed(sdk):
