@@ -133,10 +133,10 @@ test('an answer that nobody reads does not hold the model', async () => {
   expect((await unread.next()).done).toBe(false)
 })
 
-test('who leaves the queue never starts, and the others are served in order', async () => {
+test('who leaves the queue never starts, and the others are served side by side', async () => {
   const done: string[] = []
   const left = new AbortController()
-  const first = llm.chat('Hello', { model: 'noise', maxTokens: 50 }).then(() => done.push('first'))
+  const first = llm.chat('Hello', { model: 'noise', maxTokens: 500 }).then(() => done.push('first'))
   const second = llm
     .chat('Hello', { ...short, signal: left.signal })
     .catch((error: Error) => done.push(error.name))
@@ -145,7 +145,7 @@ test('who leaves the queue never starts, and the others are served in order', as
 
   await Promise.all([first, second, third])
 
-  expect(done).toEqual(['AbortError', 'first', 'third'])
+  expect(done).toEqual(['AbortError', 'third', 'first'])
 })
 
 test('the event loop of the app stays free while a model loads and generates', async () => {
@@ -178,7 +178,7 @@ test('a queue that is full refuses the next call, and nobody falls over it', asy
   const outcomes = await Promise.allSettled(calls)
 
   const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
-  expect(refused).toHaveLength(520 - 513)
+  expect(refused).toHaveLength(520 - 512)
   for (const error of refused)
     expect(error).toMatchObject({ code: 'overloaded', details: { retryAfterMs: 5_000 } })
 }, 60_000)

@@ -22,6 +22,11 @@ program
     wholeNumber(1, 1_024),
   )
   .option(
+    '--parallel <count>',
+    'answers side by side (default: $OLLAMA_NUM_PARALLEL, else 4)',
+    wholeNumber(1, 256),
+  )
+  .option(
     '--context <tokens>',
     'context size (default: $OLLAMA_CONTEXT_LENGTH, else 4096)',
     wholeNumber(16, 2 ** 30),

@@ -15,6 +15,7 @@ export interface ServeOptions {
   readonly model?: string
   readonly threads?: number
   readonly context?: number
+  readonly parallel?: number
   /** False lets everybody in. */
   readonly auth?: boolean
 }
@@ -33,7 +34,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const llm = await createLlm({
     ...(open && { auth: 'host', origins: [] }),
     ...(paths.length > 0 && { models: paths }),
-    local: { threads, contextSize: context },
+    local: { threads, contextSize: context, parallel },
     logger: {
       warn: complain,
       error: complain,

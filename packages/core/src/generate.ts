@@ -1,6 +1,7 @@
 /** The one road from a request to its events. Every dialect and every in-process call takes it. */
 import { setMaxListeners } from 'node:events'
 import { nanoid } from 'nanoid'
+import type { Caller } from './caller.ts'
 import type { Engine } from './engine/engine.ts'
 import type { GenerateEvent } from './engine/events.ts'
 import type { GenerateRequest } from './engine/request.ts'
@@ -16,6 +17,8 @@ export interface Generation extends AsyncIterable<GenerateEvent> {
 
 export interface CallOptions {
   readonly signal: AbortSignal
+  /** Who asks. What the model has read for one is never used for another. */
+  readonly caller?: Caller
   /** Opens after the first event or 5 s, whichever comes first; without it, after the first event. */
   readonly stream?: boolean
 }
@@ -31,7 +34,10 @@ export async function generate(
 ): Promise<Generation> {
   // A signal may be shared by any number of calls, which is no leak and no reason for a warning.
   setMaxListeners(0, call.signal)
-  const events = whole(engine.generate(request, { signal: call.signal }), call.signal)
+  const events = whole(
+    engine.generate(request, { signal: call.signal, tenant: call.caller?.id ?? '' }),
+    call.signal,
+  )
   const opened = await untilStarted(events, call.stream ? openAfterMs : undefined)
   return {
     id: nanoid(),

@@ -50,6 +50,13 @@ export interface LocalOptions {
   contextSize?: number | undefined
 
   /**
+   * How many answers are made side by side; each takes a context of its own. Fewer where there is no memory for them.
+   *
+   * @default `$OLLAMA_NUM_PARALLEL`, else 4
+   */
+  parallel?: number | undefined
+
+  /**
    * So long a model stays loaded that nobody uses: milliseconds, `'10m'` or `'forever'`. Calls may say otherwise.
    *
    * @default `$OLLAMA_KEEP_ALIVE`, else `'5m'`
@@ -69,6 +76,7 @@ export interface ResolvedOptions {
   readonly local: {
     readonly threads: number | undefined
     readonly contextSize: number | undefined
+    readonly parallel: number | undefined
     /** In milliseconds. */
     readonly keepAlive: number | 'forever'
     readonly modelProcess: string | undefined
@@ -78,12 +86,21 @@ export interface ResolvedOptions {
   readonly logger: Logger | undefined
 }
 
+/** No engine has more sequences. */
+const maxParallel = 256
+
 export function resolveOptions(
   options: LlmOptions,
   environment: NodeJS.ProcessEnv = process.env,
 ): ResolvedOptions {
   checkKeys('', options, ['models', 'local', 'auth', 'origins', 'engine', 'logger'])
-  checkKeys('local.', options.local ?? {}, ['threads', 'contextSize', 'keepAlive', 'modelProcess'])
+  checkKeys('local.', options.local ?? {}, [
+    'threads',
+    'contextSize',
+    'parallel',
+    'keepAlive',
+    'modelProcess',
+  ])
   methods('engine', options.engine, [
     'generate',
     'countTokens',
@@ -95,16 +112,22 @@ export function resolveOptions(
   ])
   methods('logger', options.logger, ['warn', 'error'])
   const models = paths(options.models) ?? [environment.OLLAMA_MODELS || join(homedir(), '.ollama', 'models')]
-  // Empty or 0 is Ollama's way to say "as you like".
-  const given = environment.OLLAMA_CONTEXT_LENGTH || '0'
-  const fromEnvironment = given === '0' ? undefined : Number(given)
-  const { threads, contextSize = count('$OLLAMA_CONTEXT_LENGTH', fromEnvironment, 16, 2 ** 30) } =
-    options.local ?? {}
+  const variable = (name: string, least: number, most: number): number | undefined => {
+    // Empty or 0 is Ollama's way to say "as you like".
+    const given = environment[name] || '0'
+    return given === '0' ? undefined : count(`$${name}`, Number(given), least, most)
+  }
+  const {
+    threads,
+    contextSize = variable('OLLAMA_CONTEXT_LENGTH', 16, 2 ** 30),
+    parallel = variable('OLLAMA_NUM_PARALLEL', 1, maxParallel),
+  } = options.local ?? {}
   return {
     models: models.map(expandHome),
     local: {
       threads: count('local.threads', threads, 1, availableParallelism()),
       contextSize: count('local.contextSize', contextSize, 16, 2 ** 30),
+      parallel: count('local.parallel', parallel, 1, maxParallel),
       keepAlive: keepAlive(options.local?.keepAlive, environment.OLLAMA_KEEP_ALIVE),
       modelProcess: options.local?.modelProcess,
     },

@@ -26,6 +26,8 @@ export interface Engine {
 
 export interface EngineCall {
   readonly signal: AbortSignal
+  /** Who asks. What was read for one is never used for another. @default one for all */
+  readonly tenant?: string
 }
 
 export interface LoadedModel {

@@ -9,10 +9,10 @@ import { MessagesRequest } from './schema.ts'
 import { toGenerateRequest } from './translate.ts'
 
 /** `POST /v1/messages` */
-export const messages: Handler = async ({ request, llm, onError }) => {
+export const messages: Handler = async ({ request, llm, caller, onError }) => {
   const body = parse(MessagesRequest, await request.json(), wording)
   const stream = body.stream ?? false
-  const generation = await llm.generate(toGenerateRequest(body), { signal: request.signal, stream })
+  const generation = await llm.generate(toGenerateRequest(body), { signal: request.signal, caller, stream })
 
   return stream
     ? sse(events(generation), { onError, heartbeat: ping })

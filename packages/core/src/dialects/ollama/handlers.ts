@@ -41,7 +41,7 @@ export const chat: Handler = async (call) => {
 type Body = GenerateRequest | ChatRequest
 
 async function answer(
-  { request: { signal }, llm, onError }: Call,
+  { request: { signal }, llm, caller, onError }: Call,
   body: Body,
   input: neutral.GenerateRequest['input'],
   piece: Piece,
@@ -58,7 +58,7 @@ async function answer(
   const returnTokens = input.kind === 'text' && input.template !== false
   const generation = await llm.generate(
     { ...asked, ...(returnTokens && { returnTokens }) },
-    { signal, stream },
+    { signal, caller, stream },
   )
   return stream
     ? ndjson(lines(generation, startedAt, piece), { onError, heartbeat: heartbeat(model, piece) })

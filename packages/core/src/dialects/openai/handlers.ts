@@ -9,10 +9,10 @@ import { ChatCompletionRequest } from './schema.ts'
 import { toGenerateRequest } from './translate.ts'
 
 /** `POST /v1/chat/completions` */
-export const chatCompletions: Handler = async ({ request, llm, onError }) => {
+export const chatCompletions: Handler = async ({ request, llm, caller, onError }) => {
   const body = parse(ChatCompletionRequest, await request.json(), wording)
   const stream = body.stream ?? false
-  const generation = await llm.generate(toGenerateRequest(body), { signal: request.signal, stream })
+  const generation = await llm.generate(toGenerateRequest(body), { signal: request.signal, caller, stream })
 
   return stream
     ? sse(chunks(generation, body), { onError })

@@ -21,6 +21,7 @@ import { Turns } from './turns.ts'
 export interface LocalEngineOptions {
   readonly threads: number | undefined
   readonly contextSize: number | undefined
+  readonly parallel: number | undefined
   /** In milliseconds. */
   readonly keepAlive: number | 'forever'
   readonly modelProcess: string | undefined
@@ -46,6 +47,7 @@ export class LocalEngine implements Engine {
   readonly #models: Pick<ModelStore, 'get'>
   readonly #threads: number
   readonly #contextSize: number
+  readonly #parallel: number
   readonly #keepAlive: number | 'forever'
   readonly #processFile: string
   readonly #turns = new Turns()
@@ -54,13 +56,15 @@ export class LocalEngine implements Engine {
   #expiry: NodeJS.Timeout | undefined
   /** The process that was let go last. */
   #leaving: Promise<void> | undefined
-  #busy = false
+  #starting: Promise<Loaded> | undefined
+  #calls = 0
   #closed = false
 
   constructor(models: Pick<ModelStore, 'get'>, options: LocalEngineOptions) {
     this.#models = models
     this.#threads = options.threads ?? Math.max(1, availableParallelism() - 1)
     this.#contextSize = options.contextSize ?? 4096
+    this.#parallel = options.parallel ?? 4
     this.#keepAlive = options.keepAlive
     this.#processFile = options.modelProcess ?? fileURLToPath(new URL('./process/main.js', import.meta.url))
   }
@@ -73,7 +77,7 @@ export class LocalEngine implements Engine {
         checked,
         signal,
         ({ fingerprint, process }, loadMs) =>
-          process.generate(checked, signal, (event) => {
+          process.generate(checked, { ...call, signal }, (event) => {
             begun = true
             if (event.type === 'text') this.#failures.onText(fingerprint)
             push(event.type === 'end' ? { ...event, timings: { ...event.timings, loadMs } } : event)
@@ -83,14 +87,14 @@ export class LocalEngine implements Engine {
     })
   }
 
-  async countTokens(request: GenerateRequest, { signal }: EngineCall): Promise<number> {
+  async countTokens(request: GenerateRequest, call: EngineCall): Promise<number> {
     const checked = readRequest(request)
-    return this.#ask(checked, signal, ({ process }) => process.countTokens(checked, signal))
+    return this.#ask(checked, call.signal, ({ process }) => process.countTokens(checked, call))
   }
 
-  async render(request: GenerateRequest, { signal }: EngineCall): Promise<string> {
+  async render(request: GenerateRequest, call: EngineCall): Promise<string> {
     const checked = readRequest(request)
-    return this.#ask(checked, signal, ({ process }) => process.render(checked, signal))
+    return this.#ask(checked, call.signal, ({ process }) => process.render(checked, call))
   }
 
   async load(model: string, load: LoadOptions, { signal }: EngineCall): Promise<void> {
@@ -103,7 +107,7 @@ export class LocalEngine implements Engine {
     if (this.#loaded?.name !== name) return
     // Who is being answered is answered to the end.
     this.#loaded.keepAlive = 0
-    if (!this.#busy) await this.#letGo()
+    if (this.#calls === 0) await this.#letGo()
   }
 
   loaded(): readonly LoadedModel[] {
@@ -132,22 +136,16 @@ export class LocalEngine implements Engine {
     work: Work<T>,
     hasBegun = (): boolean => false,
   ): Promise<T | undefined> {
-    const turn = this.#turns.take(signal, textLength(request))
-    turn.catch(() => {}) // Heard of below, but only after the model is found.
+    const model = await this.#models.get(request.model)
+    const { load = {} } = request
+    const end = await this.#turns.take(signal, () => this.#wanted(model, load), textLength(request))
+    if (!end) return undefined
+    this.#onCall()
     try {
-      const model = await this.#models.get(request.model)
-      if (!(await turn)) return undefined
-      this.#onBusy()
-      try {
-        return await this.#do(work, model, request.load ?? {}, signal, hasBegun)
-      } finally {
-        this.#onIdle()
-      }
+      return await this.#do(work, model, load, signal, hasBegun)
     } finally {
-      turn.then(
-        (end) => end?.(),
-        () => {},
-      )
+      this.#onCallEnd()
+      end()
     }
   }
 
@@ -176,32 +174,54 @@ export class LocalEngine implements Engine {
   /** The process of this model, started where it does not run. Nothing when the caller has left. */
   async #load(model: Model, load: LoadOptions, signal: AbortSignal): Promise<Loaded | undefined> {
     if (signal.aborted) return undefined
-    const isLoaded = this.#loaded?.name === model.name && !this.#loaded.process.ended
-    const contextSize =
-      load.contextSize ?? (isLoaded ? this.#loaded?.contextSize : undefined) ?? this.#contextSize
-    const fingerprint = this.#fingerprint(model, contextSize)
-    if (!this.#loaded || this.#loaded.process.ended || this.#loaded.fingerprint !== fingerprint) {
-      this.#failures.check(fingerprint, model.name)
-      await checkHeader(model)
-      // Who has left must not cost the others their model.
-      if (signal.aborted) return undefined
-      await this.#letGo()
-      if (this.#closed) throw new LlmError('overloaded', 'The engine was closed.')
-      this.#loaded = this.#start(model, fingerprint, contextSize)
-    }
-    const loaded = this.#loaded
+    const loaded = await this.#started(model, load, signal)
+    if (!loaded) return undefined
     loaded.keepAlive = load.keepAlive ?? loaded.keepAlive
     try {
       // The load goes on when its first caller leaves: the next one wants it, too.
       const ready = await Promise.race([loaded.process.ready, aborted(signal)])
       if (ready === undefined) return undefined
-      this.#failures.onLoaded(fingerprint)
+      this.#failures.onLoaded(loaded.fingerprint)
       return loaded
     } catch (error) {
-      if (loaded.process.crashed) this.#failures.onLoadCrash(fingerprint)
       this.#onEnd(loaded)
       throw error
     }
+  }
+
+  /** What a call needs loaded: its model, with its context or the one that is there. */
+  #wanted(model: Model, { contextSize = this.#contextOf(model) }: LoadOptions): string {
+    return this.#fingerprint(model, contextSize)
+  }
+
+  #contextOf({ name }: Model): number {
+    const there = this.#loaded?.name === name && !this.#loaded.process.ended
+    return (there && this.#loaded?.contextSize) || this.#contextSize
+  }
+
+  /** All calls inside want the same: whoever comes first starts it. */
+  async #started(model: Model, load: LoadOptions, signal: AbortSignal): Promise<Loaded | undefined> {
+    const contextSize = load.contextSize ?? this.#contextOf(model)
+    const fingerprint = this.#fingerprint(model, contextSize)
+    const { process } = this.#loaded ?? {}
+    if (process && !process.ended && this.#loaded?.fingerprint === fingerprint) return this.#loaded
+    this.#failures.check(fingerprint, model.name)
+    await checkHeader(model)
+    // Who has left must not cost the others their model.
+    if (signal.aborted) return undefined
+    this.#starting ??= this.#replace(model, fingerprint, contextSize).finally(() => {
+      this.#starting = undefined
+    })
+    return this.#starting
+  }
+
+  async #replace(model: Model, fingerprint: string, contextSize: number): Promise<Loaded> {
+    if (this.#loaded && !this.#loaded.process.ended && this.#loaded.fingerprint === fingerprint)
+      return this.#loaded
+    await this.#letGo()
+    if (this.#closed) throw new LlmError('overloaded', 'The engine was closed.')
+    this.#loaded = this.#start(model, fingerprint, contextSize)
+    return this.#loaded
   }
 
   #start(model: Model, fingerprint: string, contextSize: number): Loaded {
@@ -211,6 +231,7 @@ export class LocalEngine implements Engine {
       fingerprint,
       threads: this.#threads,
       contextSize,
+      parallel: this.#parallel,
     })
     const keepAlive = this.#keepAlive
     return { name: model.name, fingerprint, contextSize, process, keepAlive, expiresAt: dateIn(keepAlive) }
@@ -225,14 +246,14 @@ export class LocalEngine implements Engine {
     await this.#leaving
   }
 
-  #onBusy(): void {
-    this.#busy = true
+  #onCall(): void {
+    this.#calls++
     clearTimeout(this.#expiry)
   }
 
-  #onIdle(): void {
-    this.#busy = false
+  #onCallEnd(): void {
     const loaded = this.#loaded
+    if (--this.#calls > 0) return
     if (!loaded || this.#closed) return
     const { keepAlive } = loaded
     loaded.expiresAt = dateIn(keepAlive)
@@ -241,8 +262,11 @@ export class LocalEngine implements Engine {
       this.#expiry = setTimeout(() => void this.#letGo(), Math.min(keepAlive, longestTimerMs)).unref()
   }
 
+  /** However many calls it had: once. */
   #onEnd(loaded: Loaded): void {
-    if (this.#loaded === loaded) this.#loaded = undefined
+    if (this.#loaded !== loaded) return
+    this.#loaded = undefined
+    if (loaded.process.crashed && !loaded.process.footprint) this.#failures.onLoadCrash(loaded.fingerprint)
     this.#failures.onEnd(loaded.fingerprint)
   }
 

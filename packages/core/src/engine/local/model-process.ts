@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { LlmError } from '../../errors.ts'
+import type { EngineCall } from '../engine.ts'
 import type { GenerateEvent } from '../events.ts'
 import type { GenerateRequest } from '../request.ts'
 import { receive, send } from './framing.ts'
@@ -86,41 +87,37 @@ export class ModelProcess {
   }
 
   /** Resolves when the model is free again; quietly when the signal aborts. Throws `LlmError`. */
-  generate(
-    request: GenerateRequest,
-    signal: AbortSignal,
-    push: (event: GenerateEvent) => void,
-  ): Promise<void> {
-    return this.#call('generate', request, signal, { push, result: () => {} })
+  generate(request: GenerateRequest, call: EngineCall, push: (event: GenerateEvent) => void): Promise<void> {
+    return this.#call('generate', request, call, { push, result: () => {} })
   }
 
   /** Resolves with nothing when the signal aborts. Throws `LlmError`. */
-  countTokens(request: GenerateRequest, signal: AbortSignal): Promise<number | undefined> {
-    return this.#ask('count', request, signal)
+  countTokens(request: GenerateRequest, call: EngineCall): Promise<number | undefined> {
+    return this.#ask('count', request, call)
   }
 
   /** Resolves with nothing when the signal aborts. Throws `LlmError`. */
-  render(request: GenerateRequest, signal: AbortSignal): Promise<string | undefined> {
-    return this.#ask('render', request, signal)
+  render(request: GenerateRequest, call: EngineCall): Promise<string | undefined> {
+    return this.#ask('render', request, call)
   }
 
   async #ask<T extends number | string>(
     type: 'count' | 'render',
     request: GenerateRequest,
-    signal: AbortSignal,
+    call: EngineCall,
   ): Promise<T | undefined> {
     let found: T | undefined
     const result = (value: number | string): void => {
       found = value as T
     }
-    await this.#call(type, request, signal, { push: () => {}, result })
+    await this.#call(type, request, call, { push: () => {}, result })
     return found
   }
 
   async #call(
     type: 'generate' | 'count' | 'render',
     request: GenerateRequest,
-    signal: AbortSignal,
+    { signal, tenant = '' }: EngineCall,
     hear: Pick<RunningCall, 'push' | 'result'>,
   ): Promise<void> {
     await this.ready
@@ -131,7 +128,7 @@ export class ModelProcess {
       await new Promise<void>((resolve, reject) => {
         this.#calls.set(id, { ...hear, finish: (error) => (error ? reject(error) : resolve()) })
         this.#work(maxStalled.call)
-        this.#send({ type, id, request })
+        this.#send({ type, id, request, tenant })
         signal.addEventListener('abort', cancel, { once: true })
         if (signal.aborted) cancel()
       })
@@ -189,8 +186,8 @@ export class ModelProcess {
         this.#settle?.reject(fromWire(message.error))
         void this.stop()
         break
-      case 'event':
-        this.#calls.get(message.id)?.push(message.event)
+      case 'events':
+        for (const { id, event } of message.events) this.#calls.get(id)?.push(event)
         break
       case 'result':
         this.#calls.get(message.id)?.result(message.value)

@@ -17,6 +17,8 @@ export const ProcessConfig = z.object({
   threads: z.int().min(1),
   /** At most this; less where the model was trained for less. */
   contextSize: z.int().min(1),
+  /** How many answers side by side, where there is memory for them. */
+  parallel: z.int().min(1),
 })
 export type ProcessConfig = z.output<typeof ProcessConfig>
 
@@ -96,7 +98,13 @@ const Request = z.object({
 
 /** From the app. */
 export const ToProcess = z.discriminatedUnion('type', [
-  z.object({ type: z.enum(['generate', 'count', 'render']), id: z.int(), request: z.unknown() }),
+  z.object({
+    type: z.enum(['generate', 'count', 'render']),
+    id: z.int(),
+    request: z.unknown(),
+    /** Whose call it is: what the model has read for one is not used for another. */
+    tenant: z.string(),
+  }),
   z.object({ type: z.literal('cancel'), id: z.int() }),
   z.object({ type: z.literal('ping') }),
 ])
@@ -146,7 +154,7 @@ export interface Footprint {
 export const FromProcess = z.discriminatedUnion('type', [
   z.object({ type: z.literal('loaded'), ...footprint }),
   z.object({ type: z.literal('failed'), error: WireError }),
-  z.object({ type: z.literal('event'), id: z.int(), event: Event }),
+  z.object({ type: z.literal('events'), events: z.array(z.object({ id: z.int(), event: Event })) }),
   /** What a call that makes no events comes to. */
   z.object({ type: z.literal('result'), id: z.int(), value: z.union([z.number(), z.string()]) }),
   /** The end of a call, whole, failed or cancelled; the model is free again. */
@@ -157,7 +165,10 @@ export const FromProcess = z.discriminatedUnion('type', [
 export type FromProcess =
   | ({ readonly type: 'loaded' } & Footprint)
   | { readonly type: 'failed'; readonly error: WireError }
-  | { readonly type: 'event'; readonly id: number; readonly event: GenerateEvent }
+  | {
+      readonly type: 'events'
+      readonly events: readonly { readonly id: number; readonly event: GenerateEvent }[]
+    }
   | { readonly type: 'result'; readonly id: number; readonly value: number | string }
   | { readonly type: 'done'; readonly id: number; readonly error?: WireError }
   | { readonly type: 'pong'; readonly steps: number }

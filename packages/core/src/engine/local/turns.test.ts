@@ -2,12 +2,16 @@ import { expect, test } from 'vitest'
 import { Turns } from './turns.ts'
 
 const live = (): AbortSignal => new AbortController().signal
+/** Each call with a model of its own, unless it says which. */
+let models = 0
+const take = (turns: Turns, signal = live(), size = 0, model = `model ${models++}`) =>
+  turns.take(signal, () => model, size)
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 test('the first call gets its turn at once', async () => {
   const turns = new Turns()
 
-  const end = await turns.take(live())
+  const end = await take(turns)
 
   expect(end).toBeTypeOf('function')
 })
@@ -16,7 +20,7 @@ test('turns are given one at a time, in order of arrival', async () => {
   const turns = new Turns()
   const log: string[] = []
   const work = async (name: string): Promise<void> => {
-    const end = await turns.take(live())
+    const end = await take(turns)
     log.push(`${name} begins`)
     await settle()
     log.push(`${name} ends`)
@@ -31,14 +35,14 @@ test('turns are given one at a time, in order of arrival', async () => {
 test('a call that comes while a turn is handed over does not slip in', async () => {
   const turns = new Turns()
   const order: string[] = []
-  const endFirst = await turns.take(live())
-  const second = turns.take(live()).then((end) => {
+  const endFirst = await take(turns)
+  const second = take(turns).then((end) => {
     order.push('second')
     return end
   })
 
   endFirst?.()
-  const third = turns.take(live()).then(() => order.push('third'))
+  const third = take(turns).then(() => order.push('third'))
   const endSecond = await second
   await settle()
 
@@ -52,19 +56,19 @@ test('a call that comes while a turn is handed over does not slip in', async () 
 
 test('the turn is free again when nobody waits', async () => {
   const turns = new Turns()
-  const end = await turns.take(live())
+  const end = await take(turns)
 
   end?.()
 
-  expect(await turns.take(live())).toBeTypeOf('function')
+  expect(await take(turns)).toBeTypeOf('function')
 })
 
 test('who leaves the queue never gets a turn, and the next in line does', async () => {
   const turns = new Turns()
   const leaving = new AbortController()
-  const endFirst = await turns.take(live())
-  const second = turns.take(leaving.signal)
-  const third = turns.take(live())
+  const endFirst = await take(turns)
+  const second = take(turns, leaving.signal)
+  const third = take(turns)
 
   leaving.abort()
   endFirst?.()
@@ -76,8 +80,8 @@ test('who leaves the queue never gets a turn, and the next in line does', async 
 test('leaving the queue is answered at once, though the turn before goes on', async () => {
   const turns = new Turns()
   const leaving = new AbortController()
-  await turns.take(live())
-  const second = turns.take(leaving.signal)
+  await take(turns)
+  const second = take(turns, leaving.signal)
 
   leaving.abort()
 
@@ -87,9 +91,9 @@ test('leaving the queue is answered at once, though the turn before goes on', as
 test('who has had a turn and aborts later takes nobody out of the queue', async () => {
   const turns = new Turns()
   const aborting = new AbortController()
-  const endFirst = await turns.take(live())
-  const second = turns.take(aborting.signal)
-  const third = turns.take(live())
+  const endFirst = await take(turns)
+  const second = take(turns, aborting.signal)
+  const third = take(turns)
   endFirst?.()
   const endSecond = await second
 
@@ -102,19 +106,19 @@ test('who has had a turn and aborts later takes nobody out of the queue', async 
 test('a call that was cancelled before takes no turn', async () => {
   const turns = new Turns()
 
-  const end = await turns.take(AbortSignal.abort())
+  const end = await take(turns, AbortSignal.abort())
 
   expect(end).toBeUndefined()
-  expect(await turns.take(live())).toBeTypeOf('function')
+  expect(await take(turns)).toBeTypeOf('function')
 })
 
-test('the 513th call in the queue is refused as overloaded', async () => {
+test('the 513th call is refused as overloaded', async () => {
   const turns = new Turns()
-  const controllers = Array.from({ length: 512 }, () => new AbortController())
-  await turns.take(live())
-  const waiting = controllers.map(({ signal }) => turns.take(signal))
+  const controllers = Array.from({ length: 511 }, () => new AbortController())
+  await take(turns)
+  const waiting = controllers.map(({ signal }) => take(turns, signal))
 
-  const refused = turns.take(live())
+  const refused = take(turns)
 
   await expect(refused).rejects.toMatchObject({ code: 'overloaded', details: { retryAfterMs: 5_000 } })
   for (const controller of controllers) controller.abort()
@@ -124,29 +128,76 @@ test('the 513th call in the queue is refused as overloaded', async () => {
 test('a place in the queue that was left can be taken', async () => {
   const turns = new Turns()
   const leaving = new AbortController()
-  const endFirst = await turns.take(live())
-  const left = turns.take(leaving.signal)
-  const waiting = Array.from({ length: 511 }, () => turns.take(live()))
+  const endFirst = await take(turns)
+  const left = take(turns, leaving.signal)
+  const waiting = Array.from({ length: 510 }, () => take(turns))
 
   leaving.abort()
-  const last = turns.take(live())
+  const last = take(turns)
   for (const turn of [Promise.resolve(endFirst), ...waiting]) (await turn)?.()
 
   expect(await left).toBeUndefined()
   expect(await last).toBeTypeOf('function')
 })
 
-test('what waits is bounded by its size, too', async () => {
+test('all of them are bounded by their size, too', async () => {
   const turns = new Turns()
-  const { signal } = new AbortController()
-  const end = await turns.take(signal, 60 * 1024 * 1024)
-  const waiting = turns.take(signal, 60 * 1024 * 1024)
+  const end = await take(turns, live(), 60 * 1024 * 1024)
 
-  await expect(turns.take(signal, 60 * 1024 * 1024)).rejects.toMatchObject({ code: 'overloaded' })
+  await expect(take(turns, live(), 5 * 1024 * 1024)).rejects.toMatchObject({ code: 'overloaded' })
+  const small = take(turns, live(), 10)
   end?.()
-  const next = await waiting
-  const small = turns.take(signal, 10)
-  next?.()
 
   expect(await small).toBeTypeOf('function')
+  expect(await take(turns, AbortSignal.abort(), 64 * 1024 * 1024)).toBeUndefined()
+})
+
+test('calls for the same model go side by side', async () => {
+  const turns = new Turns()
+
+  const ends = await Promise.all(['a', 'a', 'a'].map((model) => take(turns, live(), 0, model)))
+
+  expect(ends.every((end) => end !== undefined)).toBe(true)
+})
+
+test('one for another model waits for all of them, and nobody overtakes it', async () => {
+  const turns = new Turns()
+  const order: string[] = []
+  const [first, second] = await Promise.all([take(turns, live(), 0, 'a'), take(turns, live(), 0, 'a')])
+  const other = take(turns, live(), 0, 'b').then((end) => {
+    order.push('b')
+    return end
+  })
+  const late = take(turns, live(), 0, 'a').then(() => order.push('a'))
+
+  first?.()
+  await settle()
+  expect(order).toEqual([])
+  second?.()
+  ;(await other)?.()
+  await late
+
+  expect(order).toEqual(['b', 'a'])
+})
+
+test('who leaves from the head of the queue lets those behind in', async () => {
+  const turns = new Turns()
+  const leaving = new AbortController()
+  await take(turns, live(), 0, 'a')
+  const other = take(turns, leaving.signal, 0, 'b')
+  const same = take(turns, live(), 0, 'a')
+
+  leaving.abort()
+
+  expect(await other).toBeUndefined()
+  expect(await same).toBeTypeOf('function')
+})
+
+test('what a call wants may depend on what there is', async () => {
+  const turns = new Turns()
+  const first = await take(turns, live(), 0, 'small')
+  const second = turns.take(live(), (current) => current ?? 'large')
+
+  expect(await second).toBeTypeOf('function')
+  first?.()
 })

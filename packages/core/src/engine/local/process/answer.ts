@@ -4,37 +4,29 @@ import { ReasoningSplitter, type Said } from '../../../template/reasoning.ts'
 import { StopMatcher } from '../../../template/stop.ts'
 import type { FinishReason, GenerateEvent } from '../../events.ts'
 import type { GenerateRequest } from '../../request.ts'
-import type { Binding, Progress } from './binding.ts'
+import type { Binding } from './binding.ts'
 import { Detokenizer } from './detokenize.ts'
 import { promptTokens } from './prompt.ts'
 import type { PromptRenderer } from './render.ts'
-import { toEvaluateOptions } from './sampling.ts'
+import { toDraw } from './sampling.ts'
 
 export interface Work {
   readonly model: Binding
   readonly renderer: PromptRenderer
-  readonly progress: Progress
+  readonly tenant: string
   readonly signal: AbortSignal
 }
 
 /** Returns quietly, without an `end`, when the signal aborts. */
 export async function answer(
   request: GenerateRequest,
-  { model, renderer, progress, signal }: Work,
+  { model, renderer, tenant, signal }: Work,
   emit: (event: GenerateEvent) => void,
 ): Promise<void> {
   const prompt = await promptTokens(request, { model, renderer })
-  if (signal.aborted) return
-  emit({
-    type: 'start',
-    model: request.model,
-    inputTokens: prompt.length,
-    reusedTokens: 0,
-    fingerprint: model.fingerprint,
-  })
-
-  const startedAt = performance.now()
+  let startedAt = 0
   let firstAt = 0
+  let reusedTokens = 0
   const room = model.contextSize - prompt.length
   const limit = Math.min(request.maxTokens ?? Number.POSITIVE_INFINITY, room)
   const detokenizer = new Detokenizer(model, prompt)
@@ -52,31 +44,31 @@ export async function answer(
       reported = drawn.length
     }
   }
-  const onPiece = (): boolean => {
-    progress.steps++
-    return !signal.aborted
-  }
 
-  for await (const token of model.generate(
+  const ending = await model.runner.run({
     prompt,
-    toEvaluateOptions(model, request.sampling, prompt, drawn),
-    onPiece,
-  )) {
-    if (!onPiece()) return
-    firstAt ||= performance.now()
-    drawn.push(token)
-    const { text, stop } = stops.push(detokenizer.push(token))
-    if (text !== '') say(thoughts.push(text))
-    if (stop !== undefined) {
+    draw: toDraw(request.sampling ?? {}, model),
+    repeatable: request.sampling?.seed !== undefined,
+    limit,
+    tenant,
+    signal,
+    onStart: (reused) => {
+      reusedTokens = reused
+      startedAt = performance.now()
+      const { fingerprint } = model
+      emit({ type: 'start', model: request.model, inputTokens: prompt.length, reusedTokens, fingerprint })
+    },
+    onToken: (token) => {
+      firstAt ||= performance.now()
+      drawn.push(token)
+      const { text, stop } = stops.push(detokenizer.push(token))
+      if (text !== '') say(thoughts.push(text))
       stopSequence = stop
-      break
-    }
-    if (drawn.length >= limit) {
-      reason = drawn.length === request.maxTokens ? 'length' : 'context'
-      break
-    }
-  }
-  if (signal.aborted) return
+      return stop === undefined
+    },
+  })
+  if (ending === 'left') return
+  if (ending === 'limit') reason = drawn.length === request.maxTokens ? 'length' : 'context'
   if (stopSequence === undefined) {
     const { text, stop } = stops.push(detokenizer.flush())
     stopSequence = stop
@@ -91,7 +83,7 @@ export async function answer(
     type: 'end',
     reason,
     ...(stopSequence !== undefined && { stopSequence }),
-    usage: { inputTokens: prompt.length, reusedTokens: 0, outputTokens: drawn.length },
+    usage: { inputTokens: prompt.length, reusedTokens, outputTokens: drawn.length },
     timings: {
       loadMs: 0,
       promptMs: (firstAt || endedAt) - startedAt,

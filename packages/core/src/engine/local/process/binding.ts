@@ -1,21 +1,29 @@
 /** The model as the rest of this folder sees it. The only file that loads node-llama-cpp; the others know its types. */
+import { freemem } from 'node:os'
 import { setImmediate } from 'node:timers/promises'
-import type { LlamaContextSequence, LlamaModel, SequenceEvaluateOptions, Token } from 'node-llama-cpp'
+import type { Llama, LlamaContext, LlamaModel, SequenceEvaluateOptions, Token } from 'node-llama-cpp'
 import { contextLength, LlmError } from '../../../errors.ts'
 import { type ChatTemplate, chatMl } from '../../../template/jinja.ts'
 import type { ProcessConfig } from '../protocol.ts'
 import { missingBuild, missingLibrary } from './missing-engine.ts'
+import { OneByOne } from './one-by-one.ts'
+import { type Draw, type SamplerConfig, toSamplerConfig } from './sampling.ts'
+import { type Decoder, type Runner, type Sampler, Scheduler } from './scheduler.ts'
 
 /** Prompts are read in pieces of this size, so that a call can be cancelled between two; 64 rows is where the fast CPU kernel starts. */
 const chunkSize = 64
 /** Longer texts are counted in pieces first: tokenising blocks, at about 4 MB a second. */
 const sliceLength = 128 * 1024
 
+/** More of the free memory is not taken for answers side by side. */
+const freeShare = 0.5
+
 /** What the watch over this process looks at: it grows with every piece of work. */
 export interface Progress {
   steps: number
 }
 
+/** What one load decides once. */
 export interface Binding {
   readonly contextSize: number
   readonly fingerprint: string
@@ -23,35 +31,29 @@ export interface Binding {
   readonly template: ChatTemplate
   /** What every prompt of this model begins with, where it wants that. */
   readonly bos: Token | undefined
+  /** How many answers are made side by side. */
+  readonly parallel: number
   /** The memory for weights and context, and the part of it that is on a graphics card. */
   readonly sizeBytes: number
   readonly gpuBytes: number
+  readonly runner: Runner
   /** Throws `context_length`, with an estimate, for a text that is far longer than the context. */
   tokenize(text: string): Promise<readonly Token[]>
   /** @param before what precedes, so that spaces come out right */
   detokenize(tokens: readonly Token[], before: readonly Token[]): string
   /** With the tokens that are no text, such as those around a message. */
   spell(tokens: readonly Token[]): string
-  /** Forgets what was read, reads the prompt piece by piece, then draws one token after the other. */
-  generate(
-    prompt: readonly Token[],
-    options: SequenceEvaluateOptions,
-    onPiece: () => boolean,
-  ): AsyncGenerator<Token>
-  bias(
-    pairs: readonly (readonly [token: number, bias: number])[],
-  ): NonNullable<SequenceEvaluateOptions['tokenBias']>
 }
 
 export async function loadModel(config: ProcessConfig, progress: Progress): Promise<Binding> {
-  const { getLlama, getModuleVersion, LlamaLogLevel, NoBinaryFoundError, TokenBias } = await importLibrary()
+  const library = await importLibrary()
   try {
-    const llama = await getLlama({
+    const llama = await library.getLlama({
       // Never a compiler or a download in somebody's server.
       build: 'never',
       skipDownload: true,
       progressLogs: false,
-      logLevel: LlamaLogLevel.error,
+      logLevel: library.LlamaLogLevel.error,
       maxThreads: config.threads,
     })
     const model = await llama.loadModel({
@@ -63,38 +65,34 @@ export async function loadModel(config: ProcessConfig, progress: Progress): Prom
     // An encoder sees all tokens at once: asked for the next one, it says noise.
     if (model.fileInfo.architectureMetadata?.attention?.causal === false) throw notForChat(config.modelName)
     const contextSize = Math.min(config.contextSize, model.trainContextSize || config.contextSize)
+    const parallel = await affordable(model, contextSize, config.parallel)
     const context = await model.createContext({
       contextSize,
-      sequences: 1,
+      sequences: parallel,
       threads: config.threads,
-      batchSize: Math.min(chunkSize, contextSize),
+      batchSize: Math.max(parallel, Math.min(chunkSize, contextSize)),
     })
-    const sequence = context.getSequence()
+    const decoder = openDecoder(llama, model, context, parallel)
+    const runner = decoder
+      ? new Scheduler(decoder, progress)
+      : new OneByOne(context.getSequence(), (pairs) => toBias(library, model, pairs), chunkSize, progress)
     return {
       contextSize,
+      parallel: decoder ? parallel : 1,
       fingerprint: config.fingerprint,
       vocabularySize: vocabularySize(model),
       template: chatTemplate(model),
-      ...(await footprint(model, contextSize)),
+      ...(await footprint(model, contextSize, parallel)),
       bos: beginning(model),
+      runner,
       tokenize: (text) => tokenize(model, text, contextSize),
       detokenize: (tokens, before) => model.detokenize(tokens, false, before),
       spell: (tokens) => model.detokenize(tokens, true),
-      generate: (prompt, options, onPiece) => generate(sequence, prompt, options, onPiece),
-      bias: (pairs) => {
-        const tokenBias = new TokenBias(model.tokenizer)
-        // Its own `set` leaves end tokens out in silence; the map behind it takes all.
-        const { _biases } = tokenBias as unknown as { readonly _biases?: Map<number, number> }
-        for (const [token, logit] of pairs) {
-          if (_biases) _biases.set(token, logit)
-          else tokenBias.set(token as Token, { logit })
-        }
-        return tokenBias
-      },
     }
   } catch (cause) {
     if (cause instanceof LlmError) throw cause
-    if (cause instanceof NoBinaryFoundError) throw upstream(missingBuild(await getModuleVersion()), cause)
+    if (cause instanceof library.NoBinaryFoundError)
+      throw upstream(missingBuild(await library.getModuleVersion()), cause)
     const reason =
       cause instanceof Error ? cause.message.replaceAll(config.modelPath, 'the file') : String(cause)
     throw upstream(`The model "${config.modelName}" could not be loaded: ${reason}`, cause)
@@ -117,20 +115,120 @@ const notForChat = (name: string): LlmError =>
 const upstream = (message: string, cause: unknown): LlmError =>
   new LlmError('upstream', message, {}, { cause })
 
-async function* generate(
-  sequence: LlamaContextSequence,
-  prompt: readonly Token[],
-  options: SequenceEvaluateOptions,
-  onPiece: () => boolean,
-): AsyncGenerator<Token> {
-  await sequence.clearHistory()
-  const head = prompt.slice(0, -1)
-  for (let start = 0; start < head.length; start += chunkSize) {
-    if (!onPiece()) return
-    await sequence.evaluateWithoutGeneratingNewTokens(head.slice(start, start + chunkSize))
+/** The part of the library's inside that is used here. Shape: its `bindings/AddonTypes`. */
+interface AddonContext {
+  initBatch(size: number): void
+  addToBatch(sequence: number, position: number, tokens: Uint32Array, outputs: Uint32Array): Uint32Array
+  decodeBatch(): Promise<void>
+  sampleToken(output: number, sampler: AddonSampler): Promise<Token | -1>
+  removeTokenCellsFromSequence(sequence: number, from: number, to: number): boolean
+}
+interface AddonSampler extends Sampler {
+  applyConfig(config: SamplerConfig): void
+}
+interface Addon {
+  readonly context: AddonContext
+  readonly AddonSampler: new (model: object) => AddonSampler
+  readonly model: object
+}
+
+const contextMethods = [
+  'initBatch',
+  'addToBatch',
+  'decodeBatch',
+  'sampleToken',
+  'removeTokenCellsFromSequence',
+] as const satisfies readonly (keyof AddonContext)[]
+
+/** Nothing where the library's inside is not as it is known here. */
+function addonOf(llama: Llama, model: LlamaModel, context: LlamaContext): Addon | undefined {
+  const { _ctx } = context as unknown as { _ctx?: Partial<AddonContext> }
+  const { _model } = model as unknown as { _model?: object }
+  const { _bindings } = llama as unknown as { _bindings?: Partial<Addon> }
+  const { AddonSampler } = _bindings ?? {}
+  const known =
+    contextMethods.every((name) => typeof _ctx?.[name] === 'function') &&
+    typeof _model === 'object' &&
+    typeof AddonSampler?.prototype?.applyConfig === 'function' &&
+    typeof AddonSampler.prototype.dispose === 'function'
+  return known ? { context: _ctx as AddonContext, model: _model, AddonSampler } : undefined
+}
+
+/** With the first token alone: where a piece is drawn behind, and where not. */
+const noOutput = new Uint32Array()
+
+function openDecoder(
+  llama: Llama,
+  model: LlamaModel,
+  llamaContext: LlamaContext,
+  sequences: number,
+): Decoder | undefined {
+  const addon = addonOf(llama, model, llamaContext)
+  if (!addon) return undefined
+  const { context, AddonSampler } = addon
+  const { isRecurrent, isHybrid, swaSize } = model.fileInsights
+  return {
+    sequences,
+    chunkSize: Math.min(chunkSize, llamaContext.contextSize),
+    canForget: !isRecurrent && !isHybrid && !swaSize,
+    decode: async (pieces) => {
+      context.initBatch(pieces.reduce((sum, { tokens }) => sum + tokens.length, 0))
+      const outputs = pieces.map(
+        ({ sequence, position, tokens, sampler }) =>
+          context.addToBatch(
+            sequence,
+            position,
+            Uint32Array.from(tokens),
+            sampler ? Uint32Array.of(tokens.length - 1) : noOutput,
+          )[0] ?? -1,
+      )
+      const decoded = context.decodeBatch()
+      // Behind it in the library's own queue: nobody has to come back here in between.
+      const draws = pieces.map(({ sampler }, index) =>
+        sampler
+          ? context.sampleToken(outputs[index] as number, sampler as AddonSampler).then(
+              (token) => (token === -1 ? new Error('no token is possible') : token),
+              (cause: unknown) => new Error('drawing failed', { cause }),
+            )
+          : undefined,
+      )
+      await decoded
+      return Promise.all(draws)
+    },
+    forget: (sequence, keep) => {
+      context.removeTokenCellsFromSequence(sequence, keep === 0 ? -1 : keep, -1)
+    },
+    sampler: (draw, prompt) => {
+      const sampler = new AddonSampler(addon.model)
+      sampler.applyConfig(toSamplerConfig(draw, prompt))
+      return sampler
+    },
+    isEnd: (token) => model.isEogToken(token),
   }
-  if (!onPiece()) return
-  yield* sequence.evaluate(prompt.slice(-1), options)
+}
+
+/** As many side by side as are wanted and as there is memory for; each takes a context of its own. */
+async function affordable(model: LlamaModel, contextSize: number, wanted: number): Promise<number> {
+  for (let parallel = wanted; parallel > 1; parallel--) {
+    const { sizeBytes } = await footprint(model, contextSize, parallel)
+    if (sizeBytes < freemem() * freeShare) return parallel
+  }
+  return 1
+}
+
+function toBias(
+  { TokenBias }: typeof import('node-llama-cpp'),
+  model: LlamaModel,
+  pairs: Draw['bias'],
+): NonNullable<SequenceEvaluateOptions['tokenBias']> {
+  const tokenBias = new TokenBias(model.tokenizer)
+  // Its own `set` leaves end tokens out in silence; the map behind it takes all.
+  const { _biases } = tokenBias as unknown as { readonly _biases?: Map<number, number> }
+  for (const [token, logit] of pairs) {
+    if (_biases) _biases.set(token, logit)
+    else tokenBias.set(token as Token, { logit })
+  }
+  return tokenBias
 }
 
 async function tokenize(model: LlamaModel, text: string, contextSize: number): Promise<readonly Token[]> {
@@ -151,14 +249,15 @@ function beginning({ tokens: { bos, shouldPrependBosToken } }: LlamaModel): Toke
 async function footprint(
   { fileInsights, gpuLayers }: LlamaModel,
   contextSize: number,
+  sequences: number,
 ): Promise<Pick<Binding, 'sizeBytes' | 'gpuBytes'>> {
   const [weights, context] = await Promise.all([
     fileInsights.estimateModelResourceRequirementsV2({ gpuLayers }),
     fileInsights.estimateContextResourceRequirementsV2({
       contextSize,
       modelGpuLayers: gpuLayers,
-      batchSize: Math.min(chunkSize, contextSize),
-      sequences: 1,
+      batchSize: Math.max(sequences, Math.min(chunkSize, contextSize)),
+      sequences,
     }),
   ])
   const gpuBytes = weights.gpuVram + context.gpuVram

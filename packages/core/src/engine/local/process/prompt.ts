@@ -5,7 +5,8 @@ import { type ChatInput, type GenerateRequest, messagesOf, type TextInput } from
 import type { Work } from './answer.ts'
 import type { Binding } from './binding.ts'
 
-type Source = Pick<Work, 'model' | 'renderer'>
+/** What the prompt is made with. */
+export type Source = Pick<Work, 'model' | 'renderer'>
 
 /** Text and tokens, in order. */
 type Pieces = readonly (string | readonly number[])[]

@@ -14,11 +14,18 @@ export interface RenderJob {
 }
 export type RenderResult = { readonly text: string } | { readonly error: string }
 
-/** One prompt at a time. */
+/** One prompt at a time; the others wait. */
 export class PromptRenderer {
   #worker: Worker | undefined = start()
+  #queue: Promise<unknown> = Promise.resolve()
 
-  async render(template: ChatTemplate, messages: readonly Message[], reasoning?: boolean): Promise<string> {
+  render(template: ChatTemplate, messages: readonly Message[], reasoning?: boolean): Promise<string> {
+    const rendering = this.#queue.then(() => this.#render({ template, messages, reasoning }))
+    this.#queue = rendering.catch(() => {})
+    return rendering
+  }
+
+  async #render(job: RenderJob): Promise<string> {
     this.#worker ??= start()
     const worker = this.#worker
     const result = await new Promise<RenderResult>((resolve, reject) => {
@@ -33,7 +40,7 @@ export class PromptRenderer {
       worker.once('message', resolve)
       worker.once('message', () => clearTimeout(timer))
       worker.once('error', () => clearTimeout(timer))
-      worker.postMessage({ template, messages, reasoning } satisfies RenderJob)
+      worker.postMessage(job)
     })
     if ('error' in result)
       throw invalidRequest(`The model's chat template refuses these messages: ${result.error}`, {

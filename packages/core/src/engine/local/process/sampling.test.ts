@@ -1,27 +1,21 @@
 import type { Token } from 'node-llama-cpp'
 import { expect, test } from 'vitest'
-import type { Binding } from './binding.ts'
-import { toEvaluateOptions } from './sampling.ts'
+import { toDraw, toEvaluateOptions, toSamplerConfig } from './sampling.ts'
 
-type Bias = ReturnType<Binding['bias']>
-
-/** Shows the pairs that it was given. */
-const model = {
-  vocabularySize: 100,
-  contextSize: 1_000,
-  bias: (pairs: readonly (readonly [number, number])[]) => ({ pairs }) as unknown as Bias,
-}
+const vocabulary = { vocabularySize: 100, contextSize: 1_000 }
+const draw = (sampling: Parameters<typeof toDraw>[0]) => toDraw(sampling, vocabulary)
+const tokens = (length: number, first = 0) => Array.from({ length }, (_, index) => (first + index) as Token)
 
 test("without options llama.cpp's defaults are taken", () => {
-  const { seed: _seed, ...options } = toEvaluateOptions(model, undefined, [], [])
+  const { seed: _seed, ...rest } = draw({})
 
-  expect(options).toEqual({ temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05 })
+  expect(rest).toEqual({ temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05, bias: [] })
 })
 
 test('what is given is taken, zeros included', () => {
-  const options = toEvaluateOptions(model, { temperature: 0, topK: 0, topP: 0, minP: 0, seed: 0 }, [], [])
+  const given = { temperature: 0, topK: 0, topP: 0, minP: 0, seed: 0 }
 
-  expect(options).toEqual({ temperature: 0, topK: 0, topP: 0, minP: 0, seed: 0 })
+  expect(draw(given)).toEqual({ ...given, bias: [] })
 })
 
 test.each([
@@ -30,13 +24,13 @@ test.each([
   [4_294_967_296, 0],
   [-9_007_199_254_740_991, 1],
 ])('the seed %d becomes %d, the 32 bits that the library takes', (seed, expected) => {
-  const options = toEvaluateOptions(model, { seed }, [], [])
+  const options = draw({ seed })
 
   expect(options.seed).toBe(expected)
 })
 
 test('without a seed each call gets one of its own', () => {
-  const seeds = Array.from({ length: 20 }, () => toEvaluateOptions(model, {}, [], []).seed)
+  const seeds = Array.from({ length: 20 }, () => draw({}).seed)
 
   expect(new Set(seeds).size).toBeGreaterThan(1)
   for (const seed of seeds) {
@@ -54,47 +48,58 @@ test('only tokens of the vocabulary are biased', () => {
     [100, 3],
   ] as const
 
-  const { tokenBias } = toEvaluateOptions(model, { logitBias }, [], [])
+  const config = toSamplerConfig(draw({ logitBias }), [])
 
-  expect(tokenBias).toEqual({
-    pairs: [
-      [0, 2],
-      [99, -100],
-    ],
-  })
+  expect(config.tokenBiasKeys).toEqual(Uint32Array.of(0, 99))
+  expect(config.tokenBiasValues).toEqual(Float32Array.of(2, -100))
 })
 
 test('a bias on nothing but unknown tokens is no bias', () => {
-  const options = toEvaluateOptions(model, { logitBias: [[100, 5]] }, [], [])
-
-  expect(options).not.toHaveProperty('tokenBias')
+  expect(toSamplerConfig(draw({ logitBias: [[100, 5]] }), [])).not.toHaveProperty('tokenBiasKeys')
 })
 
 test.each([
-  [{ repeatPenalty: 1.2 }, { penalty: 1.2, presencePenalty: 0, frequencyPenalty: 0 }],
-  [{ presencePenalty: -0.5 }, { penalty: 1, presencePenalty: -0.5, frequencyPenalty: 0 }],
-  [{ frequencyPenalty: 2 }, { penalty: 1, presencePenalty: 0, frequencyPenalty: 2 }],
+  [{ repeatPenalty: 1.2 }, { repeat: 1.2, presence: 0, frequency: 0, window: 64 }],
+  [{ presencePenalty: -0.5 }, { repeat: 1, presence: -0.5, frequency: 0, window: 64 }],
+  [
+    { frequencyPenalty: 2, repeatLastN: 8 },
+    { repeat: 1, presence: 0, frequency: 2, window: 8 },
+  ],
+  [
+    { repeatPenalty: 1.2, repeatLastN: -1 },
+    { repeat: 1.2, presence: 0, frequency: 0, window: 1_000 },
+  ],
 ])('%j alone turns the penalties on', (sampling, expected) => {
-  const { repeatPenalty } = toEvaluateOptions(model, sampling, [], [])
-
-  expect(repeatPenalty).toMatchObject({ ...expected, maxPunishTokens: 64 })
+  expect(draw(sampling).penalty).toEqual(expected)
 })
 
-test('penalties that change nothing are left off', () => {
-  const options = toEvaluateOptions(
-    model,
-    { repeatPenalty: 1, presencePenalty: 0, frequencyPenalty: 0 },
-    [],
-    [],
-  )
-
-  expect(options).not.toHaveProperty('repeatPenalty')
+test.each([
+  { repeatPenalty: 1, presencePenalty: 0, frequencyPenalty: 0 },
+  { repeatPenalty: 1.5, repeatLastN: 0 },
+])('penalties that change nothing are left off: %j', (sampling) => {
+  expect(draw(sampling)).not.toHaveProperty('penalty')
+  expect(toSamplerConfig(draw(sampling), [])).not.toHaveProperty('repeatPenaltyTokens')
 })
 
-test('the last 64 tokens are punished, of the prompt first and then of the answer as it grows', () => {
-  const prompt = Array.from({ length: 100 }, (_, index) => index as Token)
+test('what keeps everything is left out for the sampler', () => {
+  const config = toSamplerConfig(draw({ temperature: 1, topK: 0, topP: 1, minP: 0, seed: 7 }), [])
+
+  expect(config).toEqual({ temperature: 1, seed: 7 })
+})
+
+test('the last tokens of the prompt are punished, and the sampler adds its own', () => {
+  const config = toSamplerConfig(draw({ repeatPenalty: 1.1 }), tokens(100))
+
+  expect(config.repeatPenaltyTokens).toEqual(Uint32Array.from(tokens(64, 36)))
+  expect(config.repeatPenaltyMaxTokens).toBe(64)
+})
+
+test('over the public way they are punished, of the prompt first and then of the answer as it grows', () => {
   const drawn: Token[] = []
-  const { repeatPenalty } = toEvaluateOptions(model, { repeatPenalty: 1.1 }, prompt, drawn)
+  const noBias = () => {
+    throw new Error('not asked for')
+  }
+  const { repeatPenalty } = toEvaluateOptions(draw({ repeatPenalty: 1.1 }), noBias, tokens(100), drawn)
   const punished = (): unknown =>
     typeof repeatPenalty === 'object' && typeof repeatPenalty.punishTokens === 'function'
       ? repeatPenalty.punishTokens()
@@ -103,10 +108,10 @@ test('the last 64 tokens are punished, of the prompt first and then of the answe
   const before = punished()
   drawn.push(500 as Token, 501 as Token)
   const after = punished()
-  drawn.push(...Array.from({ length: 70 }, (_, index) => (600 + index) as Token))
+  drawn.push(...tokens(70, 600))
   const later = punished()
 
-  expect(before).toEqual(Array.from({ length: 64 }, (_, index) => 36 + index))
-  expect(after).toEqual([...Array.from({ length: 62 }, (_, index) => 38 + index), 500, 501])
-  expect(later).toEqual(Array.from({ length: 64 }, (_, index) => 606 + index))
+  expect(before).toEqual(tokens(64, 36))
+  expect(after).toEqual([...tokens(62, 38), 500, 501])
+  expect(later).toEqual(tokens(64, 606))
 })

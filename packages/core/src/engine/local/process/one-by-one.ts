@@ -1,0 +1,57 @@
+/** Answers one after the other, over what the library makes public: for versions whose inside is another. */
+import type { LlamaContextSequence, Token } from 'node-llama-cpp'
+import { LlmError } from '../../../errors.ts'
+import type { Progress } from './binding.ts'
+import { toEvaluateOptions } from './sampling.ts'
+import type { Ending, Job, Runner } from './scheduler.ts'
+
+type ToBias = Parameters<typeof toEvaluateOptions>[1]
+
+export class OneByOne implements Runner {
+  readonly #sequence: LlamaContextSequence
+  readonly #toBias: ToBias
+  readonly #chunkSize: number
+  readonly #progress: Progress
+  #queue: Promise<unknown> = Promise.resolve()
+
+  constructor(sequence: LlamaContextSequence, toBias: ToBias, chunkSize: number, progress: Progress) {
+    this.#sequence = sequence
+    this.#toBias = toBias
+    this.#chunkSize = chunkSize
+    this.#progress = progress
+  }
+
+  run(job: Job): Promise<Ending> {
+    const turn = this.#queue.then(() => this.#answer(job))
+    this.#queue = turn.catch(() => {})
+    return turn.catch((cause) => {
+      throw LlmError.from(cause)
+    })
+  }
+
+  async rest(): Promise<void> {
+    await this.#queue
+  }
+
+  async #answer({ prompt, draw, limit, signal, onStart, onToken }: Job): Promise<Ending> {
+    if (signal.aborted) return 'left'
+    onStart(0)
+    await this.#sequence.clearHistory()
+    const head = prompt.slice(0, -1)
+    for (let start = 0; start < head.length; start += this.#chunkSize) {
+      this.#progress.steps++
+      if (signal.aborted) return 'left'
+      await this.#sequence.evaluateWithoutGeneratingNewTokens(head.slice(start, start + this.#chunkSize))
+    }
+    const drawn: Token[] = []
+    const options = toEvaluateOptions(draw, this.#toBias, prompt, drawn)
+    for await (const token of this.#sequence.evaluate(prompt.slice(-1), options)) {
+      this.#progress.steps++
+      if (signal.aborted) return 'left'
+      drawn.push(token)
+      if (!onToken(token)) return 'enough'
+      if (drawn.length >= limit) return 'limit'
+    }
+    return 'end'
+  }
+}

@@ -1,0 +1,309 @@
+import { setImmediate } from 'node:timers/promises'
+import type { Token } from 'node-llama-cpp'
+import { expect, test } from 'vitest'
+import { toDraw } from './sampling.ts'
+import { type Decoder, type Job, type Piece, type Sampler, Scheduler } from './scheduler.ts'
+
+const chunkSize = 8
+const end = 999 as Token
+const draw = toDraw({ seed: 1 }, { vocabularySize: 1_000, contextSize: 1_000 })
+const prompt = (length: number, first = 0): Token[] =>
+  Array.from({ length }, (_, index) => (first + index) as Token)
+
+interface Fake extends Decoder {
+  /** What was put through it: sequence, position and how many tokens, for each piece of each step. */
+  readonly steps: (readonly [sequence: number, position: number, count: number])[][]
+  /** How many samplers live. */
+  samplers: number
+}
+
+/** Says its prompt's first token plus 1, 2, 3…, and watches whether it is used as an engine has to be. */
+function fakeDecoder(
+  options: Partial<Decoder> & { failsAt?: (pieces: readonly Piece[]) => boolean } = {},
+): Fake {
+  const cells = new Map<number, Token[]>()
+  let working = false
+  const { failsAt = () => false, ...rest } = options
+  const fake: Fake = {
+    sequences: 4,
+    chunkSize,
+    canForget: true,
+    steps: [],
+    samplers: 0,
+    async decode(pieces) {
+      if (working) throw new Error('It works already.')
+      working = true
+      fake.steps.push(pieces.map(({ sequence, position, tokens }) => [sequence, position, tokens.length]))
+      const ids = pieces.map(({ sequence }) => sequence)
+      expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b))
+      for (const { sequence, position, tokens } of pieces) {
+        const held = cells.get(sequence) ?? []
+        expect(held).toHaveLength(position)
+        cells.set(sequence, [...held, ...tokens])
+      }
+      await setImmediate()
+      working = false
+      if (failsAt(pieces)) throw new Error('The model fails.')
+      return pieces.map(({ sequence, sampler }) => {
+        const { alive, said } = (sampler ?? {}) as { alive?: boolean; said?: number }
+        if (!sampler) return undefined
+        expect(alive).toBe(true)
+        Object.assign(sampler, { said: (said ?? 0) + 1 })
+        return ((cells.get(sequence)?.[0] ?? 0) + (said ?? 0) + 1) as Token
+      })
+    },
+    forget(sequence, keep) {
+      expect(working).toBe(false)
+      cells.set(sequence, (cells.get(sequence) ?? []).slice(0, keep))
+    },
+    sampler() {
+      fake.samplers++
+      const sampler: Sampler & { alive: boolean } = {
+        alive: true,
+        dispose() {
+          expect(working).toBe(false)
+          sampler.alive = false
+          fake.samplers--
+        },
+      }
+      return sampler
+    },
+    isEnd: (token) => token === end,
+    ...rest,
+  }
+  return fake
+}
+
+interface Said {
+  readonly tokens: Token[]
+  reused?: number
+}
+
+function job(tokens: readonly Token[], more: Partial<Job> = {}): Job & Said {
+  const said: Said = { tokens: [] }
+  return Object.assign(said, {
+    prompt: tokens,
+    draw,
+    repeatable: false,
+    limit: 3,
+    tenant: 'ann',
+    signal: new AbortController().signal,
+    onStart: (reused: number) => {
+      said.reused = reused
+    },
+    onToken: (token: Token) => {
+      said.tokens.push(token)
+      return true
+    },
+    ...more,
+  })
+}
+
+const scheduler = (decoder: Decoder): Scheduler => new Scheduler(decoder, { steps: 0 })
+
+test('a prompt is read in chunks, then one token after the other is drawn', async () => {
+  const decoder = fakeDecoder()
+  const one = job(prompt(20))
+
+  expect(await scheduler(decoder).run(one)).toBe('limit')
+
+  expect(one.tokens).toEqual([1, 2, 3])
+  expect(decoder.steps).toEqual([[[0, 0, 8]], [[0, 8, 8]], [[0, 16, 4]], [[0, 20, 1]], [[0, 21, 1]]])
+  expect(decoder.samplers).toBe(0)
+})
+
+test('a token that ends the answer is not told', async () => {
+  const one = job(prompt(3, 996))
+
+  expect(await scheduler(fakeDecoder()).run(one)).toBe('end')
+
+  expect(one.tokens).toEqual([997, 998])
+})
+
+test('who has enough gets no more', async () => {
+  const decoder = fakeDecoder()
+  const told: Token[] = []
+  const onToken = (token: Token): boolean => told.push(token) < 2
+  const all = scheduler(decoder)
+
+  expect(await all.run(job(prompt(3), { limit: 50, onToken }))).toBe('enough')
+  await all.rest()
+
+  expect(told).toEqual([1, 2])
+  expect(decoder.samplers).toBe(0)
+})
+
+test('several answers take their steps together, and short prompts share a chunk', async () => {
+  const decoder = fakeDecoder()
+  const all = scheduler(decoder)
+  const jobs = [job(prompt(3)), job(prompt(4, 100)), job(prompt(5, 200))]
+
+  await Promise.all(jobs.map((one) => all.run(one)))
+
+  expect(jobs.map(({ tokens }) => tokens)).toEqual([
+    [1, 2, 3],
+    [101, 102, 103],
+    [201, 202, 203],
+  ])
+  expect(decoder.steps[0]).toEqual([
+    [0, 0, 3],
+    [1, 0, 4],
+  ])
+})
+
+test('a long prompt does not hold up answers that run: one step of theirs for each of its chunks', async () => {
+  const decoder = fakeDecoder()
+  const all = scheduler(decoder)
+  let long: Promise<unknown> | undefined
+  const onToken = (): boolean => {
+    long ??= all.run(job(prompt(80, 300)))
+    return true
+  }
+
+  await all.run(job(prompt(3), { limit: 12, onToken }))
+  await long
+
+  const order = decoder.steps.map(([[sequence, , count] = [0, 0, 0]]) =>
+    count === 1 ? 'speaks' : `reads ${sequence}`,
+  )
+  expect(order.slice(2, 22)).toEqual(
+    Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? 'speaks' : 'reads 1')),
+  )
+})
+
+test('who leaves is dropped before the next step, whether it waits, reads or speaks', async () => {
+  const decoder = fakeDecoder({ sequences: 2 })
+  const all = scheduler(decoder)
+  const [speaking, reading, waiting] = [1, 2, 3].map(() => new AbortController()) as [
+    AbortController,
+    AbortController,
+    AbortController,
+  ]
+  let steps = 0
+  const onToken = (): boolean => {
+    for (const one of [speaking, reading, waiting]) one.abort()
+    steps = decoder.steps.length
+    return true
+  }
+
+  const endings = await Promise.all([
+    all.run(job(prompt(3), { limit: 100, onToken, signal: speaking.signal })),
+    all.run(job(prompt(400, 100), { signal: reading.signal })),
+    all.run(job(prompt(3, 500), { signal: waiting.signal })),
+  ])
+  await all.rest()
+
+  expect(endings).toEqual(['left', 'left', 'left'])
+  // The one that was on its way, and the chunk behind it.
+  expect(decoder.steps.length - steps).toBeLessThanOrEqual(1)
+  expect(decoder.samplers).toBe(0)
+})
+
+test('a prompt that begins as the last one did is not read again', async () => {
+  const decoder = fakeDecoder()
+  const all = scheduler(decoder)
+  await all.run(job(prompt(30)))
+
+  const next = job(prompt(40))
+  await all.run(next)
+
+  expect(next.reused).toBe(30)
+  expect(decoder.steps.find(([[, position, count] = [0, 0, 0]]) => position === 30 && count > 1)).toEqual([
+    [0, 30, 2],
+  ])
+})
+
+test('what was said is reused too, unless the answer has to be repeatable', async () => {
+  const all = scheduler(fakeDecoder())
+  await all.run(job(prompt(30)))
+  const history = [...prompt(30), 1, 2, 700, 701] as Token[]
+  const again = job(history)
+  await all.run(again)
+  const seeded = job(history, { repeatable: true })
+  await all.run(seeded)
+
+  expect(again.reused).toBe(32)
+  expect(seeded.reused).toBe(24)
+})
+
+test('tenants share nothing', async () => {
+  const all = scheduler(fakeDecoder())
+  await all.run(job(prompt(30)))
+  const other = job(prompt(30), { tenant: 'ben' })
+
+  await all.run(other)
+
+  expect(other.reused).toBe(0)
+})
+
+test('the tenant with fewer answers under way is next', async () => {
+  const all = scheduler(fakeDecoder({ sequences: 2 }))
+  const order: string[] = []
+  const run = (tenant: string, first: number): Promise<unknown> =>
+    all.run(job(prompt(3, first), { tenant, limit: 5, onStart: () => order.push(`${tenant} ${first}`) }))
+
+  await Promise.all([run('ann', 1), run('ann', 2), run('ann', 3), run('ben', 4)])
+
+  expect(order).toEqual(['ann 1', 'ben 4', 'ann 2', 'ann 3'])
+})
+
+test('a step that fails costs only the one who is to blame', async () => {
+  const decoder = fakeDecoder({
+    failsAt: (pieces) => pieces.some(({ tokens }) => tokens.includes(666 as Token)),
+  })
+  const all = scheduler(decoder)
+  const good = job(prompt(3))
+
+  const [fine, bad] = await Promise.allSettled([all.run(good), all.run(job([666 as Token, 667 as Token]))])
+  await all.rest()
+
+  expect(fine).toEqual({ status: 'fulfilled', value: 'limit' })
+  expect(good.tokens).toEqual([1, 2, 3])
+  expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'upstream' } })
+  expect(decoder.samplers).toBe(0)
+})
+
+test('a token that cannot be drawn fails its own answer alone', async () => {
+  const decoder = fakeDecoder()
+  const { decode } = decoder
+  decoder.decode = async (pieces) =>
+    (await decode(pieces)).map((token, index) =>
+      pieces[index]?.sequence === 1 ? new Error('none fits') : token,
+    )
+  const all = scheduler(decoder)
+
+  const [fine, bad] = await Promise.allSettled([all.run(job(prompt(3))), all.run(job(prompt(4, 100)))])
+
+  expect(fine).toEqual({ status: 'fulfilled', value: 'limit' })
+  expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'upstream' } })
+})
+
+test('a listener that throws fails its own answer alone', async () => {
+  const all = scheduler(fakeDecoder())
+  const onToken = (): boolean => {
+    throw new Error('a mistake')
+  }
+
+  const [fine, bad] = await Promise.allSettled([
+    all.run(job(prompt(3))),
+    all.run(job(prompt(4, 100), { onToken })),
+  ])
+
+  expect(fine).toEqual({ status: 'fulfilled', value: 'limit' })
+  expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'internal' } })
+})
+
+test('many answers over few sequences all end, each with its own tokens', async () => {
+  const decoder = fakeDecoder({ sequences: 3 })
+  const all = scheduler(decoder)
+  const jobs = Array.from({ length: 50 }, (_, index) =>
+    job(prompt(1 + ((index * 7) % 40), index), { limit: 1 + (index % 6) }),
+  )
+
+  await Promise.all(jobs.map((one) => all.run(one)))
+  await all.rest()
+
+  for (const [index, { tokens, limit }] of jobs.entries())
+    expect(tokens).toEqual(Array.from({ length: limit }, (_, said) => index + said + 1))
+  expect(decoder.samplers).toBe(0)
+})

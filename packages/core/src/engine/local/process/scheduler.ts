@@ -1,0 +1,305 @@
+/**
+ * All answers of one model, side by side: one step for those that speak, then one chunk of a prompt for one that
+ * waits, and again. Nothing else touches the model meanwhile.
+ */
+import { setImmediate } from 'node:timers/promises'
+import type { Token } from 'node-llama-cpp'
+import { LlmError } from '../../../errors.ts'
+import type { Progress } from './binding.ts'
+import type { Draw } from './sampling.ts'
+import { type Place, type Slot, Slots } from './slots.ts'
+import { StepCosts } from './steps.ts'
+
+/** What the scheduler needs of the model. One call at a time. */
+export interface Decoder {
+  /** How many sequences there are. */
+  readonly sequences: number
+  /** So many tokens of prompts are read at once. */
+  readonly chunkSize: number
+  /** Whether the end of a sequence can be forgotten, and the rest kept. */
+  readonly canForget: boolean
+  /**
+   * Puts the pieces through the model, ascending by sequence, and draws a token behind each that has a sampler.
+   * Rejects when the model fails; a draw that fails is an error among the tokens.
+   */
+  decode(pieces: readonly Piece[]): Promise<readonly (Token | Error | undefined)[]>
+  /** Keeps the first tokens of a sequence. */
+  forget(sequence: number, keep: number): void
+  sampler(draw: Draw, prompt: readonly Token[]): Sampler
+  /** Whether a token ends an answer. */
+  isEnd(token: Token): boolean
+}
+
+export interface Piece {
+  readonly sequence: number
+  /** Of its first token. */
+  readonly position: number
+  readonly tokens: readonly Token[]
+  readonly sampler?: Sampler | undefined
+}
+
+export interface Sampler {
+  dispose(): void
+}
+
+/** One answer. */
+export interface Job {
+  readonly prompt: readonly Token[]
+  readonly draw: Draw
+  /** The same answer is expected each time. */
+  readonly repeatable: boolean
+  /** How many tokens at most. */
+  readonly limit: number
+  readonly tenant: string
+  readonly signal: AbortSignal
+  /** It has a place; so many tokens of its prompt need not be read again. */
+  onStart(reusedTokens: number): void
+  /** Called while the model works on. `false`: it is enough. */
+  onToken(token: Token): boolean
+}
+
+/** `end`: the model said so. `enough`: `onToken` did. `left`: the signal aborted. */
+export type Ending = 'end' | 'limit' | 'enough' | 'left'
+
+/** What makes answers of jobs. */
+export interface Runner {
+  /** Resolves when the answer has ended. Rejects with an `LlmError` when the model fails. */
+  run(job: Job): Promise<Ending>
+  /** Resolves when the model does nothing. */
+  rest(): Promise<void>
+}
+
+interface Running {
+  readonly job: Job
+  readonly slot: Slot
+  readonly sampler: Sampler
+  readonly end: (how: Ending | LlmError) => void
+  /** When its prompt was read last, counted in chunks. */
+  readAt: number
+  /** The token that was drawn last, and was not put through the model yet. Absent while the prompt is read. */
+  last: Token | undefined
+  drawn: number
+  /** Its last token is drawn. The place is free as soon as the model rests. */
+  over: boolean
+  /** Its caller knows. */
+  ended: boolean
+}
+
+interface Waiting {
+  readonly job: Job
+  readonly end: Running['end']
+}
+
+/** What one answer puts into a step. */
+interface Part {
+  readonly running: Running
+  readonly tokens: readonly Token[]
+  /** Whether a token is drawn behind it. */
+  readonly draws: boolean
+}
+
+export class Scheduler implements Runner {
+  readonly #decoder: Decoder
+  readonly #slots: Slots
+  readonly #costs = new StepCosts()
+  readonly #progress: Progress
+  #waiting: Waiting[] = []
+  #running: Running[] = []
+  /** What callers have not heard yet. */
+  #untold: (() => void)[] = []
+  #chunks = 0
+  #working: Promise<void> | undefined
+
+  constructor(decoder: Decoder, progress: Progress) {
+    this.#decoder = decoder
+    this.#progress = progress
+    this.#slots = new Slots(decoder.sequences, decoder.chunkSize, decoder.canForget)
+  }
+
+  run(job: Job): Promise<Ending> {
+    return new Promise((resolve, reject) => {
+      const end: Running['end'] = (how) => (typeof how === 'string' ? resolve(how) : reject(how))
+      this.#waiting.push({ job, end })
+      this.#working ??= this.#work()
+    })
+  }
+
+  async rest(): Promise<void> {
+    await this.#working
+  }
+
+  /** Between two steps the model rests: only then places are given and taken. */
+  async #work(): Promise<void> {
+    // Calls that come together begin together.
+    await setImmediate()
+    for (;;) {
+      this.#sweep()
+      this.#grant()
+      if (this.#running.length === 0) break
+      await this.#speak()
+      await this.#read()
+    }
+    this.#working = undefined
+  }
+
+  #sweep(): void {
+    if (!this.#running.some(isAtWork)) this.#tell()
+    for (const running of this.#running) if (running.job.signal.aborted) this.#finish(running, 'left')
+    for (const { slot, sampler } of this.#running.filter(({ over }) => over)) {
+      sampler.dispose()
+      this.#slots.release(slot)
+    }
+    this.#running = this.#running.filter(isAtWork)
+    const left = this.#waiting.filter(({ job }) => job.signal.aborted)
+    this.#waiting = this.#waiting.filter(({ job }) => !job.signal.aborted)
+    for (const { end } of left) end('left')
+  }
+
+  /** Whose answers run in the smallest number is next, and among those who came first. */
+  #grant(): void {
+    while (this.#waiting.length > 0) {
+      const runningOf = ({ job: { tenant } }: Waiting): number =>
+        this.#running.filter(({ job }) => job.tenant === tenant).length
+      const next = this.#waiting.reduce((best, one) => (runningOf(one) < runningOf(best) ? one : best))
+      const place = this.#slots.take(next.job)
+      if (!place) return
+      this.#waiting.splice(this.#waiting.indexOf(next), 1)
+      this.#start(next, place)
+    }
+  }
+
+  #start({ job, end }: Waiting, { slot, keep }: Place): void {
+    this.#decoder.forget(slot.id, keep)
+    slot.tokens.length = keep
+    slot.clean = Math.min(slot.clean, keep - (keep % this.#decoder.chunkSize))
+    const sampler = this.#decoder.sampler(job.draw, job.prompt)
+    this.#running.push({
+      job,
+      slot,
+      sampler,
+      end,
+      readAt: ++this.#chunks,
+      last: undefined,
+      drawn: 0,
+      over: false,
+      ended: false,
+    })
+    job.onStart(keep)
+  }
+
+  /** One token for each answer that speaks. */
+  async #speak(): Promise<void> {
+    const speaking = new Map(
+      this.#running
+        .filter((running) => isAtWork(running) && running.last !== undefined)
+        .sort((a, b) => a.slot.id - b.slot.id)
+        .map((running) => [running.slot.id, running]),
+    )
+    for (const ids of this.#costs.plan([...speaking.keys()])) {
+      const parts = ids.flatMap((id) => {
+        const running = speaking.get(id)
+        return running && isAtWork(running) ? [{ running, tokens: [running.last as Token], draws: true }] : []
+      })
+      if (parts.length === 0) continue
+      const startedAt = performance.now()
+      await this.#step(parts)
+      this.#costs.observe(parts.length, performance.now() - startedAt)
+    }
+  }
+
+  /** One chunk: of the prompt that waits longest, and of others as much as still fits. */
+  async #read(): Promise<void> {
+    const { chunkSize } = this.#decoder
+    let room = chunkSize
+    const parts: Part[] = []
+    const reading = this.#running.filter((running) => isAtWork(running) && running.last === undefined)
+    for (const running of reading.sort((a, b) => a.readAt - b.readAt)) {
+      const { prompt } = running.job
+      const from = running.slot.tokens.length
+      const to = Math.min(prompt.length, from + chunkSize - (from % chunkSize))
+      if (to - from > room) continue
+      room -= to - from
+      running.readAt = ++this.#chunks
+      parts.push({ running, tokens: prompt.slice(from, to), draws: to === prompt.length })
+    }
+    if (parts.length > 0) await this.#step(parts.sort((a, b) => a.running.slot.id - b.running.slot.id))
+  }
+
+  async #step(parts: readonly Part[]): Promise<void> {
+    const drawing = this.#decoder.decode(parts.map(toPiece))
+    // What was drawn in the last step becomes text while the model works on this one.
+    this.#tell()
+    const drawn = await drawing.catch((error: unknown) => ({ error }))
+    this.#progress.steps++
+    if ('error' in drawn) return this.#recover(parts, drawn.error)
+    for (const [index, part] of parts.entries()) this.#took(part, drawn[index])
+  }
+
+  /** A failure hits all of a step, though mostly one of them is to blame. */
+  async #recover(parts: readonly Part[], cause: unknown): Promise<void> {
+    for (const part of parts) {
+      const { slot } = part.running
+      this.#decoder.forget(slot.id, slot.tokens.length)
+      if (parts.length > 1) await this.#step([part])
+      else {
+        this.#slots.empty(slot)
+        this.#finish(part.running, failed(cause))
+      }
+    }
+  }
+
+  #took({ running, tokens, draws }: Part, token: Token | Error | undefined): void {
+    const { slot, job } = running
+    const isClean =
+      running.last === undefined &&
+      tokens.length === this.#decoder.chunkSize &&
+      slot.clean === slot.tokens.length
+    for (const one of tokens) slot.tokens.push(one)
+    if (isClean) slot.clean = slot.tokens.length
+    // It was enough while this step was made.
+    if (!draws || running.over) return
+    if (token === undefined || token instanceof Error) {
+      this.#finish(running, failed(token))
+      return
+    }
+    const isEnd = this.#decoder.isEnd(token)
+    if (!isEnd) running.drawn++
+    running.last = token
+    running.over = isEnd || running.drawn >= job.limit
+    const { over } = running
+    this.#untold.push(() => {
+      if (running.ended) return
+      try {
+        const goesOn = isEnd || job.onToken(token)
+        if (!goesOn) this.#finish(running, 'enough')
+        else if (over) this.#finish(running, isEnd ? 'end' : 'limit')
+      } catch (cause) {
+        this.#finish(running, LlmError.from(cause))
+      }
+    })
+  }
+
+  #tell(): void {
+    const untold = this.#untold
+    this.#untold = []
+    for (const tell of untold) tell()
+  }
+
+  #finish(running: Running, how: Ending | LlmError): void {
+    if (!running.ended) running.end(how)
+    running.over = true
+    running.ended = true
+  }
+}
+
+const isAtWork = ({ over }: Running): boolean => !over
+
+const toPiece = ({ running: { slot, sampler }, tokens, draws }: Part): Piece => ({
+  sequence: slot.id,
+  position: slot.tokens.length,
+  tokens,
+  sampler: draws ? sampler : undefined,
+})
+
+const failed = (cause: unknown): LlmError =>
+  new LlmError('upstream', 'The model failed on this prompt.', {}, { cause })

@@ -1,0 +1,90 @@
+import type { Token } from 'node-llama-cpp'
+import { expect, test } from 'vitest'
+import { Slots, type Wish } from './slots.ts'
+
+const chunkSize = 8
+const tokens = (length: number, first = 0): Token[] =>
+  Array.from({ length }, (_, index) => (first + index) as Token)
+const wish = (prompt: readonly Token[], more: Partial<Wish> = {}): Wish => ({
+  prompt,
+  tenant: 'ann',
+  repeatable: false,
+  ...more,
+})
+
+/** As a scheduler would leave it behind. */
+function use(slots: Slots, prompt: readonly Token[], more: Partial<Wish> = {}, clean = 0): number {
+  const place = slots.take(wish(prompt, more))
+  if (!place) throw new Error('There is no slot.')
+  place.slot.tokens = [...prompt]
+  place.slot.clean = clean
+  slots.release(place.slot)
+  return place.slot.id
+}
+
+test('the first slot that holds nothing is taken, and none where all are in use', () => {
+  const slots = new Slots(2, chunkSize, true)
+
+  const taken = [1, 2, 3].map((first) => slots.take(wish(tokens(20, first * 100)))?.slot.id)
+
+  expect(taken).toEqual([0, 1, undefined])
+})
+
+test('the slot with the longest match is taken, and at least one token read again', () => {
+  const slots = new Slots(3, chunkSize, true)
+  use(slots, tokens(20))
+  slots.take(wish(tokens(20, 500)))
+  use(slots, tokens(30))
+
+  const longer = slots.take(wish(tokens(40)))
+  expect([longer?.slot.id, longer?.keep]).toEqual([0, 30])
+
+  if (longer) slots.release(longer.slot)
+  expect(slots.take(wish(tokens(30)))?.keep).toBe(29)
+})
+
+test('a short match does not take a slot from a prompt that may come again', () => {
+  const slots = new Slots(2, chunkSize, true)
+  use(slots, tokens(40))
+
+  const place = slots.take(wish([...tokens(10), ...tokens(30, 900)]))
+
+  expect([place?.slot.id, place?.keep]).toEqual([1, 0])
+})
+
+test('where all hold something, the one goes that was not used longest', () => {
+  const slots = new Slots(2, chunkSize, true)
+  use(slots, tokens(20, 100))
+  use(slots, tokens(20, 200))
+  use(slots, tokens(20, 100))
+
+  expect(slots.take(wish(tokens(20, 300)))?.slot.id).toBe(1)
+})
+
+test('what was read for one tenant is not used for another', () => {
+  const slots = new Slots(1, chunkSize, true)
+  use(slots, tokens(20))
+
+  expect(slots.take(wish(tokens(20), { tenant: 'ben' }))?.keep).toBe(0)
+})
+
+test('an answer that has to be repeatable takes only what was read in whole chunks', () => {
+  const slots = new Slots(1, chunkSize, true)
+  use(slots, tokens(45), {}, 40)
+
+  expect(slots.take(wish(tokens(60), { repeatable: true }))?.keep).toBe(40)
+})
+
+test('and less where the match ends inside of a chunk', () => {
+  const slots = new Slots(1, chunkSize, true)
+  use(slots, tokens(45), {}, 40)
+
+  expect(slots.take(wish([...tokens(30), ...tokens(30, 900)], { repeatable: true }))?.keep).toBe(24)
+})
+
+test('a model that cannot go back keeps nothing', () => {
+  const slots = new Slots(1, chunkSize, false)
+  use(slots, tokens(40))
+
+  expect(slots.take(wish(tokens(50)))?.keep).toBe(0)
+})

@@ -1,0 +1,91 @@
+/** Sequences keep their tokens: what a prompt has in common with the last one need not be read again. */
+import type { Token } from 'node-llama-cpp'
+
+export interface Slot {
+  /** Of the sequence. */
+  readonly id: number
+  /** What its state was made from, in order. */
+  tokens: Token[]
+  /** How many of them were read in whole chunks from the start: that state is the same each time. */
+  clean: number
+  /** Whose they are. */
+  tenant: string | undefined
+  /** Counts up with every use. */
+  usedAt: number
+  busy: boolean
+}
+
+export interface Place {
+  readonly slot: Slot
+  /** So many of the prompt's tokens need not be read again; at least one always is. */
+  readonly keep: number
+}
+
+export interface Wish {
+  readonly prompt: readonly Token[]
+  /** Tokens are never shared between tenants: how long an answer takes would tell what others asked. */
+  readonly tenant: string
+  /** The answer has to be the same as from an empty slot. */
+  readonly repeatable: boolean
+}
+
+/** A match of less is no reason to take a slot from a prompt that may come again. */
+const worthKeeping = 16
+
+export class Slots {
+  readonly #slots: readonly Slot[]
+  readonly #chunkSize: number
+  readonly #reuse: boolean
+  #uses = 0
+
+  /** @param reuse whether the model can go back to an earlier state; recurrent ones cannot */
+  constructor(count: number, chunkSize: number, reuse: boolean) {
+    this.#slots = Array.from({ length: count }, (_, id) => ({
+      id,
+      tokens: [],
+      clean: 0,
+      tenant: undefined,
+      usedAt: 0,
+      busy: false,
+    }))
+    this.#chunkSize = chunkSize
+    this.#reuse = reuse
+  }
+
+  /** The slot with the longest match, else the first that holds nothing, else the one that was not used longest. */
+  take(wish: Wish): Place | undefined {
+    const free = this.#slots.filter(({ busy }) => !busy)
+    const [match] = free
+      .map((slot) => ({ slot, keep: this.#match(slot, wish) }))
+      .sort((a, b) => b.keep - a.keep)
+    if (!match) return undefined
+    const place = match.keep >= worthKeeping ? match : { slot: leastUseful(free), keep: 0 }
+    place.slot.busy = true
+    place.slot.tenant = wish.tenant
+    place.slot.usedAt = ++this.#uses
+    return place
+  }
+
+  release(slot: Slot): void {
+    slot.busy = false
+  }
+
+  /** Nothing of it can be relied on. */
+  empty(slot: Slot): void {
+    slot.tokens = []
+    slot.clean = 0
+  }
+
+  #match(slot: Slot, { prompt, tenant, repeatable }: Wish): number {
+    if (!this.#reuse || slot.tenant !== tenant) return 0
+    const most = Math.min(prompt.length - 1, repeatable ? slot.clean : slot.tokens.length)
+    let length = 0
+    while (length < most && slot.tokens[length] === prompt[length]) length++
+    return repeatable ? length - (length % this.#chunkSize) : length
+  }
+}
+
+/** Low ids first, so that those in use stay side by side. */
+const leastUseful = (free: readonly Slot[]): Slot =>
+  free.find(({ tokens }) => tokens.length === 0) ??
+  free.reduce((least, slot) => (slot.usedAt < least.usedAt ? slot : least))

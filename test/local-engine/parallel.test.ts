@@ -1,0 +1,151 @@
+/** Answers side by side: none waits for another, and none changes another. */
+import { copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Answer, createLlm, type GenerateEvent, type Llm } from '@modelmount/core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { noiseModel } from '../support/models.ts'
+
+let folder: string
+let llm: Llm
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'models-'))
+  await copyFile(noiseModel, join(folder, 'noise.gguf'))
+  llm = await createLlm({ models: folder, local: { contextSize: 2048, parallel: 5 } })
+  await llm.load('tiny')
+})
+
+afterAll(async () => {
+  await llm.close()
+  await rm(folder, { recursive: true })
+})
+
+interface Asked {
+  readonly seed?: number
+  readonly temperature?: number
+  readonly maxTokens?: number
+  readonly caller?: string
+}
+
+async function ask(
+  text: string,
+  { seed, temperature = 1, maxTokens = 40, caller = 'ann' }: Asked = {},
+): Promise<Pick<Answer, 'text' | 'usage'>> {
+  let said = ''
+  const generation = await llm.generate(
+    {
+      model: 'tiny',
+      input: { kind: 'text', prompt: [text] },
+      maxTokens,
+      sampling: { temperature, topK: 0, topP: 1, minP: 0, ...(seed !== undefined && { seed }) },
+    },
+    { signal: new AbortController().signal, caller: { id: caller } },
+  )
+  for await (const event of generation) {
+    if (event.type === 'text') said += event.text
+    if (event.type === 'end') return { text: said, usage: event.usage }
+  }
+  throw new Error('The answer did not end.')
+}
+
+/** Reading it takes several chunks. */
+const book = (chapter: number): string =>
+  `Chapter ${chapter}. ${Array.from({ length: 60 }, (_, word) => `word${(chapter * 7 + word) % 13}`).join(' ')}`
+
+test('a short answer does not wait for a long one that began before', async () => {
+  const order: string[] = []
+
+  await Promise.all([
+    llm.chat('Tell me a story.', { model: 'noise', maxTokens: 800 }).then(() => order.push('long')),
+    llm.chat('Hello', { model: 'noise', maxTokens: 3 }).then(() => order.push('short')),
+  ])
+
+  expect(order).toEqual(['short', 'long'])
+})
+
+test('streams take turns, token by token', async () => {
+  const order: string[] = []
+  const read = async (name: string): Promise<void> => {
+    for await (const _piece of llm.chat('Tell me a story.', { model: 'noise', maxTokens: 50, stream: true }))
+      order.push(name)
+  }
+
+  await Promise.all(['a', 'b', 'c', 'd'].map(read))
+
+  const firstHalf = order.slice(0, order.length / 2)
+  for (const name of ['a', 'b', 'c', 'd'])
+    expect(firstHalf.filter((one) => one === name).length).toBeGreaterThan(order.length / 16)
+})
+
+test('with a seed an answer is the same alone, beside others, and when its prompt was read before', async () => {
+  const chapters = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+  const fresh: string[] = []
+  for (const chapter of chapters)
+    fresh.push((await ask(book(chapter), { seed: chapter, caller: `alone ${chapter}` })).text)
+
+  const beside = await Promise.all(
+    chapters.map((chapter) => ask(book(chapter), { seed: chapter, caller: 'beside' })),
+  )
+  const warm: (readonly [string, number])[] = []
+  for (const chapter of chapters) {
+    await ask(book(chapter), { seed: 99, caller: 'warm', maxTokens: 2 })
+    const { text, usage } = await ask(book(chapter), { seed: chapter, caller: 'warm' })
+    warm.push([text, usage.reusedTokens])
+  }
+
+  expect(new Set(fresh).size).toBeGreaterThan(chapters.length / 2)
+  expect(beside.map(({ text }) => text)).toEqual(fresh)
+  expect(warm.map(([text]) => text)).toEqual(fresh)
+  expect(warm.every(([, reused]) => reused > 0 && reused % 64 === 0)).toBe(true)
+})
+
+test('without a seed all of a prompt but its last token is reused, and of the answer before, too', async () => {
+  const first = await ask(book(20), { temperature: 0, caller: 'eve' })
+  const again = await ask(book(20), { temperature: 0, caller: 'eve' })
+
+  expect(first.usage.reusedTokens).toBe(0)
+  expect(again.usage.reusedTokens).toBe(first.usage.inputTokens - 1)
+  expect(again.text).toBe(first.text)
+})
+
+test('what was read for one caller is read again for another', async () => {
+  await ask(book(30), { caller: 'ann' })
+
+  const { usage } = await ask(book(30), { caller: 'ben' })
+
+  expect(usage.reusedTokens).toBe(0)
+})
+
+test('who leaves while a long prompt is read, costs the others nothing', async () => {
+  const leaving = new AbortController()
+  const long = llm.chat('word '.repeat(1_500), { model: 'noise', maxTokens: 5, signal: leaving.signal })
+  const short = llm.chat('Hello', { model: 'noise', maxTokens: 5 })
+
+  leaving.abort()
+
+  await expect(long).rejects.toMatchObject({ name: 'AbortError' })
+  expect((await short).usage.outputTokens).toBe(5)
+})
+
+test('more calls than there are places all get their answer', async () => {
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, (_, index) =>
+      ask(book(index), { seed: 5, maxTokens: 3, caller: `caller ${index % 7}` }),
+    ),
+  )
+
+  expect(answers.every(({ usage }) => usage.outputTokens > 0)).toBe(true)
+})
+
+test('an answer begins with its start, before its prompt is read', async () => {
+  const events: GenerateEvent['type'][] = []
+  const generation = await llm.generate(
+    { model: 'tiny', input: { kind: 'text', prompt: [book(40)] }, maxTokens: 1 },
+    { signal: new AbortController().signal },
+  )
+  for await (const { type } of generation) events.push(type)
+
+  expect(events[0]).toBe('start')
+  expect(events.at(-1)).toBe('end')
+})
