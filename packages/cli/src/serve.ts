@@ -24,7 +24,7 @@ export interface ServeOptions {
 const drainMs = 10_000
 
 export async function serve(options: ServeOptions): Promise<void> {
-  const { host, port, models, model, threads, context, auth = true } = options
+  const { host, port, models, model, threads, context, parallel, auth = true } = options
   const paths = [model, models].filter((path) => path !== undefined)
   const open = !isLoopback(host)
   if (open && auth)
