@@ -37,10 +37,14 @@ export function toMs(duration: Duration): number {
 
 /** `1h30m`, `1.5s`, `-1m`, `0`, in milliseconds; the way Go writes durations. Nothing for all other texts. */
 export function readDuration(text: string): number | undefined {
+  // It can be a client's, and megabytes.
+  if (text.length > maxDurationLength) return undefined
   const [, sign, rest] = /^([+-]?)(.*)$/s.exec(text) ?? []
   if (rest === '0') return 0
-  const parts = [...(rest ?? '').matchAll(/(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g)]
+  const parts = [...(rest ?? '').matchAll(/(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g)]
   if (parts.length === 0 || parts.map(([part]) => part).join('') !== rest) return undefined
   const ms = parts.reduce((sum, [, amount, unit = '']) => sum + Number(amount) * (msUnits[unit] ?? 0), 0)
   return sign === '-' ? -ms : ms
 }
+
+const maxDurationLength = 100

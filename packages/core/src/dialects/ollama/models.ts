@@ -23,7 +23,7 @@ export const tags: Handler = async ({ llm }) => {
   return json({ models: await Promise.all(models.map((model) => toTag(llm, model))) })
 }
 
-/** `GET /api/ps` */
+/** `GET /api/ps`: what stays longest first. */
 export const running: Handler = async ({ llm }) => {
   const models = await Promise.all(
     llm.loaded().map(async ({ name, sizeBytes, gpuBytes, contextSize, expiresAt }) => ({
@@ -37,7 +37,7 @@ export const running: Handler = async ({ llm }) => {
       context_length: contextSize,
     })),
   )
-  return json({ models })
+  return json({ models: models.sort((a, b) => (a.expires_at > b.expires_at ? -1 : 1)) })
 }
 
 /** `POST /api/show` */
