@@ -9,20 +9,28 @@ import { badInput as anthropicBadInput } from './anthropic-bad-input.ts'
 import { badInput as openaiBadInput } from './bad-input.ts'
 import { faults } from './faults.ts'
 import { manners } from './manners.ts'
+import { checks as ollama } from './ollama.ts'
+import { badInput as ollamaBadInput } from './ollama-bad-input.ts'
 import { checks as openai } from './openai.ts'
 import { type RequirementId, requirements } from './requirements.ts'
 
-const checks = { ...openai, ...anthropic }
-const badInput = { ...openaiBadInput, ...anthropicBadInput }
+const checks = { ...openai, ...anthropic, ...ollama }
+const badInput = { ...openaiBadInput, ...anthropicBadInput, ...ollamaBadInput }
 
 /** Makes a handler for Node's own server. Paths that no route has are to be answered, not passed on. */
 export type Mount = (llm: Llm) => RequestListener
 
 /** Starts a server around the mounted routes, until the test is over, and resolves with its URL. */
-export type Serve = (engine: Engine, inFront?: InFront) => Promise<string>
+export type Serve = (engine: Engine, given?: Given) => Promise<string>
 
 /** The same, with what a host has in its hands. */
-export type Start = (engine: Engine, inFront?: InFront) => Promise<Started>
+export type Start = (engine: Engine, given?: Given) => Promise<Started>
+
+export interface Given {
+  readonly inFront?: InFront
+  /** A folder; the built-in model is always there. @default an empty one */
+  readonly models?: string
+}
 
 export interface Started {
   readonly url: string
@@ -32,6 +40,8 @@ export interface Started {
 
 /** What a host puts before the mounted routes. */
 export type InFront = (mounted: RequestListener) => RequestListener
+
+const nothing: InFront = (mounted) => mounted
 
 export type Check = (serve: Serve, start: Start) => Promise<void>
 
@@ -45,9 +55,9 @@ export function conformanceSuite(
   notHere: Readonly<Record<string, string>> = {},
 ): void {
   describe(`routes mounted in ${name}`, () => {
-    const models = emptyFolder()
+    const noModels = emptyFolder()
 
-    const start: Start = async (engine, inFront = (mounted) => mounted) => {
+    const start: Start = async (engine, { inFront = nothing, models = noModels } = {}) => {
       const llm = await createLlm({ engine, models })
       const { close, ...listening } = await listen(inFront(mount(llm)))
       onTestFinished(async () => {
