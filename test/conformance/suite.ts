@@ -1,6 +1,6 @@
 /** Every requirement, checked on one way to mount the routes: an adapter brings only that way. */
 import type { RequestListener, Server } from 'node:http'
-import { createLlm, type Engine, type Llm } from '@modelmount/core'
+import { type Caller, createLlm, type Engine, type Llm } from '@modelmount/core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { listen } from '../support/listen.ts'
@@ -18,7 +18,10 @@ const checks = { ...openai, ...anthropic, ...ollama }
 const badInput = { ...openaiBadInput, ...anthropicBadInput, ...ollamaBadInput }
 
 /** Makes a handler for Node's own server. Paths that no route has are to be answered, not passed on. */
-export type Mount = (llm: Llm) => RequestListener
+export type Mount = (llm: Llm, caller: WhoCalls) => RequestListener
+
+/** The option of the same name of every adapter. */
+export type WhoCalls = () => Caller | undefined
 
 /** Starts a server around the mounted routes, until the test is over, and resolves with its URL. */
 export type Serve = (engine: Engine, given?: Given) => Promise<string>
@@ -30,6 +33,8 @@ export interface Given {
   readonly inFront?: InFront
   /** A folder; the built-in model is always there. @default an empty one */
   readonly models?: string
+  /** With `auth: 'host'`: who calls. @default `auth: 'anonymous'` */
+  readonly caller?: WhoCalls
 }
 
 export interface Started {
@@ -42,6 +47,7 @@ export interface Started {
 export type InFront = (mounted: RequestListener) => RequestListener
 
 const nothing: InFront = (mounted) => mounted
+const nobody: WhoCalls = () => undefined
 
 export type Check = (serve: Serve, start: Start) => Promise<void>
 
@@ -57,9 +63,9 @@ export function conformanceSuite(
   describe(`routes mounted in ${name}`, () => {
     const noModels = emptyFolder()
 
-    const start: Start = async (engine, { inFront = nothing, models = noModels } = {}) => {
-      const llm = await createLlm({ engine, models })
-      const { close, ...listening } = await listen(inFront(mount(llm)))
+    const start: Start = async (engine, { inFront = nothing, models = noModels, caller } = {}) => {
+      const llm = await createLlm({ engine, models, auth: caller ? 'host' : 'anonymous' })
+      const { close, ...listening } = await listen(inFront(mount(llm, caller ?? nobody)))
       onTestFinished(async () => {
         await close()
         await llm.close()
