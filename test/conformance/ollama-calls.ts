@@ -82,14 +82,13 @@ export function loader() {
 
 /** Knows no model at all. */
 export function nobody(): Engine {
-  const fail = async ({ model }: { readonly model: string }): Promise<never> => {
+  const fail = async (model: string): Promise<never> => {
     throw new LlmError('not_found', `model "${model}" not found`, { param: 'model', model })
   }
   return {
     ...scriptedEngine(({ model }) => new LlmError('not_found', 'Not found.', { model })),
-    load: (model) => fail({ model }),
-    unload: (model) => fail({ model }),
-    render: fail,
+    load: fail,
+    unload: fail,
   }
 }
 
