@@ -4,7 +4,7 @@
  * Shape: Ollama API reference, "Generate a response", "Generate a chat message" and "Show model details".
  */
 import { z } from 'zod'
-import { limits } from '../../engine/request.ts'
+import { areTokens, limits } from '../../engine/request.ts'
 import { isEmpty, notYet, optional, StopSequence, unsupported, whole } from '../fields.ts'
 import { list } from '../parse.ts'
 import { toKeepAlive } from './keep-alive.ts'
@@ -85,7 +85,7 @@ export const GenerateRequest = body({
   ...common,
   prompt: optional(z.string()),
   system: optional(z.string()),
-  context: optional(list(z.int().min(0).max(limits.int32), { max: limits.context })),
+  context: optional(z.custom<readonly number[]>(areTokens, 'expected token ids.')),
   raw: optional(z.boolean()),
   suffix: notYet(z.string(), '`suffix`', (value) => value === ''),
   template: notYet(z.string(), '`template`', (value) => value === ''),
