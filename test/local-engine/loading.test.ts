@@ -111,6 +111,17 @@ test('letting go of a model that is not loaded is nothing, and of an unknown one
   await expect(llm.load('nope')).rejects.toMatchObject({ code: 'not_found' })
 })
 
+test('a model whose file is gone is let go by the name that it is loaded under', async () => {
+  const file = join(folder, 'copy.gguf')
+  await llm.load('copy')
+  await rm(file)
+
+  await llm.unload(llm.loaded()[0]?.name ?? '')
+  await copyFile(modelPath, file)
+
+  expect(llm.loaded()).toEqual([])
+})
+
 test('a model is loaded anew for another context, and kept where nobody says which', async () => {
   await ask({ contextSize: 6_000 })
   const id = processId()

@@ -130,7 +130,7 @@ test('or its oldest messages are left out, but never the system message and the 
 })
 
 test('a question that takes the room of its answer is read alone', async () => {
-  const question = message('user', 'a '.repeat(110))
+  const question = message('user', 'word '.repeat(200))
 
   const { end } = await ask({ input: chat(...old, question), overflow: 'truncate' })
 

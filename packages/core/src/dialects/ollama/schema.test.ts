@@ -81,6 +81,9 @@ test.each([
 test('upper and lower case do not matter, and the last of two counts', () => {
   expect(generate({ Model: 'a', PROMPT: 'Hi', model: 'b' })).toEqual({ model: 'b', prompt: 'Hi' })
   expect(generate({ model: 'b', MODEL: 'a' })).toEqual({ model: 'a' })
+  expect(chat({ Messages: [{ Role: 'system', CONTENT: 'Hi' }] })).toEqual({
+    messages: [{ role: 'system', content: 'Hi' }],
+  })
 })
 
 test('fractions are cut off, toward zero', () => {
@@ -99,9 +102,9 @@ test.each([
 })
 
 test('of a message everything may be left out', () => {
-  const messages = [{}, { role: null, content: null, thinking: null, images: null, tool_calls: null }]
+  const messages = [{}, null, { role: null, content: null, thinking: null, images: null, tool_calls: null }]
 
-  expect(chat({ messages }).messages).toEqual([{}, {}])
+  expect(chat({ messages }).messages).toEqual([{}, {}, {}])
 })
 
 test.each<[string, object]>([

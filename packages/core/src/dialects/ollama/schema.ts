@@ -9,8 +9,8 @@ import { isEmpty, notYet, optional, StopSequence, unsupported, whole } from '../
 import { list } from '../parse.ts'
 import { toKeepAlive } from './keep-alive.ts'
 
-/** Upper and lower case do not matter in the names of fields, the last of two counts, and `null` asks for nothing at all. */
-const body = <Shape extends z.ZodRawShape>(shape: Shape) =>
+/** Upper and lower case do not matter in the names of fields, the last of two counts, and `null` has none of them. */
+const struct = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.preprocess((value) => (value === null ? {} : folded(value)), z.object(shape))
 
 const folded = (value: unknown): unknown =>
@@ -81,7 +81,7 @@ const common = {
 
 const Images = notYet(z.array(z.unknown()), 'An image', isEmpty)
 
-export const GenerateRequest = body({
+export const GenerateRequest = struct({
   ...common,
   prompt: optional(z.string()),
   system: optional(z.string()),
@@ -100,7 +100,7 @@ const Role = z
   .transform((role) => role.toLowerCase() || 'user')
   .refine((role) => role !== 'tool', unsupported('This role'))
 
-const Message = z.object({
+const Message = struct({
   role: optional(Role),
   content: optional(z.string()),
   thinking: optional(z.string()),
@@ -109,14 +109,14 @@ const Message = z.object({
 })
 export type Message = z.output<typeof Message>
 
-export const ChatRequest = body({
+export const ChatRequest = struct({
   ...common,
   messages: optional(list(Message, { max: limits.messages })),
   tools: notYet(z.array(z.unknown()), '`tools`', isEmpty),
 })
 export type ChatRequest = z.output<typeof ChatRequest>
 
-export const ShowRequest = body({
+export const ShowRequest = struct({
   model: optional(z.string().max(limits.modelLength)),
   // As clients wrote it once.
   name: optional(z.string().max(limits.modelLength)),

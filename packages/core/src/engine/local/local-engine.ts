@@ -101,7 +101,8 @@ export class LocalEngine implements Engine {
   }
 
   async unload(model: string): Promise<void> {
-    const { name } = await this.#models.get(model)
+    // By the name that it is loaded under it is let go even when its file is gone.
+    const name = this.#loaded?.name === model ? model : (await this.#models.get(model)).name
     if (this.#loaded?.name !== name) return
     // Who is being answered is answered to the end.
     this.#loaded.keepAlive = 0

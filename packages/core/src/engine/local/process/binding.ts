@@ -164,8 +164,9 @@ async function footprint(
       sequences: 1,
     }),
   ])
-  const gpuBytes = weights.gpuVram + context.gpuVram
-  return { sizeBytes: weights.cpuRam + context.cpuRam + gpuBytes, gpuBytes }
+  // Estimates, which need not be whole; clients read them as whole numbers.
+  const gpuBytes = Math.round(weights.gpuVram + context.gpuVram)
+  return { sizeBytes: Math.round(weights.cpuRam + context.cpuRam) + gpuBytes, gpuBytes }
 }
 
 function chatTemplate(model: LlamaModel): ChatTemplate {
