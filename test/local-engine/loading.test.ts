@@ -160,6 +160,8 @@ test('callers who want more than there is, each another number, share the model'
 })
 
 test('calls that wait, each with a time of 0, share the model', async () => {
+  await expect.poll(() => llm.loaded()).toEqual([])
+
   const ends = await Promise.all([ask({ keepAlive: 0 }), ask({ keepAlive: 0 }), ask({ keepAlive: 0 })])
 
   const loads = ends.filter((end) => end && end.timings.loadMs > 50)

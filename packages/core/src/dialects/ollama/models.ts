@@ -62,14 +62,8 @@ export const show: Handler = async ({ request, llm }) => {
 }
 
 /** Nothing of a model that is not there: an engine of the app's own may know it. Throws `invalid_request` for what is no name. */
-export async function detailsOf(llm: Llm, name: string): Promise<ModelDetails | undefined> {
-  try {
-    return await llm.models.details(name)
-  } catch (cause) {
-    notFound(cause, name, () => undefined)
-    return undefined
-  }
-}
+export const detailsOf = (llm: Llm, name: string): Promise<ModelDetails | undefined> =>
+  llm.models.details(name).catch((cause) => notFound(cause, name, () => undefined))
 
 /** What to make of a model that is not there, where its name could be one here. Throws all else. */
 function notFound<T>(
