@@ -146,7 +146,7 @@ const refused: Refused = {
   ],
   'a context with what is no token': [
     generate,
-    'invalid context[1]: ',
+    'invalid context: ',
     ...[-1, 1.5, 2 ** 31, '5', null, true, [], {}].map((one) => withFields({ context: [1, one] })),
     raw('"context":[1,1e999]'),
   ],

@@ -60,6 +60,10 @@ test.each([
   ['abc', undefined],
   ['1h\n', undefined],
   ['1h'.repeat(51), undefined],
+  ['1.5h30m', 7_200_000],
+  ['1.2.3s', undefined],
+  ['.s', undefined],
+  ['00s', 0],
 ])('%j is read as Go reads it', (text, ms) => {
   expect(readDuration(text)).toBe(ms)
 })

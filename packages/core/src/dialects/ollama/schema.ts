@@ -4,24 +4,20 @@
  * Shape: Ollama API reference, "Generate a response", "Generate a chat message" and "Show model details".
  */
 import { z } from 'zod'
-import { limits } from '../../engine/request.ts'
+import { areTokens, limits } from '../../engine/request.ts'
 import { isEmpty, notYet, optional, StopSequence, unsupported, whole } from '../fields.ts'
 import { list } from '../parse.ts'
 import { toKeepAlive } from './keep-alive.ts'
 
-/** Upper and lower case do not matter in the names of fields, and the last of two counts. */
-const object = <Shape extends z.ZodRawShape>(shape: Shape) =>
-  z.preprocess((value) => folded(value, shape), z.object(shape))
-
-/** `null` asks for nothing at all. */
-const body = <Shape extends z.ZodRawShape>(shape: Shape) =>
-  z.preprocess((value) => value ?? {}, object(shape))
+/** Upper and lower case do not matter in the names of fields, the last of two counts, and `null` has none of them. */
+const struct = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z.preprocess((value) => folded(value ?? {}, shape), z.object(shape))
 
 /** Only what the shape has: a hostile object has a million fields. */
 function folded(value: unknown, shape: z.ZodRawShape): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  if (typeof value !== 'object' || Array.isArray(value)) return value
   const fields: Record<string, unknown> = {}
-  for (const [written, field] of Object.entries(value)) {
+  for (const [written, field] of Object.entries(value as object)) {
     const name = written.toLowerCase()
     if (Object.hasOwn(shape, name)) fields[name] = field
   }
@@ -89,11 +85,11 @@ const common = {
 
 const Images = notYet(z.array(z.unknown()), 'An image', isEmpty)
 
-export const GenerateRequest = body({
+export const GenerateRequest = struct({
   ...common,
   prompt: optional(z.string()),
   system: optional(z.string()),
-  context: optional(list(z.int().min(0).max(limits.int32), { max: limits.context })),
+  context: optional(z.custom<readonly number[]>(areTokens, 'expected token ids.')),
   raw: optional(z.boolean()),
   suffix: notYet(z.string(), '`suffix`', (value) => value === ''),
   template: notYet(z.string(), '`template`', (value) => value === ''),
@@ -108,7 +104,7 @@ const Role = z
   .transform((role) => role.toLowerCase() || 'user')
   .refine((role) => role !== 'tool', unsupported('This role'))
 
-const Message = object({
+const Message = struct({
   role: optional(Role),
   content: optional(z.string()),
   thinking: optional(z.string()),
@@ -117,14 +113,14 @@ const Message = object({
 })
 export type Message = z.output<typeof Message>
 
-export const ChatRequest = body({
+export const ChatRequest = struct({
   ...common,
   messages: optional(list(Message, { max: limits.messages })),
   tools: notYet(z.array(z.unknown()), '`tools`', isEmpty),
 })
 export type ChatRequest = z.output<typeof ChatRequest>
 
-export const ShowRequest = body({
+export const ShowRequest = struct({
   model: optional(z.string().max(limits.modelLength)),
   // As clients wrote it once.
   name: optional(z.string().max(limits.modelLength)),

@@ -4,6 +4,7 @@
  * beside each other on the same cores are both many times slower.
  */
 import { createHash } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { LlmError } from '../../errors.ts'
@@ -33,7 +34,8 @@ interface Loaded {
   readonly process: ModelProcess
   /** As the last call that said so wants it. */
   keepAlive: number | 'forever'
-  expiresAt: Date | 'never'
+  /** When somebody used it last. */
+  usedAt: number
 }
 
 /** What is asked of a model process. */
@@ -99,7 +101,8 @@ export class LocalEngine implements Engine {
   }
 
   async unload(model: string): Promise<void> {
-    const { name } = await this.#models.get(model)
+    // By the name that it is loaded under it is let go even when its file is gone.
+    const name = this.#loaded?.name === model ? model : (await this.#models.get(model)).name
     if (this.#loaded?.name !== name) return
     // Who is being answered is answered to the end.
     this.#loaded.keepAlive = 0
@@ -108,7 +111,8 @@ export class LocalEngine implements Engine {
 
   loaded(): readonly LoadedModel[] {
     if (!this.#loaded || this.#loaded.process.ended) return []
-    const { name, process, expiresAt } = this.#loaded
+    const { name, process, keepAlive, usedAt } = this.#loaded
+    const expiresAt = dateAfter(this.#busy ? Date.now() : usedAt, keepAlive)
     const { contextSize = 0, sizeBytes = 0, gpuBytes = 0 } = process.footprint ?? {}
     const state = process.footprint ? 'ready' : 'loading'
     return [{ name, state, processId: process.id, contextSize, sizeBytes, gpuBytes, expiresAt }]
@@ -120,6 +124,8 @@ export class LocalEngine implements Engine {
   }
 
   async #ask<T>(request: GenerateRequest, signal: AbortSignal, work: Work<T | undefined>): Promise<T> {
+    // A signal may be shared by any number of calls, which is no leak and no reason for a warning.
+    setMaxListeners(0, signal)
     const found = await this.#take(request, signal, work)
     if (found === undefined) throw new DOMException('The call was cancelled.', 'AbortError')
     return found
@@ -176,9 +182,7 @@ export class LocalEngine implements Engine {
   /** The process of this model, started where it does not run. Nothing when the caller has left. */
   async #load(model: Model, load: LoadOptions, signal: AbortSignal): Promise<Loaded | undefined> {
     if (signal.aborted) return undefined
-    const isLoaded = this.#loaded?.name === model.name && !this.#loaded.process.ended
-    const contextSize =
-      load.contextSize ?? (isLoaded ? this.#loaded?.contextSize : undefined) ?? this.#contextSize
+    const contextSize = this.#contextFor(model, load)
     const fingerprint = this.#fingerprint(model, contextSize)
     if (!this.#loaded || this.#loaded.process.ended || this.#loaded.fingerprint !== fingerprint) {
       this.#failures.check(fingerprint, model.name)
@@ -193,7 +197,7 @@ export class LocalEngine implements Engine {
     loaded.keepAlive = load.keepAlive ?? loaded.keepAlive
     try {
       // The load goes on when its first caller leaves: the next one wants it, too.
-      const ready = await Promise.race([loaded.process.ready, aborted(signal)])
+      const ready = await unlessAborted(loaded.process.ready, signal)
       if (ready === undefined) return undefined
       this.#failures.onLoaded(fingerprint)
       return loaded
@@ -204,6 +208,15 @@ export class LocalEngine implements Engine {
     }
   }
 
+  /** As it is loaded, where that is enough: whoever says nothing gets no less than he would alone. */
+  #contextFor({ name }: Model, load: LoadOptions): number {
+    const loaded = this.#loaded?.name === name && !this.#loaded.process.ended ? this.#loaded : undefined
+    const size = load.contextSize ?? Math.max(this.#contextSize, loaded?.contextSize ?? 0)
+    const given = loaded?.process.footprint?.contextSize ?? Number.POSITIVE_INFINITY
+    // The model was made for less: it has all that there is.
+    return loaded && given < loaded.contextSize && given <= size ? loaded.contextSize : size
+  }
+
   #start(model: Model, fingerprint: string, contextSize: number): Loaded {
     const process = new ModelProcess(this.#processFile, {
       modelPath: model.path,
@@ -212,8 +225,8 @@ export class LocalEngine implements Engine {
       threads: this.#threads,
       contextSize,
     })
-    const keepAlive = this.#keepAlive
-    return { name: model.name, fingerprint, contextSize, process, keepAlive, expiresAt: dateIn(keepAlive) }
+    const { name } = model
+    return { name, fingerprint, contextSize, process, keepAlive: this.#keepAlive, usedAt: Date.now() }
   }
 
   /** Ends the process, and waits for the end of one that was let go before. */
@@ -234,11 +247,18 @@ export class LocalEngine implements Engine {
     this.#busy = false
     const loaded = this.#loaded
     if (!loaded || this.#closed) return
-    const { keepAlive } = loaded
-    loaded.expiresAt = dateIn(keepAlive)
-    if (keepAlive === 0) void this.#letGo()
-    else if (keepAlive !== 'forever')
-      this.#expiry = setTimeout(() => void this.#letGo(), Math.min(keepAlive, longestTimerMs)).unref()
+    loaded.usedAt = Date.now()
+    if (loaded.keepAlive !== 'forever') this.#letGoIn(loaded.keepAlive)
+  }
+
+  /** By a timer even when there is no time left: the next in line may want the same model, and stops it. */
+  #letGoIn(ms: number): void {
+    const waitMs = Math.min(ms, longestTimerMs)
+    const onTime = (): void => {
+      if (ms > waitMs) this.#letGoIn(ms - waitMs)
+      else void this.#letGo()
+    }
+    this.#expiry = setTimeout(onTime, waitMs).unref()
   }
 
   #onEnd(loaded: Loaded): void {
@@ -252,12 +272,21 @@ export class LocalEngine implements Engine {
   }
 }
 
-const aborted = (signal: AbortSignal): Promise<undefined> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined)
-    else signal.addEventListener('abort', () => resolve(undefined), { once: true })
+/** Nothing once the signal has aborted. Leaves nothing behind on it: it may be one that lives long. */
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  let leave = (): void => {}
+  const left = new Promise<undefined>((resolve) => {
+    leave = () => resolve(undefined)
+    if (signal.aborted) leave()
+    else signal.addEventListener('abort', leave, { once: true })
   })
+  try {
+    return await Promise.race([promise, left])
+  } finally {
+    signal.removeEventListener('abort', leave)
+  }
+}
 
 /** No later than dates go. */
-const dateIn = (keepAlive: number | 'forever'): Date | 'never' =>
-  keepAlive === 'forever' ? 'never' : new Date(Math.min(Date.now() + keepAlive, 8.64e15))
+const dateAfter = (time: number, keepAlive: number | 'forever'): Date | 'never' =>
+  keepAlive === 'forever' ? 'never' : new Date(Math.min(time + keepAlive, 8.64e15))

@@ -20,10 +20,11 @@ export interface Work {
 /** Returns quietly, without an `end`, when the signal aborts. */
 export async function answer(
   request: GenerateRequest,
-  { model, renderer, progress, signal }: Work,
+  work: Work,
   emit: (event: GenerateEvent) => void,
 ): Promise<void> {
-  const prompt = await promptTokens(request, { model, renderer })
+  const { model, progress, signal } = work
+  const prompt = await promptTokens(request, work)
   if (signal.aborted) return
   emit({
     type: 'start',
@@ -86,6 +87,8 @@ export async function answer(
   }
   say(thoughts.flush())
 
+  // The library keeps it for itself; without it the next message would stand inside of this one.
+  const end = reason === 'stop' && stopSequence === undefined && model.eot !== undefined ? [model.eot] : []
   const endedAt = performance.now()
   emit({
     type: 'end',
@@ -97,7 +100,7 @@ export async function answer(
       promptMs: (firstAt || endedAt) - startedAt,
       generateMs: firstAt ? endedAt - firstAt : 0,
     },
-    ...(request.returnTokens && { tokens: [...prompt, ...drawn] }),
+    ...(request.returnTokens && { tokens: [...prompt, ...drawn, ...end] }),
   })
 }
 

@@ -23,6 +23,8 @@ export interface Binding {
   readonly template: ChatTemplate
   /** What every prompt of this model begins with, where it wants that. */
   readonly bos: Token | undefined
+  /** What it closes its own message with. */
+  readonly eot: Token | undefined
   /** The memory for weights and context, and the part of it that is on a graphics card. */
   readonly sizeBytes: number
   readonly gpuBytes: number
@@ -77,6 +79,7 @@ export async function loadModel(config: ProcessConfig, progress: Progress): Prom
       template: chatTemplate(model),
       ...(await footprint(model, contextSize)),
       bos: beginning(model),
+      eot: model.tokens.eot ?? model.tokens.eos ?? undefined,
       tokenize: (text) => tokenize(model, text, contextSize),
       detokenize: (tokens, before) => model.detokenize(tokens, false, before),
       spell: (tokens) => model.detokenize(tokens, true),
@@ -161,8 +164,9 @@ async function footprint(
       sequences: 1,
     }),
   ])
-  const gpuBytes = weights.gpuVram + context.gpuVram
-  return { sizeBytes: weights.cpuRam + context.cpuRam + gpuBytes, gpuBytes }
+  // Estimates, which need not be whole; clients read them as whole numbers.
+  const gpuBytes = Math.round(weights.gpuVram + context.gpuVram)
+  return { sizeBytes: Math.round(weights.cpuRam + context.cpuRam) + gpuBytes, gpuBytes }
 }
 
 function chatTemplate(model: LlamaModel): ChatTemplate {

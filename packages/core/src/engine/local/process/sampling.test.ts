@@ -91,14 +91,44 @@ test('penalties that change nothing are left off', () => {
   expect(options).not.toHaveProperty('repeatPenalty')
 })
 
+/** The tokens that are punished next. */
+function punishedBy({ repeatPenalty }: ReturnType<typeof toEvaluateOptions>): unknown {
+  return typeof repeatPenalty === 'object' && typeof repeatPenalty.punishTokens === 'function'
+    ? repeatPenalty.punishTokens()
+    : undefined
+}
+
+test.each([
+  [1, [501]],
+  [3, [2, 500, 501]],
+  [4, [1, 2, 500, 501]],
+  [1_000, [0, 1, 2, 500, 501]],
+  [-1, [0, 1, 2, 500, 501]],
+])('with repeatLastN %i, %j are punished', (repeatLastN, expected) => {
+  const options = toEvaluateOptions(
+    model,
+    { repeatPenalty: 1.1, repeatLastN },
+    [0, 1, 2] as Token[],
+    [500, 501] as Token[],
+  )
+
+  expect(options.repeatPenalty).toMatchObject({
+    maxPunishTokens: repeatLastN === -1 ? model.contextSize : repeatLastN,
+  })
+  expect(punishedBy(options)).toEqual(expected)
+})
+
+test('a repeatLastN of 0 turns all penalties off', () => {
+  const sampling = { repeatPenalty: 1.1, presencePenalty: 1, frequencyPenalty: 1, repeatLastN: 0 }
+
+  expect(toEvaluateOptions(model, sampling, [], [])).not.toHaveProperty('repeatPenalty')
+})
+
 test('the last 64 tokens are punished, of the prompt first and then of the answer as it grows', () => {
   const prompt = Array.from({ length: 100 }, (_, index) => index as Token)
   const drawn: Token[] = []
-  const { repeatPenalty } = toEvaluateOptions(model, { repeatPenalty: 1.1 }, prompt, drawn)
-  const punished = (): unknown =>
-    typeof repeatPenalty === 'object' && typeof repeatPenalty.punishTokens === 'function'
-      ? repeatPenalty.punishTokens()
-      : undefined
+  const options = toEvaluateOptions(model, { repeatPenalty: 1.1 }, prompt, drawn)
+  const punished = (): unknown => punishedBy(options)
 
   const before = punished()
   drawn.push(500 as Token, 501 as Token)
