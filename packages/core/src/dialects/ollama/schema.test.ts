@@ -102,9 +102,9 @@ test.each([
 })
 
 test('of a message everything may be left out', () => {
-  const messages = [{}, null, { role: null, content: null, thinking: null, images: null, tool_calls: null }]
+  const messages = [{}, { role: null, content: null, thinking: null, images: null, tool_calls: null }]
 
-  expect(chat({ messages }).messages).toEqual([{}, {}, {}])
+  expect(chat({ messages }).messages).toEqual([{}, {}])
 })
 
 test.each<[string, object]>([

@@ -9,15 +9,19 @@ import { isEmpty, notYet, optional, StopSequence, unsupported, whole } from '../
 import { list } from '../parse.ts'
 import { toKeepAlive } from './keep-alive.ts'
 
-/** Upper and lower case do not matter in the names of fields, the last of two counts, and `null` has none of them. */
+/** Upper and lower case do not matter in the names of fields, and the last of two counts. */
 const struct = <Shape extends z.ZodRawShape>(shape: Shape) =>
-  z.preprocess((value) => folded(value ?? {}, shape), z.object(shape))
+  z.preprocess((value) => folded(value, shape), z.object(shape))
+
+/** `null` asks for nothing at all. */
+const body = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z.preprocess((value) => value ?? {}, struct(shape))
 
 /** Only what the shape has: a hostile object has a million fields. */
 function folded(value: unknown, shape: z.ZodRawShape): unknown {
-  if (typeof value !== 'object' || Array.isArray(value)) return value
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   const fields: Record<string, unknown> = {}
-  for (const [written, field] of Object.entries(value as object)) {
+  for (const [written, field] of Object.entries(value)) {
     const name = written.toLowerCase()
     if (Object.hasOwn(shape, name)) fields[name] = field
   }
@@ -85,7 +89,7 @@ const common = {
 
 const Images = notYet(z.array(z.unknown()), 'An image', isEmpty)
 
-export const GenerateRequest = struct({
+export const GenerateRequest = body({
   ...common,
   prompt: optional(z.string()),
   system: optional(z.string()),
@@ -113,14 +117,14 @@ const Message = struct({
 })
 export type Message = z.output<typeof Message>
 
-export const ChatRequest = struct({
+export const ChatRequest = body({
   ...common,
   messages: optional(list(Message, { max: limits.messages })),
   tools: notYet(z.array(z.unknown()), '`tools`', isEmpty),
 })
 export type ChatRequest = z.output<typeof ChatRequest>
 
-export const ShowRequest = struct({
+export const ShowRequest = body({
   model: optional(z.string().max(limits.modelLength)),
   // As clients wrote it once.
   name: optional(z.string().max(limits.modelLength)),
