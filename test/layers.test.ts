@@ -26,7 +26,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   'engine/local/process': {
     values: ['errors', 'template', 'engine', 'engine/local/protocol', 'engine/local/framing'],
   },
-  generate: { values: ['errors'], types: ['engine'] },
+  generate: { values: ['errors'], types: ['caller', 'engine'] },
   llm: { values: ['access', 'errors', 'options', 'generate', 'engine', 'engine/local', 'models', 'logger'] },
   dialects: { values: ['errors', 'units', 'http', 'engine', 'models'], types: ['caller', 'generate', 'llm'] },
   testing: { values: ['errors', 'options', 'engine'] },

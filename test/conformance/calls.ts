@@ -18,15 +18,6 @@ export const chat = (url: string, body: unknown, headers = {}, signal: AbortSign
     signal,
   })
 
-/** The same for Ollama's API. */
-export const ollamaChat = (url: string, body: unknown, headers = {}, signal: AbortSignal | null = null) =>
-  fetch(`${url}/api/chat`, {
-    method: 'POST',
-    headers: { ...json, ...headers },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-    signal,
-  })
-
 export async function expectError(response: Response, status: number, error: object = {}): Promise<void> {
   expect(response.status).toBe(status)
   expect(response.headers.get('content-type')).toMatch(/^application\/json/)
@@ -113,3 +104,41 @@ export const finishOf = ({ choices }: OpenAI.ChatCompletionChunk) => choices[0]?
 /** What the model is asked last. */
 export const promptOf = ({ input }: GenerateRequest) =>
   (messagesOf(input).at(-1)?.content ?? []).map((part) => part.text).join('')
+
+/** Ollama's API: an object goes as JSON; a text and bytes go as they are. */
+export const callOllama = (
+  url: string,
+  path: 'chat' | 'generate' | 'show',
+  body: string | Uint8Array<ArrayBuffer> | object,
+  headers = {},
+  signal: AbortSignal | null = null,
+) =>
+  fetch(`${url}/api/${path}`, {
+    method: 'POST',
+    headers: { ...json, ...headers },
+    body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
+    signal,
+  })
+
+/** @param error where its words matter */
+export async function expectOllamaError(
+  response: Response,
+  status: number,
+  error: unknown = expect.stringMatching(/./),
+): Promise<void> {
+  expect(await response.clone().text()).not.toContain('    at ')
+  expect(response.headers.get('content-type')).toMatch(/^application\/json/)
+  expect(await response.json()).toEqual({ error })
+  expect(response.status).toBe(status)
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a line has as many shapes as there are routes; each check looks at its own.
+export type OllamaLine = Record<string, any>
+
+export const wholeOf = async (response: Response) => (await response.json()) as OllamaLine
+
+export const linesOf = async (response: Response): Promise<OllamaLine[]> =>
+  (await response.text())
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line))

@@ -6,4 +6,6 @@ import { conformanceSuite } from './suite.ts'
 // The adapter gets its `Router` from here, too.
 vi.mock('express', () => import('express4'))
 
-conformanceSuite('Express 4', (llm) => express().use(llmRouter(llm, { unknownRoutes: 'error' })))
+conformanceSuite('Express 4', (llm, caller) =>
+  express().use(llmRouter(llm, { unknownRoutes: 'error', caller })),
+)

@@ -2,4 +2,6 @@ import { llmRouter } from '@modelmount/express'
 import express from 'express'
 import { conformanceSuite } from './suite.ts'
 
-conformanceSuite('Express 5', (llm) => express().use(llmRouter(llm, { unknownRoutes: 'error' })))
+conformanceSuite('Express 5', (llm, caller) =>
+  express().use(llmRouter(llm, { unknownRoutes: 'error', caller })),
+)

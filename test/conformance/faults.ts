@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type DialectName, type Engine, LlmError } from '@modelmount/core'
 import { type Script, scriptedEngine } from '@modelmount/core/testing'
 import { expect, onTestFinished, vi } from 'vitest'
-import { ask, chat, greeting, hello, ollamaChat, soon } from './calls.ts'
+import { ask, callOllama, chat, greeting, hello, soon } from './calls.ts'
 import type { Check } from './suite.ts'
 
 /** A dialect, as far as faults show in it. */
@@ -22,7 +22,7 @@ const requestId = expect.stringMatching(/^req_.+/)
 
 const dialects: Readonly<Record<DialectName, Spoken>> = {
   ollama: {
-    call: (url, stream, signal) => ollamaChat(url, { ...hello, stream }, {}, signal),
+    call: (url, stream, signal) => callOllama(url, 'chat', { ...hello, stream }, {}, signal),
     died: { error: 'It died.' },
     full: { status: 503, body: { error: 'Full.' } },
     end: /"done":true,[^\n]*}\n$/,

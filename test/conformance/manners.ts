@@ -1,94 +1,176 @@
-/** Who may call, and from which pages: the same in every mount. */
+/** Who may call, and from which pages: the same in every mount, and said in every dialect. */
+import { request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import type { Caller, DialectName } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
-import { hello } from './calls.ts'
+import { greeting, hello, json } from './calls.ts'
 import type { Check } from './suite.ts'
 
-const call = (url: string, headers: Record<string, string>, method = 'POST') =>
-  fetch(`${url}/v1/chat/completions`, {
-    method,
-    headers: { 'content-type': 'application/json', ...headers },
-    ...(method === 'POST' && { body: JSON.stringify(hello) }),
-  })
-
-async function outcome(response: Response) {
-  const { error } = (await response.json()) as { error?: { type: string; message: string } }
-  return { status: response.status, type: error?.type }
+/** A dialect, as far as manners show in it. */
+interface Spoken {
+  readonly path: string
+  readonly body: object
+  /** What it says to a caller that is not known, and to one that may not call. */
+  readonly unknown: object
+  readonly refused: object
 }
 
-export const manners: Readonly<Record<string, Check>> = {
-  'a call that came through a proxy is not one from this machine: 401': async (serve) => {
+const message = expect.stringMatching(/./)
+const openaiError = (code: string | null) => ({
+  error: { message, type: 'invalid_request_error', param: null, code },
+})
+const anthropicError = (type: string) => ({
+  type: 'error',
+  error: { type, message },
+  request_id: expect.stringMatching(/^req_.+/),
+})
+
+const dialects: Readonly<Record<DialectName, Spoken>> = {
+  ollama: {
+    path: '/api/chat',
+    body: { ...hello, stream: false },
+    unknown: { error: message },
+    refused: { error: message },
+  },
+  openai: {
+    path: '/v1/chat/completions',
+    body: hello,
+    unknown: openaiError('invalid_api_key'),
+    refused: openaiError(null),
+  },
+  anthropic: {
+    path: '/v1/messages',
+    body: greeting,
+    unknown: anthropicError('authentication_error'),
+    refused: anthropicError('permission_error'),
+  },
+}
+
+const evil = 'https://evil.example'
+const local = 'http://localhost:5173'
+
+const call = (url: string, { path, body }: Spoken, headers: Record<string, string>) =>
+  fetch(url + path, { method: 'POST', headers: { ...json, ...headers }, body: JSON.stringify(body) })
+
+const askBeforehand = (url: string, { path }: Spoken, headers: Record<string, string>) =>
+  fetch(url + path, { method: 'OPTIONS', headers: { 'access-control-request-method': 'POST', ...headers } })
+
+/** With a `Host` of its own, which `fetch` does not let anybody say. */
+function callHost(url: string, { path, body }: Spoken, host: string) {
+  return new Promise<{ readonly status: number | undefined; readonly body: unknown }>((resolve, reject) => {
+    const call = request(url + path, { method: 'POST', headers: { ...json, host } })
+    call.once('error', reject)
+    call.once('response', (response) => {
+      text(response).then((body) => resolve({ status: response.statusCode, body: JSON.parse(body) }), reject)
+    })
+    call.end(JSON.stringify(body))
+  })
+}
+
+const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
+  'a call that came through a proxy is not one from this machine: 401': (dialect) => async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
 
-    const response = await call(url, { 'x-forwarded-for': '203.0.113.7' })
+    for (const header of ['x-forwarded-for', 'forwarded', 'x-real-ip']) {
+      const response = await call(url, dialect, { [header]: '203.0.113.7' })
 
-    expect(await outcome(response)).toEqual({ status: 401, type: 'invalid_request_error' })
+      expect(response.status).toBe(401)
+      expect(await response.json()).toEqual(dialect.unknown)
+    }
     expect(engine.requests).toEqual([])
   },
 
-  'a page on another origin gets nothing: 403, and nothing is asked': async (serve) => {
+  'a name that could be any machine is not this one: 403': (dialect) => async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
 
-    const response = await call(url, { origin: 'https://evil.example' })
+    const rebound = await callHost(url, dialect, 'evil.example')
+    const local = await callHost(url, dialect, 'models.localhost')
+
+    expect(rebound).toEqual({ status: 403, body: dialect.refused })
+    expect(local.status).toBe(200)
+    expect(engine.requests).toHaveLength(1)
+  },
+
+  'with `auth: host`, nobody gets 401, a caller without the scope 403, and a known one the answer':
+    (dialect) => async (serve) => {
+      const engine = scriptedEngine('Hello there.')
+      let caller: Caller | undefined
+      const url = await serve(engine, { caller: () => caller })
+
+      const responses: Response[] = []
+      for (caller of [undefined, { id: 'guest', scopes: ['models'] as const }, { id: 'ada' }])
+        responses.push(await call(url, dialect, {}))
+
+      const [nobody, guest, ada] = responses as [Response, Response, Response]
+      expect([nobody.status, await nobody.json()]).toEqual([401, dialect.unknown])
+      expect([guest.status, await guest.json()]).toEqual([403, dialect.refused])
+      expect(ada.status).toBe(200)
+      expect(engine.requests).toHaveLength(1)
+    },
+
+  'a page on another origin gets nothing: 403, and nothing is asked': (dialect) => async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+
+    const response = await call(url, dialect, { origin: evil })
 
     expect(response.headers.get('access-control-allow-origin')).toBeNull()
-    expect(await outcome(response)).toEqual({ status: 403, type: 'invalid_request_error' })
+    expect(response.status).toBe(403)
+    expect(await response.json()).toEqual(dialect.refused)
     expect(engine.requests).toEqual([])
   },
 
-  'a page from this machine may call, and read the answer and its headers': async (serve) => {
+  'a page from this machine may call, and read the answer and its headers': (dialect) => async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
-    const response = await call(url, { origin: 'http://localhost:5173' })
+    const response = await call(url, dialect, { origin: local })
 
     expect(response.status).toBe(200)
-    expect(response.headers.get('access-control-allow-origin')).toBe('http://localhost:5173')
+    expect(response.headers.get('access-control-allow-origin')).toBe(local)
     expect(response.headers.get('access-control-expose-headers')).toBe('*')
     expect(response.headers.get('vary')).toContain('Origin')
   },
 
-  'a page from this machine may read an error, too': async (serve) => {
+  'a page from this machine may read an error, too': (dialect) => async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
-    const response = await fetch(`${url}/v1/models/none`, { headers: { origin: 'http://localhost:5173' } })
+    const response = await call(url, { ...dialect, body: {} }, { origin: local })
 
-    expect(response.status).toBe(404)
-    expect(response.headers.get('access-control-allow-origin')).toBe('http://localhost:5173')
+    expect(response.status).toBe(400)
+    expect(response.headers.get('access-control-allow-origin')).toBe(local)
   },
 
-  'a browser that asks beforehand is told what a page may send': async (serve) => {
+  'a browser that asks beforehand is told what a page may send': (dialect) => async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
+    const wanted = 'authorization,content-type,x-stainless-os'
 
-    const response = await call(
-      url,
-      {
-        origin: 'http://127.0.0.1:3000',
-        'access-control-request-method': 'POST',
-        'access-control-request-headers': 'authorization,content-type,x-stainless-os',
-      },
-      'OPTIONS',
-    )
+    const response = await askBeforehand(url, dialect, {
+      origin: 'http://127.0.0.1:3000',
+      'access-control-request-headers': wanted,
+    })
 
     expect(response.status).toBe(204)
     expect(response.headers.get('access-control-allow-origin')).toBe('http://127.0.0.1:3000')
     expect(response.headers.get('access-control-allow-methods')).toBe('POST')
-    expect(response.headers.get('access-control-allow-headers')).toBe(
-      'authorization,content-type,x-stainless-os',
-    )
+    expect(response.headers.get('access-control-allow-headers')).toBe(wanted)
   },
 
-  'a browser that asks for a page on another origin is told no': async (serve) => {
+  'a browser that asks for a page on another origin is told no': (dialect) => async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
-    const response = await call(
-      url,
-      { origin: 'https://evil.example', 'access-control-request-method': 'POST' },
-      'OPTIONS',
-    )
+    const response = await askBeforehand(url, dialect, { origin: evil })
 
     expect(response.status).toBe(403)
     expect(response.headers.get('access-control-allow-origin')).toBeNull()
   },
 }
+
+/** Every check in every dialect. */
+export const manners: Readonly<Record<string, Check>> = Object.fromEntries(
+  Object.entries(dialects).flatMap(([name, dialect]) =>
+    Object.entries(checks).map(([what, check]) => [`${name}: ${what}`, check(dialect)]),
+  ),
+)

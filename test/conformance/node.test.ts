@@ -2,4 +2,4 @@ import { routesFor } from '@modelmount/core'
 import { toNodeHandler } from '@modelmount/core/http'
 import { conformanceSuite } from './suite.ts'
 
-conformanceSuite("Node's own server", (llm) => toNodeHandler(routesFor(), llm))
+conformanceSuite("Node's own server", (llm, caller) => toNodeHandler(routesFor(), llm, { caller }))

@@ -78,7 +78,7 @@ export const checks = {
       mounted(Object.assign(req, { body: JSON.parse(await text(req)) }), res)
     const engine = scriptedEngine('Hello there.')
     const unread = await serve(engine)
-    const read = await serve(engine, bodyParser)
+    const read = await serve(engine, { inFront: bodyParser })
 
     const responses = [await chat(unread, hello), await chat(read, hello)]
 

@@ -1,4 +1,4 @@
-/** What clients of the public APIs rely on. One line each here, one check each in the file of its API: `openai.ts`, `anthropic.ts`. */
+/** What clients of the public APIs rely on. One line each here, one check each in the file of its API: `openai.ts`, `anthropic.ts`, `ollama.ts`. */
 
 export interface Requirement {
   /** Where the API's own documents say it. */
@@ -26,6 +26,24 @@ const anthropicStreaming = 'Anthropic guides, Streaming messages'
 const anthropicCount = 'Anthropic API reference, Messages, Count tokens in a Message'
 const anthropicModels = 'Anthropic API reference, Models'
 const claudeCode = 'Claude Code docs, LLM gateway configuration'
+
+const ollamaGenerate = 'Ollama API reference, Generate a response'
+const ollamaChat = 'Ollama API reference, Generate a chat message'
+const ollamaStreaming = 'Ollama API reference, Streaming'
+const ollamaUsage = 'Ollama API reference, Usage'
+const ollamaErrors = 'Ollama API reference, Errors'
+const ollamaAuthentication = 'Ollama API reference, Authentication'
+const ollamaTags = 'Ollama API reference, List models'
+const ollamaRunning = 'Ollama API reference, List running models'
+const ollamaShow = 'Ollama API reference, Show model details'
+const ollamaVersion = 'Ollama API reference, Get version'
+const ollamaThinking = 'Ollama docs, Thinking'
+const ollamaOptions = 'Ollama docs, Modelfile reference, Valid parameters and values'
+const ollamaFaq = 'Ollama docs, FAQ'
+const ollamaRoutes = 'ollama/ollama: server/routes.go'
+const ollamaTypes = 'ollama/ollama: api/types.go'
+const ollamaNames = 'ollama/ollama: types/model/name.go'
+const ollamaJs = 'ollama/ollama-js: src/utils.ts'
 
 export const requirements = {
   'openai:auth:any-key-is-accepted': {
@@ -500,8 +518,409 @@ export const requirements = {
     source: anthropicModels,
     behavior: 'An unknown model is a 404 with the message `model: <id>`, slashes and all.',
   },
+  'ollama:home:says-that-it-runs': {
+    source: ollamaRoutes,
+    behavior: '`GET /` is a text that says so, and `HEAD /` the same without it.',
+  },
+  'ollama:home:wrong-method': {
+    source: ollamaRoutes,
+    behavior: 'Another method on `/` is a 405 that says what is allowed.',
+  },
+  'ollama:version:shape': {
+    source: ollamaVersion,
+    behavior: 'The version is three numbers, which clients compare.',
+  },
+  'ollama:transport:content-type-has-no-say': {
+    source: ollamaRoutes,
+    behavior: 'A body is JSON, whatever its content type says, also that of a form.',
+  },
+  'ollama:transport:accept-has-no-say': {
+    source: ollamaStreaming,
+    behavior: '`stream` alone says whether the answer is a stream, never `accept`.',
+  },
+  'ollama:transport:any-key-is-accepted': {
+    source: ollamaAuthentication,
+    behavior: 'Without authentication set up, any key is accepted, and none.',
+  },
+  'ollama:transport:request-id': {
+    source: ollamaRoutes,
+    behavior: 'Every answer of a route, also an error, has an `x-request-id` of its own.',
+  },
+  'ollama:transport:browsers': {
+    source: ollamaFaq,
+    behavior: 'A browser that asks beforehand may send the headers of the clients.',
+  },
+  'ollama:transport:head': {
+    source: ollamaRoutes,
+    behavior: 'What can be read can be asked for with HEAD, without a body.',
+  },
+  'ollama:errors:unknown-path': {
+    source: ollamaErrors,
+    behavior: 'An unknown path under `/api` is a 404 with a text as its `error`.',
+  },
+  'ollama:errors:wrong-method': {
+    source: ollamaRoutes,
+    behavior: 'A known path with another method is a 405 that says what is allowed.',
+  },
+  'ollama:errors:body-is-not-json': {
+    source: ollamaErrors,
+    behavior: 'A body that is not JSON, and none at all, is a 400.',
+  },
+  'ollama:errors:too-large-body': {
+    source: ollamaErrors,
+    behavior: 'A body over the limit is a 413 with a text as its `error`.',
+  },
+  'ollama:errors:engine-failure': {
+    source: ollamaErrors,
+    behavior: 'A failure inside is a 500 that shows neither stack nor path.',
+  },
+  'ollama:errors:overloaded': {
+    source: ollamaErrors,
+    behavior: 'A server with too much to do is a 503 with `retry-after` in whole seconds.',
+  },
+  'ollama:errors:before-the-first-line': {
+    source: ollamaErrors,
+    behavior: 'What fails before the first line has a status code, also where a stream was asked for.',
+  },
+  'ollama:errors:in-a-stream': {
+    source: ollamaErrors,
+    behavior: 'What fails later is a last line with the `error`, and the server serves the next call.',
+  },
+  'ollama:errors:context-length': {
+    source: ollamaErrors,
+    behavior: 'A prompt longer than the context is a 400 that says so, whole and streamed.',
+  },
+  'ollama:body:null': {
+    source: ollamaRoutes,
+    behavior: 'A body that is null asks for nothing: what it lacks is said.',
+  },
+  'ollama:body:null-means-absent': {
+    source: ollamaTypes,
+    behavior: 'Every field may be null, which means the same as absent.',
+  },
+  'ollama:body:unknown-fields': {
+    source: ollamaTypes,
+    behavior: 'Unknown fields, of a body and of a message, are ignored.',
+  },
+  'ollama:body:names-in-any-case': {
+    source: ollamaTypes,
+    behavior: 'The names of fields may be written in upper or lower case, in messages, too.',
+  },
+  'ollama:body:duplicate-names': {
+    source: ollamaTypes,
+    behavior: 'Of a name that is there twice the last counts.',
+  },
+  'ollama:body:wrong-type': {
+    source: ollamaErrors,
+    behavior: 'A field of a wrong type is a 400 that names it, however it was written.',
+  },
+  'ollama:names:echoed': {
+    source: ollamaRoutes,
+    behavior: 'An answer names the model as the client did.',
+  },
+  'ollama:names:any-case': {
+    source: ollamaNames,
+    behavior: 'Upper and lower case do not matter in the name of a model, nor the parts that all have.',
+  },
+  'ollama:names:local': {
+    source: ollamaRoutes,
+    behavior: 'A name that ends with `:local` is that of a model here.',
+  },
+  'ollama:names:missing': {
+    source: ollamaRoutes,
+    behavior: 'Without a model, generate is a 404, chat and show are a 400, each in its words.',
+  },
+  'ollama:names:invalid': {
+    source: ollamaRoutes,
+    behavior: 'A text that cannot be a name is a 400: `invalid model name`.',
+  },
+  'ollama:names:unknown': {
+    source: ollamaRoutes,
+    behavior: 'An unknown model is a 404 that names it as it was asked for, and in show with its tag.',
+  },
+  'ollama:names:cloud': {
+    source: ollamaRoutes,
+    behavior: 'A model of the cloud is a 403, and no engine hears of it.',
+  },
+  'ollama:generate:streams-by-default': {
+    source: ollamaStreaming,
+    behavior: 'An answer is a stream of lines of JSON, unless `stream` is false.',
+  },
+  'ollama:generate:lines': {
+    source: ollamaGenerate,
+    behavior: 'A line is a piece of the answer, in the fields and order of the reference.',
+  },
+  'ollama:generate:last-line': {
+    source: ollamaUsage,
+    behavior: 'The last line alone has the reason, the counts, and the times in nanoseconds.',
+  },
+  'ollama:generate:times-are-never-zero': {
+    source: ollamaUsage,
+    behavior: 'What took no time took a nanosecond: clients divide by it.',
+  },
+  'ollama:generate:whole': {
+    source: ollamaGenerate,
+    behavior: 'A whole answer is one object with all of it.',
+  },
+  'ollama:generate:stream-joins-to-whole': {
+    source: ollamaStreaming,
+    behavior: 'The pieces of a stream are the whole answer, also in emoji and Chinese.',
+  },
+  'ollama:generate:context-out': {
+    source: ollamaGenerate,
+    behavior: 'The end has prompt and answer as `context`, in the last line or in the whole.',
+  },
+  'ollama:generate:context-in': {
+    source: ollamaGenerate,
+    behavior: 'A `context` stands before the prompt, and is no part of the template.',
+  },
+  'ollama:generate:raw': {
+    source: ollamaGenerate,
+    behavior:
+      'A raw prompt goes without template, and its answer comes without `context` and is not looked into for thoughts.',
+  },
+  'ollama:generate:raw-is-all': {
+    source: ollamaRoutes,
+    behavior: 'A raw prompt with `system` or `context` is a 400.',
+  },
+  'ollama:generate:system': {
+    source: ollamaGenerate,
+    behavior: '`system` is the system message of the prompt; an empty one is none.',
+  },
+  'ollama:generate:thinking': {
+    source: ollamaThinking,
+    behavior: 'Thoughts are told apart from the response, whole and streamed.',
+  },
+  'ollama:generate:load': {
+    source: ollamaFaq,
+    behavior:
+      'Without a prompt a model is loaded: one object, also where a stream was asked for, without times.',
+  },
+  'ollama:generate:unload': {
+    source: ollamaFaq,
+    behavior: 'Without a prompt, and not to be kept alive, a model is let go: one object, also for a stream.',
+  },
+  'ollama:generate:render-only': {
+    source: ollamaTypes,
+    behavior: '`_debug_render_only` shows the prompt and asks no model.',
+  },
+  'ollama:generate:not-built': {
+    source: ollamaGenerate,
+    behavior:
+      'Suffix, template, images, format and log probabilities are a 400 that names them, never ignored.',
+  },
+  'ollama:generate:encoder': {
+    source: ollamaRoutes,
+    behavior: 'A model that cannot answer is a 400: it does not support generate.',
+  },
+  'ollama:chat:streams-by-default': {
+    source: ollamaStreaming,
+    behavior: 'An answer is a stream of lines of JSON, unless `stream` is false.',
+  },
+  'ollama:chat:lines': {
+    source: ollamaChat,
+    behavior: 'Every line has a message with its role, and the last one an empty message.',
+  },
+  'ollama:chat:last-line': {
+    source: ollamaUsage,
+    behavior: 'The last line alone has the reason, the counts, and the times, and never a `context`.',
+  },
+  'ollama:chat:whole': {
+    source: ollamaChat,
+    behavior: 'A whole answer is one object with all of it.',
+  },
+  'ollama:chat:stream-is-live': {
+    source: ollamaStreaming,
+    behavior: 'The first lines arrive while the answer is still being made.',
+  },
+  'ollama:chat:client-leaves': {
+    source: ollamaStreaming,
+    behavior: 'A client that leaves ends its answer.',
+  },
+  'ollama:chat:load': {
+    source: ollamaFaq,
+    behavior:
+      'Without messages a model is loaded: one object, also where a stream was asked for, without times.',
+  },
+  'ollama:chat:unload': {
+    source: ollamaFaq,
+    behavior: 'Without messages, and not to be kept alive, a model is let go.',
+  },
+  'ollama:chat:roles': {
+    source: ollamaTypes,
+    behavior: 'A role is in any case, is one that only some templates know, or is none, and then the user.',
+  },
+  'ollama:chat:developer-is-system': {
+    source: ollamaTypes,
+    behavior: 'A developer message is a system message.',
+  },
+  'ollama:chat:system-among-messages': {
+    source: ollamaChat,
+    behavior: 'A system message stays where it is.',
+  },
+  'ollama:chat:prefill': {
+    source: ollamaRoutes,
+    behavior: 'A trailing assistant message is continued, and the answer is only what follows.',
+  },
+  'ollama:chat:earlier-thoughts': {
+    source: ollamaThinking,
+    behavior: 'What an assistant thought earlier reaches the model beside what it said.',
+  },
+  'ollama:chat:tools-are-refused': {
+    source: ollamaChat,
+    behavior: 'Tools, calls and results are a 400 that names them; an empty list is none.',
+  },
+  'ollama:chat:images-are-refused': {
+    source: ollamaChat,
+    behavior: 'An image is a 400 that names the message; an empty list is none.',
+  },
+  'ollama:chat:not-built': {
+    source: ollamaChat,
+    behavior: 'A format and log probabilities are a 400 that names them, never ignored.',
+  },
+  'ollama:chat:no-format': {
+    source: ollamaRoutes,
+    behavior: 'A format that is empty or null is none.',
+  },
+  'ollama:chat:encoder': {
+    source: ollamaRoutes,
+    behavior: 'A model that cannot answer is a 400: it does not support chat.',
+  },
+  'ollama:chat:thinking': {
+    source: ollamaThinking,
+    behavior: 'Thoughts come first, beside an empty content; the key is left out where there are none.',
+  },
+  'ollama:think:by-default': {
+    source: ollamaThinking,
+    behavior: 'A model that can think does so, unless it is told not to.',
+  },
+  'ollama:think:levels': {
+    source: ollamaThinking,
+    behavior: '`low`, `medium`, `high` and `max` mean that it thinks.',
+  },
+  'ollama:think:anything-else': {
+    source: ollamaTypes,
+    behavior: 'Anything else is a 400 that says what it may be.',
+  },
+  'ollama:think:cannot': {
+    source: ollamaThinking,
+    behavior: 'A model that cannot think is a 400 in the words of Ollama, unless it is told not to.',
+  },
+  'ollama:options:defaults': {
+    source: ollamaOptions,
+    behavior: 'What is not said is as with Ollama, and reaches the model so.',
+  },
+  'ollama:options:reach-the-model': {
+    source: ollamaOptions,
+    behavior: 'Every option that changes the answer reaches the model.',
+  },
+  'ollama:options:fractions': {
+    source: ollamaTypes,
+    behavior: 'A whole number that is written with a fraction is cut.',
+  },
+  'ollama:options:null': {
+    source: ollamaTypes,
+    behavior: 'An option that is null is as if it were not there.',
+  },
+  'ollama:options:unknown': {
+    source: ollamaTypes,
+    behavior: 'Options that nobody knows, or no longer, are ignored.',
+  },
+  'ollama:options:about-speed': {
+    source: ollamaOptions,
+    behavior: 'Options that change only how fast an answer is leave the answer as it is.',
+  },
+  'ollama:options:wrong-types': {
+    source: ollamaTypes,
+    behavior: 'An option of a wrong type is a 400 that names it; a single `stop` is no list.',
+  },
+  'ollama:options:num-predict': {
+    source: ollamaOptions,
+    behavior: '`num_predict` is the most tokens, below zero means no limit, and the end says `length`.',
+  },
+  'ollama:options:num-predict-zero': {
+    source: ollamaOptions,
+    behavior: '`num_predict` of 0 loads the model, and nothing is said.',
+  },
+  'ollama:options:stop': {
+    source: ollamaOptions,
+    behavior: '`stop` is a list of texts, and an empty one in it means nothing.',
+  },
+  'ollama:options:seed': {
+    source: ollamaOptions,
+    behavior: 'A seed below zero means a new one each time.',
+  },
+  'ollama:options:num-ctx': {
+    source: ollamaOptions,
+    behavior: '`num_ctx` is the size of the context; zero and less mean that nobody said.',
+  },
+  'ollama:keep-alive:forms': {
+    source: ollamaFaq,
+    behavior: '`keep_alive` is in seconds or a duration; below zero is for ever.',
+  },
+  'ollama:keep-alive:absent': {
+    source: ollamaFaq,
+    behavior: 'Without it, or null, the model is kept as it was.',
+  },
+  'ollama:keep-alive:anything-else': {
+    source: ollamaTypes,
+    behavior: 'Anything else is a 400, also a number of seconds as a text.',
+  },
+  'ollama:truncate:forms': {
+    source: ollamaTypes,
+    behavior: 'Old messages are left out where a prompt is too long, unless `truncate` is false.',
+  },
+  'ollama:tags:shape': {
+    source: ollamaTags,
+    behavior: 'The list has every model with its tag, its digest and its details.',
+  },
+  'ollama:tags:newest-first': {
+    source: ollamaRoutes,
+    behavior: 'The newest model comes first.',
+  },
+  'ollama:show:shape': {
+    source: ollamaShow,
+    behavior: 'A model is described in the fields of the reference.',
+  },
+  'ollama:show:lists': {
+    source: ollamaShow,
+    behavior: 'Long lists of the metadata are null, unless `verbose` is true.',
+  },
+  'ollama:show:model-info': {
+    source: ollamaShow,
+    behavior: 'The metadata is without name and template, and says how many parameters there are.',
+  },
+  'ollama:show:name': {
+    source: ollamaShow,
+    behavior: '`name` is an old word for `model`.',
+  },
+  'ollama:show:system': {
+    source: ollamaShow,
+    behavior: 'A `system` is shown as it was asked for, a `template` is not.',
+  },
+  'ollama:show:no-paths': {
+    source: ollamaShow,
+    behavior: 'Nothing that is shown says where a file lies.',
+  },
+  'ollama:ps:none': {
+    source: ollamaRunning,
+    behavior: 'Without a loaded model the list is empty, and never null.',
+  },
+  'ollama:ps:shape': {
+    source: ollamaRunning,
+    behavior: 'A loaded model has its memory, its context and when it goes.',
+  },
+  'ollama:ps:order': {
+    source: ollamaRunning,
+    behavior: 'What goes last comes first; what never goes has a date centuries ahead.',
+  },
+  'ollama:clients:no-error-key': {
+    source: ollamaJs,
+    behavior: 'No line but that of an error has a key `error`.',
+  },
 } as const satisfies Record<string, Requirement>
 
 export type RequirementId = keyof typeof requirements
 export type OpenAIRequirementId = Extract<RequirementId, `openai:${string}`>
 export type AnthropicRequirementId = Extract<RequirementId, `anthropic:${string}`>
+export type OllamaRequirementId = Extract<RequirementId, `ollama:${string}`>

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { type Listening, listen } from '../support/listen.ts'
 import { nestHandler } from '../support/nest.ts'
-import { hello, promptOf } from './calls.ts'
+import { promptOf } from './calls.ts'
 
 const mounts: Readonly<Record<string, (llm: Llm) => RequestListener>> = {
   "Node's own server": (llm) => toNodeHandler(routesFor(), llm),
@@ -25,7 +25,11 @@ const mounts: Readonly<Record<string, (llm: Llm) => RequestListener>> = {
 }
 
 const tooLong = new LlmError('context_length', 'Too long.', { inputTokens: 5_000, contextSize: 4_096 })
-const engine = scriptedEngine((request) => (promptOf(request) === 'Long' ? tooLong : 'Hello there.'))
+const died = new LlmError('upstream', 'It died.')
+const engine = scriptedEngine((request) => {
+  const prompt = promptOf(request)
+  return prompt === 'Long' ? tooLong : prompt === 'Fail' ? ['Once', died] : 'Hello there.'
+})
 const models = emptyFolder()
 let llm: Llm
 let servers: readonly Listening[]
@@ -40,19 +44,56 @@ afterAll(async () => {
   await llm.close()
 })
 
-test.each<[what: string, status: number, body: string]>([
-  ['a whole answer', 200, JSON.stringify(hello)],
-  ['a stream', 200, JSON.stringify({ ...hello, stream: true, stream_options: { include_usage: true } })],
-  ['a message without a role', 400, '{"model":"tiny","messages":[{"content":"Hello"}]}'],
-  ['a prompt that is too long', 400, '{"model":"tiny","messages":[{"role":"user","content":"Long"}]}'],
-  ['a body that is not JSON', 400, '{'],
-  ['an empty body', 400, ''],
-  ['a body that is too large', 413, 'a'.repeat(33 * 1024 ** 2)],
-])('%s is the same in every mount', async (_what, status, body) => {
+const paths = {
+  openai: '/v1/chat/completions',
+  anthropic: '/v1/messages',
+  chat: '/api/chat',
+  generate: '/api/generate',
+  show: '/api/show',
+} as const
+
+const saying = (text: string, more: object = {}) =>
+  JSON.stringify({ model: 'tiny', messages: [{ role: 'user', content: text }], ...more })
+const asking = (text: string, more: object = {}) => saying(text, { max_tokens: 9, ...more })
+const tooLarge = 'a'.repeat(33 * 1024 ** 2)
+
+test.each<[what: string, path: keyof typeof paths, status: number, body: string]>([
+  ['a whole answer', 'openai', 200, saying('Hello')],
+  ['a stream', 'openai', 200, saying('Hello', { stream: true, stream_options: { include_usage: true } })],
+  ['a stream that fails', 'openai', 200, saying('Fail', { stream: true })],
+  ['a message without a role', 'openai', 400, '{"model":"tiny","messages":[{"content":"Hello"}]}'],
+  ['a prompt that is too long', 'openai', 400, saying('Long')],
+  ['a body that is not JSON', 'openai', 400, '{'],
+  ['an empty body', 'openai', 400, ''],
+  ['a body that is too large', 'openai', 413, tooLarge],
+
+  ['a whole answer', 'anthropic', 200, asking('Hello')],
+  ['a stream', 'anthropic', 200, asking('Hello', { stream: true })],
+  ['a stream that fails', 'anthropic', 200, asking('Fail', { stream: true })],
+  ['a call without `max_tokens`', 'anthropic', 400, saying('Hello')],
+  ['a prompt that is too long', 'anthropic', 400, asking('Long')],
+  ['a body that is not JSON', 'anthropic', 400, '{'],
+  ['an empty body', 'anthropic', 400, ''],
+  ['a body that is too large', 'anthropic', 413, tooLarge],
+
+  ['a whole answer', 'chat', 200, saying('Hello', { stream: false })],
+  ['a stream', 'chat', 200, saying('Hello')],
+  ['a stream that fails', 'chat', 200, saying('Fail')],
+  ['a whole answer', 'generate', 200, '{"model":"tiny","prompt":"Hello","stream":false}'],
+  ['a stream', 'generate', 200, '{"model":"tiny","prompt":"Hello"}'],
+  ['a model to load', 'generate', 200, '{"model":"tiny"}'],
+  ['a model to show', 'show', 200, '{"model":"tiny"}'],
+  ['a model that is not there', 'show', 404, '{"model":"nope"}'],
+  ['a role of a wrong type', 'chat', 400, '{"model":"tiny","messages":[{"role":5}]}'],
+  ['a prompt that is too long', 'chat', 400, saying('Long')],
+  ['a body that is not JSON', 'chat', 400, '{'],
+  ['an empty body', 'chat', 400, ''],
+  ['a body that is too large', 'chat', 413, tooLarge],
+])('%s (%s) is the same in every mount', async (_what, path, status, body) => {
   const answers = await Promise.all(
     Object.keys(mounts).map(async (name, index) => {
       const prefix = name.endsWith('prefix') ? '/llm' : ''
-      const response = await fetch(`${servers[index]?.url}${prefix}/v1/chat/completions`, {
+      const response = await fetch(`${servers[index]?.url}${prefix}${paths[path]}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body,
@@ -60,9 +101,7 @@ test.each<[what: string, status: number, body: string]>([
       return {
         status: response.status,
         type: response.headers.get('content-type'),
-        body: (await response.text())
-          .replace(/"id":"chatcmpl-[\w-]+"/g, '"id":"…"')
-          .replace(/"created":\d+/g, '"created":0'),
+        body: masked(await response.text()),
       }
     }),
   )
@@ -72,3 +111,28 @@ test.each<[what: string, status: number, body: string]>([
   expect(first?.body).toMatch(/./)
   expect(others).toEqual(others.map(() => first))
 })
+
+test.each(['/v1/models', '/api/tags', '/api/ps', '/api/version'])(
+  '%s is the same in every mount',
+  async (path) => {
+    const answers = await Promise.all(
+      Object.keys(mounts).map(async (name, index) => {
+        const prefix = name.endsWith('prefix') ? '/llm' : ''
+        const response = await fetch(`${servers[index]?.url}${prefix}${path}`)
+        return [response.status, response.headers.get('content-type'), await response.text()]
+      }),
+    )
+
+    const [first, ...others] = answers
+    expect(first?.[0]).toBe(200)
+    expect(others).toEqual(others.map(() => first))
+  },
+)
+
+/** Without ids, and without what a clock says. */
+const masked = (body: string): string =>
+  body
+    .replace(/"(id|request_id)":"(chatcmpl-|msg_|req_)[\w-]+"/g, '"$1":"…"')
+    .replace(/"created":\d+/g, '"created":0')
+    .replace(/"created_at":"[^"]+"/g, '"created_at":"…"')
+    .replace(/"(\w+_duration)":\d+/g, '"$1":0')

@@ -1,6 +1,6 @@
 /** Every requirement, checked on one way to mount the routes: an adapter brings only that way. */
 import type { RequestListener, Server } from 'node:http'
-import { createLlm, type Engine, type Llm } from '@modelmount/core'
+import { type Caller, createLlm, type Engine, type Llm } from '@modelmount/core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { listen } from '../support/listen.ts'
@@ -9,20 +9,33 @@ import { badInput as anthropicBadInput } from './anthropic-bad-input.ts'
 import { badInput as openaiBadInput } from './bad-input.ts'
 import { faults } from './faults.ts'
 import { manners } from './manners.ts'
+import { checks as ollama } from './ollama.ts'
+import { badInput as ollamaBadInput } from './ollama-bad-input.ts'
 import { checks as openai } from './openai.ts'
 import { type RequirementId, requirements } from './requirements.ts'
 
-const checks = { ...openai, ...anthropic }
-const badInput = { ...openaiBadInput, ...anthropicBadInput }
+const checks = { ...openai, ...anthropic, ...ollama }
+const badInput = { ...openaiBadInput, ...anthropicBadInput, ...ollamaBadInput }
 
 /** Makes a handler for Node's own server. Paths that no route has are to be answered, not passed on. */
-export type Mount = (llm: Llm) => RequestListener
+export type Mount = (llm: Llm, caller: WhoCalls) => RequestListener
+
+/** The option of the same name of every adapter. */
+export type WhoCalls = () => Caller | undefined
 
 /** Starts a server around the mounted routes, until the test is over, and resolves with its URL. */
-export type Serve = (engine: Engine, inFront?: InFront) => Promise<string>
+export type Serve = (engine: Engine, given?: Given) => Promise<string>
 
 /** The same, with what a host has in its hands. */
-export type Start = (engine: Engine, inFront?: InFront) => Promise<Started>
+export type Start = (engine: Engine, given?: Given) => Promise<Started>
+
+export interface Given {
+  readonly inFront?: InFront
+  /** A folder; the built-in model is always there. @default an empty one */
+  readonly models?: string
+  /** With `auth: 'host'`: who calls. @default `auth: 'anonymous'` */
+  readonly caller?: WhoCalls
+}
 
 export interface Started {
   readonly url: string
@@ -32,6 +45,9 @@ export interface Started {
 
 /** What a host puts before the mounted routes. */
 export type InFront = (mounted: RequestListener) => RequestListener
+
+const nothing: InFront = (mounted) => mounted
+const nobody: WhoCalls = () => undefined
 
 export type Check = (serve: Serve, start: Start) => Promise<void>
 
@@ -45,11 +61,11 @@ export function conformanceSuite(
   notHere: Readonly<Record<string, string>> = {},
 ): void {
   describe(`routes mounted in ${name}`, () => {
-    const models = emptyFolder()
+    const noModels = emptyFolder()
 
-    const start: Start = async (engine, inFront = (mounted) => mounted) => {
-      const llm = await createLlm({ engine, models })
-      const { close, ...listening } = await listen(inFront(mount(llm)))
+    const start: Start = async (engine, { inFront = nothing, models = noModels, caller } = {}) => {
+      const llm = await createLlm({ engine, models, auth: caller ? 'host' : 'anonymous' })
+      const { close, ...listening } = await listen(inFront(mount(llm, caller ?? nobody)))
       onTestFinished(async () => {
         await close()
         await llm.close()

@@ -10,6 +10,19 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { type Listening, listen } from '../support/listen.ts'
+import {
+  anyBytes,
+  anyJson,
+  anyValue,
+  asJson,
+  list,
+  mostly,
+  numbers,
+  object,
+  oneOf,
+  text,
+  type Values,
+} from './json.ts'
 
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
@@ -40,33 +53,6 @@ function forgetful(): Engine {
   return { ...rest, generate: (request, call) => scriptedEngine('Hello there.').generate(request, call) }
 }
 
-/** Halves of characters, too: `JSON.stringify` writes them as escapes. */
-const anyText = fc.oneof(
-  fc.string(),
-  fc.string({ unit: 'binary' }),
-  fc.string({ unit: fc.nat(0xffff).map((unit) => String.fromCharCode(unit)) }),
-)
-/** All values are texts of JSON: not every number of JSON is one that `JSON.stringify` writes. */
-const asJson = (values: fc.Arbitrary<unknown>): fc.Arbitrary<string> =>
-  values.map((value) => JSON.stringify(value))
-const odd = fc.constantFrom(
-  ...['1e999', '-1e999', '1e308', '5e-324', '-0', '1.5', '9007199254740993', '1e21', 'null', 'true', 'false'],
-  ...['""', '"\\ud800"', '[]', '{}', '[[]]', '{"__proto__":{"a":1}}', '{"constructor":1}', '{"toString":1}'],
-)
-const anyValue = fc.oneof(
-  fc.json(),
-  odd,
-  fc.array(odd).map((items) => `[${items}]`),
-  asJson(fc.oneof(anyText, fc.double(), fc.integer(), fc.array(anyText))),
-)
-const mostly = (likely: fc.Arbitrary<string>, weight = 40): fc.Arbitrary<string> =>
-  fc.oneof({ weight, arbitrary: likely }, { weight: 1, arbitrary: anyValue })
-const object = (entries: readonly (readonly [key: string, value: string])[]): string =>
-  `{${entries.map(([key, value]) => `${JSON.stringify(key)}:${value}`)}}`
-const list = (items: fc.Arbitrary<string>, lengths: fc.ArrayConstraints = {}): fc.Arbitrary<string> =>
-  fc.array(items, { minLength: 1, maxLength: 4, ...lengths }).map((all) => `[${all}]`)
-
-const text = asJson(anyText)
 const part = fc
   .tuple(mostly(fc.constant('"text"')), mostly(text))
   .map(([type, text]) => object([...Object.entries({ type, text })]))
@@ -80,9 +66,8 @@ const message = fc
   )
   .map(([role, content, others]) => object([...Object.entries({ role, content }), ...others]))
 
-const numbers = (min: number, max: number) => asJson(fc.double({ min, max, noNaN: true }))
 /** What is likely to be taken, for every field. */
-const fields: Readonly<Record<string, fc.Arbitrary<string>>> = {
+const fields: Values = {
   stream: asJson(fc.boolean()),
   stream_options: asJson(fc.record({ include_usage: fc.boolean() }, { requiredKeys: [] })),
   max_tokens: asJson(fc.integer({ min: 1, max: 2 ** 31 - 1 })),
@@ -108,24 +93,16 @@ const fields: Readonly<Record<string, fc.Arbitrary<string>>> = {
   metadata: anyValue,
   ['__proto__']: anyValue,
 }
-const field = (weight: number): fc.Arbitrary<readonly [key: string, value: string]> =>
-  fc.oneof(
-    ...Object.entries(fields).map(([name, likely]) => fc.tuple(fc.constant(name), mostly(likely, weight))),
-  )
-
 /** A valid request with anything here and there. The last field is not touched: it keeps answers short. */
 const almostValid = fc
   .tuple(
     mostly(fc.constant('"tiny"'), 50),
     mostly(list(mostly(message, 50)), 50),
-    fc.array(field(5), { maxLength: 5 }),
+    fc.array(oneOf(fields, 5), { maxLength: 5 }),
   )
   .map(([model, messages, others]) =>
     object([...Object.entries({ model, messages }), ...others, ['max_completion_tokens', '4']]),
   )
-const anyJson = fc.oneof(fc.json(), fc.array(field(1)).map(object))
-const anyBytes = fc.uint8Array({ maxLength: 200 })
-
 /** Resolves with how many were answered: requests that are all refused at the door would show nothing. */
 async function run(
   server: () => Listening,
@@ -151,7 +128,7 @@ test('5,000 requests get a completion or an error each, soon, and leave nothing 
   const before = heapUsed()
 
   const answered = await run(() => scriptedServer, almostValid, 2_000)
-  await run(() => scriptedServer, anyJson, 1_000)
+  await run(() => scriptedServer, anyJson(fields), 1_000)
   await run(() => scriptedServer, anyBytes, 1_000)
 
   expect(answered).toBeGreaterThan(400)

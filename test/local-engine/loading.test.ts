@@ -1,10 +1,17 @@
 /** What is loaded, with which context, and for how long. */
+import { getEventListeners } from 'node:events'
 import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type ChatOptions, createLlm, type Llm, type LoadOptions } from '@modelmount/core'
+import {
+  type ChatOptions,
+  createLlm,
+  type GenerateRequest,
+  type Llm,
+  type LoadOptions,
+} from '@modelmount/core'
 import { modelPath } from '@modelmount/tiny-model'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { isAlive } from '../support/processes.ts'
 
 let folder: string
@@ -16,7 +23,10 @@ beforeAll(async () => {
   llm = await createLlm({ models: folder })
 })
 
-afterEach(() => llm.unload('tiny'))
+afterEach(() => {
+  vi.useRealTimers()
+  return llm.unload('tiny')
+})
 
 afterAll(async () => {
   await llm.close()
@@ -101,10 +111,21 @@ test('letting go of a model that is not loaded is nothing, and of an unknown one
   await expect(llm.load('nope')).rejects.toMatchObject({ code: 'not_found' })
 })
 
+test('a model whose file is gone is let go by the name that it is loaded under', async () => {
+  const file = join(folder, 'copy.gguf')
+  await llm.load('copy')
+  await rm(file)
+
+  await llm.unload(llm.loaded()[0]?.name ?? '')
+  await copyFile(modelPath, file)
+
+  expect(llm.loaded()).toEqual([])
+})
+
 test('a model is loaded anew for another context, and kept where nobody says which', async () => {
-  await ask({ contextSize: 256 })
+  await ask({ contextSize: 6_000 })
   const id = processId()
-  expect(llm.loaded()[0]?.contextSize).toBe(256)
+  expect(llm.loaded()[0]?.contextSize).toBe(6_000)
 
   await ask({})
   expect(processId()).toBe(id)
@@ -114,10 +135,85 @@ test('a model is loaded anew for another context, and kept where nobody says whi
   expect(llm.loaded()[0]?.contextSize).toBe(512)
 })
 
+test('a small context that one caller wants is not what the others get', async () => {
+  await ask({ contextSize: 16 })
+
+  await ask({})
+
+  expect(llm.loaded()[0]?.contextSize).toBe(4096)
+})
+
 test('a context that is larger than the model was trained for is cut to that', async () => {
   await ask({ contextSize: 1_000_000 })
 
   expect(llm.loaded()[0]?.contextSize).toBe(8192)
+})
+
+test('callers who want more than there is, each another number, share the model', async () => {
+  await ask({ contextSize: 1_000_000 })
+  const id = processId()
+
+  await ask({ contextSize: 100_000 })
+  await ask({ contextSize: 8192 })
+
+  expect(processId()).toBe(id)
+})
+
+test('calls that wait, each with a time of 0, share the model', async () => {
+  await expect.poll(() => llm.loaded()).toEqual([])
+
+  const askAndLook = async (): Promise<number> => {
+    const input = { kind: 'text', prompt: ['Hello'] } as const
+    const answer = await llm.generate({ model: 'tiny', input, load: { keepAlive: 0 } }, call)
+    const id = processId()
+    for await (const _event of answer);
+    return id
+  }
+  const ids = await Promise.all([askAndLook(), askAndLook(), askAndLook()])
+
+  expect(new Set(ids).size).toBe(1)
+  await expect.poll(() => llm.loaded()).toEqual([])
+})
+
+test('while somebody uses it, its time begins anew at each moment', async () => {
+  const pieces = await llm.generate(
+    { model: 'tiny', input: { kind: 'text', prompt: ['Hello'] }, load: { keepAlive: 60 * 60_000 } },
+    call,
+  )
+
+  expect(minutesLeft()).toBeCloseTo(60, 0)
+  for await (const _piece of pieces);
+})
+
+test('a month is a month, though no timer is as long', async () => {
+  const day = 24 * 60 * 60_000
+  await llm.load('tiny', { keepAlive: 'forever' })
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  await llm.load('tiny', { keepAlive: 30 * day })
+
+  vi.advanceTimersByTime(29 * day)
+  const before = llm.loaded()
+  vi.advanceTimersByTime(2 * day)
+  const after = llm.loaded()
+
+  expect(before).toHaveLength(1)
+  expect(after).toEqual([])
+})
+
+test('a signal that many calls share is left as it was', async () => {
+  const { signal } = new AbortController()
+  const warnings: unknown[] = []
+  const warn = (warning: Error): unknown => warnings.push(warning)
+  process.on('warning', warn)
+  const request: GenerateRequest = { model: 'tiny', input: { kind: 'text', prompt: ['Hello'] } }
+
+  await Promise.all(Array.from({ length: 12 }, () => llm.countTokens(request, { signal })))
+  await llm.load('tiny', { signal })
+  await llm.render(request, { signal })
+
+  process.off('warning', warn)
+  expect(getEventListeners(signal, 'abort')).toEqual([])
+  expect(warnings).toEqual([])
 })
 
 test.each([{ contextSize: 1 }, { contextSize: 1.5 }, { keepAlive: -1 }])(

@@ -68,13 +68,16 @@ test('without the template the model continues the text as it is', async () => {
 test('prompt and answer come back as token ids, which a later prompt can begin with', async () => {
   const first = await ask({ input: text('My name is Ann.'), returnTokens: true, maxTokens: 20 })
   const tokens = first.end?.tokens ?? []
-  expect(tokens).toHaveLength((first.end?.usage.inputTokens ?? 0) + (first.end?.usage.outputTokens ?? 0))
+  const { inputTokens = 0, outputTokens = 0 } = first.end?.usage ?? {}
+  // And one that closes the answer.
+  expect(tokens).toHaveLength(inputTokens + outputTokens + 1)
 
   const input = text(tokens, 'What is my name?')
   const prompt = await render({ input })
   const { end } = await ask({ input, maxTokens: 1 })
 
   expect(prompt).toContain('My name is Ann.')
+  expect(prompt).toContain(`${first.text}<|im_end|><|im_start|>user\nWhat is my name?`)
   expect(prompt.indexOf('What is my name?')).toBeGreaterThan(prompt.indexOf('My name is Ann.'))
   expect(end?.usage.inputTokens).toBeGreaterThan(tokens.length)
 })
@@ -124,6 +127,14 @@ test('or its oldest messages are left out, but never the system message and the 
   // No more was left out than had to be.
   expect(end?.usage.inputTokens).toBeGreaterThan(220)
   expect(end?.usage.inputTokens).toBeLessThan(246)
+})
+
+test('a question that takes the room of its answer is read alone', async () => {
+  const question = message('user', 'word '.repeat(200))
+
+  const { end } = await ask({ input: chat(...old, question), overflow: 'truncate' })
+
+  expect(end?.usage.inputTokens).toBeGreaterThan(192)
 })
 
 test('a single message that is longer than the context is refused all the same', async () => {

@@ -2,12 +2,12 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type Llm, routesFor } from '@modelmount/core'
+import { type Caller, type Llm, routesFor } from '@modelmount/core'
 import { type FetchHandler, toFetchHandler } from '@modelmount/core/http'
 
 /** The routes in such a host, called from this machine. */
-export const fetchHandler = (llm: Llm): RequestListener =>
-  fetchHost(toFetchHandler(routesFor(), llm, { remoteAddress: () => '127.0.0.1' }))
+export const fetchHandler = (llm: Llm, caller: () => Caller | undefined = () => undefined): RequestListener =>
+  fetchHost(toFetchHandler(routesFor(), llm, { remoteAddress: () => '127.0.0.1', caller }))
 
 export function fetchHost(handler: FetchHandler): RequestListener {
   const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {

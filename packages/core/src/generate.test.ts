@@ -89,7 +89,7 @@ test('an answer has an id of its own, the model as it was named, and a date', as
   expect(one.createdAt.getTime()).toBeGreaterThanOrEqual(before)
 })
 
-test('the engine gets the request and the signal', async () => {
+test('the engine gets the request, the signal and who asks', async () => {
   const signal = live()
   const calls: unknown[] = []
   const engine = engineOf(async function* (...call) {
@@ -98,9 +98,9 @@ test('the engine gets the request and the signal', async () => {
     yield end
   })
 
-  await generate(engine, request, { signal, stream: true })
+  await generate(engine, request, { signal, stream: true, caller: { id: 'ann' } })
 
-  expect(calls).toEqual([[request, { signal }]])
+  expect(calls).toEqual([[request, { signal, tenant: 'ann' }]])
 })
 
 test.each([{ stream: false }, { stream: true }])(

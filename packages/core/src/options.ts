@@ -43,7 +43,8 @@ export interface LocalOptions {
   threads?: number | undefined
 
   /**
-   * Tokens that a prompt and its answer may have together. Memory for all of them is taken at load.
+   * Tokens that a prompt and its answer may have together. Memory for all of them is taken at load. Calls may
+   * say otherwise.
    *
    * @default `$OLLAMA_CONTEXT_LENGTH`, else 4096; never more than the model was trained for
    */

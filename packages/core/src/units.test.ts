@@ -59,6 +59,19 @@ test.each([
   ['1h 30m', undefined],
   ['abc', undefined],
   ['1h\n', undefined],
+  ['1h'.repeat(51), undefined],
+  ['1.5h30m', 7_200_000],
+  ['1.2.3s', undefined],
+  ['.s', undefined],
+  ['00s', 0],
 ])('%j is read as Go reads it', (text, ms) => {
   expect(readDuration(text)).toBe(ms)
+})
+
+test('a text that is almost a duration is read no slower than another', () => {
+  const startedAt = performance.now()
+
+  expect(readDuration('1'.repeat(100))).toBeUndefined()
+  expect(readDuration('1'.repeat(1_000_000))).toBeUndefined()
+  expect(performance.now() - startedAt).toBeLessThan(500)
 })

@@ -37,10 +37,15 @@ export function toMs(duration: Duration): number {
 
 /** `1h30m`, `1.5s`, `-1m`, `0`, in milliseconds; the way Go writes durations. Nothing for all other texts. */
 export function readDuration(text: string): number | undefined {
-  const [, sign, rest] = /^([+-]?)(.*)$/s.exec(text) ?? []
-  if (rest === '0') return 0
-  const parts = [...(rest ?? '').matchAll(/(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g)]
-  if (parts.length === 0 || parts.map(([part]) => part).join('') !== rest) return undefined
-  const ms = parts.reduce((sum, [, amount, unit = '']) => sum + Number(amount) * (msUnits[unit] ?? 0), 0)
-  return sign === '-' ? -ms : ms
+  if (text.length > maxDurationLength) return undefined
+  const [, sign, rest] = /^([+-]?)(0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.exec(text) ?? []
+  if (rest === undefined) return undefined
+  const ms = [...rest.matchAll(/([\d.]+)([a-zµμ]+)/g)].reduce(
+    (sum, [, amount, unit = '']) => sum + Number(amount) * (msUnits[unit] ?? 0),
+    0,
+  )
+  return sign === '-' ? 0 - ms : ms
 }
+
+/** A text can be a client's, and megabytes. */
+const maxDurationLength = 100

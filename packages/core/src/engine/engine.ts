@@ -40,6 +40,6 @@ export interface LoadedModel {
   /** The memory that it takes, in bytes, and how much of it is a graphics card's; 0 until it is known. */
   readonly sizeBytes: number
   readonly gpuBytes: number
-  /** When it goes, if nobody uses it; in the past while somebody does. */
+  /** When it goes, if nobody uses it any more. */
   readonly expiresAt: Date | 'never'
 }

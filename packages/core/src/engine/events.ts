@@ -21,7 +21,7 @@ export type GenerateEvent =
       readonly stopSequence?: string
       readonly usage: TokenUsage
       readonly timings: Timings
-      /** Prompt and answer, where `returnTokens` asked for them. */
+      /** Prompt and answer, with the token that ended it, where `returnTokens` asked for them. */
       readonly tokens?: readonly number[]
     }
 

@@ -23,7 +23,7 @@ export interface GenerateRequest {
 
 /** How a model is loaded, where it is not. */
 export interface LoadOptions {
-  /** In tokens; a model that is loaded with another one is loaded anew. @default as it is loaded, else the engine's own */
+  /** In tokens; a model that is loaded with another one is loaded anew. @default the engine's own, or as it is loaded where that is more */
   readonly contextSize?: number
   /**
    * So long it stays loaded when nobody uses it, in milliseconds. It holds until another call says otherwise.
@@ -41,7 +41,10 @@ export interface ChatInput {
 /** A prompt without a conversation. */
 export interface TextInput {
   readonly kind: 'text'
-  /** Text and token ids, in order. The model's template makes a user's message of the text; ids stay as they are. */
+  /**
+   * Text and token ids, in order. The model's template makes a user's message of all the text, behind the
+   * ids; those stay as they are.
+   */
   readonly prompt: readonly (string | readonly number[])[]
   readonly system?: string
   /** `false` leaves out the template: the model continues the text. */
@@ -107,6 +110,12 @@ export const limits = {
   biases: 300_000,
   int32: 2 ** 31 - 1,
 } as const
+
+/** By hand: a schema would take a second for a million of them. */
+export const areTokens = (value: unknown): value is readonly number[] =>
+  Array.isArray(value) &&
+  value.length <= limits.context &&
+  value.every((id) => Number.isInteger(id) && id >= 0 && id <= limits.int32)
 
 /** Of all that is asked, in characters. */
 export const textLength = ({ input }: Pick<GenerateRequest, 'input'>): number =>

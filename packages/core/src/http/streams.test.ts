@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { LlmError } from '../errors.ts'
-import { dataFrame, sse } from './streams.ts'
+import { dataFrame, jsonLine, ndjson, sse } from './streams.ts'
 
 const onError = ({ code, message }: LlmError): string => `error: ${code} ${message}\n\n`
 
@@ -52,6 +52,53 @@ test('the headers keep proxies and compression from holding frames back', () => 
     'cache-control': 'no-cache, no-transform',
     'x-accel-buffering': 'no',
   })
+})
+
+test('lines of JSON have the same headers, but for their type', () => {
+  const { status, headers } = ndjson(framesOf(), { onError, heartbeat: '{}\n' })
+
+  expect(status).toBe(200)
+  expect(headers).toEqual({
+    'content-type': 'application/x-ndjson',
+    'cache-control': 'no-cache, no-transform',
+    'x-accel-buffering': 'no',
+  })
+})
+
+test('a value is one line, whatever is in it', () => {
+  expect(jsonLine({ a: '\n\u2028' })).toBe('{"a":"\\n\u2028"}\n')
+})
+
+test('between lines of JSON a silence is broken by the line that was given', async () => {
+  vi.useFakeTimers()
+  const { frames, give } = controlled()
+  const { body } = ndjson(frames, { onError, heartbeat: '{"said":""}\n', heartbeatMs: 1_000 })
+  const lines = (body as AsyncIterable<string>)[Symbol.asyncIterator]()
+
+  const first = lines.next()
+  await vi.advanceTimersByTimeAsync(2_000)
+  const second = lines.next()
+  give('{"said":"Hi"}\n')
+
+  expect(await first).toEqual({ value: '{"said":""}\n', done: false })
+  expect(await second).toEqual({ value: '{"said":"Hi"}\n', done: false })
+  await lines.return?.()
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('a failure is the last line of JSON', async () => {
+  async function* failing(): AsyncGenerator<string> {
+    yield '{"said":"Hi"}\n'
+    throw new LlmError('upstream', 'The process ended.')
+  }
+  const { body } = ndjson(failing(), {
+    onError: ({ message }) => jsonLine({ error: message }),
+    heartbeat: '{}\n',
+  })
+
+  const lines = await rest((body as AsyncIterable<string>)[Symbol.asyncIterator]())
+
+  expect(lines).toEqual(['{"said":"Hi"}\n', '{"error":"The process ended."}\n'])
 })
 
 test('frames are handed on in order', async () => {

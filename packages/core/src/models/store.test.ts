@@ -114,6 +114,25 @@ test('of two models with the same name the earlier wins', async () => {
   expect(model.path).toBe(join(folder, 'b', 'tiny.gguf'))
 })
 
+test('what looks like a model and is a folder hides none that is behind it', async () => {
+  await mkdir(join(folder, 'a'))
+  await mkdir(join(folder, 'a', 'tiny.gguf'))
+  await write('Tiny.gguf')
+  const store = new ModelStore([{ path: join(folder, 'a') }, { path: folder }])
+
+  const model = await store.get('tiny')
+
+  expect(await names(store)).toEqual(['Tiny:latest'])
+  expect(model.path).toBe(join(folder, 'Tiny.gguf'))
+})
+
+test('the details of a model are read without a second look for it', async () => {
+  const store = new ModelStore([{ path: modelPath, builtInName: 'tiny' }])
+  const model = await store.get('tiny')
+
+  expect(await store.details(model)).toBe(await store.details('tiny'))
+})
+
 test('the built-in model has the name it was given', async () => {
   await write('tiny-chat.gguf')
   const store = new ModelStore([{ path: join(folder, 'tiny-chat.gguf'), builtInName: 'tiny' }])

@@ -36,10 +36,9 @@ export class ModelStore {
   /** In order of their names. Read anew each time: files come and go. */
   async list(): Promise<readonly Model[]> {
     const models = new Map<string, Model>()
-    for (const source of this.#sources) {
-      for (const model of await read(source)) if (!models.has(model.name)) models.set(model.name, model)
-    }
-    return [...models.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+    for (const model of await Promise.all((await this.#files()).map(toModel)))
+      if (model && !models.has(model.name)) models.set(model.name, model)
+    return [...models.values()].sort(byName)
   }
 
   /**
@@ -47,21 +46,29 @@ export class ModelStore {
    * is named just so. Throws `not_found`.
    */
   async get(name: string): Promise<Model> {
-    const models = await this.list()
+    const files = await this.#files()
     const listed = withTag(name)
     const key = keyOf(name)
+    // Only what could be meant is looked at: this is on the road of every call, and there may be many files.
     const model =
-      models.find((candidate) => candidate.name === listed) ??
-      models.find((candidate) => key !== undefined && keyOf(candidate.name) === key)
-    if (!model) throw modelNotFound(name)
-    return model
+      (await firstOf(files.filter((file) => file.name === listed))) ??
+      (key && (await firstOf(files.filter((file) => keyOf(file.name) === key).sort(byName))))
+    if (model) return model
+    throw modelNotFound(name)
   }
 
   /** What a model is and can do. Throws `not_found`, and `upstream` when its file cannot be used. */
-  async details(name: string, { arrays = false }: Pick<GgufOptions, 'arrays'> = {}): Promise<ModelDetails> {
-    const model = await this.get(name)
+  async details(
+    which: string | Model,
+    { arrays = false }: Pick<GgufOptions, 'arrays'> = {},
+  ): Promise<ModelDetails> {
+    const model = typeof which === 'string' ? await this.get(which) : which
     // A vocabulary is megabytes, and seldom asked for.
     return arrays ? readDetails(model, { arrays }) : this.#details.get(model)
+  }
+
+  async #files(): Promise<readonly ModelFile[]> {
+    return (await Promise.all(this.#sources.map(filesIn))).flat()
   }
 }
 
@@ -84,29 +91,38 @@ export async function expectSource(path: string): Promise<void> {
     throw new TypeError(`Expected \`models\` to be a folder or a GGUF file, but ${path} ${problem}.`)
 }
 
-async function read({ path, builtInName }: ModelSource): Promise<readonly Model[]> {
-  const info = await stat(path).catch(() => undefined)
-  if (!info) return []
-  if (info.isFile()) return [toModel(path, info, builtInName)]
+/** What is known of a model without a look at its file. */
+type ModelFile = Pick<Model, 'name' | 'path' | 'builtIn'>
 
-  const files = (await readdir(path).catch(() => [])).filter(isModelFile)
-  const models = await Promise.all(
-    files.map(async (file) => {
-      const found = await stat(join(path, file)).catch(() => undefined)
-      return found?.isFile() ? [toModel(join(path, file), found)] : []
-    }),
-  )
-  return models.flat()
+async function filesIn({ path, builtInName }: ModelSource): Promise<readonly ModelFile[]> {
+  if ((await statOf(path))?.isFile())
+    return [{ name: withTag(builtInName ?? stem(path)), path, builtIn: builtInName !== undefined }]
+  const files = await readdir(path).catch(() => [])
+  return files
+    .filter(isModelFile)
+    .map((file) => ({ name: withTag(stem(file)), path: join(path, file), builtIn: false }))
 }
 
-const toModel = (path: string, info: Stats, builtInName?: string): Model => ({
-  name: withTag(builtInName ?? stem(path)),
-  path,
-  sizeBytes: info.size,
-  modifiedAt: info.mtime,
-  digest: createHash('sha256').update([path, info.size, info.mtimeMs].join('\0')).digest('hex'),
-  builtIn: builtInName !== undefined,
-})
+/** Nothing where it is no file, or is gone. */
+async function toModel(file: ModelFile): Promise<Model | undefined> {
+  const info = await statOf(file.path)
+  if (!info?.isFile()) return undefined
+  const { size: sizeBytes, mtime: modifiedAt, mtimeMs } = info
+  const digest = createHash('sha256').update([file.path, sizeBytes, mtimeMs].join('\0')).digest('hex')
+  return { ...file, sizeBytes, modifiedAt, digest }
+}
+
+async function firstOf(files: readonly ModelFile[]): Promise<Model | undefined> {
+  for (const file of files) {
+    const model = await toModel(file)
+    if (model) return model
+  }
+  return undefined
+}
+
+const statOf = (path: string): Promise<Stats | undefined> => stat(path).catch(() => undefined)
+
+const byName = (a: ModelFile, b: ModelFile): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)
 
 /** Of a model in several files the first stands for all; a projector is no model of its own. */
 const isModelFile = (file: string): boolean =>

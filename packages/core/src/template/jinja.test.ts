@@ -100,6 +100,51 @@ test('a template that leaves the last message out gives its whole prompt', () =>
   expect(prompt).toBe('<Hi>')
 })
 
+test.each([
+  [true, 'thinks'],
+  [false, 'does not'],
+  [undefined, 'decides'],
+])('a template is told whether to think: %j', (reasoning, expected) => {
+  const source =
+    "{% if enable_thinking is defined %}{{ 'thinks' if enable_thinking else 'does not' }}{% else %}decides{% endif %}"
+
+  const prompt = renderChat({ source, bosToken: '', eosToken: '' }, [message('user', 'Hi')], reasoning)
+
+  expect(prompt).toBe(expected)
+})
+
+test('thoughts are apart from what was said, and there only where there are some', () => {
+  const source =
+    '{% for message in messages %}{% if message.reasoning_content is defined %}({{ message.reasoning_content }}){% endif %}[{{ message.content }}]{% endfor %}'
+
+  const prompt = renderChat({ source, bosToken: '', eosToken: '' }, [
+    message('user', 'Hi'),
+    {
+      role: 'assistant',
+      content: [
+        { type: 'reasoning', text: 'a ' },
+        { type: 'text', text: 'Hel' },
+        { type: 'reasoning', text: 'greeting' },
+        { type: 'text', text: 'lo' },
+      ],
+    },
+    message('user', 'Bye'),
+  ])
+
+  expect(prompt).toBe('[Hi](a greeting)[Hello][Bye]')
+})
+
+test('a template that knows nothing of thoughts leaves them out', () => {
+  const prompt = renderChat(withChatMl, [
+    { role: 'assistant', content: [{ type: 'reasoning', text: 'hm' }] },
+    message('user', 'Hi'),
+  ])
+
+  expect(prompt).toBe(
+    '<|im_start|>assistant\n<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n',
+  )
+})
+
 test('what a template raises is thrown', () => {
   const source = "{{ raise_exception('System role not supported') }}"
 

@@ -146,6 +146,43 @@ test('counting a prompt counts its messages, and is not a request', async () => 
   expect(engine.requests).toEqual([])
 })
 
+test('a text is a message, or two with a system text', async () => {
+  const engine = scriptedEngine(({ input }) => (input.kind === 'text' ? 'A text.' : 'A conversation.'))
+  const text: GenerateRequest = { model: 'any', input: { kind: 'text', prompt: ['Hi ', [1, 2], 'there'] } }
+  const withSystem: GenerateRequest = {
+    model: 'any',
+    input: { kind: 'text', prompt: ['Hi'], system: 'Be brief.' },
+  }
+
+  const events = await all(engine.generate(text, live()))
+
+  expect(textsOf(events)).toEqual(['A', ' text.'])
+  expect(events[0]).toMatchObject({ type: 'start', inputTokens: 1 })
+  expect(await engine.countTokens(withSystem, live())).toBe(2)
+})
+
+test('a prompt is rendered as its texts, a line each, and is not a request', async () => {
+  const engine = scriptedEngine('Hello there.')
+  const text: GenerateRequest = {
+    model: 'any',
+    input: { kind: 'text', prompt: ['Hi ', [1, 2], 'there'], system: 'Be kind.' },
+  }
+
+  expect(await engine.render(request, live())).toBe('Be brief.\nHi')
+  expect(await engine.render(text, live())).toBe('Be kind.\nHi there')
+  expect(engine.requests).toEqual([])
+})
+
+test('every model can be loaded and let go, and none is', async () => {
+  const engine = scriptedEngine('Hello there.')
+
+  await engine.load('any', { contextSize: 16, keepAlive: 'forever' }, live())
+  const loaded = engine.loaded()
+  await engine.unload('other')
+
+  expect(loaded).toEqual([])
+})
+
 test('an aborted answer ends quietly without an end, also while it waits', async () => {
   const controller = new AbortController()
   const engine = scriptedEngine('Hello there.', { delayMs: 60_000 })

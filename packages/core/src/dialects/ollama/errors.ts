@@ -15,11 +15,9 @@ export function renderError(error: LlmError): HttpResponse {
 /** What ends a stream that has already begun. */
 export const renderErrorFrame = (error: LlmError): string => jsonLine({ error: messageOf(error) })
 
-/** What is wrong with a field. */
-export const wording: Wording = ({ param, issue, reason }) => {
-  if (param === '') return 'the request body has to be a JSON object'
-  return issue === 'missing' ? `${param} is required` : `invalid ${param}: ${reason}`
-}
+/** What is wrong with a field. None has to be there. */
+export const wording: Wording = ({ param, reason }) =>
+  param === '' ? 'the request body has to be a JSON object' : `invalid ${param}: ${reason}`
 
 /** Some messages are read by machines: clients look for these words. */
 function messageOf({ code, message, details: { inputTokens, contextSize, model } }: LlmError): string {

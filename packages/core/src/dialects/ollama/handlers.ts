@@ -41,19 +41,21 @@ export const chat: Handler = async (call) => {
 type Body = GenerateRequest | ChatRequest
 
 async function answer(
-  { request: { signal }, llm, caller, onError }: Call,
+  call: Call,
   body: Body,
   input: neutral.GenerateRequest['input'],
   piece: Piece,
 ): Promise<HttpResponse> {
   const startedAt = performance.now()
+  const { llm, caller, onError } = call
+  const { signal } = call.request
   const { model = '', stream = true, options } = body
   const details = await detailsOf(llm, model)
   if (details && !details.capabilities.includes('completion'))
     throw invalidRequest(`"${model}" does not support ${input.kind === 'chat' ? 'chat' : 'generate'}`)
   const asked = toGenerateRequest(body, input, details)
   if (body._debug_render_only) return json(rendered(model, await llm.render(asked, { signal }), piece))
-  if (options?.num_predict === 0) return loadOrUnload({ request: { signal }, llm }, body, piece)
+  if (options?.num_predict === 0) return loadOrUnload(call, body, piece)
 
   const returnTokens = input.kind === 'text' && input.template !== false
   const generation = await llm.generate(
@@ -66,14 +68,7 @@ async function answer(
 }
 
 /** What a call without a question is for. */
-async function loadOrUnload(
-  {
-    request: { signal },
-    llm,
-  }: { readonly request: Pick<Call['request'], 'signal'>; readonly llm: Call['llm'] },
-  body: Body,
-  piece: Piece,
-): Promise<HttpResponse> {
+async function loadOrUnload({ request, llm }: Call, body: Body, piece: Piece): Promise<HttpResponse> {
   const { model = '' } = body
   await detailsOf(llm, model)
   const load = toLoad(body)
@@ -81,6 +76,6 @@ async function loadOrUnload(
     await llm.unload(model)
     return json(acknowledgement(model, 'unload', piece))
   }
-  await llm.load(model, { ...load, signal })
+  await llm.load(model, { ...load, signal: request.signal })
   return json(acknowledgement(model, 'load', piece))
 }

@@ -23,7 +23,7 @@ export const tags: Handler = async ({ llm }) => {
   return json({ models: await Promise.all(models.map((model) => toTag(llm, model))) })
 }
 
-/** `GET /api/ps` */
+/** `GET /api/ps`: what stays longest first. */
 export const running: Handler = async ({ llm }) => {
   const models = await Promise.all(
     llm.loaded().map(async ({ name, sizeBytes, gpuBytes, contextSize, expiresAt }) => ({
@@ -37,7 +37,7 @@ export const running: Handler = async ({ llm }) => {
       context_length: contextSize,
     })),
   )
-  return json({ models })
+  return json({ models: models.sort((a, b) => (a.expires_at > b.expires_at ? -1 : 1)) })
 }
 
 /** `POST /api/show` */
@@ -48,7 +48,7 @@ export const show: Handler = async ({ request, llm }) => {
   const model = await llm.models.get(name).catch((cause) => {
     throw notFound(cause, name, (parsed) => modelNotFound(displayName(parsed)))
   })
-  const details = await llm.models.details(model.name, { arrays: body.verbose ?? false })
+  const details = await llm.models.details(model, { arrays: body.verbose ?? false })
   return json({
     modelfile: modelfile(model),
     template: details.chatTemplate ?? noTemplate,
@@ -62,14 +62,8 @@ export const show: Handler = async ({ request, llm }) => {
 }
 
 /** Nothing of a model that is not there: an engine of the app's own may know it. Throws `invalid_request` for what is no name. */
-export async function detailsOf(llm: Llm, name: string): Promise<ModelDetails | undefined> {
-  try {
-    return await llm.models.details(name)
-  } catch (cause) {
-    notFound(cause, name, () => undefined)
-    return undefined
-  }
-}
+export const detailsOf = (llm: Llm, name: string): Promise<ModelDetails | undefined> =>
+  llm.models.details(name).catch((cause) => notFound(cause, name, () => undefined))
 
 /** What to make of a model that is not there, where its name could be one here. Throws all else. */
 function notFound<T>(
@@ -90,8 +84,9 @@ const quietly = <T>(promise: Promise<T>): Promise<T | undefined> => promise.catc
 
 const newestFirst = (a: Model, b: Model): number => b.modifiedAt.getTime() - a.modifiedAt.getTime()
 
-async function toTag(llm: Llm, { name, sizeBytes, modifiedAt, digest }: Model): Promise<object> {
-  const details = await quietly(llm.models.details(name))
+async function toTag(llm: Llm, model: Model): Promise<object> {
+  const { name, sizeBytes, modifiedAt, digest } = model
+  const details = await quietly(llm.models.details(model))
   return {
     name,
     model: name,

@@ -4,19 +4,29 @@
  * Shape: Ollama API reference, "Generate a response", "Generate a chat message" and "Show model details".
  */
 import { z } from 'zod'
-import { limits } from '../../engine/request.ts'
+import { areTokens, limits } from '../../engine/request.ts'
 import { isEmpty, notYet, optional, StopSequence, unsupported, whole } from '../fields.ts'
 import { list } from '../parse.ts'
 import { toKeepAlive } from './keep-alive.ts'
 
-/** Upper and lower case do not matter in the names of fields, the last of two counts, and `null` asks for nothing at all. */
-const body = <Shape extends z.ZodRawShape>(shape: Shape) =>
-  z.preprocess((value) => (value === null ? {} : folded(value)), z.object(shape))
+/** Upper and lower case do not matter in the names of fields, and the last of two counts. */
+const struct = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z.preprocess((value) => folded(value, shape), z.object(shape))
 
-const folded = (value: unknown): unknown =>
-  typeof value === 'object' && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value as object).map(([key, field]) => [key.toLowerCase(), field]))
-    : value
+/** `null` asks for nothing at all. */
+const body = <Shape extends z.ZodRawShape>(shape: Shape) =>
+  z.preprocess((value) => value ?? {}, struct(shape))
+
+/** Only what the shape has: a hostile object has a million fields. */
+function folded(value: unknown, shape: z.ZodRawShape): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const fields: Record<string, unknown> = {}
+  for (const [written, field] of Object.entries(value)) {
+    const name = written.toLowerCase()
+    if (Object.hasOwn(shape, name)) fields[name] = field
+  }
+  return fields
+}
 
 /** Fractions are cut off. */
 const integer = (least = -limits.int32, most: number = limits.int32) =>
@@ -31,7 +41,7 @@ const Options = z.object({
   top_p: optional(z.number().min(0).max(1)),
   min_p: optional(z.number().min(0).max(1)),
   // Negative ones ask for a new one each time.
-  seed: optional(integer(-(2 ** 53), 2 ** 53)),
+  seed: optional(integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)),
   repeat_penalty: optional(z.number().min(limits.repeatPenalty.min).max(limits.repeatPenalty.max)),
   repeat_last_n: optional(integer(-1)),
   presence_penalty: optional(z.number().min(-limits.penalty).max(limits.penalty)),
@@ -51,10 +61,8 @@ const Options = z.object({
 })
 export type Options = z.output<typeof Options>
 
-const levels = ['low', 'medium', 'high', 'max'] as const
-const Think = z.union([z.boolean(), z.enum(levels)], {
-  error: `expected true, false, ${levels.join(', ')}.`,
-})
+const thinks = [true, false, 'low', 'medium', 'high', 'max'] as const
+const Think = z.literal(thinks, { error: `expected ${thinks.join(', ')}.` })
 const KeepAlive = z.unknown().transform((value, context) => {
   const keepAlive = toKeepAlive(value)
   if (keepAlive !== undefined) return keepAlive
@@ -85,7 +93,7 @@ export const GenerateRequest = body({
   ...common,
   prompt: optional(z.string()),
   system: optional(z.string()),
-  context: optional(list(z.int().min(0).max(limits.int32), { max: limits.context })),
+  context: optional(z.custom<readonly number[]>(areTokens, 'expected token ids.')),
   raw: optional(z.boolean()),
   suffix: notYet(z.string(), '`suffix`', (value) => value === ''),
   template: notYet(z.string(), '`template`', (value) => value === ''),
@@ -100,7 +108,7 @@ const Role = z
   .transform((role) => role.toLowerCase() || 'user')
   .refine((role) => role !== 'tool', unsupported('This role'))
 
-const Message = z.object({
+const Message = struct({
   role: optional(Role),
   content: optional(z.string()),
   thinking: optional(z.string()),

@@ -40,13 +40,15 @@ export function toGenerateRequest(
   const { num_predict: limit = -1, stop = [] } = options
   const stops = stop.filter((text) => text !== '')
   const reasoning = toReasoning(body, details)
+  // What continues a text is not looked into.
+  const isRaw = input.kind === 'text' && input.template === false
   return {
     model,
     input,
     ...(limit > 0 && { maxTokens: limit }),
     ...(stops.length > 0 && { stop: stops }),
     sampling: toSampling(options),
-    ...(reasoning !== undefined && { reasoning }),
+    ...(reasoning !== undefined && !isRaw && { reasoning }),
     overflow: truncate ? 'truncate' : 'error',
     load: toLoad(body),
   }

@@ -4,6 +4,7 @@
  * beside each other on the same cores are both many times slower.
  */
 import { createHash } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { LlmError } from '../../errors.ts'
@@ -34,7 +35,8 @@ interface Loaded {
   readonly process: ModelProcess
   /** As the last call that said so wants it. */
   keepAlive: number | 'forever'
-  expiresAt: Date | 'never'
+  /** When somebody used it last. */
+  usedAt: number
 }
 
 /** What is asked of a model process. */
@@ -103,7 +105,8 @@ export class LocalEngine implements Engine {
   }
 
   async unload(model: string): Promise<void> {
-    const { name } = await this.#models.get(model)
+    // By the name that it is loaded under it is let go even when its file is gone.
+    const name = this.#loaded?.name === model ? model : (await this.#models.get(model)).name
     if (this.#loaded?.name !== name) return
     // Who is being answered is answered to the end.
     this.#loaded.keepAlive = 0
@@ -112,7 +115,8 @@ export class LocalEngine implements Engine {
 
   loaded(): readonly LoadedModel[] {
     if (!this.#loaded || this.#loaded.process.ended) return []
-    const { name, process, expiresAt } = this.#loaded
+    const { name, process, keepAlive, usedAt } = this.#loaded
+    const expiresAt = dateAfter(this.#calls > 0 ? Date.now() : usedAt, keepAlive)
     const { contextSize = 0, sizeBytes = 0, gpuBytes = 0 } = process.footprint ?? {}
     const state = process.footprint ? 'ready' : 'loading'
     return [{ name, state, processId: process.id, contextSize, sizeBytes, gpuBytes, expiresAt }]
@@ -124,6 +128,8 @@ export class LocalEngine implements Engine {
   }
 
   async #ask<T>(request: GenerateRequest, signal: AbortSignal, work: Work<T | undefined>): Promise<T> {
+    // A signal may be shared by any number of calls, which is no leak and no reason for a warning.
+    setMaxListeners(0, signal)
     const found = await this.#take(request, signal, work)
     if (found === undefined) throw new DOMException('The call was cancelled.', 'AbortError')
     return found
@@ -138,7 +144,11 @@ export class LocalEngine implements Engine {
   ): Promise<T | undefined> {
     const model = await this.#models.get(request.model)
     const { load = {} } = request
-    const end = await this.#turns.take(signal, () => this.#wanted(model, load), textLength(request))
+    const end = await this.#turns.take(
+      signal,
+      () => this.#fingerprint(model, this.#contextFor(model, load)),
+      textLength(request),
+    )
     if (!end) return undefined
     this.#onCall()
     try {
@@ -179,7 +189,7 @@ export class LocalEngine implements Engine {
     loaded.keepAlive = load.keepAlive ?? loaded.keepAlive
     try {
       // The load goes on when its first caller leaves: the next one wants it, too.
-      const ready = await Promise.race([loaded.process.ready, aborted(signal)])
+      const ready = await unlessAborted(loaded.process.ready, signal)
       if (ready === undefined) return undefined
       this.#failures.onLoaded(loaded.fingerprint)
       return loaded
@@ -189,22 +199,20 @@ export class LocalEngine implements Engine {
     }
   }
 
-  /** What a call needs loaded: its model, with its context or the one that is there. */
-  #wanted(model: Model, { contextSize = this.#contextOf(model) }: LoadOptions): string {
-    return this.#fingerprint(model, contextSize)
-  }
-
-  #contextOf({ name }: Model): number {
-    const there = this.#loaded?.name === name && !this.#loaded.process.ended
-    return (there && this.#loaded?.contextSize) || this.#contextSize
+  /** As it is loaded, where that is enough: whoever says nothing gets no less than he would alone. */
+  #contextFor({ name }: Model, load: LoadOptions): number {
+    const loaded = this.#loaded?.name === name && !this.#loaded.process.ended ? this.#loaded : undefined
+    const size = load.contextSize ?? Math.max(this.#contextSize, loaded?.contextSize ?? 0)
+    const given = loaded?.process.footprint?.contextSize ?? Number.POSITIVE_INFINITY
+    // The model was made for less: it has all that there is.
+    return loaded && given < loaded.contextSize && given <= size ? loaded.contextSize : size
   }
 
   /** All calls inside want the same: whoever comes first starts it. */
   async #started(model: Model, load: LoadOptions, signal: AbortSignal): Promise<Loaded | undefined> {
-    const contextSize = load.contextSize ?? this.#contextOf(model)
+    const contextSize = this.#contextFor(model, load)
     const fingerprint = this.#fingerprint(model, contextSize)
-    const { process } = this.#loaded ?? {}
-    if (process && !process.ended && this.#loaded?.fingerprint === fingerprint) return this.#loaded
+    if (this.#runs(fingerprint)) return this.#loaded
     this.#failures.check(fingerprint, model.name)
     await checkHeader(model)
     // Who has left must not cost the others their model.
@@ -216,12 +224,15 @@ export class LocalEngine implements Engine {
   }
 
   async #replace(model: Model, fingerprint: string, contextSize: number): Promise<Loaded> {
-    if (this.#loaded && !this.#loaded.process.ended && this.#loaded.fingerprint === fingerprint)
-      return this.#loaded
+    if (this.#loaded && this.#runs(fingerprint)) return this.#loaded
     await this.#letGo()
     if (this.#closed) throw new LlmError('overloaded', 'The engine was closed.')
     this.#loaded = this.#start(model, fingerprint, contextSize)
     return this.#loaded
+  }
+
+  #runs(fingerprint: string): boolean {
+    return this.#loaded?.fingerprint === fingerprint && !this.#loaded.process.ended
   }
 
   #start(model: Model, fingerprint: string, contextSize: number): Loaded {
@@ -233,8 +244,8 @@ export class LocalEngine implements Engine {
       contextSize,
       parallel: this.#parallel,
     })
-    const keepAlive = this.#keepAlive
-    return { name: model.name, fingerprint, contextSize, process, keepAlive, expiresAt: dateIn(keepAlive) }
+    const { name } = model
+    return { name, fingerprint, contextSize, process, keepAlive: this.#keepAlive, usedAt: Date.now() }
   }
 
   /** Ends the process, and waits for the end of one that was let go before. */
@@ -255,11 +266,18 @@ export class LocalEngine implements Engine {
     const loaded = this.#loaded
     if (--this.#calls > 0) return
     if (!loaded || this.#closed) return
-    const { keepAlive } = loaded
-    loaded.expiresAt = dateIn(keepAlive)
-    if (keepAlive === 0) void this.#letGo()
-    else if (keepAlive !== 'forever')
-      this.#expiry = setTimeout(() => void this.#letGo(), Math.min(keepAlive, longestTimerMs)).unref()
+    loaded.usedAt = Date.now()
+    if (loaded.keepAlive !== 'forever') this.#letGoIn(loaded.keepAlive)
+  }
+
+  /** By a timer even when there is no time left: the next in line may want the same model, and stops it. */
+  #letGoIn(ms: number): void {
+    const waitMs = Math.min(ms, longestTimerMs)
+    const onTime = (): void => {
+      if (ms > waitMs) this.#letGoIn(ms - waitMs)
+      else void this.#letGo()
+    }
+    this.#expiry = setTimeout(onTime, waitMs).unref()
   }
 
   /** However many calls it had: once. */
@@ -276,12 +294,21 @@ export class LocalEngine implements Engine {
   }
 }
 
-const aborted = (signal: AbortSignal): Promise<undefined> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined)
-    else signal.addEventListener('abort', () => resolve(undefined), { once: true })
+/** Nothing once the signal has aborted. Leaves nothing behind on it: it may be one that lives long. */
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  let leave = (): void => {}
+  const left = new Promise<undefined>((resolve) => {
+    leave = () => resolve(undefined)
+    if (signal.aborted) leave()
+    else signal.addEventListener('abort', leave, { once: true })
   })
+  try {
+    return await Promise.race([promise, left])
+  } finally {
+    signal.removeEventListener('abort', leave)
+  }
+}
 
 /** No later than dates go. */
-const dateIn = (keepAlive: number | 'forever'): Date | 'never' =>
-  keepAlive === 'forever' ? 'never' : new Date(Math.min(Date.now() + keepAlive, 8.64e15))
+const dateAfter = (time: number, keepAlive: number | 'forever'): Date | 'never' =>
+  keepAlive === 'forever' ? 'never' : new Date(Math.min(time + keepAlive, 8.64e15))

@@ -7,6 +7,7 @@ const messages = [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }]
 const request = { model: 'tiny', input: { kind: 'chat', messages } }
 
 const chat = (messages: unknown): object => ({ model: 'tiny', input: { kind: 'chat', messages } })
+const text = (...prompt: unknown[]): object => ({ model: 'tiny', input: { kind: 'text', prompt } })
 
 test('a request is read as it was sent', () => {
   const full = {
@@ -20,15 +21,43 @@ test('a request is read as it was sent', () => {
       minP: 0,
       seed: -1,
       repeatPenalty: 1.1,
+      repeatLastN: -1,
       presencePenalty: -2,
       frequencyPenalty: 2,
       logitBias: [[5, -100]],
     },
+    reasoning: false,
+    overflow: 'truncate',
+    load: { contextSize: 16, keepAlive: 0.5 },
+    returnTokens: true,
   }
 
   const read = readRequest(JSON.parse(JSON.stringify(full)))
 
   expect(read).toEqual(full)
+})
+
+test.each([
+  [{ kind: 'text', prompt: [] }],
+  [{ kind: 'text', prompt: ['Hi', [], [0, 2_147_483_647], ''] }],
+  [{ kind: 'text', prompt: ['Hi'], system: '', template: false }],
+])('the text %j is read as it was sent', (input) => {
+  expect(readRequest({ model: 'tiny', input })).toEqual({ model: 'tiny', input })
+})
+
+test.each([0, 1e300, 'forever'])('a model can be kept for %j', (keepAlive) => {
+  expect(readRequest({ ...request, load: { keepAlive } }).load).toEqual({ keepAlive })
+})
+
+test('half a character in a text, a system text or a role is a replacement character', () => {
+  const text = readRequest({
+    model: 'tiny',
+    input: { kind: 'text', prompt: ['a\ud83d', [5]], system: '\udc69' },
+  })
+  const role = readRequest(chat([{ role: 'we\ud83drd', content: [] }]))
+
+  expect(text.input).toEqual({ kind: 'text', prompt: ['a\ufffd', [5]], system: '\ufffd' })
+  expect(messagesOf(role.input)).toEqual([{ role: 'we\ufffdrd', content: [] }])
 })
 
 test('a request without anything optional stays without', () => {
@@ -136,6 +165,33 @@ test.each<[what: string, value: unknown, param: string]>([
     'logitBias',
   ],
   ['a bias on half a token', { ...request, sampling: { logitBias: [[0.5, 1]] } }, 'logitBias[0][0]'],
+  ['a role longer than any word', chat([{ role: 'x'.repeat(65), content: [] }]), 'messages[0].role'],
+  [
+    'a part of an unknown kind',
+    chat([{ role: 'user', content: [{ type: 'image', text: '' }] }]),
+    'messages[0].content[0].type',
+  ],
+  ['half a token in its text', text([0.5]), 'prompt[0]'],
+  ['a token below zero', text('Hi', [5, -1]), 'prompt[1]'],
+  ['a token that 32 bits cannot hold', text([2 ** 31]), 'prompt[0]'],
+  ['more tokens than any context holds', text(Array(2 ** 24 + 1).fill(5)), 'prompt[0]'],
+  ['a number among its texts', text('Hi', 5), 'prompt[1]'],
+  ['more pieces of text than anybody sends', text(...Array(10_001).fill('a')), 'prompt'],
+  ['no text', { model: 'tiny', input: { kind: 'text' } }, 'prompt'],
+  [
+    'a template of its own',
+    { model: 'tiny', input: { kind: 'text', prompt: [], template: 'x' } },
+    'template',
+  ],
+  ['a context of fifteen tokens', { ...request, load: { contextSize: 15 } }, 'contextSize'],
+  ['a context larger than any', { ...request, load: { contextSize: 2 ** 24 + 1 } }, 'contextSize'],
+  ['a negative time to stay', { ...request, load: { keepAlive: -1 } }, 'keepAlive'],
+  ['an infinite time to stay', { ...request, load: { keepAlive: Number.POSITIVE_INFINITY } }, 'keepAlive'],
+  ['no number as a time to stay', { ...request, load: { keepAlive: Number.NaN } }, 'keepAlive'],
+  ['a word as a time to stay', { ...request, load: { keepAlive: 'always' } }, 'keepAlive'],
+  ['a repeatLastN below all', { ...request, sampling: { repeatLastN: -2 } }, 'repeatLastN'],
+  ['thinking that is neither on nor off', { ...request, reasoning: 'high' }, 'reasoning'],
+  ['an unknown way to overflow', { ...request, overflow: 'shift' }, 'overflow'],
 ])('a request with %s is refused by its field', (_what, value, param) => {
   const read = (): unknown => readRequest(value)
 
@@ -176,7 +232,9 @@ test('a library of text is more than a prompt', () => {
 })
 
 test.each([
-  [{ type: 'generate', id: 1, request: { anything: true } }],
+  [{ type: 'generate', id: 1, request: { anything: true }, tenant: 'ann' }],
+  [{ type: 'count', id: 1, request: null, tenant: '' }],
+  [{ type: 'render', id: 1, request: {}, tenant: '' }],
   [{ type: 'cancel', id: 1 }],
   [{ type: 'ping' }],
 ])('the model process understands %j', (message) => {
@@ -195,23 +253,35 @@ test.each([
   [{ type: 'failed', error: { code: 'upstream', message: 'No.', details: {} } }],
   [
     {
-      type: 'event',
-      id: 1,
-      event: { type: 'start', model: 'tiny', inputTokens: 3, reusedTokens: 0, fingerprint: 'fp_1' },
+      type: 'events',
+      events: [
+        {
+          id: 1,
+          event: { type: 'start', model: 'tiny', inputTokens: 3, reusedTokens: 0, fingerprint: 'fp_1' },
+        },
+      ],
     },
   ],
-  [{ type: 'event', id: 1, event: { type: 'text', text: '', tokens: 0 } }],
+  [{ type: 'events', events: [{ id: 1, event: { type: 'text', text: '', tokens: 0 } }] }],
+  [{ type: 'events', events: [{ id: 1, event: { type: 'reasoning', text: 'hm', tokens: 1 } }] }],
+  [{ type: 'result', id: 1, value: 12 }],
+  [{ type: 'result', id: 1, value: '<user>Hi' }],
   [
     {
-      type: 'event',
-      id: 1,
-      event: {
-        type: 'end',
-        reason: 'stop',
-        stopSequence: '\n',
-        usage: { inputTokens: 3, reusedTokens: 0, outputTokens: 1 },
-        timings: { loadMs: 0, promptMs: 0.5, generateMs: 1.5 },
-      },
+      type: 'events',
+      events: [
+        {
+          id: 1,
+          event: {
+            type: 'end',
+            reason: 'stop',
+            stopSequence: '\n',
+            usage: { inputTokens: 3, reusedTokens: 0, outputTokens: 1 },
+            timings: { loadMs: 0, promptMs: 0.5, generateMs: 1.5 },
+            tokens: [1, 2],
+          },
+        },
+      ],
     },
   ],
   [{ type: 'done', id: 1 }],
@@ -223,8 +293,10 @@ test.each([
 
 test.each([
   [{ type: 'loaded' }],
-  [{ type: 'event', id: 1, event: { type: 'thought', text: 'hm' } }],
-  [{ type: 'event', event: { type: 'text', text: 'a', tokens: 1 } }],
+  [{ type: 'loaded', contextSize: 4096, sizeBytes: Number.NaN, gpuBytes: 0 }],
+  [{ type: 'result', id: 1, value: null }],
+  [{ type: 'events', events: [{ id: 1, event: { type: 'thought', text: 'hm' } }] }],
+  [{ type: 'events', events: [{ event: { type: 'text', text: 'a', tokens: 1 } }] }],
   [{ type: 'done', id: 1, error: 'no' }],
   [{ type: 'pong', steps: 0.5 }],
 ])('the app refuses %j', (message) => {
@@ -240,6 +312,7 @@ test('a process is not started without a context or without threads', () => {
     fingerprint: 'fp_1',
     threads: 1,
     contextSize: 1,
+    parallel: 1,
   }
 
   expect(ProcessConfig.parse(config)).toEqual(config)

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { fieldPath, LlmError, type LlmErrorCode, type LlmErrorDetails } from '../../errors.ts'
 import type { GenerateEvent } from '../events.ts'
-import { type GenerateRequest, limits, textLength } from '../request.ts'
+import { areTokens, type GenerateRequest, limits, textLength } from '../request.ts'
 
 /** How a model process is started: its one argument, as JSON. */
 export const ProcessConfig = z.object({
@@ -51,14 +51,15 @@ const Sampling = z.object({
 })
 
 /** Half a character is none in UTF-8: what a tokenizer makes of it is anybody's guess. */
-const text = z.string().transform((value) => value.toWellFormed())
+const wellFormed = (value: string): string => value.toWellFormed()
+const text = z.string().transform(wellFormed)
 
 const ChatInput = z.object({
   kind: z.literal('chat'),
   messages: z
     .array(
       z.object({
-        role: z.string().min(1).max(limits.roleLength),
+        role: z.string().min(1).max(limits.roleLength).transform(wellFormed),
         content: z.array(z.object({ type: z.enum(['text', 'reasoning']), text })).max(limits.parts),
       }),
     )
@@ -68,7 +69,7 @@ const ChatInput = z.object({
 const TextInput = z.object({
   kind: z.literal('text'),
   prompt: z
-    .array(z.union([text, z.array(z.int().min(0).max(limits.int32)).max(limits.context)]))
+    .array(z.union([text, z.custom<readonly number[]>(areTokens)], 'expected text or token ids.'))
     .max(limits.parts),
   system: text.optional(),
   template: z.literal(false).optional(),

@@ -4,7 +4,7 @@ import { ReasoningSplitter, type Said } from '../../../template/reasoning.ts'
 import { StopMatcher } from '../../../template/stop.ts'
 import type { FinishReason, GenerateEvent } from '../../events.ts'
 import type { GenerateRequest } from '../../request.ts'
-import type { Binding } from './binding.ts'
+import type { Binding, Progress } from './binding.ts'
 import { Detokenizer } from './detokenize.ts'
 import { promptTokens } from './prompt.ts'
 import type { PromptRenderer } from './render.ts'
@@ -13,6 +13,7 @@ import { toDraw } from './sampling.ts'
 export interface Work {
   readonly model: Binding
   readonly renderer: PromptRenderer
+  readonly progress: Progress
   readonly tenant: string
   readonly signal: AbortSignal
 }
@@ -20,10 +21,11 @@ export interface Work {
 /** Returns quietly, without an `end`, when the signal aborts. */
 export async function answer(
   request: GenerateRequest,
-  { model, renderer, tenant, signal }: Work,
+  work: Work,
   emit: (event: GenerateEvent) => void,
 ): Promise<void> {
-  const prompt = await promptTokens(request, { model, renderer })
+  const { model, tenant, signal } = work
+  const prompt = await promptTokens(request, work)
   let startedAt = 0
   let firstAt = 0
   let reusedTokens = 0
@@ -78,6 +80,8 @@ export async function answer(
   }
   say(thoughts.flush())
 
+  // The library keeps it for itself; without it the next message would stand inside of this one.
+  const end = reason === 'stop' && stopSequence === undefined && model.eot !== undefined ? [model.eot] : []
   const endedAt = performance.now()
   emit({
     type: 'end',
@@ -89,7 +93,7 @@ export async function answer(
       promptMs: (firstAt || endedAt) - startedAt,
       generateMs: firstAt ? endedAt - firstAt : 0,
     },
-    ...(request.returnTokens && { tokens: [...prompt, ...drawn] }),
+    ...(request.returnTokens && { tokens: [...prompt, ...drawn, ...end] }),
   })
 }
 

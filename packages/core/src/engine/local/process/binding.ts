@@ -33,6 +33,8 @@ export interface Binding {
   readonly bos: Token | undefined
   /** How many answers are made side by side. */
   readonly parallel: number
+  /** What it closes its own message with. */
+  readonly eot: Token | undefined
   /** The memory for weights and context, and the part of it that is on a graphics card. */
   readonly sizeBytes: number
   readonly gpuBytes: number
@@ -85,6 +87,7 @@ export async function loadModel(config: ProcessConfig, progress: Progress): Prom
       ...(await footprint(model, contextSize, parallel)),
       bos: beginning(model),
       runner,
+      eot: model.tokens.eot ?? model.tokens.eos ?? undefined,
       tokenize: (text) => tokenize(model, text, contextSize),
       detokenize: (tokens, before) => model.detokenize(tokens, false, before),
       spell: (tokens) => model.detokenize(tokens, true),
@@ -260,8 +263,9 @@ async function footprint(
       sequences,
     }),
   ])
-  const gpuBytes = weights.gpuVram + context.gpuVram
-  return { sizeBytes: weights.cpuRam + context.cpuRam + gpuBytes, gpuBytes }
+  // Estimates, which need not be whole; clients read them as whole numbers.
+  const gpuBytes = Math.round(weights.gpuVram + context.gpuVram)
+  return { sizeBytes: Math.round(weights.cpuRam + context.cpuRam) + gpuBytes, gpuBytes }
 }
 
 function chatTemplate(model: LlamaModel): ChatTemplate {

@@ -49,7 +49,7 @@ function serve(socket: Socket): void {
     calls.set(id, call)
     try {
       const model = await loading
-      if (!call.signal.aborted) await job({ model, renderer, tenant, signal: call.signal })
+      if (!call.signal.aborted) await job({ model, renderer, progress, tenant, signal: call.signal })
       events.flush()
       tell({ type: 'done', id })
     } catch (error) {

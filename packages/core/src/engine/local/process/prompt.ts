@@ -5,60 +5,62 @@ import { type ChatInput, type GenerateRequest, messagesOf, type TextInput } from
 import type { Work } from './answer.ts'
 import type { Binding } from './binding.ts'
 
-/** What the prompt is made with. */
-export type Source = Pick<Work, 'model' | 'renderer'>
-
 /** Text and tokens, in order. */
 type Pieces = readonly (string | readonly number[])[]
 
-export async function promptText(request: GenerateRequest, source: Source): Promise<string> {
-  const { model } = source
-  const pieces = await piecesOf(request.input, request.reasoning, source)
+export async function promptText(request: GenerateRequest, work: Work): Promise<string> {
+  const { model } = work
+  const pieces = await piecesOf(request.input, request.reasoning, work)
   return pieces
     .map((piece) => (typeof piece === 'string' ? piece : model.spell(known(piece, model))))
     .join('')
 }
 
 /** Throws `context_length` for a prompt that leaves no room for an answer. */
-export async function promptTokens(request: GenerateRequest, source: Source): Promise<readonly Token[]> {
+export async function promptTokens(request: GenerateRequest, work: Work): Promise<readonly Token[]> {
   const { input, overflow = 'error' } = request
-  const { contextSize } = source.model
-  const tokens = await tokensOrCount(request, input, source)
+  const { contextSize } = work.model
+  const tokens = await tokensOrCount(request, input, work)
   if (Array.isArray(tokens) && tokens.length < contextSize) return tokens
   const shorter =
-    input.kind === 'chat' && overflow === 'truncate' ? await truncated(request, input, source) : undefined
+    input.kind === 'chat' && overflow === 'truncate' ? await truncated(request, input, work) : undefined
   if (shorter) return shorter
   throw contextLength(typeof tokens === 'number' ? tokens : tokens.length, contextSize)
 }
 
 /** How long a prompt is, also one that is longer than the context. Nothing is read. */
-export async function countTokens(request: GenerateRequest, source: Source): Promise<number> {
-  const tokens = await tokensOrCount(request, request.input, source)
+export async function countTokens(request: GenerateRequest, work: Work): Promise<number> {
+  const tokens = await tokensOrCount(request, request.input, work)
   return typeof tokens === 'number' ? tokens : tokens.length
 }
 
 /**
  * As many of the newest messages as there is room for, with some left for the answer, and none of them
- * without the question before it; system messages stay.
+ * without the question before it; system messages stay, and so does the last, for which there may be all the room.
  */
 async function truncated(
   request: GenerateRequest,
   { messages }: ChatInput,
-  source: Source,
+  work: Work,
 ): Promise<readonly Token[] | undefined> {
   const system = messages.filter(({ role }) => role === 'system')
   const turns = messages.filter(({ role }) => role !== 'system')
   const starts = turns.flatMap(({ role }, index) =>
     index > 0 && (role === 'user' || index === turns.length - 1) ? [index] : [],
   )
-  const { contextSize } = source.model
+  const {
+    model: { contextSize },
+    progress,
+    signal,
+  } = work
   const room = contextSize - Math.min(request.maxTokens ?? contextSize, contextSize >> 2)
   let found: readonly Token[] | undefined
-  for (let low = 0, high = starts.length; low < high; ) {
+  for (let low = 0, high = starts.length; low < high && !signal.aborted; progress.steps++) {
     const middle = (low + high) >> 1
     const kept = [...system, ...turns.slice(starts[middle])]
-    const tokens = await tokensOrCount(request, { kind: 'chat', messages: kept }, source)
-    if (typeof tokens !== 'number' && tokens.length < room) {
+    const tokens = await tokensOrCount(request, { kind: 'chat', messages: kept }, work).catch(ifRefused)
+    const most = middle === starts.length - 1 ? contextSize : room
+    if (typeof tokens !== 'number' && tokens.length < most) {
       found = tokens
       high = middle
     } else low = middle + 1
@@ -66,18 +68,27 @@ async function truncated(
   return found
 }
 
+/** A template need not take what is left of a conversation that it took. */
+function ifRefused(cause: unknown): number {
+  if (LlmError.from(cause).code === 'invalid_request') return Number.POSITIVE_INFINITY
+  throw cause
+}
+
 /** Their number alone where they are far too many. */
 async function tokensOrCount(
   { reasoning }: GenerateRequest,
   input: ChatInput | TextInput,
-  source: Source,
+  work: Work,
 ): Promise<readonly Token[] | number> {
-  const { model } = source
+  const { model } = work
   const tokens: Token[] = []
   try {
-    for (const piece of await piecesOf(input, reasoning, source)) {
-      for (const token of typeof piece === 'string' ? await model.tokenize(piece) : known(piece, model))
-        tokens.push(token)
+    for (const piece of await piecesOf(input, reasoning, work)) {
+      const isText = typeof piece === 'string'
+      const more = isText ? await model.tokenize(piece) : known(piece, model)
+      // Templates write it, too; behind other tokens it would begin another text.
+      const again = isText && tokens.length > 0 && more[0] === model.bos
+      for (const token of again ? more.slice(1) : more) tokens.push(token)
     }
   } catch (cause) {
     const { code, details } = LlmError.from(cause)
@@ -91,7 +102,7 @@ async function tokensOrCount(
 async function piecesOf(
   input: ChatInput | TextInput,
   reasoning: boolean | undefined,
-  { model, renderer }: Source,
+  { model, renderer }: Work,
 ): Promise<Pieces> {
   if (input.kind === 'text' && input.template === false) return input.prompt
   const text = await renderer.render(model.template, messagesOf(input), reasoning)

@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest'
+import {
+  contextLength,
+  invalidRequest,
+  LlmError,
+  type LlmErrorCode,
+  type LlmErrorDetails,
+  modelNotFound,
+} from '../../errors.ts'
+import type { Problem } from '../parse.ts'
+import { renderError, renderErrorFrame, wording } from './errors.ts'
+
+const bodyOf = (error: LlmError): unknown => JSON.parse(renderError(error).body as string)
+
+test.each<[LlmErrorCode, number]>([
+  ['invalid_request', 400],
+  ['context_length', 400],
+  ['authentication', 401],
+  ['permission', 403],
+  ['quota', 429],
+  ['not_found', 404],
+  ['conflict', 409],
+  ['too_large', 413],
+  ['rate_limit', 429],
+  ['overloaded', 503],
+  ['upstream', 500],
+  ['internal', 500],
+])('%s is the status %i and one text', (code, status) => {
+  const response = renderError(new LlmError(code, 'What to do next.'))
+
+  expect(response.status).toBe(status)
+  expect(response.headers).toEqual({ 'content-type': 'application/json; charset=utf-8' })
+  expect(response.body).toBe('{"error":"What to do next."}')
+})
+
+test('a wrong method is said as text, the way a router says it', () => {
+  const { status, headers, body } = renderError(new LlmError('method_not_allowed', 'GET is not allowed.'))
+
+  expect(status).toBe(405)
+  expect(headers).toEqual({ 'content-type': 'text/plain; charset=utf-8' })
+  expect(body).toBe('405 method not allowed')
+})
+
+test.each<[string, LlmError, string]>([
+  ['a missing model', modelNotFound('llama'), "model 'llama' not found"],
+  [
+    'anything else that is missing',
+    new LlmError('not_found', 'Invalid URL (GET /api)'),
+    'Invalid URL (GET /api)',
+  ],
+  [
+    'a prompt that is too long',
+    contextLength(5_000, 4_096),
+    'the prompt is longer than the context length currently available to the model: it has 5000 tokens, and the context holds 4096',
+  ],
+  ['a prompt of unknown length', new LlmError('context_length', 'Too long.'), 'Too long.'],
+  ['a wrong field', invalidRequest('invalid think', { param: 'think' }), 'invalid think'],
+])('%s is said in words that clients look for', (_what, error, message) => {
+  expect(bodyOf(error)).toEqual({ error: message })
+  expect(JSON.parse(renderErrorFrame(error))).toEqual({ error: message })
+})
+
+test.each<[LlmErrorDetails, string | undefined]>([
+  [{ retryAfterMs: 1_001 }, '2'],
+  [{}, undefined],
+])('with %j, retry-after is %s', (details, seconds) => {
+  const { headers } = renderError(new LlmError('overloaded', 'Later.', details))
+
+  expect(headers['retry-after']).toBe(seconds)
+})
+
+test('in a stream an error is one line', () => {
+  const frame = renderErrorFrame(new LlmError('upstream', 'The process\nended.'))
+
+  expect(frame).toBe('{"error":"The process\\nended."}\n')
+})
+
+test('the cause stays off the wire', () => {
+  const error = LlmError.from(new Error('password is hunter2'))
+
+  expect(renderError(error).body).not.toContain('hunter2')
+  expect(renderErrorFrame(error)).not.toContain('hunter2')
+})
+
+test.each<[Partial<Problem>, string]>([
+  [{ param: '', issue: 'type' }, 'the request body has to be a JSON object'],
+  [{ param: 'options.top_k', issue: 'type', reason: 'is odd.' }, 'invalid options.top_k: is odd.'],
+])('the problem %j is said as %j', (problem, message) => {
+  const said = wording({
+    param: '',
+    issue: 'value',
+    reason: '',
+    expected: undefined,
+    limit: undefined,
+    ...problem,
+  })
+
+  expect(said).toBe(message)
+})

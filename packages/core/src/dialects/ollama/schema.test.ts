@@ -1,0 +1,198 @@
+import { expect, test } from 'vitest'
+import { parse } from '../parse.ts'
+import { wording } from './errors.ts'
+import { ChatRequest, GenerateRequest, ShowRequest } from './schema.ts'
+
+const generate = (body: unknown): GenerateRequest => parse(GenerateRequest, body, wording)
+const chat = (body: unknown): ChatRequest => parse(ChatRequest, body, wording)
+
+test('nothing at all is a request, and so is null', () => {
+  expect(generate({})).toEqual({})
+  expect(chat({})).toEqual({})
+  expect(chat(null)).toEqual({})
+  expect(parse(ShowRequest, null, wording)).toEqual({})
+})
+
+test('every field of a prompt is read', () => {
+  const body = {
+    model: 'tiny',
+    prompt: 'Hi',
+    system: 'Be brief.',
+    context: [0, 5, 2_147_483_647],
+    raw: true,
+    stream: false,
+    think: 'low',
+    truncate: false,
+    shift: true,
+    top_logprobs: 20,
+    _debug_render_only: true,
+  }
+
+  expect(generate({ ...body, keep_alive: '5m' })).toEqual({ ...body, keep_alive: 300_000 })
+})
+
+test('every option is read, whether it changes the answer or only how fast it comes', () => {
+  const options = {
+    temperature: 0,
+    top_k: 0,
+    top_p: 1,
+    min_p: 0,
+    seed: -1,
+    repeat_penalty: 1.1,
+    repeat_last_n: -1,
+    presence_penalty: -1,
+    frequency_penalty: 1,
+    stop: ['\n'],
+    num_predict: -2,
+    num_ctx: 4_096,
+    typical_p: 1,
+    num_keep: 4,
+    num_batch: 512,
+    num_gpu: 99,
+    main_gpu: 0,
+    num_thread: 8,
+    draft_num_predict: 4,
+    use_mmap: true,
+  }
+
+  expect(chat({ options }).options).toEqual(options)
+})
+
+test('options that nobody knows are ignored', () => {
+  expect(chat({ options: { mirostat: 2, tfs_z: 1 }, extra: 1 })).toEqual({ options: {} })
+})
+
+test.each([
+  'model',
+  'stream',
+  'options',
+  'keep_alive',
+  'think',
+  'truncate',
+  'shift',
+  'format',
+  'logprobs',
+  'messages',
+  'tools',
+])('%s may be null, which means absent', (field) => {
+  expect(chat({ [field]: null })[field as keyof ChatRequest]).toBeUndefined()
+})
+
+test('upper and lower case do not matter, and the last of two counts', () => {
+  expect(generate({ Model: 'a', PROMPT: 'Hi', model: 'b' })).toEqual({ model: 'b', prompt: 'Hi' })
+  expect(generate({ model: 'b', MODEL: 'a' })).toEqual({ model: 'a' })
+  expect(chat({ Messages: [{ Role: 'system', CONTENT: 'Hi' }] })).toEqual({
+    messages: [{ role: 'system', content: 'Hi' }],
+  })
+})
+
+test('fractions are cut off, toward zero', () => {
+  const { options } = chat({ options: { top_k: 40.9, num_predict: -1.9, num_ctx: 100.5 } })
+
+  expect(options).toEqual({ top_k: 40, num_predict: -1, num_ctx: 100 })
+})
+
+test.each([
+  ['User', 'user'],
+  ['ASSISTANT', 'assistant'],
+  ['', 'user'],
+  ['control', 'control'],
+])('the role %j is %j', (role, read) => {
+  expect(chat({ messages: [{ role, content: 'Hi' }] }).messages).toEqual([{ role: read, content: 'Hi' }])
+})
+
+test('of a message everything may be left out', () => {
+  const messages = [{}, { role: null, content: null, thinking: null, images: null, tool_calls: null }]
+
+  expect(chat({ messages }).messages).toEqual([{}, {}])
+})
+
+test.each<[string, object]>([
+  ['`format`', { format: 'json' }],
+  ['`format`', { format: { type: 'object' } }],
+  ['`logprobs`', { logprobs: true }],
+  ['`tools`', { tools: [{}] }],
+  ['`typical_p`', { options: { typical_p: 0.5 } }],
+  ['An image', { messages: [{ role: 'user', images: ['aGk='] }] }],
+  ['A tool call', { messages: [{ role: 'assistant', tool_calls: [{}] }] }],
+  ['This role', { messages: [{ role: 'tool', content: '5' }] }],
+])('%s is refused by name: %j', (what, body) => {
+  expect(() => chat(body)).toThrow(
+    expect.objectContaining({
+      code: 'invalid_request',
+      message: expect.stringContaining(`${what} is not supported yet.`),
+    }),
+  )
+})
+
+test.each([
+  ['`suffix`', { suffix: 'end' }],
+  ['`template`', { template: '{{ .Prompt }}' }],
+  ['An image', { images: ['aGk='] }],
+])('with a prompt, %s is refused by name', (what, body) => {
+  expect(() => generate(body)).toThrow(`${what} is not supported yet.`)
+})
+
+test.each([
+  { format: '', logprobs: false, images: [] },
+  { suffix: '', template: '' },
+  { format: null, suffix: null, template: null, images: null },
+])('%j asks for none of it', (body) => {
+  expect(generate(body)).toBeDefined()
+})
+
+test.each<[string, object]>([
+  ['model', { model: 5 }],
+  ['stream', { stream: 'yes' }],
+  ['think', { think: 'very' }],
+  ['keep_alive', { keep_alive: 'soon' }],
+  ['keep_alive', { keep_alive: true }],
+  ['keep_alive', { keep_alive: '1'.repeat(1_000_000) }],
+  ['options', { options: 5 }],
+  ['options.temperature', { options: { temperature: -1 } }],
+  ['options.temperature', { options: { temperature: Number.POSITIVE_INFINITY } }],
+  ['options.top_p', { options: { top_p: 1.5 } }],
+  ['options.top_k', { options: { top_k: -1 } }],
+  ['options.top_k', { options: { top_k: 2 ** 40 } }],
+  ['options.num_ctx', { options: { num_ctx: 2 ** 25 } }],
+  ['options.num_predict', { options: { num_predict: Number.NaN } }],
+  ['options.repeat_penalty', { options: { repeat_penalty: -3 } }],
+  ['options.repeat_last_n', { options: { repeat_last_n: -2 } }],
+  ['options.stop[1]', { options: { stop: ['\n', 5] } }],
+  ['options.use_mmap', { options: { use_mmap: 1 } }],
+  ['messages', { messages: 'Hi' }],
+  ['messages[1].content', { messages: [{}, { content: 5 }] }],
+  ['messages[0].role', { messages: [{ role: 'x'.repeat(65) }] }],
+])('a wrong %s is refused by its name: %#', (param, body) => {
+  expect(() => chat(body)).toThrow(
+    expect.objectContaining({ code: 'invalid_request', details: expect.objectContaining({ param }) }),
+  )
+})
+
+test.each([[['5']], [[-1]], [[0.5]], [[2 ** 31]], [[null]], [[Number.NaN]], ['5'], [{ 0: 5 }]])(
+  '%j is no context',
+  (context) => {
+    expect(() => generate({ context })).toThrow('invalid context: expected token ids.')
+  },
+)
+
+test('a context of a million tokens is read in no time, and a longer one than any model has is refused', () => {
+  const context = Array(1_000_000).fill(5)
+  const startedAt = performance.now()
+  const read = generate({ context })
+  const ms = performance.now() - startedAt
+
+  expect(read.context).toHaveLength(1_000_000)
+  expect(ms).toBeLessThan(150)
+  expect(() => generate({ context: Array(2 ** 24 + 1).fill(5) })).toThrow('invalid context')
+})
+
+test.each(['hello', 5, true, [], [{}]])('%j is no body', (body) => {
+  expect(() => generate(body)).toThrow('the request body has to be a JSON object')
+})
+
+test('a model is shown by either of its two names for it', () => {
+  const body = { model: 'a', name: 'b', system: 'Be brief.', verbose: true }
+
+  expect(parse(ShowRequest, { ...body, template: '', options: { x: 1 } }, wording)).toMatchObject(body)
+})

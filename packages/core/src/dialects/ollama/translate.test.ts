@@ -1,0 +1,199 @@
+import { expect, test } from 'vitest'
+import type { GenerateRequest } from '../../engine/request.ts'
+import type { Capability, ModelDetails } from '../../models/details.ts'
+import { parse } from '../parse.ts'
+import { wording } from './errors.ts'
+import * as schema from './schema.ts'
+import { toConversation, toGenerateRequest, toLoad, toPrompt } from './translate.ts'
+
+const detailsWith = (...capabilities: Capability[]): ModelDetails => ({
+  architecture: 'llama',
+  parameterCount: 1,
+  parameterSize: '1',
+  quantization: 'F16',
+  capabilities,
+  metadata: {},
+  tensors: [],
+})
+const plain = detailsWith('completion')
+const thinker = detailsWith('thinking', 'completion')
+
+/** Through the schema: that is how bodies come. */
+const bodyOf = (fields: object): schema.ChatRequest =>
+  parse(schema.ChatRequest, { model: 'tiny', ...fields }, wording)
+const promptOf = (fields: object) => toPrompt(parse(schema.GenerateRequest, fields, wording))
+
+const input = { kind: 'text', prompt: ['Hi'] } as const
+const translate = (fields: object, details: ModelDetails | undefined = plain): GenerateRequest =>
+  toGenerateRequest(bodyOf(fields), input, details)
+
+test('a minimal request is sampled as Ollama does it', () => {
+  expect(translate({})).toEqual({
+    model: 'tiny',
+    input,
+    sampling: { temperature: 0.8, topK: 40, topP: 0.9, minP: 0 },
+    overflow: 'truncate',
+    load: {},
+  })
+})
+
+test('sampling options get their neutral names', () => {
+  const { sampling } = translate({
+    options: {
+      temperature: 0,
+      top_k: 0,
+      top_p: 1,
+      min_p: 0.1,
+      seed: 0,
+      repeat_penalty: 1.1,
+      repeat_last_n: 0,
+      presence_penalty: 0,
+      frequency_penalty: -1,
+    },
+  })
+
+  expect(sampling).toEqual({
+    temperature: 0,
+    topK: 0,
+    topP: 1,
+    minP: 0.1,
+    seed: 0,
+    repeatPenalty: 1.1,
+    repeatLastN: 0,
+    presencePenalty: 0,
+    frequencyPenalty: -1,
+  })
+})
+
+test('a negative seed is a new one each time', () => {
+  expect(translate({ options: { seed: -1 } }).sampling).not.toHaveProperty('seed')
+})
+
+test.each([
+  [{}, undefined],
+  [{ num_predict: 5 }, 5],
+  [{ num_predict: -1 }, undefined],
+  [{ num_predict: -2 }, undefined],
+  [{ num_predict: 0 }, undefined],
+])('%j is a limit of %s tokens', (options, maxTokens) => {
+  expect(translate({ options }).maxTokens).toBe(maxTokens)
+})
+
+test.each([
+  [{}, undefined],
+  [{ stop: [] }, undefined],
+  [{ stop: [''] }, undefined],
+  [{ stop: ['a', '', 'b'] }, ['a', 'b']],
+])('%j are the stop sequences %j', (options, stop) => {
+  expect(translate({ options }).stop).toEqual(stop)
+})
+
+test.each([
+  [{}, 'truncate'],
+  [{ truncate: true }, 'truncate'],
+  [{ truncate: false }, 'error'],
+] as const)('with %j, what does not fit is met with %s', (fields, overflow) => {
+  expect(translate(fields).overflow).toBe(overflow)
+})
+
+test.each([
+  [{}, {}],
+  [{ options: { num_ctx: 2_048 } }, { contextSize: 2_048 }],
+  [{ options: { num_ctx: 1 } }, { contextSize: 16 }],
+  [{ options: { num_ctx: 0 } }, {}],
+  [{ options: { num_ctx: -1 } }, {}],
+  [{ keep_alive: 0 }, { keepAlive: 0 }],
+  [{ keep_alive: -1 }, { keepAlive: 'forever' }],
+  [
+    { keep_alive: '10m', options: { num_ctx: 4_096 } },
+    { contextSize: 4_096, keepAlive: 600_000 },
+  ],
+])('%j is loaded with %j', (fields, load) => {
+  expect(toLoad(bodyOf(fields))).toEqual(load)
+})
+
+test.each([
+  [undefined, true],
+  [true, true],
+  ['high', true],
+  [false, false],
+])('a model that can think and is told %j thinks: %j', (think, reasoning) => {
+  expect(translate({ think }, thinker).reasoning).toBe(reasoning)
+})
+
+test.each([[undefined], [false]])('a model that cannot think, told %j, is left alone', (think) => {
+  expect(translate({ think })).not.toHaveProperty('reasoning')
+})
+
+test.each([[true], ['low']])('a model that cannot think, told %j, says so', (think) => {
+  expect(() => translate({ think })).toThrow(
+    expect.objectContaining({ code: 'invalid_request', message: '"tiny" does not support thinking' }),
+  )
+})
+
+test.each([
+  [undefined, undefined],
+  [true, true],
+  ['max', true],
+  [false, false],
+])('an engine of the app with a model of its own, told %j, is asked for %j', (think, reasoning) => {
+  expect(toGenerateRequest(bodyOf({ think }), input, undefined).reasoning).toBe(reasoning)
+})
+
+test.each<[object, object]>([
+  [{ prompt: 'Hi' }, { kind: 'text', prompt: ['Hi'] }],
+  [{}, { kind: 'text', prompt: [''] }],
+  [
+    { prompt: 'Hi', system: 'Be brief.' },
+    { kind: 'text', prompt: ['Hi'], system: 'Be brief.' },
+  ],
+  [
+    { prompt: 'Hi', system: '' },
+    { kind: 'text', prompt: ['Hi'] },
+  ],
+  [
+    { prompt: 'Hi', context: [1, 2] },
+    { kind: 'text', prompt: [[1, 2], 'Hi'] },
+  ],
+  [
+    { prompt: 'Hi', context: [] },
+    { kind: 'text', prompt: ['Hi'] },
+  ],
+  [
+    { prompt: 'Hi', raw: true, context: [] },
+    { kind: 'text', prompt: ['Hi'], template: false },
+  ],
+])('%j is the prompt %j', (fields, prompt) => {
+  expect(promptOf(fields)).toEqual(prompt)
+})
+
+test.each([{ system: 'Be brief.' }, { context: [1] }])('raw text has no place for %j', (fields) => {
+  expect(() => promptOf({ prompt: 'Hi', raw: true, ...fields })).toThrow('raw mode does not support')
+})
+
+test('messages keep their order, thoughts stand before what was said, and a developer is the system', () => {
+  const { messages = [] } = bodyOf({
+    messages: [
+      { role: 'developer', content: 'Be brief.' },
+      { content: 'Hi' },
+      { role: 'assistant', content: 'Hello', thinking: 'A greeting.' },
+      { role: 'control' },
+    ],
+  })
+
+  expect(toConversation(messages)).toEqual({
+    kind: 'chat',
+    messages: [
+      { role: 'system', content: [{ type: 'text', text: 'Be brief.' }] },
+      { role: 'user', content: [{ type: 'text', text: 'Hi' }] },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'reasoning', text: 'A greeting.' },
+          { type: 'text', text: 'Hello' },
+        ],
+      },
+      { role: 'control', content: [{ type: 'text', text: '' }] },
+    ],
+  })
+})

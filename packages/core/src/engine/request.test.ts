@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest'
+import { areTokens, type ChatInput, messagesOf, type TextInput, textLength } from './request.ts'
+
+const chat: ChatInput = {
+  kind: 'chat',
+  messages: [
+    { role: 'system', content: [{ type: 'text', text: 'Be brief.' }] },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'reasoning', text: 'hm' },
+        { type: 'text', text: 'Hello' },
+      ],
+    },
+    { role: 'user', content: [] },
+  ],
+}
+const user = (text: string) => ({ role: 'user', content: [{ type: 'text', text }] })
+
+test('a conversation is its messages', () => {
+  expect(messagesOf(chat)).toBe(chat.messages)
+})
+
+test.each<[TextInput, object[]]>([
+  [{ kind: 'text', prompt: ['Hi'] }, [user('Hi')]],
+  [{ kind: 'text', prompt: ['Hi ', [1, 2], 'there'] }, [user('Hi there')]],
+  [{ kind: 'text', prompt: [[1, 2]] }, [user('')]],
+  [{ kind: 'text', prompt: [] }, [user('')]],
+  [
+    { kind: 'text', prompt: ['Hi'], system: 'Be brief.' },
+    [{ role: 'system', content: [{ type: 'text', text: 'Be brief.' }] }, user('Hi')],
+  ],
+  [{ kind: 'text', prompt: ['Hi'], system: '' }, [user('Hi')]],
+])('%j is what a user says', (input, messages) => {
+  expect(messagesOf(input)).toEqual(messages)
+})
+
+test.each<[ChatInput | TextInput, number]>([
+  [chat, 16],
+  [{ kind: 'text', prompt: [] }, 0],
+  [{ kind: 'text', prompt: ['Hi', [1, 2, 3], ' there'], system: 'Be brief.' }, 20],
+])('%j is %i characters long, a token counting as one', (input, length) => {
+  expect(textLength({ input })).toBe(length)
+})
+
+test.each<[unknown, boolean]>([
+  [[], true],
+  [[0, 2_147_483_647], true],
+  [[-1], false],
+  [[0.5], false],
+  [[2 ** 31], false],
+  [['5'], false],
+  [[Number.NaN], false],
+  ['5', false],
+  [{ length: 0 }, false],
+])('%j are tokens: %j', (value, are) => {
+  expect(areTokens(value)).toBe(are)
+})

@@ -1,0 +1,321 @@
+/** What broken and hostile clients send to the Ollama API: a 400 with a text as its `error`, and no engine hears of it. */
+import { scriptedEngine } from '@modelmount/core/testing'
+import { expect } from 'vitest'
+import { callOllama, expectOllamaError, hello } from './calls.ts'
+import type { Check } from './suite.ts'
+
+type Path = Parameters<typeof callOllama>[1]
+type Body = Parameters<typeof callOllama>[2]
+/** The routes, what the error begins with, and the bodies. */
+type Refused = Readonly<Record<string, readonly [paths: readonly Path[], start: string, ...bodies: Body[]]>>
+
+const all: readonly Path[] = ['chat', 'generate', 'show']
+const asking: readonly Path[] = ['chat', 'generate']
+const [chat, generate, show] = all.map((path) => [path]) as [[Path], [Path], [Path]]
+
+/** A question to both routes: what one of them does not know it ignores. */
+const question = { ...hello, prompt: 'Hello' }
+const withFields = (fields: object): object => ({ ...question, ...fields })
+const withOptions = (options: object): object => withFields({ options })
+const message = (...fields: readonly unknown[]): object => ({ model: 'tiny', messages: fields })
+/** For numbers that no `JSON.stringify` writes. */
+const raw = (fields: string): string => `${JSON.stringify(question).slice(0, -1)},${fields}}`
+const bytes = (...values: readonly (string | number)[]): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(
+    Buffer.concat(values.map((one) => (typeof one === 'string' ? Buffer.from(one) : Buffer.of(one)))),
+  )
+
+function forEach<const Item>(items: readonly Item[], rows: (item: Item) => Refused): Refused {
+  return Object.assign({}, ...items.map(rows))
+}
+
+const numbers = ['temperature', 'top_p', 'min_p', 'repeat_penalty', 'presence_penalty', 'frequency_penalty']
+const integers = ['num_predict', 'num_ctx', 'top_k', 'seed', 'repeat_last_n', 'num_keep', 'num_batch']
+const moreIntegers = ['num_gpu', 'main_gpu', 'num_thread', 'draft_num_predict']
+
+const refused: Refused = {
+  'malformed JSON': [
+    all,
+    '',
+    ...['{', '{"model":"tiny"', '{"model":"ti', '{"a":1,}', "{'model': 'tiny'}", `${JSON.stringify(hello)}}`],
+    raw('"options":{"temperature":NaN}'),
+    raw('"keep_alive":-Infinity'),
+  ],
+  'an empty body': [all, '', '', ' \n'],
+  'invalid UTF-8': [
+    all,
+    '',
+    bytes('{"model":"', 0xff, '"}'),
+    bytes('{"model":"', 0xc3, '"}'),
+    bytes(0xff, 0xfe, '{', 0),
+  ],
+  'nesting beyond 128 levels': [
+    all,
+    'The request body is nested',
+    raw(`"foo":${'['.repeat(129)}${']'.repeat(129)}`),
+    raw(`"options":${'{"a":'.repeat(129)}1${'}'.repeat(129)}`),
+    '['.repeat(1_000_000),
+  ],
+  'a body that is no object': [all, 'the request body has to be', '"x"', '5', 'true', '[]', '[{}]'],
+
+  'a model that is no string': [
+    all,
+    'invalid model: ',
+    ...[5, true, [], {}].map((model) => withFields({ model })),
+  ],
+  'a model with a name of a megabyte': [
+    all,
+    'invalid model: ',
+    withFields({ model: 'm'.repeat(2 ** 20) }),
+    withFields({ model: '/'.repeat(2 ** 20) }),
+  ],
+  'a model with a name that is half a character': [
+    all,
+    'invalid model name',
+    ...['\ud800', 'tiny:\udc00', 'a/\ud83d/b'].map((model) => withFields({ model })),
+  ],
+
+  'a list of messages that is none': [
+    chat,
+    'invalid messages: ',
+    ...['Hello', 5, true, {}].map((messages) => withFields({ messages })),
+  ],
+  'a message that is no object': [
+    chat,
+    'invalid messages[1]: ',
+    ...['Hello', 5, true, [], null].map((one) => message(...hello.messages, one)),
+  ],
+  'a role that is no string': [
+    chat,
+    'invalid messages[0].role: ',
+    ...[5, true, [], {}].map((role) => message({ role, content: 'Hello' })),
+  ],
+  'a role of a megabyte': [
+    chat,
+    'invalid messages[0].role: ',
+    message({ role: 'r'.repeat(2 ** 20), content: 'Hello' }),
+    message({ role: 'r'.repeat(65), content: 'Hello' }),
+  ],
+  ...forEach(['content', 'thinking'], (field) => ({
+    [`a message with a \`${field}\` of a wrong type`]: [
+      chat,
+      `invalid messages[0].${field}: `,
+      ...[5, true, {}, [], [{ type: 'text', text: 'Hello' }]].map((one) => message({ [field]: one })),
+    ],
+  })),
+  ...forEach(['images', 'tool_calls'], (field) => ({
+    [`a message with \`${field}\` of a wrong type`]: [
+      chat,
+      `invalid messages[0].${field}: `,
+      ...['x', 5, true, {}].map((one) => message({ content: 'Hello', [field]: one })),
+    ],
+  })),
+  '10,001 messages and more': [
+    chat,
+    'invalid messages: ',
+    withFields({ messages: Array(10_001).fill(hello.messages[0]) }),
+    withFields({ messages: Array(100_000).fill({}) }),
+  ],
+  'tools of a wrong type': [
+    chat,
+    'invalid tools: ',
+    ...['x', 5, true, {}].map((tools) => withFields({ tools })),
+  ],
+
+  ...forEach(['prompt', 'system', 'suffix', 'template'], (field) => ({
+    [`a \`${field}\` of a wrong type`]: [
+      generate,
+      `invalid ${field}: `,
+      ...[5, true, [], {}, ['Hello']].map((one) => withFields({ [field]: one })),
+    ],
+  })),
+  'a raw that is no boolean': [
+    generate,
+    'invalid raw: ',
+    ...['true', 1, [], {}].map((one) => withFields({ raw: one })),
+  ],
+  'images of a wrong type': [
+    generate,
+    'invalid images: ',
+    ...['x', 5, true, {}].map((images) => withFields({ images })),
+  ],
+  'a context of a wrong type': [
+    generate,
+    'invalid context: ',
+    ...['x', 5, true, {}].map((context) => withFields({ context })),
+  ],
+  'a context with what is no token': [
+    generate,
+    'invalid context: ',
+    ...[-1, 1.5, 2 ** 31, '5', null, true, [], {}].map((one) => withFields({ context: [1, one] })),
+    raw('"context":[1,1e999]'),
+  ],
+
+  ...forEach(['stream', 'truncate', 'shift', 'logprobs', '_debug_render_only'], (field) => ({
+    [`a \`${field}\` that is no boolean`]: [
+      asking,
+      `invalid ${field}: `,
+      ...['true', '', 1, 0, [], {}].map((one) => withFields({ [field]: one })),
+    ],
+  })),
+  'a `top_logprobs` that is no whole number up to 20': [
+    asking,
+    'invalid top_logprobs: ',
+    ...['5', true, [], {}, -1, 21, 1.5, 1e300].map((top_logprobs) => withFields({ top_logprobs })),
+    raw('"top_logprobs":1e999'),
+  ],
+  'a format that is none of ours': [
+    asking,
+    'invalid format: ',
+    ...['xml', 5, true, [], {}, '\ud800'].map((format) => withFields({ format })),
+  ],
+  'a think that is none': [
+    asking,
+    'invalid think: ',
+    ...['maybe', '', 1, [], {}].map((think) => withFields({ think })),
+  ],
+  'a keep_alive that is no time': [
+    asking,
+    'invalid keep_alive: ',
+    ...['300', '5 minutes', '', '-', '1e3s', 'Infinity', '1'.repeat(2 ** 20), true, [], {}].map(
+      (keep_alive) => withFields({ keep_alive }),
+    ),
+    withFields({ keep_alive: '9'.repeat(90).concat('h') }),
+  ],
+
+  'options that are none': [
+    asking,
+    'invalid options: ',
+    ...['x', 5, true, []].map((options) => withFields({ options })),
+  ],
+  ...forEach([...numbers, ...integers, ...moreIntegers], (name) => ({
+    [`a \`${name}\` that is no number`]: [
+      asking,
+      `invalid options.${name}: `,
+      ...['1', '', true, [], [1], {}].map((one) => withOptions({ [name]: one })),
+      // JSON has no infinity, but its numbers can be larger than any double.
+      raw(`"options":{"${name}":1e999}`),
+      raw(`"options":{"${name}":-1e999}`),
+    ],
+    [`a \`${name}\` that nothing can hold`]: [
+      asking,
+      `invalid options.${name}: `,
+      raw(`"options":{"${name}":1e300}`),
+      raw(`"options":{"${name}":-1e300}`),
+      raw(`"options":{"${name}":${2n ** 63n}}`),
+    ],
+  })),
+  'a `use_mmap` that is no boolean': [
+    asking,
+    'invalid options.use_mmap: ',
+    ...['true', 1, [], {}].map((use_mmap) => withOptions({ use_mmap })),
+  ],
+  ...forEach(
+    [
+      ['temperature', [-0.1, 101]],
+      ['top_p', [-0.1, 1.1]],
+      ['min_p', [-0.1, 1.1]],
+      ['repeat_penalty', [-3, 0, 101]],
+      ['presence_penalty', [-101, 101]],
+      ['frequency_penalty', [-101, 101]],
+      ['top_k', [-1, 2 ** 31]],
+      ['repeat_last_n', [-2, 2 ** 31]],
+      ['num_predict', [2 ** 31, -(2 ** 31)]],
+      ['num_ctx', [2 ** 24 + 1]],
+    ],
+    ([name, values]) => ({
+      [`a \`${name}\` out of its range`]: [
+        asking,
+        `invalid options.${name}: `,
+        ...values.map((one) => withOptions({ [name]: one })),
+      ],
+    }),
+  ),
+  'a `typical_p` that means something': [
+    asking,
+    'invalid options.typical_p: ',
+    ...[0.5, 0, 1e308, '1', true].map((typical_p) => withOptions({ typical_p })),
+  ],
+  'stop sequences of a wrong type': [
+    asking,
+    'invalid options.stop: ',
+    ...['a', 5, true, {}].map((stop) => withOptions({ stop })),
+    withOptions({ stop: Array(65).fill('a') }),
+    withOptions({ stop: Array(900_000).fill('a') }),
+  ],
+  'a stop sequence that cannot be': [
+    asking,
+    'invalid options.stop[1]: ',
+    ...[5, null, true, [], {}, '\ud800', 'a\udc69b', 'a'.repeat(1_025)].map((one) =>
+      withOptions({ stop: ['a', one] }),
+    ),
+  ],
+
+  ...forEach(['name', 'system', 'template'], (field) => ({
+    [`a \`${field}\` to show of a wrong type`]: [
+      show,
+      `invalid ${field}: `,
+      ...[5, true, [], {}].map((one) => ({ model: 'tiny', [field]: one })),
+    ],
+  })),
+  'a verbose that is no boolean': [
+    show,
+    'invalid verbose: ',
+    ...['true', 1, [], {}].map((verbose) => ({ model: 'tiny', verbose })),
+  ],
+  'options to show of a wrong type': [
+    show,
+    'invalid options: ',
+    ...['x', 5, true, []].map((options) => ({ model: 'tiny', options })),
+  ],
+}
+
+const refusals: Record<string, Check> = Object.fromEntries(
+  Object.entries(refused).map(([what, [paths, start, ...bodies]]) => [
+    `to Ollama's API, ${what}: a 400 that says so`,
+    async (serve) => {
+      const engine = scriptedEngine('Hello there.')
+      const url = await serve(engine)
+
+      for (const path of paths)
+        for (const body of bodies) {
+          const response = await callOllama(url, path, body)
+
+          const { error } = (await response.clone().json()) as { error: string }
+          expect(error.slice(0, start.length)).toBe(start)
+          expect(error.length).toBeLessThan(300)
+          await expectOllamaError(response, 400)
+        }
+
+      expect(engine.requests).toEqual([])
+    },
+  ]),
+)
+
+export const badInput: Record<string, Check> = {
+  ...refusals,
+
+  "to Ollama's API, half a million fields that nobody knows: ignored": async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+    const fields = Array.from({ length: 450_000 }, (_, index) => `"Field${index}":1`)
+
+    const response = await callOllama(url, 'generate', raw(fields.join()))
+
+    expect(response.status).toBe(200)
+    expect(engine.requests).toHaveLength(1)
+  },
+
+  "to Ollama's API, `__proto__` and the like: they are no fields": async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+
+    for (const name of ['__proto__', '__PROTO__', 'constructor', 'prototype'])
+      await expectOllamaError(
+        await callOllama(url, 'chat', `{"${name}":${JSON.stringify(hello)}}`),
+        400,
+        'model is required',
+      )
+    expect(engine.requests).toEqual([])
+  },
+}
