@@ -37,6 +37,8 @@ interface Loaded {
   keepAlive: number | 'forever'
   /** When somebody used it last. */
   usedAt: number
+  /** It goes as soon as nobody uses it. */
+  unwanted: boolean
 }
 
 /** What is asked of a model process. */
@@ -108,8 +110,8 @@ export class LocalEngine implements Engine {
     // By the name that it is loaded under it is let go even when its file is gone.
     const name = this.#loaded?.name === model ? model : (await this.#models.get(model)).name
     if (this.#loaded?.name !== name) return
-    // Who is being answered is answered to the end.
-    this.#loaded.keepAlive = 0
+    // Who is being answered is answered to the end, and who asks meanwhile wants it again.
+    this.#loaded.unwanted = true
     if (this.#calls === 0) await this.#letGo()
   }
 
@@ -187,6 +189,7 @@ export class LocalEngine implements Engine {
     const loaded = await this.#started(model, load, signal)
     if (!loaded) return undefined
     loaded.keepAlive = load.keepAlive ?? loaded.keepAlive
+    loaded.unwanted = false
     try {
       // The load goes on when its first caller leaves: the next one wants it, too.
       const ready = await unlessAborted(loaded.process.ready, signal)
@@ -245,7 +248,15 @@ export class LocalEngine implements Engine {
       parallel: this.#parallel,
     })
     const { name } = model
-    return { name, fingerprint, contextSize, process, keepAlive: this.#keepAlive, usedAt: Date.now() }
+    return {
+      name,
+      fingerprint,
+      contextSize,
+      process,
+      keepAlive: this.#keepAlive,
+      usedAt: Date.now(),
+      unwanted: false,
+    }
   }
 
   /** Ends the process, and waits for the end of one that was let go before. */
@@ -267,7 +278,8 @@ export class LocalEngine implements Engine {
     if (--this.#calls > 0) return
     if (!loaded || this.#closed) return
     loaded.usedAt = Date.now()
-    if (loaded.keepAlive !== 'forever') this.#letGoIn(loaded.keepAlive)
+    const keepAlive = loaded.unwanted ? 0 : loaded.keepAlive
+    if (keepAlive !== 'forever') this.#letGoIn(keepAlive)
   }
 
   /** By a timer even when there is no time left: the next in line may want the same model, and stops it. */

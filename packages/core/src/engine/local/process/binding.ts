@@ -8,7 +8,7 @@ import type { ProcessConfig } from '../protocol.ts'
 import { missingBuild, missingLibrary } from './missing-engine.ts'
 import { OneByOne } from './one-by-one.ts'
 import { type Draw, type SamplerConfig, toSamplerConfig } from './sampling.ts'
-import { type Decoder, type Runner, type Sampler, Scheduler } from './scheduler.ts'
+import { type Decoder, type Piece, type Runner, type Sampler, Scheduler } from './scheduler.ts'
 
 /** Prompts are read in pieces of this size, so that a call can be cancelled between two; 64 rows is where the fast CPU kernel starts. */
 const chunkSize = 64
@@ -47,7 +47,12 @@ export interface Binding {
   spell(tokens: readonly Token[]): string
 }
 
-export async function loadModel(config: ProcessConfig, progress: Progress): Promise<Binding> {
+/** @param open the way to the library's inside; where it leads nowhere, answers are made one after the other */
+export async function loadModel(
+  config: ProcessConfig,
+  progress: Progress,
+  open: typeof openDecoder = openDecoder,
+): Promise<Binding> {
   const library = await importLibrary()
   try {
     const llama = await library.getLlama({
@@ -74,7 +79,7 @@ export async function loadModel(config: ProcessConfig, progress: Progress): Prom
       threads: config.threads,
       batchSize: Math.max(parallel, Math.min(chunkSize, contextSize)),
     })
-    const decoder = openDecoder(llama, model, context, parallel)
+    const decoder = open(llama, model, context, parallel)
     const runner = decoder
       ? new Scheduler(decoder, progress)
       : new OneByOne(context.getSequence(), (pairs) => toBias(library, model, pairs), chunkSize, progress)
@@ -157,7 +162,10 @@ function addonOf(llama: Llama, model: LlamaModel, context: LlamaContext): Addon 
   return known ? { context: _ctx as AddonContext, model: _model, AddonSampler } : undefined
 }
 
-/** With the first token alone: where a piece is drawn behind, and where not. */
+/** As the app starts model processes. With more, drawing would begin beside the step that it draws from. */
+const onePoolThread = process.env.UV_THREADPOOL_SIZE === '1'
+
+/** Where nothing is drawn behind a piece. */
 const noOutput = new Uint32Array()
 
 function openDecoder(
@@ -186,17 +194,16 @@ function openDecoder(
           )[0] ?? -1,
       )
       const decoded = context.decodeBatch()
-      // Behind it in the library's own queue: nobody has to come back here in between.
-      const draws = pieces.map(({ sampler }, index) =>
-        sampler
-          ? context.sampleToken(outputs[index] as number, sampler as AddonSampler).then(
-              (token) => (token === -1 ? new Error('no token is possible') : token),
-              (cause: unknown) => new Error('drawing failed', { cause }),
-            )
-          : undefined,
-      )
+      const draw = ({ sampler }: Piece, index: number): Promise<Token | Error> | undefined =>
+        sampler &&
+        context.sampleToken(outputs[index] as number, sampler as AddonSampler).then(
+          (token) => (token === -1 ? new Error('no token is possible') : token),
+          (cause: unknown) => new Error('drawing failed', { cause }),
+        )
+      // Behind it in the queue of the one pool thread: nobody has to come back here in between.
+      const draws = onePoolThread ? pieces.map(draw) : undefined
       await decoded
-      return Promise.all(draws)
+      return Promise.all(draws ?? pieces.map(draw))
     },
     forget: (sequence, keep) => {
       context.removeTokenCellsFromSequence(sequence, keep === 0 ? -1 : keep, -1)

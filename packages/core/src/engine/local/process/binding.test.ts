@@ -1,0 +1,79 @@
+import { modelPath } from '@modelmount/tiny-model'
+import { beforeAll, expect, test } from 'vitest'
+import { renderChat } from '../../../template/jinja.ts'
+import type { GenerateEvent } from '../../events.ts'
+import { answer } from './answer.ts'
+import { type Binding, loadModel } from './binding.ts'
+import type { PromptRenderer } from './render.ts'
+
+const config = {
+  address: '',
+  folder: '',
+  modelPath,
+  modelName: 'tiny:latest',
+  fingerprint: 'fp_1',
+  threads: 1,
+  contextSize: 512,
+  parallel: 4,
+}
+const renderer = {
+  render: async (template, messages, reasoning) => renderChat(template, messages, reasoning),
+} as Pick<PromptRenderer, 'render'> as PromptRenderer
+
+let own: Binding
+let fallback: Binding
+
+beforeAll(async () => {
+  own = await loadModel(config, { steps: 0 })
+  fallback = await loadModel(config, { steps: 0 }, () => undefined)
+})
+
+async function ask(
+  model: Binding,
+  text: string,
+  signal = new AbortController().signal,
+): Promise<GenerateEvent[]> {
+  const events: GenerateEvent[] = []
+  const input = { kind: 'text', prompt: [text] } as const
+  await answer(
+    { model: 'tiny', input, maxTokens: 40, sampling: { temperature: 0 } },
+    { model, renderer, progress: { steps: 0 }, tenant: '', signal },
+    (event) => events.push(event),
+  )
+  return events
+}
+const textOf = (events: readonly GenerateEvent[]): string =>
+  events.map((event) => (event.type === 'text' ? event.text : '')).join('')
+
+const questions = [
+  'Hello',
+  'Who are you?',
+  'What is a GGUF file?',
+  'Count from 1 to 9',
+  'What is 2 plus 3?',
+  'Tell me a short story.',
+  `Say the last of these words: ${'river stone cloud '.repeat(30)}`,
+]
+
+test('both ways to the model say the same, one after the other and side by side', async () => {
+  const alone: string[] = []
+  for (const question of questions) alone.push(textOf(await ask(own, question)))
+
+  const together = await Promise.all(questions.map((question) => ask(own, question)))
+  const publicly = await Promise.all(questions.map((question) => ask(fallback, question)))
+
+  expect(alone[0]).toBe('Hello! How can I help you?')
+  expect(together.map(textOf)).toEqual(alone)
+  expect(publicly.map(textOf)).toEqual(alone)
+  expect([own.parallel, fallback.parallel]).toEqual([4, 1])
+}, 60_000)
+
+test('over the public way, too, who leaves gets no end, and the next one an answer', async () => {
+  const leaving = new AbortController()
+  const left = ask(fallback, 'Tell me a long story.', leaving.signal)
+  const next = ask(fallback, 'Hello')
+  leaving.abort()
+
+  expect((await left).some(({ type }) => type === 'end')).toBe(false)
+  expect(textOf(await next)).toBe('Hello! How can I help you?')
+})
