@@ -4,7 +4,7 @@ import { StepCosts } from './steps.ts'
 /** @param ms what steps of one, two, three… answers take */
 function costs(...ms: number[]): StepCosts {
   const all = new StepCosts()
-  for (const [index, each] of ms.entries()) all.observe(index + 1, each)
+  for (const [index, each] of ms.entries()) for (let time = 0; time < 4; time++) all.observe(index + 1, each)
   return all
 }
 
@@ -28,8 +28,14 @@ test('a gap in the ids makes two batches of one', () => {
   expect(costs(10, 19, 50).plan([0, 2, 4])).toEqual([[0, 2, 4]])
 })
 
-test('a size that was never tried is tried', () => {
-  expect(costs(10).plan([0, 1, 2])).toEqual([[0, 1, 2]])
+test('a size that was never tried is tried, and not given up for its slow first time', () => {
+  const all = costs(10)
+
+  expect(all.plan([0, 1, 2])).toEqual([[0, 1, 2]])
+  all.observe(3, 900)
+  expect(all.plan([0, 1, 2])).toEqual([[0, 1, 2]])
+  for (let time = 0; time < 3; time++) all.observe(3, 12)
+  expect(all.plan([0, 1, 2])).toEqual([[0, 1, 2]])
 })
 
 test('what a step costs now counts, and a single hiccup does not', () => {

@@ -1,5 +1,7 @@
 /** Which answers take their next step together: what steps of each size have cost decides. */
 
+/** The first step of a size is slow, as buffers are made for it, and one alone may be a hiccup. */
+const trials = 4
 /** Enough to see a change of the machine's mood soon, and not to follow every hiccup. */
 const remembered = 9
 /** So often all go together, to learn whether that has become the better way. */
@@ -14,9 +16,9 @@ export class StepCosts {
 
   /** @param ms what a step of so many answers took */
   observe(count: number, ms: number): void {
-    const seen = this.#seen[count] ?? []
-    this.#seen[count] = [...seen, ms].slice(-remembered)
-    this.#medians[count] = median(this.#seen[count])
+    const seen = [...(this.#seen[count] ?? []), ms].slice(-remembered)
+    this.#seen[count] = seen
+    if (seen.length >= trials) this.#medians[count] = median(seen)
   }
 
   /**
@@ -56,7 +58,7 @@ export class StepCosts {
     return cost
   }
 
-  /** A size that was never tried is taken for cheap, so that it is tried. */
+  /** A size that was not tried enough is taken for cheap, so that it is tried. */
   #expected(count: number): number {
     return this.#medians[count] ?? this.#medians[1] ?? 1
   }
