@@ -43,6 +43,17 @@ test('five pings without an answer mean that the event loop is stuck', () => {
   expect(pings.length).toBeGreaterThanOrEqual(5)
 })
 
+test('calls that keep coming do not hide that it is stuck', () => {
+  const { watch, stuck } = watched()
+
+  for (let second = 0; second < 10; second++) {
+    watch.start(60)
+    vi.advanceTimersByTime(1_000)
+  }
+
+  expect(stuck).toContain('it stopped answering')
+})
+
 test('answers without progress mean that the native code is stuck', () => {
   const { watch, stuck } = watched()
   watch.start(60)

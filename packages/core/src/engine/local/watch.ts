@@ -22,9 +22,11 @@ export class Watch {
   /** @param maxStalled so many ticks without a step: the native code is stuck */
   start(maxStalled: number): void {
     this.#maxStalled = maxStalled
+    // One more call is no sign of life.
+    if (this.#timer) return
     this.#unanswered = 0
     this.#stalled = 0
-    this.#timer ??= setInterval(() => this.#tick(), tickMs)
+    this.#timer = setInterval(() => this.#tick(), tickMs)
   }
 
   stop(): void {

@@ -130,6 +130,8 @@ interface AddonContext {
   decodeBatch(): Promise<void>
   sampleToken(output: number, sampler: AddonSampler): Promise<Token | -1>
   removeTokenCellsFromSequence(sequence: number, from: number, to: number): boolean
+  /** -1 where it holds nothing. */
+  getSequenceKvCacheMinPosition(sequence: number): number
 }
 interface AddonSampler extends Sampler {
   applyConfig(config: SamplerConfig): void
@@ -146,6 +148,7 @@ const contextMethods = [
   'decodeBatch',
   'sampleToken',
   'removeTokenCellsFromSequence',
+  'getSequenceKvCacheMinPosition',
 ] as const satisfies readonly (keyof AddonContext)[]
 
 /** Nothing where the library's inside is not as it is known here. */
@@ -201,13 +204,15 @@ function openDecoder(
           (cause: unknown) => new Error('drawing failed', { cause }),
         )
       // Behind it in the queue of the one pool thread: nobody has to come back here in between.
-      const draws = onePoolThread ? pieces.map(draw) : undefined
-      await decoded
-      return Promise.all(draws ?? pieces.map(draw))
+      const draws = onePoolThread ? Promise.all(pieces.map(draw)) : undefined
+      // After a failure, too, they have to end first: their samplers are freed soon.
+      await decoded.finally(() => draws)
+      return draws ?? Promise.all(pieces.map(draw))
     },
-    forget: (sequence, keep) => {
-      context.removeTokenCellsFromSequence(sequence, keep === 0 ? -1 : keep, -1)
-    },
+    forget: (sequence, keep) =>
+      context.removeTokenCellsFromSequence(sequence, keep === 0 ? -1 : keep, -1) &&
+      // Not every file says that its model looks at a window only; what has left it is gone.
+      (keep === 0 || context.getSequenceKvCacheMinPosition(sequence) === 0),
     sampler: (draw, prompt) => {
       const sampler = new AddonSampler(addon.model)
       sampler.applyConfig(toSamplerConfig(draw, prompt))

@@ -69,6 +69,10 @@ test.each([
     { repeatPenalty: 1.2, repeatLastN: -1 },
     { repeat: 1.2, presence: 0, frequency: 0, window: 1_000 },
   ],
+  [
+    { repeatPenalty: 1.2, repeatLastN: 2_147_483_647 },
+    { repeat: 1.2, presence: 0, frequency: 0, window: 1_000 },
+  ],
 ])('%j alone turns the penalties on', (sampling, expected) => {
   expect(draw(sampling).penalty).toEqual(expected)
 })

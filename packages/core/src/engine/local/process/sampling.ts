@@ -36,7 +36,8 @@ export function toDraw(sampling: Sampling, { vocabularySize, contextSize }: Voca
     frequencyPenalty: frequency = 0,
   } = sampling
   const { repeatLastN = 64, seed } = sampling
-  const window = repeatLastN === -1 ? contextSize : repeatLastN
+  // The library takes memory for all of it.
+  const window = repeatLastN === -1 ? contextSize : Math.min(repeatLastN, contextSize)
   const penalised = window > 0 && (repeat !== 1 || presence !== 0 || frequency !== 0)
   return {
     temperature,

@@ -55,6 +55,7 @@ function fakeDecoder(
     forget(sequence, keep) {
       expect(working).toBe(false)
       cells.set(sequence, (cells.get(sequence) ?? []).slice(0, keep))
+      return true
     },
     sampler() {
       fake.samplers++
@@ -197,6 +198,57 @@ test('who leaves is dropped before the next step, whether it waits, reads or spe
   // The one that was on its way, and the chunk behind it.
   expect(decoder.steps.length - steps).toBeLessThanOrEqual(1)
   expect(decoder.samplers).toBe(0)
+})
+
+test('who drew the last token in the step in which all others left, hears of it', async () => {
+  const leaving = new AbortController()
+  const decoder = fakeDecoder()
+  const { decode } = decoder
+  decoder.decode = async (pieces) => {
+    const drawn = await decode(pieces)
+    if (decoder.steps.length === 2) leaving.abort()
+    return drawn
+  }
+  const all = scheduler(decoder)
+  const one = job(prompt(3), { limit: 2 })
+
+  const endings = await Promise.all([
+    all.run(one),
+    all.run(job(prompt(3, 100), { limit: 50, signal: leaving.signal })),
+  ])
+
+  expect(endings).toEqual(['limit', 'left'])
+  expect(one.tokens).toEqual([1, 2])
+})
+
+test('who cannot begin fails alone, and its place is free again', async () => {
+  const decoder = fakeDecoder({ sequences: 1 })
+  const { sampler } = decoder
+  let bad = true
+  decoder.sampler = (...parts) => {
+    if (bad) throw new Error('a mistake')
+    return sampler(...parts)
+  }
+  const all = scheduler(decoder)
+
+  await expect(all.run(job(prompt(30)))).rejects.toMatchObject({ code: 'internal' })
+  bad = false
+
+  expect(await all.run(job(prompt(30)))).toBe('limit')
+})
+
+test('what the model has lost of a prompt is read again', async () => {
+  const decoder = fakeDecoder()
+  const { forget } = decoder
+  decoder.forget = (sequence, keep) => forget(sequence, keep) && keep === 0
+  const all = scheduler(decoder)
+  await all.run(job(prompt(30)))
+  const again = job(prompt(30))
+
+  expect(await all.run(again)).toBe('limit')
+
+  expect(again.reused).toBe(0)
+  expect(again.tokens).toEqual([1, 2, 3])
 })
 
 test('a prompt that begins as the last one did is not read again', async () => {

@@ -23,8 +23,8 @@ export interface Decoder {
    * Rejects when the model fails; a draw that fails is an error among the tokens.
    */
   decode(pieces: readonly Piece[]): Promise<readonly (Token | Error | undefined)[]>
-  /** Keeps the first tokens of a sequence. */
-  forget(sequence: number, keep: number): void
+  /** Keeps the first tokens of a sequence. `false`: not all of them are there. */
+  forget(sequence: number, keep: number): boolean
   sampler(draw: Draw, prompt: readonly Token[]): Sampler
   /** Whether a token ends an answer. */
   isEnd(token: Token): boolean
@@ -143,8 +143,9 @@ export class Scheduler implements Runner {
   }
 
   #sweep(): void {
-    if (!this.#running.some(isAtWork)) this.#tell()
     for (const running of this.#running) if (running.job.signal.aborted) this.#finish(running, 'left')
+    // No step follows beside which they would hear.
+    if (!this.#running.some(isAtWork)) this.#tell()
     for (const { slot, sampler } of this.#running.filter(({ over }) => over)) {
       sampler.dispose()
       this.#slots.release(slot)
@@ -168,23 +169,31 @@ export class Scheduler implements Runner {
     }
   }
 
-  #start({ job, end }: Waiting, { slot, keep }: Place): void {
-    this.#decoder.forget(slot.id, keep)
-    slot.tokens.length = keep
-    slot.clean = Math.min(slot.clean, keep - (keep % this.#decoder.chunkSize))
-    const sampler = this.#decoder.sampler(job.draw, job.prompt)
-    this.#running.push({
-      job,
-      slot,
-      sampler,
-      end,
-      readAt: ++this.#chunks,
-      last: undefined,
-      drawn: 0,
-      over: false,
-      ended: false,
-    })
-    job.onStart(keep)
+  #start({ job, end }: Waiting, place: Place): void {
+    const { slot } = place
+    try {
+      const keep = this.#decoder.forget(slot.id, place.keep) ? place.keep : 0
+      if (keep < place.keep) this.#decoder.forget(slot.id, 0)
+      slot.tokens.length = keep
+      slot.clean = Math.min(slot.clean, keep - (keep % this.#decoder.chunkSize))
+      const sampler = this.#decoder.sampler(job.draw, job.prompt)
+      job.onStart(keep)
+      this.#running.push({
+        job,
+        slot,
+        sampler,
+        end,
+        readAt: ++this.#chunks,
+        last: undefined,
+        drawn: 0,
+        over: false,
+        ended: false,
+      })
+    } catch (cause) {
+      this.#slots.empty(slot)
+      this.#slots.release(slot)
+      end(LlmError.from(cause))
+    }
   }
 
   /** One token for each answer that speaks. */
