@@ -3,6 +3,7 @@ import { getEventListeners } from 'node:events'
 import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   type ChatOptions,
   createLlm,
@@ -40,7 +41,7 @@ const minutesLeft = (): number => {
   return expiresAt instanceof Date ? (expiresAt.getTime() - Date.now()) / 60_000 : Number.NaN
 }
 const call = { signal: new AbortController().signal }
-const ask = (load: LoadOptions) =>
+const ask = (load: LoadOptions = {}) =>
   llm
     .generate({ model: 'tiny', input: { kind: 'text', prompt: ['Hello'] }, maxTokens: 2, load }, call)
     .then(async (generation) => {
@@ -215,6 +216,21 @@ test('a signal that many calls share is left as it was', async () => {
   expect(getEventListeners(signal, 'abort')).toEqual([])
   expect(warnings).toEqual([])
 })
+
+test.skipIf(process.platform === 'win32')(
+  'calls that lose their process before it said anything agree about the next',
+  async () => {
+    await ask({ contextSize: 6_000 })
+    process.kill(processId(), 'SIGSTOP')
+    const calls = [ask(), ask({ contextSize: 6_000 }), ask()]
+    await delay(300)
+    process.kill(processId(), 'SIGKILL')
+
+    await Promise.all(calls)
+
+    expect(llm.loaded()[0]?.contextSize).toBe(6_000)
+  },
+)
 
 test.each([{ contextSize: 1 }, { contextSize: 1.5 }, { keepAlive: -1 }])(
   'a load that makes no sense is refused: %j',

@@ -44,6 +44,8 @@ interface Loaded {
 /** What is asked of a model process. */
 type Work<T> = (loaded: Loaded, loadMs: number) => Promise<T>
 
+type Decided = LoadOptions & { readonly contextSize: number }
+
 /** A timer cannot wait longer. */
 const longestTimerMs = 2 ** 31 - 1
 
@@ -146,15 +148,17 @@ export class LocalEngine implements Engine {
   ): Promise<T | undefined> {
     const model = await this.#models.get(request.model)
     const { load = {} } = request
-    const end = await this.#turns.take(
-      signal,
-      () => this.#fingerprint(model, this.#contextFor(model, load)),
-      textLength(request),
-    )
+    let contextSize = 0
+    const keyOf = (): string => {
+      contextSize = this.#contextFor(model, load)
+      return this.#fingerprint(model, contextSize)
+    }
+    const end = await this.#turns.take(signal, keyOf, textLength(request))
     if (!end) return undefined
     this.#onCall()
     try {
-      return await this.#do(work, model, load, signal, hasBegun)
+      // Decided with the turn: when a process dies, all that are inside still want the same of the next.
+      return await this.#do(work, model, { ...load, contextSize }, signal, hasBegun)
     } finally {
       this.#onCallEnd()
       end()
@@ -164,7 +168,7 @@ export class LocalEngine implements Engine {
   async #do<T>(
     work: Work<T>,
     model: Model,
-    load: LoadOptions,
+    load: Decided,
     signal: AbortSignal,
     hasBegun: () => boolean,
   ): Promise<T | undefined> {
@@ -184,9 +188,9 @@ export class LocalEngine implements Engine {
   }
 
   /** The process of this model, started where it does not run. Nothing when the caller has left. */
-  async #load(model: Model, load: LoadOptions, signal: AbortSignal): Promise<Loaded | undefined> {
+  async #load(model: Model, load: Decided, signal: AbortSignal): Promise<Loaded | undefined> {
     if (signal.aborted) return undefined
-    const loaded = await this.#started(model, load, signal)
+    const loaded = await this.#started(model, load.contextSize, signal)
     if (!loaded) return undefined
     loaded.keepAlive = load.keepAlive ?? loaded.keepAlive
     loaded.unwanted = false
@@ -212,8 +216,7 @@ export class LocalEngine implements Engine {
   }
 
   /** All calls inside want the same: whoever comes first starts it. */
-  async #started(model: Model, load: LoadOptions, signal: AbortSignal): Promise<Loaded | undefined> {
-    const contextSize = this.#contextFor(model, load)
+  async #started(model: Model, contextSize: number, signal: AbortSignal): Promise<Loaded | undefined> {
     const fingerprint = this.#fingerprint(model, contextSize)
     if (this.#runs(fingerprint)) return this.#loaded
     this.#failures.check(fingerprint, model.name)

@@ -1,5 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { modelPath } from '@modelmount/tiny-model'
-import { beforeAll, expect, test } from 'vitest'
+import type { Llama, LlamaContext, LlamaModel, Token } from 'node-llama-cpp'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { renderChat } from '../../../template/jinja.ts'
 import type { GenerateEvent } from '../../events.ts'
 import { answer } from './answer.ts'
@@ -76,4 +78,41 @@ test('over the public way, too, who leaves gets no end, and the next one an answ
 
   expect((await left).some(({ type }) => type === 'end')).toBe(false)
   expect(textOf(await next)).toBe('Hello! How can I help you?')
+})
+
+test('a step that fails has not failed before its draws have ended: their samplers are freed then', async () => {
+  vi.stubEnv('UV_THREADPOOL_SIZE', '1')
+  vi.resetModules()
+  const { openDecoder } = await import('./binding.ts')
+  vi.unstubAllEnvs()
+  const log: string[] = []
+  class AddonSampler {
+    applyConfig(): void {}
+    dispose(): void {}
+  }
+  const _ctx = {
+    initBatch() {},
+    addToBatch: () => Uint32Array.of(0),
+    decodeBatch: () => Promise.reject(new Error('Eval has failed')),
+    async sampleToken() {
+      await delay(20)
+      log.push('drawn')
+      return 1
+    },
+    removeTokenCellsFromSequence: () => true,
+    getSequenceKvCacheMinPosition: () => 0,
+  }
+  const decoder = openDecoder(
+    { _bindings: { AddonSampler } } as unknown as Llama,
+    { _model: {}, fileInsights: {} } as unknown as LlamaModel,
+    { _ctx, contextSize: 512 } as unknown as LlamaContext,
+    1,
+  )
+
+  const step = decoder?.decode([
+    { sequence: 0, position: 0, tokens: [1 as Token], sampler: new AddonSampler() },
+  ])
+
+  await expect(step?.finally(() => log.push('failed'))).rejects.toThrow('Eval has failed')
+  expect(log).toEqual(['drawn', 'failed'])
 })

@@ -171,7 +171,7 @@ const onePoolThread = process.env.UV_THREADPOOL_SIZE === '1'
 /** Where nothing is drawn behind a piece. */
 const noOutput = new Uint32Array()
 
-function openDecoder(
+export function openDecoder(
   llama: Llama,
   model: LlamaModel,
   llamaContext: LlamaContext,

@@ -104,7 +104,6 @@ test.each([
 
 test('a model that wants no beginning gets none', async () => {
   expect(await promptTokens(raw('2'), fakeWork())).toEqual([2])
-  expect(await promptTokens(raw(), fakeWork())).toEqual([])
 })
 
 test('a prompt has to leave room for one token', async () => {
@@ -240,4 +239,12 @@ test('each try is a sign of life', async () => {
   await promptTokens(chat(...turns(20), message('user', '98')), work)
 
   expect(work.progress.steps).toBe(work.rendered.length - 1)
+})
+
+test('nothing at all is no prompt, unless the model adds a beginning', async () => {
+  const request: GenerateRequest = { model: 'm', input: { kind: 'text', template: false, prompt: [''] } }
+
+  await expect(promptTokens(request, fakeWork())).rejects.toMatchObject({ code: 'invalid_request' })
+  expect(await promptTokens(request, fakeWork({ bos: bos as Token }))).toEqual([bos])
+  expect(await countTokens(request, fakeWork())).toBe(0)
 })

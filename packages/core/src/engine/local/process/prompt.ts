@@ -16,11 +16,13 @@ export async function promptText(request: GenerateRequest, work: Work): Promise<
     .join('')
 }
 
-/** Throws `context_length` for a prompt that leaves no room for an answer. */
+/** Throws `context_length` for a prompt that leaves no room for an answer, `invalid_request` for none at all. */
 export async function promptTokens(request: GenerateRequest, work: Work): Promise<readonly Token[]> {
   const { input, overflow = 'error' } = request
   const { contextSize } = work.model
   const tokens = await tokensOrCount(request, input, work)
+  if (Array.isArray(tokens) && tokens.length === 0)
+    throw invalidRequest('The prompt is empty.', { param: 'prompt' })
   if (Array.isArray(tokens) && tokens.length < contextSize) return tokens
   const shorter =
     input.kind === 'chat' && overflow === 'truncate' ? await truncated(request, input, work) : undefined
