@@ -28,6 +28,7 @@ function fakeDecoder(
     sequences: 4,
     chunkSize,
     canForget: true,
+    isExact: true,
     steps: [],
     samplers: 0,
     async decode(pieces) {
@@ -276,6 +277,21 @@ test('what was said is reused too, unless the answer has to be repeatable', asyn
 
   expect(again.reused).toBe(32)
   expect(seeded.reused).toBe(24)
+})
+
+test('an answer that has to be repeatable shares no step where that could change it', async () => {
+  const decoder = fakeDecoder({ isExact: false })
+  const all = scheduler(decoder)
+  const jobs = [true, false, true, false].map((repeatable, index) =>
+    job(prompt(2 + index, index * 100), { repeatable, limit: 5 }),
+  )
+
+  await Promise.all(jobs.map((one) => all.run(one)))
+
+  const shared = decoder.steps.filter(({ length }) => length > 1)
+  expect(jobs.map(({ tokens }) => tokens.length)).toEqual([5, 5, 5, 5])
+  expect(shared.length).toBeGreaterThan(0)
+  expect(shared.flat().every(([sequence]) => sequence % 2 === 1)).toBe(true)
 })
 
 test('tenants share nothing', async () => {

@@ -18,6 +18,8 @@ export interface Decoder {
   readonly chunkSize: number
   /** Whether the end of a sequence can be forgotten, and the rest kept. */
   readonly canForget: boolean
+  /** Whether an answer is the same to the bit, whoever shares its steps. */
+  readonly isExact: boolean
   /**
    * Puts the pieces through the model, ascending by sequence, and draws a token behind each that has a sampler.
    * Rejects when the model fails; a draw that fails is an error among the tokens.
@@ -204,7 +206,9 @@ export class Scheduler implements Runner {
         .sort((a, b) => a.slot.id - b.slot.id)
         .map((running) => [running.slot.id, running]),
     )
-    for (const ids of this.#costs.plan([...speaking.keys()])) {
+    const alone = [...speaking.values()].filter((running) => this.#goesAlone(running))
+    const together = [...speaking.keys()].filter((id) => !alone.some(({ slot }) => slot.id === id))
+    for (const ids of [...alone.map(({ slot }) => [slot.id]), ...this.#costs.plan(together)]) {
       const parts = ids.flatMap((id) => {
         const running = speaking.get(id)
         return running && isAtWork(running) ? [{ running, tokens: [running.last as Token], draws: true }] : []
@@ -226,12 +230,17 @@ export class Scheduler implements Runner {
       const { prompt } = running.job
       const from = running.slot.tokens.length
       const to = Math.min(prompt.length, from + chunkSize - (from % chunkSize))
-      if (to - from > room) continue
-      room -= to - from
+      const alone = this.#goesAlone(running)
+      if (to - from > room || (alone && parts.length > 0)) continue
+      room = alone ? 0 : room - (to - from)
       running.readAt = ++this.#chunks
       parts.push({ running, tokens: prompt.slice(from, to), draws: to === prompt.length })
     }
     if (parts.length > 0) await this.#step(parts.sort((a, b) => a.running.slot.id - b.running.slot.id))
+  }
+
+  #goesAlone({ job }: Running): boolean {
+    return job.repeatable && !this.#decoder.isExact
   }
 
   async #step(parts: readonly Part[]): Promise<void> {
