@@ -26,16 +26,17 @@ interface Asked {
   readonly temperature?: number
   readonly maxTokens?: number
   readonly caller?: string
+  readonly model?: string
 }
 
 async function ask(
   text: string,
-  { seed, temperature = 1, maxTokens = 40, caller = 'ann' }: Asked = {},
+  { seed, temperature = 1, maxTokens = 40, caller = 'ann', model = 'tiny' }: Asked = {},
 ): Promise<Pick<Answer, 'text' | 'usage'>> {
   let said = ''
   const generation = await llm.generate(
     {
-      model: 'tiny',
+      model,
       input: { kind: 'text', prompt: [text] },
       maxTokens,
       sampling: { temperature, topK: 0, topP: 1, minP: 0, ...(seed !== undefined && { seed }) },
@@ -98,6 +99,18 @@ test('with a seed an answer is the same alone, beside others, and when its promp
   expect(beside.map(({ text }) => text)).toEqual(fresh)
   expect(warm.map(([text]) => text)).toEqual(fresh)
   expect(warm.every(([, reused]) => reused > 0 && reused % 64 === 0)).toBe(true)
+})
+
+test('with a seed an answer is the same alone and beside others where weights are f16, too', async () => {
+  const seeds = Array.from({ length: 24 }, (_, seed) => seed)
+  const one = (seed: number, caller: string) =>
+    ask(`Hello ${seed}`, { seed, caller, model: 'noise' }).then(({ text }) => text)
+  const alone: string[] = []
+  for (const seed of seeds) alone.push(await one(seed, 'alone'))
+
+  const beside = await Promise.all(seeds.map((seed) => one(seed, 'beside')))
+
+  expect(beside).toEqual(alone)
 })
 
 test('without a seed all of a prompt but its last token is reused, and of the answer before, too', async () => {

@@ -106,7 +106,7 @@ test('a step that fails has not failed before its draws have ended: their sample
     { _bindings: { AddonSampler } } as unknown as Llama,
     { _model: {}, fileInsights: {} } as unknown as LlamaModel,
     { _ctx, contextSize: 512 } as unknown as LlamaContext,
-    { parallel: 1, threads: 1 },
+    1,
   )
 
   const step = decoder?.decode([

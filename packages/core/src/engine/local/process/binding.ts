@@ -79,7 +79,7 @@ export async function loadModel(
       threads: config.threads,
       batchSize: Math.max(parallel, Math.min(chunkSize, contextSize)),
     })
-    const decoder = open(llama, model, context, { parallel, threads: config.threads })
+    const decoder = open(llama, model, context, parallel)
     const runner = decoder
       ? new Scheduler(decoder, progress)
       : new OneByOne(context.getSequence(), (pairs) => toBias(library, model, pairs), chunkSize, progress)
@@ -175,7 +175,7 @@ export function openDecoder(
   llama: Llama,
   model: LlamaModel,
   llamaContext: LlamaContext,
-  { parallel: sequences, threads }: Pick<ProcessConfig, 'parallel' | 'threads'>,
+  sequences: number,
 ): Decoder | undefined {
   const addon = addonOf(llama, model, llamaContext)
   if (!addon) return undefined
@@ -184,8 +184,6 @@ export function openDecoder(
   return {
     sequences,
     chunkSize: Math.min(chunkSize, llamaContext.contextSize),
-    // Threads share the sums over a long context, but only for an answer that is alone; a card's sums differ by size.
-    isExact: threads === 1 && !model.gpuLayers,
     canForget: !isRecurrent && !isHybrid && !swaSize,
     decode: async (pieces) => {
       context.initBatch(pieces.reduce((sum, { tokens }) => sum + tokens.length, 0))

@@ -28,7 +28,6 @@ function fakeDecoder(
     sequences: 4,
     chunkSize,
     canForget: true,
-    isExact: true,
     steps: [],
     samplers: 0,
     async decode(pieces) {
@@ -279,8 +278,8 @@ test('what was said is reused too, unless the answer has to be repeatable', asyn
   expect(seeded.reused).toBe(24)
 })
 
-test('an answer that has to be repeatable shares no step where that could change it', async () => {
-  const decoder = fakeDecoder({ isExact: false })
+test('an answer that has to be repeatable shares no step: that could change it', async () => {
+  const decoder = fakeDecoder()
   const all = scheduler(decoder)
   const jobs = [true, false, true, false].map((repeatable, index) =>
     job(prompt(2 + index, index * 100), { repeatable, limit: 5 }),

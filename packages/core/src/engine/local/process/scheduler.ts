@@ -18,8 +18,6 @@ export interface Decoder {
   readonly chunkSize: number
   /** Whether the end of a sequence can be forgotten, and the rest kept. */
   readonly canForget: boolean
-  /** Whether an answer is the same to the bit, whoever shares its steps. */
-  readonly isExact: boolean
   /**
    * Puts the pieces through the model, ascending by sequence, and draws a token behind each that has a sampler.
    * Rejects when the model fails; a draw that fails is an error among the tokens.
@@ -206,7 +204,7 @@ export class Scheduler implements Runner {
         .sort((a, b) => a.slot.id - b.slot.id)
         .map((running) => [running.slot.id, running]),
     )
-    const alone = [...speaking.values()].filter((running) => this.#goesAlone(running))
+    const alone = [...speaking.values()].filter(goesAlone)
     const together = [...speaking.keys()].filter((id) => !alone.some(({ slot }) => slot.id === id))
     for (const ids of [...alone.map(({ slot }) => [slot.id]), ...this.#costs.plan(together)]) {
       const parts = ids.flatMap((id) => {
@@ -230,17 +228,13 @@ export class Scheduler implements Runner {
       const { prompt } = running.job
       const from = running.slot.tokens.length
       const to = Math.min(prompt.length, from + chunkSize - (from % chunkSize))
-      const alone = this.#goesAlone(running)
+      const alone = goesAlone(running)
       if (to - from > room || (alone && parts.length > 0)) continue
       room = alone ? 0 : room - (to - from)
       running.readAt = ++this.#chunks
       parts.push({ running, tokens: prompt.slice(from, to), draws: to === prompt.length })
     }
     if (parts.length > 0) await this.#step(parts.sort((a, b) => a.running.slot.id - b.running.slot.id))
-  }
-
-  #goesAlone({ job }: Running): boolean {
-    return job.repeatable && !this.#decoder.isExact
   }
 
   async #step(parts: readonly Part[]): Promise<void> {
@@ -311,6 +305,9 @@ export class Scheduler implements Runner {
 }
 
 const isAtWork = ({ over }: Running): boolean => !over
+
+/** Kernels add up in another order for one row than for several: now and then another token is drawn. */
+const goesAlone = ({ job }: Running): boolean => job.repeatable
 
 const toPiece = ({ running: { slot, sampler }, tokens, draws }: Part): Piece => ({
   sequence: slot.id,
