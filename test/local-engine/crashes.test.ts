@@ -122,7 +122,8 @@ describe('a model process that is killed', () => {
     }
     const next = await llm.chat('Hello', short)
 
-    expect(ends.filter((end) => end !== 'length' && end !== 'upstream')).toEqual([])
+    // Now and then even noise has an end.
+    expect(ends.filter((end) => !['length', 'stop', 'upstream'].includes(end))).toEqual([])
     expect(ends).toContain('upstream')
     expect(next.usage.outputTokens).toBe(5)
     expect([...processes].filter((id) => id !== processId() && isAlive(id))).toEqual([])

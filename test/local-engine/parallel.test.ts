@@ -58,7 +58,9 @@ test('a short answer does not wait for a long one that began before', async () =
   const order: string[] = []
 
   await Promise.all([
-    llm.chat('Tell me a story.', { model: 'noise', maxTokens: 800 }).then(() => order.push('long')),
+    llm
+      .chat('Tell me a story.', { model: 'noise', temperature: 0, maxTokens: 800 })
+      .then(() => order.push('long')),
     llm.chat('Hello', { model: 'noise', maxTokens: 3 }).then(() => order.push('short')),
   ])
 
@@ -68,15 +70,15 @@ test('a short answer does not wait for a long one that began before', async () =
 test('streams take turns, token by token', async () => {
   const order: string[] = []
   const read = async (name: string): Promise<void> => {
-    for await (const _piece of llm.chat('Tell me a story.', { model: 'noise', maxTokens: 50, stream: true }))
-      order.push(name)
+    const options = { model: 'noise', temperature: 0, maxTokens: 50, stream: true } as const
+    for await (const _piece of llm.chat('Tell me a story.', options)) order.push(name)
   }
 
   await Promise.all(['a', 'b', 'c', 'd'].map(read))
 
   const firstHalf = order.slice(0, order.length / 2)
   for (const name of ['a', 'b', 'c', 'd'])
-    expect(firstHalf.filter((one) => one === name).length).toBeGreaterThan(order.length / 16)
+    expect(firstHalf.filter((one) => one === name).length).toBeGreaterThan(5)
 })
 
 test('with a seed an answer is the same alone, beside others, and when its prompt was read before', async () => {
