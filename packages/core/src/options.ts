@@ -1,4 +1,4 @@
-/** Every option of `createLlm`: its meaning, default and check. The environment is read here and nowhere else. */
+/** Every option of `createLlm`: its meaning, default and check. The app's environment is read here and nowhere else. */
 import { availableParallelism, homedir } from 'node:os'
 import { join } from 'node:path'
 import type { AccessOptions } from './access.ts'

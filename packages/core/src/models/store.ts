@@ -72,6 +72,8 @@ export class ModelStore {
   }
 }
 
+export const newestFirst = (a: Model, b: Model): number => b.modifiedAt.getTime() - a.modifiedAt.getTime()
+
 /** A folder or a file. */
 export interface ModelSource {
   readonly path: string

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { invalidRequest } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
-import type { Model } from '../../models/store.ts'
+import { type Model, newestFirst } from '../../models/store.ts'
 import type { Handler } from '../dialect.ts'
 import { whole } from '../fields.ts'
 import { parse } from '../parse.ts'
@@ -54,8 +54,6 @@ const Page = z.object({
   after_id: z.string().optional(),
   before_id: z.string().optional(),
 })
-
-const newestFirst = (a: Model, b: Model): number => b.modifiedAt.getTime() - a.modifiedAt.getTime()
 
 /** What is not known before a model is loaded is null, as in the API itself where it does not say. */
 const toModelInfo = ({ name, modifiedAt }: Model): object => ({

@@ -3,8 +3,8 @@ import { invalidRequest, LlmError, modelNotFound } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
 import type { Llm } from '../../llm.ts'
 import type { ModelDetails } from '../../models/details.ts'
-import { displayName, parseModelName } from '../../models/name.ts'
-import type { Model } from '../../models/store.ts'
+import { displayName, type ModelName, parseModelName } from '../../models/name.ts'
+import { type Model, newestFirst } from '../../models/store.ts'
 import type { Handler } from '../dialect.ts'
 import { parse } from '../parse.ts'
 import { wording } from './errors.ts'
@@ -26,16 +26,19 @@ export const tags: Handler = async ({ llm }) => {
 /** `GET /api/ps`: what stays longest first. */
 export const running: Handler = async ({ llm }) => {
   const models = await Promise.all(
-    llm.loaded().map(async ({ name, sizeBytes, gpuBytes, contextSize, expiresAt }) => ({
-      name,
-      model: name,
-      size: sizeBytes,
-      digest: (await quietly(llm.models.get(name)))?.digest ?? '',
-      details: toDetails(await quietly(llm.models.details(name))),
-      expires_at: toExpiry(expiresAt),
-      size_vram: gpuBytes,
-      context_length: contextSize,
-    })),
+    llm.loaded().map(async ({ name, sizeBytes, gpuBytes, contextSize, expiresAt }) => {
+      const model = await quietly(llm.models.get(name))
+      return {
+        name,
+        model: name,
+        size: sizeBytes,
+        digest: model?.digest ?? '',
+        details: toDetails(model && (await quietly(llm.models.details(model)))),
+        expires_at: toExpiry(expiresAt),
+        size_vram: gpuBytes,
+        context_length: contextSize,
+      }
+    }),
   )
   return json({ models: models.sort((a, b) => (a.expires_at > b.expires_at ? -1 : 1)) })
 }
@@ -46,7 +49,7 @@ export const show: Handler = async ({ request, llm }) => {
   const name = body.model || body.name
   if (!name) throw invalidRequest('model is required', { param: 'model' })
   const model = await llm.models.get(name).catch((cause) => {
-    throw notFound(cause, name, (parsed) => modelNotFound(displayName(parsed)))
+    throw modelNotFound(displayName(missingName(cause, name)))
   })
   const details = await llm.models.details(model, { arrays: body.verbose ?? false })
   return json({
@@ -63,26 +66,23 @@ export const show: Handler = async ({ request, llm }) => {
 
 /** Nothing of a model that is not there: an engine of the app's own may know it. Throws `invalid_request` for what is no name. */
 export const detailsOf = (llm: Llm, name: string): Promise<ModelDetails | undefined> =>
-  llm.models.details(name).catch((cause) => notFound(cause, name, () => undefined))
+  llm.models.details(name).catch((cause) => {
+    missingName(cause, name)
+    return undefined
+  })
 
-/** What to make of a model that is not there, where its name could be one here. Throws all else. */
-function notFound<T>(
-  cause: unknown,
-  name: string,
-  then: (name: NonNullable<ReturnType<typeof parseModelName>>) => T,
-): T {
+/** The name of a model that is not there, and could be. Throws where something else is wrong. */
+function missingName(cause: unknown, name: string): ModelName {
   if (LlmError.from(cause).code !== 'not_found') throw cause
   const parsed = parseModelName(name)
   if (!parsed) throw invalidRequest('invalid model name', { param: 'model' })
   if (/^(.*-)?cloud$/i.test(parsed.tag))
     throw new LlmError('permission', `there is no cloud behind this server: '${name}' is unavailable`)
-  return then(parsed)
+  return parsed
 }
 
 /** A file that cannot be read is there all the same. */
 const quietly = <T>(promise: Promise<T>): Promise<T | undefined> => promise.catch(() => undefined)
-
-const newestFirst = (a: Model, b: Model): number => b.modifiedAt.getTime() - a.modifiedAt.getTime()
 
 async function toTag(llm: Llm, model: Model): Promise<object> {
   const { name, sizeBytes, modifiedAt, digest } = model
