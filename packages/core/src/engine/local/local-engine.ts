@@ -16,16 +16,24 @@ import { readAhead } from '../read-ahead.ts'
 import { type GenerateRequest, type LoadOptions, textLength } from '../request.ts'
 import { Failures } from './failures.ts'
 import { ModelProcess } from './model-process.ts'
-import { readRequest } from './protocol.ts'
+import { type ProcessConfig, readRequest } from './protocol.ts'
 import { Turns } from './turns.ts'
 
 export interface LocalEngineOptions {
   readonly threads: number | undefined
   readonly contextSize: number | undefined
   readonly parallel: number | undefined
+  /** The most that a call may ask for, in tokens. */
+  readonly maxContextSize: number | undefined
+  readonly maxLoadedModels: number
+  readonly gpuLayers: ProcessConfig['gpuLayers']
+  readonly flashAttention: boolean | undefined
+  readonly kvCacheType: ProcessConfig['kvCacheType']
   /** In milliseconds. */
   readonly keepAlive: number | 'forever'
   readonly modelProcess: string | undefined
+  /** Hears what about a loaded model is not as it was wanted. */
+  readonly warn?: (message: string) => void
 }
 
 interface Loaded {
@@ -53,7 +61,9 @@ export class LocalEngine implements Engine {
   readonly #models: Pick<ModelStore, 'get'>
   readonly #threads: number
   readonly #contextSize: number
-  readonly #parallel: number
+  readonly #maxContextSize: number
+  readonly #settings: Pick<ProcessConfig, 'parallel' | 'gpuLayers' | 'flashAttention' | 'kvCacheType'>
+  readonly #warn: (message: string) => void
   readonly #keepAlive: number | 'forever'
   readonly #processFile: string
   readonly #turns = new Turns()
@@ -69,8 +79,11 @@ export class LocalEngine implements Engine {
   constructor(models: Pick<ModelStore, 'get'>, options: LocalEngineOptions) {
     this.#models = models
     this.#threads = options.threads ?? Math.max(1, availableParallelism() - 1)
-    this.#contextSize = options.contextSize ?? 4096
-    this.#parallel = options.parallel ?? 4
+    this.#maxContextSize = options.maxContextSize ?? Number.POSITIVE_INFINITY
+    this.#contextSize = Math.min(options.contextSize ?? 4096, this.#maxContextSize)
+    const { parallel = 4, gpuLayers, flashAttention, kvCacheType, warn = () => {} } = options
+    this.#settings = { parallel, gpuLayers, flashAttention, kvCacheType }
+    this.#warn = warn
     this.#keepAlive = options.keepAlive
     this.#processFile = options.modelProcess ?? fileURLToPath(new URL('./process/main.js', import.meta.url))
   }
@@ -208,6 +221,8 @@ export class LocalEngine implements Engine {
 
   /** As it is loaded, where that is enough: whoever says nothing gets no less than he would alone. */
   #contextFor({ name }: Model, load: LoadOptions): number {
+    if (load.contextSize && load.contextSize > this.#maxContextSize)
+      throw contextTooLarge(load.contextSize, this.#maxContextSize)
     const loaded = this.#loaded?.name === name && !this.#loaded.process.ended ? this.#loaded : undefined
     const size = load.contextSize ?? Math.max(this.#contextSize, loaded?.contextSize ?? 0)
     const given = loaded?.process.footprint?.contextSize ?? Number.POSITIVE_INFINITY
@@ -248,8 +263,12 @@ export class LocalEngine implements Engine {
       fingerprint,
       threads: this.#threads,
       contextSize,
-      parallel: this.#parallel,
+      ...this.#settings,
     })
+    process.ready.then(
+      ({ notes }) => notes.forEach(this.#warn),
+      () => {}, // Whoever waits for it hears of it.
+    )
     const { name } = model
     return {
       name,
@@ -304,10 +323,18 @@ export class LocalEngine implements Engine {
   }
 
   #fingerprint({ path, sizeBytes, modifiedAt }: Model, contextSize: number): string {
-    const parts = [path, sizeBytes, modifiedAt.getTime(), this.#threads, contextSize]
+    const settings = JSON.stringify(this.#settings)
+    const parts = [path, sizeBytes, modifiedAt.getTime(), this.#threads, contextSize, settings]
     return `fp_${createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 12)}`
   }
 }
+
+const contextTooLarge = (asked: number, most: number): LlmError =>
+  new LlmError(
+    'invalid_request',
+    `A context of ${asked} tokens is more than the ${most} that may be asked for here.`,
+    { param: 'contextSize' },
+  )
 
 /** Nothing once the signal has aborted. Leaves nothing behind on it: it may be one that lives long. */
 async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {

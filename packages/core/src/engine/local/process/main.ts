@@ -84,7 +84,8 @@ function serve(socket: Socket): void {
     if (clients.size === 0) leave()
   })
   loading.then(
-    ({ contextSize, sizeBytes, gpuBytes }) => tell({ type: 'loaded', contextSize, sizeBytes, gpuBytes }),
+    ({ contextSize, sizeBytes, gpuBytes, notes }) =>
+      tell({ type: 'loaded', contextSize, sizeBytes, gpuBytes, notes }),
     (error: unknown) => tell({ type: 'failed', error: toWire(error) }),
   )
 }
