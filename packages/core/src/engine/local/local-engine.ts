@@ -11,18 +11,25 @@ import { type GenerateRequest, type LoadOptions, textLength } from '../request.t
 import { Crowd } from './crowd.ts'
 import { LoadedModels } from './loaded-models.ts'
 import type { Work } from './local-model.ts'
-import { readRequest } from './protocol.ts'
+import { type LoadConfig, readRequest } from './protocol.ts'
 import { RunFolder } from './run-folder.ts'
 
 export interface LocalEngineOptions {
   readonly threads: number | undefined
   readonly contextSize: number | undefined
+  /** The most that a call may ask for, in tokens. */
+  readonly maxContextSize: number | undefined
   readonly parallel: number | undefined
-  readonly maxLoadedModels: number | undefined
+  readonly maxLoadedModels: number
+  readonly gpuLayers: LoadConfig['gpuLayers']
+  readonly flashAttention: boolean | undefined
+  readonly kvCacheType: LoadConfig['kvCacheType']
   /** In milliseconds. */
   readonly keepAlive: number | 'forever'
   readonly modelProcess: string | undefined
   readonly runFolder: string | undefined
+  /** Hears what about a loaded model is not as it was wanted. */
+  readonly warn?: (message: string) => void
 }
 
 export class LocalEngine implements Engine {
@@ -32,15 +39,21 @@ export class LocalEngine implements Engine {
 
   constructor(models: Pick<ModelStore, 'get'>, options: LocalEngineOptions) {
     this.#models = models
-    const setting = {
-      threads: options.threads ?? Math.max(1, availableParallelism() - 1),
-      contextSize: options.contextSize ?? 4096,
-      parallel: options.parallel ?? 4,
-      keepAlive: options.keepAlive,
-      processFile: options.modelProcess ?? fileURLToPath(new URL('./process/main.js', import.meta.url)),
-      runFolder: new RunFolder(options.runFolder),
-    }
-    this.#loaded = new LoadedModels(setting, options.maxLoadedModels ?? 3)
+    const { maxContextSize = Number.POSITIVE_INFINITY, contextSize = 4096 } = options
+    const { gpuLayers, flashAttention, kvCacheType, parallel = 4 } = options
+    this.#loaded = new LoadedModels(
+      {
+        threads: options.threads ?? Math.max(1, availableParallelism() - 1),
+        contextSize: Math.min(contextSize, maxContextSize),
+        maxContextSize,
+        settings: { parallel, gpuLayers, flashAttention, kvCacheType },
+        keepAlive: options.keepAlive,
+        processFile: options.modelProcess ?? fileURLToPath(new URL('./process/main.js', import.meta.url)),
+        runFolder: new RunFolder(options.runFolder),
+        warn: options.warn ?? (() => {}),
+      },
+      options.maxLoadedModels,
+    )
   }
 
   generate(request: GenerateRequest, call: EngineCall): AsyncIterableIterator<GenerateEvent> {

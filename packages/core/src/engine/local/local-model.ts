@@ -2,6 +2,7 @@
  * One model as an app has it: its process joined or started when somebody asks, replaced when somebody wants it
  * loaded otherwise, left when nobody has asked for a while.
  */
+import { resolve } from 'node:path'
 import { LlmError } from '../../errors.ts'
 import { checkHeader } from '../../models/gguf.ts'
 import type { Model } from '../../models/store.ts'
@@ -10,6 +11,7 @@ import type { LoadOptions } from '../request.ts'
 import type { Failures } from './failures.ts'
 import { identify } from './identity.ts'
 import { ModelProcess } from './model-process.ts'
+import type { LoadConfig } from './protocol.ts'
 import type { RunFolder } from './run-folder.ts'
 import { Turns } from './turns.ts'
 
@@ -17,11 +19,15 @@ import { Turns } from './turns.ts'
 export interface Setting {
   readonly threads: number
   readonly contextSize: number
-  readonly parallel: number
+  /** The most that a call may ask for, in tokens. */
+  readonly maxContextSize: number
+  readonly settings: Pick<LoadConfig, 'parallel' | 'gpuLayers' | 'flashAttention' | 'kvCacheType'>
   /** In milliseconds. */
   readonly keepAlive: number | 'forever'
   readonly processFile: string
   readonly runFolder: RunFolder
+  /** Hears what about a loaded model is not as it was wanted. */
+  readonly warn: (message: string) => void
 }
 
 export interface Loaded {
@@ -99,6 +105,9 @@ export class LocalModel {
     work: Work<T>,
     hasBegun: () => boolean,
   ): Promise<T | undefined> {
+    const { maxContextSize } = this.#setting
+    if (load.contextSize && load.contextSize > maxContextSize)
+      throw contextTooLarge(load.contextSize, maxContextSize)
     this.#calls++
     clearTimeout(this.#expiry)
     try {
@@ -216,13 +225,24 @@ export class LocalModel {
     if (this.#loaded && this.#runs(fingerprint)) return this.#loaded
     await this.letGo()
     if (this.#closed) throw new LlmError('overloaded', 'The engine was closed.')
-    const { threads, parallel, keepAlive, processFile, runFolder } = this.#setting
+    const { threads, settings, keepAlive, processFile, runFolder, warn } = this.#setting
     const process = new ModelProcess({
       file: processFile,
       runFolder,
       name,
-      config: { modelPath: model.path, modelName: model.name, fingerprint, threads, contextSize, parallel },
+      config: {
+        modelPath: resolve(model.path),
+        modelName: model.name,
+        fingerprint,
+        threads,
+        contextSize,
+        ...settings,
+      },
     })
+    process.ready.then(
+      ({ notes }) => notes.forEach(warn),
+      () => {}, // Whoever waits for it hears of it.
+    )
     this.#loaded = { fingerprint, contextSize, process, keepAlive, unwanted: false }
     return this.#loaded
   }
@@ -259,10 +279,17 @@ export class LocalModel {
   }
 
   #identify(model: Model, contextSize: number) {
-    const { threads, parallel } = this.#setting
-    return identify(model, { threads, parallel, contextSize })
+    const { threads, settings } = this.#setting
+    return identify(model, { threads, contextSize, ...settings })
   }
 }
+
+const contextTooLarge = (asked: number, most: number): LlmError =>
+  new LlmError(
+    'invalid_request',
+    `A context of ${asked} tokens is more than the ${most} that may be asked for here.`,
+    { param: 'contextSize' },
+  )
 
 /** Nothing once the signal has aborted. Leaves nothing behind on it: it may be one that lives long. */
 async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {

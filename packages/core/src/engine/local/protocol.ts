@@ -15,9 +15,14 @@ export const LoadConfig = z.object({
   fingerprint: z.string(),
   threads: z.int().min(1),
   /** At most this; less where the model was trained for less. */
-  contextSize: z.int().min(1),
+  contextSize: z.int().min(1).max(limits.context),
   /** How many answers side by side, where there is memory for them. */
-  parallel: z.int().min(1),
+  parallel: z.int().min(1).max(256),
+  gpuLayers: z.union([z.int().min(0), z.enum(['auto', 'max'])]),
+  /** Absent: where the model and the machine can. */
+  flashAttention: z.boolean().optional(),
+  /** The library takes others, too, and crashes with some of them. */
+  kvCacheType: z.enum(['f16', 'q8_0', 'q4_0']),
 })
 export type LoadConfig = z.output<typeof LoadConfig>
 
@@ -174,11 +179,14 @@ const footprint = {
   /** The memory for weights and context, and the part of it that is on a graphics card. */
   sizeBytes: number.min(0),
   gpuBytes: number.min(0),
+  /** What is not as it was wanted, for the log of the app. */
+  notes: z.array(z.string()),
 }
 export interface Footprint {
   readonly contextSize: number
   readonly sizeBytes: number
   readonly gpuBytes: number
+  readonly notes: readonly string[]
 }
 
 /** From the model process. */

@@ -1,10 +1,19 @@
 /** The model as the rest of this folder sees it. The only file that loads node-llama-cpp; the others know its types. */
-import { freemem } from 'node:os'
 import { setImmediate } from 'node:timers/promises'
-import type { Llama, LlamaContext, LlamaModel, SequenceEvaluateOptions, Token } from 'node-llama-cpp'
+import type {
+  GgufInsights,
+  Llama,
+  LlamaContext,
+  LlamaModel,
+  LlamaModelOptions,
+  SequenceEvaluateOptions,
+  Token,
+} from 'node-llama-cpp'
 import { contextLength, LlmError } from '../../../errors.ts'
 import { type ChatTemplate, chatMl } from '../../../template/jinja.ts'
 import type { ProcessConfig } from '../protocol.ts'
+import { machineMemory } from './machine-memory.ts'
+import { type Plan, planMemory, type Surroundings } from './memory.ts'
 import { missingBuild, missingLibrary } from './missing-engine.ts'
 import { OneByOne } from './one-by-one.ts'
 import { type Draw, type SamplerConfig, toSamplerConfig } from './sampling.ts'
@@ -14,9 +23,6 @@ import { type Decoder, type Piece, type Runner, type Sampler, Scheduler } from '
 const chunkSize = 64
 /** Longer texts are counted in pieces first: tokenising blocks, at about 4 MB a second. */
 const sliceLength = 128 * 1024
-
-/** More of the free memory is not taken for answers side by side. */
-const freeShare = 0.5
 
 /** What the watch over this process looks at: it grows with every piece of work. */
 export interface Progress {
@@ -38,6 +44,10 @@ export interface Binding {
   /** The memory for weights and context, and the part of it that is on a graphics card. */
   readonly sizeBytes: number
   readonly gpuBytes: number
+  /** Of it, what is read from the file again when the machine has used its memory otherwise. */
+  readonly mappedBytes: number
+  /** What is not as it was wanted, for the log of the app. */
+  readonly notes: readonly string[]
   readonly runner: Runner
   /** Throws `context_length`, with an estimate, for a text that is far longer than the context. */
   tokenize(text: string): Promise<readonly Token[]>
@@ -47,11 +57,15 @@ export interface Binding {
   spell(tokens: readonly Token[]): string
 }
 
-/** @param open the way to the library's inside; where it leads nowhere, answers are made one after the other */
+/**
+ * @param open the way to the library's inside; where it leads nowhere, answers are made one after the other
+ * @param roomFor makes room in memory
+ */
 export async function loadModel(
   config: ProcessConfig,
   progress: Progress,
   open: typeof openDecoder = openDecoder,
+  roomFor: Surroundings['roomFor'] = async () => machineMemory(),
 ): Promise<Binding> {
   const library = await importLibrary()
   try {
@@ -63,21 +77,35 @@ export async function loadModel(
       logLevel: library.LlamaLogLevel.error,
       maxThreads: config.threads,
     })
-    const model = await llama.loadModel({
+    const { F16, Q8_0, Q4_0 } = library.GgmlType
+    const cacheTypes = { f16: F16, q8_0: Q8_0, q4_0: Q4_0 }
+    const options: LlamaModelOptions = {
       modelPath: config.modelPath,
+      gpuLayers: config.gpuLayers,
+      defaultContextFlashAttention: config.flashAttention ?? 'auto',
       onLoadProgress: () => {
         progress.steps++
       },
-    })
+    }
+    const [model, plan] = await loadPlanned(library, llama, options, async (insights) =>
+      planMemory(config, insights, {
+        roomFor,
+        vram: await llama.getVramState(),
+        chunkSize,
+        cacheTypes,
+      }),
+    )
     // An encoder sees all tokens at once: asked for the next one, it says noise.
     if (model.fileInfo.architectureMetadata?.attention?.causal === false) throw notForChat(config.modelName)
-    const contextSize = Math.min(config.contextSize, model.trainContextSize || config.contextSize)
-    const parallel = await affordable(model, contextSize, config.parallel)
+    const { contextSize, parallel, need } = plan
     const context = await model.createContext({
       contextSize,
       sequences: parallel,
       threads: config.threads,
-      batchSize: Math.max(parallel, Math.min(chunkSize, contextSize)),
+      batchSize: plan.batchSize,
+      flashAttention: plan.flashAttention,
+      experimentalKvCacheKeyType: cacheTypes[plan.kvCacheType],
+      experimentalKvCacheValueType: cacheTypes[plan.kvCacheType],
     })
     const decoder = open(llama, model, context, parallel)
     const runner = decoder
@@ -89,7 +117,11 @@ export async function loadModel(
       fingerprint: config.fingerprint,
       vocabularySize: vocabularySize(model),
       template: chatTemplate(model),
-      ...(await footprint(model, contextSize, parallel)),
+      // Estimates, which need not be whole; clients read them as whole numbers.
+      sizeBytes: Math.round(need.ram + need.vram),
+      gpuBytes: Math.round(need.vram),
+      mappedBytes: plan.mappedBytes,
+      notes: plan.notes,
       bos: beginning(model),
       runner,
       eot: model.tokens.eot ?? model.tokens.eos ?? undefined,
@@ -104,6 +136,32 @@ export async function loadModel(
     const reason =
       cause instanceof Error ? cause.message.replaceAll(config.modelPath, 'the file') : String(cause)
     throw upstream(`The model "${config.modelName}" could not be loaded: ${reason}`, cause)
+  }
+}
+
+/**
+ * Plans when the library has read the header of the file, and not yet the weights. It lets nobody in there;
+ * but it makes its insights just then, and to make them beside it would cost as much again.
+ */
+async function loadPlanned(
+  { GgufInsights: maker }: typeof import('node-llama-cpp'),
+  llama: Llama,
+  options: LlamaModelOptions,
+  planFor: (insights: GgufInsights) => Promise<Plan>,
+): Promise<[LlamaModel, Plan]> {
+  const { from } = maker
+  let plan: Plan | undefined
+  maker.from = async (...header) => {
+    const insights = await from.apply(maker, header)
+    plan = await planFor(insights)
+    options.gpuLayers = plan.gpuLayers
+    return insights
+  }
+  try {
+    const model = await llama.loadModel(options)
+    return [model, plan ?? (await planFor(model.fileInsights))]
+  } finally {
+    maker.from = from
   }
 }
 
@@ -222,15 +280,6 @@ export function openDecoder(
   }
 }
 
-/** As many side by side as are wanted and as there is memory for; each takes a context of its own. */
-async function affordable(model: LlamaModel, contextSize: number, wanted: number): Promise<number> {
-  for (let parallel = wanted; parallel > 1; parallel--) {
-    const { sizeBytes } = await footprint(model, contextSize, parallel)
-    if (sizeBytes < freemem() * freeShare) return parallel
-  }
-  return 1
-}
-
 function toBias(
   { TokenBias }: typeof import('node-llama-cpp'),
   model: LlamaModel,
@@ -259,25 +308,6 @@ async function tokenize(model: LlamaModel, text: string, contextSize: number): P
 
 function beginning({ tokens: { bos, shouldPrependBosToken } }: LlamaModel): Token | undefined {
   return bos !== null && shouldPrependBosToken ? bos : undefined
-}
-
-async function footprint(
-  { fileInsights, gpuLayers }: LlamaModel,
-  contextSize: number,
-  sequences: number,
-): Promise<Pick<Binding, 'sizeBytes' | 'gpuBytes'>> {
-  const [weights, context] = await Promise.all([
-    fileInsights.estimateModelResourceRequirementsV2({ gpuLayers }),
-    fileInsights.estimateContextResourceRequirementsV2({
-      contextSize,
-      modelGpuLayers: gpuLayers,
-      batchSize: Math.max(sequences, Math.min(chunkSize, contextSize)),
-      sequences,
-    }),
-  ])
-  // Estimates, which need not be whole; clients read them as whole numbers.
-  const gpuBytes = Math.round(weights.gpuVram + context.gpuVram)
-  return { sizeBytes: Math.round(weights.cpuRam + context.cpuRam) + gpuBytes, gpuBytes }
 }
 
 function chatTemplate(model: LlamaModel): ChatTemplate {

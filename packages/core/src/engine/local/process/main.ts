@@ -46,12 +46,12 @@ let leaving = setTimeout(leave, firstClientMs)
 const loading = claim(config, server, presence.record).then(async (isFirst) => {
   if (!isFirst) process.exit(takenExitCode)
   const { loadModel } = await import('./binding.ts')
-  return loadModel(config, progress)
+  return loadModel(config, progress, undefined, (bytes) => presence.roomFor(bytes))
 })
 loading.then(
   (model) => {
     runner = model.runner
-    presence.onLoaded(model.sizeBytes)
+    presence.onLoaded(model.mappedBytes)
   },
   // Every client is told, and lets go of it; who comes later gets a process that tries again.
   () => {
@@ -129,7 +129,8 @@ function serve(socket: Socket): void {
     if (clients.delete(socket) && clients.size === 0) leaving = setTimeout(leave, nextClientMs)
   })
   loading.then(
-    ({ contextSize, sizeBytes, gpuBytes }) => tell({ type: 'loaded', contextSize, sizeBytes, gpuBytes }),
+    ({ contextSize, sizeBytes, gpuBytes, notes }) =>
+      tell({ type: 'loaded', contextSize, sizeBytes, gpuBytes, notes }),
     (error: unknown) => tell({ type: 'failed', error: toWire(error) }),
   )
 }

@@ -1,11 +1,12 @@
 /** What this process tells the others of the machine of itself, and what it learns of them: memory and cores are for all. */
 import { connect } from 'node:net'
-import { availableParallelism, freemem } from 'node:os'
+import { availableParallelism } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { send } from '../framing.ts'
 import type { ProcessConfig, ProcessRecord, ToProcess } from '../protocol.ts'
 import { addressOf, isAlive, ownNamespace, readRecords, removeRecord, writeRecord } from '../run-folder.ts'
 import { withLock } from './claim.ts'
+import { machineMemory, type Space } from './machine-memory.ts'
 
 /** A change is told so late: short answers would else write more than they say. */
 const tellAfterMs = 50
@@ -58,23 +59,21 @@ export class Presence {
   }
 
   /**
-   * Asks idle processes to leave, those first that were idle longest, until so many bytes are free or nobody is left.
-   * What is free then is reserved for this one, up to what it wants.
-   * @returns the bytes that are free
+   * Keeps so many bytes for this process. Where they are not free, idle processes are asked to leave, those first that
+   * were idle longest, until they are or nobody is left.
    */
-  async makeRoom(wantedBytes: number): Promise<number> {
+  async roomFor(bytes: number): Promise<Space> {
     return withLock(this.#place.runFolder, 'memory', async () => {
       const idle = this.#others()
         .filter(([, { state }]) => state === 'idle')
         .sort(([, a], [, b]) => a.since - b.since)
       for (const [name] of idle) {
-        if (this.#free() >= wantedBytes) break
+        if (this.#space().free >= bytes) break
         await this.#askToLeave(name)
       }
-      const free = this.#free()
-      this.#record = { ...this.#record, reservedBytes: Math.min(wantedBytes, free) }
+      this.#record = { ...this.#record, reservedBytes: bytes }
       this.#tell()
-      return free
+      return this.#space()
     })
   }
 
@@ -90,9 +89,11 @@ export class Presence {
     return [...readRecords(runFolder)].filter(([other, record]) => other !== name && isAlive(record))
   }
 
-  #free(): number {
-    const reserved = this.#others().reduce((sum, [, { reservedBytes }]) => sum + reservedBytes, 0)
-    return Math.max(0, availableMemory() - reserved)
+  /** Without what others keep: not all of it is taken yet, and mapped files never count as taken. */
+  #space(): Space {
+    const kept = this.#others().reduce((sum, [, { reservedBytes }]) => sum + reservedBytes, 0)
+    const { free, total } = machineMemory()
+    return { free: Math.max(0, free - kept), total }
   }
 
   async #askToLeave(name: string): Promise<void> {
@@ -118,9 +119,6 @@ export class Presence {
     } catch {} // No room on the disk: the others will be wrong about this one, and no worse.
   }
 }
-
-/** Where the platform knows of a limit for this process, within that. */
-const availableMemory = (): number => process.availableMemory?.() ?? freemem()
 
 /** So many threads are this process's when so many are busy on the machine: more than cores would slow down all. */
 export const shareOfCores = (threads: number, busy: number): number =>
