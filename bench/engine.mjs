@@ -1,13 +1,14 @@
 // The local engine beside another server of the OpenAI API that has the same model loaded: speed, fairness and cost.
-import { statSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
-import { fingerprintOf, promptShape } from './support/ask.mjs'
-import { measures } from './support/engine-measures.mjs'
+import { fingerprintOf, promptShape, toQuestion } from './support/ask.mjs'
+import { isTinyModel, measures } from './support/engine-measures.mjs'
 import { judge, report } from './support/engine-report.mjs'
 import { IdleGuard } from './support/idle-guard.mjs'
 import { describeMachine, say } from './support/measure.mjs'
+import { takeRounds } from './support/rounds.mjs'
 import { serve } from './support/serve.mjs'
 
 const { values: options } = parseArgs({
@@ -36,12 +37,8 @@ if (!against || !model)
   )
 
 const { version } = createRequire(import.meta.url)('../packages/cli/package.json')
-/** With less than this, a token costs less than the way around it. */
-const isTiny = statSync(model).size < 2 ** 26
-const bias = Object.fromEntries(
-  Array.from({ length: 32 }, (_, index) => [Number(options.words) + index, 100]),
-)
-const named = { model: basename(model, '.gguf'), bias }
+const isTiny = isTinyModel(model)
+const named = toQuestion(model, Number(options.words))
 
 const server = await serve({ model, threads, parallel, context })
 try {
@@ -54,31 +51,14 @@ try {
   )
 
   await describe(theirs, guard)
-  const samples = Object.fromEntries(Object.keys(chosen).map((name) => [name, []]))
-  for (let round = 0; round < Number(options.rounds); round++) {
-    for (const [name, { run }] of Object.entries(chosen)) {
-      const { value, others } = await guard.take(() => inTurns(run, { ours, theirs, control: ours }, round))
-      samples[name].push({ ...value, others })
-    }
-    say(`round ${round + 1} of ${options.rounds}, ${guard.retakes} samples taken again so far`)
-  }
+  const sides = { ours, theirs, control: ours }
+  const samples = await takeRounds(Number(options.rounds), chosen, sides, guard, say)
   say('')
   const rows = judge(chosen, samples)
-  report(rows)
+  report(rows, ['ours', 'theirs'])
   if (options.json) writeFileSync(options.json, JSON.stringify({ options, samples, rows }, null, 2))
 } finally {
   await server.stop()
-}
-
-/** One pair and its control; who is first changes from round to round. */
-async function inTurns(run, sides, round) {
-  const names = Object.keys(sides)
-  const numbers = {}
-  for (let turn = 0; turn < names.length; turn++) {
-    const name = names[(round + turn) % names.length]
-    numbers[name] = await run(sides[name])
-  }
-  return numbers
 }
 
 function choose(all) {

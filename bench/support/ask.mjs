@@ -1,9 +1,19 @@
 // Asking a server of the OpenAI API: one streamed answer, and when each of its tokens came.
 import { once } from 'node:events'
 import { request } from 'node:http'
+import { basename } from 'node:path'
 import { Spoilt } from './idle-guard.mjs'
 
-/** Exactly so many tokens. Throws `Spoilt` when there are fewer: with random weights a model may stop early. */
+/**
+ * What every question about this model says.
+ * @param firstWord of 32 tokens that answers are made of: with random weights a model may stop early
+ */
+export const toQuestion = (file, firstWord) => ({
+  model: basename(file, '.gguf'),
+  bias: Object.fromEntries(Array.from({ length: 32 }, (_, index) => [firstWord + index, 100])),
+})
+
+/** Exactly so many tokens. Throws `Spoilt` when there are fewer. */
 export async function ask({ url, model, bias }, { prompt, tokens, seed, onToken = () => {} }) {
   const startedAt = performance.now()
   const response = await post(`${url}/v1/chat/completions`, {

@@ -1,5 +1,6 @@
 // What the bench of the engine measures. Each measure asks one server and returns numbers for its rows; a row says
 // what is aimed at: for our part of theirs (`atLeast`, `atMost`), or for ours alone (`oursAtMost`).
+import { statSync } from 'node:fs'
 import { ask, prompt } from './ask.mjs'
 import { median } from './measure.mjs'
 import { cpuSeconds, memoryBytes, trees } from './processes.mjs'
@@ -11,6 +12,9 @@ const longest = promptLengths.at(-1)
 /** Tokens of each answer by the number of answers side by side. */
 const streamTokens = { 1: 80, 2: 32, 4: 24, 8: 24, 16: 12 }
 export const streamCounts = Object.keys(streamTokens).map(Number)
+
+/** With less than this, a token costs less than the way around it. */
+export const isTinyModel = (file) => statSync(file).size < 2 ** 26
 
 /**
  * @param how `isTiny`: overhead is all there is; samples are longer, and answers side by side hardly overlap.

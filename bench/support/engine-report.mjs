@@ -28,9 +28,10 @@ export const judge = (measures, samples) =>
     }),
   )
 
-export function report(rows) {
+/** @param names what `ours` and `theirs` are */
+export function report(rows, [mine, other]) {
   printTable(
-    ['', 'ours', 'theirs', 'ours / theirs', 'half of the rounds', 'control', 'aim', 'counts'],
+    ['', mine, other, `${mine} / ${other}`, 'half of the rounds', 'control', 'aim', 'counts'],
     rows.map(toCells),
   )
   printGrowth('calls at a time', 'ms for each token', rows, streamCounts, (count) => [
@@ -69,7 +70,7 @@ function toCells(row) {
 
 function aimOf(row) {
   const { atLeast, atMost, oursAtMost } = row
-  const aim = atLeast ? `≥ ${atLeast}` : atMost ? `≤ ${atMost}` : oursAtMost ? `ours ≤ ${oursAtMost}` : ''
+  const aim = atLeast ? `≥ ${atLeast}` : atMost ? `≤ ${atMost}` : oursAtMost ? `≤ ${oursAtMost} itself` : ''
   return isMet(row) === false ? `${aim} (missed)` : aim
 }
 
