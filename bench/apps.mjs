@@ -29,8 +29,8 @@ const question = toQuestion(model, Number(options.words))
 const one = await startApp(1)
 const many = await startApp(Number(workers))
 try {
+  say(`## ${basename(model)}, ${workers} cluster workers, --threads ${threads}, ${slots} slots\n`)
   await describeMachine()
-  say(`${basename(model)}, ${threads} threads, ${slots} slots, ${options.rounds} rounds\n`)
   // Each connection goes to the next worker: all of them have the model after this.
   for (let call = 0; call < 2 * Number(workers); call++)
     for (const side of [one, many]) await ask(side, { prompt: prompt(8), tokens: 1 })
@@ -39,8 +39,7 @@ try {
   const chosen = { together: together(), restart: restart() }
   const sides = { ours: many, theirs: one, control: many }
   const guard = new IdleGuard([one.id, many.id])
-  const samples = await takeRounds(Number(options.rounds), chosen, sides, guard, say)
-  say('')
+  const samples = await takeRounds(Number(options.rounds), chosen, sides, guard)
   report(judge(chosen, samples), [`${workers} workers`, 'one worker'])
 } finally {
   await Promise.all([one.stop(), many.stop()])
@@ -58,7 +57,9 @@ function sayModelProcesses() {
   const count = trees([one.id, many.id]).filter((process) =>
     commandOf(process).some((part) => part.endsWith('/process/main.js')),
   ).length
-  say(`${Number(workers) + 1} app processes, ${count} model ${count === 1 ? 'process' : 'processes'}\n`)
+  say(
+    `${Number(workers) + 1} app processes, ${count} model ${count === 1 ? 'process' : 'processes'}, ${options.rounds} rounds\n`,
+  )
 }
 
 function together() {

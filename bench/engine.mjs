@@ -24,8 +24,8 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '7' },
     /** The first of 32 tokens that answers are made of: with random weights a model may stop early. */
     words: { type: 'string', default: '300' },
-    /** Of the measures, those whose names begin so; several with commas between. */
-    only: { type: 'string', default: '' },
+    /** Some of the measures, with commas between. */
+    only: { type: 'string' },
     /** Where all numbers are written, too. */
     json: { type: 'string' },
   },
@@ -52,8 +52,7 @@ try {
 
   await describe(theirs, guard)
   const sides = { ours, theirs, control: ours }
-  const samples = await takeRounds(Number(options.rounds), chosen, sides, guard, say)
-  say('')
+  const samples = await takeRounds(Number(options.rounds), chosen, sides, guard)
   const rows = judge(chosen, samples)
   report(rows, ['ours', 'theirs'])
   if (options.json) writeFileSync(options.json, JSON.stringify({ options, samples, rows }, null, 2))
@@ -61,9 +60,12 @@ try {
   await server.stop()
 }
 
+/** All that are named, alone or as a group: `streams` is `streams1`, `streams2` and so on. */
 function choose(all) {
+  if (!options.only) return all
   const only = options.only.split(',')
-  const chosen = Object.entries(all).filter(([name]) => only.some((start) => name.startsWith(start)))
+  const isChosen = (name) => only.includes(name) || only.includes(name.replace(/\d+$/, ''))
+  const chosen = Object.entries(all).filter(([name]) => isChosen(name))
   if (chosen.length === 0) throw new Error(`--only takes: ${Object.keys(all).join(', ')}`)
   return Object.fromEntries(chosen)
 }
@@ -77,11 +79,13 @@ async function sameWords(...sides) {
 }
 
 async function describe(theirs, guard) {
+  const computing = `${threads} ${threads === '1' ? 'thread' : 'threads'}`
+  say(`## ${basename(model)}, ${computing}, ${parallel} slots of ${context} tokens\n`)
   await describeMachine()
-  say(`Modelmount ${version}; the other one says it is ${await fingerprintOf(theirs)}`)
   say(
-    `${basename(model)}, ${threads} ${threads === '1' ? 'thread' : 'threads'}, ${parallel} slots of ${context} tokens, ${options.rounds} rounds`,
+    `Modelmount ${version}; the other one calls itself ${await fingerprintOf(theirs)}; ${options.rounds} rounds`,
   )
+  if (Number(options.rounds) < 7) say('WARNING: fewer than seven rounds are a look, not a result.')
   if (!guard.isOn)
     say('WARNING: the idle guard is off. It needs /proc and --against-pid; see to it that nothing else runs.')
   say('')

@@ -54,6 +54,7 @@ function report(results) {
   const equal = results.filter(({ isEqual }) => isEqual)
   const longest = Math.max(...results.map(({ mine }) => mine.prompt.length))
   const said = results.reduce((sum, { mine }) => sum + mine.answer.length, 0)
+  say(`## Greedy answers of the built-in model, --threads ${options.threads}\n`)
   say(`${results.length} prompts of up to ${longest} tokens, ${said} tokens of answers at temperature 0.`)
   say(`${equal.length} of ${results.length} are equal, token by token.\n`)
   const rows = results

@@ -24,9 +24,8 @@ export async function ask({ url, model, bias }, { prompt, tokens, seed, onToken 
     stream_options: { include_usage: true },
     ...{ temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05, seed },
     logit_bias: bias,
-    // Two ways to ask for no thoughts: each server knows one.
-    reasoning_effort: 'none',
-    chat_template_kwargs: { enable_thinking: false },
+    // Nobody says whether to think: left out, llama-server would say so to the template.
+    chat_template_kwargs: { enable_thinking: null },
   })
   const times = []
   let usage

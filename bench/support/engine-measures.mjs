@@ -61,7 +61,7 @@ function streams(count, { isTiny, slots }) {
     run: async (side) => {
       const cpuBefore = usedBy(side, cpuSeconds)
       const startedAt = performance.now()
-      const answers = await Promise.all(
+      const answers = await allOf(
         Array.from({ length: count }, () => ask(side, { prompt: shortPrompt(), tokens })),
       )
       const seconds = (performance.now() - startedAt) / 1_000
@@ -125,15 +125,20 @@ const fairness = ({ isTiny, wordsFor }) => ({
     first: { label: 'first token of that prompt, ms', ...(!isTiny && { atMost: 1.15 }) },
   },
   run: async (side) => {
-    let other
     let cameAt = 0
+    let come
+    const coming = new Promise((resolve) => {
+      come = resolve
+    })
     const onToken = (count) => {
-      if (count < 10 || other) return
-      cameAt = performance.now()
-      other = ask(side, { prompt: prompt(wordsFor(longest)), tokens: 4 })
+      if (count === 10) come()
     }
-    const { times } = await ask(side, { prompt: shortPrompt(), tokens: scaled(80, isTiny), onToken })
-    const { first } = await other
+    const stream = ask(side, { prompt: shortPrompt(), tokens: scaled(80, isTiny), onToken }).finally(come)
+    const other = coming.then(() => {
+      cameAt = performance.now()
+      return ask(side, { prompt: prompt(wordsFor(longest)), tokens: 4 })
+    })
+    const [{ times }, { first }] = await allOf([stream, other])
     const during = gapsOf(times).filter(
       (_, index) => times[index + 1] > cameAt && times[index] < cameAt + first,
     )
@@ -155,7 +160,7 @@ const calls = ({ isTiny }) => ({
     }
     await side.probe?.('watch')
     const startedAt = performance.now()
-    await Promise.all(Array.from({ length: 16 }, caller))
+    await allOf(Array.from({ length: 16 }, caller))
     return {
       each: (performance.now() - startedAt) / count,
       delay: (await side.probe?.('delay'))?.p99,
@@ -163,6 +168,12 @@ const calls = ({ isTiny }) => ({
     }
   },
 })
+
+/** When one fails, the others must not go on beside what is measured next. */
+async function allOf(promises) {
+  await Promise.allSettled(promises)
+  return Promise.all(promises)
+}
 
 /** A tiny model would be through before anything can be measured. */
 const scaled = (count, isTiny) => (isTiny ? 8 * count : count)

@@ -48,7 +48,7 @@ export function report(rows, [mine, other]) {
   say(
     `${counting.length} of ${rows.length} rows count: a control within ${control.least} – ${control.most}, and others used no more than ${allowed} core.`,
   )
-  say(`Of those that count, ${missed.length} miss their aim${missed.length > 0 ? ':' : '.'}`)
+  say(`Of those that count, ${missed.length} miss their aim${missed.length > 0 ? ':\n' : '.'}`)
   for (const { label } of missed) say(`- ${label}`)
 }
 

@@ -1,17 +1,18 @@
 // Rounds of measuring: what is compared takes turns within each.
+import { sayProgress } from './measure.mjs'
 
 /**
  * For each measure the numbers of each side, round by round, and how many cores others used meanwhile.
  * @param sides `ours`, `theirs`, and ours again as `control`
  */
-export async function takeRounds(count, measures, sides, guard, onRound) {
+export async function takeRounds(count, measures, sides, guard) {
   const samples = Object.fromEntries(Object.keys(measures).map((name) => [name, []]))
   for (let round = 1; round <= count; round++) {
     for (const [name, { run }] of Object.entries(measures)) {
       const { value, others } = await guard.take(() => inTurns(run, sides, round))
       samples[name].push({ ...value, others })
     }
-    onRound(`round ${round} of ${count}, ${guard.retakes} samples taken again so far`)
+    sayProgress(`round ${round} of ${count}, ${guard.retakes} samples taken again so far`)
   }
   return samples
 }
