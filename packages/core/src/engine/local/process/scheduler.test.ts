@@ -27,7 +27,6 @@ function fakeDecoder(
   const fake: Fake = {
     sequences: 4,
     chunkSize,
-    canForget: true,
     steps: [],
     samplers: 0,
     async decode(pieces) {
@@ -57,6 +56,10 @@ function fakeDecoder(
       cells.set(sequence, (cells.get(sequence) ?? []).slice(0, keep))
       return true
     },
+    isWhole: () => true,
+    save: async () => Promise.reject(new Error('Nothing needs to be saved.')),
+    loadsAlike: () => true,
+    load: async () => Promise.reject(new Error('Nothing was saved.')),
     sampler() {
       fake.samplers++
       const sampler: Sampler & { alive: boolean } = {
