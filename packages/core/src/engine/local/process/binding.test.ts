@@ -105,6 +105,8 @@ test('a step that fails has not failed before its draws have ended: their sample
     },
     removeTokenCellsFromSequence: () => true,
     getSequenceKvCacheMinPosition: () => 0,
+    saveSequenceStateToFile: async () => 0,
+    loadSequenceStateFromFile: async () => new Uint32Array(),
   }
   const decoder = openDecoder(
     { _bindings: { AddonSampler } } as unknown as Llama,

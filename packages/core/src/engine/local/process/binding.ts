@@ -18,6 +18,7 @@ import { missingBuild, missingLibrary } from './missing-engine.ts'
 import { OneByOne } from './one-by-one.ts'
 import { type Draw, type SamplerConfig, toSamplerConfig } from './sampling.ts'
 import { type Decoder, type Piece, type Runner, type Sampler, Scheduler } from './scheduler.ts'
+import { openSnapshots, type Snapshots } from './snapshots.ts'
 
 /** Prompts are read in pieces of this size, so that a call can be cancelled between two; 64 rows is where the fast CPU kernel starts. */
 const chunkSize = 64
@@ -109,7 +110,7 @@ export async function loadModel(
     })
     const decoder = open(llama, model, context, parallel)
     const runner = decoder
-      ? new Scheduler(decoder, progress)
+      ? new Scheduler(decoder, progress, canForget(model) ? undefined : snapshotsIn(config.folder))
       : new OneByOne(context.getSequence(), (pairs) => toBias(library, model, pairs), chunkSize, progress)
     return {
       contextSize,
@@ -190,6 +191,8 @@ interface AddonContext {
   removeTokenCellsFromSequence(sequence: number, from: number, to: number): boolean
   /** -1 where it holds nothing. */
   getSequenceKvCacheMinPosition(sequence: number): number
+  saveSequenceStateToFile(file: string, sequence: number, tokens: Uint32Array): Promise<number>
+  loadSequenceStateFromFile(file: string, sequence: number, contextSize: number): Promise<Uint32Array>
 }
 interface AddonSampler extends Sampler {
   applyConfig(config: SamplerConfig): void
@@ -207,6 +210,8 @@ const contextMethods = [
   'sampleToken',
   'removeTokenCellsFromSequence',
   'getSequenceKvCacheMinPosition',
+  'saveSequenceStateToFile',
+  'loadSequenceStateFromFile',
 ] as const satisfies readonly (keyof AddonContext)[]
 
 /** Nothing where the library's inside is not as it is known here. */
@@ -238,11 +243,10 @@ export function openDecoder(
   const addon = addonOf(llama, model, llamaContext)
   if (!addon) return undefined
   const { context, AddonSampler } = addon
-  const { isRecurrent, isHybrid, swaSize } = model.fileInsights
+  const { swaSize = Number.POSITIVE_INFINITY } = model.fileInsights
   return {
     sequences,
     chunkSize: Math.min(chunkSize, llamaContext.contextSize),
-    canForget: !isRecurrent && !isHybrid && !swaSize,
     decode: async (pieces) => {
       context.initBatch(pieces.reduce((sum, { tokens }) => sum + tokens.length, 0))
       const outputs = pieces.map(
@@ -267,10 +271,15 @@ export function openDecoder(
       await decoded.finally(() => draws)
       return draws ?? Promise.all(pieces.map(draw))
     },
-    forget: (sequence, keep) =>
-      context.removeTokenCellsFromSequence(sequence, keep === 0 ? -1 : keep, -1) &&
-      // Not every file says that its model looks at a window only; what has left it is gone.
-      (keep === 0 || context.getSequenceKvCacheMinPosition(sequence) === 0),
+    forget: (sequence, keep) => context.removeTokenCellsFromSequence(sequence, keep === 0 ? -1 : keep, -1),
+    // Not every file says that its model looks at a window only; what has left it is gone.
+    isWhole: (sequence) => context.getSequenceKvCacheMinPosition(sequence) === 0,
+    save: (sequence, tokens, file) =>
+      context.saveSequenceStateToFile(file, sequence, Uint32Array.from(tokens)),
+    // What has left the window is not saved, and what is in it comes to lie in another order.
+    loadsAlike: (length) => length <= swaSize,
+    load: async (sequence, file) =>
+      (await context.loadSequenceStateFromFile(file, sequence, llamaContext.contextSize)).length,
     sampler: (draw, prompt) => {
       const sampler = new AddonSampler(addon.model)
       sampler.applyConfig(toSamplerConfig(draw, prompt))
@@ -278,6 +287,16 @@ export function openDecoder(
     },
     isEnd: (token) => model.isEogToken(token),
   }
+}
+
+/** Recurrent models hold one state, and others only what is in their window. */
+const canForget = ({ fileInsights: { isRecurrent, isHybrid, swaSize } }: LlamaModel): boolean =>
+  !isRecurrent && !isHybrid && !swaSize
+
+function snapshotsIn(folder: string): Snapshots {
+  const snapshots = openSnapshots(folder)
+  process.once('exit', () => snapshots.close())
+  return snapshots
 }
 
 function toBias(
