@@ -8,7 +8,6 @@ import { setMaxListeners } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { LlmError } from '../../errors.ts'
-import { checkHeader } from '../../models/gguf.ts'
 import type { Model, ModelStore } from '../../models/store.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine.ts'
 import type { GenerateEvent } from '../events.ts'
@@ -50,7 +49,7 @@ type Decided = LoadOptions & { readonly contextSize: number }
 const longestTimerMs = 2 ** 31 - 1
 
 export class LocalEngine implements Engine {
-  readonly #models: Pick<ModelStore, 'get'>
+  readonly #models: Pick<ModelStore, 'get' | 'check'>
   readonly #threads: number
   readonly #contextSize: number
   readonly #parallel: number
@@ -66,7 +65,7 @@ export class LocalEngine implements Engine {
   #calls = 0
   #closed = false
 
-  constructor(models: Pick<ModelStore, 'get'>, options: LocalEngineOptions) {
+  constructor(models: Pick<ModelStore, 'get' | 'check'>, options: LocalEngineOptions) {
     this.#models = models
     this.#threads = options.threads ?? Math.max(1, availableParallelism() - 1)
     this.#contextSize = options.contextSize ?? 4096
@@ -220,7 +219,7 @@ export class LocalEngine implements Engine {
     const fingerprint = this.#fingerprint(model, contextSize)
     if (this.#runs(fingerprint)) return this.#loaded
     this.#failures.check(fingerprint, model.name)
-    await checkHeader(model)
+    await this.#models.check(model)
     // Who has left must not cost the others their model.
     if (signal.aborted) return undefined
     this.#starting ??= this.#replace(model, fingerprint, contextSize).finally(() => {
