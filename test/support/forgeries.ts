@@ -269,3 +269,7 @@ export const forgeries: readonly Forgery[] = [
     name: `${one.name}, in BPE`,
   })),
 ]
+
+/** A whole model with another chat template. */
+export const forgedTemplate = (template: string): Buffer =>
+  fileOf(withEntry(noise, 'tokenizer.chat_template', words(template)))
