@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { createLlm, type Llm } from '@modelmount/core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { withMetadata } from '../support/broken-model.ts'
+import { forgeries } from '../support/forgeries.ts'
 import { noiseModel } from '../support/models.ts'
 import { isAlive, until } from '../support/processes.ts'
 
@@ -28,6 +28,8 @@ beforeEach(async () => {
 
 afterEach(() => llm.close())
 
+const forged = (name: string): Buffer =>
+  (forgeries.find((one) => one.name === name) as (typeof forgeries)[number]).bytes()
 const short = { model: 'noise', maxTokens: 5 }
 const processId = (): number => llm.loaded()[0]?.processId ?? Number.NaN
 /** Sockets, pipes and files of this process, where they can be counted. */
@@ -37,8 +39,20 @@ const kill = (): boolean => process.kill(processId(), 'SIGKILL')
 describe('a model file that crashes the loader', () => {
   const crash = () => llm.chat('Hello', { ...short, model: 'bad' })
 
+  test('does not reach it where the file alone shows it, as often as it is asked', async () => {
+    await writeFile(join(folder, 'bad.gguf'), forged('attention.head_count = 0'))
+
+    for (let time = 0; time < 3; time++)
+      await expect(crash()).rejects.toMatchObject({
+        code: 'upstream',
+        message: expect.stringContaining('cannot be used: it has attention with a head_count of 0'),
+      })
+
+    expect(llm.loaded()).toEqual([])
+  })
+
   test('is a typed error, and after two crashes is not tried again until it changes', async () => {
-    await writeFile(join(folder, 'bad.gguf'), withMetadata('llama.attention.head_count', 0))
+    await writeFile(join(folder, 'bad.gguf'), forged('no feed_forward_length'))
 
     await expect(crash()).rejects.toMatchObject({
       code: 'upstream',

@@ -30,8 +30,12 @@ export const countEntry = (key: string, value: number): Buffer => entry(key, 4, 
 export const arrayEntry = (key: string, type: number, ...values: Buffer[]): Buffer =>
   entry(key, 9, u32(type), u64(values.length), ...values)
 
-export const tensor = (name: string, shape: readonly (bigint | number)[], type = 0): Buffer =>
-  Buffer.concat([text(name), u32(shape.length), ...shape.map(u64), u32(type), u64(0)])
+export const tensor = (
+  name: string,
+  shape: readonly (bigint | number)[],
+  type = 0,
+  offset: bigint | number = 0,
+): Buffer => Buffer.concat([text(name), u32(shape.length), ...shape.map(u64), u32(type), u64(offset)])
 
 export const gguf = (entries: readonly Buffer[], tensors: readonly Buffer[] = [], version = 3): Buffer =>
   Buffer.concat([header(version, tensors.length, entries.length), ...entries, ...tensors])

@@ -25,9 +25,14 @@ export class FileWindow {
     this.size = size
   }
 
+  /** Where in the file it stands, in bytes. */
+  get position(): number {
+    return this.#start + this.#at
+  }
+
   /** Bytes from here to the end of the file. */
   get left(): number {
-    return this.size - this.#start - this.#at
+    return this.size - this.position
   }
 
   /** Brings the next bytes into memory. Nothing to wait for, where they are: a long array is walked faster so. */
@@ -39,6 +44,12 @@ export class FileWindow {
   take(count: number): Buffer {
     this.#at += count
     return this.#bytes.subarray(this.#at - count, this.#at)
+  }
+
+  /** The next bytes, as text. */
+  text(count: number): string {
+    this.#at += count
+    return this.#bytes.toString('utf8', this.#at - count, this.#at)
   }
 
   u32(): number {

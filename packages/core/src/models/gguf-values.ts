@@ -6,6 +6,8 @@ const maxTextBytes = 4 * 1024 * 1024
 /** Of all that is kept of one file, by estimate. The largest vocabulary there is takes half. */
 const maxKeptBytes = 64 * 1024 * 1024
 const slotBytes = 16
+/** In all arrays of one file: a vocabulary of 256,000 has a million, with its merges. */
+const maxElements = 8 * 1024 * 1024
 /** Nobody nests arrays, though the format lets them. */
 const maxDepth = 4
 
@@ -36,18 +38,17 @@ const scalars: Readonly<Record<number, Scalar>> = {
 /** Reads value after value, and refuses to keep more than is sensible. */
 export class ValueReader {
   readonly #window: FileWindow
-  readonly #arrays: boolean
   #keptBytes = 0
+  #elements = 0
 
-  /** @param arrays whether what is in arrays is kept; else one that is not empty is `null` */
-  constructor(window: FileWindow, arrays: boolean) {
+  constructor(window: FileWindow) {
     this.#window = window
-    this.#arrays = arrays
   }
 
-  async value(type: number): Promise<unknown> {
+  /** @param arrays whether what is in an array is kept; else one that is not empty is `null` */
+  async value(type: number, arrays: boolean): Promise<unknown> {
     if (type === textType) return this.text()
-    if (type === arrayType) return this.#array(1)
+    if (type === arrayType) return this.#array(1, arrays)
     const { bytes, read } = scalarOf(type)
     await this.#window.need(bytes)
     this.keep(slotBytes)
@@ -58,7 +59,7 @@ export class ValueReader {
     await this.#window.need(minTextBytes)
     const length = this.#textLength(maxBytes)
     await this.#window.need(length)
-    return this.#window.take(length).toString()
+    return this.#window.text(length)
   }
 
   /** Counts what will be held in memory, before it is. */
@@ -67,23 +68,24 @@ export class ValueReader {
     if (this.#keptBytes > maxKeptBytes) throw new Unusable('its metadata are too large')
   }
 
-  async #array(depth: number): Promise<unknown> {
+  async #array(depth: number, kept: boolean): Promise<unknown> {
     if (depth > maxDepth) throw new Unusable('its metadata are nested too deep')
     await this.#window.need(minArrayBytes)
     const type = this.#window.u32()
     const count = this.#window.u64()
     this.keep(slotBytes)
+    this.#elements += count
     if (type === textType) {
-      this.#window.expect(count * minTextBytes)
-      return this.#arrays || count === 0 ? this.#texts(count) : this.#skipTexts(count)
+      this.#expect(count, minTextBytes)
+      return kept || count === 0 ? this.#texts(count) : this.#skipTexts(count)
     }
     if (type === arrayType) {
-      this.#window.expect(count * minArrayBytes)
-      return this.#nested(count, depth)
+      this.#expect(count, minArrayBytes)
+      return this.#nested(count, depth, kept)
     }
     const scalar = scalarOf(type)
-    this.#window.expect(count * scalar.bytes)
-    if (this.#arrays || count === 0) return this.#scalars(count, scalar)
+    this.#expect(count, scalar.bytes)
+    if (kept || count === 0) return this.#scalars(count, scalar)
     this.#window.skip(count * scalar.bytes)
     return null
   }
@@ -109,7 +111,7 @@ export class ValueReader {
       const length = this.#textLength(maxTextBytes)
       const textRead = this.#window.need(length)
       if (textRead) await textRead
-      texts.push(this.#window.take(length).toString())
+      texts.push(this.#window.text(length))
     }
     return texts
   }
@@ -123,13 +125,19 @@ export class ValueReader {
     return null
   }
 
-  async #nested(count: number, depth: number): Promise<unknown[] | null> {
+  async #nested(count: number, depth: number, kept: boolean): Promise<unknown[] | null> {
     const values: unknown[] = []
     for (let i = 0; i < count; i++) {
-      const value = await this.#array(depth + 1)
-      if (this.#arrays) values.push(value)
+      const value = await this.#array(depth + 1, kept)
+      if (kept) values.push(value)
     }
-    return this.#arrays || count === 0 ? values : null
+    return kept || count === 0 ? values : null
+  }
+
+  /** Also of what is skipped here: the engine's reader keeps it all. */
+  #expect(count: number, bytes: number): void {
+    this.#window.expect(count * bytes)
+    if (this.#elements > maxElements) throw new Unusable('its metadata are too large')
   }
 
   #textLength(maxBytes: number): number {

@@ -5,13 +5,14 @@ import { LlmError } from '../errors.ts'
 import { FileWindow, Unusable } from './file-window.ts'
 import { tensorTypes } from './gguf-types.ts'
 import { ValueReader } from './gguf-values.ts'
-import type { Model } from './store.ts'
 
 export interface Gguf {
   readonly version: number
   /** As in the file, keys in its order. Integers beyond 2^53 are decimal strings. */
   readonly metadata: Readonly<Record<string, unknown>>
   readonly tensors: readonly Tensor[]
+  /** Whether all weights are there, or the file was cut off. */
+  readonly isWhole: boolean
 }
 
 export interface Tensor {
@@ -23,8 +24,8 @@ export interface Tensor {
 }
 
 export interface GgufOptions {
-  /** Keeps what is in arrays; else an array that is not empty is `null`. */
-  readonly arrays?: boolean
+  /** Keeps what is in arrays, in all of them or in those under some keys; else one that is not empty is `null`. */
+  readonly arrays?: boolean | ((key: string) => boolean)
   /** What errors call the model. @default the name of the file */
   readonly name?: string
 }
@@ -35,26 +36,31 @@ const versions = [2, 3]
 /** The smallest that a tensor's description and a metadata entry can be. */
 const [tensorBytes, entryBytes] = [33, 14]
 const maxKeyBytes = 65_535
+const defaultAlignment = 32
 /** As many as ggml has. */
 const maxDimensions = 4
 /** What the object for a tensor takes, by estimate. */
 const tensorObjectBytes = 128
 
-/** Throws `upstream` for a file that is no GGUF, or whose counts cannot be true. */
-export const checkHeader = async ({ name, path }: Model): Promise<void> => {
-  await look(path, name, readHeader)
-}
-
 /** All but the weights. Throws `upstream` for a file that is no GGUF, is damaged, or has absurdly much to say. */
 export const readGguf = (path: string, { arrays = false, name = basename(path) }: GgufOptions = {}) =>
   look(path, name, async (window): Promise<Gguf> => {
     const { version, tensorCount, entryCount } = await readHeader(window)
-    const values = new ValueReader(window, arrays)
+    const values = new ValueReader(window)
+    const keeps = typeof arrays === 'function' ? arrays : () => arrays
     const entries: [string, unknown][] = []
-    while (entries.length < entryCount) entries.push(await readEntry(window, values))
+    while (entries.length < entryCount) entries.push(await readEntry(window, values, keeps))
+    const metadata = Object.fromEntries(entries)
     const tensors: Tensor[] = []
-    while (tensors.length < tensorCount) tensors.push(await readTensor(window, values))
-    return { version, metadata: Object.fromEntries(entries), tensors }
+    let weightBytes = 0
+    while (tensors.length < tensorCount) {
+      const { end, ...tensor } = await readTensor(window, values)
+      weightBytes = Math.max(weightBytes, end)
+      tensors.push(tensor)
+    }
+    const alignment = alignmentOf(metadata)
+    const isWhole = Math.ceil(window.position / alignment) * alignment + weightBytes <= window.size
+    return { version, metadata, tensors, isWhole: isWhole || weightBytes === 0 }
   })
 
 async function readHeader(window: FileWindow) {
@@ -69,13 +75,21 @@ async function readHeader(window: FileWindow) {
   return { version, tensorCount, entryCount }
 }
 
-async function readEntry(window: FileWindow, values: ValueReader): Promise<[string, unknown]> {
+async function readEntry(
+  window: FileWindow,
+  values: ValueReader,
+  keeps: (key: string) => boolean,
+): Promise<[string, unknown]> {
   const key = await values.text(maxKeyBytes)
   await window.need(4)
-  return [key, await values.value(window.u32())]
+  return [key, await values.value(window.u32(), keeps(key))]
 }
 
-async function readTensor(window: FileWindow, values: ValueReader): Promise<Tensor> {
+/** And where its weights end, counted from the first of all weights. */
+async function readTensor(
+  window: FileWindow,
+  values: ValueReader,
+): Promise<Tensor & { readonly end: number }> {
   values.keep(tensorObjectBytes)
   const name = await values.text(maxKeyBytes)
   await window.need(4)
@@ -87,9 +101,15 @@ async function readTensor(window: FileWindow, values: ValueReader): Promise<Tens
     throw new Unusable('it has a tensor that is too large')
   const type = tensorTypes[window.u32()]
   if (!type) throw new Unusable('it has a tensor of an unknown type')
-  // Where its weights are: not of interest here.
-  window.skip(8)
-  return { name, type, shape }
+  const [typeName, blockElements, blockBytes] = type
+  const end = window.u64() + Math.ceil(elementsOf(shape) / blockElements) * blockBytes
+  return { name, type: typeName, shape, end }
+}
+
+function alignmentOf({ 'general.alignment': alignment = defaultAlignment }: Gguf['metadata']): number {
+  if (typeof alignment === 'number' && alignment > 0 && Number.isInteger(Math.log2(alignment)))
+    return alignment
+  throw new Unusable('its alignment is no power of two')
 }
 
 export const elementsOf = (shape: readonly number[]): number => shape.reduce((all, length) => all * length, 1)
@@ -108,11 +128,9 @@ async function look<T>(path: string, name: string, at: (window: FileWindow) => P
       cause instanceof Unusable
         ? cause.message
         : `it cannot be read (${(cause as NodeJS.ErrnoException).code})`
-    throw new LlmError(
-      'upstream',
-      `The file of the model "${name}" cannot be used: ${reason}.`,
-      {},
-      { cause },
-    )
+    throw unusable(name, reason, cause)
   }
 }
+
+export const unusable = (name: string, reason: string, cause?: unknown): LlmError =>
+  new LlmError('upstream', `The file of the model "${name}" cannot be used: ${reason}.`, {}, { cause })

@@ -4,8 +4,9 @@ import type { Stats } from 'node:fs'
 import { access, constants, readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { modelNotFound } from '../errors.ts'
+import { checkModel } from './check.ts'
 import { type ModelDetails, readDetails } from './details.ts'
-import { DetailsCache } from './details-cache.ts'
+import { FileCache } from './file-cache.ts'
 import type { GgufOptions } from './gguf.ts'
 import { nameKey, parseModelName } from './name.ts'
 
@@ -26,7 +27,8 @@ export interface Model {
 
 export class ModelStore {
   readonly #sources: readonly ModelSource[]
-  readonly #details = new DetailsCache()
+  readonly #details = new FileCache((model) => readDetails(model))
+  readonly #checks = new FileCache(checkModel)
 
   /** @param sources where models are looked for; of two with the same name the earlier wins */
   constructor(sources: readonly ModelSource[]) {
@@ -65,6 +67,11 @@ export class ModelStore {
     const model = typeof which === 'string' ? await this.get(which) : which
     // A vocabulary is megabytes, and seldom asked for.
     return arrays ? readDetails(model, { arrays }) : this.#details.get(model)
+  }
+
+  /** Throws `upstream`, with what is wrong, for a file that is damaged or would end the engine. */
+  check(model: Model): Promise<void> {
+    return this.#checks.get(model)
   }
 
   async #files(): Promise<readonly ModelFile[]> {

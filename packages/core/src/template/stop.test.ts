@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Cut, StopMatcher } from './stop.ts'
 
@@ -122,3 +123,44 @@ function cutAt(text: string, cuts: number): string[] {
   }
   return [...pieces, text.slice(start)]
 }
+
+/** By looking at everything each time. */
+function naive(stops: readonly string[], text: string): Cut {
+  for (let end = 1; end <= text.length; end++) {
+    const [stop] = stops.filter((one) => text.slice(0, end).endsWith(one)).sort((a, b) => b.length - a.length)
+    if (stop !== undefined) return { text: text.slice(0, end - stop.length), stop }
+  }
+  return { text }
+}
+
+test('in any pieces, text and stop are those that a look at everything finds', () => {
+  const letters = fc.stringMatching(/^[ab]{1,6}$/)
+
+  fc.assert(
+    fc.property(fc.array(letters, { maxLength: 4 }), fc.array(letters, { maxLength: 8 }), (stops, pieces) => {
+      const matcher = new StopMatcher(stops)
+      let text = ''
+      let stop: string | undefined
+      for (const piece of pieces) {
+        const cut = matcher.push(piece)
+        text += cut.text
+        stop = cut.stop
+        if (stop !== undefined) break
+      }
+      if (stop === undefined) text += matcher.flush()
+
+      expect({ text, ...(stop !== undefined && { stop }) }).toEqual(naive(stops, pieces.join('')))
+    }),
+  )
+})
+
+test('sequences that are made to be nearly met all the time cost no more than others', () => {
+  const nearly = Array.from({ length: 63 }, (_, n) => `${'a'.repeat(500)}${n}${'a'.repeat(500)}`)
+  const matcher = new StopMatcher([`${'a'.repeat(1_023)}x`, ...nearly])
+  const startedAt = performance.now()
+
+  for (let token = 0; token < 5_000; token++) matcher.push('a')
+
+  // Some 20 ms; with a look at all of the text each time, five minutes.
+  expect(performance.now() - startedAt).toBeLessThan(2_000)
+})

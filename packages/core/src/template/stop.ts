@@ -7,26 +7,24 @@ export interface Cut {
   readonly stop?: string
 }
 
+/** Linear in the text, whatever it and the sequences are made of: by the automaton of Knuth, Morris and Pratt. */
 export class StopMatcher {
-  readonly #stops: readonly string[]
+  readonly #stops: readonly Watched[]
   #held = ''
 
   constructor(stops: readonly string[] = []) {
-    this.#stops = stops
+    this.#stops = stops.map((stop) => ({ stop, borders: bordersOf(stop), matched: 0 }))
   }
 
   push(text: string): Cut {
     const seen = this.#held + text
-    // The one that is whole first, as if the text had come character by character.
-    const [first] = this.#stops
-      .map((stop) => ({ stop, at: seen.indexOf(stop) }))
-      .filter(({ at }) => at !== -1)
-      .sort((a, b) => a.at + a.stop.length - (b.at + b.stop.length) || a.at - b.at)
-    if (first) {
-      this.#held = ''
-      return { text: seen.slice(0, first.at), stop: first.stop }
+    for (let at = this.#held.length; at < seen.length; at++) {
+      const stop = this.#step(seen[at] as string)
+      if (stop === undefined) continue
+      this.flush()
+      return { text: seen.slice(0, at + 1 - stop.length), stop }
     }
-    const hold = Math.max(0, ...this.#stops.map((stop) => overlap(seen, stop)))
+    const hold = this.#stops.reduce((most, { matched }) => Math.max(most, matched), 0)
     this.#held = seen.slice(seen.length - hold)
     return { text: seen.slice(0, seen.length - hold) }
   }
@@ -35,14 +33,40 @@ export class StopMatcher {
   flush(): string {
     const held = this.#held
     this.#held = ''
+    for (const watched of this.#stops) watched.matched = 0
     return held
+  }
+
+  /** The sequence that this character completes; of several, the one that began first. */
+  #step(character: string): string | undefined {
+    let whole: string | undefined
+    for (const watched of this.#stops) {
+      const { stop, borders } = watched
+      let { matched } = watched
+      while (matched > 0 && stop[matched] !== character) matched = borders[matched - 1] as number
+      if (stop[matched] === character) matched++
+      watched.matched = matched
+      if (matched === stop.length && matched > (whole?.length ?? 0)) whole = stop
+    }
+    return whole
   }
 }
 
-/** How much of the end of `text` is the beginning of `stop`. */
-function overlap(text: string, stop: string): number {
-  for (let length = Math.min(text.length, stop.length - 1); length > 0; length--) {
-    if (stop.startsWith(text.slice(text.length - length))) return length
+interface Watched {
+  readonly stop: string
+  readonly borders: Uint16Array
+  /** How much of the end of the text is the beginning of the sequence. */
+  matched: number
+}
+
+/** For each beginning of a text: how much of its end is a shorter beginning. */
+function bordersOf(text: string): Uint16Array {
+  const borders = new Uint16Array(text.length)
+  let matched = 0
+  for (let at = 1; at < text.length; at++) {
+    while (matched > 0 && text[matched] !== text[at]) matched = borders[matched - 1] as number
+    if (text[matched] === text[at]) matched++
+    borders[at] = matched
   }
-  return 0
+  return borders
 }

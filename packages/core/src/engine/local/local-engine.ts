@@ -33,11 +33,11 @@ export interface LocalEngineOptions {
 }
 
 export class LocalEngine implements Engine {
-  readonly #models: Pick<ModelStore, 'get'>
+  readonly #models: Pick<ModelStore, 'get' | 'check'>
   readonly #loaded: LoadedModels
   readonly #crowd = new Crowd()
 
-  constructor(models: Pick<ModelStore, 'get'>, options: LocalEngineOptions) {
+  constructor(models: Pick<ModelStore, 'get' | 'check'>, options: LocalEngineOptions) {
     this.#models = models
     const { maxContextSize = Number.POSITIVE_INFINITY, contextSize = 4096 } = options
     const { gpuLayers, flashAttention, kvCacheType, parallel = 4 } = options
@@ -50,6 +50,7 @@ export class LocalEngine implements Engine {
         keepAlive: options.keepAlive,
         processFile: options.modelProcess ?? fileURLToPath(new URL('./process/main.js', import.meta.url)),
         runFolder: new RunFolder(options.runFolder),
+        check: (model) => models.check(model),
         warn: options.warn ?? (() => {}),
       },
       options.maxLoadedModels,

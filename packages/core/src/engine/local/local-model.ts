@@ -4,7 +4,6 @@
  */
 import { resolve } from 'node:path'
 import { LlmError } from '../../errors.ts'
-import { checkHeader } from '../../models/gguf.ts'
 import type { Model } from '../../models/store.ts'
 import type { LoadedModel } from '../engine.ts'
 import type { LoadOptions } from '../request.ts'
@@ -26,6 +25,8 @@ export interface Setting {
   readonly keepAlive: number | 'forever'
   readonly processFile: string
   readonly runFolder: RunFolder
+  /** Throws `upstream` for a file that would end the native code. */
+  readonly check: (model: Model) => Promise<void>
   /** Hears what about a loaded model is not as it was wanted. */
   readonly warn: (message: string) => void
 }
@@ -211,7 +212,7 @@ export class LocalModel {
     const { fingerprint } = this.#identify(model, contextSize)
     if (this.#runs(fingerprint)) return this.#loaded
     this.#failures.check(fingerprint, model.name)
-    await checkHeader(model)
+    await this.#setting.check(model)
     // Who has left must not cost the others their model.
     if (signal.aborted) return undefined
     this.#starting ??= this.#replace(model, contextSize).finally(() => {

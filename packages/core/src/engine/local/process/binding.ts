@@ -1,5 +1,4 @@
 /** The model as the rest of this folder sees it. The only file that loads node-llama-cpp; the others know its types. */
-import { setImmediate } from 'node:timers/promises'
 import type {
   GgufInsights,
   Llama,
@@ -9,7 +8,7 @@ import type {
   SequenceEvaluateOptions,
   Token,
 } from 'node-llama-cpp'
-import { contextLength, LlmError } from '../../../errors.ts'
+import { LlmError } from '../../../errors.ts'
 import { type ChatTemplate, chatMl } from '../../../template/jinja.ts'
 import type { ProcessConfig } from '../protocol.ts'
 import { machineMemory } from './machine-memory.ts'
@@ -19,11 +18,10 @@ import { OneByOne } from './one-by-one.ts'
 import { type Draw, type SamplerConfig, toSamplerConfig } from './sampling.ts'
 import { type Decoder, type Piece, type Runner, type Sampler, Scheduler } from './scheduler.ts'
 import { openSnapshots, type Snapshots } from './snapshots.ts'
+import { Tokenizer } from './tokenizer.ts'
 
 /** Prompts are read in pieces of this size, so that a call can be cancelled between two; 64 rows is where the fast CPU kernel starts. */
 const chunkSize = 64
-/** Longer texts are counted in pieces first: tokenising blocks, at about 4 MB a second. */
-const sliceLength = 128 * 1024
 
 /** What the watch over this process looks at: it grows with every piece of work. */
 export interface Progress {
@@ -51,7 +49,7 @@ export interface Binding {
   readonly notes: readonly string[]
   readonly runner: Runner
   /** Throws `context_length`, with an estimate, for a text that is far longer than the context. */
-  tokenize(text: string): Promise<readonly Token[]>
+  tokenize(text: string, signal: AbortSignal): Promise<readonly Token[]>
   /** @param before what precedes, so that spaces come out right */
   detokenize(tokens: readonly Token[], before: readonly Token[]): string
   /** With the tokens that are no text, such as those around a message. */
@@ -108,6 +106,7 @@ export async function loadModel(
       experimentalKvCacheKeyType: cacheTypes[plan.kvCacheType],
       experimentalKvCacheValueType: cacheTypes[plan.kvCacheType],
     })
+    const tokenizer = new Tokenizer((text) => model.tokenize(text, true), contextSize)
     const decoder = open(llama, model, context, parallel)
     const runner = decoder
       ? new Scheduler(decoder, progress, canForget(model) ? undefined : snapshotsIn(config.folder))
@@ -126,7 +125,7 @@ export async function loadModel(
       bos: beginning(model),
       runner,
       eot: model.tokens.eot ?? model.tokens.eos ?? undefined,
-      tokenize: (text) => tokenize(model, text, contextSize),
+      tokenize: (text, signal) => tokenizer.tokens(text, signal),
       detokenize: (tokens, before) => model.detokenize(tokens, false, before),
       spell: (tokens) => model.detokenize(tokens, true),
     }
@@ -312,17 +311,6 @@ function toBias(
     else tokenBias.set(token as Token, { logit })
   }
   return tokenBias
-}
-
-async function tokenize(model: LlamaModel, text: string, contextSize: number): Promise<readonly Token[]> {
-  for (let start = 0, count = 0; text.length > sliceLength && start < text.length; start += sliceLength) {
-    count += model.tokenize(text.slice(start, start + sliceLength), true).length
-    const seen = Math.min(start + sliceLength, text.length)
-    // Far too long: the rest is not worth blocking for, and the number is an estimate.
-    if (count > 2 * contextSize) throw contextLength(Math.round((count * text.length) / seen), contextSize)
-    await setImmediate()
-  }
-  return model.tokenize(text, true)
 }
 
 function beginning({ tokens: { bos, shouldPrependBosToken } }: LlamaModel): Token | undefined {

@@ -8,9 +8,12 @@ import type { Binding } from './binding.ts'
 /** Text and tokens, in order. */
 type Pieces = readonly (string | readonly number[])[]
 
+/** Throws `context_length` for far more token ids than the model could read. */
 export async function promptText(request: GenerateRequest, work: Work): Promise<string> {
   const { model } = work
   const pieces = await piecesOf(request.input, request.reasoning, work)
+  const ids = pieces.reduce((sum, piece) => (typeof piece === 'string' ? sum : sum + piece.length), 0)
+  if (ids > far(model)) throw contextLength(ids, model.contextSize)
   return pieces
     .map((piece) => (typeof piece === 'string' ? piece : model.spell(known(piece, model))))
     .join('')
@@ -82,12 +85,18 @@ async function tokensOrCount(
   input: ChatInput | TextInput,
   work: Work,
 ): Promise<readonly Token[] | number> {
-  const { model } = work
+  const { model, signal } = work
   const tokens: Token[] = []
+  const pieces = await piecesOf(input, reasoning, work)
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+  let seen = 0
   try {
-    for (const piece of await piecesOf(input, reasoning, work)) {
+    for (const piece of pieces) {
       const isText = typeof piece === 'string'
-      const more = isText ? await model.tokenize(piece) : known(piece, model)
+      const more = isText ? await model.tokenize(piece, signal) : known(piece, model)
+      seen += piece.length
+      const count = tokens.length + more.length
+      if (count > far(model)) return Math.round((count * length) / seen)
       // Templates write it, too; behind other tokens it would begin another text.
       const again = isText && tokens.length > 0 && more[0] === model.bos
       for (const token of again ? more.slice(1) : more) tokens.push(token)
@@ -111,6 +120,9 @@ async function piecesOf(
   const ids = input.kind === 'text' ? input.prompt.filter((piece) => typeof piece !== 'string') : []
   return [...ids, text]
 }
+
+/** More tokens than these are not worth the work: they will not fit. */
+const far = ({ contextSize }: Binding): number => 2 * contextSize
 
 function known(ids: readonly number[], { vocabularySize }: Binding): readonly Token[] {
   const unknown = ids.find((id) => id >= vocabularySize)

@@ -1,0 +1,160 @@
+/** Texts and templates that take long: they hold up neither the answers of others nor the app. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createLlm, type GenerateRequest, type Llm, type Message } from '@modelmount/core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { forgedTemplate } from '../support/forgeries.ts'
+import { noiseModel } from '../support/models.ts'
+
+/** The work between two tokens is some 40 ms; the rest is for machines that are busy. */
+const longestGapMs = 1_000
+const contextSize = 2_048
+
+const message = (text: string, role = 'user'): Message => ({ role, content: [{ type: 'text', text }] })
+const call = () => ({ signal: new AbortController().signal })
+
+/** The longest time between two pieces of an answer that runs beside the work. */
+async function longestGapBeside(llm: Llm, model: string, work: () => Promise<unknown>): Promise<number> {
+  const others = new AbortController()
+  let gapMs = 0
+  let pieces = 0
+  let onFirst = (): void => {}
+  const first = new Promise<void>((resolve) => {
+    onFirst = resolve
+  })
+  const listen = async (): Promise<void> => {
+    while (!others.signal.aborted) {
+      const request: GenerateRequest = {
+        model,
+        input: { kind: 'text', prompt: ['Hello'], template: false },
+        maxTokens: 1_500,
+      }
+      let last: number | undefined
+      for await (const event of await llm.generate(request, { signal: others.signal, stream: true })) {
+        if (event.type !== 'text') continue
+        const now = performance.now()
+        if (last !== undefined) gapMs = Math.max(gapMs, now - last)
+        last = now
+        pieces++
+        onFirst()
+      }
+    }
+  }
+  const listening = listen()
+  await first
+  try {
+    await work()
+  } finally {
+    others.abort()
+    await listening
+  }
+  expect(pieces, 'pieces').toBeGreaterThan(1)
+  return gapMs
+}
+
+describe('beside an answer that runs', () => {
+  let llm: Llm
+  let processId: number | undefined
+
+  beforeAll(async () => {
+    llm = await createLlm({ models: noiseModel, local: { contextSize } })
+    await llm.load('tiny-llama-spm.f16')
+    processId = llm.loaded()[0]?.processId
+  })
+
+  afterAll(() => llm.close())
+
+  const model = 'tiny-llama-spm.f16'
+  const chat = (...messages: Message[]) => ({ kind: 'chat', messages }) as const
+  const bare = (...prompt: (string | readonly number[])[]) =>
+    ({ kind: 'text', prompt, template: false }) as const
+
+  test.each<[what: string, input: () => GenerateRequest['input']]>([
+    [
+      '10,000 messages, 30 MB of them',
+      () => chat(...Array.from({ length: 10_000 }, () => message('word '.repeat(600)))),
+    ],
+    ['10 MB of one letter', () => chat(message('a'.repeat(10_000_000)))],
+    ['10 MB of emoji', () => chat(message('👩‍👩‍👧‍👦'.repeat(900_000)))],
+    ['10 MB of spaces', () => chat(message(' '.repeat(10_000_000)))],
+    ['10,000 pieces of text', () => bare(...Array<string>(10_000).fill('a'.repeat(1_000)))],
+    ['a million token ids', () => bare(Array<number>(1_000_000).fill(1_000))],
+  ])(
+    '%s are refused in time',
+    async (_what, input) => {
+      const request = { model, input: input(), maxTokens: 2 }
+      const refused = { code: 'context_length', details: { contextSize, inputTokens: expect.any(Number) } }
+
+      const gapMs = await longestGapBeside(llm, model, async () => {
+        const answer = llm.generate(request, call())
+        await expect(answer).rejects.toMatchObject(refused)
+        expect(await llm.countTokens(request, call())).toBeGreaterThan(2 * contextSize)
+      })
+
+      expect(gapMs).toBeLessThan(longestGapMs)
+      expect(llm.loaded()[0]?.processId).toBe(processId)
+    },
+    60_000,
+  )
+
+  test('many long texts at once are read slice by slice', async () => {
+    const request = { model, input: bare('some words and '.repeat(300_000)), maxTokens: 2 }
+
+    const gapMs = await longestGapBeside(llm, model, () =>
+      Promise.all(Array.from({ length: 8 }, () => llm.countTokens(request, call()))),
+    )
+
+    expect(gapMs).toBeLessThan(longestGapMs)
+    expect(llm.loaded()[0]?.processId).toBe(processId)
+  }, 60_000)
+})
+
+describe('a template', () => {
+  let folder: string
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'templates-'))
+  })
+
+  afterAll(() => rm(folder, { recursive: true }))
+
+  const loop = (body: string): string =>
+    `{% for i in range(999999) %}{% for j in range(999999) %}${body}{% endfor %}{% endfor %}`
+
+  test.each([
+    ['that never ends', loop('')],
+    ['that writes a gigabyte', loop('{{ "0123456789" * 1000 }}{{ "x" }}')],
+    [
+      'that doubles a text',
+      `{% set ns = namespace(t="a") %}{% for i in range(40) %}{% set ns.t = ns.t ~ ns.t %}{% endfor %}{{ ns.t }}`,
+    ],
+    ['that calls itself', '{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}'],
+    ['that is nested deep', `{{ ${'('.repeat(20_000)}`],
+  ])(
+    '%s is a typed error in time, and an answer that runs goes on',
+    async (_what, template) => {
+      await writeFile(join(folder, 'hostile.gguf'), forgedTemplate(template))
+      const llm = await createLlm({ models: folder, local: { contextSize } })
+      try {
+        await llm.load('hostile')
+        const processId = llm.loaded()[0]?.processId
+        const startedAt = performance.now()
+
+        const gapMs = await longestGapBeside(llm, 'hostile', async () => {
+          await expect(llm.chat('Hello', { model: 'hostile' })).rejects.toMatchObject({
+            code: 'invalid_request',
+            details: { param: 'messages' },
+          })
+        })
+
+        expect(performance.now() - startedAt).toBeLessThan(15_000)
+        expect(gapMs).toBeLessThan(longestGapMs)
+        expect(llm.loaded()[0]?.processId).toBe(processId)
+      } finally {
+        await llm.close()
+      }
+    },
+    60_000,
+  )
+})
