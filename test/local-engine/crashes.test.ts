@@ -1,6 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
 import { chmod, copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -32,8 +31,6 @@ const forged = (name: string): Buffer =>
   (forgeries.find((one) => one.name === name) as (typeof forgeries)[number]).bytes()
 const short = { model: 'noise', maxTokens: 5 }
 const processId = (): number => llm.loaded()[0]?.processId ?? Number.NaN
-/** Sockets, pipes and files of this process, where they can be counted. */
-const openDescriptors = (): number => (process.platform === 'linux' ? readdirSync('/proc/self/fd').length : 0)
 const kill = (): boolean => process.kill(processId(), 'SIGKILL')
 
 describe('a model file that crashes the loader', () => {
@@ -118,32 +115,6 @@ describe('a model process that is killed', () => {
     expect(['length', 'upstream']).toContain(end)
     expect(next.usage.outputTokens).toBe(5)
   })
-
-  test('at 50 random moments leaves typed ends, no orphan and a next call that is served', async () => {
-    const ends: string[] = []
-    const processes = new Set<number>()
-    const listeners = process.listenerCount('exit')
-    await read('Hello', 1, () => {})
-    const descriptors = openDescriptors()
-
-    for (let round = 0; round < 50; round++) {
-      const moment = Math.floor(Math.random() * 40)
-      const end = await read('Hello', 30, (count) => {
-        processes.add(processId())
-        if (count === moment) kill()
-      })
-      ends.push(end)
-    }
-    const next = await llm.chat('Hello', short)
-
-    // Now and then even noise has an end.
-    expect(ends.filter((end) => !['length', 'stop', 'upstream'].includes(end))).toEqual([])
-    expect(ends).toContain('upstream')
-    expect(next.usage.outputTokens).toBe(5)
-    expect([...processes].filter((id) => id !== processId() && isAlive(id))).toEqual([])
-    expect(process.listenerCount('exit')).toBe(listeners)
-    expect(openDescriptors()).toBeLessThanOrEqual(descriptors)
-  }, 180_000)
 })
 
 describe('the folder where apps meet model processes', () => {
