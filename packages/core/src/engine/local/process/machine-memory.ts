@@ -1,6 +1,7 @@
 /** How much memory there is for a model process. */
 import { readFileSync } from 'node:fs'
-import { totalmem } from 'node:os'
+import { freemem, totalmem } from 'node:os'
+import { join } from 'node:path'
 
 /** In bytes. */
 export interface Space {
@@ -12,14 +13,15 @@ export interface Space {
 export function machineMemory(): Space {
   const limit = process.constrainedMemory()
   if (!limit || limit >= totalmem()) return { free: process.availableMemory(), total: totalmem() }
-  return { free: Math.min(limit, process.availableMemory() + cachedInGroup()), total: limit }
+  const free = Math.min(limit, process.availableMemory() + cachedInGroup(), freemem())
+  return { free, total: limit }
 }
 
 /** In a control group with a limit, cached files count as taken, and give way all the same. Shape: cgroup v2, `memory.stat`. */
 function cachedInGroup(): number {
   try {
     const [, group = ''] = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8')) ?? []
-    const stat = readFileSync(`/sys/fs/cgroup${group}/memory.stat`, 'utf8')
+    const stat = readFileSync(join('/sys/fs/cgroup', group, 'memory.stat'), 'utf8')
     return [...stat.matchAll(/^(?:in)?active_file (\d+)$/gm)].reduce(
       (sum, [, bytes]) => sum + Number(bytes),
       0,

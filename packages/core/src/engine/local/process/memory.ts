@@ -102,26 +102,30 @@ export async function planMemory(
   if (parallel === 0) throw tooLarge(config, contextSize, await needFor(1), ram, vram)
   const need = await needFor(parallel)
   await roomFor(need.ram)
-  const notes: string[] = []
-  if (kvCacheType !== config.kvCacheType)
-    notes.push(
-      `The model "${config.modelName}" cannot have a context in ${config.kvCacheType}, and gets one in f16.`,
-    )
-  if (parallel < config.parallel)
-    notes.push(
-      `The model "${config.modelName}" makes ${parallel} answers side by side, and not ${config.parallel}: there is no memory for more contexts of ${contextSize} tokens.`,
-    )
+  const chosen = { contextSize, parallel, kvCacheType }
   return {
-    contextSize,
-    parallel,
+    ...chosen,
     batchSize: batchSize(parallel),
     gpuLayers,
     flashAttention,
-    kvCacheType,
     need,
     mappedBytes,
-    notes,
+    notes: differences(config, chosen),
   }
+}
+
+function differences(
+  { modelName, kvCacheType, parallel }: ProcessConfig,
+  chosen: Pick<Plan, 'contextSize' | 'kvCacheType' | 'parallel'>,
+): string[] {
+  const notes: string[] = []
+  if (chosen.kvCacheType !== kvCacheType)
+    notes.push(`The model "${modelName}" cannot have a context in ${kvCacheType}, and gets one in f16.`)
+  if (chosen.parallel < parallel)
+    notes.push(
+      `The model "${modelName}" makes ${chosen.parallel} answers side by side, and not ${parallel}: there is no memory for more contexts of ${chosen.contextSize} tokens.`,
+    )
+  return notes
 }
 
 /** Only flash attention reads a quantized cache, in whole blocks. */
@@ -131,7 +135,8 @@ function canQuantize({
 }: GgufInsights): boolean {
   const { attention, embedding_length: width = 0 } = architectureMetadata
   const heads = Number(attention?.head_count ?? 0)
-  const { key_length = heads && width / heads, value_length = key_length } = attention ?? {}
+  const size = heads && width / heads
+  const { key_length = size, value_length = size } = attention ?? {}
   return flashAttentionSupported && key_length % blockSize === 0 && value_length % blockSize === 0
 }
 
