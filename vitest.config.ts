@@ -17,6 +17,7 @@ export default defineConfig({
   test: {
     include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...leftOut],
+    setupFiles: ['test/support/own-run-folder.ts'],
     reporters: [
       'default',
       new ClientTable(),

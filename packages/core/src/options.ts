@@ -70,6 +70,16 @@ export interface LocalOptions {
    * @default `@modelmount/core/model-process`
    */
   modelProcess?: string | undefined
+
+  /**
+   * The folder where model processes and apps meet: apps of one user that name the same share loaded models. It has to
+   * be private (0700); else, or where it cannot be made, this app shares with nobody.
+   *
+   * @default `modelmount` in `$XDG_RUNTIME_DIR`, else one in the folder for temporary files
+   */
+  runFolder?: string | undefined
+
+  maxLoadedModels?: number | undefined
 }
 
 export interface ResolvedOptions {
@@ -81,6 +91,8 @@ export interface ResolvedOptions {
     /** In milliseconds. */
     readonly keepAlive: number | 'forever'
     readonly modelProcess: string | undefined
+    readonly runFolder: string | undefined
+    readonly maxLoadedModels: number | undefined
   }
   readonly engine: Engine | undefined
   readonly access: AccessOptions
@@ -101,6 +113,8 @@ export function resolveOptions(
     'parallel',
     'keepAlive',
     'modelProcess',
+    'runFolder',
+    'maxLoadedModels',
   ])
   methods('engine', options.engine, [
     'generate',
@@ -131,6 +145,8 @@ export function resolveOptions(
       parallel: count('local.parallel', parallel, 1, maxParallel),
       keepAlive: keepAlive(options.local?.keepAlive, environment.OLLAMA_KEEP_ALIVE),
       modelProcess: options.local?.modelProcess,
+      maxLoadedModels: count('local.maxLoadedModels', options.local?.maxLoadedModels, 1, 1_000),
+      runFolder: options.local?.runFolder ?? runFolder(environment),
     },
     engine: options.engine,
     access: { auth: options.auth, origins: options.origins },
@@ -185,6 +201,9 @@ function keepAlive(
     throw new TypeError(`Expected $OLLAMA_KEEP_ALIVE to be a duration such as 5m, got '${variable}'`)
   return ms < 0 ? 'forever' : ms
 }
+
+const runFolder = ({ XDG_RUNTIME_DIR }: NodeJS.ProcessEnv): string | undefined =>
+  XDG_RUNTIME_DIR ? join(XDG_RUNTIME_DIR, 'modelmount') : undefined
 
 const expandHome = (path: string): string =>
   /^~(?=$|[\\/])/.test(path) ? join(homedir(), path.slice(1)) : path

@@ -305,8 +305,9 @@ test.each([
 
 test('a process is not started without a context or without threads', () => {
   const config = {
-    address: '/tmp/x.sock',
-    folder: '/tmp/x',
+    runFolder: '/tmp/run',
+    name: 'm',
+    folder: '/tmp/run/process',
     modelPath: '/m.gguf',
     modelName: 'm:latest',
     fingerprint: 'fp_1',

@@ -4,12 +4,11 @@ import { fieldPath, LlmError, type LlmErrorCode, type LlmErrorDetails } from '..
 import type { GenerateEvent } from '../events.ts'
 import { areTokens, type GenerateRequest, limits, textLength } from '../request.ts'
 
-/** How a model process is started: its one argument, as JSON. */
-export const ProcessConfig = z.object({
-  /** A Unix socket, or a named pipe on Windows. */
-  address: z.string(),
-  /** The private folder of the socket; removed at exit. */
-  folder: z.string(),
+/** Raised with each change after which an older side would misunderstand a newer one: their processes are then not shared. */
+export const protocolVersion = 1
+
+/** What is loaded, and how. */
+export const LoadConfig = z.object({
   modelPath: z.string(),
   modelName: z.string(),
   /** Identifies weights and settings in answers. */
@@ -20,7 +19,34 @@ export const ProcessConfig = z.object({
   /** How many answers side by side, where there is memory for them. */
   parallel: z.int().min(1),
 })
+export type LoadConfig = z.output<typeof LoadConfig>
+
+/** How a model process is started: its one argument, as JSON. */
+export const ProcessConfig = LoadConfig.extend({
+  /** Where it meets the apps, and under which name. */
+  runFolder: z.string(),
+  name: z.string(),
+  /** Its private folder; removed at exit. */
+  folder: z.string(),
+})
 export type ProcessConfig = z.output<typeof ProcessConfig>
+
+/** What a process writes of itself beside its socket. */
+export const ProcessRecord = z.object({
+  processId: z.int().min(1),
+  /** Of process ids: in another one they are other processes. */
+  namespace: z.string(),
+  folder: z.string(),
+  state: z.enum(['loading', 'idle', 'busy']),
+  /** Of the last change of state, in milliseconds since 1970. */
+  since: z.number(),
+  /** Memory that the machine may still count as free: weights that are read from the file whenever they are needed. */
+  reservedBytes: z.number().min(0),
+})
+export type ProcessRecord = z.output<typeof ProcessRecord>
+
+/** With what a process leaves that finds another one under its name. */
+export const takenExitCode = 10
 
 const LoadOptions = z.object({
   contextSize: z.int().min(16).max(limits.context).optional(),
@@ -108,6 +134,10 @@ export const ToProcess = z.discriminatedUnion('type', [
   }),
   z.object({ type: z.literal('cancel'), id: z.int() }),
   z.object({ type: z.literal('ping') }),
+  /** This app needs the model no more. The connection ends, and so does the process if it was the last. */
+  z.object({ type: z.literal('release') }),
+  /** Memory is needed: the process ends unless somebody is being answered. */
+  z.object({ type: z.literal('yield') }),
 ])
 export type ToProcess = z.output<typeof ToProcess>
 
@@ -162,6 +192,8 @@ export const FromProcess = z.discriminatedUnion('type', [
   z.object({ type: z.literal('done'), id: z.int(), error: WireError.optional() }),
   /** `steps` grows with every piece of work that a call does. */
   z.object({ type: z.literal('pong'), steps: z.int() }),
+  /** It makes room for another model, and is no failure. */
+  z.object({ type: z.literal('leaving') }),
 ])
 export type FromProcess =
   | ({ readonly type: 'loaded' } & Footprint)
@@ -173,6 +205,7 @@ export type FromProcess =
   | { readonly type: 'result'; readonly id: number; readonly value: number | string }
   | { readonly type: 'done'; readonly id: number; readonly error?: WireError }
   | { readonly type: 'pong'; readonly steps: number }
+  | { readonly type: 'leaving' }
 
 /** Left out of an error's `param`: the callers of `chat()` and of the dialects do not write them. */
 const groups: ReadonlySet<PropertyKey> = new Set(['input', 'sampling', 'load'])

@@ -9,7 +9,8 @@ import { type Binding, loadModel } from './binding.ts'
 import type { PromptRenderer } from './render.ts'
 
 const config = {
-  address: '',
+  runFolder: '',
+  name: '',
   folder: '',
   modelPath,
   modelName: 'tiny:latest',
