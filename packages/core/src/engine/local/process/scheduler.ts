@@ -258,7 +258,7 @@ export class Scheduler implements Runner {
       if (parts.length === 0) continue
       const startedAt = performance.now()
       await this.#step(parts)
-      this.#costs.observe(parts.length, performance.now() - startedAt)
+      if (parts.length === ids.length) this.#costs.observe(ids.length, performance.now() - startedAt)
     }
   }
 
