@@ -1,0 +1,121 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type Server } from 'node:net'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { receive } from '../framing.ts'
+import type { ProcessRecord } from '../protocol.ts'
+import { addressOf, ownNamespace, readRecord, removeRecord, writeRecord } from '../run-folder.ts'
+import { Presence, shareOfCores } from './presence.ts'
+
+let runFolder: string
+let servers: Server[] = []
+/** Who was asked to leave, in order. */
+let asked: string[] = []
+
+beforeEach(() => {
+  runFolder = mkdtempSync(join(tmpdir(), 'run-'))
+})
+
+afterEach(() => {
+  for (const server of servers) server.close()
+  servers = []
+  asked = []
+  rmSync(runFolder, { recursive: true })
+})
+
+const presence = (name = 'own') => new Presence({ runFolder, name, folder: join(runFolder, name) })
+const recordOf = (name: string): ProcessRecord | undefined => readRecord(runFolder, name)
+
+/** Another process of the machine, which leaves when it is asked to. */
+async function other(name: string, record: Partial<ProcessRecord>): Promise<void> {
+  writeRecord(runFolder, name, {
+    processId: process.pid,
+    namespace: ownNamespace(),
+    folder: join(runFolder, name),
+    state: 'idle',
+    since: 0,
+    reservedBytes: 0,
+    ...record,
+  })
+  const server = createServer((socket) => {
+    receive(socket, (message) => {
+      asked.push(`${name}: ${(message as { readonly type: string }).type}`)
+      removeRecord(runFolder, name)
+      socket.destroy()
+    })
+  })
+  servers.push(server)
+  await new Promise<void>((resolve) => server.listen(addressOf(runFolder, name), resolve))
+}
+
+test('what it does is told soon, and nothing when it has ended', async () => {
+  const own = presence()
+  expect(own).toMatchObject({ isBusy: true, record: { state: 'loading' } })
+
+  own.onLoaded(7)
+  await expect.poll(() => recordOf('own')).toMatchObject({ state: 'idle', reservedBytes: 7 })
+  own.onCall()
+  own.onCall()
+  own.onCallEnd()
+  await expect.poll(() => recordOf('own')).toMatchObject({ state: 'busy', processId: process.pid })
+  own.onCallEnd()
+  await expect.poll(() => recordOf('own')).toMatchObject({ state: 'idle' })
+  own.end()
+
+  expect(recordOf('own')).toBeUndefined()
+})
+
+test('for memory idle processes are asked to leave, those first that were idle longest, and busy ones never', async () => {
+  await other('young', { since: 3 })
+  await other('old', { since: 1 })
+  await other('loading', { since: 0, state: 'loading' })
+  await other('busy', { since: 0, state: 'busy' })
+
+  const { free, total } = await presence().roomFor(Number.MAX_SAFE_INTEGER)
+
+  expect(asked).toEqual(['old: yield', 'young: yield'])
+  expect(free).toBeLessThanOrEqual(total)
+})
+
+test('nobody is asked while there is room, and what others keep is not free', async () => {
+  const before = await presence().roomFor(1_000)
+  await other('idle', { reservedBytes: 1e9 })
+
+  const after = await presence().roomFor(1_000)
+
+  expect(asked).toEqual([])
+  // Other programs take memory, too, and give it back.
+  expect(before.free - after.free).toBeGreaterThan(0.5e9)
+})
+
+test('a process that has died without a word counts for nothing', async () => {
+  const before = await presence().roomFor(0)
+  await other('dead', { processId: 2 ** 31 - 1, reservedBytes: before.total })
+
+  expect((await presence().roomFor(0)).free).toBeGreaterThan(0)
+})
+
+test('while it is busy it knows how many are', async () => {
+  const own = presence()
+  own.onLoaded(0)
+  await other('busy', { state: 'busy' })
+  await other('idle', { state: 'idle' })
+  const counts: number[] = []
+  own.watchBusy((busy) => counts.push(busy))
+
+  own.onCall()
+  await expect.poll(() => counts.at(-1), { timeout: 5_000 }).toBe(2)
+  await other('loading', { state: 'loading' })
+  await expect.poll(() => counts.at(-1), { timeout: 5_000 }).toBe(3)
+  own.end()
+})
+
+test('busy processes share the cores, and each has one at least', () => {
+  const cores = availableParallelism()
+
+  expect(shareOfCores(cores, 1)).toBe(cores)
+  expect(shareOfCores(cores, 2)).toBe(Math.max(1, Math.floor(cores / 2)))
+  expect(shareOfCores(cores, 10 * cores)).toBe(1)
+  expect(shareOfCores(1, 1)).toBe(1)
+})
