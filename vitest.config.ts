@@ -9,7 +9,13 @@ const needMore: Record<string, string> = {
   'test/packaging/sizes.test.ts': 'a package registry',
   'test/packaging/tarballs.test.ts': 'a package registry, and minutes',
 }
+/** Suites that otherwise try a sample of what they try. */
+const samples: Record<string, string> = {
+  'test/local-engine/kills.test.ts': '24 of 200 kills',
+  'test/local-engine/seeds.test.ts': '12 of 48 prompts, 3 of 10 conversations',
+}
 const leftOut = process.env.MODELMOUNT_ALL_SUITES ? [] : Object.keys(needMore)
+const sampled = process.env.MODELMOUNT_ALL_SUITES ? [] : Object.keys(samples)
 
 export default defineConfig({
   // For tests that hold a Nest app: TypeScript's `experimentalDecorators`.
@@ -17,12 +23,14 @@ export default defineConfig({
   test: {
     include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...leftOut],
+    setupFiles: ['test/support/own-run-folder.ts'],
     reporters: [
       'default',
       new ClientTable(),
-      new CountReporter(
-        leftOut.map((suite) => `${suite} (needs ${needMore[suite]}; MODELMOUNT_ALL_SUITES=1 runs it)`),
-      ),
+      new CountReporter([
+        ...leftOut.map((suite) => `${suite} (needs ${needMore[suite]}; MODELMOUNT_ALL_SUITES=1 runs it)`),
+        ...sampled.map((suite) => `most of ${suite} (${samples[suite]}; MODELMOUNT_ALL_SUITES=1 runs all)`),
+      ]),
     ],
     // Model processes compute beside the tests: two at once on two cores are many times slower.
     fileParallelism: false,

@@ -20,11 +20,26 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   options: { values: ['units'], types: ['access', 'engine', 'logger'] },
   'engine/local/protocol': { values: ['errors', 'engine'] },
   'engine/local/framing': {},
+  'engine/local/run-folder': { values: ['engine/local/protocol'] },
   'engine/local': {
-    values: ['errors', 'engine', 'engine/local/protocol', 'engine/local/framing', 'models'],
+    values: [
+      'errors',
+      'engine',
+      'engine/local/protocol',
+      'engine/local/framing',
+      'engine/local/run-folder',
+      'models',
+    ],
   },
   'engine/local/process': {
-    values: ['errors', 'template', 'engine', 'engine/local/protocol', 'engine/local/framing'],
+    values: [
+      'errors',
+      'template',
+      'engine',
+      'engine/local/protocol',
+      'engine/local/framing',
+      'engine/local/run-folder',
+    ],
   },
   generate: { values: ['errors'], types: ['caller', 'engine'] },
   llm: { values: ['access', 'errors', 'options', 'generate', 'engine', 'engine/local', 'models', 'logger'] },
@@ -49,6 +64,7 @@ const homes: Record<string, readonly string[]> = {
   'path-to-regexp': ['http'],
   zod: ['dialects', 'engine/local/protocol'],
   nanoid: ['dialects', 'generate'],
+  'proper-lockfile': ['engine/local/process'],
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url))

@@ -38,6 +38,9 @@ export async function startServer(contestant, script, execArgv = []) {
 
 export const say = (text) => process.stdout.write(`${text}\n`)
 
+/** For who waits: no part of the results. */
+export const sayProgress = (text) => process.stderr.write(`${text}\n`)
+
 /** Looks at all cores for two seconds, while this process does nothing. */
 export async function describeMachine() {
   const before = cpuTimes()

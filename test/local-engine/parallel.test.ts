@@ -81,28 +81,6 @@ test('streams take turns, token by token', async () => {
     expect(firstHalf.filter((one) => one === name).length).toBeGreaterThan(5)
 })
 
-test('with a seed an answer is the same alone, beside others, and when its prompt was read before', async () => {
-  const chapters = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
-  const fresh: string[] = []
-  for (const chapter of chapters)
-    fresh.push((await ask(book(chapter), { seed: chapter, caller: `alone ${chapter}` })).text)
-
-  const beside = await Promise.all(
-    chapters.map((chapter) => ask(book(chapter), { seed: chapter, caller: 'beside' })),
-  )
-  const warm: (readonly [string, number])[] = []
-  for (const chapter of chapters) {
-    await ask(book(chapter), { seed: 99, caller: 'warm', maxTokens: 2 })
-    const { text, usage } = await ask(book(chapter), { seed: chapter, caller: 'warm' })
-    warm.push([text, usage.reusedTokens])
-  }
-
-  expect(new Set(fresh).size).toBeGreaterThan(chapters.length / 2)
-  expect(beside.map(({ text }) => text)).toEqual(fresh)
-  expect(warm.map(([text]) => text)).toEqual(fresh)
-  expect(warm.every(([, reused]) => reused > 0 && reused % 64 === 0)).toBe(true)
-})
-
 test('with a seed an answer is the same alone and beside others where weights are f16, too', async () => {
   const seeds = Array.from({ length: 24 }, (_, seed) => seed)
   const one = (seed: number, caller: string) =>
@@ -113,34 +91,6 @@ test('with a seed an answer is the same alone and beside others where weights ar
   const beside = await Promise.all(seeds.map((seed) => one(seed, 'beside')))
 
   expect(beside).toEqual(alone)
-})
-
-test('without a seed all of a prompt but its last token is reused, and of the answer before, too', async () => {
-  const first = await ask(book(20), { temperature: 0, caller: 'eve' })
-  const again = await ask(book(20), { temperature: 0, caller: 'eve' })
-
-  expect(first.usage.reusedTokens).toBe(0)
-  expect(again.usage.reusedTokens).toBe(first.usage.inputTokens - 1)
-  expect(again.text).toBe(first.text)
-})
-
-test('what was read for one caller is read again for another', async () => {
-  await ask(book(30), { caller: 'ann' })
-
-  const { usage } = await ask(book(30), { caller: 'ben' })
-
-  expect(usage.reusedTokens).toBe(0)
-})
-
-test('who leaves while a long prompt is read, costs the others nothing', async () => {
-  const leaving = new AbortController()
-  const long = llm.chat('word '.repeat(1_500), { model: 'noise', maxTokens: 5, signal: leaving.signal })
-  const short = llm.chat('Hello', { model: 'noise', maxTokens: 5 })
-
-  leaving.abort()
-
-  await expect(long).rejects.toMatchObject({ name: 'AbortError' })
-  expect((await short).usage.outputTokens).toBe(5)
 })
 
 test('more calls than there are places all get their answer', async () => {

@@ -5,3 +5,11 @@ export const noiseModel = fileURLToPath(new URL('../models/tiny-llama-spm.f16.gg
 
 /** An encoder, with random weights. */
 export const encoderModel = fileURLToPath(new URL('../models/tiny-bert.f16.gguf', import.meta.url))
+
+/** Random weights in a recurrent model: its memory cannot be cut back. */
+export const recurrentModel = fileURLToPath(new URL('../models/tiny-mamba.f16.gguf', import.meta.url))
+
+/** Random weights in a model that mostly sees the last 128 tokens: it forgets the others. */
+export const slidingWindowModel = fileURLToPath(
+  new URL('../models/tiny-gemma3-swa.f16.gguf', import.meta.url),
+)

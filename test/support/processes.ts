@@ -1,3 +1,4 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 
 export function isAlive(processId: number): boolean {
@@ -17,3 +18,19 @@ export async function until(holds: () => boolean, limitMs: number): Promise<void
     await delay(10)
   }
 }
+
+/** A process may stay for a moment after its last client. */
+export const noOrphan = (processIds: Iterable<number>): Promise<void> =>
+  until(() => ![...processIds].some(isAlive), 15_000)
+
+/** Whether the system tells what processes have. */
+export const hasProc = existsSync('/proc/self/status')
+
+/** What it holds of the machine's memory, in bytes. */
+export function residentBytes(processId: number): number {
+  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${processId}/status`, 'utf8')) ?? []
+  return Number(kilobytes) * 1024
+}
+
+/** Sockets, pipes and files of this process, where they can be counted. */
+export const openDescriptors = (): number => (hasProc ? readdirSync('/proc/self/fd').length : 0)

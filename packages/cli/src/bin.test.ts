@@ -109,6 +109,33 @@ test('--model serves one file', async () => {
   expect(await response.json()).toMatchObject({ usage: { completion_tokens: 3 } })
 })
 
+test('how models are loaded is said by options', async () => {
+  const server = run(
+    [
+      ['serve', '--port', '0', '--context', '512', '--max-context', '1024', '--parallel', '1'],
+      ['--gpu-layers', 'max', '--kv-type', 'q8_0', '--flash-attention', '--max-loaded', '1'],
+      ['--keep-alive', '-1'],
+    ].flat(),
+  )
+  const address = await server.address
+  const generate = (num_ctx?: number) =>
+    fetch(`${address}/api/generate`, {
+      method: 'POST',
+      body: JSON.stringify({ model: 'tiny', prompt: 'Hello', options: { num_ctx, num_predict: 1 } }),
+    })
+
+  const tooLarge = await generate(1_025)
+  const answered = await generate()
+  await answered.text()
+  const { models } = (await (await fetch(`${address}/api/ps`)).json()) as { models: object[] }
+
+  expect([tooLarge.status, answered.status]).toEqual([400, 200])
+  expect(await tooLarge.json()).toEqual({
+    error: 'A context of 1025 tokens is more than the 1024 that may be asked for here.',
+  })
+  expect(models).toMatchObject([{ name: 'tiny:latest', context_length: 512, size_vram: 0 }])
+})
+
 test('unknown paths are answered with an error of the dialect', async () => {
   const server = run(['serve', '--port', '0'])
   const address = await server.address
@@ -152,6 +179,11 @@ test('a second Ctrl-C does not wait', async () => {
 test.each([
   [['serve', '--port', 'x'], 'whole number from 0 to 65535'],
   [['serve', '--context', '1'], 'whole number from 16'],
+  [['serve', '--gpu-layers', 'all'], 'whole number, max or auto'],
+  [['serve', '--kv-type', 'Q8_0'], 'Allowed choices are f16, q8_0, q4_0'],
+  [['serve', '--max-loaded', '0'], 'whole number from 1'],
+  [['serve', '--keep-alive', 'long'], "duration such as '5m'"],
+  [['serve', '--no-flash-attention', '--kv-type', 'q8_0'], 'flash attention'],
   [['serve', '--prot', '1'], 'Did you mean --port'],
 ])('%j says what was expected', async (args, expected) => {
   const { code, complaint } = await run(args).exit
@@ -177,6 +209,7 @@ test.each([
   [['serve', '--port', '0', '--model', 'no-such.gguf'], {}, 'no-such.gguf does not exist'],
   [['serve', '--port', '0'], { OLLAMA_HOST: 'a:b:c' }, 'OLLAMA_HOST'],
   [['serve', '--port', '0'], { OLLAMA_CONTEXT_LENGTH: 'abc' }, 'OLLAMA_CONTEXT_LENGTH'],
+  [['serve', '--port', '0'], { OLLAMA_KV_CACHE_TYPE: 'q9' }, 'OLLAMA_KV_CACHE_TYPE'],
 ])('%j with %j is one plain line', async (args, environment, expected) => {
   const { code, complaint } = await run(args, environment).exit
 

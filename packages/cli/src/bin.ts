@@ -1,6 +1,6 @@
 /** The command line: what can be said, and what it means. */
 import { createRequire } from 'node:module'
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { parseHost } from './host.ts'
 import { type ServeOptions, serve } from './serve.ts'
 
@@ -29,8 +29,36 @@ program
   .option(
     '--context <tokens>',
     'context size (default: $OLLAMA_CONTEXT_LENGTH, else 4096)',
-    wholeNumber(16, 2 ** 30),
+    wholeNumber(16, 2 ** 24),
   )
+  .option(
+    '--max-context <tokens>',
+    'the most that a call may ask for (default: what the model was trained for)',
+    wholeNumber(16, 2 ** 24),
+  )
+  .option(
+    '--max-loaded <count>',
+    'models in memory at the same time (default: $OLLAMA_MAX_LOADED_MODELS, else 3)',
+    wholeNumber(1, 1_024),
+  )
+  .option(
+    '--keep-alive <time>',
+    'how long an unused model stays loaded: 10m, seconds, or forever (default: $OLLAMA_KEEP_ALIVE, else 5m)',
+    keepAlive,
+  )
+  .option(
+    '--gpu-layers <count>',
+    'layers on the graphics card: a number, max, or auto for as many as fit (default: auto)',
+    gpuLayers,
+  )
+  .addOption(
+    new Option(
+      '--kv-type <type>',
+      'how a context is kept (default: $OLLAMA_KV_CACHE_TYPE, else f16)',
+    ).choices(['f16', 'q8_0', 'q4_0']),
+  )
+  .option('--flash-attention', 'compute with it (default: $OLLAMA_FLASH_ATTENTION, else where possible)')
+  .option('--no-flash-attention', 'compute without it')
   .action(async (options: Partial<ServeOptions>) => {
     const { host, port } = parseHost(process.env.OLLAMA_HOST ?? '')
     await serve({ host, port, ...options })
@@ -47,4 +75,16 @@ function wholeNumber(least: number, most: number): (text: string) => number {
     if (value >= least && value <= most) return value
     throw new InvalidArgumentError(`Expected a whole number from ${least} to ${most}.`)
   }
+}
+
+function gpuLayers(text: string): number | 'auto' | 'max' {
+  if (text === 'auto' || text === 'max') return text
+  if (/^\d{1,4}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('Expected a whole number, max or auto.')
+}
+
+/** As in Ollama: a bare number is seconds, and what is negative means for ever. */
+function keepAlive(text: string): NonNullable<ServeOptions['keepAlive']> {
+  if (text.startsWith('-')) return 'forever'
+  return /^\d+$/.test(text) ? `${Number(text)}s` : (text as `${number}m`)
 }

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createLlm, type Llm } from '@modelmount/core'
+import { createLlm, type Llm, type LocalOptions } from '@modelmount/core'
 import { llmRouter } from '@modelmount/express'
 import express, { type Express } from 'express'
 import { isLoopback } from './host.ts'
@@ -15,7 +15,13 @@ export interface ServeOptions {
   readonly model?: string
   readonly threads?: number
   readonly context?: number
+  readonly maxContext?: number
   readonly parallel?: number
+  readonly maxLoaded?: number
+  readonly gpuLayers?: LocalOptions['gpuLayers']
+  readonly flashAttention?: boolean
+  readonly kvType?: LocalOptions['kvCacheType']
+  readonly keepAlive?: LocalOptions['keepAlive']
   /** False lets everybody in. */
   readonly auth?: boolean
 }
@@ -24,7 +30,7 @@ export interface ServeOptions {
 const drainMs = 10_000
 
 export async function serve(options: ServeOptions): Promise<void> {
-  const { host, port, models, model, threads, context, parallel, auth = true } = options
+  const { host, port, models, model, auth = true } = options
   const paths = [model, models].filter((path) => path !== undefined)
   const open = !isLoopback(host)
   if (open && auth)
@@ -34,7 +40,17 @@ export async function serve(options: ServeOptions): Promise<void> {
   const llm = await createLlm({
     ...(open && { auth: 'host', origins: [] }),
     ...(paths.length > 0 && { models: paths }),
-    local: { threads, contextSize: context, parallel },
+    local: {
+      threads: options.threads,
+      contextSize: options.context,
+      maxContextSize: options.maxContext,
+      parallel: options.parallel,
+      maxLoadedModels: options.maxLoaded,
+      gpuLayers: options.gpuLayers,
+      flashAttention: options.flashAttention,
+      kvCacheType: options.kvType,
+      keepAlive: options.keepAlive,
+    },
     logger: {
       warn: complain,
       error: complain,

@@ -59,7 +59,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   if (options.models !== undefined) await Promise.all(paths.map(expectSource))
   const builtIn = await builtInModel()
   const models = new ModelStore([...paths.map((path) => ({ path })), ...(builtIn ? [builtIn] : [])])
-  const engine = given ?? new LocalEngine(models, local)
+  const engine = given ?? new LocalEngine(models, { ...local, warn: (message) => logger?.warn({}, message) })
 
   const start = async (
     input: ChatPrompt,

@@ -9,7 +9,15 @@ test('without options and environment, models are where Ollama keeps them, and t
 
   expect(resolved).toEqual({
     models: [join(homedir(), '.ollama', 'models')],
-    local: { threads: undefined, contextSize: undefined, keepAlive: 300_000, modelProcess: undefined },
+    local: {
+      threads: undefined,
+      contextSize: undefined,
+      maxLoadedModels: 3,
+      gpuLayers: 'auto',
+      kvCacheType: 'f16',
+      keepAlive: 300_000,
+      modelProcess: undefined,
+    },
     engine: undefined,
     access: { auth: undefined, origins: undefined },
     logger: undefined,
@@ -117,7 +125,7 @@ test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('%d threads are re
 test.each([0, 15, -4_096, 512.5, Number.NaN])('a context of %d tokens is refused by name', (contextSize) => {
   expect(() => resolveOptions({ local: { contextSize } }, {})).toThrow(
     new TypeError(
-      `Expected \`local.contextSize\` to be a whole number from 16 to 1073741824, got ${contextSize} (number)`,
+      `Expected \`local.contextSize\` to be a whole number from 16 to 16777216, got ${contextSize} (number)`,
     ),
   )
 })
@@ -130,6 +138,119 @@ test('a number that is a string is refused with its type', () => {
 
 test('a context size from the environment is held to the same limit', () => {
   expect(() => resolveOptions({}, { OLLAMA_CONTEXT_LENGTH: '8' })).toThrow(TypeError)
+})
+
+test('the variables of Ollama say how models are loaded', () => {
+  const { local } = resolveOptions(
+    {},
+    {
+      OLLAMA_NUM_PARALLEL: '2',
+      OLLAMA_MAX_LOADED_MODELS: '5',
+      OLLAMA_FLASH_ATTENTION: '1',
+      OLLAMA_KV_CACHE_TYPE: 'q8_0',
+    },
+  )
+
+  expect(local).toMatchObject({ parallel: 2, maxLoadedModels: 5, flashAttention: true, kvCacheType: 'q8_0' })
+})
+
+test('options win over the variables of Ollama, whatever these say', () => {
+  const { local } = resolveOptions(
+    { local: { maxLoadedModels: 1, flashAttention: true, kvCacheType: 'q4_0', gpuLayers: 12 } },
+    { OLLAMA_MAX_LOADED_MODELS: 'many', OLLAMA_FLASH_ATTENTION: '0', OLLAMA_KV_CACHE_TYPE: 'f16' },
+  )
+
+  expect(local).toMatchObject({
+    maxLoadedModels: 1,
+    flashAttention: true,
+    kvCacheType: 'q4_0',
+    gpuLayers: 12,
+  })
+})
+
+test.each([['0'], [''], ['  '], [undefined]])('%j models are as many as Ollama has in memory', (variable) => {
+  const { local } = resolveOptions({}, { OLLAMA_MAX_LOADED_MODELS: variable })
+
+  expect(local.maxLoadedModels).toBe(3)
+})
+
+test.each([
+  ...['1', 't', 'T', 'TRUE', 'true', 'True', ' 1 ', '"true"'].map((variable) => [variable, true] as const),
+  ...['0', 'f', 'F', 'FALSE', 'false', 'False', "'0'"].map((variable) => [variable, false] as const),
+  ['', undefined] as const,
+])('OLLAMA_FLASH_ATTENTION=%s is %s', (variable, expected) => {
+  const { local } = resolveOptions({}, { OLLAMA_FLASH_ATTENTION: variable })
+
+  expect(local.flashAttention).toBe(expected)
+})
+
+test.each([
+  ['q8_0', 'q8_0'],
+  ['Q8_0', 'q8_0'],
+  [' "Q4_0" ', 'q4_0'],
+  ['F16', 'f16'],
+  ['', 'f16'],
+])('OLLAMA_KV_CACHE_TYPE=%s is %s', (variable, expected) => {
+  const { local } = resolveOptions({}, { OLLAMA_KV_CACHE_TYPE: variable })
+
+  expect(local.kvCacheType).toBe(expected)
+})
+
+test.each([
+  ['OLLAMA_FLASH_ATTENTION', 'yes'],
+  ['OLLAMA_FLASH_ATTENTION', 'tRuE'],
+  ['OLLAMA_FLASH_ATTENTION', '2'],
+  ['OLLAMA_KV_CACHE_TYPE', 'q8'],
+  ['OLLAMA_KV_CACHE_TYPE', 'q5_1'],
+  ['OLLAMA_KV_CACHE_TYPE', 'i32'],
+  ['OLLAMA_MAX_LOADED_MODELS', '-1'],
+  ['OLLAMA_MAX_LOADED_MODELS', 'three'],
+  ['OLLAMA_MAX_LOADED_MODELS', '1e12'],
+  ['OLLAMA_NUM_PARALLEL', '257'],
+  ['OLLAMA_CONTEXT_LENGTH', '1073741824'],
+])('%s=%s is a mistake that names the variable', (name, value) => {
+  const resolving = () => resolveOptions({}, { [name]: value })
+
+  expect(resolving).toThrow(TypeError)
+  expect(resolving).toThrow(`Expected \`$${name}\` to be `)
+})
+
+test('a quantized cache without flash attention is a mistake, however it came to it', () => {
+  const expected = 'Expected flash attention for the KV cache type q8_0'
+
+  expect(() => resolveOptions({ local: { kvCacheType: 'q8_0', flashAttention: false } }, {})).toThrow(
+    expected,
+  )
+  expect(() => resolveOptions({}, { OLLAMA_KV_CACHE_TYPE: 'q8_0', OLLAMA_FLASH_ATTENTION: 'false' })).toThrow(
+    expected,
+  )
+})
+
+const absurd = [Number.NaN, 1e12, -1, 0.5, Number.POSITIVE_INFINITY, '4', null, true, {}, []]
+
+test.each<[option: string, value: unknown]>([
+  ...['threads', 'contextSize', 'maxContextSize', 'parallel', 'maxLoadedModels', 'gpuLayers'].flatMap(
+    (option) => absurd.map((value): [string, unknown] => [option, value]),
+  ),
+  ['contextSize', 2 ** 30],
+  ['maxContextSize', 15],
+  ['parallel', 0],
+  ['parallel', 257],
+  ['maxLoadedModels', 0],
+  ['gpuLayers', 'all'],
+  ['gpuLayers', 'Max'],
+  ['flashAttention', 'on'],
+  ['flashAttention', 1],
+  ['flashAttention', null],
+  ['kvCacheType', 'Q8_0'],
+  ['kvCacheType', 'I32'],
+  ['kvCacheType', 8],
+  ['kvCacheType', null],
+])('a %s of %j is refused by name', (option, value) => {
+  const resolving = () => resolveOptions({ local: { [option]: value } } as LlmOptions, {})
+
+  expect(resolving).toThrow(TypeError)
+  expect(resolving).toThrow(`Expected \`local.${option}\` to be `)
 })
 
 test('an engine and a model process of your own are handed on', () => {

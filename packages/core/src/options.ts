@@ -51,11 +51,48 @@ export interface LocalOptions {
   contextSize?: number | undefined
 
   /**
+   * The most that a call may ask for, in tokens; one that asks for more is refused.
+   *
+   * @default what the model was trained for; a call that asks for more gets that
+   */
+  maxContextSize?: number | undefined
+
+  /**
    * How many answers are made side by side; each takes a context of its own. Fewer where there is no memory for them.
    *
    * @default `$OLLAMA_NUM_PARALLEL`, else 4
    */
   parallel?: number | undefined
+
+  /**
+   * How many models are in memory at the same time. Where one more is asked for, one that nobody uses goes.
+   *
+   * @default `$OLLAMA_MAX_LOADED_MODELS`, else 3
+   */
+  maxLoadedModels?: number | undefined
+
+  /**
+   * How many layers of a model a graphics card takes: so many, `'max'` for all, which fails where they do not fit,
+   * or `'auto'` for as many as fit. Without a card it makes no difference.
+   *
+   * @default 'auto'
+   */
+  gpuLayers?: number | 'auto' | 'max' | undefined
+
+  /**
+   * A faster way to compute, which takes less memory.
+   *
+   * @default `$OLLAMA_FLASH_ATTENTION`, else where the model and the machine can
+   */
+  flashAttention?: boolean | undefined
+
+  /**
+   * How exactly a context is kept: `'q8_0'` takes half the memory of `'f16'`, `'q4_0'` a quarter. Without a graphics
+   * card both are slower. A model that cannot have it gets `'f16'`, and the logger a warning.
+   *
+   * @default `$OLLAMA_KV_CACHE_TYPE`, else 'f16'
+   */
+  kvCacheType?: 'f16' | 'q8_0' | 'q4_0' | undefined
 
   /**
    * So long a model stays loaded that nobody uses: milliseconds, `'10m'` or `'forever'`. Calls may say otherwise.
@@ -70,6 +107,14 @@ export interface LocalOptions {
    * @default `@modelmount/core/model-process`
    */
   modelProcess?: string | undefined
+
+  /**
+   * The folder where model processes and apps meet: apps of one user that name the same share loaded models. It has to
+   * be private (0700); else, or where it cannot be made, this app shares with nobody.
+   *
+   * @default `modelmount` in `$XDG_RUNTIME_DIR`, else one in the folder for temporary files
+   */
+  runFolder?: string | undefined
 }
 
 export interface ResolvedOptions {
@@ -77,18 +122,32 @@ export interface ResolvedOptions {
   readonly local: {
     readonly threads: number | undefined
     readonly contextSize: number | undefined
+    readonly maxContextSize: number | undefined
     readonly parallel: number | undefined
+    readonly maxLoadedModels: number
+    readonly gpuLayers: number | 'auto' | 'max'
+    readonly flashAttention: boolean | undefined
+    readonly kvCacheType: KvCacheType
     /** In milliseconds. */
     readonly keepAlive: number | 'forever'
     readonly modelProcess: string | undefined
+    readonly runFolder: string | undefined
   }
   readonly engine: Engine | undefined
   readonly access: AccessOptions
   readonly logger: Logger | undefined
 }
 
+const kvCacheTypes = ['f16', 'q8_0', 'q4_0'] as const
+type KvCacheType = (typeof kvCacheTypes)[number]
+
+/** The largest models are trained for ten million tokens. */
+const maxContext = 2 ** 24
 /** No engine has more sequences. */
 const maxParallel = 256
+/** More than anybody has. */
+const maxModels = 1_024
+const maxLayers = 65_536
 
 export function resolveOptions(
   options: LlmOptions,
@@ -98,9 +157,15 @@ export function resolveOptions(
   checkKeys('local.', options.local ?? {}, [
     'threads',
     'contextSize',
+    'maxContextSize',
     'parallel',
+    'maxLoadedModels',
+    'gpuLayers',
+    'flashAttention',
+    'kvCacheType',
     'keepAlive',
     'modelProcess',
+    'runFolder',
   ])
   methods('engine', options.engine, [
     'generate',
@@ -113,24 +178,46 @@ export function resolveOptions(
   ])
   methods('logger', options.logger, ['warn', 'error'])
   const models = paths(options.models) ?? [environment.OLLAMA_MODELS || join(homedir(), '.ollama', 'models')]
-  const variable = (name: string, least: number, most: number): number | undefined => {
-    // Empty or 0 is Ollama's way to say "as you like".
-    const given = environment[name] || '0'
+  const variable = (name: string): string | undefined => clean(environment[name])
+  const wholeNumber = (name: string, least: number, most: number): number | undefined => {
+    // Ollama's way to say "as you like".
+    const given = variable(name) ?? '0'
     return given === '0' ? undefined : count(`$${name}`, Number(given), least, most)
   }
   const {
     threads,
-    contextSize = variable('OLLAMA_CONTEXT_LENGTH', 16, 2 ** 30),
-    parallel = variable('OLLAMA_NUM_PARALLEL', 1, maxParallel),
+    contextSize = wholeNumber('OLLAMA_CONTEXT_LENGTH', 16, maxContext),
+    maxContextSize,
+    parallel = wholeNumber('OLLAMA_NUM_PARALLEL', 1, maxParallel),
+    maxLoadedModels = wholeNumber('OLLAMA_MAX_LOADED_MODELS', 1, maxModels) ?? 3,
+    gpuLayers = 'auto',
+    flashAttention = toggle('$OLLAMA_FLASH_ATTENTION', variable('OLLAMA_FLASH_ATTENTION')),
+    kvCacheType = cacheType(
+      '$OLLAMA_KV_CACHE_TYPE',
+      variable('OLLAMA_KV_CACHE_TYPE')?.toLowerCase() ?? 'f16',
+    ),
+    modelProcess,
   } = options.local ?? {}
+  if (flashAttention !== undefined && typeof flashAttention !== 'boolean')
+    throw new TypeError(`Expected \`local.flashAttention\` to be a boolean, got ${shown(flashAttention)}`)
+  if (flashAttention === false && kvCacheType !== 'f16')
+    throw new TypeError(
+      `Expected flash attention for the KV cache type ${kvCacheType}: set \`local.kvCacheType\` to 'f16', or \`local.flashAttention\` to true`,
+    )
   return {
     models: models.map(expandHome),
     local: {
       threads: count('local.threads', threads, 1, availableParallelism()),
-      contextSize: count('local.contextSize', contextSize, 16, 2 ** 30),
+      contextSize: count('local.contextSize', contextSize, 16, maxContext),
+      maxContextSize: count('local.maxContextSize', maxContextSize, 16, maxContext),
       parallel: count('local.parallel', parallel, 1, maxParallel),
-      keepAlive: keepAlive(options.local?.keepAlive, environment.OLLAMA_KEEP_ALIVE),
-      modelProcess: options.local?.modelProcess,
+      maxLoadedModels: count('local.maxLoadedModels', maxLoadedModels, 1, maxModels),
+      gpuLayers: layers(gpuLayers),
+      flashAttention,
+      kvCacheType: cacheType('local.kvCacheType', kvCacheType),
+      keepAlive: keepAlive(options.local?.keepAlive, variable('OLLAMA_KEEP_ALIVE')),
+      modelProcess,
+      runFolder: options.local?.runFolder ?? runFolder(environment),
     },
     engine: options.engine,
     access: { auth: options.auth, origins: options.origins },
@@ -164,13 +251,41 @@ function paths(models: LlmOptions['models']): readonly string[] | undefined {
   throw new TypeError(`Expected \`models\` to be a path or a list of paths, got ${JSON.stringify(models)}`)
 }
 
-function count(option: string, value: unknown, least: number, most: number): number | undefined {
-  if (value === undefined) return undefined
-  if (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) return Number(value)
+/** As Ollama reads its variables. Nothing for an empty one. */
+const clean = (value: string | undefined): string | undefined =>
+  value?.trim().replace(/^["']+|["']+$/g, '') || undefined
+
+function count<T>(option: string, value: T, least: number, most: number): T {
+  if (value === undefined) return value
+  if (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) return value
   throw new TypeError(
-    `Expected \`${option}\` to be a whole number from ${least} to ${most}, got ${String(value)} (${typeof value})`,
+    `Expected \`${option}\` to be a whole number from ${least} to ${most}, got ${shown(value)}`,
   )
 }
+
+function layers(value: number | 'auto' | 'max'): number | 'auto' | 'max' {
+  if (value === 'auto' || value === 'max') return value
+  if (typeof value === 'number') return count('local.gpuLayers', value, 0, maxLayers)
+  throw new TypeError(
+    `Expected \`local.gpuLayers\` to be 'auto', 'max' or a whole number, got ${shown(value)}`,
+  )
+}
+
+function cacheType(option: string, value: string): KvCacheType {
+  const known = kvCacheTypes.find((type) => type === value)
+  if (known) return known
+  throw new TypeError(`Expected \`${option}\` to be one of ${kvCacheTypes.join(', ')}, got ${shown(value)}`)
+}
+
+/** The spellings of Go. */
+function toggle(option: string, value: string | undefined): boolean | undefined {
+  if (value === undefined) return undefined
+  if (/^(?:1|t|T|TRUE|true|True)$/.test(value)) return true
+  if (/^(?:0|f|F|FALSE|false|False)$/.test(value)) return false
+  throw new TypeError(`Expected \`${option}\` to be 1 or 0, got ${shown(value)}`)
+}
+
+const shown = (value: unknown): string => `${String(value)} (${typeof value})`
 
 /** In Ollama's environment variable a bare number is seconds, and what is negative means for ever. */
 function keepAlive(
@@ -185,6 +300,9 @@ function keepAlive(
     throw new TypeError(`Expected $OLLAMA_KEEP_ALIVE to be a duration such as 5m, got '${variable}'`)
   return ms < 0 ? 'forever' : ms
 }
+
+const runFolder = ({ XDG_RUNTIME_DIR }: NodeJS.ProcessEnv): string | undefined =>
+  XDG_RUNTIME_DIR ? join(XDG_RUNTIME_DIR, 'modelmount') : undefined
 
 const expandHome = (path: string): string =>
   /^~(?=$|[\\/])/.test(path) ? join(homedir(), path.slice(1)) : path

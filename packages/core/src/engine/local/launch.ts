@@ -1,28 +1,25 @@
-/** Starting a model process, in a private folder with its socket and its log, and reaching it. */
+/** Starting a model process, with a private folder and its log in it, and reaching one. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { LlmError } from '../../errors.ts'
 import type { ProcessConfig } from './protocol.ts'
+import { makeProcessFolder } from './run-folder.ts'
 
 export interface Launched {
   readonly child: ChildProcess
   readonly folder: string
-  readonly address: string
 }
 
 /** Throws `upstream`, and leaves nothing behind then. */
-export function launch(file: string, config: Omit<ProcessConfig, 'address' | 'folder'>): Launched {
+export function launch(file: string, config: Omit<ProcessConfig, 'folder'>): Launched {
   if (!existsSync(file))
     throw notStarted('its file is missing. Where a bundler lost it, set `local.modelProcess`.')
   let folder: string | undefined
   try {
-    folder = mkdtempSync(join(shortTemporaryFolder(), 'modelmount-'))
-    const address = addressIn(folder)
-    return { child: start(file, { ...config, address, folder }), folder, address }
+    folder = makeProcessFolder(config.runFolder)
+    return { child: start(file, { ...config, folder }), folder }
   } catch (cause) {
     if (folder) removeFolder(folder)
     throw notStarted(codeOf(cause), cause)
@@ -35,6 +32,8 @@ function start(file: string, config: ProcessConfig): ChildProcess {
     const child = spawn(process.execPath, [file, JSON.stringify(config)], {
       // A group of its own: Ctrl-C in a terminal goes to the whole group, and the app drains first.
       detached: true,
+      // It may outlive the app, whose folder may go.
+      cwd: config.runFolder,
       windowsHide: true,
       stdio: ['ignore', log, log],
       // With more pool threads, two compute threads often share a core.
@@ -47,14 +46,12 @@ function start(file: string, config: ProcessConfig): ChildProcess {
   }
 }
 
-export function connected(address: string): Promise<Socket> {
-  return new Promise((resolve, reject) => {
+/** Nothing where nobody answers. */
+export function connected(address: string): Promise<Socket | undefined> {
+  return new Promise((resolve) => {
     const socket = connect(address)
-    socket.once('error', reject)
-    socket.once('connect', () => {
-      socket.off('error', reject)
-      resolve(socket)
-    })
+    socket.on('error', () => resolve(undefined))
+    socket.once('connect', () => resolve(socket))
   })
 }
 
@@ -79,16 +76,5 @@ export const codeOf = (error: unknown): string => (error as NodeJS.ErrnoExceptio
 
 const logIn = (folder: string): string => join(folder, 'log')
 
-const addressIn = (folder: string): string =>
-  process.platform === 'win32'
-    ? `\\\\.\\pipe\\modelmount-${randomBytes(12).toString('hex')}`
-    : join(folder, 'socket')
-
-/** The path of a Unix socket over about 100 bytes is silently cut, and the socket lands elsewhere. */
-function shortTemporaryFolder(): string {
-  const folder = tmpdir()
-  return process.platform === 'win32' || Buffer.byteLength(folder) <= 70 ? folder : '/tmp'
-}
-
-const notStarted = (why: string, cause?: unknown): LlmError =>
+export const notStarted = (why: string, cause?: unknown): LlmError =>
   new LlmError('upstream', `The model process cannot be started: ${why}`, {}, { cause })

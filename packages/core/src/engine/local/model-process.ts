@@ -1,5 +1,4 @@
-/** One model process, seen from the app: started, spoken to, watched, ended. */
-import type { ChildProcess } from 'node:child_process'
+/** One model process, seen from an app: started or joined, spoken to, watched, left. */
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { LlmError } from '../../errors.ts'
@@ -7,19 +6,28 @@ import type { EngineCall } from '../engine.ts'
 import type { GenerateEvent } from '../events.ts'
 import type { GenerateRequest } from '../request.ts'
 import { receive, send } from './framing.ts'
-import { codeOf, connected, lastWords, launch, removeFolder } from './launch.ts'
-import { type Footprint, FromProcess, fromWire, type ProcessConfig, type ToProcess } from './protocol.ts'
+import { codeOf, connected, type Launched, lastWords, launch, notStarted, removeFolder } from './launch.ts'
+import {
+  type Footprint,
+  FromProcess,
+  fromWire,
+  type LoadConfig,
+  type ProcessRecord,
+  type ToProcess,
+  takenExitCode,
+} from './protocol.ts'
+import { addressOf, killProcess, type RunFolder, readRecord } from './run-folder.ts'
 import { Watch } from './watch.ts'
 
 /** So many seconds without a step, in a call and while the model is loaded. A step of a load can be a large read. */
 const maxStalled = { call: 60, load: 600 }
-/** So long it may take to open its socket, and to leave when asked to. */
+/** So long it may take to open its socket, and to let go when asked to. */
 const startLimitMs = 30_000
-const stopLimitMs = 5_000
-/** So long after its socket the process itself may end; the exit says more. */
+const releaseLimitMs = 5_000
+/** So long after its socket the process itself may end; how it exits says more. */
 const exitAfterCloseMs = 1_000
 
-/** Not a failure: the app is going down, or wants another model. */
+/** Not a failure: the app is going down. */
 const closed = 'the engine was closed'
 
 interface RunningCall {
@@ -28,48 +36,56 @@ interface RunningCall {
   finish(error?: LlmError): void
 }
 
+export interface ModelProcessOptions {
+  /** What to run: `@modelmount/core/model-process` */
+  readonly file: string
+  readonly runFolder: RunFolder
+  /** Processes with the same name have loaded the same, in the same way. */
+  readonly name: string
+  readonly config: LoadConfig
+}
+
 export class ModelProcess {
   /** Rejects with an `LlmError` when the model cannot be loaded. */
   readonly ready: Promise<Footprint>
-  readonly #folder: string
-  readonly #child: ChildProcess
-  readonly #exited: Promise<void>
+  readonly #options: ModelProcessOptions
   readonly #watch: Watch
   readonly #calls = new Map<number, RunningCall>()
+  readonly #gone: Promise<void>
+  #settleGone: () => void = () => {}
+  /** The one that we started, if it is that. */
+  #started: Launched | undefined
+  /** The one that we are connected to. */
+  #record: ProcessRecord | undefined
   #socket: Socket | undefined
+  /** It has said something. */
+  #isJoined = false
   #settle: { resolve(footprint: Footprint): void; reject(error: LlmError): void } | undefined
-  /** Why we ended it ourselves. */
+  /** Why it is meant to end. */
   #reason: string | undefined
   #footprint: Footprint | undefined
   #ended = false
   #crashed = false
   #lastId = 0
 
-  /**
-   * Throws `upstream` when it cannot be started.
-   * @param file what to run: `@modelmount/core/model-process`
-   */
-  constructor(file: string, config: Omit<ProcessConfig, 'address' | 'folder'>) {
-    const { child, folder, address } = launch(file, config)
-    this.#child = child
-    this.#folder = folder
-    this.#exited = new Promise((resolve) => {
-      this.#child.once('exit', (code, signal) => resolve(this.#onExit(signal ?? `exit code ${code}`)))
-      this.#child.once('error', (error) => resolve(this.#onExit(codeOf(error))))
-    })
+  constructor(options: ModelProcessOptions) {
+    this.#options = options
     this.ready = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject }
     })
     this.ready.catch(() => {}) // Whoever waits for it hears of it.
+    this.#gone = new Promise((resolve) => {
+      this.#settleGone = resolve
+    })
     this.#watch = new Watch(
       () => this.#send({ type: 'ping' }),
       (reason) => this.#kill(reason),
     )
-    void this.#attach(address)
+    this.#attach().catch((error: unknown) => this.#onGone('', LlmError.from(error)))
   }
 
   get id(): number | undefined {
-    return this.#child.pid
+    return this.#record?.processId ?? this.#started?.child.pid
   }
 
   /** What it takes, once the model is loaded. */
@@ -121,7 +137,7 @@ export class ModelProcess {
     hear: Pick<RunningCall, 'push' | 'result'>,
   ): Promise<void> {
     await this.ready
-    if (this.#ended) throw this.#gone('')
+    if (this.#ended) throw this.#whyGone('')
     const id = ++this.#lastId
     const cancel = (): void => this.#send({ type: 'cancel', id })
     try {
@@ -139,40 +155,90 @@ export class ModelProcess {
     }
   }
 
-  /** Ends running calls with an error, and the process. */
-  async stop(): Promise<void> {
+  /** Ends running calls with an error. Resolves when it has let go of us; by then it has ended, if we were the last. */
+  async release(): Promise<void> {
     if (this.#ended) return
-    this.#reason ??= closed
-    this.#child.ref()
-    const timer = setTimeout(() => this.#child.kill('SIGKILL'), stopLimitMs)
-    // It leaves with its last client; one that has no client yet does not know.
-    if (this.#socket) this.#socket.destroy()
-    else this.#child.kill('SIGKILL')
-    await this.#exited
+    this.#reason ??= 'nobody needed it any more'
+    // One that nobody comes to leaves by itself.
+    if (!this.#isJoined) this.#onGone()
+    this.#send({ type: 'release' })
+    const timer = setTimeout(() => this.#kill('it did not let go'), releaseLimitMs)
+    await this.#gone
     clearTimeout(timer)
   }
 
-  async #attach(address: string): Promise<void> {
+  /** Ends running calls with an error. The process goes on for whoever else uses it, and for a while without. */
+  close(): void {
+    this.#reason ??= closed
+    this.#onGone()
+  }
+
+  /** Joins the process of this name, or starts it. */
+  async #attach(): Promise<void> {
+    const { name } = this.#options
+    const runFolder = this.#enter()
     const limit = performance.now() + startLimitMs
     for (let waitMs = 5; !this.#ended; waitMs = Math.min(waitMs * 2, 50)) {
-      try {
-        this.#onConnection(await connected(address))
-        return
-      } catch {
-        if (performance.now() > limit) this.#kill('it did not open its socket')
-        await delay(waitMs)
-      }
+      const socket = await connected(addressOf(runFolder, name))
+      if (this.#ended) socket?.destroy()
+      else if (socket && (await this.#join(socket, readRecord(runFolder, name)))) return
+      if (this.#ended) return
+      if (performance.now() > limit) return this.#giveUp()
+      this.#started ??= this.#launch(runFolder)
+      await delay(waitMs)
     }
   }
 
-  #onConnection(socket: Socket): void {
+  #giveUp(): void {
+    this.#reason ??= 'it did not open its socket'
+    this.#started?.child.kill('SIGKILL')
+    this.#onGone()
+  }
+
+  #enter(): string {
+    try {
+      return this.#options.runFolder.enter()
+    } catch (cause) {
+      throw notStarted(codeOf(cause), cause)
+    }
+  }
+
+  #launch(runFolder: string): Launched {
+    const { file, name, config } = this.#options
+    const launched = launch(file, { ...config, runFolder, name })
+    const onExit = (how: string | number): void => {
+      // Somebody else's was first.
+      if (how === takenExitCode) this.#started = undefined
+      else if (!this.#isJoined || this.#isOurs) this.#onGone(how)
+      removeFolder(launched.folder)
+    }
+    launched.child.once('exit', (code, signal) => onExit(signal ?? code ?? ''))
+    launched.child.once('error', (error) => onExit(codeOf(error)))
+    return launched
+  }
+
+  /** Resolves with its first word; with `false` where the connection ends before, as it does with one that leaves. */
+  async #join(socket: Socket, record: ProcessRecord | undefined): Promise<boolean> {
     this.#socket = socket
-    socket.on('error', () => {})
-    socket.once('close', () => {
-      if (!this.#reason) setTimeout(() => this.#kill('its connection broke'), exitAfterCloseMs).unref()
+    this.#record = record
+    const isJoined = await new Promise<boolean>((resolve) => {
+      receive(socket, (message) => {
+        resolve(true)
+        this.#isJoined = true
+        this.#onMessage(FromProcess.parse(message) as FromProcess)
+      })
+      socket.once('close', () => resolve(false))
+      this.#work(maxStalled.load)
+      this.#send({ type: 'ping' })
     })
-    receive(socket, (message) => this.#onMessage(FromProcess.parse(message) as FromProcess))
-    this.#work(maxStalled.load)
+    if (!isJoined) this.#rest()
+    else if (socket.destroyed) this.#onClose()
+    else socket.once('close', () => this.#onClose())
+    return isJoined
+  }
+
+  get #isOurs(): boolean {
+    return this.#started !== undefined && this.#started.child.pid === this.#record?.processId
   }
 
   #onMessage(message: FromProcess): void {
@@ -184,7 +250,7 @@ export class ModelProcess {
         break
       case 'failed':
         this.#settle?.reject(fromWire(message.error))
-        void this.stop()
+        void this.release()
         break
       case 'events':
         for (const { id, event } of message.events) this.#calls.get(id)?.push(event)
@@ -194,6 +260,9 @@ export class ModelProcess {
         break
       case 'done':
         this.#calls.get(message.id)?.finish(message.error && fromWire(message.error))
+        break
+      case 'leaving':
+        this.#reason ??= 'its memory was needed'
         break
       case 'pong':
         this.#watch.onPong(message.steps)
@@ -216,31 +285,52 @@ export class ModelProcess {
   }
 
   #kill(reason: string): void {
-    if (this.#ended) return
-    this.#reason ??= reason
-    this.#child.kill('SIGKILL')
+    // One that was stuck before we could join is replaced by another.
+    if (this.#isJoined) this.#reason ??= reason
+    if (this.#record) killProcess(this.#record)
+    this.#socket?.destroy()
   }
 
-  #onExit(how: string): void {
-    // Before its socket was open it had not even looked at the model.
-    this.#crashed ||= !!this.#socket && !this.#reason && how !== 'SIGKILL' && how !== 'SIGTERM'
-    const error = this.#gone(how)
+  #onClose(): void {
+    // Of our own we hear how it ended.
+    if (this.#isOurs && !this.#reason)
+      setTimeout(() => this.#kill('its connection broke'), exitAfterCloseMs).unref()
+    else this.#onGone()
+  }
+
+  /** @param how its signal or exit code, where that is known */
+  #onGone(how: string | number = '', cause = this.#whyGone(how)): void {
+    if (this.#ended) return
+    const hasFailed = this.#isJoined && !this.#reason
+    this.#crashed = hasFailed && (how === '' ? this.#lastWords !== '' : !mildSignals.has(how))
     this.#ended = true
     this.#rest()
     this.#socket?.destroy()
-    this.#settle?.reject(error)
-    for (const { finish } of this.#calls.values()) finish(error)
-    removeFolder(this.#folder)
+    this.#settle?.reject(cause)
+    for (const { finish } of this.#calls.values()) finish(cause)
+    this.#settleGone()
   }
 
-  #gone(how: string): LlmError {
-    const why = this.#reason ? `, because ${this.#reason}` : ` unexpectedly (${how})`
+  get #lastWords(): string {
+    const folder = this.#record?.folder ?? this.#started?.folder
+    return folder ? lastWords(folder) : ''
+  }
+
+  #whyGone(how: string | number): LlmError {
+    const signal = typeof how === 'number' ? `exit code ${how}` : how
+    const why = this.#reason ? `, because ${this.#reason}` : ` unexpectedly (${signal || 'connection lost'})`
     const code = this.#reason === closed ? 'overloaded' : 'upstream'
     return new LlmError(
       code,
       `The model process has ended${why}.`,
       {},
-      { cause: new Error(`${how}\n${lastWords(this.#folder)}`) },
+      {
+        cause: new Error(`${signal}
+${this.#lastWords}`),
+      },
     )
   }
 }
+
+/** Somebody ended it, or the machine had no more memory. */
+const mildSignals: ReadonlySet<string | number> = new Set(['SIGKILL', 'SIGTERM'])

@@ -249,7 +249,7 @@ test.each([[{ type: 'cancel' }], [{ type: 'cancel', id: '1' }], [{ type: 'exit' 
 )
 
 test.each([
-  [{ type: 'loaded', contextSize: 4096, sizeBytes: 1, gpuBytes: 0 }],
+  [{ type: 'loaded', contextSize: 4096, sizeBytes: 1, gpuBytes: 0, notes: [] }],
   [{ type: 'failed', error: { code: 'upstream', message: 'No.', details: {} } }],
   [
     {
@@ -293,7 +293,7 @@ test.each([
 
 test.each([
   [{ type: 'loaded' }],
-  [{ type: 'loaded', contextSize: 4096, sizeBytes: Number.NaN, gpuBytes: 0 }],
+  [{ type: 'loaded', contextSize: 4096, sizeBytes: Number.NaN, gpuBytes: 0, notes: [] }],
   [{ type: 'result', id: 1, value: null }],
   [{ type: 'events', events: [{ id: 1, event: { type: 'thought', text: 'hm' } }] }],
   [{ type: 'events', events: [{ event: { type: 'text', text: 'a', tokens: 1 } }] }],
@@ -305,17 +305,22 @@ test.each([
 
 test('a process is not started without a context or without threads', () => {
   const config = {
-    address: '/tmp/x.sock',
-    folder: '/tmp/x',
+    runFolder: '/tmp/run',
+    name: 'm',
+    folder: '/tmp/run/process',
     modelPath: '/m.gguf',
     modelName: 'm:latest',
     fingerprint: 'fp_1',
     threads: 1,
     contextSize: 1,
     parallel: 1,
+    gpuLayers: 'auto',
+    kvCacheType: 'f16',
   }
 
   expect(ProcessConfig.parse(config)).toEqual(config)
   expect(ProcessConfig.safeParse({ ...config, threads: 0 }).success).toBe(false)
   expect(ProcessConfig.safeParse({ ...config, contextSize: 0 }).success).toBe(false)
+  for (const kvCacheType of ['i32', 'Q8_0', 'q4_1', 'currentQuant', 26])
+    expect(ProcessConfig.safeParse({ ...config, kvCacheType }).success).toBe(false)
 })

@@ -4,23 +4,54 @@ import { fieldPath, LlmError, type LlmErrorCode, type LlmErrorDetails } from '..
 import type { GenerateEvent } from '../events.ts'
 import { areTokens, type GenerateRequest, limits, textLength } from '../request.ts'
 
-/** How a model process is started: its one argument, as JSON. */
-export const ProcessConfig = z.object({
-  /** A Unix socket, or a named pipe on Windows. */
-  address: z.string(),
-  /** The private folder of the socket; removed at exit. */
-  folder: z.string(),
+/** Raised with each change after which an older side would misunderstand a newer one: their processes are then not shared. */
+export const protocolVersion = 1
+
+/** What is loaded, and how. */
+export const LoadConfig = z.object({
   modelPath: z.string(),
   modelName: z.string(),
   /** Identifies weights and settings in answers. */
   fingerprint: z.string(),
   threads: z.int().min(1),
   /** At most this; less where the model was trained for less. */
-  contextSize: z.int().min(1),
+  contextSize: z.int().min(1).max(limits.context),
   /** How many answers side by side, where there is memory for them. */
-  parallel: z.int().min(1),
+  parallel: z.int().min(1).max(256),
+  gpuLayers: z.union([z.int().min(0), z.enum(['auto', 'max'])]),
+  /** Absent: where the model and the machine can. */
+  flashAttention: z.boolean().optional(),
+  /** The library takes others, too, and crashes with some of them. */
+  kvCacheType: z.enum(['f16', 'q8_0', 'q4_0']),
+})
+export type LoadConfig = z.output<typeof LoadConfig>
+
+/** How a model process is started: its one argument, as JSON. */
+export const ProcessConfig = LoadConfig.extend({
+  /** Where it meets the apps, and under which name. */
+  runFolder: z.string(),
+  name: z.string(),
+  /** Its private folder; removed at exit. */
+  folder: z.string(),
 })
 export type ProcessConfig = z.output<typeof ProcessConfig>
+
+/** What a process writes of itself beside its socket. */
+export const ProcessRecord = z.object({
+  processId: z.int().min(1),
+  /** Of process ids: in another one they are other processes. */
+  namespace: z.string(),
+  folder: z.string(),
+  state: z.enum(['loading', 'idle', 'busy']),
+  /** Of the last change of state, in milliseconds since 1970. */
+  since: z.number(),
+  /** Memory that the machine may still count as free: weights that are read from the file whenever they are needed. */
+  reservedBytes: z.number().min(0),
+})
+export type ProcessRecord = z.output<typeof ProcessRecord>
+
+/** With what a process leaves that finds another one under its name. */
+export const takenExitCode = 10
 
 const LoadOptions = z.object({
   contextSize: z.int().min(16).max(limits.context).optional(),
@@ -108,6 +139,10 @@ export const ToProcess = z.discriminatedUnion('type', [
   }),
   z.object({ type: z.literal('cancel'), id: z.int() }),
   z.object({ type: z.literal('ping') }),
+  /** This app needs the model no more. The connection ends, and so does the process if it was the last. */
+  z.object({ type: z.literal('release') }),
+  /** Memory is needed: the process ends unless somebody is being answered. */
+  z.object({ type: z.literal('yield') }),
 ])
 export type ToProcess = z.output<typeof ToProcess>
 
@@ -144,11 +179,14 @@ const footprint = {
   /** The memory for weights and context, and the part of it that is on a graphics card. */
   sizeBytes: number.min(0),
   gpuBytes: number.min(0),
+  /** What is not as it was wanted, for the log of the app. */
+  notes: z.array(z.string()),
 }
 export interface Footprint {
   readonly contextSize: number
   readonly sizeBytes: number
   readonly gpuBytes: number
+  readonly notes: readonly string[]
 }
 
 /** From the model process. */
@@ -162,6 +200,8 @@ export const FromProcess = z.discriminatedUnion('type', [
   z.object({ type: z.literal('done'), id: z.int(), error: WireError.optional() }),
   /** `steps` grows with every piece of work that a call does. */
   z.object({ type: z.literal('pong'), steps: z.int() }),
+  /** It makes room for another model, and is no failure. */
+  z.object({ type: z.literal('leaving') }),
 ])
 export type FromProcess =
   | ({ readonly type: 'loaded' } & Footprint)
@@ -173,6 +213,7 @@ export type FromProcess =
   | { readonly type: 'result'; readonly id: number; readonly value: number | string }
   | { readonly type: 'done'; readonly id: number; readonly error?: WireError }
   | { readonly type: 'pong'; readonly steps: number }
+  | { readonly type: 'leaving' }
 
 /** Left out of an error's `param`: the callers of `chat()` and of the dialects do not write them. */
 const groups: ReadonlySet<PropertyKey> = new Set(['input', 'sampling', 'load'])

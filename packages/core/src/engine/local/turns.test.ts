@@ -4,8 +4,7 @@ import { Turns } from './turns.ts'
 const live = (): AbortSignal => new AbortController().signal
 /** Each call with a model of its own, unless it says which. */
 let models = 0
-const take = (turns: Turns, signal = live(), size = 0, model = `model ${models++}`) =>
-  turns.take(signal, () => model, size)
+const take = (turns: Turns, signal = live(), model = `model ${models++}`) => turns.take(signal, () => model)
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 test('the first call gets its turn at once', async () => {
@@ -112,25 +111,12 @@ test('a call that was cancelled before takes no turn', async () => {
   expect(await take(turns)).toBeTypeOf('function')
 })
 
-test('the 513th call is refused as overloaded', async () => {
-  const turns = new Turns()
-  const controllers = Array.from({ length: 511 }, () => new AbortController())
-  await take(turns)
-  const waiting = controllers.map(({ signal }) => take(turns, signal))
-
-  const refused = take(turns)
-
-  await expect(refused).rejects.toMatchObject({ code: 'overloaded', details: { retryAfterMs: 5_000 } })
-  for (const controller of controllers) controller.abort()
-  expect(new Set(await Promise.all(waiting))).toEqual(new Set([undefined]))
-})
-
 test('a place in the queue that was left can be taken', async () => {
   const turns = new Turns()
   const leaving = new AbortController()
   const endFirst = await take(turns)
   const left = take(turns, leaving.signal)
-  const waiting = Array.from({ length: 510 }, () => take(turns))
+  const waiting = Array.from({ length: 10 }, () => take(turns))
 
   leaving.abort()
   const last = take(turns)
@@ -140,22 +126,10 @@ test('a place in the queue that was left can be taken', async () => {
   expect(await last).toBeTypeOf('function')
 })
 
-test('all of them are bounded by their size, too', async () => {
-  const turns = new Turns()
-  const end = await take(turns, live(), 60 * 1024 * 1024)
-
-  await expect(take(turns, live(), 5 * 1024 * 1024)).rejects.toMatchObject({ code: 'overloaded' })
-  const small = take(turns, live(), 10)
-  end?.()
-
-  expect(await small).toBeTypeOf('function')
-  expect(await take(turns, AbortSignal.abort(), 64 * 1024 * 1024)).toBeUndefined()
-})
-
 test('calls for the same model go side by side', async () => {
   const turns = new Turns()
 
-  const ends = await Promise.all(['a', 'a', 'a'].map((model) => take(turns, live(), 0, model)))
+  const ends = await Promise.all(['a', 'a', 'a'].map((model) => take(turns, live(), model)))
 
   expect(ends.every((end) => end !== undefined)).toBe(true)
 })
@@ -163,12 +137,12 @@ test('calls for the same model go side by side', async () => {
 test('one for another model waits for all of them, and nobody overtakes it', async () => {
   const turns = new Turns()
   const order: string[] = []
-  const [first, second] = await Promise.all([take(turns, live(), 0, 'a'), take(turns, live(), 0, 'a')])
-  const other = take(turns, live(), 0, 'b').then((end) => {
+  const [first, second] = await Promise.all([take(turns, live(), 'a'), take(turns, live(), 'a')])
+  const other = take(turns, live(), 'b').then((end) => {
     order.push('b')
     return end
   })
-  const late = take(turns, live(), 0, 'a').then(() => order.push('a'))
+  const late = take(turns, live(), 'a').then(() => order.push('a'))
 
   first?.()
   await settle()
@@ -183,9 +157,9 @@ test('one for another model waits for all of them, and nobody overtakes it', asy
 test('who leaves from the head of the queue lets those behind in', async () => {
   const turns = new Turns()
   const leaving = new AbortController()
-  await take(turns, live(), 0, 'a')
-  const other = take(turns, leaving.signal, 0, 'b')
-  const same = take(turns, live(), 0, 'a')
+  await take(turns, live(), 'a')
+  const other = take(turns, leaving.signal, 'b')
+  const same = take(turns, live(), 'a')
 
   leaving.abort()
 
@@ -195,7 +169,7 @@ test('who leaves from the head of the queue lets those behind in', async () => {
 
 test('what a call wants may depend on what there is', async () => {
   const turns = new Turns()
-  const first = await take(turns, live(), 0, 'small')
+  const first = await take(turns, live(), 'small')
   const second = turns.take(live(), (current) => current ?? 'large')
 
   expect(await second).toBeTypeOf('function')

@@ -1,20 +1,27 @@
 /** The model as the rest of this folder sees it. The only file that loads node-llama-cpp; the others know its types. */
-import { freemem } from 'node:os'
-import type { Llama, LlamaContext, LlamaModel, SequenceEvaluateOptions, Token } from 'node-llama-cpp'
+import type {
+  GgufInsights,
+  Llama,
+  LlamaContext,
+  LlamaModel,
+  LlamaModelOptions,
+  SequenceEvaluateOptions,
+  Token,
+} from 'node-llama-cpp'
 import { LlmError } from '../../../errors.ts'
 import { type ChatTemplate, chatMl } from '../../../template/jinja.ts'
 import type { ProcessConfig } from '../protocol.ts'
+import { machineMemory } from './machine-memory.ts'
+import { type Plan, planMemory, type Surroundings } from './memory.ts'
 import { missingBuild, missingLibrary } from './missing-engine.ts'
 import { OneByOne } from './one-by-one.ts'
 import { type Draw, type SamplerConfig, toSamplerConfig } from './sampling.ts'
 import { type Decoder, type Piece, type Runner, type Sampler, Scheduler } from './scheduler.ts'
+import { openSnapshots, type Snapshots } from './snapshots.ts'
 import { Tokenizer } from './tokenizer.ts'
 
 /** Prompts are read in pieces of this size, so that a call can be cancelled between two; 64 rows is where the fast CPU kernel starts. */
 const chunkSize = 64
-
-/** More of the free memory is not taken for answers side by side. */
-const freeShare = 0.5
 
 /** What the watch over this process looks at: it grows with every piece of work. */
 export interface Progress {
@@ -36,6 +43,10 @@ export interface Binding {
   /** The memory for weights and context, and the part of it that is on a graphics card. */
   readonly sizeBytes: number
   readonly gpuBytes: number
+  /** Of it, what is read from the file again when the machine has used its memory otherwise. */
+  readonly mappedBytes: number
+  /** What is not as it was wanted, for the log of the app. */
+  readonly notes: readonly string[]
   readonly runner: Runner
   /** Throws `context_length`, with an estimate, for a text that is far longer than the context. */
   tokenize(text: string, signal: AbortSignal): Promise<readonly Token[]>
@@ -45,11 +56,15 @@ export interface Binding {
   spell(tokens: readonly Token[]): string
 }
 
-/** @param open the way to the library's inside; where it leads nowhere, answers are made one after the other */
+/**
+ * @param open the way to the library's inside; where it leads nowhere, answers are made one after the other
+ * @param roomFor makes room in memory
+ */
 export async function loadModel(
   config: ProcessConfig,
   progress: Progress,
   open: typeof openDecoder = openDecoder,
+  roomFor: Surroundings['roomFor'] = async () => machineMemory(),
 ): Promise<Binding> {
   const library = await importLibrary()
   try {
@@ -61,26 +76,40 @@ export async function loadModel(
       logLevel: library.LlamaLogLevel.error,
       maxThreads: config.threads,
     })
-    const model = await llama.loadModel({
+    const { F16, Q8_0, Q4_0 } = library.GgmlType
+    const cacheTypes = { f16: F16, q8_0: Q8_0, q4_0: Q4_0 }
+    const options: LlamaModelOptions = {
       modelPath: config.modelPath,
+      gpuLayers: config.gpuLayers,
+      defaultContextFlashAttention: config.flashAttention ?? 'auto',
       onLoadProgress: () => {
         progress.steps++
       },
-    })
+    }
+    const [model, plan] = await loadPlanned(library, llama, options, async (insights) =>
+      planMemory(config, insights, {
+        roomFor,
+        vram: await llama.getVramState(),
+        chunkSize,
+        cacheTypes,
+      }),
+    )
     // An encoder sees all tokens at once: asked for the next one, it says noise.
     if (model.fileInfo.architectureMetadata?.attention?.causal === false) throw notForChat(config.modelName)
-    const contextSize = Math.min(config.contextSize, model.trainContextSize || config.contextSize)
-    const parallel = await affordable(model, contextSize, config.parallel)
+    const { contextSize, parallel, need } = plan
     const context = await model.createContext({
       contextSize,
       sequences: parallel,
       threads: config.threads,
-      batchSize: Math.max(parallel, Math.min(chunkSize, contextSize)),
+      batchSize: plan.batchSize,
+      flashAttention: plan.flashAttention,
+      experimentalKvCacheKeyType: cacheTypes[plan.kvCacheType],
+      experimentalKvCacheValueType: cacheTypes[plan.kvCacheType],
     })
     const tokenizer = new Tokenizer((text) => model.tokenize(text, true), contextSize)
     const decoder = open(llama, model, context, parallel)
     const runner = decoder
-      ? new Scheduler(decoder, progress)
+      ? new Scheduler(decoder, progress, canForget(model) ? undefined : snapshotsIn(config.folder))
       : new OneByOne(context.getSequence(), (pairs) => toBias(library, model, pairs), chunkSize, progress)
     return {
       contextSize,
@@ -88,7 +117,11 @@ export async function loadModel(
       fingerprint: config.fingerprint,
       vocabularySize: vocabularySize(model),
       template: chatTemplate(model),
-      ...(await footprint(model, contextSize, parallel)),
+      // Estimates, which need not be whole; clients read them as whole numbers.
+      sizeBytes: Math.round(need.ram + need.vram),
+      gpuBytes: Math.round(need.vram),
+      mappedBytes: plan.mappedBytes,
+      notes: plan.notes,
       bos: beginning(model),
       runner,
       eot: model.tokens.eot ?? model.tokens.eos ?? undefined,
@@ -103,6 +136,32 @@ export async function loadModel(
     const reason =
       cause instanceof Error ? cause.message.replaceAll(config.modelPath, 'the file') : String(cause)
     throw upstream(`The model "${config.modelName}" could not be loaded: ${reason}`, cause)
+  }
+}
+
+/**
+ * Plans when the library has read the header of the file, and not yet the weights. It lets nobody in there;
+ * but it makes its insights just then, and to make them beside it would cost as much again.
+ */
+async function loadPlanned(
+  { GgufInsights: maker }: typeof import('node-llama-cpp'),
+  llama: Llama,
+  options: LlamaModelOptions,
+  planFor: (insights: GgufInsights) => Promise<Plan>,
+): Promise<[LlamaModel, Plan]> {
+  const { from } = maker
+  let plan: Plan | undefined
+  maker.from = async (...header) => {
+    const insights = await from.apply(maker, header)
+    plan = await planFor(insights)
+    options.gpuLayers = plan.gpuLayers
+    return insights
+  }
+  try {
+    const model = await llama.loadModel(options)
+    return [model, plan ?? (await planFor(model.fileInsights))]
+  } finally {
+    maker.from = from
   }
 }
 
@@ -131,6 +190,8 @@ interface AddonContext {
   removeTokenCellsFromSequence(sequence: number, from: number, to: number): boolean
   /** -1 where it holds nothing. */
   getSequenceKvCacheMinPosition(sequence: number): number
+  saveSequenceStateToFile(file: string, sequence: number, tokens: Uint32Array): Promise<number>
+  loadSequenceStateFromFile(file: string, sequence: number, contextSize: number): Promise<Uint32Array>
 }
 interface AddonSampler extends Sampler {
   applyConfig(config: SamplerConfig): void
@@ -148,6 +209,8 @@ const contextMethods = [
   'sampleToken',
   'removeTokenCellsFromSequence',
   'getSequenceKvCacheMinPosition',
+  'saveSequenceStateToFile',
+  'loadSequenceStateFromFile',
 ] as const satisfies readonly (keyof AddonContext)[]
 
 /** Nothing where the library's inside is not as it is known here. */
@@ -179,11 +242,10 @@ export function openDecoder(
   const addon = addonOf(llama, model, llamaContext)
   if (!addon) return undefined
   const { context, AddonSampler } = addon
-  const { isRecurrent, isHybrid, swaSize } = model.fileInsights
+  const { swaSize = Number.POSITIVE_INFINITY } = model.fileInsights
   return {
     sequences,
     chunkSize: Math.min(chunkSize, llamaContext.contextSize),
-    canForget: !isRecurrent && !isHybrid && !swaSize,
     decode: async (pieces) => {
       context.initBatch(pieces.reduce((sum, { tokens }) => sum + tokens.length, 0))
       const outputs = pieces.map(
@@ -208,10 +270,15 @@ export function openDecoder(
       await decoded.finally(() => draws)
       return draws ?? Promise.all(pieces.map(draw))
     },
-    forget: (sequence, keep) =>
-      context.removeTokenCellsFromSequence(sequence, keep === 0 ? -1 : keep, -1) &&
-      // Not every file says that its model looks at a window only; what has left it is gone.
-      (keep === 0 || context.getSequenceKvCacheMinPosition(sequence) === 0),
+    forget: (sequence, keep) => context.removeTokenCellsFromSequence(sequence, keep === 0 ? -1 : keep, -1),
+    // Not every file says that its model looks at a window only; what has left it is gone.
+    isWhole: (sequence) => context.getSequenceKvCacheMinPosition(sequence) === 0,
+    save: (sequence, tokens, file) =>
+      context.saveSequenceStateToFile(file, sequence, Uint32Array.from(tokens)),
+    // What has left the window is not saved, and what is in it comes to lie in another order.
+    loadsAlike: (length) => length <= swaSize,
+    load: async (sequence, file) =>
+      (await context.loadSequenceStateFromFile(file, sequence, llamaContext.contextSize)).length,
     sampler: (draw, prompt) => {
       const sampler = new AddonSampler(addon.model)
       sampler.applyConfig(toSamplerConfig(draw, prompt))
@@ -221,13 +288,14 @@ export function openDecoder(
   }
 }
 
-/** As many side by side as are wanted and as there is memory for; each takes a context of its own. */
-async function affordable(model: LlamaModel, contextSize: number, wanted: number): Promise<number> {
-  for (let parallel = wanted; parallel > 1; parallel--) {
-    const { sizeBytes } = await footprint(model, contextSize, parallel)
-    if (sizeBytes < freemem() * freeShare) return parallel
-  }
-  return 1
+/** Recurrent models hold one state, and others only what is in their window. */
+const canForget = ({ fileInsights: { isRecurrent, isHybrid, swaSize } }: LlamaModel): boolean =>
+  !isRecurrent && !isHybrid && !swaSize
+
+function snapshotsIn(folder: string): Snapshots {
+  const snapshots = openSnapshots(folder)
+  process.once('exit', () => snapshots.close())
+  return snapshots
 }
 
 function toBias(
@@ -247,25 +315,6 @@ function toBias(
 
 function beginning({ tokens: { bos, shouldPrependBosToken } }: LlamaModel): Token | undefined {
   return bos !== null && shouldPrependBosToken ? bos : undefined
-}
-
-async function footprint(
-  { fileInsights, gpuLayers }: LlamaModel,
-  contextSize: number,
-  sequences: number,
-): Promise<Pick<Binding, 'sizeBytes' | 'gpuBytes'>> {
-  const [weights, context] = await Promise.all([
-    fileInsights.estimateModelResourceRequirementsV2({ gpuLayers }),
-    fileInsights.estimateContextResourceRequirementsV2({
-      contextSize,
-      modelGpuLayers: gpuLayers,
-      batchSize: Math.max(sequences, Math.min(chunkSize, contextSize)),
-      sequences,
-    }),
-  ])
-  // Estimates, which need not be whole; clients read them as whole numbers.
-  const gpuBytes = Math.round(weights.gpuVram + context.gpuVram)
-  return { sizeBytes: Math.round(weights.cpuRam + context.cpuRam) + gpuBytes, gpuBytes }
 }
 
 function chatTemplate(model: LlamaModel): ChatTemplate {

@@ -1,38 +1,64 @@
-/** A model process: loads one model, listens on a private socket, leaves with its last client. */
+/**
+ * A model process: loads one model, listens on a private socket for the apps that use it, and leaves a while
+ * after the last of them.
+ */
 import { rmSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
 import type { GenerateEvent } from '../../events.ts'
 import { receive, send } from '../framing.ts'
-import { type FromProcess, ProcessConfig, readRequest, ToProcess, toWire } from '../protocol.ts'
+import {
+  type FromProcess,
+  ProcessConfig,
+  readRequest,
+  ToProcess,
+  takenExitCode,
+  toWire,
+} from '../protocol.ts'
 import { answer, type Work } from './answer.ts'
 import type { Progress } from './binding.ts'
+import { claim } from './claim.ts'
+import { Presence } from './presence.ts'
 import { countTokens, promptText } from './prompt.ts'
 import { PromptRenderer } from './render.ts'
 import type { Runner } from './scheduler.ts'
 
 /** So long a process waits for its first client; one that never comes must not leave an orphan. */
-const firstClientMs = 30_000
+const firstClientMs = 10_000
+/** So long it waits for another one: an app that starts anew finds its model loaded. */
+const nextClientMs = 5_000
 /** So long the native code gets to finish its step at the end. */
 const lastStepMs = 5_000
 
 const config = ProcessConfig.parse(JSON.parse(process.argv[2] ?? 'null'))
+const presence = new Presence(config)
 const progress: Progress = { steps: 0 }
 const clients = new Set<Socket>()
 let runner: Runner | undefined
+let isLeaving = false
 
 // Ctrl-C is the app's affair: it drains, and then we leave with it.
 process.on('SIGINT', () => {})
 
-const server = createServer(serve).listen(config.address)
-const leaveTimer = setTimeout(leave, firstClientMs)
-// Loaded behind the socket, so that the app has something to ask meanwhile.
 const renderer = new PromptRenderer()
-const loading = import('./binding.ts').then(({ loadModel }) => loadModel(config, progress))
+const server = createServer(serve)
+let leaving = setTimeout(leave, firstClientMs)
+// Behind the socket, so that apps have something to ask meanwhile.
+const loading = claim(config, server, presence.record).then(async (isFirst) => {
+  if (!isFirst) process.exit(takenExitCode)
+  const { loadModel } = await import('./binding.ts')
+  return loadModel(config, progress, undefined, (bytes) => presence.roomFor(bytes))
+})
 loading.then(
   (model) => {
     runner = model.runner
+    presence.onLoaded(model.mappedBytes)
   },
-  () => {}, // Every client is told.
+  // Every client is told, and lets go of it; who comes later gets a process that tries again.
+  () => {
+    server.close()
+    presence.end()
+    leaving = setTimeout(leave, nextClientMs)
+  },
 )
 
 function serve(socket: Socket): void {
@@ -42,11 +68,12 @@ function serve(socket: Socket): void {
     tell({ type: 'events', events: bundle }),
   )
   clients.add(socket)
-  clearTimeout(leaveTimer)
+  clearTimeout(leaving)
 
   const run = async (id: number, tenant: string, job: (work: Work) => Promise<void>): Promise<void> => {
     const call = new AbortController()
     calls.set(id, call)
+    presence.onCall()
     try {
       const model = await loading
       if (!call.signal.aborted) await job({ model, renderer, progress, tenant, signal: call.signal })
@@ -57,40 +84,69 @@ function serve(socket: Socket): void {
       tell({ type: 'done', id, error: toWire(error) })
     }
     calls.delete(id)
+    presence.onCallEnd()
   }
 
   receive(socket, (value) => {
     const message = ToProcess.parse(value)
-    if (message.type === 'ping') tell({ type: 'pong', steps: progress.steps })
-    else if (message.type === 'cancel') calls.get(message.id)?.abort()
-    else {
-      const { type, id, tenant } = message
-      void run(id, tenant, async (work) => {
-        const request = readRequest(message.request)
-        if (type === 'generate') await answer(request, work, (event) => events.push({ id, event }))
-        else
-          tell({
-            type: 'result',
-            id,
-            value: await (type === 'count' ? countTokens : promptText)(request, work),
-          })
-      })
+    switch (message.type) {
+      case 'ping':
+        tell({ type: 'pong', steps: progress.steps })
+        break
+      case 'cancel':
+        calls.get(message.id)?.abort()
+        break
+      case 'release':
+        clients.delete(socket)
+        for (const call of calls.values()) call.abort()
+        if (clients.size === 0) leave()
+        else socket.destroy()
+        break
+      case 'yield':
+        if (presence.isBusy) socket.destroy()
+        else makeRoom()
+        break
+      default: {
+        // Whoever asked too late asks another process.
+        if (isLeaving) return
+        const { type, id, tenant } = message
+        void run(id, tenant, async (work) => {
+          const request = readRequest(message.request)
+          if (type === 'generate') await answer(request, work, (event) => events.push({ id, event }))
+          else
+            tell({
+              type: 'result',
+              id,
+              value: await (type === 'count' ? countTokens : promptText)(request, work),
+            })
+        })
+      }
     }
   })
   socket.on('error', () => {})
   socket.once('close', () => {
-    clients.delete(socket)
     for (const call of calls.values()) call.abort()
-    if (clients.size === 0) leave()
+    if (clients.delete(socket) && clients.size === 0) leaving = setTimeout(leave, nextClientMs)
   })
   loading.then(
-    ({ contextSize, sizeBytes, gpuBytes }) => tell({ type: 'loaded', contextSize, sizeBytes, gpuBytes }),
+    ({ contextSize, sizeBytes, gpuBytes, notes }) =>
+      tell({ type: 'loaded', contextSize, sizeBytes, gpuBytes, notes }),
     (error: unknown) => tell({ type: 'failed', error: toWire(error) }),
   )
 }
 
+/** For another model; to the apps it is no failure. */
+function makeRoom(): void {
+  for (const client of clients) send(client, { type: 'leaving' } satisfies FromProcess)
+  leave()
+}
+
 /** Not before the running step has ended: native code does not like to lose its process. */
 function leave(): void {
+  if (isLeaving) return
+  isLeaving = true
+  clearTimeout(leaving)
+  presence.end()
   server.close()
   const exit = (): void => {
     rmSync(config.folder, { recursive: true, force: true })

@@ -1,8 +1,13 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
-import { expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { toDraw } from './sampling.ts'
 import { type Decoder, type Job, type Piece, type Sampler, Scheduler } from './scheduler.ts'
+import { Snapshots } from './snapshots.ts'
 
 const chunkSize = 8
 const end = 999 as Token
@@ -27,7 +32,6 @@ function fakeDecoder(
   const fake: Fake = {
     sequences: 4,
     chunkSize,
-    canForget: true,
     steps: [],
     samplers: 0,
     async decode(pieces) {
@@ -56,6 +60,22 @@ function fakeDecoder(
       expect(working).toBe(false)
       cells.set(sequence, (cells.get(sequence) ?? []).slice(0, keep))
       return true
+    },
+    isWhole: () => true,
+    async save(sequence, tokens, file) {
+      expect(working).toBe(false)
+      expect(cells.get(sequence)).toEqual(tokens)
+      const text = JSON.stringify(tokens)
+      await writeFile(file, text)
+      return text.length
+    },
+    loadsAlike: () => true,
+    async load(sequence, file) {
+      expect(working).toBe(false)
+      expect(cells.get(sequence)).toEqual([])
+      const saved = JSON.parse(await readFile(file, 'utf8'))
+      cells.set(sequence, saved)
+      return saved.length
     },
     sampler() {
       fake.samplers++
@@ -373,4 +393,151 @@ test('many answers over few sequences all end, each with its own tokens', async 
   for (const [index, { tokens, limit }] of jobs.entries())
     expect(tokens).toEqual(Array.from({ length: limit }, (_, said) => index + said + 1))
   expect(decoder.samplers).toBe(0)
+})
+
+describe('a model that cannot go back', () => {
+  let folder: string
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'snapshots-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+  const forgetful = (options: Parameters<typeof fakeDecoder>[0] = {}) => {
+    const decoder = fakeDecoder({ isWhole: () => false, ...options })
+    return { decoder, all: new Scheduler(decoder, { steps: 0 }, new Snapshots(folder, 1_000)) }
+  }
+
+  test('is given the state of a prompt that began so, in whatever place is free', async () => {
+    const { all } = forgetful()
+    await all.run(job(prompt(30)))
+    const again = job(prompt(30))
+    await all.run(again)
+    const next = job([...prompt(28), ...prompt(20, 500)])
+    await all.run(next)
+
+    // Up to the last chunk that leaves enough to be read.
+    expect([again.reused, next.reused]).toEqual([16, 16])
+    expect([again.tokens, next.tokens]).toEqual([
+      [1, 2, 3],
+      [1, 2, 3],
+    ])
+  })
+
+  test('goes on where it stopped, when the next prompt does', async () => {
+    const { decoder, all } = forgetful()
+    await all.run(job(prompt(30)))
+    const next = job([...prompt(30), 1, 2, 700, 701] as Token[])
+
+    await all.run(next)
+
+    expect(next.reused).toBe(32)
+    expect(decoder.steps.flat().filter(([, position]) => position === 32)).toEqual([[0, 32, 2]])
+  })
+
+  test('reads a repeatable prompt in the same chunks warm as cold, and uses no state that was not', async () => {
+    const { decoder, all } = forgetful()
+    await all.run(job(prompt(30)))
+    // It goes on after what was said, so its state is no longer that of a prompt.
+    await all.run(job([...prompt(30), 1, 2, ...prompt(20, 700)] as Token[]))
+    decoder.steps.length = 0
+    const seeded = job([...prompt(30), 1, 2, ...prompt(21, 700)] as Token[], { repeatable: true, limit: 1 })
+
+    await all.run(seeded)
+
+    expect(seeded.reused).toBe(16)
+    expect(decoder.steps.flat().map(([, position, count]) => [position, count])).toEqual(
+      [16, 24, 32, 40, 48].map((position) => [position, Math.min(8, 53 - position)]),
+    )
+  })
+
+  test('uses no state for a repeatable prompt that would lie in memory otherwise', async () => {
+    const { all } = forgetful({ loadsAlike: (length) => length <= 16 })
+    for (const length of [30, 60]) await all.run(job(prompt(length, length)))
+    const [short, long] = [30, 60].map((length) => job(prompt(length, length), { repeatable: true }))
+    for (const one of [short, long]) if (one) await all.run(one)
+
+    expect([short?.reused, long?.reused]).toEqual([16, 0])
+  })
+
+  test('shares no state between tenants', async () => {
+    const { all } = forgetful()
+    await all.run(job(prompt(30)))
+    const other = job(prompt(30), { tenant: 'ben' })
+
+    await all.run(other)
+
+    expect(other.reused).toBe(0)
+  })
+
+  test('reads the whole prompt where a file is damaged, or a load fails', async () => {
+    const { decoder, all } = forgetful()
+    await all.run(job(prompt(30)))
+    for (const name of readdirSync(folder)) await writeFile(join(folder, name), 'nonsense')
+    const damaged = job(prompt(30))
+    await all.run(damaged)
+    decoder.load = () => Promise.reject(new Error('not mine'))
+    const refused = job(prompt(30))
+    await all.run(refused)
+
+    expect([damaged.reused, refused.reused]).toEqual([0, 0])
+    expect([damaged.tokens, refused.tokens]).toEqual([
+      [1, 2, 3],
+      [1, 2, 3],
+    ])
+  })
+
+  test('answers as ever where nothing can be saved', async () => {
+    const { all } = forgetful({ save: () => Promise.reject(new Error('ENOSPC')) })
+    await all.run(job(prompt(30)))
+    const again = job(prompt(30))
+
+    expect(await all.run(again)).toBe('limit')
+
+    expect([again.reused, again.tokens]).toEqual([0, [1, 2, 3]])
+  })
+
+  test('serves who comes while a state is loaded, and who leaves meanwhile', async () => {
+    const leaving = new AbortController()
+    const late = job(prompt(3, 500))
+    let lateEnd: Promise<unknown> | undefined
+    const { decoder, all } = forgetful()
+    const { load } = decoder
+    decoder.load = async (...parts) => {
+      lateEnd = all.run(late)
+      leaving.abort()
+      await setImmediate()
+      return load(...parts)
+    }
+    await all.run(job(prompt(30)))
+
+    expect(await all.run(job(prompt(30), { signal: leaving.signal }))).toBe('left')
+    await lateEnd
+    await all.rest()
+
+    expect(late.tokens).toEqual([501, 502, 503])
+    expect(decoder.samplers).toBe(0)
+  })
+
+  test('serves many over few places, each with its own tokens', async () => {
+    const { decoder, all } = forgetful({ sequences: 3 })
+    const jobs = Array.from({ length: 60 }, (_, index) =>
+      job(prompt(20 + ((index * 7) % 30), (index % 5) * 100), {
+        tenant: `${index % 2}`,
+        limit: 1 + (index % 4),
+      }),
+    )
+
+    await Promise.all(jobs.map((one) => all.run(one)))
+    await all.rest()
+
+    for (const {
+      tokens,
+      limit,
+      prompt: [first = 0],
+    } of jobs)
+      expect(tokens).toEqual(Array.from({ length: limit }, (_, said) => first + said + 1))
+    expect(jobs.filter(({ reused }) => reused).length).toBeGreaterThan(10)
+    expect(decoder.samplers).toBe(0)
+  })
 })

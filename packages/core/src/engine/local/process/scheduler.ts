@@ -8,6 +8,7 @@ import { LlmError } from '../../../errors.ts'
 import type { Progress } from './binding.ts'
 import type { Draw } from './sampling.ts'
 import { type Place, type Slot, Slots } from './slots.ts'
+import { type Snapshot, type Snapshots, snapshotLength } from './snapshots.ts'
 import { StepCosts } from './steps.ts'
 
 /** What the scheduler needs of the model. One call at a time. */
@@ -16,8 +17,6 @@ export interface Decoder {
   readonly sequences: number
   /** So many tokens of prompts are read at once. */
   readonly chunkSize: number
-  /** Whether the end of a sequence can be forgotten, and the rest kept. */
-  readonly canForget: boolean
   /**
    * Puts the pieces through the model, ascending by sequence, and draws a token behind each that has a sampler.
    * Rejects when the model fails; a draw that fails is an error among the tokens.
@@ -25,6 +24,14 @@ export interface Decoder {
   decode(pieces: readonly Piece[]): Promise<readonly (Token | Error | undefined)[]>
   /** Keeps the first tokens of a sequence. `false`: not all of them are there. */
   forget(sequence: number, keep: number): boolean
+  /** Whether all tokens of a sequence are still held, so that its end can be forgotten. */
+  isWhole(sequence: number): boolean
+  /** Saves the state of a sequence, and says how many bytes that are. */
+  save(sequence: number, tokens: readonly Token[], file: string): Promise<number>
+  /** Whether a loaded state of so many tokens lies in memory as it did: else sums come out a little different. */
+  loadsAlike(length: number): boolean
+  /** Loads a saved state into a sequence, and says how many tokens it was made from. Damaged ones end the process. */
+  load(sequence: number, file: string): Promise<number>
   sampler(draw: Draw, prompt: readonly Token[]): Sampler
   /** Whether a token ends an answer. */
   isEnd(token: Token): boolean
@@ -101,6 +108,7 @@ interface Part {
 export class Scheduler implements Runner {
   readonly #decoder: Decoder
   readonly #slots: Slots
+  readonly #snapshots: Snapshots | undefined
   readonly #costs = new StepCosts()
   readonly #progress: Progress
   #waiting: Waiting[] = []
@@ -110,10 +118,12 @@ export class Scheduler implements Runner {
   #chunks = 0
   #working: Promise<void> | undefined
 
-  constructor(decoder: Decoder, progress: Progress) {
+  /** @param snapshots for models that cannot go back to what two prompts have in common */
+  constructor(decoder: Decoder, progress: Progress, snapshots?: Snapshots) {
     this.#decoder = decoder
     this.#progress = progress
-    this.#slots = new Slots(decoder.sequences, decoder.chunkSize, decoder.canForget)
+    this.#snapshots = snapshots
+    this.#slots = new Slots(decoder.sequences, decoder.chunkSize, (id) => decoder.isWhole(id))
   }
 
   run(job: Job): Promise<Ending> {
@@ -134,8 +144,9 @@ export class Scheduler implements Runner {
     await setImmediate()
     for (;;) {
       this.#sweep()
-      this.#grant()
-      if (this.#running.length === 0) break
+      await this.#grant()
+      // Somebody may have come while a place was given.
+      if (this.#running.length + this.#waiting.length === 0) break
       await this.#speak()
       await this.#read()
     }
@@ -157,27 +168,25 @@ export class Scheduler implements Runner {
   }
 
   /** Whose answers run in the smallest number is next, and among those who came first. */
-  #grant(): void {
+  async #grant(): Promise<void> {
     while (this.#waiting.length > 0) {
       const runningOf = ({ job: { tenant } }: Waiting): number =>
         this.#running.filter(({ job }) => job.tenant === tenant).length
       const next = this.#waiting.reduce((best, one) => (runningOf(one) < runningOf(best) ? one : best))
-      const place = this.#slots.take(next.job)
+      const saved = this.#snapshots?.find(next.job)
+      const place = this.#slots.take(next.job, saved?.tokens.length)
       if (!place) return
       this.#waiting.splice(this.#waiting.indexOf(next), 1)
-      this.#start(next, place)
+      await this.#start(next, place, saved)
     }
   }
 
-  #start({ job, end }: Waiting, place: Place): void {
+  async #start({ job, end }: Waiting, place: Place, saved: Snapshot | undefined): Promise<void> {
     const { slot } = place
     try {
-      const keep = this.#decoder.forget(slot.id, place.keep) ? place.keep : 0
-      if (keep < place.keep) this.#decoder.forget(slot.id, 0)
-      slot.tokens.length = keep
-      slot.clean = Math.min(slot.clean, keep - (keep % this.#decoder.chunkSize))
+      if (!this.#cut(place)) await this.#fill(slot, saved)
       const sampler = this.#decoder.sampler(job.draw, job.prompt)
-      job.onStart(keep)
+      job.onStart(slot.tokens.length)
       this.#running.push({
         job,
         slot,
@@ -194,6 +203,41 @@ export class Scheduler implements Runner {
       this.#slots.release(slot)
       end(LlmError.from(cause))
     }
+  }
+
+  /** `false`: it holds nothing of the prompt. */
+  #cut({ slot, keep }: Place): boolean {
+    if (keep === 0 || !this.#decoder.forget(slot.id, keep)) return false
+    slot.tokens.length = keep
+    slot.clean = Math.min(slot.clean, keep - (keep % this.#decoder.chunkSize))
+    return true
+  }
+
+  /** With what was saved, or nothing. */
+  async #fill(slot: Slot, saved: Snapshot | undefined): Promise<void> {
+    this.#slots.empty(slot)
+    this.#decoder.forget(slot.id, 0)
+    if (!saved) return
+    const loading = this.#snapshots?.load(saved, (file) => this.#decoder.load(slot.id, file))
+    this.#tell()
+    if (await loading) {
+      slot.tokens = [...saved.tokens]
+      slot.clean = saved.clean ? slot.tokens.length : 0
+    } else this.#decoder.forget(slot.id, 0)
+  }
+
+  /** What is worth it when so much of a prompt is read. */
+  async #save({ job, slot }: Running, snapshots: Snapshots): Promise<void> {
+    const { tenant, prompt } = job
+    const { length } = slot.tokens
+    if (length === 0 || length !== snapshotLength(prompt.length, this.#decoder.chunkSize)) return
+    const tokens = [...slot.tokens]
+    const clean = slot.clean === length && this.#decoder.loadsAlike(length)
+    const saving = snapshots.save({ tenant, tokens, clean }, (file) =>
+      this.#decoder.save(slot.id, tokens, file),
+    )
+    this.#tell()
+    await saving
   }
 
   /** One token for each answer that speaks. */
@@ -214,7 +258,7 @@ export class Scheduler implements Runner {
       if (parts.length === 0) continue
       const startedAt = performance.now()
       await this.#step(parts)
-      this.#costs.observe(parts.length, performance.now() - startedAt)
+      if (parts.length === ids.length) this.#costs.observe(ids.length, performance.now() - startedAt)
     }
   }
 
@@ -235,6 +279,7 @@ export class Scheduler implements Runner {
       parts.push({ running, tokens: prompt.slice(from, to), draws: to === prompt.length })
     }
     if (parts.length > 0) await this.#step(parts.sort((a, b) => a.running.slot.id - b.running.slot.id))
+    if (this.#snapshots) for (const { running } of parts) await this.#save(running, this.#snapshots)
   }
 
   async #step(parts: readonly Part[]): Promise<void> {
@@ -251,8 +296,8 @@ export class Scheduler implements Runner {
   async #recover(parts: readonly Part[], cause: unknown): Promise<void> {
     for (const part of parts) {
       const { slot } = part.running
-      this.#decoder.forget(slot.id, slot.tokens.length)
-      if (parts.length > 1) await this.#step([part])
+      const isBack = this.#decoder.forget(slot.id, slot.tokens.length)
+      if (parts.length > 1 && isBack) await this.#step([part])
       else {
         this.#slots.empty(slot)
         this.#finish(part.running, failed(cause))

@@ -23,7 +23,7 @@ function use(slots: Slots, prompt: readonly Token[], more: Partial<Wish> = {}, c
 }
 
 test('the first slot that holds nothing is taken, and none where all are in use', () => {
-  const slots = new Slots(2, chunkSize, true)
+  const slots = new Slots(2, chunkSize, () => true)
 
   const taken = [1, 2, 3].map((first) => slots.take(wish(tokens(20, first * 100)))?.slot.id)
 
@@ -31,7 +31,7 @@ test('the first slot that holds nothing is taken, and none where all are in use'
 })
 
 test('the slot with the longest match is taken, and at least one token read again', () => {
-  const slots = new Slots(3, chunkSize, true)
+  const slots = new Slots(3, chunkSize, () => true)
   use(slots, tokens(20))
   slots.take(wish(tokens(20, 500)))
   use(slots, tokens(30))
@@ -44,7 +44,7 @@ test('the slot with the longest match is taken, and at least one token read agai
 })
 
 test('a short match does not take a slot from a prompt that may come again', () => {
-  const slots = new Slots(2, chunkSize, true)
+  const slots = new Slots(2, chunkSize, () => true)
   use(slots, tokens(40))
 
   const place = slots.take(wish([...tokens(10), ...tokens(30, 900)]))
@@ -53,7 +53,7 @@ test('a short match does not take a slot from a prompt that may come again', () 
 })
 
 test('where all hold something, the one goes that was not used longest', () => {
-  const slots = new Slots(2, chunkSize, true)
+  const slots = new Slots(2, chunkSize, () => true)
   use(slots, tokens(20, 100))
   use(slots, tokens(20, 200))
   use(slots, tokens(20, 100))
@@ -62,29 +62,47 @@ test('where all hold something, the one goes that was not used longest', () => {
 })
 
 test('what was read for one tenant is not used for another', () => {
-  const slots = new Slots(1, chunkSize, true)
+  const slots = new Slots(1, chunkSize, () => true)
   use(slots, tokens(20))
 
   expect(slots.take(wish(tokens(20), { tenant: 'ben' }))?.keep).toBe(0)
 })
 
 test('an answer that has to be repeatable takes only what was read in whole chunks', () => {
-  const slots = new Slots(1, chunkSize, true)
+  const slots = new Slots(1, chunkSize, () => true)
   use(slots, tokens(45), {}, 40)
 
   expect(slots.take(wish(tokens(60), { repeatable: true }))?.keep).toBe(40)
 })
 
 test('and less where the match ends inside of a chunk', () => {
-  const slots = new Slots(1, chunkSize, true)
+  const slots = new Slots(1, chunkSize, () => true)
   use(slots, tokens(45), {}, 40)
 
   expect(slots.take(wish([...tokens(30), ...tokens(30, 900)], { repeatable: true }))?.keep).toBe(24)
 })
 
-test('a model that cannot go back keeps nothing', () => {
-  const slots = new Slots(1, chunkSize, false)
-  use(slots, tokens(40))
+test('what a model does not hold whole is kept whole or not at all', () => {
+  const slots = new Slots(1, chunkSize, () => false)
+  use(slots, tokens(40), {}, 40)
 
-  expect(slots.take(wish(tokens(50)))?.keep).toBe(0)
+  const cut = slots.take(wish([...tokens(39), ...tokens(20, 900)]))
+  expect([cut?.slot.id, cut?.keep]).toEqual([0, 0])
+  if (cut) slots.release(cut.slot)
+
+  const whole = slots.take(wish(tokens(50), { repeatable: true }))
+  expect([whole?.slot.id, whole?.keep]).toEqual([0, 40])
+})
+
+test('a match that is shorter than what was saved takes no slot', () => {
+  const slots = new Slots(2, chunkSize, () => true)
+  use(slots, tokens(40))
+  const take = (saved: number) => {
+    const place = slots.take(wish([...tokens(40), ...tokens(20, 900)]), saved)
+    if (place) slots.release(place.slot)
+    return [place?.slot.id, place?.keep]
+  }
+
+  expect(take(48)).toEqual([1, 0])
+  expect(take(40)).toEqual([0, 40])
 })

@@ -35,11 +35,11 @@ const worthKeeping = 16
 export class Slots {
   readonly #slots: readonly Slot[]
   readonly #chunkSize: number
-  readonly #reuse: boolean
+  readonly #isWhole: (sequence: number) => boolean
   #uses = 0
 
-  /** @param reuse whether the model can go back to an earlier state; recurrent ones cannot */
-  constructor(count: number, chunkSize: number, reuse: boolean) {
+  /** @param isWhole whether all tokens of a sequence are still held: only then its end can be cut off */
+  constructor(count: number, chunkSize: number, isWhole: (sequence: number) => boolean) {
     this.#slots = Array.from({ length: count }, (_, id) => ({
       id,
       tokens: [],
@@ -49,17 +49,20 @@ export class Slots {
       busy: false,
     }))
     this.#chunkSize = chunkSize
-    this.#reuse = reuse
+    this.#isWhole = isWhole
   }
 
-  /** The slot with the longest match, else the first that holds nothing, else the one that was not used longest. */
-  take(wish: Wish): Place | undefined {
+  /**
+   * The slot with the longest match, else the first that holds nothing, else the one that was not used longest.
+   * @param saved a match of less is not worth keeping: so much of the prompt comes from elsewhere
+   */
+  take(wish: Wish, saved = 0): Place | undefined {
     const free = this.#slots.filter(({ busy }) => !busy)
     const [match] = free
       .map((slot) => ({ slot, keep: this.#match(slot, wish) }))
       .sort((a, b) => b.keep - a.keep)
     if (!match) return undefined
-    const place = match.keep >= worthKeeping ? match : { slot: leastUseful(free), keep: 0 }
+    const place = match.keep >= Math.max(worthKeeping, saved) ? match : { slot: leastUseful(free), keep: 0 }
     place.slot.busy = true
     place.slot.tenant = wish.tenant
     place.slot.usedAt = ++this.#uses
@@ -77,11 +80,12 @@ export class Slots {
   }
 
   #match(slot: Slot, { prompt, tenant, repeatable }: Wish): number {
-    if (!this.#reuse || slot.tenant !== tenant) return 0
+    if (slot.tenant !== tenant || slot.tokens.length === 0) return 0
     const most = Math.min(prompt.length - 1, repeatable ? slot.clean : slot.tokens.length)
     let length = 0
     while (length < most && slot.tokens[length] === prompt[length]) length++
-    return repeatable ? length - (length % this.#chunkSize) : length
+    const keep = repeatable ? length - (length % this.#chunkSize) : length
+    return keep === slot.tokens.length || this.#isWhole(slot.id) ? keep : 0
   }
 }
 

@@ -1,68 +1,108 @@
 /** Which answers take their next step together: what steps of each size have cost decides. */
 
-/** The first step of a size is slow, as buffers are made for it, and one alone may be a hiccup. */
-const trials = 4
 /** Enough to see a change of the machine's mood soon, and not to follow every hiccup. */
-const remembered = 9
-/** So often all go together, to learn whether that has become the better way. */
-const tryEvery = 128
+const remembered = 8
+/** The first time may be a hiccup: so often all go together before that is judged, and once later on. */
+const trials = 2
+/**
+ * What was not seen for so many plans is forgotten, and tried again where it may be the better way: soon after it was
+ * given up, as a disturbance may have been the reason, then less and less often.
+ */
+const forgottenAfter = { first: 20, most: 640, growth: 4 }
 /** Of starting a step, beside what it takes: between equal plans the one with fewer steps. */
-const stepMs = 0.05
+const startMs = 0.05
 
-export class StepCosts {
-  readonly #seen: number[][] = []
-  #medians: (number | undefined)[] = []
-  #plans = 0
+/** What is known of one size. */
+class Size {
+  /** The last ones. */
+  #times: number[] = []
+  #trials = trials
+  #lastPlan = 0
+  #forgottenAfter = forgottenAfter.first
 
-  /** @param ms what a step of so many answers took */
-  observe(count: number, ms: number): void {
-    const seen = [...(this.#seen[count] ?? []), ms].slice(-remembered)
-    this.#seen[count] = seen
-    if (seen.length >= trials) this.#medians[count] = median(seen)
+  get isKnown(): boolean {
+    return this.#times.length >= this.#trials
   }
 
-  /**
-   * Splits answers into steps, each of neighbours. A batch of two can cost more than two of one, and one of three
-   * more than one of four: the model joins only sequences whose ids follow each other.
-   * @param ids ascending
-   */
-  plan(ids: readonly number[]): readonly (readonly number[])[] {
-    if (++this.#plans % tryEvery === 0) return ids.length > 0 ? [ids] : []
-    const best: { readonly cost: number; readonly from: number }[] = [{ cost: 0, from: 0 }]
-    for (let end = 1; end <= ids.length; end++) {
-      let choice = { cost: Number.POSITIVE_INFINITY, from: 0 }
-      for (let from = 0; from < end; from++) {
-        const cost = (best[from]?.cost ?? 0) + this.#costOf(ids.slice(from, end))
-        // Of two that cost the same, the one with the larger step.
-        if (cost < choice.cost - 1e-9) choice = { cost, from }
-      }
-      best[end] = choice
-    }
-    const groups: (readonly number[])[] = []
-    for (let end = ids.length; end > 0; end = best[end]?.from ?? 0)
-      groups.unshift(ids.slice(best[end]?.from ?? 0, end))
-    return groups
+  /** What a step takes when nothing else disturbs it: the lower quartile. */
+  get ms(): number {
+    return [...this.#times].sort((a, b) => a - b)[this.#times.length >> 2] ?? 0
   }
 
-  /** A gap in the ids splits a batch into one for each run. */
-  #costOf(ids: readonly number[]): number {
-    let cost = stepMs
-    let run = 1
-    for (let index = 1; index <= ids.length; index++) {
-      if (index < ids.length && ids[index] === (ids[index - 1] ?? 0) + 1) run++
-      else {
-        cost += this.#expected(run)
-        run = 1
-      }
-    }
-    return cost
+  see(ms: number, plan: number): void {
+    this.#times = [...this.#times, ms].slice(-remembered)
+    this.#lastPlan = plan
+    if (this.#times.length === remembered) this.#forgottenAfter = forgottenAfter.first
   }
 
-  /** A size that was not tried enough is taken for cheap, so that it is tried. */
-  #expected(count: number): number {
-    return this.#medians[count] ?? this.#medians[1] ?? 1
+  age(plan: number): void {
+    if (plan - this.#lastPlan <= this.#forgottenAfter || this.#times.length === 0) return
+    this.#times = []
+    this.#trials = 1
+    this.#forgottenAfter = Math.min(this.#forgottenAfter * forgottenAfter.growth, forgottenAfter.most)
   }
 }
 
-const median = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0
+export class StepCosts {
+  /** By how many answers they have. */
+  readonly #sizes: Size[] = []
+  #plans = 0
+
+  /** @param ms what a step of so many neighbours took */
+  observe(count: number, ms: number): void {
+    this.#size(count).see(ms, this.#plans)
+  }
+
+  /**
+   * Splits answers into steps. A batch of two can cost more than two of one, and one of three more than one of four.
+   * The model joins only neighbours: to it, a batch with a gap in the ids is several.
+   * @param ids ascending
+   */
+  plan(ids: readonly number[]): readonly (readonly number[])[] {
+    this.#plans++
+    for (const size of this.#sizes) size.age(this.#plans)
+    const starts = ids.flatMap((id, index) => (id - 1 === ids[index - 1] ? [] : [index]))
+    return starts.flatMap((start, index) => this.#split(ids.slice(start, starts[index + 1])))
+  }
+
+  /** @param run neighbours */
+  #split(run: readonly number[]): readonly (readonly number[])[] {
+    if (!this.#size(run.length).isKnown) return [run]
+    if (!this.#size(1).isKnown) return [run.slice(0, 1), run.slice(1)]
+    const costs = this.#expected(run.length)
+    /** The cheapest way for so many, and the last step of it. */
+    const best = [{ cost: 0, step: 0 }]
+    for (let count = 1; count <= run.length; count++) {
+      let choice = { cost: Number.POSITIVE_INFINITY, step: 0 }
+      for (let step = 1; step <= count; step++) {
+        const cost = (best[count - step]?.cost ?? 0) + (costs[step] ?? 0) + startMs
+        if (cost <= choice.cost) choice = { cost, step }
+      }
+      best.push(choice)
+    }
+    const groups: (readonly number[])[] = []
+    for (let end = run.length; end > 0; end -= best[end]?.step ?? end)
+      groups.unshift(run.slice(end - (best[end]?.step ?? end), end))
+    return groups
+  }
+
+  /** What steps of each size up to `most` cost: taken to grow evenly between sizes that were seen. */
+  #expected(most: number): readonly number[] {
+    const costs = [0]
+    let from = 0
+    for (let count = 1; count <= most; count++) {
+      const size = this.#size(count)
+      if (!size.isKnown) continue
+      const slope = (size.ms - (costs[from] ?? 0)) / (count - from)
+      for (let between = from + 1; between <= count; between++)
+        costs[between] = (costs[from] ?? 0) + slope * (between - from)
+      from = count
+    }
+    return costs
+  }
+
+  #size(count: number): Size {
+    while (this.#sizes.length <= count) this.#sizes.push(new Size())
+    return this.#sizes[count] as Size
+  }
+}

@@ -1,0 +1,163 @@
+// Whether greedy answers of the built-in model are llama.cpp's, token by token: ours against those of its own server.
+import { parseArgs } from 'node:util'
+import { modelPath } from '@modelmount/tiny-model'
+import { printTable, say } from './support/measure.mjs'
+import { serve } from './support/serve.mjs'
+
+const { values: options } = parseArgs({
+  options: {
+    /** A llama-server that has the built-in model loaded, such as http://127.0.0.1:8080. */
+    against: { type: 'string' },
+    threads: { type: 'string', default: '1' },
+    /** The most of each answer. */
+    tokens: { type: 'string', default: '128' },
+  },
+})
+if (!options.against)
+  throw new Error(`Say --against http://127.0.0.1:8080, a llama-server that serves ${modelPath}`)
+const theirUrl = options.against.replace(/\/$/, '')
+const limit = Number(options.tokens)
+
+const server = await serve({ model: modelPath, threads: options.threads, context: 2048 })
+try {
+  report(await compareAll(questions()))
+} finally {
+  await server.stop()
+}
+
+async function compareAll(asked) {
+  const results = []
+  for (const question of asked) {
+    const result = compare(question, await ours(question), await theirs(question))
+    if (result.prompt === -1 && result.answer !== -1) result.atOnce = await readAtOnce(result)
+    results.push(result)
+  }
+  return results
+}
+
+function compare(question, mine, other) {
+  const prompt = firstDifference(mine.prompt, other.prompt)
+  const answer = firstDifference(mine.answer, other.answer)
+  return { question, mine, other, prompt, answer, isEqual: prompt === -1 && answer === -1 }
+}
+
+/**
+ * The same tokens up to the difference, read by theirs as one prompt and not one after the other: how far its own
+ * odds move by that is how far rounding goes.
+ */
+async function readAtOnce({ mine, other, answer }) {
+  const again = await complete([...other.prompt, ...other.answer.slice(0, answer)], 1)
+  return oddsOf(again.completion_probabilities[0], mine.answer[answer], other.answer[answer])
+}
+
+function report(results) {
+  const equal = results.filter(({ isEqual }) => isEqual)
+  const longest = Math.max(...results.map(({ mine }) => mine.prompt.length))
+  const said = results.reduce((sum, { mine }) => sum + mine.answer.length, 0)
+  say(`## Greedy answers of the built-in model, --threads ${options.threads}\n`)
+  say(`${results.length} prompts of up to ${longest} tokens, ${said} tokens of answers at temperature 0.`)
+  say(`${equal.length} of ${results.length} are equal, token by token.\n`)
+  const rows = results
+    .filter(({ isEqual }) => !isEqual)
+    .map(({ question, mine, other, prompt, answer, atOnce = '' }) => [
+      `${question.slice(0, 40).replaceAll('|', '\\|')} (${mine.prompt.length} tokens)`,
+      prompt === -1 ? 'no' : `at ${prompt}: ${mine.prompt[prompt]} / ${other.prompt[prompt]}`,
+      answer === -1 ? 'no' : `at ${answer}: ${mine.answer[answer]} / ${other.answer[answer]}`,
+      oddsOf(other.odds[answer], mine.answer[answer], other.answer[answer]),
+      atOnce,
+    ])
+  if (rows.length > 0)
+    printTable(
+      [
+        'prompt',
+        'prompt differs',
+        'answer differs (ours / theirs)',
+        'logprobs that theirs gives both',
+        'when it reads all before at once',
+      ],
+      rows,
+    )
+}
+
+/** Next to nothing between two tokens is rounding. */
+function oddsOf({ top_logprobs: odds } = { top_logprobs: [] }, ...tokens) {
+  return tokens.map((token) => odds.find(({ id }) => id === token)?.logprob.toFixed(4) ?? '–').join(' / ')
+}
+
+/** Its prompt's and its answer's tokens, with the one that ended it. */
+async function ours(prompt) {
+  const answer = await post(`${server.url}/api/generate`, {
+    model: 'tiny-chat',
+    prompt,
+    stream: false,
+    think: false,
+    options: { temperature: 0, num_predict: limit },
+  })
+  const { context, prompt_eval_count: length } = answer
+  return { prompt: context.slice(0, length), answer: context.slice(length) }
+}
+
+async function theirs(content) {
+  const { prompt } = await post(`${theirUrl}/apply-template`, {
+    messages: [{ role: 'user', content }],
+    chat_template_kwargs: { enable_thinking: false },
+  })
+  const { tokens } = await post(`${theirUrl}/tokenize`, {
+    content: prompt,
+    add_special: true,
+    parse_special: true,
+  })
+  const answer = await complete(tokens, limit)
+  return { prompt: tokens, answer: answer.tokens, odds: answer.completion_probabilities }
+}
+
+function complete(prompt, most) {
+  return post(`${theirUrl}/completion`, {
+    prompt,
+    temperature: 0,
+    n_predict: most,
+    n_probs: 10,
+    return_tokens: true,
+    cache_prompt: false,
+  })
+}
+
+async function post(url, body) {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  if (response.ok) return response.json()
+  throw new Error(`${url} says ${response.status}: ${await response.text()}`)
+}
+
+function firstDifference(left, right) {
+  const index = left.findIndex((token, at) => token !== right[at])
+  return index === -1 && left.length !== right.length ? left.length : index
+}
+
+/** Fifty: what the model was trained for, what it was not, and prompts of one chunk and of many. */
+function questions() {
+  const names = ['Ada', 'Grace', 'Linus', 'Mia', 'Omar', 'Yuki']
+  const colours = ['red', 'green', 'blue', 'yellow', 'white']
+  const facts = (count) =>
+    Array.from(
+      { length: count },
+      (_, index) => `The box of ${names[index % 6]} number ${index} is ${colours[(index * 7) % 5]}.`,
+    ).join(' ')
+  const terms = ['a token', 'a prompt', 'quantization', 'a context window', 'temperature', 'a GGUF file']
+  const sums = ['3 + 4', '17 + 25', '48 + 51', '99 + 1', '60 + 38', '12 + 12']
+  return [
+    ...['Hello', 'Who are you?', 'Thank you!', 'What can you do?', 'Good morning', 'What is your name?'],
+    ...[...terms, ...sums].map((what) => `What is ${what}?`),
+    ...names.map((name) => `Tell me a short story about ${name}.`),
+    ...['apple', 'river', 'lantern', 'zebra'].map((word) => `Spell the word ${word}.`),
+    ...['Name the days of the week.', 'Name the months of the year.', 'Count from 1 to 10.'],
+    ...['Why is the sky blue?', 'Écris une phrase.', '你好', 'A haiku about autumn 🍂', '{"a": [1, 2', '   '],
+    'I love this wonderful little garden. Is this positive or negative?',
+    ...[1, 2, 4, 6, 8, 12, 16, 24, 32, 40, 60, 80].map(
+      (count) => `${facts(count)} What colour is the box of ${names[(count - 1) % 6]} number ${count - 1}?`,
+    ),
+  ]
+}

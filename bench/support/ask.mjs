@@ -1,0 +1,94 @@
+// Asking a server of the OpenAI API: one streamed answer, and when each of its tokens came.
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { basename } from 'node:path'
+import { Spoilt } from './idle-guard.mjs'
+
+/**
+ * What every question about this model says.
+ * @param firstWord of 32 tokens that answers are made of: with random weights a model may stop early
+ */
+export const toQuestion = (file, firstWord) => ({
+  model: basename(file, '.gguf'),
+  bias: Object.fromEntries(Array.from({ length: 32 }, (_, index) => [firstWord + index, 100])),
+})
+
+/** Exactly so many tokens. Throws `Spoilt` when there are fewer. */
+export async function ask({ url, model, bias }, { prompt, tokens, seed, onToken = () => {} }) {
+  const startedAt = performance.now()
+  const response = await post(`${url}/v1/chat/completions`, {
+    model,
+    messages: [{ role: 'user', content: prompt }],
+    max_tokens: tokens,
+    stream: true,
+    stream_options: { include_usage: true },
+    ...{ temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05, seed },
+    logit_bias: bias,
+    // Nobody says whether to think: left out, llama-server would say so to the template.
+    chat_template_kwargs: { enable_thinking: null },
+  })
+  const times = []
+  let usage
+  let reason
+  let fingerprint
+  for await (const { choices = [], error, ...chunk } of events(response)) {
+    if (error) throw new Spoilt(`${url} failed: ${JSON.stringify(error)}`)
+    usage = chunk.usage ?? usage
+    fingerprint = chunk.system_fingerprint ?? fingerprint
+    reason = choices[0]?.finish_reason ?? reason
+    if (!choices[0]?.delta.content) continue
+    times.push(performance.now())
+    onToken(times.length)
+  }
+  if (reason !== 'length' || times.length !== tokens)
+    throw new Spoilt(`${url} said ${times.length} of ${tokens} tokens and ended with "${reason}".`)
+  return { first: times[0] - startedAt, times, promptTokens: usage.prompt_tokens, fingerprint }
+}
+
+/** Never the same twice, from its first word on: no part of it has been read before. */
+export const prompt = (words) => `${String(Math.random()).slice(2, 8)} ${text(words)}`
+
+/** How many tokens the server makes of no words and of each further one. Warms it up, too. */
+export async function promptShape(side) {
+  const few = await ask(side, { prompt: prompt(10), tokens: 1 })
+  const many = await ask(side, { prompt: prompt(110), tokens: 1 })
+  const perWord = (many.promptTokens - few.promptTokens) / 100
+  return { perWord, frame: few.promptTokens - 10 * perWord }
+}
+
+/** What it calls its version, if anything. */
+export async function fingerprintOf(side) {
+  const { fingerprint = 'no name' } = await ask(side, { prompt: prompt(10), tokens: 1 })
+  return fingerprint
+}
+
+async function post(url, body) {
+  // A connection for each call: not every server keeps one that it says it keeps.
+  const sent = request(url, { method: 'POST', agent: false, headers: { 'content-type': 'application/json' } })
+  sent.end(JSON.stringify(body))
+  const [response] = await once(sent, 'response')
+  response.setEncoding('utf8')
+  if (response.statusCode === 200) return response
+  throw new Error(`${url} says ${response.statusCode}: ${(await response.toArray()).join('')}`)
+}
+
+async function* events(response) {
+  let rest = ''
+  let ended = false
+  for await (const piece of response) {
+    const frames = (rest + piece).split('\n\n')
+    rest = frames.pop()
+    for (const frame of frames) {
+      const [, data] = /^(?:data|error): (.*)$/m.exec(frame) ?? []
+      ended ||= data === '[DONE]'
+      if (data && data !== '[DONE]') yield JSON.parse(data)
+    }
+  }
+  if (!ended) throw new Spoilt('An answer broke off.')
+}
+
+const known = 'river stone cloud table window engine number paper green yellow garden bridge market'.split(
+  ' ',
+)
+const text = (words) =>
+  Array.from({ length: words }, (_, index) => known[index % known.length] + (index % 10)).join(' ')

@@ -1,0 +1,197 @@
+// What the bench of the engine measures. Each measure asks one server and returns numbers for its rows; a row says
+// what is aimed at: for our part of theirs (`atLeast`, `atMost`), or for ours alone (`oursAtMost`).
+import { statSync } from 'node:fs'
+import { ask, prompt } from './ask.mjs'
+import { median } from './measure.mjs'
+import { cpuSeconds, memoryBytes, trees } from './processes.mjs'
+
+const shortPrompt = () => prompt(8)
+/** In tokens. */
+export const promptLengths = [100, 500, 1_500]
+const longest = promptLengths.at(-1)
+/** Tokens of each answer by the number of answers side by side. */
+const streamTokens = { 1: 80, 2: 32, 4: 24, 8: 24, 16: 12 }
+export const streamCounts = Object.keys(streamTokens).map(Number)
+
+/** With less than this, a token costs less than the way around it. */
+export const isTinyModel = (file) => statSync(file).size < 2 ** 26
+
+/**
+ * @param how `isTiny`: overhead is all there is; samples are longer, and answers side by side hardly overlap.
+ * `wordsFor`: how many words make a prompt of so many tokens. `slots`: how many answers go side by side.
+ */
+export const measures = (how) => ({
+  short: firstTokens(how),
+  ...Object.fromEntries(streamCounts.map((count) => [`streams${count}`, streams(count, how)])),
+  prompts: prompts(how),
+  fair: fairness(how),
+  calls: calls(how),
+})
+
+const firstTokens = ({ isTiny }) => ({
+  rows: { first: { label: 'first token of a short prompt, ms', atMost: isTiny ? 1.75 : 1.15 } },
+  run: async (side) => {
+    const times = []
+    for (let time = 0; time < scaled(5, isTiny); time++)
+      times.push((await ask(side, { prompt: shortPrompt(), tokens: 2 })).first)
+    return { first: median(times) }
+  },
+})
+
+function streams(count, { isTiny, slots }) {
+  const label = (what) => `${count} ${count === 1 ? 'stream' : 'streams'}, ${what}`
+  const tokens = scaled(streamTokens[count], isTiny)
+  const together = count === 1 ? 0.95 : 0.97
+  return {
+    rows: {
+      ...(!isTiny &&
+        count <= slots && { rate: { label: label('tokens/s while all speak'), atLeast: together } }),
+      all: {
+        label: label('tokens/s with their prompts'),
+        ...(!isTiny && count > 1 && count <= slots && { atLeast: together }),
+      },
+      ...((count === 1 || count === 4) && {
+        gap: { label: label('gap between tokens, median, ms') },
+        longGap: { label: label('gap between tokens, p99, ms') },
+      }),
+      ...(count === 8 && {
+        cpu: { label: label('CPU seconds for 1,000 tokens'), ...(isTiny && { atMost: 1.25 }) },
+      }),
+    },
+    run: async (side) => {
+      const cpuBefore = usedBy(side, cpuSeconds)
+      const startedAt = performance.now()
+      const answers = await allOf(
+        Array.from({ length: count }, () => ask(side, { prompt: shortPrompt(), tokens })),
+      )
+      const seconds = (performance.now() - startedAt) / 1_000
+      const { rate, gaps } = whileAllSpeak(answers.map(({ times }) => times))
+      return {
+        rate,
+        all: (count * tokens) / seconds,
+        gap: median(gaps),
+        longGap: percentile(gaps, 0.99),
+        cpu: (usedBy(side, cpuSeconds) - cpuBefore) / ((count * tokens) / 1_000),
+      }
+    },
+  }
+}
+
+const prompts = ({ isTiny, wordsFor }) => ({
+  rows: {
+    ...toRows(promptLengths, (length) => ({
+      [`first${length}`]: { label: `first token behind ${length} tokens, ms` },
+    })),
+    ...toRows(promptLengths.slice(1), (length) => ({
+      [`prefill${length}`]: {
+        label: `prefill of ${length} tokens, tokens/s`,
+        ...(!isTiny && { atLeast: 0.95 }),
+      },
+    })),
+    again: { label: `${longest} tokens once more, % of the first time`, ...(!isTiny && { oursAtMost: 2 }) },
+    seeded: {
+      label: `${longest} tokens once more, with a seed, % of the first time`,
+      ...(!isTiny && { oursAtMost: 8 }),
+    },
+    other: { label: `${longest} tokens with another end, % of the first time` },
+  },
+  run: async (side) => {
+    const numbers = {}
+    let text = ''
+    let cold = 0
+    for (const length of promptLengths) {
+      text = prompt(wordsFor(length))
+      const { first, promptTokens } = await ask(side, { prompt: text, tokens: 2 })
+      cold = first
+      numbers[`first${length}`] = first
+      numbers[`prefill${length}`] = promptTokens / (first / 1_000)
+    }
+    const share = async (question) => ((await ask(side, { tokens: 2, ...question })).first / cold) * 100
+    return {
+      ...numbers,
+      again: await share({ prompt: text }),
+      seeded: await share({ prompt: text, seed: 7 }),
+      other: await share({ prompt: `${text} and then?` }),
+    }
+  },
+})
+
+const fairness = ({ isTiny, wordsFor }) => ({
+  rows: {
+    gap: {
+      label: `longest gap of a stream beside ${longest} tokens of prompt, ms`,
+      ...(!isTiny && { atMost: 0.12 }),
+    },
+    first: { label: 'first token of that prompt, ms', ...(!isTiny && { atMost: 1.15 }) },
+  },
+  run: async (side) => {
+    let cameAt = 0
+    let come
+    const coming = new Promise((resolve) => {
+      come = resolve
+    })
+    const onToken = (count) => {
+      if (count === 10) come()
+    }
+    const stream = ask(side, { prompt: shortPrompt(), tokens: scaled(80, isTiny), onToken }).finally(come)
+    const other = coming.then(() => {
+      cameAt = performance.now()
+      return ask(side, { prompt: prompt(wordsFor(longest)), tokens: 4 })
+    })
+    const [{ times }, { first }] = await allOf([stream, other])
+    const during = gapsOf(times).filter(
+      (_, index) => times[index + 1] > cameAt && times[index] < cameAt + first,
+    )
+    return { gap: Math.max(...during), first }
+  },
+})
+
+const calls = ({ isTiny }) => ({
+  rows: {
+    each: { label: '16 short calls at a time, ms for each' },
+    delay: { label: 'delay of the event loop meanwhile, p99, ms', oursAtMost: 20 },
+    memory: { label: 'memory of all processes, MB' },
+  },
+  run: async (side) => {
+    const count = scaled(32, isTiny)
+    let left = count
+    const caller = async () => {
+      while (left-- > 0) await ask(side, { prompt: shortPrompt(), tokens: 4 })
+    }
+    await side.probe?.('watch')
+    const startedAt = performance.now()
+    await allOf(Array.from({ length: 16 }, caller))
+    return {
+      each: (performance.now() - startedAt) / count,
+      delay: (await side.probe?.('delay'))?.p99,
+      memory: usedBy(side, memoryBytes) / 1e6,
+    }
+  },
+})
+
+/** When one fails, the others must not go on beside what is measured next. */
+async function allOf(promises) {
+  await Promise.allSettled(promises)
+  return Promise.all(promises)
+}
+
+/** A tiny model would be through before anything can be measured. */
+const scaled = (count, isTiny) => (isTiny ? 8 * count : count)
+
+const toRows = (items, toRow) => Object.assign({}, ...items.map(toRow))
+
+/** Not a number where nobody knows the processes. */
+const usedBy = ({ roots }, measure) => (roots ? measure(trees(roots)) : Number.NaN)
+
+/** From when the last of them has begun until the first of them ends. */
+function whileAllSpeak(all) {
+  const from = Math.max(...all.map((times) => times[0]))
+  const to = Math.min(...all.map((times) => times.at(-1)))
+  const gaps = all.flatMap((times) => gapsOf(times.filter((time) => time >= from && time <= to)))
+  return { rate: gaps.length / ((to - from) / 1_000), gaps }
+}
+
+const gapsOf = (times) => times.slice(1).map((time, index) => time - times[index])
+
+const percentile = (values, share) =>
+  values.toSorted((a, b) => a - b)[Math.ceil(share * values.length) - 1] ?? Number.NaN

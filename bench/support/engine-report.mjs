@@ -1,0 +1,116 @@
+// What the bench of the engine found: ratios, each with its control beside it, and whether it counts.
+import { promptLengths, streamCounts } from './engine-measures.mjs'
+import { allowed } from './idle-guard.mjs'
+import { median, printTable, quartiles, say } from './measure.mjs'
+
+/** So far ours may be from ours once more: beyond that, noise is measured. */
+const control = { least: 0.95, most: 1.05 }
+
+/**
+ * One row for each number that was measured.
+ * @param samples by measure: for each round the numbers of each side, and how many cores others used meanwhile
+ */
+export const judge = (measures, samples) =>
+  Object.entries(measures).flatMap(([measure, { rows }]) =>
+    Object.entries(rows).flatMap(([number, row]) => {
+      const rounds = samples[measure]
+      const of = (side) => rounds.map((round) => round[side]?.[number] ?? Number.NaN)
+      const [ours, theirs, again] = [of('ours'), of('theirs'), of('control')]
+      if (!Number.isFinite(median(ours))) return []
+      const ratio = median(ours) / median(theirs)
+      const noise = median(again) / median(ours)
+      const others = Math.max(...rounds.map((round) => round.others))
+      const doubts = [
+        ...(noise >= control.least && noise <= control.most ? [] : ['control']),
+        ...(others <= allowed ? [] : [`others used ${others.toFixed(2)} core`]),
+      ]
+      return [{ name: `${measure}.${number}`, ...row, ours, theirs, again, ratio, noise, others, doubts }]
+    }),
+  )
+
+/** @param names what `ours` and `theirs` are */
+export function report(rows, [mine, other]) {
+  printTable(
+    ['', mine, other, `${mine} / ${other}`, 'half of the rounds', 'control', 'aim', 'counts'],
+    rows.map(toCells),
+  )
+  printGrowth('calls at a time', 'ms for each token', rows, streamCounts, (count) => [
+    `streams${count}.all`,
+    (rate) => 1_000 / rate,
+  ])
+  printGrowth('tokens of prompt', 'ms to the first token', rows, promptLengths, (length) => [
+    `prompts.first${length}`,
+    (ms) => ms,
+  ])
+  sayMemory(rows)
+  const counting = rows.filter(({ doubts }) => doubts.length === 0)
+  const missed = counting.filter((row) => isMet(row) === false)
+  say(
+    `${counting.length} of ${rows.length} rows count: a control within ${control.least} – ${control.most}, and others used no more than ${allowed} core.`,
+  )
+  say(`Of those that count, ${missed.length} miss their aim${missed.length > 0 ? ':\n' : '.'}`)
+  for (const { label } of missed) say(`- ${label}`)
+}
+
+function toCells(row) {
+  const { label, ours, theirs, ratio, noise, doubts } = row
+  const [low, high] = quartiles(ours.map((value, round) => value / theirs[round]))
+  const isCompared = Number.isFinite(ratio)
+  return [
+    label,
+    rounded(median(ours)),
+    isCompared ? rounded(median(theirs)) : '–',
+    isCompared ? `**${ratio.toFixed(3)}**` : '–',
+    isCompared ? `${low.toFixed(2)} – ${high.toFixed(2)}` : '–',
+    noise.toFixed(3),
+    aimOf(row),
+    doubts.length === 0 ? 'yes' : `no: ${doubts.join(', ')}`,
+  ]
+}
+
+function aimOf(row) {
+  const { atLeast, atMost, oursAtMost } = row
+  const aim = atLeast ? `≥ ${atLeast}` : atMost ? `≤ ${atMost}` : oursAtMost ? `≤ ${oursAtMost} itself` : ''
+  return isMet(row) === false ? `${aim} (missed)` : aim
+}
+
+/** Nothing where nothing is aimed at, or the other side's number is not known. */
+function isMet({ ours, ratio, atLeast, atMost, oursAtMost }) {
+  if (oursAtMost) return median(ours) <= oursAtMost
+  if (!Number.isFinite(ratio)) return undefined
+  if (atLeast) return ratio >= atLeast
+  return atMost && ratio <= atMost
+}
+
+/** The same cost at several sizes, and how many times that of the smallest it is. */
+function printGrowth(size, cost, rows, sizes, find) {
+  const lines = sizes.flatMap((one) => {
+    const [name, toCost] = find(one)
+    const row = rows.find((row) => row.name === name)
+    return row ? [[one, ...[row.ours, row.theirs].map((values) => toCost(median(values)))]] : []
+  })
+  if (lines.length < 2) return
+  const [[, ours, theirs]] = lines
+  printTable(
+    [size, `ours, ${cost}`, 'growth', `theirs, ${cost}`, 'growth'],
+    lines.map(([one, mine, other]) => [
+      one,
+      rounded(mine),
+      (mine / ours).toFixed(2),
+      rounded(other),
+      (other / theirs).toFixed(2),
+    ]),
+  )
+}
+
+function sayMemory(rows) {
+  const memory = rows.find(({ name }) => name === 'calls.memory')
+  if (!memory) return
+  const { ours, again, theirs } = memory
+  const change = (values) => `${rounded(values[0])} → ${rounded(values.at(-1))} MB`
+  say(
+    `Memory from the first round to the last: ours ${change(ours.map((value, round) => Math.max(value, again[round])))}, theirs ${change(theirs)}.\n`,
+  )
+}
+
+const rounded = (value) => value.toFixed(value < 10 ? 2 : 1)

@@ -1,0 +1,21 @@
+/** What a model process is called, and what answers say of it: the same weights, loaded in the same way, have the same name. */
+import { createHash } from 'node:crypto'
+import { resolve } from 'node:path'
+import type { Model } from '../../models/store.ts'
+import { protocolVersion } from './protocol.ts'
+
+export interface Identity {
+  /** Of the process. */
+  readonly name: string
+  /** Of weights and settings, for clients. */
+  readonly fingerprint: string
+}
+
+export function identify(
+  { path, sizeBytes, modifiedAt }: Pick<Model, 'path' | 'sizeBytes' | 'modifiedAt'>,
+  load: Readonly<Record<string, unknown>>,
+): Identity {
+  const parts = [protocolVersion, resolve(path), sizeBytes, modifiedAt.getTime(), load]
+  const digest = createHash('sha256').update(JSON.stringify(parts)).digest('hex')
+  return { name: digest.slice(0, 16), fingerprint: `fp_${digest.slice(0, 12)}` }
+}

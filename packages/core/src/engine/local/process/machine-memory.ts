@@ -1,0 +1,32 @@
+/** How much memory there is for a model process. */
+import { readFileSync } from 'node:fs'
+import { freemem, totalmem } from 'node:os'
+import { join } from 'node:path'
+
+/** In bytes. */
+export interface Space {
+  readonly free: number
+  readonly total: number
+}
+
+/** What a process may take here. What only caches files is free: weights are mapped files themselves. */
+export function machineMemory(): Space {
+  const limit = process.constrainedMemory()
+  if (!limit || limit >= totalmem()) return { free: process.availableMemory(), total: totalmem() }
+  const free = Math.min(limit, process.availableMemory() + cachedInGroup(), freemem())
+  return { free, total: limit }
+}
+
+/** In a control group with a limit, cached files count as taken, and give way all the same. Shape: cgroup v2, `memory.stat`. */
+function cachedInGroup(): number {
+  try {
+    const [, group = ''] = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8')) ?? []
+    const stat = readFileSync(join('/sys/fs/cgroup', group, 'memory.stat'), 'utf8')
+    return [...stat.matchAll(/^(?:in)?active_file (\d+)$/gm)].reduce(
+      (sum, [, bytes]) => sum + Number(bytes),
+      0,
+    )
+  } catch {
+    return 0
+  }
+}

@@ -1,0 +1,192 @@
+/** How much of what is wanted there is memory for. Decided from a file's header, before its weights are read. */
+import type { GgmlType, GgufInsights } from 'node-llama-cpp'
+import { LlmError } from '../../../errors.ts'
+import type { ProcessConfig } from '../protocol.ts'
+import type { Space } from './machine-memory.ts'
+
+/** In bytes: of the machine, and of a graphics card. */
+export interface Need {
+  readonly ram: number
+  readonly vram: number
+}
+
+/** How a model is going to be loaded, and what that takes. */
+export interface Plan {
+  readonly contextSize: number
+  readonly parallel: number
+  readonly batchSize: number
+  readonly gpuLayers: number
+  readonly flashAttention: boolean | 'auto'
+  readonly kvCacheType: ProcessConfig['kvCacheType']
+  /** Nothing where it cannot be told; then all is as it was wanted. */
+  readonly need: Need
+  /** Of that, what is read from the file again when the machine has used its memory otherwise. */
+  readonly mappedBytes: number
+  /** What is not as it was wanted, for whoever runs the app. */
+  readonly notes: readonly string[]
+}
+
+export interface Surroundings {
+  /** Keeps so many bytes for this model, and makes room for them as far as it can. Asked again, it forgets what it kept. */
+  readonly roomFor: (bytes: number) => Promise<Space>
+  readonly vram: Space
+  /** How many tokens are read in one step. */
+  readonly chunkSize: number
+  readonly cacheTypes: Readonly<Record<ProcessConfig['kvCacheType'], GgmlType>>
+}
+
+/** For more than one answer at a time no more than this is taken of what is free: others live here, too. */
+const share = 0.8
+/** So long, about, until somebody else may have let go of some. */
+const retryAfterMs = 10_000
+/** The library keeps so many bytes of books for a token, and counts no further. */
+const bookBytes = 48
+const maxTokens = 2 ** 31 - 1
+/** Values of a quantized cache are in blocks of so many. */
+const blockSize = 32
+
+/**
+ * Fewer answers side by side where there is no memory for all; never a smaller context. Throws `overloaded` where
+ * not even one has room now, and `invalid_request` where it never has.
+ */
+export async function planMemory(
+  config: ProcessConfig,
+  insights: GgufInsights,
+  { roomFor, vram, chunkSize, cacheTypes }: Surroundings,
+): Promise<Plan> {
+  const contextSize = Math.min(config.contextSize, insights.trainContextSize || config.contextSize)
+  const flashAttention = insights.flashAttentionSupported && (config.flashAttention ?? 'auto')
+  const kvCacheType = canQuantize(insights) ? config.kvCacheType : 'f16'
+  const cacheType = cacheTypes[kvCacheType]
+  const batchSize = (parallel: number): number => Math.max(parallel, Math.min(chunkSize, contextSize))
+  const gpuLayers = await layersFor(config, insights, contextSize, flashAttention, cacheType)
+  let ram = await roomFor(0)
+  let mappedBytes = 0
+
+  const needFor = async (parallel: number): Promise<Need> => {
+    const tokens = contextSize * parallel
+    if (tokens > maxTokens) return { ram: Number.POSITIVE_INFINITY, vram: 0 }
+    // To measure a context the library makes its books.
+    if (tokens * bookBytes > ram.free) return { ram: tokens * bookBytes, vram: 0 }
+    try {
+      const [weights, context] = await Promise.all([
+        insights.estimateModelResourceRequirementsV2({ gpuLayers }),
+        insights.estimateContextResourceRequirementsV2({
+          contextSize,
+          sequences: parallel,
+          batchSize: batchSize(parallel),
+          modelGpuLayers: gpuLayers,
+          flashAttention,
+          kvCacheKeyType: cacheType,
+          kvCacheValueType: cacheType,
+        }),
+      ])
+      mappedBytes = weights.cpuRam
+      return { ram: weights.cpuRam + context.cpuRam, vram: weights.gpuVram + context.gpuVram }
+    } catch {
+      return { ram: 0, vram: 0 }
+    }
+  }
+  const fits = async (parallel: number): Promise<boolean> => {
+    const need = await needFor(parallel)
+    const part = parallel > 1 ? share : 1
+    return need.ram <= ram.free * part && need.vram <= vram.free * part
+  }
+
+  if (!(await fits(config.parallel))) {
+    // Idle models go for what all would take, else for what one takes; not for what there can never be.
+    const wanted = [(await needFor(config.parallel)).ram / share, (await needFor(1)).ram]
+    ram = await roomFor(wanted.find((bytes) => bytes <= ram.total) ?? 0)
+  }
+  const parallel = await most(config.parallel, fits)
+  if (parallel === 0) throw tooLarge(config, contextSize, await needFor(1), ram, vram)
+  const need = await needFor(parallel)
+  await roomFor(need.ram)
+  const chosen = { contextSize, parallel, kvCacheType }
+  return {
+    ...chosen,
+    batchSize: batchSize(parallel),
+    gpuLayers,
+    flashAttention,
+    need,
+    mappedBytes,
+    notes: differences(config, chosen),
+  }
+}
+
+function differences(
+  { modelName, kvCacheType, parallel }: ProcessConfig,
+  chosen: Pick<Plan, 'contextSize' | 'kvCacheType' | 'parallel'>,
+): string[] {
+  const notes: string[] = []
+  if (chosen.kvCacheType !== kvCacheType)
+    notes.push(`The model "${modelName}" cannot have a context in ${kvCacheType}, and gets one in f16.`)
+  if (chosen.parallel < parallel)
+    notes.push(
+      `The model "${modelName}" makes ${chosen.parallel} answers side by side, and not ${parallel}: there is no memory for more contexts of ${chosen.contextSize} tokens.`,
+    )
+  return notes
+}
+
+/** Only flash attention reads a quantized cache, in whole blocks. */
+function canQuantize({
+  flashAttentionSupported,
+  ggufFileInfo: { architectureMetadata },
+}: GgufInsights): boolean {
+  const { attention, embedding_length: width = 0 } = architectureMetadata
+  const heads = Number(attention?.head_count ?? 0)
+  const size = heads && width / heads
+  const { key_length = size, value_length = size } = attention ?? {}
+  return flashAttentionSupported && key_length % blockSize === 0 && value_length % blockSize === 0
+}
+
+/** As many as fit is none where nothing fits; a number that does not fit is the library's error. */
+async function layersFor(
+  { gpuLayers, parallel }: ProcessConfig,
+  { configurationResolver }: GgufInsights,
+  contextSize: number,
+  flashAttention: boolean | 'auto',
+  cacheType: GgmlType,
+): Promise<number> {
+  const wanted = gpuLayers === 'auto' ? { fitContext: { contextSize: contextSize * parallel } } : gpuLayers
+  const resolved = configurationResolver.resolveModelGpuLayersV2(wanted, {
+    defaultContextFlashAttention: flashAttention,
+    defaultContextKvCacheKeyType: cacheType,
+    defaultContextKvCacheValueType: cacheType,
+  })
+  if (gpuLayers !== 'auto') return (await resolved).gpuLayers
+  return resolved.then(
+    (found) => found.gpuLayers,
+    () => 0,
+  )
+}
+
+/** The greatest number up to `wanted` that fits; 0 where 1 does not. */
+async function most(wanted: number, fits: (count: number) => Promise<boolean>): Promise<number> {
+  if (await fits(wanted)) return wanted
+  let fitting = 0
+  for (let tooMany = wanted; tooMany - fitting > 1; ) {
+    const middle = Math.floor((fitting + tooMany) / 2)
+    if (await fits(middle)) fitting = middle
+    else tooMany = middle
+  }
+  return fitting
+}
+
+function tooLarge(
+  { modelName }: ProcessConfig,
+  contextSize: number,
+  need: Need,
+  ram: Space,
+  vram: Space,
+): LlmError {
+  const onCard = need.ram <= ram.free
+  const [bytes, { free, total }] = onCard ? [need.vram, vram] : [need.ram, ram]
+  const kind = onCard ? "a graphics card's memory" : 'memory'
+  const needs = `The model "${modelName}" with a context of ${contextSize} tokens needs at least ${gb(bytes)} of ${kind}`
+  return bytes > total
+    ? new LlmError('invalid_request', `${needs}, and this machine has ${gb(total)}.`, { param: 'model' })
+    : new LlmError('overloaded', `${needs}, and ${gb(free)} are free now.`, { retryAfterMs })
+}
+
+const gb = (bytes: number): string => `${Number((bytes / 1e9).toPrecision(2))} GB`

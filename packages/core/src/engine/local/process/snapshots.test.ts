@@ -1,0 +1,231 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Token } from 'node-llama-cpp'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openSnapshots, type Snapshot, Snapshots, snapshotLength } from './snapshots.ts'
+
+let folder: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'snapshots-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const tokens = (length: number, first = 0): Token[] =>
+  Array.from({ length }, (_, index) => (first + index) as Token)
+const state = (length: number, first = 0) => ({ tenant: 'ann', tokens: tokens(length, first), clean: true })
+const wish = (length: number, first = 0) => ({
+  tenant: 'ann',
+  prompt: tokens(length, first),
+  repeatable: false,
+})
+
+/** Writes so many bytes, as a decoder would. */
+const bytes =
+  (count: number) =>
+  async (file: string): Promise<number> => {
+    await writeFile(file, Buffer.alloc(count, 1))
+    return count
+  }
+/** What a load comes to, and how many bytes reached the decoder. */
+async function load(snapshots: Snapshots, snapshot: Snapshot | undefined) {
+  if (!snapshot) throw new Error('Nothing was found.')
+  let seen: number | undefined
+  const loaded = await snapshots.load(snapshot, async (file) => {
+    seen = (await readFile(file)).length
+    return snapshot.tokens.length
+  })
+  return [loaded, seen]
+}
+
+test('a state is worth saving at the end of a chunk, some tokens before the prompt ends', () => {
+  expect([0, 70, 72, 135, 136, 200].map((length) => snapshotLength(length, 64))).toEqual([
+    0, 0, 64, 64, 128, 192,
+  ])
+})
+
+test('what was saved is found by a prompt that begins so, and loaded', async () => {
+  const snapshots = new Snapshots(folder, 1_000)
+  await snapshots.save(state(20), bytes(100))
+  await snapshots.save(state(30), bytes(200))
+
+  const found = snapshots.find(wish(40))
+
+  expect(found?.tokens).toHaveLength(30)
+  expect(await load(snapshots, found)).toEqual([true, 200])
+  expect(snapshots.find(wish(30))?.tokens).toHaveLength(20)
+  expect(snapshots.find(wish(20))).toBeUndefined()
+  expect(snapshots.find(wish(40, 1))).toBeUndefined()
+})
+
+test('tenants share nothing', async () => {
+  const snapshots = new Snapshots(folder, 1_000)
+  await snapshots.save(state(20), bytes(100))
+
+  expect(snapshots.find({ ...wish(40), tenant: 'ben' })).toBeUndefined()
+})
+
+test('an answer that has to be repeatable gets only what was read as from the start', async () => {
+  const snapshots = new Snapshots(folder, 1_000)
+  const seeded = { ...wish(40), repeatable: true }
+  await snapshots.save({ ...state(20), clean: false }, bytes(100))
+  expect(snapshots.find(wish(40))).toBeDefined()
+  expect(snapshots.find(seeded)).toBeUndefined()
+
+  await snapshots.save(state(20), bytes(100))
+
+  expect(snapshots.find(seeded)).toBeDefined()
+  expect(snapshots.sizeBytes).toBe(100)
+  expect(readdirSync(folder)).toHaveLength(1)
+})
+
+test('the same is not saved twice', async () => {
+  const snapshots = new Snapshots(folder, 1_000)
+  await snapshots.save(state(20), bytes(100))
+
+  await snapshots.save(state(20), () => Promise.reject(new Error('It is written again.')))
+
+  expect(await load(snapshots, snapshots.find(wish(40)))).toEqual([true, 100])
+})
+
+test('where it becomes too much, what was not used longest goes', async () => {
+  const snapshots = new Snapshots(folder, 300)
+  for (const first of [100, 200, 300]) await snapshots.save(state(20, first), bytes(100))
+  await load(snapshots, snapshots.find(wish(40, 100)))
+
+  await snapshots.save(state(20, 400), bytes(150))
+
+  expect([100, 200, 300, 400].map((first) => snapshots.find(wish(40, first)) !== undefined)).toEqual([
+    true,
+    false,
+    false,
+    true,
+  ])
+  expect(snapshots.sizeBytes).toBe(250)
+  expect(readdirSync(folder)).toHaveLength(2)
+})
+
+test('what does not fit at all is not kept, and not tried again', async () => {
+  const snapshots = new Snapshots(folder, 300)
+  await snapshots.save(state(20), bytes(100))
+  await snapshots.save(state(40, 100), bytes(301))
+  let tries = 0
+  await snapshots.save(state(50, 200), async () => ++tries)
+
+  expect(tries).toBe(0)
+  expect(snapshots.find(wish(60, 100))).toBeUndefined()
+  expect(snapshots.find(wish(40))).toBeDefined()
+  expect(readdirSync(folder)).toHaveLength(1)
+})
+
+test.each<[string, (file: string) => Promise<void>]>([
+  ['damaged', async (file) => writeFile(file, Buffer.alloc(100, 2))],
+  ['truncated', async (file) => writeFile(file, Buffer.alloc(99, 1))],
+  ['foreign', async (file) => writeFile(file, Buffer.alloc(4_000, 3))],
+  ['empty', async (file) => writeFile(file, '')],
+  ['gone', async (file) => rmSync(file)],
+  [
+    'a folder',
+    async (file) => {
+      rmSync(file)
+      mkdirSync(file)
+    },
+  ],
+])('a file that is %s never reaches the decoder, and is dropped', async (_, spoil) => {
+  const snapshots = new Snapshots(folder, 1_000)
+  await snapshots.save(state(20), bytes(100))
+  const found = snapshots.find(wish(40))
+  await spoil(found?.file ?? '')
+
+  expect(await load(snapshots, found)).toEqual([false, undefined])
+
+  expect(snapshots.find(wish(40))).toBeUndefined()
+  expect(snapshots.sizeBytes).toBe(0)
+  expect(readdirSync(folder)).toEqual([])
+})
+
+test.each<[string, () => Promise<number>]>([
+  ['refuses', () => Promise.reject(new Error('not mine'))],
+  ['finds less in it', async () => 19],
+])('what the decoder %s is dropped', async (_, read) => {
+  const snapshots = new Snapshots(folder, 1_000)
+  await snapshots.save(state(20), bytes(100))
+
+  expect(await snapshots.load(snapshots.find(wish(40)) as Snapshot, read)).toBe(false)
+
+  expect(snapshots.find(wish(40))).toBeUndefined()
+})
+
+test.each<[string, (file: string) => Promise<number>]>([
+  ['at once', () => Promise.reject(new Error('ENOSPC'))],
+  [
+    'in the middle',
+    async (file) => {
+      await writeFile(file, 'half')
+      throw new Error('ENOSPC')
+    },
+  ],
+  [
+    'in silence, with the last bytes',
+    async (file) => {
+      await writeFile(file, Buffer.alloc(99))
+      return 100
+    },
+  ],
+])('a disk that is full %s leaves nothing, and what was saved before stays', async (_, write) => {
+  const snapshots = new Snapshots(folder, 1_000)
+  await snapshots.save(state(20), bytes(100))
+
+  await snapshots.save(state(20, 100), write)
+
+  expect(snapshots.find(wish(40, 100))).toBeUndefined()
+  expect(await load(snapshots, snapshots.find(wish(40)))).toEqual([true, 100])
+  expect(readdirSync(folder)).toHaveLength(1)
+})
+
+test('without its folder nothing is saved, and nothing thrown', async () => {
+  const snapshots = new Snapshots(folder, 1_000)
+  await snapshots.save(state(20), bytes(100))
+  rmSync(folder, { recursive: true })
+
+  expect(await load(snapshots, snapshots.find(wish(40)))).toEqual([false, undefined])
+  await snapshots.save(state(20), bytes(100))
+
+  expect(snapshots.find(wish(40))).toBeUndefined()
+})
+
+test('nor where nothing can be written', async () => {
+  const file = join(folder, 'file')
+  await writeFile(file, '')
+  const snapshots = new Snapshots(file, 1_000)
+
+  await snapshots.save(state(20), bytes(100))
+
+  expect(snapshots.find(wish(40))).toBeUndefined()
+})
+
+test('the end leaves nothing behind', async () => {
+  const snapshots = openSnapshots(folder)
+  await snapshots.save(state(20), bytes(100))
+  const file = snapshots.find(wish(40))?.file ?? ''
+  expect(existsSync(file)).toBe(true)
+  if (process.platform !== 'win32') expect(statSync(join(file, '..')).mode & 0o777).toBe(0o700)
+
+  snapshots.close()
+
+  expect(existsSync(join(file, '..'))).toBe(false)
+})
+
+test.runIf(existsSync('/dev/shm'))('what a process that was killed has left goes with the next one', () => {
+  // Higher than any: nobody has it.
+  const left = mkdtempSync('/dev/shm/modelmount-99999999-')
+  const alive = mkdtempSync(`/dev/shm/modelmount-${process.ppid}-`)
+
+  openSnapshots(folder).close()
+
+  const stays = existsSync(alive)
+  rmSync(alive, { recursive: true })
+  expect([existsSync(left), stays]).toEqual([false, true])
+})

@@ -1,0 +1,163 @@
+/** Who leaves is not worked for any longer, whatever is done at that moment; the place goes to the next. */
+import { copyFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createLlm, type GenerateEvent, type Llm } from '@modelmount/core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { emptyFolder } from '../support/empty-folder.ts'
+import { noiseModel } from '../support/models.ts'
+import { until } from '../support/processes.ts'
+
+const folder = emptyFolder()
+/** With one place and with four. */
+let one: Llm
+let four: Llm
+
+beforeAll(async () => {
+  await copyFile(noiseModel, join(folder, 'noise.gguf'))
+  one = await createLlm({ models: folder, local: { parallel: 1 } })
+  four = await createLlm({ models: folder, local: { parallel: 4 } })
+  await one.load('noise')
+  await four.load('noise')
+})
+
+afterAll(async () => {
+  await one.close()
+  await four.close()
+})
+
+const median = (values: readonly number[]): number =>
+  [...values].sort((a, b) => a - b)[values.length >> 1] ?? 0
+
+interface Call {
+  readonly events: GenerateEvent[]
+  readonly has: (type: GenerateEvent['type']) => boolean
+  /** Resolves when it ends, however. */
+  readonly ended: Promise<void>
+  leave(): void
+}
+
+/** Begins at once; `text` is what the model reads, without a template. */
+function ask(llm: Llm, text: string, maxTokens: number): Call {
+  const events: GenerateEvent[] = []
+  const leaving = new AbortController()
+  const input = { kind: 'text', prompt: [text], template: false } as const
+  // Another caller each time: nothing is known of the prompt.
+  const caller = { id: `caller ${Math.random()}` }
+  const read = async (): Promise<void> => {
+    const request = { model: 'noise', input, maxTokens }
+    for await (const event of await llm.generate(request, { signal: leaving.signal, caller }))
+      events.push(event)
+  }
+  return {
+    events,
+    has: (type) => events.some((event) => event.type === type),
+    ended: read().catch(() => {}),
+    leave: () => leaving.abort(),
+  }
+}
+
+const long = 'word '.repeat(3_000)
+const chunks = 3_000 / 64
+
+/** How long a chunk of a prompt takes on this machine, now. */
+async function chunkMs(): Promise<number> {
+  const call = ask(one, long, 1)
+  await call.ended
+  const end = call.events.at(-1)
+  if (end?.type !== 'end') throw new Error('The answer did not end.')
+  return end.timings.promptMs / chunks
+}
+
+/** From a moment on, until another has the place. */
+async function untilTaken(next: Call): Promise<number> {
+  const startedAt = performance.now()
+  await until(() => next.has('start'), 10_000)
+  return performance.now() - startedAt
+}
+
+test('a prompt that is read for nobody is left within a chunk or two', async () => {
+  const chunk = await chunkMs()
+  const waits: number[] = []
+  for (let round = 0; round < 5; round++) {
+    const call = ask(one, long, 5)
+    await until(() => call.has('start'), 10_000)
+    const next = ask(one, 'Hello', 1)
+
+    call.leave()
+    waits.push(await untilTaken(next))
+    await next.ended
+
+    expect(call.has('text')).toBe(false)
+  }
+
+  expect(median(waits)).toBeLessThan(3 * chunk + 30)
+})
+
+test('an answer that nobody hears stops within a few tokens', async () => {
+  const said: number[] = []
+  for (let round = 0; round < 5; round++) {
+    const calls = Array.from({ length: 4 }, () => ask(four, 'Hello', 3_000))
+    await until(() => calls.every(({ has }) => has('text')), 10_000)
+    const next = ask(four, 'Hello', 1)
+    const [leaving, listening] = calls as [Call, Call]
+
+    leaving.leave()
+    const before = listening.events.length
+    await until(() => next.has('start'), 10_000)
+    said.push(listening.events.length - before)
+
+    for (const call of calls) call.leave()
+    await Promise.all([...calls, next].map(({ ended }) => ended))
+  }
+
+  expect(median(said)).toBeLessThan(25)
+})
+
+test('who leaves while all places are taken never gets one', async () => {
+  const first = ask(one, 'Hello', 400)
+  await until(() => first.has('text'), 10_000)
+  const leaving = ask(one, long, 5)
+  const next = ask(one, 'Hello', 5)
+
+  leaving.leave()
+  await leaving.ended
+  const wasRunning = !first.has('end')
+  await first.ended
+  await next.ended
+
+  expect(wasRunning).toBe(true)
+  expect(leaving.events).toEqual([])
+  expect(next.events.at(-1)?.type).toBe('end')
+})
+
+test('who leaves while the model is loaded is let go before it is', async () => {
+  await one.unload('noise')
+  const leaving = ask(one, 'Hello', 5)
+  await until(() => one.loaded().length === 1, 5_000)
+
+  leaving.leave()
+  await leaving.ended
+  const [{ state } = { state: 'none' }] = one.loaded()
+  const next = ask(one, 'Hello', 5)
+  await next.ended
+
+  expect(state).toBe('loading')
+  expect(next.events.at(-1)?.type).toBe('end')
+})
+
+test('all four places are there again after 50 that left at any moment', async () => {
+  for (let round = 0; round < 10; round++) {
+    const calls = Array.from({ length: 5 }, (_, index) => ask(four, index % 2 ? long : 'Hello', 3_000))
+    // One waits; the others read or speak, each time for longer.
+    await until(() => calls.reduce((sum, { events }) => sum + events.length, 0) >= 4 + round * 5, 10_000)
+    for (const call of calls) call.leave()
+    await Promise.all(calls.map(({ ended }) => ended))
+  }
+
+  const calls = Array.from({ length: 4 }, () => ask(four, 'Hello', 100))
+  await until(() => calls.every(({ has }) => has('text')), 10_000)
+
+  expect(calls.some(({ has }) => has('end'))).toBe(false)
+  await Promise.all(calls.map(({ ended }) => ended))
+  expect(calls.every(({ has }) => has('end'))).toBe(true)
+})

@@ -1,0 +1,42 @@
+/** A model that the machine has no memory for: the call fails, and nothing else does. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { createLlm, type Llm } from '@modelmount/core'
+import { afterEach, expect, test } from 'vitest'
+import { withMetadata } from '../support/broken-model.ts'
+import { emptyFolder } from '../support/empty-folder.ts'
+
+const folder = emptyFolder()
+let llm: Llm
+
+afterEach(() => llm.close())
+
+const call = { signal: new AbortController().signal }
+
+async function ask(model: string, contextSize: number): Promise<number> {
+  const input = { kind: 'text', prompt: ['Hello'] } as const
+  const generation = await llm.generate({ model, input, maxTokens: 3, load: { contextSize } }, call)
+  for await (const event of generation) if (event.type === 'end') return event.usage.outputTokens
+  throw new Error('The answer did not end.')
+}
+
+test.runIf(process.platform === 'linux').each<[what: string, model: string, contextSize: number]>([
+  ['that just does not fit', 'tiny', 8_192],
+  ['that no machine has memory for', 'wide', 2 ** 24],
+])(
+  'a context %s is a typed error each time, and a small one is served',
+  async (_what, model, contextSize) => {
+    await writeFile(join(folder, 'wide.gguf'), withMetadata('llama.context_length', 2 ** 30))
+    const modelProcess = fileURLToPath(new URL('./little-memory.mjs', import.meta.url))
+    llm = await createLlm({ models: folder, local: { modelProcess } })
+
+    for (const _time of ['first', 'second']) {
+      const error = await ask(model, contextSize).catch((cause: unknown) => cause)
+
+      expect(error).toMatchObject({ name: 'LlmError', code: expect.not.stringContaining('internal') })
+    }
+
+    expect(await ask('tiny', 256)).toBe(3)
+  },
+)

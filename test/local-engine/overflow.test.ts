@@ -1,0 +1,58 @@
+/** A prompt that is longer than the context, in each dialect: refused with both numbers, or cut where that is asked for. */
+import { createLlm, type Llm } from '@modelmount/core'
+import { llmRouter } from '@modelmount/express'
+import express from 'express'
+import type { ChatResponse } from 'ollama'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { emptyFolder } from '../support/empty-folder.ts'
+import { type Listening, listen } from '../support/listen.ts'
+
+const models = emptyFolder()
+let llm: Llm
+let server: Listening
+
+beforeAll(async () => {
+  llm = await createLlm({ models, local: { contextSize: 256 } })
+  server = await listen(express().use(llmRouter(llm)))
+})
+
+afterAll(async () => {
+  await server.close()
+  await llm.close()
+})
+
+const question = { role: 'user', content: 'Hello' }
+const messages = [
+  { role: 'user', content: 'fox '.repeat(500) },
+  { role: 'assistant', content: 'Yes.' },
+  question,
+]
+const post = (path: string, fields: object): Promise<Response> =>
+  fetch(`${server.url}${path}`, {
+    method: 'POST',
+    body: JSON.stringify({ model: 'tiny', messages, stream: false, ...fields }),
+  })
+test.each([
+  ['/v1/chat/completions', {}],
+  ['/v1/chat/completions', { stream: true }],
+  ['/v1/messages', { max_tokens: 10 }],
+  ['/v1/messages', { max_tokens: 10, stream: true }],
+  ['/api/chat', { truncate: false }],
+  ['/api/chat', { truncate: false, stream: true }],
+])('%s with %j is a 400 that names both numbers', async (path, fields) => {
+  const response = await post(path, fields)
+  const body = await response.text()
+
+  expect(response.status).toBe(400)
+  expect(body).toMatch(/\b152\d tokens\b.*\b256\b|\b256 tokens\b.*\b152\d\b/)
+})
+
+test('/api/chat leaves out the oldest messages, as Ollama does', async () => {
+  const options = { temperature: 0 }
+  const answered = async (fields: object): Promise<unknown> => {
+    const { message, prompt_eval_count } = (await (await post('/api/chat', fields)).json()) as ChatResponse
+    return { message, prompt_eval_count }
+  }
+
+  expect(await answered({ options })).toEqual(await answered({ options, messages: [question] }))
+})

@@ -1,0 +1,145 @@
+/** How models are loaded: what is set for all, and what a machine has no memory for. */
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { createLlm, type Llm, type LocalOptions } from '@modelmount/core'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { withMetadata } from '../support/broken-model.ts'
+import { noiseModel } from '../support/models.ts'
+
+let folder: string
+let llm: Llm | undefined
+const warnings: string[] = []
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'settings-'))
+  await copyFile(noiseModel, join(folder, 'noise.gguf'))
+  await writeFile(join(folder, 'endless.gguf'), withMetadata('llama.context_length', 2 ** 24))
+})
+
+afterEach(async () => {
+  await llm?.close()
+  warnings.length = 0
+})
+
+afterAll(() => rm(folder, { recursive: true }))
+
+async function start(local: LocalOptions): Promise<Llm> {
+  const logger = { warn: (_: object, message: string) => warnings.push(message), error: () => {} }
+  llm = await createLlm({ models: folder, local, logger })
+  return llm
+}
+const question = { model: 'tiny', sampling: { temperature: 0 } }
+const hello = { model: 'tiny', temperature: 0 }
+
+/** The model process, where so many bytes are free; at most as many can be, where there is a limit. */
+async function processWith(freeBytes: number, limit = 0): Promise<string> {
+  const real = createRequire(import.meta.url).resolve('@modelmount/core/model-process')
+  const file = join(folder, `process-${freeBytes}-${limit}.mjs`)
+  await writeFile(
+    file,
+    `process.constrainedMemory = () => ${limit}
+     process.availableMemory = () => ${freeBytes}
+     await import(${JSON.stringify(pathToFileURL(real).href)})`,
+  )
+  return file
+}
+
+test('a quantized context takes less memory, and answers have another fingerprint', async () => {
+  const look = async (local: LocalOptions) => {
+    const { generate, loaded, close } = await start(local)
+    const input = { kind: 'text', prompt: ['Hello'] } as const
+    const { signal } = new AbortController()
+    let text = ''
+    let fingerprint = ''
+    for await (const event of await generate({ ...question, input }, { signal })) {
+      if (event.type === 'start') fingerprint = event.fingerprint
+      if (event.type === 'text') text += event.text
+    }
+    const [{ sizeBytes } = { sizeBytes: 0 }] = loaded()
+    await close()
+    return { text, fingerprint, sizeBytes }
+  }
+
+  const f16 = await look({ kvCacheType: 'f16' })
+  const q4 = await look({ kvCacheType: 'q4_0' })
+  const plain = await look({ kvCacheType: 'f16', flashAttention: false, gpuLayers: 'max' })
+
+  for (const { text } of [f16, q4, plain]) expect(text).toMatch(/^Hello!/)
+  expect(q4.sizeBytes).toBeLessThan(f16.sizeBytes / 2)
+  expect(new Set([f16, q4, plain].map(({ fingerprint }) => fingerprint)).size).toBe(3)
+  expect(warnings).toEqual([])
+})
+
+test('a model that cannot have it is loaded all the same, and the logger hears of it once', async () => {
+  const { chat } = await start({ kvCacheType: 'q8_0', contextSize: 512 })
+
+  await Promise.all([
+    chat('a', { model: 'noise', maxTokens: 2 }),
+    chat('b', { model: 'noise', maxTokens: 2 }),
+  ])
+
+  expect(warnings).toEqual(['The model "noise:latest" cannot have a context in q8_0, and gets one in f16.'])
+})
+
+test('a context that the machine can never hold is refused, and the next call is answered', async () => {
+  const modelProcess = await processWith(500_000_000, 500_000_000)
+  const { chat, load } = await start({ modelProcess })
+
+  await expect(load('endless', { contextSize: 2 ** 24 })).rejects.toMatchObject({
+    code: 'invalid_request',
+    message: expect.stringContaining('and this machine has 0.5 GB.'),
+    details: { param: 'model' },
+  })
+  expect((await chat('Hello', hello)).text).toBe('Hello! How can I help you?')
+})
+
+test('one that has no room now is refused with a time to come back, and a smaller one is made', async () => {
+  const modelProcess = await processWith(10_000_000)
+  const { load, loaded } = await start({ modelProcess })
+
+  await expect(load('tiny', { contextSize: 8_192 })).rejects.toMatchObject({
+    code: 'overloaded',
+    message: expect.stringContaining('and 0.01 GB are free now.'),
+    details: { retryAfterMs: 10_000 },
+  })
+  await load('tiny', { contextSize: 256 })
+
+  expect(loaded()).toMatchObject([{ contextSize: 256, state: 'ready' }])
+})
+
+test('where there is memory for fewer answers side by side, there are fewer, and all calls are answered', async () => {
+  const modelProcess = await processWith(50_000_000)
+  const { chat } = await start({ modelProcess })
+
+  const answers = await Promise.all(Array.from({ length: 4 }, () => chat('Hello', hello)))
+
+  expect(answers.map(({ text }) => text)).toEqual(Array(4).fill('Hello! How can I help you?'))
+  expect(warnings).toEqual([expect.stringMatching(/makes [12] answers side by side, and not 4/)])
+})
+
+test('a call for a context that makes no sense is refused, and the next one is answered', async () => {
+  const { chat, load } = await start({ parallel: 1 })
+
+  for (const contextSize of [Number.NaN, 1e12, -1, 2 ** 30, 0.5, '4096', 'Q8_0', null] as number[]) {
+    await expect(load('tiny', { contextSize }), String(contextSize)).rejects.toMatchObject({
+      code: 'invalid_request',
+      details: { param: 'contextSize' },
+    })
+    expect((await chat('Hello', { ...hello, maxTokens: 1 })).usage.outputTokens).toBe(1)
+  }
+})
+
+test('no call gets a larger context than is set', async () => {
+  const { chat, load, loaded } = await start({ maxContextSize: 1_024, parallel: 1 })
+
+  await chat('Hello', { ...hello, maxTokens: 1 })
+  expect(loaded()).toMatchObject([{ contextSize: 1_024 }])
+  await load('tiny', { contextSize: 1_024 })
+  await expect(load('tiny', { contextSize: 1_025 })).rejects.toMatchObject({
+    code: 'invalid_request',
+    details: { param: 'contextSize' },
+  })
+})

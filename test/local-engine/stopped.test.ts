@@ -1,0 +1,76 @@
+/** SIGSTOP of the model process: it lives, and does nothing. The app notices, and has another within 10 s. */
+import { createLlm, type Llm } from '@modelmount/core'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { emptyFolder } from '../support/empty-folder.ts'
+import { noOrphan, until } from '../support/processes.ts'
+
+const models = emptyFolder()
+const limitMs = 10_000
+let llm: Llm
+
+beforeEach(async () => {
+  llm = await createLlm({ models })
+})
+
+afterEach(() => llm.close())
+
+const hello = { model: 'tiny', temperature: 0 }
+const greeting = 'Hello! How can I help you?'
+
+/** Which process it was, and when. */
+function stop(): { readonly processId: number; passedMs(): number } {
+  const processId = llm.loaded()[0]?.processId as number
+  const stoppedAt = performance.now()
+  process.kill(processId, 'SIGSTOP')
+  return { processId, passedMs: () => performance.now() - stoppedAt }
+}
+
+describe.skipIf(process.platform === 'win32')('a model process that is stopped', () => {
+  test('while it answers ends the stream with a typed error, and the next call is served', async () => {
+    const options = { model: 'tiny', logitBias: [[2, -100]] as [number, number][], stream: true as const }
+    const stream = llm.chat('Write a short story about Ada.', options)[Symbol.asyncIterator]()
+    await stream.next()
+    const stopped = stop()
+
+    const rest = async (): Promise<void> => {
+      while (!(await stream.next()).done);
+    }
+    await expect(rest()).rejects.toMatchObject({
+      code: 'upstream',
+      message: expect.stringContaining('stopped answering'),
+    })
+    const endedMs = stopped.passedMs()
+    const { text } = await llm.chat('Hello', hello)
+    const servedMs = stopped.passedMs()
+
+    expect(text).toBe(greeting)
+    expect(endedMs).toBeLessThan(limitMs)
+    expect(servedMs).toBeLessThan(limitMs)
+    await noOrphan([stopped.processId])
+  })
+
+  test('while nobody asks costs the next call seconds, and nothing else', async () => {
+    await llm.chat('Hello', hello)
+    const stopped = stop()
+
+    const { text } = await llm.chat('Hello', hello)
+    const servedMs = stopped.passedMs()
+
+    expect(text).toBe(greeting)
+    expect(servedMs).toBeLessThan(limitMs)
+    await noOrphan([stopped.processId])
+  })
+
+  test('is not shown as ready any more while a call waits for it', async () => {
+    await llm.chat('Hello', hello)
+    const stopped = stop()
+    const isReady = (): boolean =>
+      llm.loaded().some(({ processId, state }) => processId === stopped.processId && state === 'ready')
+
+    const answer = llm.chat('Hello', hello)
+    await until(() => !isReady(), limitMs)
+
+    expect(stopped.passedMs()).toBeLessThan(limitMs)
+    expect((await answer).text).toBe(greeting)
+  })
+})

@@ -1,0 +1,10 @@
+/** Each test file has model processes of its own: one that kills them must not meet those of another. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll } from 'vitest'
+
+const folder = mkdtempSync(join(tmpdir(), 'run-'))
+process.env.XDG_RUNTIME_DIR = folder
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
