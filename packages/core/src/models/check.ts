@@ -17,7 +17,7 @@ const ropeScalings: readonly unknown[] = ['none', 'linear', 'yarn', 'longrope']
 const withoutVocabulary: readonly unknown[] = ['no_vocab', 'none']
 
 /** So many tokens are looked at without a pause. */
-const slice = 10_000
+const slice = 2_000
 
 const vocabularyKey = 'tokenizer.ggml.tokens'
 

@@ -24,7 +24,8 @@ export async function promptTokens(request: GenerateRequest, work: Work): Promis
   const { input, overflow = 'error' } = request
   const { contextSize } = work.model
   const tokens = await tokensOrCount(request, input, work)
-  if (Array.isArray(tokens) && tokens.length === 0)
+  // For a caller who has left no text is read.
+  if (Array.isArray(tokens) && tokens.length === 0 && !work.signal.aborted)
     throw invalidRequest('The prompt is empty.', { param: 'prompt' })
   if (Array.isArray(tokens) && tokens.length < contextSize) return tokens
   const shorter =
