@@ -114,18 +114,24 @@ test('an answer that nobody hears stops within a few tokens', async () => {
 })
 
 test('who leaves while all places are taken never gets one', async () => {
+  const chunk = await chunkMs()
   const first = ask(one, 'Hello', 400)
   await until(() => first.has('text'), 10_000)
   const leaving = ask(one, long, 5)
   const next = ask(one, 'Hello', 5)
+  // By then both wait beside the model.
+  const heard = first.events.length
+  await until(() => first.events.length > heard + 60, 10_000)
 
   leaving.leave()
   await leaving.ended
   const wasRunning = !first.has('end')
   await first.ended
+  const waitedMs = await untilTaken(next)
   await next.ended
 
   expect(wasRunning).toBe(true)
+  expect(waitedMs).toBeLessThan(3 * chunk + 30)
   expect(leaving.events).toEqual([])
   expect(next.events.at(-1)?.type).toBe('end')
 })

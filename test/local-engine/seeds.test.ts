@@ -93,7 +93,7 @@ describe(`${times(48, 12)} prompts at temperature 1`, () => {
     const said = await answers(neighbours, 'known')
 
     expect(said.map(({ text }) => text)).toEqual(alone)
-    expect(said.filter(({ reused }) => reused === 0)).toEqual([])
+    expect(said.filter(({ reused }) => reused === 0 || reused % 64 > 0)).toEqual([])
   })
 })
 
@@ -106,7 +106,7 @@ describe(`${times(10, 3)} conversations of four turns at temperature 1`, () => {
     const said: Said[] = []
     for (const [turn, subject] of subjects.entries()) {
       messages.push(story(subject))
-      const answer = await ask([...messages], callerIn(turn), { seed: 10 * index + turn })
+      const answer = await ask([...messages], callerIn(turn), { seed: 10 * index + turn, maxTokens: 48 })
       messages.push(message('assistant', answer.text))
       said.push(answer)
     }
