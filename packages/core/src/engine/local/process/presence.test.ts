@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { receive } from '../framing.ts'
 import type { ProcessRecord } from '../protocol.ts'
@@ -61,8 +62,13 @@ test('what it does is told soon, and nothing when it has ended', async () => {
   await expect.poll(() => recordOf('own')).toMatchObject({ state: 'busy', processId: process.pid })
   own.onCallEnd()
   await expect.poll(() => recordOf('own')).toMatchObject({ state: 'idle' })
+  own.onCall()
   own.end()
+  own.onCallEnd()
 
+  expect(recordOf('own')).toBeUndefined()
+  // As long as it takes to tell, twice over: nothing may come after the end.
+  await delay(100)
   expect(recordOf('own')).toBeUndefined()
 })
 

@@ -21,6 +21,7 @@ export class Presence {
   #calls = 0
   #telling: NodeJS.Timeout | undefined
   #looking: NodeJS.Timeout | undefined
+  #ended = false
 
   constructor(place: Pick<ProcessConfig, 'runFolder' | 'name' | 'folder'>) {
     this.#place = place
@@ -79,6 +80,7 @@ export class Presence {
 
   /** Nobody comes to this process any more. */
   end(): void {
+    this.#ended = true
     clearTimeout(this.#telling)
     clearInterval(this.#looking)
     removeRecord(this.#place.runFolder, this.#place.name)
@@ -108,6 +110,7 @@ export class Presence {
 
   #become(change: Partial<ProcessRecord>): void {
     this.#record = { ...this.#record, since: Date.now(), ...change }
+    if (this.#ended) return
     this.#telling ??= setTimeout(() => this.#tell(), tellAfterMs).unref()
   }
 
