@@ -34,6 +34,7 @@ export class LocalEngine implements Engine {
     this.#models = models
     const setting = {
       threads: options.threads ?? Math.max(1, availableParallelism() - 1),
+      tuneThreads: options.threads === undefined,
       contextSize: options.contextSize ?? 4096,
       parallel: options.parallel ?? 4,
       keepAlive: options.keepAlive,

@@ -16,6 +16,7 @@ import { Turns } from './turns.ts'
 /** How models are loaded in this app, where a call says nothing else. */
 export interface Setting {
   readonly threads: number
+  readonly tuneThreads: boolean
   readonly contextSize: number
   readonly parallel: number
   /** In milliseconds. */
@@ -216,12 +217,20 @@ export class LocalModel {
     if (this.#loaded && this.#runs(fingerprint)) return this.#loaded
     await this.letGo()
     if (this.#closed) throw new LlmError('overloaded', 'The engine was closed.')
-    const { threads, parallel, keepAlive, processFile, runFolder } = this.#setting
+    const { threads, tuneThreads, parallel, keepAlive, processFile, runFolder } = this.#setting
     const process = new ModelProcess({
       file: processFile,
       runFolder,
       name,
-      config: { modelPath: model.path, modelName: model.name, fingerprint, threads, contextSize, parallel },
+      config: {
+        modelPath: model.path,
+        modelName: model.name,
+        fingerprint,
+        threads,
+        tuneThreads,
+        contextSize,
+        parallel,
+      },
     })
     this.#loaded = { fingerprint, contextSize, process, keepAlive, unwanted: false }
     return this.#loaded
@@ -259,8 +268,8 @@ export class LocalModel {
   }
 
   #identify(model: Model, contextSize: number) {
-    const { threads, parallel } = this.#setting
-    return identify(model, { threads, parallel, contextSize })
+    const { threads, tuneThreads, parallel } = this.#setting
+    return identify(model, { threads, tuneThreads, parallel, contextSize })
   }
 }
 

@@ -14,6 +14,8 @@ export const LoadConfig = z.object({
   /** Identifies weights and settings in answers. */
   fingerprint: z.string(),
   threads: z.int().min(1),
+  /** Whether fewer may be taken, where answers are faster with fewer. */
+  tuneThreads: z.boolean(),
   /** At most this; less where the model was trained for less. */
   contextSize: z.int().min(1),
   /** How many answers side by side, where there is memory for them. */
@@ -174,11 +176,14 @@ const footprint = {
   /** The memory for weights and context, and the part of it that is on a graphics card. */
   sizeBytes: number.min(0),
   gpuBytes: number.min(0),
+  /** What a step takes at worst, in milliseconds, as it was measured at load. */
+  stepMs: number.min(0),
 }
 export interface Footprint {
   readonly contextSize: number
   readonly sizeBytes: number
   readonly gpuBytes: number
+  readonly stepMs: number
 }
 
 /** From the model process. */

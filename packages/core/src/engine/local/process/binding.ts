@@ -5,6 +5,7 @@ import type { Llama, LlamaContext, LlamaModel, SequenceEvaluateOptions, Token } 
 import { contextLength, LlmError } from '../../../errors.ts'
 import { type ChatTemplate, chatMl } from '../../../template/jinja.ts'
 import type { ProcessConfig } from '../protocol.ts'
+import { calibrate, threadCandidates } from './calibrate.ts'
 import { missingBuild, missingLibrary } from './missing-engine.ts'
 import { OneByOne } from './one-by-one.ts'
 import { type Draw, type SamplerConfig, toSamplerConfig } from './sampling.ts'
@@ -14,6 +15,9 @@ import { type Decoder, type Piece, type Runner, type Sampler, Scheduler } from '
 const chunkSize = 64
 /** Longer texts are counted in pieces first: tokenising blocks, at about 4 MB a second. */
 const sliceLength = 128 * 1024
+
+/** Where nothing was measured. */
+const unknownStepMs = 6_000
 
 /** More of the free memory is not taken for answers side by side. */
 const freeShare = 0.5
@@ -38,7 +42,11 @@ export interface Binding {
   /** The memory for weights and context, and the part of it that is on a graphics card. */
   readonly sizeBytes: number
   readonly gpuBytes: number
+  /** What a step takes at worst, in milliseconds. */
+  readonly stepMs: number
   readonly runner: Runner
+  /** From the next step on no more than so many. */
+  limitThreads(most: number): void
   /** Throws `context_length`, with an estimate, for a text that is far longer than the context. */
   tokenize(text: string): Promise<readonly Token[]>
   /** @param before what precedes, so that spaces come out right */
@@ -80,6 +88,11 @@ export async function loadModel(
       batchSize: Math.max(parallel, Math.min(chunkSize, contextSize)),
     })
     const decoder = open(llama, model, context, parallel)
+    const { threads, tuneThreads } = config
+    const best = decoder && (await calibrate(decoder, tuneThreads ? threadCandidates(threads) : [threads]))
+    const limitThreads = (most: number): void =>
+      decoder?.setThreads(Math.min(best?.threads ?? threads, most), Math.min(threads, most))
+    limitThreads(threads)
     const runner = decoder
       ? new Scheduler(decoder, progress)
       : new OneByOne(context.getSequence(), (pairs) => toBias(library, model, pairs), chunkSize, progress)
@@ -90,8 +103,10 @@ export async function loadModel(
       vocabularySize: vocabularySize(model),
       template: chatTemplate(model),
       ...(await footprint(model, contextSize, parallel)),
+      stepMs: best?.stepMs ?? unknownStepMs,
       bos: beginning(model),
       runner,
+      limitThreads,
       eot: model.tokens.eot ?? model.tokens.eos ?? undefined,
       tokenize: (text) => tokenize(model, text, contextSize),
       detokenize: (tokens, before) => model.detokenize(tokens, false, before),
@@ -132,6 +147,7 @@ interface AddonContext {
   removeTokenCellsFromSequence(sequence: number, from: number, to: number): boolean
   /** -1 where it holds nothing. */
   getSequenceKvCacheMinPosition(sequence: number): number
+  setThreads(threads: number): void
 }
 interface AddonSampler extends Sampler {
   applyConfig(config: SamplerConfig): void
@@ -149,6 +165,7 @@ const contextMethods = [
   'sampleToken',
   'removeTokenCellsFromSequence',
   'getSequenceKvCacheMinPosition',
+  'setThreads',
 ] as const satisfies readonly (keyof AddonContext)[]
 
 /** Nothing where the library's inside is not as it is known here. */
@@ -181,6 +198,7 @@ export function openDecoder(
   if (!addon) return undefined
   const { context, AddonSampler } = addon
   const { isRecurrent, isHybrid, swaSize } = model.fileInsights
+  let threads: { readonly answers: number; readonly others: number } | undefined
   return {
     sequences,
     chunkSize: Math.min(chunkSize, llamaContext.contextSize),
@@ -196,6 +214,11 @@ export function openDecoder(
             sampler ? Uint32Array.of(tokens.length - 1) : noOutput,
           )[0] ?? -1,
       )
+      if (threads) {
+        // Attention over a long text is split among the threads: with another number, sums come out different.
+        const isSpoken = pieces.every(({ tokens, repeatable }) => tokens.length === 1 && !repeatable)
+        context.setThreads(isSpoken ? threads.answers : threads.others)
+      }
       const decoded = context.decodeBatch()
       const draw = ({ sampler }: Piece, index: number): Promise<Token | Error> | undefined =>
         sampler &&
@@ -213,6 +236,9 @@ export function openDecoder(
       context.removeTokenCellsFromSequence(sequence, keep === 0 ? -1 : keep, -1) &&
       // Not every file says that its model looks at a window only; what has left it is gone.
       (keep === 0 || context.getSequenceKvCacheMinPosition(sequence) === 0),
+    setThreads: (answers, others) => {
+      threads = { answers, others }
+    },
     sampler: (draw, prompt) => {
       const sampler = new AddonSampler(addon.model)
       sampler.applyConfig(toSamplerConfig(draw, prompt))

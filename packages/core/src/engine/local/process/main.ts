@@ -83,6 +83,7 @@ function serve(socket: Socket): void {
       events.flush()
       tell({ type: 'done', id, error: toWire(error) })
     }
+    progress.steps++
     calls.delete(id)
     presence.onCallEnd()
   }
@@ -129,7 +130,8 @@ function serve(socket: Socket): void {
     if (clients.delete(socket) && clients.size === 0) leaving = setTimeout(leave, nextClientMs)
   })
   loading.then(
-    ({ contextSize, sizeBytes, gpuBytes }) => tell({ type: 'loaded', contextSize, sizeBytes, gpuBytes }),
+    ({ contextSize, sizeBytes, gpuBytes, stepMs }) =>
+      tell({ type: 'loaded', contextSize, sizeBytes, gpuBytes, stepMs }),
     (error: unknown) => tell({ type: 'failed', error: toWire(error) }),
   )
 }

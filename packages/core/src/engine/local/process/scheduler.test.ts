@@ -70,6 +70,7 @@ function fakeDecoder(
       return sampler
     },
     isEnd: (token) => token === end,
+    setThreads() {},
     ...rest,
   }
   return fake

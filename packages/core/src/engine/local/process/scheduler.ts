@@ -25,6 +25,8 @@ export interface Decoder {
   decode(pieces: readonly Piece[]): Promise<readonly (Token | Error | undefined)[]>
   /** Keeps the first tokens of a sequence. `false`: not all of them are there. */
   forget(sequence: number, keep: number): boolean
+  /** From the next step on: for one token of each answer, and for prompts and what has to be repeatable. */
+  setThreads(answers: number, others: number): void
   sampler(draw: Draw, prompt: readonly Token[]): Sampler
   /** Whether a token ends an answer. */
   isEnd(token: Token): boolean
@@ -36,6 +38,8 @@ export interface Piece {
   readonly position: number
   readonly tokens: readonly Token[]
   readonly sampler?: Sampler | undefined
+  /** Has to come out the same each time, also with other numbers of threads for answers. */
+  readonly repeatable: boolean
 }
 
 export interface Sampler {
@@ -309,11 +313,12 @@ const isAtWork = ({ over }: Running): boolean => !over
 /** Kernels add up in another order for one row than for several: now and then another token is drawn. */
 const goesAlone = ({ job }: Running): boolean => job.repeatable
 
-const toPiece = ({ running: { slot, sampler }, tokens, draws }: Part): Piece => ({
+const toPiece = ({ running: { job, slot, sampler }, tokens, draws }: Part): Piece => ({
   sequence: slot.id,
   position: slot.tokens.length,
   tokens,
   sampler: draws ? sampler : undefined,
+  repeatable: job.repeatable,
 })
 
 const failed = (cause: unknown): LlmError =>

@@ -52,7 +52,7 @@ test('only neighbours go together', () => {
 for (const [machine, table] of Object.entries(machines)) {
   const ms = (count: number): number => table[count] ?? 0
   /** The best of all splits. */
-  const least = table.map((_, count) => count && 0)
+  const least: number[] = [0]
   for (let count = 1; count < table.length; count++)
     least[count] = Math.min(...ids(count).map((rest) => (least[rest] ?? 0) + ms(count - rest)))
 
