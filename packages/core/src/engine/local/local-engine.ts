@@ -43,10 +43,16 @@ export class LocalEngine implements Engine {
     const { gpuLayers, flashAttention, kvCacheType, parallel = 4 } = options
     this.#loaded = new LoadedModels(
       {
-        threads: options.threads ?? Math.max(1, availableParallelism() - 1),
         contextSize: Math.min(contextSize, maxContextSize),
         maxContextSize,
-        settings: { parallel, gpuLayers, flashAttention, kvCacheType },
+        load: {
+          threads: options.threads ?? Math.max(1, availableParallelism() - 1),
+          tuneThreads: options.threads === undefined,
+          parallel,
+          gpuLayers,
+          flashAttention,
+          kvCacheType,
+        },
         keepAlive: options.keepAlive,
         processFile: options.modelProcess ?? fileURLToPath(new URL('./process/main.js', import.meta.url)),
         runFolder: new RunFolder(options.runFolder),

@@ -16,11 +16,10 @@ import { Turns } from './turns.ts'
 
 /** How models are loaded in this app, where a call says nothing else. */
 export interface Setting {
-  readonly threads: number
+  readonly load: Omit<LoadConfig, 'modelPath' | 'modelName' | 'fingerprint' | 'contextSize'>
   readonly contextSize: number
   /** The most that a call may ask for, in tokens. */
   readonly maxContextSize: number
-  readonly settings: Pick<LoadConfig, 'parallel' | 'gpuLayers' | 'flashAttention' | 'kvCacheType'>
   /** In milliseconds. */
   readonly keepAlive: number | 'forever'
   readonly processFile: string
@@ -226,7 +225,7 @@ export class LocalModel {
     if (this.#loaded && this.#runs(fingerprint)) return this.#loaded
     await this.letGo()
     if (this.#closed) throw new LlmError('overloaded', 'The engine was closed.')
-    const { threads, settings, keepAlive, processFile, runFolder, warn } = this.#setting
+    const { load, keepAlive, processFile, runFolder, warn } = this.#setting
     const process = new ModelProcess({
       file: processFile,
       runFolder,
@@ -235,9 +234,8 @@ export class LocalModel {
         modelPath: resolve(model.path),
         modelName: model.name,
         fingerprint,
-        threads,
         contextSize,
-        ...settings,
+        ...load,
       },
     })
     process.ready.then(
@@ -280,8 +278,7 @@ export class LocalModel {
   }
 
   #identify(model: Model, contextSize: number) {
-    const { threads, settings } = this.#setting
-    return identify(model, { threads, contextSize, ...settings })
+    return identify(model, { ...this.#setting.load, contextSize })
   }
 }
 

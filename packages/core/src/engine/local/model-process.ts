@@ -19,8 +19,11 @@ import {
 import { addressOf, killProcess, type RunFolder, readRecord } from './run-folder.ts'
 import { Watch } from './watch.ts'
 
-/** So many seconds without a step, in a call and while the model is loaded. A step of a load can be a large read. */
-const maxStalled = { call: 60, load: 600 }
+/**
+ * So many seconds without a step: in a call ten times what one takes, and longer than a template may take;
+ * while the model is loaded, where a step can be a large read.
+ */
+const maxStalled = { call: (stepMs: number) => Math.max(15, Math.ceil(stepMs / 100)), load: 600 }
 /** So long it may take to open its socket, and to let go when asked to. */
 const startLimitMs = 30_000
 const releaseLimitMs = 5_000
@@ -136,14 +139,14 @@ export class ModelProcess {
     { signal, tenant = '' }: EngineCall,
     hear: Pick<RunningCall, 'push' | 'result'>,
   ): Promise<void> {
-    await this.ready
+    const { stepMs } = await this.ready
     if (this.#ended) throw this.#whyGone('')
     const id = ++this.#lastId
     const cancel = (): void => this.#send({ type: 'cancel', id })
     try {
       await new Promise<void>((resolve, reject) => {
         this.#calls.set(id, { ...hear, finish: (error) => (error ? reject(error) : resolve()) })
-        this.#work(maxStalled.call)
+        this.#work(maxStalled.call(stepMs))
         this.#send({ type, id, request, tenant })
         signal.addEventListener('abort', cancel, { once: true })
         if (signal.aborted) cancel()

@@ -249,7 +249,7 @@ test.each([[{ type: 'cancel' }], [{ type: 'cancel', id: '1' }], [{ type: 'exit' 
 )
 
 test.each([
-  [{ type: 'loaded', contextSize: 4096, sizeBytes: 1, gpuBytes: 0, notes: [] }],
+  [{ type: 'loaded', contextSize: 4096, sizeBytes: 1, gpuBytes: 0, notes: [], stepMs: 90 }],
   [{ type: 'failed', error: { code: 'upstream', message: 'No.', details: {} } }],
   [
     {
@@ -293,7 +293,7 @@ test.each([
 
 test.each([
   [{ type: 'loaded' }],
-  [{ type: 'loaded', contextSize: 4096, sizeBytes: Number.NaN, gpuBytes: 0, notes: [] }],
+  [{ type: 'loaded', contextSize: 4096, sizeBytes: Number.NaN, gpuBytes: 0, notes: [], stepMs: 90 }],
   [{ type: 'result', id: 1, value: null }],
   [{ type: 'events', events: [{ id: 1, event: { type: 'thought', text: 'hm' } }] }],
   [{ type: 'events', events: [{ event: { type: 'text', text: 'a', tokens: 1 } }] }],
@@ -312,6 +312,7 @@ test('a process is not started without a context or without threads', () => {
     modelName: 'm:latest',
     fingerprint: 'fp_1',
     threads: 1,
+    tuneThreads: false,
     contextSize: 1,
     parallel: 1,
     gpuLayers: 'auto',

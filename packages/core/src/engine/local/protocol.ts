@@ -14,6 +14,8 @@ export const LoadConfig = z.object({
   /** Identifies weights and settings in answers. */
   fingerprint: z.string(),
   threads: z.int().min(1),
+  /** Whether fewer may be taken, where answers are faster with fewer. */
+  tuneThreads: z.boolean(),
   /** At most this; less where the model was trained for less. */
   contextSize: z.int().min(1).max(limits.context),
   /** How many answers side by side, where there is memory for them. */
@@ -181,12 +183,15 @@ const footprint = {
   gpuBytes: number.min(0),
   /** What is not as it was wanted, for the log of the app. */
   notes: z.array(z.string()),
+  /** What a step takes at worst, in milliseconds, as it was measured at load. */
+  stepMs: number.min(0),
 }
 export interface Footprint {
   readonly contextSize: number
   readonly sizeBytes: number
   readonly gpuBytes: number
   readonly notes: readonly string[]
+  readonly stepMs: number
 }
 
 /** From the model process. */

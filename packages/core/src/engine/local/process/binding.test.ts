@@ -6,7 +6,7 @@ import { noiseModel } from '../../../../../../test/support/models.ts'
 import { renderChat } from '../../../template/jinja.ts'
 import type { GenerateEvent } from '../../events.ts'
 import { answer } from './answer.ts'
-import { type Binding, loadModel } from './binding.ts'
+import { type Binding, loadModel, openDecoder } from './binding.ts'
 import type { PromptRenderer } from './render.ts'
 
 const config = {
@@ -17,6 +17,7 @@ const config = {
   modelName: 'tiny:latest',
   fingerprint: 'fp_1',
   threads: 1,
+  tuneThreads: false,
   contextSize: 512,
   parallel: 4,
   gpuLayers: 'auto',
@@ -84,12 +85,50 @@ test('over the public way, too, who leaves gets no end, and the next one an answ
   expect(textOf(await next)).toBe('Hello! How can I help you?')
 })
 
+test('a step of answers takes its own number of threads, unless it has to be repeatable', async () => {
+  const log: number[] = []
+  const { decoder, sampler } = scripted({ setThreads: (threads: number) => log.push(threads) })
+  const step = (tokens: number, repeatable: boolean) =>
+    decoder?.decode([
+      { sequence: 0, position: 0, tokens: Array<Token>(tokens).fill(1 as Token), sampler, repeatable },
+    ])
+
+  decoder?.setThreads(3, 7)
+  await step(1, false)
+  await step(1, true)
+  await step(5, false)
+  decoder?.setThreads(1, 2)
+  await step(1, false)
+
+  expect(log).toEqual([3, 7, 7, 1])
+})
+
 test('a step that fails has not failed before its draws have ended: their samplers are freed then', async () => {
   vi.stubEnv('UV_THREADPOOL_SIZE', '1')
   vi.resetModules()
   const { openDecoder } = await import('./binding.ts')
   vi.unstubAllEnvs()
   const log: string[] = []
+  const fails = {
+    decodeBatch: () => Promise.reject(new Error('Eval has failed')),
+    async sampleToken() {
+      await delay(20)
+      log.push('drawn')
+      return 1
+    },
+  }
+  const { decoder, sampler } = scripted(fails, openDecoder)
+
+  const step = decoder?.decode([
+    { sequence: 0, position: 0, tokens: [1 as Token], sampler, repeatable: false },
+  ])
+
+  await expect(step?.finally(() => log.push('failed'))).rejects.toThrow('Eval has failed')
+  expect(log).toEqual(['drawn', 'failed'])
+})
+
+/** Over an inside that does as it is told. */
+function scripted(context: object, open = openDecoder) {
   class AddonSampler {
     applyConfig(): void {}
     dispose(): void {}
@@ -97,31 +136,23 @@ test('a step that fails has not failed before its draws have ended: their sample
   const _ctx = {
     initBatch() {},
     addToBatch: () => Uint32Array.of(0),
-    decodeBatch: () => Promise.reject(new Error('Eval has failed')),
-    async sampleToken() {
-      await delay(20)
-      log.push('drawn')
-      return 1
-    },
+    async decodeBatch() {},
+    sampleToken: async () => 1,
     removeTokenCellsFromSequence: () => true,
     getSequenceKvCacheMinPosition: () => 0,
     saveSequenceStateToFile: async () => 0,
     loadSequenceStateFromFile: async () => new Uint32Array(),
+    setThreads() {},
+    ...context,
   }
-  const decoder = openDecoder(
+  const decoder = open(
     { _bindings: { AddonSampler } } as unknown as Llama,
     { _model: {}, fileInsights: {} } as unknown as LlamaModel,
     { _ctx, contextSize: 512 } as unknown as LlamaContext,
     1,
   )
-
-  const step = decoder?.decode([
-    { sequence: 0, position: 0, tokens: [1 as Token], sampler: new AddonSampler() },
-  ])
-
-  await expect(step?.finally(() => log.push('failed'))).rejects.toThrow('Eval has failed')
-  expect(log).toEqual(['drawn', 'failed'])
-})
+  return { decoder, sampler: new AddonSampler() }
+}
 
 describe('how a context is kept', () => {
   test('as q8_0 and as q4_0 it takes less, by as much as its blocks do, and the model answers', async () => {

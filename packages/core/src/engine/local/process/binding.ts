@@ -11,6 +11,7 @@ import type {
 import { LlmError } from '../../../errors.ts'
 import { type ChatTemplate, chatMl } from '../../../template/jinja.ts'
 import type { ProcessConfig } from '../protocol.ts'
+import { calibrate, threadCandidates } from './calibrate.ts'
 import { machineMemory } from './machine-memory.ts'
 import { type Plan, planMemory, type Surroundings } from './memory.ts'
 import { missingBuild, missingLibrary } from './missing-engine.ts'
@@ -22,6 +23,9 @@ import { Tokenizer } from './tokenizer.ts'
 
 /** Prompts are read in pieces of this size, so that a call can be cancelled between two; 64 rows is where the fast CPU kernel starts. */
 const chunkSize = 64
+
+/** Where nothing was measured. */
+const unknownStepMs = 6_000
 
 /** What the watch over this process looks at: it grows with every piece of work. */
 export interface Progress {
@@ -47,7 +51,11 @@ export interface Binding {
   readonly mappedBytes: number
   /** What is not as it was wanted, for the log of the app. */
   readonly notes: readonly string[]
+  /** What a step takes at worst, in milliseconds. */
+  readonly stepMs: number
   readonly runner: Runner
+  /** From the next step on no more than so many. */
+  limitThreads(most: number): void
   /** Throws `context_length`, with an estimate, for a text that is far longer than the context. */
   tokenize(text: string, signal: AbortSignal): Promise<readonly Token[]>
   /** @param before what precedes, so that spaces come out right */
@@ -108,6 +116,11 @@ export async function loadModel(
     })
     const tokenizer = new Tokenizer((text) => model.tokenize(text, true), contextSize)
     const decoder = open(llama, model, context, parallel)
+    const { threads, tuneThreads } = config
+    const best = decoder && (await calibrate(decoder, tuneThreads ? threadCandidates(threads) : [threads]))
+    const limitThreads = (most: number): void =>
+      decoder?.setThreads(Math.min(best?.threads ?? threads, most), Math.min(threads, most))
+    limitThreads(threads)
     const runner = decoder
       ? new Scheduler(decoder, progress, canForget(model) ? undefined : snapshotsIn(config.folder))
       : new OneByOne(context.getSequence(), (pairs) => toBias(library, model, pairs), chunkSize, progress)
@@ -122,8 +135,10 @@ export async function loadModel(
       gpuBytes: Math.round(need.vram),
       mappedBytes: plan.mappedBytes,
       notes: plan.notes,
+      stepMs: best?.stepMs ?? unknownStepMs,
       bos: beginning(model),
       runner,
+      limitThreads,
       eot: model.tokens.eot ?? model.tokens.eos ?? undefined,
       tokenize: (text, signal) => tokenizer.tokens(text, signal),
       detokenize: (tokens, before) => model.detokenize(tokens, false, before),
@@ -192,6 +207,7 @@ interface AddonContext {
   getSequenceKvCacheMinPosition(sequence: number): number
   saveSequenceStateToFile(file: string, sequence: number, tokens: Uint32Array): Promise<number>
   loadSequenceStateFromFile(file: string, sequence: number, contextSize: number): Promise<Uint32Array>
+  setThreads(threads: number): void
 }
 interface AddonSampler extends Sampler {
   applyConfig(config: SamplerConfig): void
@@ -211,6 +227,7 @@ const contextMethods = [
   'getSequenceKvCacheMinPosition',
   'saveSequenceStateToFile',
   'loadSequenceStateFromFile',
+  'setThreads',
 ] as const satisfies readonly (keyof AddonContext)[]
 
 /** Nothing where the library's inside is not as it is known here. */
@@ -243,6 +260,7 @@ export function openDecoder(
   if (!addon) return undefined
   const { context, AddonSampler } = addon
   const { swaSize = Number.POSITIVE_INFINITY } = model.fileInsights
+  let threads: { readonly answers: number; readonly others: number } | undefined
   return {
     sequences,
     chunkSize: Math.min(chunkSize, llamaContext.contextSize),
@@ -257,6 +275,11 @@ export function openDecoder(
             sampler ? Uint32Array.of(tokens.length - 1) : noOutput,
           )[0] ?? -1,
       )
+      if (threads) {
+        // Attention over a long text is split among the threads: with another number, sums come out different.
+        const isSpoken = pieces.every(({ tokens, repeatable }) => tokens.length === 1 && !repeatable)
+        context.setThreads(isSpoken ? threads.answers : threads.others)
+      }
       const decoded = context.decodeBatch()
       const draw = ({ sampler }: Piece, index: number): Promise<Token | Error> | undefined =>
         sampler &&
@@ -279,6 +302,9 @@ export function openDecoder(
     loadsAlike: (length) => length <= swaSize,
     load: async (sequence, file) =>
       (await context.loadSequenceStateFromFile(file, sequence, llamaContext.contextSize)).length,
+    setThreads: (answers, others) => {
+      threads = { answers, others }
+    },
     sampler: (draw, prompt) => {
       const sampler = new AddonSampler(addon.model)
       sampler.applyConfig(toSamplerConfig(draw, prompt))

@@ -17,7 +17,7 @@ import {
 import { answer, type Work } from './answer.ts'
 import type { Progress } from './binding.ts'
 import { claim } from './claim.ts'
-import { Presence } from './presence.ts'
+import { Presence, shareOfCores } from './presence.ts'
 import { countTokens, promptText } from './prompt.ts'
 import { PromptRenderer } from './render.ts'
 import type { Runner } from './scheduler.ts'
@@ -52,6 +52,7 @@ loading.then(
   (model) => {
     runner = model.runner
     presence.onLoaded(model.mappedBytes)
+    presence.watchBusy((busy) => model.limitThreads(shareOfCores(busy)))
   },
   // Every client is told, and lets go of it; who comes later gets a process that tries again.
   () => {
@@ -83,6 +84,7 @@ function serve(socket: Socket): void {
       events.flush()
       tell({ type: 'done', id, error: toWire(error) })
     }
+    progress.steps++
     calls.delete(id)
     presence.onCallEnd()
   }
@@ -129,8 +131,8 @@ function serve(socket: Socket): void {
     if (clients.delete(socket) && clients.size === 0) leaving = setTimeout(leave, nextClientMs)
   })
   loading.then(
-    ({ contextSize, sizeBytes, gpuBytes, notes }) =>
-      tell({ type: 'loaded', contextSize, sizeBytes, gpuBytes, notes }),
+    ({ contextSize, sizeBytes, gpuBytes, stepMs, notes }) =>
+      tell({ type: 'loaded', contextSize, sizeBytes, gpuBytes, stepMs, notes }),
     (error: unknown) => tell({ type: 'failed', error: toWire(error) }),
   )
 }

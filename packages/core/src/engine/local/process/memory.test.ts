@@ -11,6 +11,7 @@ const config: ProcessConfig = {
   modelName: 'm:latest',
   fingerprint: 'fp_1',
   threads: 1,
+  tuneThreads: false,
   contextSize: 1_000,
   parallel: 4,
   gpuLayers: 'auto',

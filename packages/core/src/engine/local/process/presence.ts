@@ -123,6 +123,5 @@ export class Presence {
   }
 }
 
-/** So many threads are this process's when so many are busy on the machine: more than cores would slow down all. */
-export const shareOfCores = (threads: number, busy: number): number =>
-  Math.min(threads, Math.max(1, Math.floor(availableParallelism() / busy)))
+/** So many threads are for each when so many processes are busy: more than there are cores would slow down all. */
+export const shareOfCores = (busy: number): number => Math.max(1, Math.floor(availableParallelism() / busy))

@@ -90,6 +90,7 @@ function fakeDecoder(
       return sampler
     },
     isEnd: (token) => token === end,
+    setThreads() {},
     ...rest,
   }
   return fake

@@ -32,6 +32,8 @@ export interface Decoder {
   loadsAlike(length: number): boolean
   /** Loads a saved state into a sequence, and says how many tokens it was made from. Damaged ones end the process. */
   load(sequence: number, file: string): Promise<number>
+  /** From the next step on: for one token of each answer, and for prompts and what has to be repeatable. */
+  setThreads(answers: number, others: number): void
   sampler(draw: Draw, prompt: readonly Token[]): Sampler
   /** Whether a token ends an answer. */
   isEnd(token: Token): boolean
@@ -43,6 +45,8 @@ export interface Piece {
   readonly position: number
   readonly tokens: readonly Token[]
   readonly sampler?: Sampler | undefined
+  /** Has to come out the same each time, also with other numbers of threads for answers. */
+  readonly repeatable: boolean
 }
 
 export interface Sampler {
@@ -354,11 +358,12 @@ const isAtWork = ({ over }: Running): boolean => !over
 /** Kernels add up in another order for one row than for several: now and then another token is drawn. */
 const goesAlone = ({ job }: Running): boolean => job.repeatable
 
-const toPiece = ({ running: { slot, sampler }, tokens, draws }: Part): Piece => ({
+const toPiece = ({ running: { job, slot, sampler }, tokens, draws }: Part): Piece => ({
   sequence: slot.id,
   position: slot.tokens.length,
   tokens,
   sampler: draws ? sampler : undefined,
+  repeatable: job.repeatable,
 })
 
 const failed = (cause: unknown): LlmError =>
