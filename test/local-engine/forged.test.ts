@@ -7,9 +7,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LlmError } from '../../packages/core/src/errors.ts'
 import { checkModel } from '../../packages/core/src/models/check.ts'
 import { type Forgery, forgeries, randomOf } from '../support/forgeries.ts'
+import { times } from '../support/scale.ts'
 
 /** Of those that the native code sees: a start of the process each. */
-const sampleSize = process.env.MODELMOUNT_ALL_SUITES ? Number.POSITIVE_INFINITY : 20
+const sampleSize = times(Number.POSITIVE_INFINITY, 20)
 const limitMs = 10_000
 
 let folder: string
