@@ -208,10 +208,11 @@ export class LocalModel {
 
   /** All calls inside want the same: whoever comes first starts it. */
   async #started(model: Model, contextSize: number, signal: AbortSignal): Promise<Loaded | undefined> {
-    const { fingerprint } = this.#identify(model, contextSize)
+    const { name, fingerprint } = this.#identify(model, contextSize)
     if (this.#runs(fingerprint)) return this.#loaded
     this.#failures.check(fingerprint, model.name)
-    await this.#setting.check(model)
+    // A process that runs was started for a file that was found good.
+    if (!this.#setting.runFolder.has(name)) await this.#setting.check(model)
     // Who has left must not cost the others their model.
     if (signal.aborted) return undefined
     this.#starting ??= this.#replace(model, contextSize).finally(() => {

@@ -86,6 +86,17 @@ test('a record is read as it was written, until it is removed', () => {
   expect([...readRecords(temporary).keys()]).toEqual(['b'])
 })
 
+test('a folder has the processes that live, and none where it cannot be entered', () => {
+  const path = join(temporary, 'run')
+  const folder = new RunFolder(path)
+  writeRecord(folder.enter(), 'alive', record)
+  writeRecord(path, 'dead', { ...record, processId: 2 ** 31 - 1 })
+
+  expect(['alive', 'dead', 'unknown'].map((name) => folder.has(name))).toEqual([true, false, false])
+  vi.stubEnv('TMPDIR', '/dev/null')
+  expect(new RunFolder('/dev/null/run').has('alive')).toBe(false)
+})
+
 test.each(['', '{', '[]', '{"processId":0}'])('a record that says %j is none', (text) => {
   writeFileSync(join(temporary, 'a.json'), text)
 

@@ -46,6 +46,16 @@ export class RunFolder {
     this.#own = mkdtempSync(join(isShort(tmpdir()) ? tmpdir() : '/tmp', 'modelmount-'))
     return this.#own
   }
+
+  /** Whether a process of this name runs. */
+  has(name: string): boolean {
+    try {
+      const record = readRecord(this.enter(), name)
+      return record !== undefined && isAlive(record)
+    } catch {
+      return false
+    }
+  }
 }
 
 const isShort = (folder: string): boolean =>

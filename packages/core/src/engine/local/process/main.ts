@@ -54,12 +54,7 @@ loading.then(
     presence.onLoaded(model.mappedBytes)
     presence.watchBusy((busy) => model.limitThreads(shareOfCores(busy)))
   },
-  // Every client is told, and lets go of it; who comes later gets a process that tries again.
-  () => {
-    server.close()
-    presence.end()
-    leaving = setTimeout(leave, nextClientMs)
-  },
+  () => {}, // Every client is told, also one that comes only now, and lets go of it.
 )
 
 function serve(socket: Socket): void {
