@@ -24,11 +24,13 @@ afterEach(async () => {
   warnings.length = 0
 })
 
-afterAll(() => rm(folder, { recursive: true }))
+afterAll(() => rm(folder, { recursive: true, force: true }))
 
 async function start(local: LocalOptions): Promise<Llm> {
   const logger = { warn: (_: object, message: string) => warnings.push(message), error: () => {} }
-  llm = await createLlm({ models: folder, local, logger })
+  // Of its own: a process that an earlier test has left behind would be joined.
+  const runFolder = await mkdtemp(join(folder, 'run-'))
+  llm = await createLlm({ models: folder, local: { runFolder, ...local }, logger })
   return llm
 }
 const question = { model: 'tiny', sampling: { temperature: 0 } }
@@ -100,11 +102,14 @@ test('one that has no room now is refused with a time to come back, and a smalle
   const modelProcess = await processWith(10_000_000)
   const { load, loaded } = await start({ modelProcess })
 
-  await expect(load('tiny', { contextSize: 8_192 })).rejects.toMatchObject({
-    code: 'overloaded',
-    message: expect.stringContaining('and 0.01 GB are free now.'),
-    details: { retryAfterMs: 10_000 },
-  })
+  // Not as a model that keeps failing, however often it is asked for.
+  for (let time = 0; time < 5; time++) {
+    await expect(load('tiny', { contextSize: 8_192 })).rejects.toMatchObject({
+      code: 'overloaded',
+      message: expect.stringContaining('and 0.01 GB are free now.'),
+      details: { retryAfterMs: 10_000 },
+    })
+  }
   await load('tiny', { contextSize: 256 })
 
   expect(loaded()).toMatchObject([{ contextSize: 256, state: 'ready' }])

@@ -192,7 +192,8 @@ export class LocalModel {
       this.#failures.onLoaded(loaded.fingerprint)
       return loaded
     } catch (error) {
-      this.#onEnd(loaded)
+      // One that has no room is nothing that would be better after a while.
+      this.#onEnd(loaded, LlmError.from(error).code === 'upstream')
       throw error
     }
   }
@@ -271,9 +272,10 @@ export class LocalModel {
   }
 
   /** However many calls it had: once. */
-  #onEnd(loaded: Loaded): void {
+  #onEnd(loaded: Loaded, isFailure = true): void {
     if (this.#loaded !== loaded) return
     this.#loaded = undefined
+    if (!isFailure) return
     if (loaded.process.crashed && !loaded.process.footprint) this.#failures.onLoadCrash(loaded.fingerprint)
     this.#failures.onEnd(loaded.fingerprint)
   }
