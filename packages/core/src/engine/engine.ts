@@ -28,6 +28,8 @@ export interface EngineCall {
   readonly signal: AbortSignal
   /** Who asks. What was read for one is never used for another. @default one for all */
   readonly tenant?: string
+  /** Nobody waits for it: it pauses while the model has others to answer. @default false */
+  readonly background?: boolean
 }
 
 export interface LoadedModel {

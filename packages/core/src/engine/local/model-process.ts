@@ -136,7 +136,7 @@ export class ModelProcess {
   async #call(
     type: 'generate' | 'count' | 'render',
     request: GenerateRequest,
-    { signal, tenant = '' }: EngineCall,
+    { signal, tenant = '', background = false }: EngineCall,
     hear: Pick<RunningCall, 'push' | 'result'>,
   ): Promise<void> {
     const { stepMs } = await this.ready
@@ -147,7 +147,7 @@ export class ModelProcess {
       await new Promise<void>((resolve, reject) => {
         this.#calls.set(id, { ...hear, finish: (error) => (error ? reject(error) : resolve()) })
         this.#work(maxStalled.call(stepMs))
-        this.#send({ type, id, request, tenant })
+        this.#send({ type, id, request, tenant, background })
         signal.addEventListener('abort', cancel, { once: true })
         if (signal.aborted) cancel()
       })

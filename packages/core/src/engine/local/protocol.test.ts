@@ -232,9 +232,9 @@ test('a library of text is more than a prompt', () => {
 })
 
 test.each([
-  [{ type: 'generate', id: 1, request: { anything: true }, tenant: 'ann' }],
-  [{ type: 'count', id: 1, request: null, tenant: '' }],
-  [{ type: 'render', id: 1, request: {}, tenant: '' }],
+  [{ type: 'generate', id: 1, request: { anything: true }, tenant: 'ann', background: false }],
+  [{ type: 'count', id: 1, request: null, tenant: '', background: false }],
+  [{ type: 'render', id: 1, request: {}, tenant: '', background: false }],
   [{ type: 'cancel', id: 1 }],
   [{ type: 'ping' }],
 ])('the model process understands %j', (message) => {

@@ -138,6 +138,8 @@ export const ToProcess = z.discriminatedUnion('type', [
     request: z.unknown(),
     /** Whose call it is: what the model has read for one is not used for another. */
     tenant: z.string(),
+    /** Nobody waits for it. */
+    background: z.boolean(),
   }),
   z.object({ type: z.literal('cancel'), id: z.int() }),
   z.object({ type: z.literal('ping') }),

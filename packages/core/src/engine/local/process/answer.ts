@@ -15,6 +15,7 @@ export interface Work {
   readonly renderer: PromptRenderer
   readonly progress: Progress
   readonly tenant: string
+  readonly background: boolean
   readonly signal: AbortSignal
 }
 
@@ -24,7 +25,7 @@ export async function answer(
   work: Work,
   emit: (event: GenerateEvent) => void,
 ): Promise<void> {
-  const { model, tenant, signal } = work
+  const { model, tenant, background, signal } = work
   const prompt = await promptTokens(request, work)
   let startedAt = 0
   let firstAt = 0
@@ -53,6 +54,7 @@ export async function answer(
     repeatable: request.sampling?.seed !== undefined,
     limit,
     tenant,
+    background,
     signal,
     onStart: (reused) => {
       reusedTokens = reused

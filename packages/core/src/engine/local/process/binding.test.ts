@@ -44,7 +44,7 @@ async function ask(
   const input = { kind: 'text', prompt: [text] } as const
   await answer(
     { model: 'tiny', input, maxTokens: 40, sampling: { temperature: 0 } },
-    { model, renderer, progress: { steps: 0 }, tenant: '', signal },
+    { model, renderer, progress: { steps: 0 }, tenant: '', background: false, signal },
     (event) => events.push(event),
   )
   return events

@@ -66,13 +66,17 @@ function serve(socket: Socket): void {
   clients.add(socket)
   clearTimeout(leaving)
 
-  const run = async (id: number, tenant: string, job: (work: Work) => Promise<void>): Promise<void> => {
+  const run = async (
+    { id, tenant, background }: Pick<Work, 'tenant' | 'background'> & { id: number },
+    job: (work: Work) => Promise<void>,
+  ): Promise<void> => {
     const call = new AbortController()
     calls.set(id, call)
     presence.onCall()
     try {
       const model = await loading
-      if (!call.signal.aborted) await job({ model, renderer, progress, tenant, signal: call.signal })
+      if (!call.signal.aborted)
+        await job({ model, renderer, progress, tenant, background, signal: call.signal })
       events.flush()
       tell({ type: 'done', id })
     } catch (error) {
@@ -106,8 +110,8 @@ function serve(socket: Socket): void {
       default: {
         // Whoever asked too late asks another process.
         if (isLeaving) return
-        const { type, id, tenant } = message
-        void run(id, tenant, async (work) => {
+        const { type, id } = message
+        void run(message, async (work) => {
           const request = readRequest(message.request)
           if (type === 'generate') await answer(request, work, (event) => events.push({ id, event }))
           else

@@ -48,6 +48,7 @@ function fakeWork(fake: Fake = {}): Work & { readonly rendered: (readonly Messag
     renderer: renderer as PromptRenderer,
     progress: { steps: 0 },
     tenant: '',
+    background: false,
     signal: fake.signal ?? new AbortController().signal,
     rendered,
   }

@@ -109,6 +109,7 @@ function job(tokens: readonly Token[], more: Partial<Job> = {}): Job & Said {
     repeatable: false,
     limit: 3,
     tenant: 'ann',
+    background: false,
     signal: new AbortController().signal,
     onStart: (reused: number) => {
       said.reused = reused
@@ -541,4 +542,101 @@ describe('a model that cannot go back', () => {
     expect(jobs.filter(({ reused }) => reused).length).toBeGreaterThan(10)
     expect(decoder.samplers).toBe(0)
   })
+})
+
+/** Runs it when the other has said its second token. */
+function withAnother(
+  all: Scheduler,
+  tokens: number,
+): { job: Job & Said; other: Promise<unknown>; one: Job & Said } {
+  const one = job(prompt(3, 100), { limit: 6 })
+  let begin: (running: Promise<unknown>) => void = () => {}
+  const other = new Promise((resolve) => {
+    begin = resolve
+  })
+  const background: Job & Said = job(prompt(20), {
+    background: true,
+    limit: tokens,
+    onToken: (token) => {
+      if (background.tokens.push(token) === 2) begin(all.run(one))
+      return true
+    },
+  })
+  return { job: background, other, one }
+}
+
+test('a background answer pauses while another one is made, and goes on behind it', async () => {
+  const decoder = fakeDecoder()
+  const all = scheduler(decoder)
+  const { job: background, other, one } = withAnother(all, 8)
+
+  await Promise.all([all.run(background), other])
+
+  const order = decoder.steps.map((pieces) => pieces.map(([sequence]) => sequence).join())
+  expect(order.slice(order.indexOf('1'), order.lastIndexOf('1') + 1)).toEqual(Array(6).fill('1'))
+  expect(background.tokens).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+  expect(one.tokens).toEqual([101, 102, 103, 104, 105, 106])
+})
+
+test('a background answer gives its place away, and says nothing twice when it has one again', async () => {
+  const decoder = fakeDecoder({ sequences: 1 })
+  const all = scheduler(decoder)
+  const { job: background, other, one } = withAnother(all, 8)
+  let starts = 0
+  const onStart = (): void => {
+    starts++
+  }
+
+  const endings = await Promise.all([all.run({ ...background, onStart }), other])
+
+  expect(endings).toEqual(['limit', 'limit'])
+  expect(background.tokens).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+  expect(one.tokens).toEqual([101, 102, 103, 104, 105, 106])
+  expect([starts, decoder.samplers]).toEqual([1, 0])
+  // What it had said by then is read with its prompt: three chunks.
+  expect(
+    decoder.steps.filter(([[, position, count] = [0, 0, 0]]) => position === 16 && count > 4),
+  ).toHaveLength(1)
+})
+
+test('a background answer that has to be repeatable keeps its place: it would come out different', async () => {
+  const all = scheduler(fakeDecoder({ sequences: 1 }))
+  const { job: background, other } = withAnother(all, 8)
+  const order: string[] = []
+
+  await Promise.all([
+    all.run({ ...background, repeatable: true }).then(() => order.push('background')),
+    other.then(() => order.push('other')),
+  ])
+
+  expect(order).toEqual(['background', 'other'])
+})
+
+test('the background waits for a place behind all others', async () => {
+  const all = scheduler(fakeDecoder({ sequences: 1 }))
+  const order: number[] = []
+  const run = (first: number, background: boolean): Promise<unknown> =>
+    all.run(job(prompt(3, first), { background, onStart: () => order.push(first) }))
+
+  await Promise.all([run(1, false), run(2, true), run(3, false), run(4, false)])
+
+  expect(order).toEqual([1, 3, 4, 2])
+})
+
+test('who leaves while it is interrupted leaves nothing behind', async () => {
+  const decoder = fakeDecoder({ sequences: 1 })
+  const all = scheduler(decoder)
+  const leaving = new AbortController()
+  const { job: background, other, one } = withAnother(all, 50)
+  const left = all.run({ ...background, signal: leaving.signal })
+  const { onToken } = one
+  one.onToken = (token) => {
+    leaving.abort()
+    return onToken(token)
+  }
+
+  expect(await Promise.all([left, other])).toEqual(['left', 'limit'])
+  await all.rest()
+  expect(background.tokens.length).toBeLessThan(5)
+  expect(decoder.samplers).toBe(0)
 })

@@ -62,6 +62,8 @@ export interface Job {
   /** How many tokens at most. */
   readonly limit: number
   readonly tenant: string
+  /** It makes room for those who wait for their answer. */
+  readonly background: boolean
   readonly signal: AbortSignal
   /** It has a place; so many tokens of its prompt need not be read again. */
   onStart(reusedTokens: number): void
@@ -99,6 +101,8 @@ interface Running {
 interface Waiting {
   readonly job: Job
   readonly end: Running['end']
+  /** What it has already, where it was interrupted. */
+  readonly begun?: Pick<Running, 'sampler' | 'drawn'>
 }
 
 /** What one answer puts into a step. */
@@ -168,29 +172,52 @@ export class Scheduler implements Runner {
     this.#running = this.#running.filter(isAtWork)
     const left = this.#waiting.filter(({ job }) => job.signal.aborted)
     this.#waiting = this.#waiting.filter(({ job }) => !job.signal.aborted)
-    for (const { end } of left) end('left')
+    for (const { end, begun } of left) {
+      begun?.sampler.dispose()
+      end('left')
+    }
   }
 
-  /** Whose answers run in the smallest number is next, and among those who came first. */
+  /** Whose answers run in the smallest number is next, and among those who came first; after all, the background. */
   async #grant(): Promise<void> {
     while (this.#waiting.length > 0) {
       const runningOf = ({ job: { tenant } }: Waiting): number =>
         this.#running.filter(({ job }) => job.tenant === tenant).length
-      const next = this.#waiting.reduce((best, one) => (runningOf(one) < runningOf(best) ? one : best))
+      const foreground = this.#waiting.filter(({ job }) => !job.background)
+      const candidates = foreground.length > 0 ? foreground : this.#waiting
+      const next = candidates.reduce((best, one) => (runningOf(one) < runningOf(best) ? one : best))
       const saved = this.#snapshots?.find(next.job)
       const place = this.#slots.take(next.job, saved?.tokens.length)
-      if (!place) return
+      if (!place) {
+        if (foreground.length > 0 && this.#interrupt()) continue
+        return
+      }
       this.#waiting.splice(this.#waiting.indexOf(next), 1)
       await this.#start(next, place, saved)
     }
   }
 
-  async #start({ job, end }: Waiting, place: Place, saved: Snapshot | undefined): Promise<void> {
+  /** Takes the place of a background answer, which goes on later: what it has said is read then, not said again. */
+  #interrupt(): boolean {
+    this.#tell()
+    const found = this.#running.findLast(
+      (running) => isAtWork(running) && running.job.background && !isLostIfRead(running),
+    )
+    if (!found) return false
+    const { job, slot, sampler, drawn, last, end } = found
+    const prompt = last === undefined ? job.prompt : [...slot.tokens, last]
+    this.#waiting.unshift({ job: { ...job, prompt }, end, begun: { sampler, drawn } })
+    this.#running = this.#running.filter((running) => running !== found)
+    this.#slots.release(slot)
+    return true
+  }
+
+  async #start({ job, end, begun }: Waiting, place: Place, saved: Snapshot | undefined): Promise<void> {
     const { slot } = place
     try {
       if (!this.#cut(place)) await this.#fill(slot, saved)
-      const sampler = this.#decoder.sampler(job.draw, job.prompt)
-      job.onStart(slot.tokens.length)
+      const sampler = begun?.sampler ?? this.#decoder.sampler(job.draw, job.prompt)
+      if (!begun) job.onStart(slot.tokens.length)
       this.#running.push({
         job,
         slot,
@@ -198,11 +225,12 @@ export class Scheduler implements Runner {
         end,
         readAt: ++this.#chunks,
         last: undefined,
-        drawn: 0,
+        drawn: begun?.drawn ?? 0,
         over: false,
         ended: false,
       })
     } catch (cause) {
+      begun?.sampler.dispose()
       this.#slots.empty(slot)
       this.#slots.release(slot)
       end(LlmError.from(cause))
@@ -244,11 +272,18 @@ export class Scheduler implements Runner {
     await saving
   }
 
+  /** The background pauses while anybody else is at work. */
+  get #active(): Running[] {
+    const all = this.#running.filter(isAtWork)
+    const foreground = all.filter(({ job }) => !job.background)
+    return foreground.length > 0 ? foreground : all
+  }
+
   /** One token for each answer that speaks. */
   async #speak(): Promise<void> {
     const speaking = new Map(
-      this.#running
-        .filter((running) => isAtWork(running) && running.last !== undefined)
+      this.#active
+        .filter(({ last }) => last !== undefined)
         .sort((a, b) => a.slot.id - b.slot.id)
         .map((running) => [running.slot.id, running]),
     )
@@ -271,7 +306,7 @@ export class Scheduler implements Runner {
     const { chunkSize } = this.#decoder
     let room = chunkSize
     const parts: Part[] = []
-    const reading = this.#running.filter((running) => isAtWork(running) && running.last === undefined)
+    const reading = this.#active.filter(({ last }) => last === undefined)
     for (const running of reading.sort((a, b) => a.readAt - b.readAt)) {
       const { prompt } = running.job
       const from = running.slot.tokens.length
@@ -357,6 +392,9 @@ const isAtWork = ({ over }: Running): boolean => !over
 
 /** Kernels add up in another order for one row than for several: now and then another token is drawn. */
 const goesAlone = ({ job }: Running): boolean => job.repeatable
+
+/** What it has said would be read in chunks, and sums come out different then. */
+const isLostIfRead = ({ job, last }: Running): boolean => job.repeatable && last !== undefined
 
 const toPiece = ({ running: { job, slot, sampler }, tokens, draws }: Part): Piece => ({
   sequence: slot.id,
