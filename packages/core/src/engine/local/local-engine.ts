@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { LlmError } from '../../errors.ts'
 import type { ModelStore } from '../../models/store.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine.ts'
 import type { GenerateEvent } from '../events.ts'
@@ -36,15 +37,16 @@ export class LocalEngine implements Engine {
   readonly #models: Pick<ModelStore, 'get' | 'check'>
   readonly #loaded: LoadedModels
   readonly #crowd = new Crowd()
+  readonly #maxContextSize: number
 
   constructor(models: Pick<ModelStore, 'get' | 'check'>, options: LocalEngineOptions) {
     this.#models = models
     const { maxContextSize = Number.POSITIVE_INFINITY, contextSize = 4096 } = options
+    this.#maxContextSize = maxContextSize
     const { gpuLayers, flashAttention, kvCacheType, parallel = 4 } = options
     this.#loaded = new LoadedModels(
       {
         contextSize: Math.min(contextSize, maxContextSize),
-        maxContextSize,
         load: {
           threads: options.threads ?? Math.max(1, availableParallelism() - 1),
           tuneThreads: options.threads === undefined,
@@ -125,14 +127,22 @@ export class LocalEngine implements Engine {
     work: Work<T>,
     hasBegun = (): boolean => false,
   ): Promise<T | undefined> {
+    const { load = {} } = request
+    if (load.contextSize && load.contextSize > this.#maxContextSize)
+      throw contextTooLarge(load.contextSize, this.#maxContextSize)
     const model = await this.#models.get(request.model)
     return this.#crowd.with(textLength(request), () =>
-      this.#loaded.use(model.name, signal, (place) =>
-        place.use(model, request.load ?? {}, signal, work, hasBegun),
-      ),
+      this.#loaded.use(model.name, signal, (place) => place.use(model, load, signal, work, hasBegun)),
     )
   }
 }
+
+const contextTooLarge = (asked: number, most: number): LlmError =>
+  new LlmError(
+    'invalid_request',
+    `A context of ${asked} tokens is more than the ${most} that may be asked for here.`,
+    { param: 'contextSize' },
+  )
 
 /** Apps share model processes, but not what was read for their callers; the workers of one app do. */
 const tenantOf = ({ tenant = '' }: EngineCall): string => `${app}/${tenant}`

@@ -18,8 +18,6 @@ import { Turns } from './turns.ts'
 export interface Setting {
   readonly load: Omit<LoadConfig, 'modelPath' | 'modelName' | 'fingerprint' | 'contextSize'>
   readonly contextSize: number
-  /** The most that a call may ask for, in tokens. */
-  readonly maxContextSize: number
   /** In milliseconds. */
   readonly keepAlive: number | 'forever'
   readonly processFile: string
@@ -105,9 +103,6 @@ export class LocalModel {
     work: Work<T>,
     hasBegun: () => boolean,
   ): Promise<T | undefined> {
-    const { maxContextSize } = this.#setting
-    if (load.contextSize && load.contextSize > maxContextSize)
-      throw contextTooLarge(load.contextSize, maxContextSize)
     this.#calls++
     clearTimeout(this.#expiry)
     try {
@@ -284,13 +279,6 @@ export class LocalModel {
     return identify(model, { ...this.#setting.load, contextSize })
   }
 }
-
-const contextTooLarge = (asked: number, most: number): LlmError =>
-  new LlmError(
-    'invalid_request',
-    `A context of ${asked} tokens is more than the ${most} that may be asked for here.`,
-    { param: 'contextSize' },
-  )
 
 /** Nothing once the signal has aborted. Leaves nothing behind on it: it may be one that lives long. */
 async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {

@@ -28,7 +28,7 @@ export class RunFolder {
 
   /** @param wanted `undefined`: one in the system's folder for temporary files */
   constructor(wanted: string | undefined) {
-    this.#wanted = wanted ?? join(tmpdir(), `modelmount-${userInfo().username}`)
+    this.#wanted = wanted ?? join(tmpdir(), `modelmount-${user()}`)
   }
 
   /**
@@ -58,6 +58,9 @@ export class RunFolder {
   }
 }
 
+/** Not every user of a container has a name. */
+const user = (): string => String(process.getuid?.() ?? userInfo().username)
+
 const isShort = (folder: string): boolean =>
   process.platform === 'win32' || Buffer.byteLength(folder) <= maxPathBytes - 20
 
@@ -69,9 +72,7 @@ function isPrivate(path: string): boolean {
 
 /** Of a process: what it is called says what it has loaded, and how. */
 export const addressOf = (runFolder: string, name: string): string =>
-  process.platform === 'win32'
-    ? `\\\\.\\pipe\\modelmount-${userInfo().username}-${name}`
-    : join(runFolder, `${name}.sock`)
+  process.platform === 'win32' ? `\\\\.\\pipe\\modelmount-${user()}-${name}` : join(runFolder, `${name}.sock`)
 
 /** Its private folder, for its log and what it puts aside. */
 export const makeProcessFolder = (runFolder: string): string => mkdtempSync(join(runFolder, 'process-'))
