@@ -89,7 +89,7 @@ test('an answer has an id of its own, the model as it was named, and a date', as
   expect(one.createdAt.getTime()).toBeGreaterThanOrEqual(before)
 })
 
-test('the engine gets the request, the signal and who asks', async () => {
+test('the engine gets the request, the signal, who asks, and whether it can wait', async () => {
   const signal = live()
   const calls: unknown[] = []
   const engine = engineOf(async function* (...call) {
@@ -98,9 +98,9 @@ test('the engine gets the request, the signal and who asks', async () => {
     yield end
   })
 
-  await generate(engine, request, { signal, stream: true, caller: { id: 'ann' } })
+  await generate(engine, request, { signal, stream: true, caller: { id: 'ann' }, background: true })
 
-  expect(calls).toEqual([[request, { signal, tenant: 'ann' }]])
+  expect(calls).toEqual([[request, { signal, tenant: 'ann', background: true }]])
 })
 
 test.each([{ stream: false }, { stream: true }])(

@@ -19,6 +19,8 @@ export interface CallOptions {
   readonly signal: AbortSignal
   /** Who asks. What the model has read for one is never used for another. */
   readonly caller?: Caller
+  /** It can wait: it pauses while anybody waits for an answer. */
+  readonly background?: boolean
   /** Opens after the first event or 5 s, whichever comes first; without it, after the first event. */
   readonly stream?: boolean
 }
@@ -34,10 +36,8 @@ export async function generate(
 ): Promise<Generation> {
   // A signal may be shared by any number of calls, which is no leak and no reason for a warning.
   setMaxListeners(0, call.signal)
-  const events = whole(
-    engine.generate(request, { signal: call.signal, tenant: call.caller?.id ?? '' }),
-    call.signal,
-  )
+  const { signal, caller, background = false } = call
+  const events = whole(engine.generate(request, { signal, tenant: caller?.id ?? '', background }), signal)
   const opened = await untilStarted(events, call.stream ? openAfterMs : undefined)
   return {
     id: nanoid(),
