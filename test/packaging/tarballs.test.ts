@@ -136,7 +136,9 @@ test('without the build for this machine an error names the command that install
   const build = join(project, 'node_modules/@node-llama-cpp', `${process.platform}-${process.arch}`)
   await rename(build, `${build}-away`)
   try {
-    const { stdout } = await run(process.execPath, ['no-engine.mjs'], project)
+    // In a folder of its own: else it would join a process that has the engine, which an earlier test has left behind.
+    const alone = { ...environment, XDG_RUNTIME_DIR: await mkdtemp(join(folder, 'run-')) }
+    const { stdout } = await run(process.execPath, ['no-engine.mjs'], project, alone)
 
     expect(JSON.parse(stdout)).toEqual({
       code: 'upstream',
