@@ -1,8 +1,17 @@
 /** JSON messages over a local socket: four bytes of length, then UTF-8. Linear in the size of a message. */
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 
 /** A prompt can hold a whole book; nothing honest is larger than this. */
 const maxMessageBytes = 256 * 1024 * 1024
+
+/** Nothing where nobody answers. */
+export function connected(address: string): Promise<Socket | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(address)
+    socket.on('error', () => resolve(undefined))
+    socket.once('connect', () => resolve(socket))
+  })
+}
 
 export function send(socket: Socket, message: object): void {
   if (socket.destroyed || socket.writableEnded) return

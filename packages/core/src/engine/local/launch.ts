@@ -1,7 +1,6 @@
-/** Starting a model process, with a private folder and its log in it, and reaching one. */
+/** Starting a model process, with a private folder and its log in it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { LlmError } from '../../errors.ts'
 import type { ProcessConfig } from './protocol.ts'
@@ -44,15 +43,6 @@ function start(file: string, config: ProcessConfig): ChildProcess {
   } finally {
     closeSync(log)
   }
-}
-
-/** Nothing where nobody answers. */
-export function connected(address: string): Promise<Socket | undefined> {
-  return new Promise((resolve) => {
-    const socket = connect(address)
-    socket.on('error', () => resolve(undefined))
-    socket.once('connect', () => resolve(socket))
-  })
 }
 
 /** What the native code wrote before it ended. */

@@ -2,9 +2,9 @@
  * Which models this app has loaded: so many at most. Where one more is wanted, the one that was not used longest
  * has to go, but not before its answers have ended.
  */
-import { LlmError } from '../../errors.ts'
+import type { LlmError } from '../../errors.ts'
 import { Failures } from './failures.ts'
-import { LocalModel, type Setting } from './local-model.ts'
+import { engineClosed, LocalModel, type Setting } from './local-model.ts'
 
 interface Waiting {
   readonly name: string
@@ -43,7 +43,7 @@ export class LoadedModels {
     work: (model: LocalModel) => Promise<T | undefined>,
   ): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
-      if (this.#closed) throw closed()
+      if (this.#closed) throw engineClosed()
       if (signal.aborted) return resolve(undefined)
       const leave = (): void => {
         this.#without(waiting)
@@ -71,7 +71,7 @@ export class LoadedModels {
 
   close(): void {
     this.#closed = true
-    for (const { refuse } of this.#waiting) refuse(closed())
+    for (const { refuse } of this.#waiting) refuse(engineClosed())
     for (const model of this.#models.values()) model.close()
     this.#waiting = []
     this.#models.clear()
@@ -124,5 +124,3 @@ export class LoadedModels {
     this.#waiting = this.#waiting.filter((one) => one !== waiting)
   }
 }
-
-const closed = (): LlmError => new LlmError('overloaded', 'The engine was closed.')

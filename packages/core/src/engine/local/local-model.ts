@@ -8,7 +8,7 @@ import type { Model } from '../../models/store.ts'
 import type { LoadedModel } from '../engine.ts'
 import type { LoadOptions } from '../request.ts'
 import type { Failures } from './failures.ts'
-import { identify } from './identity.ts'
+import { type Identity, identify } from './identity.ts'
 import { ModelProcess } from './model-process.ts'
 import type { LoadConfig } from './protocol.ts'
 import type { RunFolder } from './run-folder.ts'
@@ -41,7 +41,7 @@ export interface Loaded {
 /** What is asked of a loaded model. */
 export type Work<T> = (loaded: Loaded, loadMs: number) => Promise<T>
 
-type Decided = LoadOptions & { readonly contextSize: number }
+type Decided = LoadOptions & { readonly contextSize: number; readonly identity: Identity }
 
 /** A timer cannot wait longer. */
 const longestTimerMs = 2 ** 31 - 1
@@ -106,16 +106,16 @@ export class LocalModel {
     this.#calls++
     clearTimeout(this.#expiry)
     try {
-      let contextSize = 0
+      let decided: Decided | undefined
       const keyOf = (): string => {
-        contextSize = this.#contextFor(load)
-        return this.#identify(model, contextSize).fingerprint
+        decided = this.#decide(model, load)
+        return decided.identity.fingerprint
       }
       const end = await this.#turns.take(signal, keyOf)
-      if (!end) return undefined
+      if (!end || !decided) return undefined
       try {
         // Decided with the turn: when a process dies, all that are inside still want the same of the next.
-        return await this.#do(work, model, { ...load, contextSize }, signal, hasBegun)
+        return await this.#do(work, model, decided, signal, hasBegun)
       } finally {
         end()
       }
@@ -176,7 +176,7 @@ export class LocalModel {
   /** The process of this model, started where it does not run. Nothing when the caller has left. */
   async #load(model: Model, load: Decided, signal: AbortSignal): Promise<Loaded | undefined> {
     if (signal.aborted) return undefined
-    const loaded = await this.#started(model, load.contextSize, signal)
+    const loaded = await this.#started(model, load, signal)
     if (!loaded) return undefined
     loaded.keepAlive = load.keepAlive ?? loaded.keepAlive
     loaded.unwanted = false
@@ -203,25 +203,25 @@ export class LocalModel {
   }
 
   /** All calls inside want the same: whoever comes first starts it. */
-  async #started(model: Model, contextSize: number, signal: AbortSignal): Promise<Loaded | undefined> {
-    const { name, fingerprint } = this.#identify(model, contextSize)
+  async #started(model: Model, load: Decided, signal: AbortSignal): Promise<Loaded | undefined> {
+    const { name, fingerprint } = load.identity
     if (this.#runs(fingerprint)) return this.#loaded
     this.#failures.check(fingerprint, model.name)
     // A process that runs was started for a file that was found good.
     if (!this.#setting.runFolder.has(name)) await this.#setting.check(model)
     // Who has left must not cost the others their model.
     if (signal.aborted) return undefined
-    this.#starting ??= this.#replace(model, contextSize).finally(() => {
+    this.#starting ??= this.#replace(model, load).finally(() => {
       this.#starting = undefined
     })
     return this.#starting
   }
 
-  async #replace(model: Model, contextSize: number): Promise<Loaded> {
-    const { name, fingerprint } = this.#identify(model, contextSize)
+  async #replace(model: Model, { contextSize, identity }: Decided): Promise<Loaded> {
+    const { name, fingerprint } = identity
     if (this.#loaded && this.#runs(fingerprint)) return this.#loaded
     await this.letGo()
-    if (this.#closed) throw new LlmError('overloaded', 'The engine was closed.')
+    if (this.#closed) throw engineClosed()
     const { load, keepAlive, processFile, runFolder, warn } = this.#setting
     const process = new ModelProcess({
       file: processFile,
@@ -275,10 +275,13 @@ export class LocalModel {
     this.#failures.onEnd(loaded.fingerprint)
   }
 
-  #identify(model: Model, contextSize: number) {
-    return identify(model, { ...this.#setting.load, contextSize })
+  #decide(model: Model, load: LoadOptions): Decided {
+    const contextSize = this.#contextFor(load)
+    return { ...load, contextSize, identity: identify(model, { ...this.#setting.load, contextSize }) }
   }
 }
+
+export const engineClosed = (): LlmError => new LlmError('overloaded', 'The engine was closed.')
 
 /** Nothing once the signal has aborted. Leaves nothing behind on it: it may be one that lives long. */
 async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {

@@ -5,8 +5,8 @@ import { LlmError } from '../../errors.ts'
 import type { EngineCall } from '../engine.ts'
 import type { GenerateEvent } from '../events.ts'
 import type { GenerateRequest } from '../request.ts'
-import { receive, send } from './framing.ts'
-import { codeOf, connected, type Launched, lastWords, launch, notStarted, removeFolder } from './launch.ts'
+import { connected, receive, send } from './framing.ts'
+import { codeOf, type Launched, lastWords, launch, notStarted, removeFolder } from './launch.ts'
 import {
   type Footprint,
   FromProcess,
@@ -327,10 +327,7 @@ export class ModelProcess {
       code,
       `The model process has ended${why}.`,
       {},
-      {
-        cause: new Error(`${signal}
-${this.#lastWords}`),
-      },
+      { cause: new Error(`${signal}\n${this.#lastWords}`) },
     )
   }
 }

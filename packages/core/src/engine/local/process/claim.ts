@@ -2,9 +2,9 @@
 import { once } from 'node:events'
 import { readdirSync, rmSync, statSync } from 'node:fs'
 import type { Server } from 'node:net'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import { lock } from 'proper-lockfile'
+import { connected } from '../framing.ts'
 import type { ProcessConfig, ProcessRecord } from '../protocol.ts'
 import { addressOf, isAlive, readRecords, removeRecord, writeRecord } from '../run-folder.ts'
 
@@ -43,15 +43,10 @@ export async function withLock<T>(runFolder: string, name: string, work: () => P
   }
 }
 
-function answers(address: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(address)
-    socket.once('error', () => resolve(false))
-    socket.once('connect', () => {
-      socket.destroy()
-      resolve(true)
-    })
-  })
+async function answers(address: string): Promise<boolean> {
+  const socket = await connected(address)
+  socket?.destroy()
+  return socket !== undefined
 }
 
 /** What killed processes leave behind: nobody answers under this name, and the others are looked for. */

@@ -1,8 +1,7 @@
 /** What this process tells the others of the machine of itself, and what it learns of them: memory and cores are for all. */
-import { connect } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
-import { send } from '../framing.ts'
+import { connected, send } from '../framing.ts'
 import type { ProcessConfig, ProcessRecord, ToProcess } from '../protocol.ts'
 import { addressOf, isAlive, ownNamespace, readRecords, removeRecord, writeRecord } from '../run-folder.ts'
 import { withLock } from './claim.ts'
@@ -99,9 +98,9 @@ export class Presence {
   }
 
   async #askToLeave(name: string): Promise<void> {
-    const socket = connect(addressOf(this.#place.runFolder, name))
-    socket.on('error', () => {})
-    socket.once('connect', () => send(socket, { type: 'yield' } satisfies ToProcess))
+    const socket = await connected(addressOf(this.#place.runFolder, name))
+    if (!socket) return
+    send(socket, { type: 'yield' } satisfies ToProcess)
     const limit = performance.now() + yieldLimitMs
     // Its connection ends with it; where it has become busy, it stays.
     while (!socket.destroyed && performance.now() < limit) await delay(5)
