@@ -50,14 +50,14 @@ export const models = {
         name: 'tiny:latest',
         model: 'tiny:latest',
         modified_at: time,
-        size: 3_926_560,
+        size: 5_180_192,
         digest: expect.stringMatching(/^[0-9a-f]{64}$/),
         details: {
           parent_model: '',
           format: 'gguf',
           family: 'llama',
           families: ['llama'],
-          parameter_size: '3.64M',
+          parameter_size: '4.82M',
           quantization_level: 'Q8_0',
           context_length: 8_192,
           embedding_length: 256,
@@ -109,7 +109,7 @@ export const models = {
       format: 'gguf',
       family: 'llama',
       families: ['llama'],
-      parameter_size: '3.64M',
+      parameter_size: '4.82M',
       quantization_level: 'Q8_0',
     })
     expect(shown.tensors[0]).toEqual({ name: notEmpty, type: notEmpty, shape: expect.any(Array) })
@@ -140,7 +140,7 @@ export const models = {
     expect(model_info).toMatchObject({
       'general.architecture': 'llama',
       'general.file_type': 7,
-      'general.parameter_count': 3_640_576,
+      'general.parameter_count': 4_820_256,
       'general.quantization_version': 2,
       'llama.attention.head_count': 8,
       'llama.block_count': 6,
@@ -217,7 +217,7 @@ export const models = {
           format: 'gguf',
           family: 'llama',
           families: ['llama'],
-          parameter_size: '3.64M',
+          parameter_size: '4.82M',
           quantization_level: 'Q8_0',
         },
         expires_at: '2030-01-02T03:04:05.678Z',

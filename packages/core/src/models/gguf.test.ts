@@ -59,7 +59,7 @@ test('a real model says what it is', async () => {
     'tokenizer.ggml.add_bos_token': false,
     'tokenizer.ggml.tokens': null,
   })
-  expect(tensors).toHaveLength(56)
+  expect(tensors).toHaveLength(57)
   expect(tensors).toContainEqual({ name: 'token_embd.weight', type: 'Q8_0', shape: [256, 1536] })
 })
 
