@@ -1,7 +1,11 @@
-/** With a seed an answer is the same each time: alone and beside others, read anew and read before. */
+/** With a seed an answer is the same each time: alone, beside others and other models, read anew and read before. */
+import { copyFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
 import { createLlm, type Llm, type Message } from '@modelmount/core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
+import { noiseModel } from '../support/models.ts'
 import { times } from '../support/scale.ts'
 
 const models = emptyFolder()
@@ -23,11 +27,15 @@ interface Said {
 async function ask(
   messages: readonly Message[],
   caller: string,
-  { seed, maxTokens = 24 }: { readonly seed?: number; readonly maxTokens?: number },
+  {
+    seed,
+    maxTokens = 24,
+    by = llm,
+  }: { readonly seed?: number; readonly maxTokens?: number; readonly by?: Llm },
 ): Promise<Said> {
   // Every token may be drawn: the smallest difference shows.
   const sampling = { temperature: 1, topK: 0, topP: 1, minP: 0, ...(seed !== undefined && { seed }) }
-  const generation = await llm.generate(
+  const generation = await by.generate(
     { model: 'tiny', input: { kind: 'chat', messages }, maxTokens, sampling },
     { signal: new AbortController().signal, caller: { id: caller } },
   )
@@ -137,4 +145,40 @@ describe(`${times(10, 3)} conversations of four turns at temperature 1`, () => {
     expect(textsOf(talks)).toEqual(alone)
     expect(talks.flatMap((said) => said.slice(1)).filter(({ reused }) => reused === 0)).toEqual([])
   })
+})
+
+describe.runIf(availableParallelism() > 1)('while another model is busy, and the cores are shared', () => {
+  const count = times(48, 6)
+  const folder = emptyFolder()
+  let both: Llm
+
+  beforeAll(async () => {
+    await copyFile(noiseModel, join(folder, 'other.gguf'))
+    both = await createLlm({ models: folder, local: { contextSize: 2048, threads: availableParallelism() } })
+  })
+
+  afterAll(() => both.close())
+
+  /** Long enough for the attention of one token to be split among the threads. */
+  const prompt = (index: number): Message[] => [notes(30 + (index % 4) * 10, index), story(`Ben ${index}`)]
+  const answers = (callerOf: (index: number) => string): Promise<Said[]> =>
+    sideBySide(count, 2, (index) => ask(prompt(index), callerOf(index), { seed: index, by: both }))
+  const textsOf = (said: readonly Said[]): string[] => said.map(({ text }) => text)
+
+  test(`${count} long prompts are answered as alone, cold and warm`, async () => {
+    const alone = textsOf(await answers((index) => `alone ${index}`))
+    await both.load('other')
+    let isOver = false
+    const other = (async () => {
+      while (!isOver) await both.chat('Hello', { model: 'other', maxTokens: 1_000 })
+    })()
+
+    const cold = await answers((index) => `beside another model ${index}`)
+    const warm = await answers((index) => `beside another model ${index}`)
+
+    isOver = true
+    await other
+    expect(textsOf(cold)).toEqual(alone)
+    expect(textsOf(warm)).toEqual(alone)
+  }, 240_000)
 })

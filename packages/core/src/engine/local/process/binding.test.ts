@@ -85,7 +85,7 @@ test('over the public way, too, who leaves gets no end, and the next one an answ
   expect(textOf(await next)).toBe('Hello! How can I help you?')
 })
 
-test('a step of answers takes its own number of threads, unless it has to be repeatable', async () => {
+test('answers and prompts have their numbers of threads, and a token that has to be repeatable always the same', async () => {
   const log: number[] = []
   const { decoder, sampler } = scripted({ setThreads: (threads: number) => log.push(threads) })
   const step = (tokens: number, repeatable: boolean) =>
@@ -93,14 +93,18 @@ test('a step of answers takes its own number of threads, unless it has to be rep
       { sequence: 0, position: 0, tokens: Array<Token>(tokens).fill(1 as Token), sampler, repeatable },
     ])
 
-  decoder?.setThreads(3, 7)
-  await step(1, false)
-  await step(1, true)
-  await step(5, false)
-  decoder?.setThreads(1, 2)
-  await step(1, false)
+  for (const [answers, prompts] of [
+    [3, 7],
+    [2, 4],
+  ] as const) {
+    decoder?.setThreads(answers, prompts)
+    await step(1, false)
+    await step(1, true)
+    await step(5, false)
+    await step(5, true)
+  }
 
-  expect(log).toEqual([3, 7, 7, 1])
+  expect(log).toEqual([3, 1, 7, 7, 2, 1, 4, 4])
 })
 
 test('a step that fails has not failed before its draws have ended: their samplers are freed then', async () => {
@@ -148,7 +152,7 @@ function scripted(context: object, open = openDecoder) {
   const decoder = open(
     { _bindings: { AddonSampler } } as unknown as Llama,
     { _model: {}, fileInsights: {} } as unknown as LlamaModel,
-    { _ctx, contextSize: 512 } as unknown as LlamaContext,
+    { _ctx, contextSize: 512, idealThreads: 1 } as unknown as LlamaContext,
     1,
   )
   return { decoder, sampler: new AddonSampler() }

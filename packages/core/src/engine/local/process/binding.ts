@@ -16,6 +16,7 @@ import { machineMemory } from './machine-memory.ts'
 import { type Plan, planMemory, type Surroundings } from './memory.ts'
 import { missingBuild, missingLibrary } from './missing-engine.ts'
 import { OneByOne } from './one-by-one.ts'
+import { shareOfCores } from './presence.ts'
 import { type Draw, type SamplerConfig, toSamplerConfig } from './sampling.ts'
 import { type Decoder, type Piece, type Runner, type Sampler, Scheduler } from './scheduler.ts'
 import { openSnapshots, type Snapshots } from './snapshots.ts'
@@ -260,7 +261,9 @@ export function openDecoder(
   if (!addon) return undefined
   const { context, AddonSampler } = addon
   const { swaSize = Number.POSITIVE_INFINITY } = model.fileInsights
-  let threads: { readonly answers: number; readonly others: number } | undefined
+  let threads: { readonly answers: number; readonly prompts: number } | undefined
+  // As many as another busy model leaves it: with more threads than cores, a step takes twenty times as long.
+  const repeatableThreads = Math.min(llamaContext.idealThreads, shareOfCores(2))
   return {
     sequences,
     chunkSize: Math.min(chunkSize, llamaContext.contextSize),
@@ -276,9 +279,10 @@ export function openDecoder(
           )[0] ?? -1,
       )
       if (threads) {
-        // Attention over a long text is split among the threads: with another number, sums come out different.
-        const isSpoken = pieces.every(({ tokens, repeatable }) => tokens.length === 1 && !repeatable)
-        context.setThreads(isSpoken ? threads.answers : threads.others)
+        const isSpoken = pieces.every(({ tokens }) => tokens.length === 1)
+        // For one token, attention over a long text is split among the threads: with another number, sums come out different.
+        const isFixed = isSpoken && pieces.some(({ repeatable }) => repeatable)
+        context.setThreads(isFixed ? repeatableThreads : isSpoken ? threads.answers : threads.prompts)
       }
       const decoded = context.decodeBatch()
       const draw = ({ sampler }: Piece, index: number): Promise<Token | Error> | undefined =>
@@ -302,8 +306,8 @@ export function openDecoder(
     loadsAlike: (length) => length <= swaSize,
     load: async (sequence, file) =>
       (await context.loadSequenceStateFromFile(file, sequence, llamaContext.contextSize)).length,
-    setThreads: (answers, others) => {
-      threads = { answers, others }
+    setThreads: (answers, prompts) => {
+      threads = { answers, prompts }
     },
     sampler: (draw, prompt) => {
       const sampler = new AddonSampler(addon.model)

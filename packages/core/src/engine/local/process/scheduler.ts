@@ -32,8 +32,8 @@ export interface Decoder {
   loadsAlike(length: number): boolean
   /** Loads a saved state into a sequence, and says how many tokens it was made from. Damaged ones end the process. */
   load(sequence: number, file: string): Promise<number>
-  /** From the next step on: for one token of each answer, and for prompts and what has to be repeatable. */
-  setThreads(answers: number, others: number): void
+  /** From the next step on: for one token of each answer, and for prompts. Never for a token that has to be repeatable. */
+  setThreads(answers: number, prompts: number): void
   sampler(draw: Draw, prompt: readonly Token[]): Sampler
   /** Whether a token ends an answer. */
   isEnd(token: Token): boolean
