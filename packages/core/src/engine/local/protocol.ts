@@ -5,7 +5,7 @@ import type { GenerateEvent } from '../events.ts'
 import { areTokens, type GenerateRequest, limits, textLength } from '../request.ts'
 
 /** Raised with each change after which an older side would misunderstand a newer one: their processes are then not shared. */
-export const protocolVersion = 1
+export const protocolVersion = 2
 
 /** What is loaded, and how. */
 export const LoadConfig = z.object({
