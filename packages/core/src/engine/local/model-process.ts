@@ -46,6 +46,8 @@ export interface ModelProcessOptions {
   /** Processes with the same name have loaded the same, in the same way. */
   readonly name: string
   readonly config: LoadConfig
+  /** Called when the model has to wait for memory. */
+  readonly onWaiting: () => void
 }
 
 export class ModelProcess {
@@ -67,6 +69,7 @@ export class ModelProcess {
   /** Why it is meant to end. */
   #reason: string | undefined
   #footprint: Footprint | undefined
+  #hasWaited = false
   #ended = false
   #crashed = false
   #lastId = 0
@@ -94,6 +97,11 @@ export class ModelProcess {
   /** What it takes, once the model is loaded. */
   get footprint(): Footprint | undefined {
     return this.#footprint
+  }
+
+  /** Whether the model is not loaded yet for want of memory. */
+  get isWaiting(): boolean {
+    return this.#hasWaited && !this.#footprint
   }
 
   get ended(): boolean {
@@ -254,6 +262,10 @@ export class ModelProcess {
       case 'failed':
         this.#settle?.reject(fromWire(message.error))
         void this.release()
+        break
+      case 'waiting':
+        this.#hasWaited = true
+        this.#options.onWaiting()
         break
       case 'events':
         for (const { id, event } of message.events) this.#calls.get(id)?.push(event)
