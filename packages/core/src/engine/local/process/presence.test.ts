@@ -5,7 +5,7 @@ import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { receive } from '../framing.ts'
+import { receive, send } from '../framing.ts'
 import type { ProcessRecord } from '../protocol.ts'
 import { addressOf, ownNamespace, readRecord, removeRecord, writeRecord } from '../run-folder.ts'
 import { Presence, shareOfCores } from './presence.ts'
@@ -44,7 +44,8 @@ async function other(name: string, record: Partial<ProcessRecord>): Promise<void
     receive(socket, (message) => {
       asked.push(`${name}: ${(message as { readonly type: string }).type}`)
       removeRecord(runFolder, name)
-      socket.destroy()
+      send(socket, { type: 'leaving' })
+      socket.end()
     })
   })
   servers.push(server)
@@ -79,9 +80,12 @@ test('for memory idle processes are asked to leave, those first that were idle l
   await other('loading', { since: 0, state: 'loading' })
   await other('busy', { since: 0, state: 'busy' })
 
+  const askedAt = performance.now()
   const { free, total } = await presence().roomFor(everything)
 
   expect(asked).toEqual(['old: yield', 'young: yield'])
+  // No longer than they take to leave, although they say something first.
+  expect(performance.now() - askedAt).toBeLessThan(4_000)
   expect(free).toBeLessThanOrEqual(total)
 })
 

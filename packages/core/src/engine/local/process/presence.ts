@@ -147,7 +147,8 @@ export class Presence {
     if (!socket) return
     send(socket, { type: 'yield' } satisfies ToProcess)
     const limit = performance.now() + yieldLimitMs
-    // Its connection ends with it; where it has become busy, it stays.
+    // Its connection ends with it, once its last words are read; where it has become busy, it stays.
+    socket.resume()
     while (!socket.destroyed && performance.now() < limit) await delay(5)
     socket.destroy()
   }
