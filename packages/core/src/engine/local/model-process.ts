@@ -242,7 +242,7 @@ export class ModelProcess {
       this.#work(maxStalled.load)
       this.#send({ type: 'ping' })
     })
-    if (!isJoined) this.#rest()
+    if (!isJoined) this.#watch.stop()
     else if (socket.destroyed) this.#onClose()
     else socket.once('close', () => this.#onClose())
     return isJoined
@@ -284,7 +284,7 @@ export class ModelProcess {
     }
   }
 
-  /** While it works the process is watched, and keeps the app alive; at rest neither. */
+  /** The process is watched; while it works it keeps the app alive. */
   #work(maxStalledTicks: number): void {
     this.#socket?.ref()
     this.#watch.start(maxStalledTicks)
@@ -292,7 +292,7 @@ export class ModelProcess {
 
   #rest(): void {
     this.#socket?.unref()
-    this.#watch.stop()
+    this.#watch.rest()
   }
 
   #send(message: ToProcess): void {
@@ -319,7 +319,7 @@ export class ModelProcess {
     const hasFailed = this.#isJoined && !this.#reason
     this.#crashed = hasFailed && (how === '' ? this.#lastWords !== '' : !mildSignals.has(how))
     this.#ended = true
-    this.#rest()
+    this.#watch.stop()
     this.#socket?.destroy()
     this.#settle?.reject(cause)
     for (const { finish } of this.#calls.values()) finish(cause)
