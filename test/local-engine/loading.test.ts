@@ -101,6 +101,18 @@ test('a model that is let go while it answers, answers to the end', async () => 
   await expect.poll(() => llm.loaded()).toEqual([])
 })
 
+test('a model that is let go behind the end of its answer is gone then', async () => {
+  for (let round = 0; round < 3; round++) {
+    const input = { kind: 'text', prompt: ['Hello'] } as const
+    for await (const event of await llm.generate({ model: 'tiny', input, maxTokens: 2 }, call)) {
+      if (event.type !== 'end') continue
+      await llm.unload('tiny')
+
+      expect(llm.loaded()).toEqual([])
+    }
+  }
+})
+
 test('letting go of a model that is not loaded is nothing, and of an unknown one not_found', async () => {
   await llm.load('tiny')
   const id = processId()

@@ -34,10 +34,10 @@ interface App {
 type End = { readonly pieces: number; readonly firstMs: number } | { readonly code: string }
 
 /** An app in a process of its own, ready to be asked. */
-async function startApp(local: LocalOptions = {}): Promise<App> {
-  const file = fileURLToPath(new URL('./worker.mjs', import.meta.url))
-  const child = fork(file, [JSON.stringify({ models, local: { runFolder, ...local } })], {
+async function startApp(local: LocalOptions = {}, execArgv: readonly string[] = []): Promise<App> {
+  const child = fork(besideThis('worker.mjs'), [JSON.stringify({ models, local: { runFolder, ...local } })], {
     env: { ...process.env, NODE_OPTIONS: '' },
+    execArgv: [...execArgv],
   })
   let calls = 0
   const app: App = {
@@ -59,6 +59,7 @@ async function startApp(local: LocalOptions = {}): Promise<App> {
   return app
 }
 
+const besideThis = (name: string): string => fileURLToPath(new URL(`./${name}`, import.meta.url))
 const startApps = (count: number): Promise<App[]> =>
   Promise.all(Array.from({ length: count }, () => startApp()))
 const end = async (app: App): Promise<void> => {
@@ -156,6 +157,17 @@ test('apps that load a model in different ways each have a process, side by side
   const ids = await Promise.all([one, other].map((app) => app.ask(5).processId))
 
   expect(new Set(ids).size).toBe(2)
+})
+
+test('an app of another version has a process of its own, and both answer', async () => {
+  const older = await startApp({}, ['--import', besideThis('first-version.mjs')])
+  const [app] = await startApps(1)
+
+  const calls = [older, app as App].map(({ ask }) => ask(5))
+
+  expect(new Set(await Promise.all(calls.map(({ processId }) => processId))).size).toBe(2)
+  expect(await Promise.all(calls.map((call) => call.end))).toMatchObject(Array(2).fill({ pieces: 5 }))
+  await expect.poll(processFolders, { timeout: 10_000 }).toHaveLength(2)
 })
 
 test('apps without a folder in common work, and share nothing', async () => {

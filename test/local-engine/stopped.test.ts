@@ -53,7 +53,18 @@ describe.skipIf(process.platform === 'win32')('a model process that is stopped',
     await noOrphan([stopped.processId])
   })
 
-  test('while nobody asks costs the next call seconds, and nothing else', async () => {
+  test('while nobody asks is not shown as ready any more, and replaced for the next call', async () => {
+    await llm.chat('Hello', hello)
+    const stopped = stop()
+
+    await until(() => llm.loaded().length === 0, limitMs)
+
+    expect(stopped.passedMs()).toBeLessThan(limitMs)
+    await noOrphan([stopped.processId])
+    expect((await llm.chat('Hello', hello)).text).toBe(greeting)
+  })
+
+  test('right before a call costs it seconds, and nothing else', async () => {
     await llm.chat('Hello', hello)
     const stopped = stop()
 

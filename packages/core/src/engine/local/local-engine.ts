@@ -68,6 +68,7 @@ export class LocalEngine implements Engine {
   generate(request: GenerateRequest, call: EngineCall): AsyncIterableIterator<GenerateEvent> {
     return readAhead(call.signal, async (push, signal) => {
       let begun = false
+      let end: GenerateEvent | undefined
       const checked = readRequest(request)
       await this.#use(
         checked,
@@ -76,10 +77,13 @@ export class LocalEngine implements Engine {
           process.generate(checked, { ...call, tenant: tenantOf(call), signal }, (event) => {
             begun = true
             if (event.type === 'text') this.#loaded.failures.onText(fingerprint)
-            push(event.type === 'end' ? { ...event, timings: { ...event.timings, loadMs } } : event)
+            if (event.type === 'end') end = { ...event, timings: { ...event.timings, loadMs } }
+            else push(event)
           }),
         () => begun,
       )
+      // Behind the call: who has heard the end finds the model at rest.
+      if (end) push(end)
     })
   }
 

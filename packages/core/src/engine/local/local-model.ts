@@ -234,6 +234,7 @@ export class LocalModel {
         contextSize,
         ...load,
       },
+      onWaiting: () => this.#whenIdle(),
     })
     process.ready.then(
       ({ notes }) => notes.forEach(warn),
@@ -252,12 +253,14 @@ export class LocalModel {
     if (this.#calls > 0 || this.#closed) return
     this.#onRest()
     if (!loaded) return
-    const keepAlive = loaded.unwanted ? 0 : loaded.keepAlive
+    // Room is not made for somebody who has left.
+    const keepAlive = loaded.unwanted || loaded.process.isWaiting ? 0 : loaded.keepAlive
     if (keepAlive !== 'forever') this.#letGoIn(keepAlive)
   }
 
   /** By a timer even when there is no time left: the next in line may want it, and stops it. */
   #letGoIn(ms: number): void {
+    clearTimeout(this.#expiry)
     const waitMs = Math.min(ms, longestTimerMs)
     const onTime = (): void => {
       if (ms > waitMs) this.#letGoIn(ms - waitMs)

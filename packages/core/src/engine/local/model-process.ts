@@ -46,6 +46,8 @@ export interface ModelProcessOptions {
   /** Processes with the same name have loaded the same, in the same way. */
   readonly name: string
   readonly config: LoadConfig
+  /** Called when the model has to wait for memory. */
+  readonly onWaiting: () => void
 }
 
 export class ModelProcess {
@@ -67,6 +69,7 @@ export class ModelProcess {
   /** Why it is meant to end. */
   #reason: string | undefined
   #footprint: Footprint | undefined
+  #hasWaited = false
   #ended = false
   #crashed = false
   #lastId = 0
@@ -94,6 +97,11 @@ export class ModelProcess {
   /** What it takes, once the model is loaded. */
   get footprint(): Footprint | undefined {
     return this.#footprint
+  }
+
+  /** Whether the model is not loaded yet for want of memory. */
+  get isWaiting(): boolean {
+    return this.#hasWaited && !this.#footprint
   }
 
   get ended(): boolean {
@@ -234,7 +242,7 @@ export class ModelProcess {
       this.#work(maxStalled.load)
       this.#send({ type: 'ping' })
     })
-    if (!isJoined) this.#rest()
+    if (!isJoined) this.#watch.stop()
     else if (socket.destroyed) this.#onClose()
     else socket.once('close', () => this.#onClose())
     return isJoined
@@ -255,6 +263,10 @@ export class ModelProcess {
         this.#settle?.reject(fromWire(message.error))
         void this.release()
         break
+      case 'waiting':
+        this.#hasWaited = true
+        this.#options.onWaiting()
+        break
       case 'events':
         for (const { id, event } of message.events) this.#calls.get(id)?.push(event)
         break
@@ -272,7 +284,7 @@ export class ModelProcess {
     }
   }
 
-  /** While it works the process is watched, and keeps the app alive; at rest neither. */
+  /** The process is watched; while it works it keeps the app alive. */
   #work(maxStalledTicks: number): void {
     this.#socket?.ref()
     this.#watch.start(maxStalledTicks)
@@ -280,7 +292,7 @@ export class ModelProcess {
 
   #rest(): void {
     this.#socket?.unref()
-    this.#watch.stop()
+    this.#watch.rest()
   }
 
   #send(message: ToProcess): void {
@@ -307,7 +319,7 @@ export class ModelProcess {
     const hasFailed = this.#isJoined && !this.#reason
     this.#crashed = hasFailed && (how === '' ? this.#lastWords !== '' : !mildSignals.has(how))
     this.#ended = true
-    this.#rest()
+    this.#watch.stop()
     this.#socket?.destroy()
     this.#settle?.reject(cause)
     for (const { finish } of this.#calls.values()) finish(cause)

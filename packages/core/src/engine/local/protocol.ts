@@ -5,7 +5,7 @@ import type { GenerateEvent } from '../events.ts'
 import { areTokens, type GenerateRequest, limits, textLength } from '../request.ts'
 
 /** Raised with each change after which an older side would misunderstand a newer one: their processes are then not shared. */
-export const protocolVersion = 1
+export const protocolVersion = 2
 
 /** What is loaded, and how. */
 export const LoadConfig = z.object({
@@ -44,11 +44,14 @@ export const ProcessRecord = z.object({
   /** Of process ids: in another one they are other processes. */
   namespace: z.string(),
   folder: z.string(),
-  state: z.enum(['loading', 'idle', 'busy']),
+  /** `waiting`: for memory that others have. */
+  state: z.enum(['waiting', 'loading', 'idle', 'busy']),
   /** Of the last change of state, in milliseconds since 1970. */
   since: z.number(),
   /** Memory that the machine may still count as free: weights that are read from the file whenever they are needed. */
   reservedBytes: z.number().min(0),
+  /** Memory that the machine has again when this process leaves. */
+  sizeBytes: z.number().min(0).default(0),
 })
 export type ProcessRecord = z.output<typeof ProcessRecord>
 
@@ -200,6 +203,8 @@ export interface Footprint {
 export const FromProcess = z.discriminatedUnion('type', [
   z.object({ type: z.literal('loaded'), ...footprint }),
   z.object({ type: z.literal('failed'), error: WireError }),
+  /** For memory that others have: it is not loaded before they rest. */
+  z.object({ type: z.literal('waiting') }),
   z.object({ type: z.literal('events'), events: z.array(z.object({ id: z.int(), event: Event })) }),
   /** What a call that makes no events comes to. */
   z.object({ type: z.literal('result'), id: z.int(), value: z.union([z.number(), z.string()]) }),
@@ -213,6 +218,7 @@ export const FromProcess = z.discriminatedUnion('type', [
 export type FromProcess =
   | ({ readonly type: 'loaded' } & Footprint)
   | { readonly type: 'failed'; readonly error: WireError }
+  | { readonly type: 'waiting' }
   | {
       readonly type: 'events'
       readonly events: readonly { readonly id: number; readonly event: GenerateEvent }[]

@@ -34,6 +34,7 @@ const record: ProcessRecord = {
   state: 'idle',
   since: 5,
   reservedBytes: 7,
+  sizeBytes: 9,
 }
 const onUnix = test.skipIf(process.platform === 'win32')
 

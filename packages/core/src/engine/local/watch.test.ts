@@ -78,7 +78,40 @@ test('an app that was stopped for an hour blames nobody', () => {
   expect(stuck).toEqual([])
 })
 
-test('at rest nothing is sent', () => {
+test('at rest it has to answer, but not to work', () => {
+  const { watch, stuck } = watched()
+  watch.start(60)
+  watch.rest()
+
+  for (let second = 0; second < 300; second++) {
+    vi.advanceTimersByTime(1_000)
+    watch.onPong(7)
+  }
+  expect(stuck).toEqual([])
+  vi.advanceTimersByTime(6_000)
+
+  expect(stuck).toEqual(['it stopped answering'])
+})
+
+test('what it was not asked to do while it rested does not count against it', () => {
+  const { watch, stuck } = watched()
+  watch.start(60)
+  watch.rest()
+  for (let second = 0; second < 300; second++) {
+    vi.advanceTimersByTime(1_000)
+    watch.onPong(7)
+  }
+
+  watch.start(60)
+  for (let second = 0; second < 59; second++) {
+    vi.advanceTimersByTime(1_000)
+    watch.onPong(7)
+  }
+
+  expect(stuck).toEqual([])
+})
+
+test('once it is left nothing is sent', () => {
   const { watch, pings } = watched()
   watch.start(60)
   watch.stop()

@@ -1,4 +1,4 @@
-/** Notices when a model process is stuck, by two signs: pings without an answer, and work without progress. */
+/** Notices when a model process is stuck, by two signs: pings without an answer, also at rest, and work without progress. */
 
 /** A ping goes out at each tick. Ticks are counted, not time: an app that was stopped itself sends none. */
 const tickMs = 1_000
@@ -12,7 +12,7 @@ export class Watch {
   #unanswered = 0
   #steps = 0
   #stalled = 0
-  #maxStalled = 0
+  #maxStalled = Number.POSITIVE_INFINITY
 
   constructor(ping: () => void, onStuck: (reason: string) => void) {
     this.#ping = ping
@@ -21,17 +21,24 @@ export class Watch {
 
   /** @param maxStalled so many ticks without a step: the native code is stuck */
   start(maxStalled: number): void {
+    if (this.#maxStalled === Number.POSITIVE_INFINITY) this.#stalled = 0
     this.#maxStalled = maxStalled
     // One more call is no sign of life.
-    if (this.#timer) return
-    this.#unanswered = 0
-    this.#stalled = 0
-    this.#timer = setInterval(() => this.#tick(), tickMs)
+    this.#timer ??= setInterval(() => this.#tick(), tickMs)
+    this.#timer.ref()
+  }
+
+  /** It has nothing to do, and still has to answer; the app does not stay for that. */
+  rest(): void {
+    this.#maxStalled = Number.POSITIVE_INFINITY
+    this.#timer?.unref()
   }
 
   stop(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
+    this.#unanswered = 0
+    this.rest()
   }
 
   onPong(steps: number): void {

@@ -203,8 +203,12 @@ test('without a graphics card it makes no difference how many layers are wanted 
 }, 60_000)
 
 describe('where memory is short', () => {
+  const room = (free: number, total: number) => ({
+    roomFor: async () => ({ free, total }),
+    waitForRoom: async () => false,
+  })
   const withFree = (free: number, total = free): Promise<Binding> =>
-    loadModel(config, { steps: 0 }, undefined, async () => ({ free, total }))
+    loadModel(config, { steps: 0 }, undefined, room(free, total))
 
   test('there are fewer answers side by side, and the model says so', async () => {
     const model = await withFree(own.sizeBytes)
@@ -218,8 +222,7 @@ describe('where memory is short', () => {
 
   test('none is too few, now or ever; nothing of the weights is read', async () => {
     const progress = { steps: 0 }
-    const load = (free: number, total: number) =>
-      loadModel(config, progress, undefined, async () => ({ free, total }))
+    const load = (free: number, total: number) => loadModel(config, progress, undefined, room(free, total))
 
     await expect(load(5_000_000, 9e9)).rejects.toMatchObject({
       code: 'overloaded',

@@ -67,13 +67,13 @@ export interface Binding {
 
 /**
  * @param open the way to the library's inside; where it leads nowhere, answers are made one after the other
- * @param roomFor makes room in memory
+ * @param room in memory; without the others of the machine there is what is free
  */
 export async function loadModel(
   config: ProcessConfig,
   progress: Progress,
   open: typeof openDecoder = openDecoder,
-  roomFor: Surroundings['roomFor'] = async () => machineMemory(),
+  room: Pick<Surroundings, 'roomFor' | 'waitForRoom'> = freeRoom,
 ): Promise<Binding> {
   const library = await importLibrary()
   try {
@@ -97,7 +97,7 @@ export async function loadModel(
     }
     const [model, plan] = await loadPlanned(library, llama, options, async (insights) =>
       planMemory(config, insights, {
-        roomFor,
+        ...room,
         vram: await llama.getVramState(),
         chunkSize,
         cacheTypes,
@@ -179,6 +179,11 @@ async function loadPlanned(
   } finally {
     maker.from = from
   }
+}
+
+const freeRoom: Pick<Surroundings, 'roomFor' | 'waitForRoom'> = {
+  roomFor: async () => machineMemory(),
+  waitForRoom: async () => false,
 }
 
 async function importLibrary(): Promise<typeof import('node-llama-cpp')> {

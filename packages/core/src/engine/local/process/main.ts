@@ -35,6 +35,7 @@ const progress: Progress = { steps: 0 }
 const clients = new Set<Socket>()
 let runner: Runner | undefined
 let isLeaving = false
+let isWaiting = false
 
 // Ctrl-C is the app's affair: it drains, and then we leave with it.
 process.on('SIGINT', () => {})
@@ -46,12 +47,12 @@ let leaving = setTimeout(leave, firstClientMs)
 const loading = claim(config, server, presence.record).then(async (isFirst) => {
   if (!isFirst) process.exit(takenExitCode)
   const { loadModel } = await import('./binding.ts')
-  return loadModel(config, progress, undefined, (bytes) => presence.roomFor(bytes))
+  return loadModel(config, progress, undefined, { roomFor: (bytes) => presence.roomFor(bytes), waitForRoom })
 })
 loading.then(
   (model) => {
     runner = model.runner
-    presence.onLoaded(model.mappedBytes)
+    presence.onLoaded(model.sizeBytes - model.gpuBytes, model.mappedBytes)
     presence.watchBusy((busy) => model.limitThreads(shareOfCores(busy)))
   },
   () => {}, // Every client is told, also one that comes only now, and lets go of it.
@@ -129,6 +130,7 @@ function serve(socket: Socket): void {
     for (const call of calls.values()) call.abort()
     if (clients.delete(socket) && clients.size === 0) leaving = setTimeout(leave, nextClientMs)
   })
+  if (isWaiting) tell({ type: 'waiting' })
   loading.then(
     ({ contextSize, sizeBytes, gpuBytes, stepMs, notes }) =>
       tell({ type: 'loaded', contextSize, sizeBytes, gpuBytes, stepMs, notes }),
@@ -136,9 +138,19 @@ function serve(socket: Socket): void {
   )
 }
 
+function tellAll(message: FromProcess): void {
+  for (const client of clients) send(client, message)
+}
+
+function waitForRoom(): Promise<boolean> {
+  if (!isWaiting) tellAll({ type: 'waiting' })
+  isWaiting = true
+  return presence.waitForRoom()
+}
+
 /** For another model; to the apps it is no failure. */
 function makeRoom(): void {
-  for (const client of clients) send(client, { type: 'leaving' } satisfies FromProcess)
+  tellAll({ type: 'leaving' })
   leave()
 }
 

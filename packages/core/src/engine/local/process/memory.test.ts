@@ -35,6 +35,7 @@ const insights = (parts: object = {}): GgufInsights =>
   }) as unknown as GgufInsights
 const space = (free: number, total = 1_000_000): Surroundings => ({
   roomFor: async () => ({ free: free * mb, total: total * mb }),
+  waitForRoom: async () => false,
   vram: { free: 0, total: 0 },
   chunkSize: 64,
   cacheTypes: { f16: 1, q8_0: 8, q4_0: 2 },
@@ -193,5 +194,36 @@ test('nobody goes for what the machine can never hold', async () => {
   await expect(planMemory(config, insights(), { ...space(0), roomFor })).rejects.toMatchObject({
     code: 'invalid_request',
   })
-  expect(asked).toEqual([0, 0])
+  expect(asked).toEqual([0])
+})
+
+test('where not even one has room now it waits for others, and takes what there is then', async () => {
+  let free = 50
+  const asked: number[] = []
+  const others: Surroundings = {
+    ...space(0),
+    roomFor: async (bytes) => {
+      asked.push(bytes / mb)
+      return { free: free * mb, total: 1_000 * mb }
+    },
+    waitForRoom: async () => {
+      free += 50
+      return true
+    },
+  }
+
+  const plan = await planMemory(config, insights(), others)
+
+  expect(plan.parallel).toBe(2)
+  expect(asked).toEqual([0, 175, 110, 175, 110, 175, 120])
+})
+
+test('nobody waits for what the machine can never hold', async () => {
+  let waits = 0
+  const waitForRoom = async (): Promise<boolean> => ++waits < 3
+
+  await expect(planMemory(config, insights(), { ...space(50, 109), waitForRoom })).rejects.toMatchObject({
+    code: 'invalid_request',
+  })
+  expect(waits).toBe(0)
 })

@@ -29,6 +29,8 @@ export interface Plan {
 export interface Surroundings {
   /** Keeps so many bytes for this model, and makes room for them as far as it can. Asked again, it forgets what it kept. */
   readonly roomFor: (bytes: number) => Promise<Space>
+  /** Waits until there may be more room, and keeps nothing meanwhile. `false` where there is none in time. */
+  readonly waitForRoom: () => Promise<boolean>
   readonly vram: Space
   /** How many tokens are read in one step. */
   readonly chunkSize: number
@@ -46,13 +48,14 @@ const maxTokens = 2 ** 31 - 1
 const blockSize = 32
 
 /**
- * Fewer answers side by side where there is no memory for all; never a smaller context. Throws `overloaded` where
- * not even one has room now, and `invalid_request` where it never has.
+ * Fewer answers side by side where there is no memory for all; never a smaller context. Where not even one has room
+ * it waits for others that have it. Throws `overloaded` when that was in vain, and `invalid_request` where there never
+ * is room.
  */
 export async function planMemory(
   config: ProcessConfig,
   insights: GgufInsights,
-  { roomFor, vram, chunkSize, cacheTypes }: Surroundings,
+  { roomFor, waitForRoom, vram, chunkSize, cacheTypes }: Surroundings,
 ): Promise<Plan> {
   const contextSize = Math.min(config.contextSize, insights.trainContextSize || config.contextSize)
   const flashAttention = insights.flashAttentionSupported && (config.flashAttention ?? 'auto')
@@ -93,13 +96,19 @@ export async function planMemory(
     return need.ram <= ram.free * part && need.vram <= vram.free * part
   }
 
-  if (!(await fits(config.parallel))) {
-    // Idle models go for what all would take, else for what one takes; not for what there can never be.
-    const wanted = [(await needFor(config.parallel)).ram / share, (await needFor(1)).ram]
-    ram = await roomFor(wanted.find((bytes) => bytes <= ram.total) ?? 0)
+  /** Idle models go for what all would take, else for what one takes; not for what there can never be. */
+  const makeRoom = async (): Promise<number> => {
+    for (const bytes of [(await needFor(config.parallel)).ram / share, (await needFor(1)).ram])
+      if (bytes > ram.free && bytes <= ram.total) ram = await roomFor(bytes)
+    return most(config.parallel, fits)
   }
-  const parallel = await most(config.parallel, fits)
-  if (parallel === 0) throw tooLarge(config, contextSize, await needFor(1), ram, vram)
+  let parallel = (await fits(config.parallel)) ? config.parallel : await makeRoom()
+  while (parallel === 0) {
+    const one = await needFor(1)
+    const mayFit = one.ram > ram.free && one.ram <= ram.total
+    if (!mayFit || !(await waitForRoom())) throw tooLarge(config, contextSize, one, ram, vram)
+    parallel = await makeRoom()
+  }
   const need = await needFor(parallel)
   await roomFor(need.ram)
   const chosen = { contextSize, parallel, kvCacheType }
