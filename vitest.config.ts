@@ -11,10 +11,12 @@ const needMore: Record<string, string> = {
 }
 /** Suites that try a sample of what they could. */
 const samples: Record<string, string> = {
-  'test/local-engine/forged.test.ts': '20 of 187 files that native code sees',
-  'test/local-engine/kills.test.ts': '24 of 200 kills',
-  'test/local-engine/seeds.test.ts': '12 of 48 prompts, 3 of 10 conversations',
+  'test/local-engine/forged.test.ts': '12 of 187 files that native code sees',
+  'test/local-engine/kills.test.ts': '12 of 200 kills',
+  'test/local-engine/seeds.test.ts': '8 of 48 prompts, 2 of 10 conversations',
 }
+/** Suites that measure time or memory, or keep both cores busy by themselves. */
+const alone = ['test/{fuzz,robustness,local-engine}/**/*.test.ts']
 const leftOut = process.env.MODELMOUNT_ALL_SUITES ? [] : Object.keys(needMore)
 const sampled = process.env.MODELMOUNT_THOROUGH ? [] : Object.keys(samples)
 
@@ -22,8 +24,6 @@ export default defineConfig({
   // For tests that hold a Nest app: TypeScript's `experimentalDecorators`.
   oxc: { decorator: { legacy: true } },
   test: {
-    include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, ...leftOut],
     setupFiles: ['test/support/own-run-folder.ts'],
     reporters: [
       'default',
@@ -33,9 +33,30 @@ export default defineConfig({
         ...sampled.map((suite) => `most of ${suite} (${samples[suite]}; MODELMOUNT_THOROUGH=1 tries all)`),
       ]),
     ],
-    // Model processes compute beside the tests: two at once on two cores are many times slower.
-    fileParallelism: false,
     testTimeout: 30_000,
     hookTimeout: 30_000,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'in pairs',
+          include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...leftOut, ...alone],
+          // Model processes compute beside the tests: three at once on two cores are many times slower.
+          maxWorkers: 2,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'alone',
+          include: alone,
+          exclude: [...configDefaults.exclude, ...leftOut],
+          fileParallelism: false,
+          // Behind the others.
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
   },
 })

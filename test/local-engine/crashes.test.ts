@@ -1,15 +1,11 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync } from 'node:child_process'
 import { chmod, copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { createLlm, type Llm } from '@modelmount/core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { forgeries } from '../support/forgeries.ts'
 import { noiseModel } from '../support/models.ts'
-import { isAlive, until } from '../support/processes.ts'
 
 let folder: string
 let llm: Llm
@@ -231,45 +227,4 @@ test('two apps share one model process, and one that closes does not end what th
   } finally {
     await other.close()
   }
-})
-
-describe('an app that does not tidy up', () => {
-  function startApp(mode: 'once' | 'forever') {
-    const file = fileURLToPath(new URL('./app.mjs', import.meta.url))
-    const child: ChildProcess = spawn(process.execPath, [file, folder, mode], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      detached: true,
-    })
-    const firstLine = once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), 'line')
-    return {
-      modelProcess: firstLine.then(([line]) => JSON.parse(line as string).processId as number),
-      exited: once(child, 'exit'),
-      /** To the whole group, as a terminal does it. */
-      signal: (signal: NodeJS.Signals) => process.kill(-(child.pid as number), signal),
-    }
-  }
-
-  test('takes its model process along when a script just ends', async () => {
-    const app = startApp('once')
-
-    const modelProcess = await app.modelProcess
-    const [code] = await app.exited
-
-    expect(code).toBe(0)
-    await until(() => !isAlive(modelProcess), 15_000)
-  })
-
-  // kill -9; Ctrl-C; a watcher that restarts the app, such as nodemon or tsx; a closed terminal.
-  test.each(['SIGKILL', 'SIGINT', 'SIGTERM', 'SIGUSR2', 'SIGHUP'] as const)(
-    'takes it along at %s',
-    async (signal) => {
-      const app = startApp('forever')
-
-      const modelProcess = await app.modelProcess
-      app.signal(signal)
-      await app.exited
-
-      await until(() => !isAlive(modelProcess), 15_000)
-    },
-  )
 })

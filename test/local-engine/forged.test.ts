@@ -10,7 +10,7 @@ import { type Forgery, forgeries, randomOf } from '../support/forgeries.ts'
 import { times } from '../support/scale.ts'
 
 /** Of those that the native code sees: a start of the process each. */
-const sampleSize = times(Number.POSITIVE_INFINITY, 20)
+const sampleSize = times(Number.POSITIVE_INFINITY, 12)
 const limitMs = 10_000
 
 let folder: string

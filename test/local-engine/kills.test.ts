@@ -65,7 +65,7 @@ function heapBytes(): number {
   return process.memoryUsage().heapUsed
 }
 
-const kills = times(200, 24)
+const kills = times(200, 12)
 
 test(`${kills} kills at random moments leave typed ends, a next call that is served, and nothing else`, async () => {
   const ends: string[] = []

@@ -67,8 +67,8 @@ const notes = (count: number, first: number): Message =>
     Array.from({ length: count }, (_, note) => `Note ${first + note}: box ${7 * first + note}.`).join(' '),
   )
 
-describe(`${times(48, 12)} prompts at temperature 1`, () => {
-  const count = times(48, 12)
+describe(`${times(48, 8)} prompts at temperature 1`, () => {
+  const count = times(48, 8)
   /** From one chunk to three. */
   const prompt = (index: number): Message[] => [notes(5 + (index % 4) * 4, index), story(`Ben ${index}`)]
   let alone: string[]
@@ -105,8 +105,8 @@ describe(`${times(48, 12)} prompts at temperature 1`, () => {
   })
 })
 
-describe(`${times(10, 3)} conversations of four turns at temperature 1`, () => {
-  const count = times(10, 3)
+describe(`${times(10, 2)} conversations of four turns at temperature 1`, () => {
+  const count = times(10, 2)
   const subjects = ['Ada', 'a fox', 'the sea', 'a robot']
 
   async function talk(index: number, callerIn: (turn: number) => string): Promise<Said[]> {

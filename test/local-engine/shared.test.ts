@@ -24,7 +24,10 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const { child } of apps) child.kill('SIGKILL')
   apps = []
-  await Promise.all([models, runFolder].map((folder) => rm(folder, { recursive: true, force: true })))
+  // Again, where a process that leaves has just written there.
+  await Promise.all(
+    [models, runFolder].map((folder) => rm(folder, { recursive: true, force: true, maxRetries: 5 })),
+  )
 })
 
 interface App {

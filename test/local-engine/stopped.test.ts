@@ -2,39 +2,41 @@
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createLlm, type Llm } from '@modelmount/core'
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, describe, type TestContext, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { noiseModel } from '../support/models.ts'
 import { noOrphan, until } from '../support/processes.ts'
 
 const models = emptyFolder()
 const limitMs = 10_000
-let llm: Llm
 
 beforeAll(() => copyFile(noiseModel, join(models, 'noise.gguf')))
 
-beforeEach(async () => {
-  llm = await createLlm({ models })
-})
-
-afterEach(() => llm.close())
+/** Each with a process of its own: the tests mostly wait, and do so side by side. */
+async function start(contextSize: number, { onTestFinished }: TestContext): Promise<Llm> {
+  const llm = await createLlm({ models, local: { contextSize } })
+  onTestFinished(() => llm.close())
+  return llm
+}
 
 const hello = { model: 'tiny', temperature: 0 }
 const greeting = 'Hello! How can I help you?'
 
 /** Which process it was, and when. */
-function stop(): { readonly processId: number; passedMs(): number } {
+function stop(llm: Llm): { readonly processId: number; passedMs(): number } {
   const processId = llm.loaded()[0]?.processId as number
   const stoppedAt = performance.now()
   process.kill(processId, 'SIGSTOP')
   return { processId, passedMs: () => performance.now() - stoppedAt }
 }
 
-describe.skipIf(process.platform === 'win32')('a model process that is stopped', () => {
-  test('while it answers ends the stream with a typed error, and the next call is served', async () => {
+describe.skipIf(process.platform === 'win32')('a model process that is stopped', { concurrent: true }, () => {
+  test('while it answers ends the stream with a typed error, and the next call is served', async (context) => {
+    const { expect } = context
+    const llm = await start(2048, context)
     const stream = llm.chat('Hello', { model: 'noise', stream: true })[Symbol.asyncIterator]()
     await stream.next()
-    const stopped = stop()
+    const stopped = stop(llm)
 
     const rest = async (): Promise<void> => {
       while (!(await stream.next()).done);
@@ -53,9 +55,11 @@ describe.skipIf(process.platform === 'win32')('a model process that is stopped',
     await noOrphan([stopped.processId])
   })
 
-  test('while nobody asks is not shown as ready any more, and replaced for the next call', async () => {
+  test('while nobody asks is not shown as ready any more, and replaced for the next call', async (context) => {
+    const { expect } = context
+    const llm = await start(2049, context)
     await llm.chat('Hello', hello)
-    const stopped = stop()
+    const stopped = stop(llm)
 
     await until(() => llm.loaded().length === 0, limitMs)
 
@@ -64,9 +68,11 @@ describe.skipIf(process.platform === 'win32')('a model process that is stopped',
     expect((await llm.chat('Hello', hello)).text).toBe(greeting)
   })
 
-  test('right before a call costs it seconds, and nothing else', async () => {
+  test('right before a call costs it seconds, and nothing else', async (context) => {
+    const { expect } = context
+    const llm = await start(2051, context)
     await llm.chat('Hello', hello)
-    const stopped = stop()
+    const stopped = stop(llm)
 
     const { text } = await llm.chat('Hello', hello)
     const servedMs = stopped.passedMs()
@@ -76,9 +82,11 @@ describe.skipIf(process.platform === 'win32')('a model process that is stopped',
     await noOrphan([stopped.processId])
   })
 
-  test('is not shown as ready any more while a call waits for it', async () => {
+  test('is not shown as ready any more while a call waits for it', async (context) => {
+    const { expect } = context
+    const llm = await start(2050, context)
     await llm.chat('Hello', hello)
-    const stopped = stop()
+    const stopped = stop(llm)
     const isReady = (): boolean =>
       llm.loaded().some(({ processId, state }) => processId === stopped.processId && state === 'ready')
 
