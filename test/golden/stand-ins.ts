@@ -5,13 +5,22 @@
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { modelPath } from '@modelmount/tiny-model'
-import { encoderModel, noiseModel } from '../support/models.ts'
+import { encoderModel, narrowModel, noiseModel } from '../support/models.ts'
 
 /** Over the very file that was recorded, so that what is read from the file has to be equal. */
 const variants = {
-  [modelPath]: [
-    ...['tinyset', 'tinyset2', 'tinygo', 'tinytools', 'tinyfim', 'tinylegacy', 'tinythink', 'tinyreq2'],
+  [narrowModel]: [
+    ...[
+      'tiny',
+      'tinyset',
+      'tinyset2',
+      'tinygo',
+      'tinytools',
+      'tinyfim',
+      'tinylegacy',
+      'tinythink',
+      'tinyreq2',
+    ],
     ...['tinypb', 'msgbad', 'delme'],
   ],
   [encoderModel]: ['bert'],
@@ -20,7 +29,7 @@ const variants = {
 
 const substitutes = {
   // These think and call tools.
-  [modelPath]: ['qwen3', 'lora', 'tinyq', 'tinyq5', 'big', 'gotpl'],
+  [narrowModel]: ['qwen3', 'lora', 'tinyq', 'tinyq5', 'big', 'gotpl'],
   [encoderModel]: ['rerank'],
   // Random weights under a plain template.
   [noiseModel]: ['llama3', 'gemma3', 'mamba'],

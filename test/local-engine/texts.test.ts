@@ -157,4 +157,31 @@ describe('a template', () => {
     },
     60_000,
   )
+
+  test('is not made for callers who have left', async () => {
+    await writeFile(
+      join(folder, 'slow.gguf'),
+      forgedTemplate(`{% if messages[0].content == "slow" %}${loop('')}{% endif %}`),
+    )
+    const llm = await createLlm({ models: folder, local: { contextSize } })
+    try {
+      await llm.load('slow')
+      const left = new AbortController()
+      const input = { kind: 'chat', messages: [message('slow')] } as const
+      const slow = [1, 2, 3].map(() => llm.render({ model: 'slow', input }, { signal: left.signal }))
+      const ended = Promise.allSettled(slow)
+      // Behind them: when it is there, so are they.
+      await llm.render({ model: 'slow', input: { kind: 'text', prompt: ['x'], template: false } }, call())
+      const startedAt = performance.now()
+      left.abort()
+
+      const quick = await llm.render({ model: 'slow', input: { kind: 'text', prompt: ['quick'] } }, call())
+
+      expect(quick).toBe('')
+      expect(performance.now() - startedAt).toBeLessThan(5_000)
+      await ended
+    } finally {
+      await llm.close()
+    }
+  })
 })

@@ -13,3 +13,6 @@ export const recurrentModel = fileURLToPath(new URL('../models/tiny-mamba.f16.gg
 export const slidingWindowModel = fileURLToPath(
   new URL('../models/tiny-gemma3-swa.f16.gguf', import.meta.url),
 )
+
+/** The built-in model as it was trained, with heads of 32: what Ollama's answers were recorded with. */
+export const narrowModel = fileURLToPath(new URL('../models/tiny-chat.narrow.gguf', import.meta.url))

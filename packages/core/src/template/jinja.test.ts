@@ -1,11 +1,14 @@
 import { expect, test } from 'vitest'
 import type { Message } from '../engine/request.ts'
-import { chatMl, renderChat } from './jinja.ts'
+import { type ChatPrompt, type ChatTemplate, chatMl, parseChat } from './jinja.ts'
 
 const message = (role: Message['role'], ...texts: string[]): Message => ({
   role,
   content: texts.map((text) => ({ type: 'text', text })),
 })
+
+const renderChat = (template: ChatTemplate, ...given: Parameters<ChatPrompt>): string =>
+  parseChat(template)(...given)
 
 const withChatMl = { source: chatMl, bosToken: '', eosToken: '' }
 
@@ -157,4 +160,12 @@ test('text that looks like a template is only text', () => {
   const prompt = renderChat(withChatMl, [message('user', '{{ bos_token }}{% raw %}')])
 
   expect(prompt).toBe('<|im_start|>user\n{{ bos_token }}{% raw %}<|im_end|>\n<|im_start|>assistant\n')
+})
+
+test('a template that was parsed once makes any number of prompts', () => {
+  const prompt = parseChat(withChatMl)
+
+  expect(prompt([message('user', 'Hi')])).toBe('<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n')
+  expect(prompt([message('user', 'Hi')])).toBe(prompt([message('user', 'Hi')]))
+  expect(prompt([message('assistant', 'Well')])).toBe('<|im_start|>assistant\nWell')
 })

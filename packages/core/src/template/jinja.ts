@@ -16,31 +16,37 @@ export const chatMl =
 /** Templates trim messages and close them with tokens of their own, so where the last one ends is marked. */
 const endMark = '\uE000'
 
+/** From messages to a prompt. Throws what the template raises. */
+export type ChatPrompt = (messages: readonly Message[], reasoning?: boolean) => string
+
 /**
- * A trailing assistant message is left open, to be continued. Throws what the template raises.
- * @param reasoning whether the model is to think first; absent, the template decides
+ * Large templates take longer to be parsed than to be filled. A trailing assistant message is left open, to be continued.
+ * `reasoning` is whether the model is to think first; absent, the template decides. Throws what the parser raises.
  */
-export function renderChat(
-  { source, bosToken, eosToken }: ChatTemplate,
-  messages: readonly Message[],
-  reasoning?: boolean,
-): string {
-  const plain = messages.map(({ role, content }) => {
-    const thoughts = textOf(content, 'reasoning')
-    return { role, content: textOf(content, 'text'), ...(thoughts !== '' && { reasoning_content: thoughts }) }
-  })
-  const last = plain.at(-1)
-  const continued = last?.role === 'assistant'
-  if (continued) last.content = last.content.trimEnd() + endMark
-  const prompt = new Template(source).render({
-    messages: plain,
-    add_generation_prompt: !continued,
-    bos_token: bosToken,
-    eos_token: eosToken,
-    ...(reasoning !== undefined && { enable_thinking: reasoning }),
-  })
-  const end = continued ? prompt.lastIndexOf(endMark) : -1
-  return end === -1 ? prompt : prompt.slice(0, end)
+export function parseChat({ source, bosToken, eosToken }: ChatTemplate): ChatPrompt {
+  const template = new Template(source)
+  return (messages, reasoning) => {
+    const plain = messages.map(({ role, content }) => {
+      const thoughts = textOf(content, 'reasoning')
+      return {
+        role,
+        content: textOf(content, 'text'),
+        ...(thoughts !== '' && { reasoning_content: thoughts }),
+      }
+    })
+    const last = plain.at(-1)
+    const continued = last?.role === 'assistant'
+    if (continued) last.content = last.content.trimEnd() + endMark
+    const prompt = template.render({
+      messages: plain,
+      add_generation_prompt: !continued,
+      bos_token: bosToken,
+      eos_token: eosToken,
+      ...(reasoning !== undefined && { enable_thinking: reasoning }),
+    })
+    const end = continued ? prompt.lastIndexOf(endMark) : -1
+    return end === -1 ? prompt : prompt.slice(0, end)
+  }
 }
 
 const textOf = (content: readonly Part[], type: Part['type']): string =>

@@ -3,7 +3,7 @@ import { modelPath } from '@modelmount/tiny-model'
 import type { Llama, LlamaContext, LlamaModel, Token } from 'node-llama-cpp'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { noiseModel } from '../../../../../../test/support/models.ts'
-import { renderChat } from '../../../template/jinja.ts'
+import { parseChat } from '../../../template/jinja.ts'
 import type { GenerateEvent } from '../../events.ts'
 import { answer } from './answer.ts'
 import { type Binding, loadModel, openDecoder } from './binding.ts'
@@ -24,7 +24,7 @@ const config = {
   kvCacheType: 'f16',
 } as const
 const renderer = {
-  render: async (template, messages, reasoning) => renderChat(template, messages, reasoning),
+  render: async ({ template, messages, reasoning }) => parseChat(template)(messages, reasoning),
 } as Pick<PromptRenderer, 'render'> as PromptRenderer
 
 let own: Binding
@@ -154,6 +154,7 @@ function scripted(context: object, open = openDecoder) {
     { _model: {}, fileInsights: {} } as unknown as LlamaModel,
     { _ctx, contextSize: 512, idealThreads: 1 } as unknown as LlamaContext,
     1,
+    64,
   )
   return { decoder, sampler: new AddonSampler() }
 }

@@ -22,8 +22,8 @@ import { type Decoder, type Piece, type Runner, type Sampler, Scheduler } from '
 import { openSnapshots, type Snapshots } from './snapshots.ts'
 import { Tokenizer } from './tokenizer.ts'
 
-/** Prompts are read in pieces of this size, so that a call can be cancelled between two; 64 rows is where the fast CPU kernel starts. */
-const chunkSize = 64
+/** Prompts are read in pieces of these sizes, so that a call can be cancelled between two; 64 rows is where the fast CPU kernel starts. */
+const chunkSizes = { cpu: 64, gpu: 512 }
 
 /** Where nothing was measured. */
 const unknownStepMs = 6_000
@@ -99,7 +99,7 @@ export async function loadModel(
       planMemory(config, insights, {
         ...room,
         vram: await llama.getVramState(),
-        chunkSize,
+        chunkSizes,
         cacheTypes,
       }),
     )
@@ -116,15 +116,24 @@ export async function loadModel(
       experimentalKvCacheValueType: cacheTypes[plan.kvCacheType],
     })
     const tokenizer = new Tokenizer((text) => model.tokenize(text, true), contextSize)
-    const decoder = open(llama, model, context, parallel)
+    const decoder = open(llama, model, context, parallel, plan.chunkSize)
     const { threads, tuneThreads } = config
     const best = decoder && (await calibrate(decoder, tuneThreads ? threadCandidates(threads) : [threads]))
     const limitThreads = (most: number): void =>
       decoder?.setThreads(Math.min(best?.threads ?? threads, most), Math.min(threads, most))
     limitThreads(threads)
     const runner = decoder
-      ? new Scheduler(decoder, progress, canForget(model) ? undefined : snapshotsIn(config.folder))
-      : new OneByOne(context.getSequence(), (pairs) => toBias(library, model, pairs), chunkSize, progress)
+      ? new Scheduler(
+          { ...decoder, chunkSize: best?.chunkSize ?? plan.chunkSize },
+          progress,
+          canForget(model) ? undefined : snapshotsIn(config.folder),
+        )
+      : new OneByOne(
+          context.getSequence(),
+          (pairs) => toBias(library, model, pairs),
+          plan.chunkSize,
+          progress,
+        )
     return {
       contextSize,
       parallel: decoder ? parallel : 1,
@@ -261,6 +270,7 @@ export function openDecoder(
   model: LlamaModel,
   llamaContext: LlamaContext,
   sequences: number,
+  chunkSize: number,
 ): Decoder | undefined {
   const addon = addonOf(llama, model, llamaContext)
   if (!addon) return undefined
@@ -271,7 +281,7 @@ export function openDecoder(
   const repeatableThreads = Math.min(llamaContext.idealThreads, shareOfCores(2))
   return {
     sequences,
-    chunkSize: Math.min(chunkSize, llamaContext.contextSize),
+    chunkSize,
     decode: async (pieces) => {
       context.initBatch(pieces.reduce((sum, { tokens }) => sum + tokens.length, 0))
       const outputs = pieces.map(

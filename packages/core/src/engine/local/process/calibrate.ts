@@ -1,4 +1,4 @@
-/** At load, within a bound: how many threads are best for an answer, and how long a step takes at worst. */
+/** At load, within a bound: how many threads are best for an answer, how much of a prompt is read at once, and how long a step takes at worst. */
 import type { Token } from 'node-llama-cpp'
 import type { Draw } from './sampling.ts'
 import type { Decoder } from './scheduler.ts'
@@ -6,6 +6,11 @@ import type { Decoder } from './scheduler.ts'
 /** So often one token goes through the model with each number of threads; less often where there is no choice. */
 const samples = { choice: 8, none: 2 }
 const limitMs = 2_000
+/** A chunk of somebody's prompt holds up the answers of others for so long. */
+const longestChunkMs = 200
+
+/** Rows from which the fast kernel of processors is used: less is never better. */
+const smallestChunk = 64
 
 const anyToken = 0 as Token
 const anyDraw: Draw = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, bias: [] }
@@ -13,6 +18,7 @@ const anyDraw: Draw = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, bias
 export interface Calibration {
   /** For steps of answers. Their memory is the limit mostly, and then more threads only wait for each other. */
   readonly threads: number
+  readonly chunkSize: number
   /** What a step takes at worst: a chunk whose tokens cost as much as one alone. */
   readonly stepMs: number
 }
@@ -29,7 +35,32 @@ export async function calibrate(decoder: Decoder, candidates: readonly number[])
     seen.push({ threads, ms: upperQuartile(await timesOf(decoder, most, until)) })
   }
   const best = seen.reduce((best, one) => (one.ms < best.ms ? one : best))
-  return { threads: best.threads, stepMs: best.ms * decoder.chunkSize }
+  const chunkSize = await largestQuick(decoder, chunkSizes(decoder.chunkSize))
+  return { threads: best.threads, chunkSize, stepMs: best.ms * chunkSize }
+}
+
+/** Half as many, and half of that, down to what the fast kernels of processors need. */
+const chunkSizes = (most: number): readonly number[] =>
+  most > smallestChunk ? [most, ...chunkSizes(Math.max(most >> 1, smallestChunk))] : [most]
+
+/** The smallest is taken without a look, as is the last when time is up. */
+async function largestQuick(decoder: Decoder, sizes: readonly number[]): Promise<number> {
+  const until = performance.now() + limitMs
+  for (const size of sizes.slice(0, -1)) {
+    // The first time buffers are made, and kernels loaded.
+    for (let time = 0; time < 2 && performance.now() < until; time++)
+      if ((await chunkTime(decoder, size)) <= longestChunkMs) return size
+  }
+  return sizes.at(-1) as number
+}
+
+async function chunkTime(decoder: Decoder, size: number): Promise<number> {
+  const startedAt = performance.now()
+  const tokens = Array<Token>(size).fill(anyToken)
+  await decoder.decode([{ sequence: 0, position: 0, tokens, repeatable: false }])
+  const ms = performance.now() - startedAt
+  decoder.forget(0, 0)
+  return ms
 }
 
 /** Half as many, and half of that: what is between makes little difference. */

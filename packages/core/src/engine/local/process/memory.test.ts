@@ -37,7 +37,7 @@ const space = (free: number, total = 1_000_000): Surroundings => ({
   roomFor: async () => ({ free: free * mb, total: total * mb }),
   waitForRoom: async () => false,
   vram: { free: 0, total: 0 },
-  chunkSize: 64,
+  chunkSizes: { cpu: 64, gpu: 512 },
   cacheTypes: { f16: 1, q8_0: 8, q4_0: 2 },
 })
 
@@ -51,7 +51,12 @@ test.each([
 ])('of %i MB, four fifths go to answers side by side: %i of them, or all to one', async (free, parallel) => {
   const plan = await planMemory(config, insights(), space(free))
 
-  expect(plan).toMatchObject({ parallel, contextSize: 1_000, need: { ram: (100 + parallel * 10) * mb } })
+  expect(plan).toMatchObject({
+    parallel,
+    contextSize: 1_000,
+    chunkSize: 64,
+    need: { ram: (100 + parallel * 10) * mb },
+  })
   expect(plan.notes).toHaveLength(parallel < 4 ? 1 : 0)
 })
 
@@ -149,7 +154,12 @@ test("a graphics card's memory counts like the machine's own", async () => {
     vram: { free: free * mb, total: 64 * mb },
   })
 
-  expect(await planMemory(config, card, withCard(30))).toMatchObject({ parallel: 2, gpuLayers: 33 })
+  expect(await planMemory(config, card, withCard(30))).toMatchObject({
+    parallel: 2,
+    gpuLayers: 33,
+    chunkSize: 512,
+    batchSize: 512,
+  })
   await expect(planMemory(config, card, withCard(9))).rejects.toMatchObject({
     code: 'overloaded',
     message: expect.stringContaining("of a graphics card's memory"),

@@ -14,6 +14,8 @@ export interface Need {
 export interface Plan {
   readonly contextSize: number
   readonly parallel: number
+  /** So many tokens of prompts are read at once, at most. */
+  readonly chunkSize: number
   readonly batchSize: number
   readonly gpuLayers: number
   readonly flashAttention: boolean | 'auto'
@@ -32,8 +34,8 @@ export interface Surroundings {
   /** Waits until there may be more room, and keeps nothing meanwhile. `false` where there is none in time. */
   readonly waitForRoom: () => Promise<boolean>
   readonly vram: Space
-  /** How many tokens are read in one step. */
-  readonly chunkSize: number
+  /** How many tokens are read in one step, at most: where all layers are on the processor, and else. */
+  readonly chunkSizes: { readonly cpu: number; readonly gpu: number }
   readonly cacheTypes: Readonly<Record<ProcessConfig['kvCacheType'], GgmlType>>
 }
 
@@ -55,14 +57,16 @@ const blockSize = 32
 export async function planMemory(
   config: ProcessConfig,
   insights: GgufInsights,
-  { roomFor, waitForRoom, vram, chunkSize, cacheTypes }: Surroundings,
+  { roomFor, waitForRoom, vram, chunkSizes, cacheTypes }: Surroundings,
 ): Promise<Plan> {
   const contextSize = Math.min(config.contextSize, insights.trainContextSize || config.contextSize)
   const flashAttention = insights.flashAttentionSupported && (config.flashAttention ?? 'auto')
   const kvCacheType = canQuantize(insights) ? config.kvCacheType : 'f16'
   const cacheType = cacheTypes[kvCacheType]
-  const batchSize = (parallel: number): number => Math.max(parallel, Math.min(chunkSize, contextSize))
   const gpuLayers = await layersFor(config, insights, contextSize, flashAttention, cacheType)
+  const onCard = gpuLayers > 0 && vram.total > 0
+  const chunkSize = Math.min(onCard ? chunkSizes.gpu : chunkSizes.cpu, contextSize)
+  const batchSize = (parallel: number): number => Math.max(parallel, chunkSize)
   let ram = await roomFor(0)
   let mappedBytes = 0
 
@@ -114,6 +118,7 @@ export async function planMemory(
   const chosen = { contextSize, parallel, kvCacheType }
   return {
     ...chosen,
+    chunkSize,
     batchSize: batchSize(parallel),
     gpuLayers,
     flashAttention,

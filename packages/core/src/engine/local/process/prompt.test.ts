@@ -38,7 +38,7 @@ function fakeWork(fake: Fake = {}): Work & { readonly rendered: (readonly Messag
     spell: (tokens) => `<${tokens.join(',')}>`,
   }
   const renderer: Pick<PromptRenderer, 'render'> = {
-    render: async (_template, messages) => {
+    render: async ({ messages }) => {
       rendered.push(messages)
       return (fake.template ?? textOf)(messages)
     },

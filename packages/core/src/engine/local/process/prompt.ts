@@ -114,10 +114,11 @@ async function tokensOrCount(
 async function piecesOf(
   input: ChatInput | TextInput,
   reasoning: boolean | undefined,
-  { model, renderer }: Work,
+  { model, renderer, signal }: Work,
 ): Promise<Pieces> {
   if (input.kind === 'text' && input.template === false) return input.prompt
-  const text = await renderer.render(model.template, messagesOf(input), reasoning)
+  const { template } = model
+  const text = await renderer.render({ template, messages: messagesOf(input), reasoning }, signal)
   const ids = input.kind === 'text' ? input.prompt.filter((piece) => typeof piece !== 'string') : []
   return [...ids, text]
 }

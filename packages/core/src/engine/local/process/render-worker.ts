@@ -1,6 +1,6 @@
 /** The worker thread in which templates run. */
 import { parentPort } from 'node:worker_threads'
-import { renderChat } from '../../../template/jinja.ts'
+import { type ChatPrompt, parseChat } from '../../../template/jinja.ts'
 import type { RenderJob, RenderResult } from './render.ts'
 
 /** A loop in a template must not fill the memory of its reader. */
@@ -9,13 +9,17 @@ const maxLength = 64 * 1024 * 1024
 /** The words of a template end up in an answer. */
 const maxErrorLength = 500
 
+/** The last one: a model process has one template. */
+let parsed: { readonly source: string; readonly prompt: ChatPrompt } | undefined
+
 parentPort?.on('message', (job: RenderJob) => {
   parentPort?.postMessage(render(job))
 })
 
 function render({ template, messages, reasoning }: RenderJob): RenderResult {
   try {
-    const text = renderChat(template, messages, reasoning)
+    if (parsed?.source !== template.source) parsed = { source: template.source, prompt: parseChat(template) }
+    const text = parsed.prompt(messages, reasoning)
     return text.length > maxLength ? { error: 'the prompt is too long' } : { text }
   } catch (cause) {
     return { error: (cause instanceof Error ? cause.message : String(cause)).slice(0, maxErrorLength) }

@@ -5,6 +5,8 @@ import type { ChatTemplate } from '../../../template/jinja.ts'
 import type { Message } from '../../request.ts'
 
 const deadlineMs = 10_000
+/** Nobody waits for it any more; most are through by then, and a new worker costs more. */
+const leftDeadlineMs = 500
 const memoryMb = 512
 
 export interface RenderJob {
@@ -14,34 +16,40 @@ export interface RenderJob {
 }
 export type RenderResult = { readonly text: string } | { readonly error: string }
 
-/** One prompt at a time; the others wait. */
+/** One prompt at a time; the others wait. Callers who have left get an empty one. */
 export class PromptRenderer {
   #worker: Worker | undefined = start()
   #queue: Promise<unknown> = Promise.resolve()
 
-  render(template: ChatTemplate, messages: readonly Message[], reasoning?: boolean): Promise<string> {
-    const rendering = this.#queue.then(() => this.#render({ template, messages, reasoning }))
+  render(job: RenderJob, signal: AbortSignal): Promise<string> {
+    const rendering = this.#queue.then(() => (signal.aborted ? '' : this.#render(job, signal)))
     this.#queue = rendering.catch(() => {})
     return rendering
   }
 
-  async #render(job: RenderJob): Promise<string> {
+  async #render(job: RenderJob, signal: AbortSignal): Promise<string> {
     this.#worker ??= start()
     const worker = this.#worker
+    const done = new AbortController()
     const result = await new Promise<RenderResult>((resolve, reject) => {
-      const give = (error: LlmError): void => {
+      const fail = (error: LlmError): void => {
         this.#worker = undefined
         void worker.terminate()
         reject(error)
       }
-      const timer = setTimeout(() => give(tooMuch('time')), deadlineMs)
+      const endIn = (ms: number): NodeJS.Timeout => setTimeout(() => fail(tooMuch('time')), ms)
+      let timer = endIn(deadlineMs)
+      const hurry = (): void => {
+        clearTimeout(timer)
+        timer = endIn(leftDeadlineMs)
+      }
+      signal.addEventListener('abort', hurry, { signal: done.signal })
+      done.signal.addEventListener('abort', () => clearTimeout(timer))
       worker.removeAllListeners()
-      worker.once('error', () => give(tooMuch('memory')))
+      worker.once('error', () => fail(tooMuch('memory')))
       worker.once('message', resolve)
-      worker.once('message', () => clearTimeout(timer))
-      worker.once('error', () => clearTimeout(timer))
       worker.postMessage(job)
-    })
+    }).finally(() => done.abort())
     if ('error' in result)
       throw invalidRequest(`The model's chat template refuses these messages: ${result.error}`, {
         param: 'messages',

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { toDraw } from './sampling.ts'
 import { type Decoder, type Job, type Piece, type Sampler, Scheduler } from './scheduler.ts'
 import { Snapshots } from './snapshots.ts'
@@ -192,6 +192,33 @@ test('a long prompt does not hold up answers that run: one step of theirs for ea
   expect(order.slice(2, 22)).toEqual(
     Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? 'speaks' : 'reads 1')),
   )
+})
+
+describe('short prompts that come together', () => {
+  afterEach(() => vi.restoreAllMocks())
+
+  /** @returns the size of each step; of a single token, how many speak */
+  async function stepsWith(stepMs: number): Promise<string[]> {
+    let now = 10_000
+    vi.spyOn(performance, 'now').mockImplementation(() => now)
+    const decoder = fakeDecoder()
+    const decode = decoder.decode
+    const timed = (pieces: readonly Piece[]) => {
+      now += stepMs
+      return decode(pieces)
+    }
+    const all = scheduler(Object.assign(decoder, { decode: timed }))
+    await Promise.all([1, 2, 3].map((one) => all.run(job(prompt(6, one * 100)))))
+    return decoder.steps.map((pieces) => (pieces[0]?.[2] === 1 ? `${pieces.length} speak` : 'reads'))
+  }
+
+  test('are all read before the first of them speaks on', async () => {
+    expect((await stepsWith(1)).slice(0, 4)).toEqual(['reads', 'reads', 'reads', '3 speak'])
+  })
+
+  test('hold up those who speak for half a second, and not longer', async () => {
+    expect((await stepsWith(300)).slice(0, 4)).toEqual(['reads', 'reads', '2 speak', 'reads'])
+  })
 })
 
 test('who leaves is dropped before the next step, whether it waits, reads or speaks', async () => {

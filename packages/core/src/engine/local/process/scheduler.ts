@@ -89,6 +89,8 @@ interface Running {
   readonly end: (how: Ending | LlmError) => void
   /** When its prompt was read last, counted in chunks. */
   readAt: number
+  /** A part of its prompt. */
+  hasRead: boolean
   /** The token that was drawn last, and was not put through the model yet. Absent while the prompt is read. */
   last: Token | undefined
   drawn: number
@@ -113,6 +115,9 @@ interface Part {
   readonly draws: boolean
 }
 
+/** So long those who speak wait for short prompts, and for the chunk that is read by then. */
+const longestPauseMs = 500
+
 export class Scheduler implements Runner {
   readonly #decoder: Decoder
   readonly #slots: Slots
@@ -124,6 +129,8 @@ export class Scheduler implements Runner {
   /** What callers have not heard yet. */
   #untold: (() => void)[] = []
   #chunks = 0
+  /** When answers took their last steps, or would have. */
+  #spokeAt = 0
   #working: Promise<void> | undefined
 
   /** @param snapshots for models that cannot go back to what two prompts have in common */
@@ -155,7 +162,7 @@ export class Scheduler implements Runner {
       await this.#grant()
       // Somebody may have come while a place was given.
       if (this.#running.length + this.#waiting.length === 0) break
-      await this.#speak()
+      if (!this.#readsOn) await this.#speak()
       await this.#read()
     }
     this.#working = undefined
@@ -224,6 +231,7 @@ export class Scheduler implements Runner {
         sampler,
         end,
         readAt: ++this.#chunks,
+        hasRead: false,
         last: undefined,
         drawn: begun?.drawn ?? 0,
         over: false,
@@ -279,8 +287,17 @@ export class Scheduler implements Runner {
     return foreground.length > 0 ? foreground : all
   }
 
+  /** A step for many costs little more than one for few: who comes with a short prompt speaks with those who do already. */
+  get #readsOn(): boolean {
+    const { chunkSize } = this.#decoder
+    const isShort = ({ job, slot, last, hasRead }: Running): boolean =>
+      last === undefined && !hasRead && job.prompt.length - slot.tokens.length <= chunkSize
+    return performance.now() - this.#spokeAt < longestPauseMs && this.#active.some(isShort)
+  }
+
   /** One token for each answer that speaks. */
   async #speak(): Promise<void> {
+    this.#spokeAt = performance.now()
     const speaking = new Map(
       this.#active
         .filter(({ last }) => last !== undefined)
@@ -315,6 +332,7 @@ export class Scheduler implements Runner {
       if (to - from > room || (alone && parts.length > 0)) continue
       room = alone ? 0 : room - (to - from)
       running.readAt = ++this.#chunks
+      running.hasRead = true
       parts.push({ running, tokens: prompt.slice(from, to), draws: to === prompt.length })
     }
     if (parts.length > 0) await this.#step(parts.sort((a, b) => a.running.slot.id - b.running.slot.id))
