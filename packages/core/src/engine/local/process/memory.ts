@@ -3,6 +3,7 @@ import type { GgmlType, GgufInsights } from 'node-llama-cpp'
 import { LlmError } from '../../../errors.ts'
 import type { ProcessConfig } from '../protocol.ts'
 import type { Space } from './machine-memory.ts'
+import { chunksAtOnce } from './scheduler.ts'
 
 /** In bytes: of the machine, and of a graphics card. */
 export interface Need {
@@ -66,7 +67,8 @@ export async function planMemory(
   const gpuLayers = await layersFor(config, insights, contextSize, flashAttention, cacheType)
   const onCard = gpuLayers > 0 && vram.total > 0
   const chunkSize = Math.min(onCard ? chunkSizes.gpu : chunkSizes.cpu, contextSize)
-  const batchSize = (parallel: number): number => Math.max(parallel, chunkSize)
+  const batchSize = (parallel: number): number =>
+    Math.max(parallel, chunkSize * Math.min(parallel, chunksAtOnce))
   let ram = await roomFor(0)
   let mappedBytes = 0
 

@@ -171,6 +171,19 @@ test('several answers take their steps together, and short prompts share a chunk
   expect(decoder.steps[0]).toEqual([
     [0, 0, 3],
     [1, 0, 4],
+    [2, 0, 5],
+  ])
+})
+
+test('a chunk of a long prompt has short ones beside it, and no other long one', async () => {
+  const decoder = fakeDecoder()
+  const all = scheduler(decoder)
+
+  await Promise.all([20, 20, 5, 5].map((length) => all.run(job(prompt(length)))))
+
+  expect(decoder.steps[0]).toEqual([
+    [0, 0, 8],
+    [2, 0, 5],
   ])
 })
 
@@ -201,23 +214,23 @@ describe('short prompts that come together', () => {
   async function stepsWith(stepMs: number): Promise<string[]> {
     let now = 10_000
     vi.spyOn(performance, 'now').mockImplementation(() => now)
-    const decoder = fakeDecoder()
+    const decoder = fakeDecoder({ sequences: 6 })
     const decode = decoder.decode
     const timed = (pieces: readonly Piece[]) => {
       now += stepMs
       return decode(pieces)
     }
     const all = scheduler(Object.assign(decoder, { decode: timed }))
-    await Promise.all([1, 2, 3].map((one) => all.run(job(prompt(6, one * 100)))))
+    await Promise.all([0, 1, 2, 3, 4, 5].map((one) => all.run(job(prompt(8, one * 100)))))
     return decoder.steps.map((pieces) => (pieces[0]?.[2] === 1 ? `${pieces.length} speak` : 'reads'))
   }
 
   test('are all read before the first of them speaks on', async () => {
-    expect((await stepsWith(1)).slice(0, 4)).toEqual(['reads', 'reads', 'reads', '3 speak'])
+    expect((await stepsWith(1)).slice(0, 4)).toEqual(['reads', 'reads', 'reads', '6 speak'])
   })
 
   test('hold up those who speak for half a second, and not longer', async () => {
-    expect((await stepsWith(300)).slice(0, 4)).toEqual(['reads', 'reads', '2 speak', 'reads'])
+    expect((await stepsWith(300)).slice(0, 4)).toEqual(['reads', 'reads', '4 speak', 'reads'])
   })
 })
 

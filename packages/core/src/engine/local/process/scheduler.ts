@@ -115,6 +115,8 @@ interface Part {
   readonly draws: boolean
 }
 
+/** So many chunks, of short prompts, go through the model at once: many rows are read faster than few and few. */
+export const chunksAtOnce = 2
 /** So long those who speak wait for short prompts, and for the chunk that is read by then. */
 const longestPauseMs = 500
 
@@ -289,10 +291,13 @@ export class Scheduler implements Runner {
 
   /** A step for many costs little more than one for few: who comes with a short prompt speaks with those who do already. */
   get #readsOn(): boolean {
-    const { chunkSize } = this.#decoder
-    const isShort = ({ job, slot, last, hasRead }: Running): boolean =>
-      last === undefined && !hasRead && job.prompt.length - slot.tokens.length <= chunkSize
+    const isShort = (running: Running): boolean => running.last === undefined && this.#isShort(running)
     return performance.now() - this.#spokeAt < longestPauseMs && this.#active.some(isShort)
+  }
+
+  /** Its prompt is read in one chunk. */
+  #isShort({ job, slot, hasRead }: Running): boolean {
+    return !hasRead && job.prompt.length - slot.tokens.length <= this.#decoder.chunkSize
   }
 
   /** One token for each answer that speaks. */
@@ -318,10 +323,10 @@ export class Scheduler implements Runner {
     }
   }
 
-  /** One chunk: of the prompt that waits longest, and of others as much as still fits. */
+  /** One chunk: of the prompt that waits longest, and of others as much as still fits; of short ones, two chunks. */
   async #read(): Promise<void> {
     const { chunkSize } = this.#decoder
-    let room = chunkSize
+    let read = 0
     const parts: Part[] = []
     const reading = this.#active.filter(({ last }) => last === undefined)
     for (const running of reading.sort((a, b) => a.readAt - b.readAt)) {
@@ -329,8 +334,9 @@ export class Scheduler implements Runner {
       const from = running.slot.tokens.length
       const to = Math.min(prompt.length, from + chunkSize - (from % chunkSize))
       const alone = goesAlone(running)
-      if (to - from > room || (alone && parts.length > 0)) continue
-      room = alone ? 0 : room - (to - from)
+      const most = this.#isShort(running) ? chunksAtOnce * chunkSize : chunkSize
+      if (read + to - from > most || (alone && parts.length > 0)) continue
+      read = alone ? Number.POSITIVE_INFINITY : read + to - from
       running.readAt = ++this.#chunks
       running.hasRead = true
       parts.push({ running, tokens: prompt.slice(from, to), draws: to === prompt.length })
