@@ -6,6 +6,6 @@ import { afterAll } from 'vitest'
 /** For the `models` option: then only the built-in model is there. Removed after the tests around the call. */
 export function emptyFolder(): string {
   const path = mkdtempSync(join(tmpdir(), 'modelmount-'))
-  afterAll(() => rmSync(path, { recursive: true }))
+  afterAll(() => rmSync(path, { recursive: true, maxRetries: 5 }))
   return path
 }
