@@ -46,30 +46,30 @@ describe.each([
   }
 
   test('the same prompt again, and one that goes on after it, are read from where they differ', async () => {
-    const cold = await ask(book(1, 150))
-    const again = await ask(book(1, 150))
-    const next = await ask(`${book(1, 150)} And then?`)
+    const cold = await ask(book(1, 300))
+    const again = await ask(book(1, 300))
+    const next = await ask(`${book(1, 300)} And then?`)
 
     expect(cold.usage.reusedTokens).toBe(0)
     expect(again.usage.reusedTokens).toBeGreaterThan(cold.usage.inputTokens - 80)
     expect(again.usage.reusedTokens).toBeLessThan(cold.usage.inputTokens)
     expect(next.usage.reusedTokens).toBeGreaterThanOrEqual(again.usage.reusedTokens)
     expect(again.text).toBe(cold.text)
-    expect(next.text).toBe((await ask(`${book(1, 150)} And then?`, { caller: 'fresh' })).text)
+    expect(next.text).toBe((await ask(`${book(1, 300)} And then?`, { caller: 'fresh' })).text)
   })
 
   test('also when all places were taken by others meanwhile', async () => {
-    const cold = await ask(book(2, 150))
-    for (const chapter of [3, 4, 5, 6]) await ask(book(chapter, 150), { maxTokens: 2 })
+    const cold = await ask(book(2, 300))
+    for (const chapter of [3, 4, 5, 6]) await ask(book(chapter, 300), { maxTokens: 2 })
 
-    const again = await ask(book(2, 150))
+    const again = await ask(book(2, 300))
 
     expect(again.usage.reusedTokens).toBeGreaterThan(cold.usage.inputTokens - 80)
     expect(again.text).toBe(cold.text)
   })
 
   test('a conversation whose earlier thoughts are left out goes on from its last prompt', async () => {
-    const turn = book(7, 150)
+    const turn = book(7, 300)
     const { usage } = await ask(`${turn} <think>`)
 
     const next = await ask(`${turn} So it is. What else?`)
@@ -78,9 +78,9 @@ describe.each([
   })
 
   test('what was read for one caller is read again for another', async () => {
-    await ask(book(8, 150), { caller: 'ann' })
+    await ask(book(8, 300), { caller: 'ann' })
 
-    expect((await ask(book(8, 150), { caller: 'ben' })).usage.reusedTokens).toBe(0)
+    expect((await ask(book(8, 300), { caller: 'ben' })).usage.reusedTokens).toBe(0)
   })
 
   test('with a seed an answer is the same warm and cold, alone and beside others', async () => {
@@ -103,14 +103,14 @@ describe.each([
   }, 60_000)
 
   test('files that are damaged or gone cost time only', async ({ skip }) => {
-    const cold = await ask(book(9, 150), { caller: 'eve' })
+    const cold = await ask(book(9, 300), { caller: 'eve' })
     const [{ processId } = {}] = llm.loaded()
     const folder = folderOf(processId)
     if (folder === undefined) return skip('The RAM disk has no room here.')
     for (const name of readdirSync(folder)) writeFileSync(join(folder, name), 'nonsense')
-    const damaged = await ask(book(9, 150), { caller: 'eve' })
+    const damaged = await ask(book(9, 300), { caller: 'eve' })
     rmSync(folder, { recursive: true })
-    const gone = await ask(book(9, 150), { caller: 'eve' })
+    const gone = await ask(book(9, 300), { caller: 'eve' })
 
     expect(damaged).toEqual(cold)
     expect(gone).toEqual(cold)

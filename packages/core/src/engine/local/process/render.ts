@@ -30,7 +30,8 @@ export class PromptRenderer {
   async #render(job: RenderJob, signal: AbortSignal): Promise<string> {
     this.#worker ??= start()
     const worker = this.#worker
-    const done = new AbortController()
+    let timer: NodeJS.Timeout | undefined
+    let hurry = (): void => {}
     const result = await new Promise<RenderResult>((resolve, reject) => {
       const fail = (error: LlmError): void => {
         this.#worker = undefined
@@ -38,18 +39,20 @@ export class PromptRenderer {
         reject(error)
       }
       const endIn = (ms: number): NodeJS.Timeout => setTimeout(() => fail(tooMuch('time')), ms)
-      let timer = endIn(deadlineMs)
-      const hurry = (): void => {
+      timer = endIn(deadlineMs)
+      hurry = () => {
         clearTimeout(timer)
         timer = endIn(leftDeadlineMs)
       }
-      signal.addEventListener('abort', hurry, { signal: done.signal })
-      done.signal.addEventListener('abort', () => clearTimeout(timer))
+      signal.addEventListener('abort', hurry)
       worker.removeAllListeners()
       worker.once('error', () => fail(tooMuch('memory')))
       worker.once('message', resolve)
       worker.postMessage(job)
-    }).finally(() => done.abort())
+    }).finally(() => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', hurry)
+    })
     if ('error' in result)
       throw invalidRequest(`The model's chat template refuses these messages: ${result.error}`, {
         param: 'messages',
