@@ -21,8 +21,11 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true }))
 
+/** For each test another one, so that none finds the process of the last. */
+let contextSize = 2_048
+
 beforeEach(async () => {
-  llm = await createLlm({ models: folder })
+  llm = await createLlm({ models: folder, local: { contextSize: ++contextSize } })
 })
 
 afterEach(() => llm.close())
