@@ -10,18 +10,8 @@ import { encoderModel, narrowModel, noiseModel } from '../support/models.ts'
 /** Over the very file that was recorded, so that what is read from the file has to be equal. */
 const variants = {
   [narrowModel]: [
-    ...[
-      'tiny',
-      'tinyset',
-      'tinyset2',
-      'tinygo',
-      'tinytools',
-      'tinyfim',
-      'tinylegacy',
-      'tinythink',
-      'tinyreq2',
-    ],
-    ...['tinypb', 'msgbad', 'delme'],
+    ...['tinyset', 'tinyset2', 'tinygo', 'tinytools', 'tinyfim', 'tinylegacy', 'tinythink', 'tinyreq2'],
+    ...['tiny', 'tinypb', 'msgbad', 'delme'],
   ],
   [encoderModel]: ['bert'],
   [noiseModel]: ['spm'],

@@ -2,10 +2,10 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll } from 'vitest'
+import { afterAll, vi } from 'vitest'
 
 const folder = mkdtempSync(join(tmpdir(), 'run-'))
 process.env.XDG_RUNTIME_DIR = folder
 
 // A process that leaves just now may write its last record between two looks.
-afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
+afterAll(() => vi.waitFor(() => rmSync(folder, { recursive: true, force: true }), 10_000))

@@ -50,7 +50,7 @@ export const ProcessRecord = z.object({
   since: z.number(),
   /** Memory that the machine may still count as free: weights that are read from the file whenever they are needed. */
   reservedBytes: z.number().min(0),
-  /** Memory that the machine has again when this process leaves. */
+  /** Memory that the machine has again when this process leaves; the first version did not say it. */
   sizeBytes: z.number().min(0).default(0),
 })
 export type ProcessRecord = z.output<typeof ProcessRecord>

@@ -16,17 +16,23 @@ function watched() {
     () => pings.push(Date.now()),
     (reason) => stuck.push(reason),
   )
-  return { watch, pings, stuck }
+  /** @param stepsAt how far its work is in each second */
+  const answersFor = (seconds: number, stepsAt: (second: number) => number): void => {
+    for (let second = 0; second < seconds; second++) {
+      vi.advanceTimersByTime(1_000)
+      watch.onPong(stepsAt(second))
+    }
+  }
+  return { watch, pings, stuck, answersFor }
 }
+/** It answers, and does nothing. */
+const atRest = (): number => 7
 
 test('a process that answers and works is left alone', () => {
-  const { watch, stuck } = watched()
+  const { watch, stuck, answersFor } = watched()
   watch.start(60)
 
-  for (let second = 0; second < 300; second++) {
-    vi.advanceTimersByTime(1_000)
-    watch.onPong(second)
-  }
+  answersFor(300, (second) => second)
 
   expect(stuck).toEqual([])
 })
@@ -55,13 +61,10 @@ test('calls that keep coming do not hide that it is stuck', () => {
 })
 
 test('answers without progress mean that the native code is stuck', () => {
-  const { watch, stuck } = watched()
+  const { watch, stuck, answersFor } = watched()
   watch.start(60)
 
-  for (let second = 0; second < 62; second++) {
-    vi.advanceTimersByTime(1_000)
-    watch.onPong(7)
-  }
+  answersFor(62, atRest)
 
   expect(stuck).toEqual(['it made no progress'])
 })
@@ -79,14 +82,11 @@ test('an app that was stopped for an hour blames nobody', () => {
 })
 
 test('at rest it has to answer, but not to work', () => {
-  const { watch, stuck } = watched()
+  const { watch, stuck, answersFor } = watched()
   watch.start(60)
   watch.rest()
 
-  for (let second = 0; second < 300; second++) {
-    vi.advanceTimersByTime(1_000)
-    watch.onPong(7)
-  }
+  answersFor(300, atRest)
   expect(stuck).toEqual([])
   vi.advanceTimersByTime(6_000)
 
@@ -94,19 +94,13 @@ test('at rest it has to answer, but not to work', () => {
 })
 
 test('what it was not asked to do while it rested does not count against it', () => {
-  const { watch, stuck } = watched()
+  const { watch, stuck, answersFor } = watched()
   watch.start(60)
   watch.rest()
-  for (let second = 0; second < 300; second++) {
-    vi.advanceTimersByTime(1_000)
-    watch.onPong(7)
-  }
+  answersFor(300, atRest)
 
   watch.start(60)
-  for (let second = 0; second < 59; second++) {
-    vi.advanceTimersByTime(1_000)
-    watch.onPong(7)
-  }
+  answersFor(59, atRest)
 
   expect(stuck).toEqual([])
 })

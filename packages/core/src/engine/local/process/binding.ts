@@ -11,9 +11,9 @@ import type {
 import { LlmError } from '../../../errors.ts'
 import { type ChatTemplate, chatMl } from '../../../template/jinja.ts'
 import type { ProcessConfig } from '../protocol.ts'
-import { calibrate, threadCandidates } from './calibrate.ts'
+import { calibrate, smallestChunk, threadCandidates } from './calibrate.ts'
 import { machineMemory } from './machine-memory.ts'
-import { type Plan, planMemory, type Surroundings } from './memory.ts'
+import { type Plan, planMemory, type Room } from './memory.ts'
 import { missingBuild, missingLibrary } from './missing-engine.ts'
 import { OneByOne } from './one-by-one.ts'
 import { shareOfCores } from './presence.ts'
@@ -22,8 +22,8 @@ import { type Decoder, type Piece, type Runner, type Sampler, Scheduler } from '
 import { openSnapshots, type Snapshots } from './snapshots.ts'
 import { Tokenizer } from './tokenizer.ts'
 
-/** Prompts are read in pieces of these sizes, so that a call can be cancelled between two; 64 rows is where the fast CPU kernel starts. */
-const chunkSizes = { cpu: 64, gpu: 512 }
+/** Prompts are read in pieces of these sizes at most, so that a call can be cancelled between two. */
+const chunkSizes = { cpu: smallestChunk, gpu: 512 }
 
 /** Where nothing was measured. */
 const unknownStepMs = 6_000
@@ -73,7 +73,7 @@ export async function loadModel(
   config: ProcessConfig,
   progress: Progress,
   open: typeof openDecoder = openDecoder,
-  room: Pick<Surroundings, 'roomFor' | 'waitForRoom'> = freeRoom,
+  room: Room = freeRoom,
 ): Promise<Binding> {
   const library = await importLibrary()
   try {
@@ -190,7 +190,7 @@ async function loadPlanned(
   }
 }
 
-const freeRoom: Pick<Surroundings, 'roomFor' | 'waitForRoom'> = {
+const freeRoom: Room = {
   roomFor: async () => machineMemory(),
   waitForRoom: async () => false,
 }

@@ -10,7 +10,7 @@ const limitMs = 2_000
 const longestChunkMs = 200
 
 /** Rows from which the fast kernel of processors is used: less is never better. */
-const smallestChunk = 64
+export const smallestChunk = 64
 
 const anyToken = 0 as Token
 const anyDraw: Draw = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, bias: [] }
@@ -35,15 +35,11 @@ export async function calibrate(decoder: Decoder, candidates: readonly number[])
     seen.push({ threads, ms: upperQuartile(await timesOf(decoder, most, until)) })
   }
   const best = seen.reduce((best, one) => (one.ms < best.ms ? one : best))
-  const chunkSize = await largestQuick(decoder, chunkSizes(decoder.chunkSize))
+  const chunkSize = await largestQuick(decoder, halves(decoder.chunkSize, smallestChunk))
   return { threads: best.threads, chunkSize, stepMs: best.ms * chunkSize }
 }
 
-/** Half as many, and half of that, down to what the fast kernels of processors need. */
-const chunkSizes = (most: number): readonly number[] =>
-  most > smallestChunk ? [most, ...chunkSizes(Math.max(most >> 1, smallestChunk))] : [most]
-
-/** The smallest is taken without a look, as is the last when time is up. */
+/** The smallest is taken without a look, and when time is up. */
 async function largestQuick(decoder: Decoder, sizes: readonly number[]): Promise<number> {
   const until = performance.now() + limitMs
   for (const size of sizes.slice(0, -1)) {
@@ -63,9 +59,11 @@ async function chunkTime(decoder: Decoder, size: number): Promise<number> {
   return ms
 }
 
+export const threadCandidates = (most: number): readonly number[] => halves(most, 1)
+
 /** Half as many, and half of that: what is between makes little difference. */
-export const threadCandidates = (most: number): readonly number[] =>
-  most > 1 ? [most, ...threadCandidates(Math.ceil(most / 2))] : [most]
+const halves = (most: number, least: number): readonly number[] =>
+  most > least ? [most, ...halves(Math.max(Math.ceil(most / 2), least), least)] : [most]
 
 async function timesOf(decoder: Decoder, most: number, until: number): Promise<readonly number[]> {
   const sampler = decoder.sampler(anyDraw, [])

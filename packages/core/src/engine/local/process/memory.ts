@@ -29,11 +29,15 @@ export interface Plan {
   readonly notes: readonly string[]
 }
 
-export interface Surroundings {
+/** In the memory of the machine, which is for all. */
+export interface Room {
   /** Keeps so many bytes for this model, and makes room for them as far as it can. Asked again, it forgets what it kept. */
   readonly roomFor: (bytes: number) => Promise<Space>
   /** Waits until there may be more room, and keeps nothing meanwhile. `false` where there is none in time. */
   readonly waitForRoom: () => Promise<boolean>
+}
+
+export interface Surroundings extends Room {
   readonly vram: Space
   /** How many tokens are read in one step, at most: where all layers are on the processor, and else. */
   readonly chunkSizes: { readonly cpu: number; readonly gpu: number }

@@ -291,11 +291,11 @@ export class Scheduler implements Runner {
 
   /** A step for many costs little more than one for few: who comes with a short prompt speaks with those who do already. */
   get #readsOn(): boolean {
-    const isShort = (running: Running): boolean => running.last === undefined && this.#isShort(running)
-    return performance.now() - this.#spokeAt < longestPauseMs && this.#active.some(isShort)
+    const isPause = performance.now() - this.#spokeAt < longestPauseMs
+    return isPause && this.#active.some((running) => this.#isShort(running))
   }
 
-  /** Its prompt is read in one chunk. */
+  /** Nothing of its prompt is read yet, and one chunk is enough. */
   #isShort({ job, slot, hasRead }: Running): boolean {
     return !hasRead && job.prompt.length - slot.tokens.length <= this.#decoder.chunkSize
   }
