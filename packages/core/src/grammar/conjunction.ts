@@ -18,7 +18,7 @@ export const keyOf = (conjunction: Conjunction): string => conjunction.map(({ at
 
 /** What goes into one schema: some hundred milliseconds in all, and no automaton is made twice. */
 export class Effort {
-  #left = 3_000_000
+  #left = 6_000_000
   readonly #automata = new Map<string, Automaton>()
 
   /** Throws `TooComplex` when there is none left. */

@@ -36,7 +36,7 @@ export const impossible: Expression = choice()
 const block = 1_000
 
 export const grammarLimits = {
-  rules: 20_000,
+  rules: 10_000,
   /** What native code makes of it, in elements: it copies all of them with each answer. */
   elements: 200_000,
   bytes: 1024 * 1024,

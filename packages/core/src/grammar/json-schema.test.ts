@@ -125,6 +125,10 @@ test('enum and const are values of any kind; what else is said of them holds, to
   ])
 })
 
+test('what only JavaScript has is not there', () => {
+  expect(takes({ type: 'boolean', contains: undefined }, true, 1)).toEqual([true, false])
+})
+
 test('combinations meet', () => {
   const merged = {
     allOf: [
@@ -172,6 +176,19 @@ test('references go in circles where each round takes something', () => {
   expect(takes(tree, { name: 'a', children: [{ children: [] }] })).toEqual([false])
 })
 
+test('alternatives of oneOf that hold each other are told apart by what they must have', () => {
+  const branch = (kind: string) => ({
+    type: 'object',
+    properties: { child: { $ref: '#' }, kind: { const: kind } },
+    required: ['child', 'kind'],
+    additionalProperties: false,
+  })
+  const tree = { oneOf: [{ type: 'null' }, branch('x'), branch('y')] }
+
+  expect(takes(tree, { child: { child: null, kind: 'x' }, kind: 'y' })).toEqual([true])
+  expect(takes(tree, { child: { child: null, kind: 'z' }, kind: 'y' })).toEqual([false])
+})
+
 const deep = (levels: number) => {
   let schema: object = {}
   for (let level = 0; level < levels; level++) schema = { items: schema }
@@ -189,6 +206,7 @@ const named = (count: number, schema: unknown) =>
 /** The schema, the keyword or words of the message, and its pointer. */
 const refused: readonly (readonly [what: string, schema: unknown, message: string, param?: string])[] = [
   ['no schema', 'string', 'must be an object or a boolean'],
+  ['what is no JSON', { const: 1n }, 'is not JSON'],
   ['an unknown type', { type: 'nope' }, '"type" at #', '#/type'],
   ['an empty enum', { properties: { a: { enum: [] } } }, '"enum" at #/properties/a', '#/properties/a/enum'],
   ['min above max', { type: 'integer', minimum: 3, maximum: 2 }, '"minimum"', '#/minimum'],
@@ -239,6 +257,7 @@ const refused: readonly (readonly [what: string, schema: unknown, message: strin
     },
     'combinations',
   ],
+  ['a billion properties at most', { type: 'object', maxProperties: 1e9 }, '"maxProperties"'],
   ['two properties of any name', { type: 'object', minProperties: 2 }, '"minProperties"'],
 ]
 

@@ -30,10 +30,14 @@ export function schemaToGrammar(schema: unknown): string {
 export const unsatisfiable = () =>
   invalidRequest('The schema contradicts itself: no value can satisfy it.', { param: '#', issue: 'value' })
 
-/** The values of a schema, as a part of a larger grammar. */
-export function addSchema(grammar: Grammar, schema: unknown): Expression {
+/** The values of a schema, or the objects among them, as a part of a larger grammar. */
+export function addSchema(
+  grammar: Grammar,
+  schema: unknown,
+  only: 'objects' | 'values' = 'values',
+): Expression {
   try {
-    return new Writer(grammar, openSchema(schema)).write()
+    return new Writer(grammar, openSchema(schema)).write(only)
   } catch (error) {
     if (error instanceof TooComplex)
       throw invalidRequest(`The schema cannot be kept: ${error.message}.`, {
@@ -43,6 +47,8 @@ export function addSchema(grammar: Grammar, schema: unknown): Expression {
     throw error
   }
 }
+
+const objects: Conjunction = [{ schema: { type: 'object' }, at: 'object' }]
 
 /** A rule for each conjunction of schemas; made one after the other, since they can be nested without end. */
 class Writer {
@@ -58,9 +64,10 @@ class Writer {
     this.#shapes = new Shapes(root)
   }
 
-  write(): Expression {
-    const rule = this.#ruleOf(both([this.#root], []))
+  write(only: 'objects' | 'values'): Expression {
+    const rule = this.#ruleOf(both([this.#root], only === 'objects' ? objects : []))
     for (let next = this.#waiting.pop(); next; next = this.#waiting.pop()) next()
+    this.#shapes.prove()
     return rule
   }
 

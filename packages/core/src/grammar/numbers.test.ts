@@ -65,6 +65,22 @@ test('short decimals within the bounds are all taken', () => {
   )
 })
 
+test('a bound that is far away takes nothing from what is near', () => {
+  const shape: NumberShape = {
+    ...{ type: 'number', integer: false, multiples: [] },
+    min: { value: 0.25, exclusive: true },
+    max: { value: Number.MAX_SAFE_INTEGER, exclusive: false },
+  }
+  const automaton = numberAutomaton(shape)
+
+  expect(
+    ['0.5', '0.2500000001', '99999.125', '9007199254740991'].map((text) => accepts(automaton, text)),
+  ).toEqual([...[true, true, true, true]])
+  expect(['0.25', '0.1', '-1', '9007199254740992'].map((text) => accepts(automaton, text))).toEqual([
+    ...[false, false, false, false],
+  ])
+})
+
 test.each([
   [0.01, '0.07', true],
   [0.01, '19.99', true],

@@ -2,7 +2,7 @@
  * Numbers: ranges and multiples, kept digit by digit. Integers are written without a point, fractions without an
  * exponent where they are bounded, and so short that reading them cannot round one past its bound.
  */
-import { type Automaton, explore, intersect, noText, type State } from './automaton.ts'
+import { type Automaton, explore, intersect, noText, type State, union } from './automaton.ts'
 import { type Node, read, refuse } from './keywords.ts'
 import { whole } from './pattern.ts'
 
@@ -129,18 +129,28 @@ export const isPlain = ({ min, max, multiples }: NumberShape): boolean =>
 export function numberAutomaton(shape: NumberShape): Automaton {
   // Of some steps every integer is a multiple.
   const multiples = shape.multiples.filter((step) => !shape.integer || !isMultiple(1, step))
-  const steps = multiples.map(scale)
-  const wanted = Math.max(...steps.map(({ places }) => places), steps.length > 0 ? 0 : fractionDigits)
+  if (multiples.length > 0) return multiplesWithin(shape, multiples)
+  if (shape.integer) return within(shape, 0, integerDigits)
   // Near a bound, so many digits in all that no two numbers are read as the same.
   const widest = Math.max(...[shape.min, shape.max].map(({ value }) => digitsOf(value)))
-  const places = shape.integer ? 0 : Math.max(0, Math.min(wanted, exactDigits - widest))
-  // A multiple must stay one when it is read.
-  const digits = steps.length > 0 ? Math.min(exactDigits - places, multipleDigits) : integerDigits
-  const most = 10n ** BigInt(digits + places) - 1n
-  const low = bigMax(lowest(shape.min, places), -most)
-  const high = bigMin(highest(shape.max, places), most)
-  const range = rangeAutomaton(low, high, places)
+  const places = Math.max(0, Math.min(fractionDigits, exactDigits - widest))
+  const far = within(shape, places, integerDigits)
+  if (places === fractionDigits) return far
+  return union(far, within(shape, fractionDigits, exactDigits - fractionDigits))
+}
+
+/** A multiple must stay one when it is read, so there are fewer digits. */
+function multiplesWithin(shape: NumberShape, multiples: readonly number[]): Automaton {
+  const wanted = Math.max(...multiples.map((step) => scale(step).places))
+  const places = shape.integer ? 0 : wanted
+  const range = within(shape, places, Math.min(exactDigits - places, multipleDigits))
   return multiples.reduce((all, step) => intersect(all, multiplesAutomaton(step, places)), range)
+}
+
+/** With so many decimal places, and so many digits before them. */
+function within({ min, max }: NumberShape, places: number, digits: number): Automaton {
+  const most = 10n ** BigInt(digits + places) - 1n
+  return rangeAutomaton(bigMax(lowest(min, places), -most), bigMin(highest(max, places), most), places)
 }
 
 const digitsOf = (value: number) =>

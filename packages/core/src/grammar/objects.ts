@@ -25,7 +25,7 @@ export interface ObjectShape {
   readonly required: readonly string[]
   readonly min: number
   readonly max: number
-  /** Where `minProperties` stands. */
+  /** Where their number is bounded, for messages. */
   readonly at: string
 }
 interface Others {
@@ -174,6 +174,12 @@ export function objectExpression(
     throw refuse(shape, 'minProperties', 'needs additionalProperties: false, or the names in "required"')
   const counts = min > required.length || max < (others.length > 0 ? Number.POSITIVE_INFINITY : names.length)
   const top = counts ? (Number.isFinite(max) ? max : min) : 0
+  if (top > maxProperties)
+    throw refuse(
+      shape,
+      Number.isFinite(max) ? 'maxProperties' : 'minProperties',
+      `is more than ${maxProperties}`,
+    )
 
   const comma = sequence(text(','), space, text('"'))
   const mayEnd = (at: number, said: number) => at > lastRequired && (!counts || said >= min)

@@ -1,5 +1,5 @@
 /** A schema as a document: its size, and what `$ref` finds in it. Nothing is ever fetched. */
-import { invalidRequest } from '../errors.ts'
+import { invalidRequest, LlmError } from '../errors.ts'
 import { child, isRecord, type Node, read, refuse } from './keywords.ts'
 
 export const schemaLimits = {
@@ -12,10 +12,19 @@ export const schemaLimits = {
 
 /** The whole schema. Throws `invalid_request` where it is no schema, or too large to work on. */
 export function openSchema(schema: unknown): Node {
+  if (typeof schema === 'boolean') return { schema, at: '#' }
+  if (!isRecord(schema)) throw invalidRequest('The schema must be an object or a boolean.', { issue: 'type' })
   measure(schema)
-  if (typeof schema !== 'boolean' && !isRecord(schema))
-    throw invalidRequest('The schema must be an object or a boolean.', { issue: 'type' })
-  return { schema, at: '#' }
+  return { schema: asJson(schema), at: '#' }
+}
+
+/** Without what only JavaScript has, such as `undefined`; in an app, schemas need not come from JSON. */
+function asJson(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  try {
+    return JSON.parse(JSON.stringify(schema))
+  } catch (cause) {
+    throw new LlmError('invalid_request', 'The schema is not JSON.', { issue: 'type' }, { cause })
+  }
 }
 
 function measure(schema: unknown): void {

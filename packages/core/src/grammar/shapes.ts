@@ -45,6 +45,7 @@ export class Shapes {
   readonly #known = new Map<string, readonly Shape[]>()
   readonly #met = new Map<string, readonly Shape[]>()
   readonly #open = new Set<string>()
+  readonly #unproven: (() => void)[] = []
 
   constructor(root: Node) {
     this.#root = root
@@ -62,6 +63,11 @@ export class Shapes {
     )
     this.#met.set(key, shapes)
     return shapes
+  }
+
+  /** Looks at what had to wait until all schemas are read: they can refer to each other. */
+  prove(): void {
+    for (let next = this.#unproven.pop(); next; next = this.#unproven.pop()) next()
   }
 
   /** Whether it is known that nothing satisfies all of them. */
@@ -124,7 +130,7 @@ export class Shapes {
     const options = readSchemas(node, keyword)
     if (!options) return []
     if (options.length === 0) throw refuse(node, keyword, 'is empty', 'value')
-    if (keyword === 'oneOf') this.#checkExclusive(node, options)
+    if (keyword === 'oneOf') this.#unproven.push(() => this.#checkExclusive(node, options))
     const shapes = options.flatMap((option) => this.#ofNode(option))
     if (shapes.length > maxShapes) throw refuse(node, keyword, `has more than ${maxShapes} alternatives`)
     return [shapes]

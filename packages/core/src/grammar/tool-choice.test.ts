@@ -34,6 +34,14 @@ test('a named tool is the only one', () => {
   expect(takes(grammar, '{"name":"weather","arguments":{"city":"Paris"}}')).toBe(false)
 })
 
+test('parameters refer to their own definitions', () => {
+  const place = { type: 'object', properties: { in: { $ref: '#/$defs/place' } }, additionalProperties: false }
+  const grammar = argumentsGrammar({ name: 'x', parameters: { $defs: { place }, $ref: '#/$defs/place' } })
+
+  expect(takes(grammar, '{"in":{"in":{}}}')).toBe(true)
+  expect(takes(grammar, '{"in":{"on":{}}}')).toBe(false)
+})
+
 test('several calls at once are a list of at least one', () => {
   const grammar = callGrammar([clock], { mode: 'auto' }, true)
   const call = '{"name":"clock","arguments":{}}'

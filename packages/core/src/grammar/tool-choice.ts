@@ -72,7 +72,7 @@ const listOf = (call: Expression, grammar: Grammar): Expression =>
 function argumentsOf({ parameters, strict }: CallableTool, grammar: Grammar): Expression {
   try {
     // Arguments are an object, whatever else the schema would take.
-    return addSchema(grammar, { allOf: [{ type: 'object' }, parameters ?? {}] })
+    return addSchema(grammar, parameters ?? {}, 'objects')
   } catch (error) {
     if (strict || !(error instanceof LlmError) || error.details.issue !== 'unsupported') throw error
     return anyObject(grammar)
