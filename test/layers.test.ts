@@ -15,6 +15,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   http: { values: ['errors', 'units'], types: ['caller'] },
   access: { values: ['errors', 'http'], types: ['caller'] },
   template: { types: ['engine'] },
+  grammar: { values: ['errors'] },
   models: { values: ['errors'] },
   logger: { types: ['errors'] },
   options: { values: ['units'], types: ['access', 'engine', 'logger'] },

@@ -1,0 +1,187 @@
+/**
+ * Sets of texts, as deterministic automata over code points: what patterns, formats, number ranges and property
+ * names are made of. A text has one way through an automaton, so a grammar made of one never has to guess.
+ */
+import type { Range } from './gbnf.ts'
+
+/** State 0 is the first. From each state some text is accepted, unless no text is at all. */
+export interface Automaton {
+  readonly states: readonly State[]
+}
+export interface State {
+  readonly accepting: boolean
+  /** In order of their characters, none of which is in two. */
+  readonly edges: readonly Edge[]
+}
+export interface Edge {
+  readonly low: number
+  readonly high: number
+  readonly next: number
+}
+
+export const lastCharacter = 0x10ffff
+
+/** Thrown where a set of texts needs too many states; its message ends a sentence. */
+export class TooComplex extends Error {}
+
+const maxStates = 4_000
+
+/** What one state of an automaton to be is made of, and where it leads. */
+interface Look<S> {
+  readonly accepting: boolean
+  readonly edges: readonly (readonly [low: number, high: number, next: S])[]
+}
+
+/** The automaton of all states that are reached from the first. Throws `TooComplex`. */
+export function explore<S>(first: S, keyOf: (state: S) => string, look: (state: S) => Look<S>): Automaton {
+  const numbers = new Map<string, number>()
+  const found: S[] = []
+  const numberOf = (state: S): number => {
+    const key = keyOf(state)
+    const known = numbers.get(key)
+    if (known !== undefined) return known
+    if (found.length >= maxStates) throw new TooComplex(`it needs more than ${maxStates} states`)
+    numbers.set(key, found.length)
+    return found.push(state) - 1
+  }
+  numberOf(first)
+  const states: State[] = []
+  for (let at = 0; at < found.length; at++) {
+    const { accepting, edges } = look(found[at] as S)
+    const numbered = edges.map(([low, high, next]) => ({ low, high, next: numberOf(next) }))
+    states.push({ accepting, edges: join(numbered) })
+  }
+  return trim(states)
+}
+
+/** Neighbours that lead to the same state are one. */
+function join(edges: readonly Edge[]): Edge[] {
+  const joined: Edge[] = []
+  for (const edge of [...edges].sort((a, b) => a.low - b.low)) {
+    const last = joined.at(-1)
+    if (last && last.next === edge.next && last.high + 1 === edge.low)
+      joined[joined.length - 1] = { ...last, high: edge.high }
+    else joined.push(edge)
+  }
+  return joined
+}
+
+/** Without states that lead nowhere. */
+function trim(states: readonly State[]): Automaton {
+  const sources = states.map((): number[] => [])
+  states.forEach(({ edges }, at) => {
+    for (const { next } of edges) sources[next]?.push(at)
+  })
+  const alive = new Set<number>()
+  const ahead = states.flatMap(({ accepting }, at) => (accepting ? [at] : []))
+  for (let at = ahead.pop(); at !== undefined; at = ahead.pop()) {
+    if (alive.has(at)) continue
+    alive.add(at)
+    ahead.push(...(sources[at] ?? []))
+  }
+  if (!alive.has(0)) return noText
+  const numbers = new Map([...alive].sort((a, b) => a - b).map((old, at) => [old, at]))
+  return {
+    states: [...numbers.keys()].map((old) => {
+      const { accepting, edges } = states[old] as State
+      return {
+        accepting,
+        edges: edges.flatMap((edge) => {
+          const next = numbers.get(edge.next)
+          return next === undefined ? [] : [{ ...edge, next }]
+        }),
+      }
+    }),
+  }
+}
+
+export const noText: Automaton = { states: [{ accepting: false, edges: [] }] }
+
+export const anyText: Automaton = {
+  states: [{ accepting: true, edges: [{ low: 0, high: lastCharacter, next: 0 }] }],
+}
+
+export const isEmpty = ({ states }: Automaton): boolean =>
+  !states[0]?.accepting && states[0]?.edges.length === 0
+
+export function accepts({ states }: Automaton, text: string): boolean {
+  let state = states[0]
+  for (const character of text) {
+    const code = character.codePointAt(0) as number
+    const edge = state?.edges.find(({ low, high }) => low <= code && code <= high)
+    if (!edge) return false
+    state = states[edge.next]
+  }
+  return state?.accepting ?? false
+}
+
+export function intersect(a: Automaton, b: Automaton): Automaton {
+  if (a === anyText || a === b) return b
+  if (b === anyText) return a
+  return explore<Range>([0, 0], String, ([inA, inB]) => {
+    const [left, right] = [a.states[inA] as State, b.states[inB] as State]
+    const edges: [number, number, Range][] = []
+    for (let i = 0, j = 0; i < left.edges.length && j < right.edges.length; ) {
+      const [x, y] = [left.edges[i] as Edge, right.edges[j] as Edge]
+      const [low, high] = [Math.max(x.low, y.low), Math.min(x.high, y.high)]
+      if (low <= high) edges.push([low, high, [x.next, y.next]])
+      if (x.high <= y.high) i++
+      if (y.high <= x.high) j++
+    }
+    return { accepting: left.accepting && right.accepting, edges }
+  })
+}
+
+/** Every text that it does not accept. */
+export function complement({ states }: Automaton): Automaton {
+  return explore<number>(0, String, (at) => {
+    const edges: [number, number, number][] = []
+    let from = 0
+    for (const { low, high, next } of states[at]?.edges ?? []) {
+      if (from < low) edges.push([from, low - 1, -1])
+      edges.push([low, high, next])
+      from = high + 1
+    }
+    if (from <= lastCharacter) edges.push([from, lastCharacter, -1])
+    return { accepting: !states[at]?.accepting, edges }
+  })
+}
+
+export const union = (a: Automaton, b: Automaton): Automaton =>
+  complement(intersect(complement(a), complement(b)))
+
+/** These texts and no other. */
+export function words(texts: readonly string[]): Automaton {
+  const endings = texts.map((text) => [...text])
+  return explore<readonly [depth: number, prefix: string, endings: readonly (readonly string[])[]]>(
+    [0, '', endings],
+    ([, prefix]) => prefix,
+    ([depth, prefix, all]) => {
+      const groups = new Map<string, (readonly string[])[]>()
+      for (const word of all) {
+        const character = word[depth]
+        if (character === undefined) continue
+        const group = groups.get(character)
+        if (group) group.push(word)
+        else groups.set(character, [word])
+      }
+      return {
+        accepting: all.some((word) => word.length === depth),
+        edges: [...groups].map(([character, group]) => {
+          const code = character.codePointAt(0) as number
+          return [code, code, [depth + 1, prefix + character, group]] as const
+        }),
+      }
+    },
+  )
+}
+
+/** Texts of so many characters. */
+export const ofLength = (min: number, max: number): Automaton =>
+  explore<number>(0, String, (length) => {
+    const next = Math.min(length + 1, max === Number.POSITIVE_INFINITY ? Math.max(min, 1) : max + 1)
+    return {
+      accepting: length >= min && length <= max,
+      edges: length > max ? [] : [[0, lastCharacter, next]],
+    }
+  })

@@ -1,0 +1,140 @@
+/**
+ * Whether native code can work with a grammar that a user wrote. llama.cpp goes through the beginnings of rules
+ * by calling itself, sees left recursion only where a rule is plainly empty, and tries all ways that a text can be
+ * taken in one after the other: each can take for ever, or the process with it.
+ */
+import { invalidRequest, type LlmError } from '../errors.ts'
+import { type Expression, grammarLimits, namesIn, type Rules, rulesWhere, sizeOf } from './gbnf.ts'
+import { readGbnf } from './read-gbnf.ts'
+
+export const checkLimits = {
+  rules: 10_000,
+  /** Rules that begin with each other. */
+  chain: 500,
+  /** Ways to begin a rule, through all rules that it can begin with. */
+  ways: 10_000,
+  /** Optional parts in a row: a text of their characters can be taken in two ways for each. */
+  optionals: 12,
+} as const
+
+/** Throws `invalid_request` with what is wrong. */
+export function checkGrammar(source: string): void {
+  const rules = readGbnf(source)
+  if (!rules.has('root')) throw wrong('it has no rule root')
+  if (rules.size > checkLimits.rules) throw wrong(`it has more than ${checkLimits.rules} rules`)
+  let size = 0
+  for (const [name, body] of rules) {
+    size += sizeOf(body)
+    for (const used of namesIn(body))
+      if (!rules.has(used)) throw wrong(`${name} asks for ${used}, which is no rule`)
+  }
+  if (size > grammarLimits.elements) throw wrong('its repetitions make it too large')
+  checkRules(rules)
+}
+
+/** Left recursion, empty loops, and the number of ways to begin. */
+export function checkRules(rules: Rules): void {
+  const empty = rulesWhere(rules, isEmpty)
+  for (const [name, body] of rules) checkRepeats(name, body, empty)
+  new Beginnings(rules, empty).check()
+}
+
+const wrong = (what: string): LlmError =>
+  invalidRequest(`The grammar cannot be used: ${what}.`, { issue: 'value' })
+
+/** Whether it takes the empty text. */
+function isEmpty(expression: Expression, empty: ReadonlySet<string>): boolean {
+  switch (expression.kind) {
+    case 'text':
+      return expression.text === ''
+    case 'characters':
+      return false
+    case 'rule':
+      return empty.has(expression.name)
+    case 'sequence':
+      return expression.parts.every((part) => isEmpty(part, empty))
+    case 'choice':
+      return expression.options.some((option) => isEmpty(option, empty))
+    case 'repeat':
+      return expression.min === 0 || isEmpty(expression.of, empty)
+  }
+}
+
+/** Of nothing, as often as one likes; and runs of parts that may each be there or not. */
+function checkRepeats(name: string, expression: Expression, empty: ReadonlySet<string>): void {
+  if (expression.kind === 'repeat') {
+    if (expression.max > 1 && isEmpty(expression.of, empty)) throw wrong(`${name} repeats what can be empty`)
+    checkRepeats(name, expression.of, empty)
+  }
+  if (expression.kind === 'choice') for (const option of expression.options) checkRepeats(name, option, empty)
+  if (expression.kind === 'sequence') {
+    let run = 0
+    for (const part of expression.parts) {
+      checkRepeats(name, part, empty)
+      run = isEmpty(part, empty) && !isNothing(part) ? run + 1 : 0
+      if (run > checkLimits.optionals)
+        throw wrong(`${name} has more than ${checkLimits.optionals} optional parts in a row; use {0,n}`)
+    }
+  }
+}
+
+const isNothing = (expression: Expression): boolean =>
+  (expression.kind === 'text' && expression.text === '') ||
+  (expression.kind === 'sequence' && expression.parts.every(isNothing))
+
+/** What rules can begin with: depth first, each rule once, the sums kept. */
+class Beginnings {
+  readonly #rules: Rules
+  readonly #empty: ReadonlySet<string>
+  readonly #known = new Map<string, { readonly ways: number; readonly chain: number }>()
+  readonly #open = new Set<string>()
+
+  constructor(rules: Rules, empty: ReadonlySet<string>) {
+    this.#rules = rules
+    this.#empty = empty
+  }
+
+  check(): void {
+    for (const name of this.#rules.keys()) this.#look(name)
+  }
+
+  #look(name: string): { readonly ways: number; readonly chain: number } {
+    const known = this.#known.get(name)
+    if (known) return known
+    if (this.#open.has(name)) throw wrong(`${name} begins with itself`)
+    if (this.#open.size > checkLimits.chain)
+      throw wrong(`more than ${checkLimits.chain} rules begin with each other`)
+    this.#open.add(name)
+    let [ways, chain] = [1, 0]
+    for (const first of this.#firstsOf(this.#rules.get(name) as Expression)) {
+      const inner = this.#look(first)
+      ways += inner.ways
+      chain = Math.max(chain, inner.chain + 1)
+      if (ways > checkLimits.ways) throw wrong(`${name} can begin in more than ${checkLimits.ways} ways`)
+    }
+    if (chain > checkLimits.chain) throw wrong(`more than ${checkLimits.chain} rules begin with each other`)
+    this.#open.delete(name)
+    this.#known.set(name, { ways, chain })
+    return { ways, chain }
+  }
+
+  /** Rules that it can begin with, as often as there are ways to. */
+  *#firstsOf(expression: Expression): Iterable<string> {
+    switch (expression.kind) {
+      case 'rule':
+        yield expression.name
+        return
+      case 'choice':
+        for (const option of expression.options) yield* this.#firstsOf(option)
+        return
+      case 'repeat':
+        if (expression.max > 0) yield* this.#firstsOf(expression.of)
+        return
+      case 'sequence':
+        for (const part of expression.parts) {
+          yield* this.#firstsOf(part)
+          if (!isEmpty(part, this.#empty)) return
+        }
+    }
+  }
+}

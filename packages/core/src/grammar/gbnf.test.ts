@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import { characters, choice, Grammar, optional, print, repeat, sequence, text } from './gbnf.ts'
+
+const written = (make: (grammar: Grammar) => Parameters<Grammar['rules']>[0]) => {
+  const grammar = new Grammar()
+  return print(grammar.rules(make(grammar)))
+}
+
+test.each([
+  [text('a"\\\n\u007fé😀'), '"a\\"\\\\\\x0a\\x7fé😀"'],
+  [
+    characters([0x61, 0x7a], [0x5d, 0x5d], [0x5e, 0x5e], [0x2d, 0x2d], [0x1f600, 0x1f64f]),
+    '[a-z\\x5d\\x5e\\x2d\\U0001f600-\\U0001f64f]',
+  ],
+  [sequence(text('a'), choice(text('b'), text('c'))), '"a" ("b" | "c")'],
+  [choice(sequence(text('a'), text('b')), sequence()), '"a" "b" | ""'],
+  [repeat(sequence(text('a'), text('b')), 2, Number.POSITIVE_INFINITY), '("a" "b"){2,}'],
+  [optional(optional(text('a'))), '("a"?)?'],
+  [optional(choice(text('a'), text('b'))), '("a" | "b")?'],
+  [repeat(characters([0x30, 0x39]), 1, 3), '[0-9]{1,3}'],
+])('%j is written as GBNF', (expression, gbnf) => {
+  expect(written(() => expression)).toBe(`root ::= ${gbnf}\n`)
+})
+
+test('rules that say the same are one', () => {
+  const grammar = written((grammar) =>
+    sequence(grammar.define('one', text('x')), grammar.define('other', text('x'))),
+  )
+
+  expect(grammar).toBe('root ::= one-0 one-0\none-0 ::= "x"\n')
+})
+
+test('what can never be finished is left out, and so is what only it needs', () => {
+  const grammar = written((grammar) => {
+    const endless = grammar.reserve('endless')
+    endless.become(sequence(text('a'), endless.rule))
+    return choice(
+      sequence(grammar.define('lost', text('b')), endless.rule),
+      text('c'),
+      optional(endless.rule),
+    )
+  })
+
+  expect(grammar).toBe('root ::= "c" | ""\n')
+})
+
+test('a grammar of nothing has no rules', () => {
+  expect(new Grammar().rules(choice()).size).toBe(0)
+})

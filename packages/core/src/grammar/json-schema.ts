@@ -1,0 +1,108 @@
+/**
+ * JSON Schema as a grammar of its values: each text that the grammar takes satisfies the schema. What cannot be kept
+ * is refused by name. Properties come in the order in which they are declared, values compact (see `json.ts`).
+ */
+import { invalidRequest } from '../errors.ts'
+import { arrayExpression } from './arrays.ts'
+import { TooComplex } from './automaton.ts'
+import { both, type Conjunction, keyOf } from './conjunction.ts'
+import { choice, type Expression, Grammar, print } from './gbnf.ts'
+import { anyInteger, anyNumber, anyValue } from './json.ts'
+import type { Node } from './keywords.ts'
+import { isPlain, numberAutomaton } from './numbers.ts'
+import { objectExpression } from './objects.ts'
+import { openSchema } from './references.ts'
+import { type Shape, Shapes } from './shapes.ts'
+import { textRule, wordsRule } from './spell.ts'
+import { stringExpression } from './strings.ts'
+
+/**
+ * GBNF. Throws `invalid_request` with the JSON pointer and the keyword in `param`: `unsupported` where it is valid but
+ * no grammar says it, `value` where it is contradictory or too large.
+ */
+export function schemaToGrammar(schema: unknown): string {
+  const grammar = new Grammar()
+  const rules = grammar.rules(addSchema(grammar, schema))
+  if (rules.size === 0) throw unsatisfiable()
+  return print(rules)
+}
+
+export const unsatisfiable = () =>
+  invalidRequest('The schema contradicts itself: no value can satisfy it.', { param: '#', issue: 'value' })
+
+/** The values of a schema, or the objects among them, as a part of a larger grammar. */
+export function addSchema(
+  grammar: Grammar,
+  schema: unknown,
+  only: 'objects' | 'values' = 'values',
+): Expression {
+  try {
+    return new Writer(grammar, openSchema(schema)).write(only)
+  } catch (error) {
+    if (error instanceof TooComplex)
+      throw invalidRequest(`The schema cannot be kept: ${error.message}.`, {
+        param: '#',
+        issue: 'unsupported',
+      })
+    throw error
+  }
+}
+
+const objects: Conjunction = [{ schema: { type: 'object' }, at: 'object' }]
+
+/** A rule for each conjunction of schemas; made one after the other, since they can be nested without end. */
+class Writer {
+  readonly #grammar: Grammar
+  readonly #root: Node
+  readonly #shapes: Shapes
+  readonly #rules = new Map<string, Expression>()
+  readonly #waiting: (() => void)[] = []
+
+  constructor(grammar: Grammar, root: Node) {
+    this.#grammar = grammar
+    this.#root = root
+    this.#shapes = new Shapes(root)
+  }
+
+  write(only: 'objects' | 'values'): Expression {
+    const rule = this.#ruleOf(both([this.#root], only === 'objects' ? objects : []))
+    for (let next = this.#waiting.pop(); next; next = this.#waiting.pop()) next()
+    this.#shapes.prove()
+    return rule
+  }
+
+  #ruleOf = (conjunction: Conjunction): Expression => {
+    if (conjunction.length === 0) return anyValue(this.#grammar)
+    const key = keyOf(conjunction)
+    const known = this.#rules.get(key)
+    if (known) return known
+    const { rule, become } = this.#grammar.reserve('value')
+    this.#rules.set(key, rule)
+    this.#waiting.push(() =>
+      become(choice(...this.#shapes.of(conjunction).map((shape) => this.#expressionOf(shape)))),
+    )
+    return rule
+  }
+
+  #expressionOf(shape: Shape): Expression {
+    const grammar = this.#grammar
+    switch (shape.type) {
+      case 'values': {
+        const texts = new Set(shape.values.map((value) => JSON.stringify(value)))
+        return wordsRule([...texts], grammar)
+      }
+      case 'number':
+        if (isPlain(shape)) return shape.integer ? anyInteger(grammar) : anyNumber(grammar)
+        return textRule(
+          this.#shapes.effort.automaton(`number ${JSON.stringify(shape)}`, () => numberAutomaton(shape)),
+          grammar,
+        )
+      case 'string':
+        return stringExpression(shape, grammar)
+      case 'array':
+        return arrayExpression(shape, grammar, this.#ruleOf)
+      case 'object':
+        return objectExpression(shape, grammar, this.#ruleOf)
+    }
+  }
+}

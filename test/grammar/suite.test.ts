@@ -1,0 +1,116 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { LlmError } from '../../packages/core/src/errors.ts'
+import { checkGrammar } from '../../packages/core/src/grammar/check.ts'
+import { schemaToGrammar } from '../../packages/core/src/grammar/json-schema.ts'
+import { GbnfMatcher } from '../support/gbnf-matcher.ts'
+
+interface Group {
+  readonly description: string
+  readonly schema: unknown
+  readonly tests: readonly { readonly description: string; readonly data: unknown; readonly valid: boolean }[]
+}
+
+/** Valid instances that the grammar does not take, and why. */
+const notTaken: readonly (readonly [about: RegExp, why: string])[] = [
+  [/^format\/(date-)?time: .*leap second/, 'whether a leap second may be depends on the offset from UTC'],
+  [/^format\/duration: .*many digits/, 'nine digits are enough, and digits without end are a loop'],
+  [/^format\/email: .*(quoted|literal)/, 'nobody writes such addresses'],
+  [/^format\/hostname: .*maximum label length/, 'labels are of up to 31 letters and digits'],
+  [/^format\/hostname: .*(hyphens|A-label)/, 'what `--` stands for has rules of its own (RFC 5892)'],
+  [/^format\/uri: .*valid URL$/, 'hosts are names or IPv4 addresses'],
+]
+
+const folder = fileURLToPath(new URL('json-schema-test-suite', import.meta.url))
+const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.json'))
+  .sort()
+interface Count {
+  schemas: number
+  refused: string[]
+  taken: number
+  missed: string[]
+  invalid: number
+  wronglyTaken: string[]
+}
+const counts: Record<string, Count> = {}
+
+describe.each(files)('%s', (file) => {
+  const keyword = file.replace(/\.json$/, '').replaceAll('\\', '/')
+  const groups: readonly Group[] = JSON.parse(readFileSync(`${folder}/${file}`, 'utf8'))
+  const count: Count = { schemas: 0, refused: [], taken: 0, missed: [], invalid: 0, wronglyTaken: [] }
+  counts[keyword] = count
+
+  test.each(groups)('$description', ({ description, schema, tests }) => {
+    const grammar = grammarOf(schema, count.refused)
+    count.schemas++
+    if (grammar === undefined) return
+    checkGrammar(grammar)
+    const matcher = new GbnfMatcher(grammar)
+    const unknown: string[] = []
+    for (const { description: what, data, valid } of tests) {
+      const taken = textsOf(data).some((text) => matcher.matches(text))
+      const about = `${keyword}: ${description}: ${what}`
+      if (!valid) count.invalid++
+      else if (taken) count.taken++
+      if (!valid && taken) count.wronglyTaken.push(about)
+      if (valid && !taken) count.missed.push(about)
+      if (valid && !taken && !notTaken.some(([words]) => words.test(about))) unknown.push(about)
+    }
+
+    expect(count.wronglyTaken).toEqual([])
+    expect(unknown).toEqual([])
+  })
+})
+
+test('the counts by keyword', () => {
+  process.stdout.write(`${table()}\n`)
+
+  expect(Object.keys(counts).length).toBe(files.length)
+})
+
+/** `undefined` where it is refused by name. */
+function grammarOf(schema: unknown, refused: string[]): string | undefined {
+  try {
+    return schemaToGrammar(schema)
+  } catch (error) {
+    if (!(error instanceof LlmError) || error.code !== 'invalid_request') throw error
+    refused.push(/"([^"]*)" at/.exec(error.message)?.[1] ?? error.message)
+    return undefined
+  }
+}
+
+/** JSON, with properties in every order; not more than some hundred. */
+function textsOf(value: unknown): readonly string[] {
+  if (Array.isArray(value)) return join(value.map(textsOf)).map((items) => `[${items.join(',')}]`)
+  if (typeof value !== 'object' || value === null) return [JSON.stringify(value)]
+  const entries = Object.entries(value).map(([name, inner]) =>
+    textsOf(inner).map((text) => `${JSON.stringify(name)}:${text}`),
+  )
+  return permutations(entries).flatMap((order) => join(order).map((parts) => `{${parts.join(',')}}`))
+}
+
+const join = (lists: readonly (readonly string[])[]): readonly (readonly string[])[] =>
+  lists.reduce<readonly (readonly string[])[]>(
+    (all, list) => all.flatMap((head) => list.map((item) => [...head, item])).slice(0, 200),
+    [[]],
+  )
+
+function permutations<T>(items: readonly T[]): readonly (readonly T[])[] {
+  if (items.length <= 1 || items.length > 5) return [items]
+  return items.flatMap((item, at) => permutations(items.toSpliced(at, 1)).map((rest) => [item, ...rest]))
+}
+
+function table(): string {
+  const lines = Object.entries(counts).map(
+    ([keyword, { schemas, refused, taken, missed, invalid, wronglyTaken }]) =>
+      [
+        `${keyword.padEnd(28)} ${schemas - refused.length} of ${schemas} schemas`,
+        `${taken} of ${taken + missed.length} valid instances taken`,
+        `${wronglyTaken.length} of ${invalid} invalid`,
+        ...(refused.length > 0 ? [`refused: ${[...new Set(refused)].join(', ')}`] : []),
+      ].join('; '),
+  )
+  return ['JSON Schema Test Suite, draft 2020-12:', ...lines].join('\n')
+}
