@@ -1,11 +1,23 @@
 /** The chat template inside a GGUF: messages → prompt text. Pure; hostile templates are run behind a deadline. */
 import { Template } from '@huggingface/jinja'
-import type { Message, Part } from '../engine/request.ts'
+import type { Message, Part, Tool } from '../engine/request.ts'
+import { toConversation } from './messages.ts'
+import { neutralizer } from './neutralize.ts'
 
 export interface ChatTemplate {
   readonly source: string
   readonly bosToken: string
   readonly eosToken: string
+}
+
+export interface RenderOptions {
+  /** Whether the model is to think first; absent, the template decides. */
+  readonly reasoning?: boolean | undefined
+  readonly tools?: readonly Tool[] | undefined
+  /** Variables of the template beside those that are always there. */
+  readonly variables?: Readonly<Record<string, unknown>> | undefined
+  /** Spellings that stay text where users and tools say them. */
+  readonly specialTokens?: readonly string[] | undefined
 }
 
 /** Models without a template of their own get ChatML, as llama.cpp does it. */
@@ -16,32 +28,48 @@ export const chatMl =
 /** Templates trim messages and close them with tokens of their own, so where the last one ends is marked. */
 const endMark = '\uE000'
 
-/**
- * A trailing assistant message is left open, to be continued. Throws what the template raises.
- * @param reasoning whether the model is to think first; absent, the template decides
- */
+/** A trailing assistant message is left open, to be continued, unless it calls tools. Throws what the template raises. */
 export function renderChat(
   { source, bosToken, eosToken }: ChatTemplate,
   messages: readonly Message[],
-  reasoning?: boolean,
+  { reasoning, tools = [], variables, specialTokens = [] }: RenderOptions = {},
 ): string {
-  const plain = messages.map(({ role, content }) => {
-    const thoughts = textOf(content, 'reasoning')
-    return { role, content: textOf(content, 'text'), ...(thoughts !== '' && { reasoning_content: thoughts }) }
-  })
-  const last = plain.at(-1)
-  const continued = last?.role === 'assistant'
-  if (continued) last.content = last.content.trimEnd() + endMark
+  const last = messages.at(-1)
+  const isContinued = last?.role === 'assistant' && last.content.every(({ type }) => type !== 'tool-call')
+  const conversation = toConversation(neutralized(messages, specialTokens), tools, source)
   const prompt = new Template(source).render({
-    messages: plain,
-    add_generation_prompt: !continued,
+    ...variables,
+    ...conversation,
+    messages: isContinued ? marked(conversation.messages) : conversation.messages,
+    add_generation_prompt: !isContinued,
     bos_token: bosToken,
     eos_token: eosToken,
-    ...(reasoning !== undefined && { enable_thinking: reasoning }),
+    ...(reasoning !== undefined && { enable_thinking: reasoning, thinking: reasoning }),
+    // Seed-OSS counts instead.
+    ...(reasoning === false && { thinking_budget: 0 }),
   })
-  const end = continued ? prompt.lastIndexOf(endMark) : -1
+  const end = isContinued ? prompt.lastIndexOf(endMark) : -1
   return end === -1 ? prompt : prompt.slice(0, end)
 }
 
-const textOf = (content: readonly Part[], type: Part['type']): string =>
-  content.map((part) => (part.type === type ? part.text : '')).join('')
+const marked = <M extends { readonly content: string }>(messages: readonly M[]): readonly M[] =>
+  messages.map((message, index) =>
+    index === messages.length - 1 ? { ...message, content: message.content.trimEnd() + endMark } : message,
+  )
+
+/** What the app and the model say stays as it is. */
+function neutralized(messages: readonly Message[], tokens: readonly string[]): readonly Message[] {
+  if (tokens.length === 0) return messages
+  const neutralize = neutralizer(tokens)
+  const inPart = (part: Part): Part => {
+    if (part.type === 'tool-call') return part
+    return part.type === 'tool-result'
+      ? { ...part, content: part.content.map(inPart) }
+      : { ...part, text: neutralize(part.text) }
+  }
+  return messages.map((message) =>
+    message.role === 'system' || message.role === 'assistant'
+      ? message
+      : { ...message, content: message.content.map(inPart) },
+  )
+}

@@ -13,9 +13,10 @@ parentPort?.on('message', (job: RenderJob) => {
   parentPort?.postMessage(render(job))
 })
 
-function render({ template, messages, reasoning }: RenderJob): RenderResult {
+function render({ template, messages, options }: RenderJob): RenderResult {
   try {
-    const text = renderChat(template, messages, reasoning)
+    // Variables and the schemas of tools are as they came: half a character in them is none in UTF-8.
+    const text = renderChat(template, messages, options).toWellFormed()
     return text.length > maxLength ? { error: 'the prompt is too long' } : { text }
   } catch (cause) {
     return { error: (cause instanceof Error ? cause.message : String(cause)).slice(0, maxErrorLength) }
