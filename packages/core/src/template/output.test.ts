@@ -147,29 +147,33 @@ describe.each(all.map((family) => [family.name, family] as const))('%s', (name, 
     )
   })
 
-  test('what is made to be nearly a call costs no more than other text', () => {
-    const { answer } = callOf(name, { text: 'a'.repeat(100_000) })
-    const traps = [
-      ...['<', '<tool_call>', '{"name": "', '```json\n', ' ', '\n', '{', '<|'].map((trap) =>
-        trap.repeat(40_000 / trap.length),
-      ),
-      fragments.join('').repeat(200),
-      `{"arguments": {"a": [${'0, '.repeat(30_000)}`,
-      `<tool_call>${'{"function": '.repeat(8_000)}`,
-      answer,
-    ]
-    const startedAt = performance.now()
-
-    for (const trap of traps) {
-      const parser = parseOutput({ template: family.template, prompt: '', reasoning: true, tools })
-      for (let at = 0; at < trap.length; at += 3) parser.push(trap.slice(at, at + 3))
-      parser.flush()
+  test('four times the text costs four times as much, whatever it is made of', () => {
+    const cost = (length: number): number => {
+      const startedAt = performance.now()
+      for (const trap of trapsOf(name, length)) {
+        const parser = parseOutput({ template: family.template, prompt: '', reasoning: true, tools })
+        for (let at = 0; at < trap.length; at += 3) parser.push(trap.slice(at, at + 3))
+        parser.flush()
+      }
+      return performance.now() - startedAt
     }
+    cost(5_000)
 
-    // Some 300 ms for half a million characters; what looks at all of the text each time needs minutes.
-    expect(performance.now() - startedAt).toBeLessThan(5_000)
+    const [short, long] = [cost(40_000), cost(160_000)]
+
+    // Sixteen times for what looks at all of the text each time.
+    expect(long).toBeLessThan(9 * short + 50)
   })
 })
+
+/** Texts that are long before it is known what they are, and such as are nearly calls all the time. */
+const trapsOf = (name: Family['name'], length: number): readonly string[] => [
+  ' '.repeat(length),
+  callOf(name, { text: 'a'.repeat(length) }).answer,
+  `<tool_call>{"arguments": {"a": "${'a'.repeat(length)}`,
+  `{"arguments": {"a": [${'0, '.repeat(length / 3)}`,
+  fragments.join('').repeat(length / 400),
+]
 
 /** A call of `docs/find`, as the family writes it. */
 function callOf(name: Family['name'], value: object): { answer: string; prompt?: string } {
