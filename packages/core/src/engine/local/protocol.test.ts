@@ -69,7 +69,17 @@ test.each([
   ['tools[0].name', { tools: [{ name: 'a'.repeat(129), parameters: {} }] }],
   ['tools[0].parameters', { tools: [{ name: 'a', parameters: [] }] }],
   ['tools', { tools: Array.from({ length: 1_025 }, (_, n) => ({ name: `a${n}`, parameters: {} })) }],
+  [
+    'tools',
+    {
+      tools: [
+        { name: 'a', parameters: {} },
+        { name: 'a', parameters: {} },
+      ],
+    },
+  ],
   ['toolChoice.mode', { toolChoice: { mode: 'required' } }],
+  ['toolChoice.names', { toolChoice: { mode: 'auto', names: ['a'] } }],
   ['messages', { tools: [{ name: 'a', parameters: { long: 'a'.repeat(64 * 1024 * 1024) } }] }],
 ])('%s is refused where it cannot be kept', (param, input) => {
   const bad = { model: 'tiny', input: { kind: 'chat', messages, ...input } }

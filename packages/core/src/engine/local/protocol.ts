@@ -113,22 +113,32 @@ const Tool = z.object({
   parameters: z.record(z.string(), z.unknown()),
 })
 
-const ChatInput = z.object({
-  kind: z.literal('chat'),
-  messages: z
-    .array(
-      z.object({
-        role: z.string().min(1).max(limits.roleLength).transform(wellFormed),
-        content: z.array(Part).max(limits.parts),
-      }),
-    )
-    .min(1)
-    .max(limits.messages),
-  tools: z.array(Tool).max(limits.tools).optional(),
-  // To force a call takes a grammar.
-  toolChoice: z.object({ mode: z.enum(['auto', 'none']), names: z.array(text).optional() }).optional(),
-  templateOptions: z.record(z.string(), z.unknown()).optional(),
-})
+const ChatInput = z
+  .object({
+    kind: z.literal('chat'),
+    messages: z
+      .array(
+        z.object({
+          role: z.string().min(1).max(limits.roleLength).transform(wellFormed),
+          content: z.array(Part).max(limits.parts),
+        }),
+      )
+      .min(1)
+      .max(limits.messages),
+    tools: z.array(Tool).max(limits.tools).optional(),
+    // To force a call takes a grammar.
+    toolChoice: z.object({ mode: z.enum(['auto', 'none']), names: z.array(text).optional() }).optional(),
+    templateOptions: z.record(z.string(), z.unknown()).optional(),
+  })
+  .refine(({ tools = [] }) => new Set(tools.map(({ name }) => name)).size === tools.length, {
+    path: ['tools'],
+    error: 'has a name twice.',
+  })
+  .refine(
+    ({ tools = [], toolChoice }) =>
+      toolChoice?.names?.every((chosen) => tools.some(({ name }) => name === chosen)) ?? true,
+    { path: ['toolChoice', 'names'], error: 'has a name that no tool has.' },
+  )
 const TextInput = z.object({
   kind: z.literal('text'),
   prompt: z
