@@ -103,7 +103,7 @@ export const finishOf = ({ choices }: OpenAI.ChatCompletionChunk) => choices[0]?
 
 /** What the model is asked last. */
 export const promptOf = ({ input }: GenerateRequest) =>
-  (messagesOf(input).at(-1)?.content ?? []).map((part) => part.text).join('')
+  (messagesOf(input).at(-1)?.content ?? []).map((part) => ('text' in part ? part.text : '')).join('')
 
 /** Ollama's API: an object goes as JSON; a text and bytes go as they are. */
 export const callOllama = (

@@ -121,7 +121,10 @@ export const encoder = gguf([textEntry('general.architecture', 'bert'), countEnt
 
 export const conversations = (engine: ScriptedEngine) =>
   engine.requests.map(({ input }) =>
-    messagesOf(input).map(({ role, content }) => [role, ...content.map((part) => part.text)]),
+    messagesOf(input).map(({ role, content }) => [
+      role,
+      ...content.map((part) => ('text' in part ? part.text : '')),
+    ]),
   )
 
 /** A call that is answered, and what the model was asked by it. */

@@ -4,7 +4,7 @@ export type { Caller, Scope } from './caller.ts'
 export { type DialectName, dialectNames, routesFor } from './dialects/index.ts'
 export type { DialectTable } from './dialects/table.ts'
 export type { Engine, EngineCall, LoadedModel } from './engine/engine.ts'
-export type { Answer, FinishReason, GenerateEvent, Timings, TokenUsage } from './engine/events.ts'
+export type { Answer, FinishReason, GenerateEvent, Timings, TokenUsage, ToolCall } from './engine/events.ts'
 export {
   type ChatInput,
   type GenerateRequest,
@@ -14,6 +14,8 @@ export {
   type Part,
   type Sampling,
   type TextInput,
+  type Tool,
+  type ToolChoice,
 } from './engine/request.ts'
 export { type Issue, LlmError, type LlmErrorCode, type LlmErrorDetails } from './errors.ts'
 export type { CallOptions, Generation } from './generate.ts'

@@ -94,3 +94,20 @@ test('nothing is read behind the end, and the source is closed', async () => {
 
   expect(closed).toBe(true)
 })
+
+test('the calls of an answer are those that are whole', async () => {
+  async function* events(): AsyncGenerator<GenerateEvent> {
+    yield start
+    yield { type: 'tool-call', index: 0, id: 'call_a', name: 'get_time' }
+    yield { type: 'tool-arguments', index: 0, json: '{"zone":', tokens: 3 }
+    yield { type: 'tool-arguments', index: 0, json: '"CET"}', tokens: 2 }
+    yield { type: 'tool-call', index: 1, id: 'call_b', name: 'get_time' }
+    yield { type: 'tool-arguments', index: 1, json: '{"zo', tokens: 1 }
+    yield { ...end, incompleteCalls: [1] }
+  }
+
+  const answer = await collect(events())
+
+  expect(answer.toolCalls).toEqual([{ id: 'call_a', name: 'get_time', arguments: '{"zone":"CET"}' }])
+  expect(answer).not.toHaveProperty('incompleteCalls')
+})

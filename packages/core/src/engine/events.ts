@@ -15,18 +15,29 @@ export type GenerateEvent =
     }
   | { readonly type: 'text'; readonly text: string; readonly tokens: number }
   | { readonly type: 'reasoning'; readonly text: string; readonly tokens: number }
+  /** Calls are numbered from 0, and come one after the other. */
+  | { readonly type: 'tool-call'; readonly index: number; readonly id: string; readonly name: string }
+  /** A piece of JSON: those of a whole call, joined, are an object. */
+  | {
+      readonly type: 'tool-arguments'
+      readonly index: number
+      readonly json: string
+      readonly tokens: number
+    }
   | {
       readonly type: 'end'
       readonly reason: FinishReason
       readonly stopSequence?: string
       readonly usage: TokenUsage
       readonly timings: Timings
+      /** The calls that were broken off, by the limit or by the model: their arguments are the beginning of an object. */
+      readonly incompleteCalls?: readonly number[]
       /** Prompt and answer, with the token that ended it, where `returnTokens` asked for them. */
       readonly tokens?: readonly number[]
     }
 
-/** `context`: the context was full. `length`: `maxTokens` was reached. */
-export type FinishReason = 'stop' | 'length' | 'context'
+/** `context`: the context was full. `length`: `maxTokens` was reached. `tool-calls`: it ended with calls, all of them whole. */
+export type FinishReason = 'stop' | 'length' | 'context' | 'tool-calls'
 
 /** Counted from what was evaluated, never from what was asked. */
 export interface TokenUsage {
@@ -48,6 +59,8 @@ export interface Answer {
   readonly text: string
   /** What the model thought first, where it did and that was asked to be told apart. */
   readonly reasoning?: string
+  /** Those that are whole. */
+  readonly toolCalls?: readonly ToolCall[]
   readonly reason: FinishReason
   /** The one that ended it, where one did. */
   readonly stopSequence?: string
@@ -57,18 +70,37 @@ export interface Answer {
   readonly fingerprint: string
 }
 
+export interface ToolCall {
+  readonly id: string
+  readonly name: string
+  /** JSON. */
+  readonly arguments: string
+}
+
 /** Waits for the end of an answer. Throws an `AbortError` when it was cancelled before. */
 export async function collect(events: AsyncIterable<GenerateEvent>): Promise<Answer> {
   let text = ''
   let reasoning = ''
   let fingerprint = ''
+  const calls: { -readonly [Key in keyof ToolCall]: ToolCall[Key] }[] = []
   for await (const event of events) {
     if (event.type === 'start') fingerprint = event.fingerprint
     else if (event.type === 'text') text += event.text
     else if (event.type === 'reasoning') reasoning += event.text
-    else {
-      const { type: _, ...end } = event
-      return { text, ...(reasoning !== '' && { reasoning }), ...end, fingerprint }
+    else if (event.type === 'tool-call') calls.push({ id: event.id, name: event.name, arguments: '' })
+    else if (event.type === 'tool-arguments') {
+      const call = calls[event.index]
+      if (call) call.arguments += event.json
+    } else {
+      const { type: _, incompleteCalls = [], ...end } = event
+      const toolCalls = calls.filter((_call, index) => !incompleteCalls.includes(index))
+      return {
+        text,
+        ...(reasoning !== '' && { reasoning }),
+        ...(toolCalls.length > 0 && { toolCalls }),
+        ...end,
+        fingerprint,
+      }
     }
   }
   throw new DOMException('The answer was cancelled.', 'AbortError')

@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest'
-import { areTokens, type ChatInput, messagesOf, type TextInput, textLength } from './request.ts'
+import {
+  areTokens,
+  type ChatInput,
+  callableTools,
+  messagesOf,
+  type TextInput,
+  type Tool,
+  textLength,
+} from './request.ts'
 
 const chat: ChatInput = {
   kind: 'chat',
@@ -55,4 +63,32 @@ test.each<[unknown, boolean]>([
   [{ length: 0 }, false],
 ])('%j are tokens: %j', (value, are) => {
   expect(areTokens(value)).toBe(are)
+})
+
+const time: Tool = { name: 'get_time', parameters: {} }
+const date: Tool = { name: 'get_date', parameters: {} }
+const tools = [time, date]
+
+test.each<[ChatInput['toolChoice'], readonly Tool[]]>([
+  [undefined, tools],
+  [{ mode: 'auto' }, tools],
+  [{ mode: 'auto', names: ['get_date', 'other'] }, [date]],
+  [{ mode: 'required', names: [] }, []],
+  [{ mode: 'none' }, []],
+])('with the choice %j these may be called: %j', (toolChoice, expected) => {
+  expect(callableTools({ ...chat, tools, ...(toolChoice && { toolChoice }) })).toEqual(expected)
+})
+
+test('a text has no tools', () => {
+  expect(callableTools({ kind: 'text', prompt: ['Hi'] })).toEqual([])
+})
+
+test('calls, results and tools are a part of the length', () => {
+  const messages = [
+    { role: 'assistant', content: [{ type: 'tool-call', id: 'a', name: 'abc', arguments: '{}' }] },
+    { role: 'tool', content: [{ type: 'tool-result', content: [{ type: 'text', text: 'four' }] }] },
+  ] as const
+
+  expect(textLength({ input: { kind: 'chat', messages } })).toBe(9)
+  expect(textLength({ input: { kind: 'chat', messages, tools } })).toBe(9 + JSON.stringify(tools).length)
 })

@@ -36,6 +36,25 @@ export interface ChatInput {
   readonly kind: 'chat'
   /** A trailing assistant message is continued, in every dialect. */
   readonly messages: readonly Message[]
+  /** What the model may call. */
+  readonly tools?: readonly Tool[]
+  readonly toolChoice?: ToolChoice
+  /** Variables for the model's template. */
+  readonly templateOptions?: Readonly<Record<string, unknown>>
+}
+
+export interface Tool {
+  /** No other tool of the request has it. */
+  readonly name: string
+  readonly description?: string
+  /** JSON Schema of an object. */
+  readonly parameters: object
+}
+
+export interface ToolChoice {
+  readonly mode: 'auto' | 'none' | 'required'
+  /** Only these may be called. @default all */
+  readonly names?: readonly string[]
 }
 
 /** A prompt without a conversation. */
@@ -52,16 +71,32 @@ export interface TextInput {
 }
 
 export interface Message {
-  /** Some templates know more roles than these three. */
-  readonly role: 'system' | 'user' | 'assistant' | (string & {})
+  /** Some templates know more roles than these four. */
+  readonly role: 'system' | 'user' | 'assistant' | 'tool' | (string & {})
   readonly content: readonly Part[]
 }
 
-export interface Part {
-  /** `reasoning`: what the model thought before it said the rest. */
-  readonly type: 'text' | 'reasoning'
-  readonly text: string
-}
+export type Part =
+  | {
+      /** `reasoning`: what the model thought before it said the rest. */
+      readonly type: 'text' | 'reasoning'
+      readonly text: string
+    }
+  | {
+      readonly type: 'tool-call'
+      readonly id: string
+      readonly name: string
+      /** JSON. */
+      readonly arguments: string
+    }
+  | {
+      readonly type: 'tool-result'
+      /** Of the call; absent, its name or its place among the results says which. */
+      readonly id?: string
+      readonly name?: string
+      readonly content: readonly Part[]
+      readonly isError?: boolean
+    }
 
 export interface Sampling {
   /** 0 takes the likeliest token always, and so does less than a millionth. */
@@ -93,6 +128,10 @@ export const limits = {
   messages: 10_000,
   /** In one message. */
   parts: 10_000,
+  /** OpenAI takes 128. */
+  tools: 1_024,
+  /** OpenAI takes 64, Anthropic 128. */
+  toolNameLength: 128,
   /** Of all messages together, in characters. */
   text: 64 * 1024 * 1024,
   /** Of a context, in tokens: the largest models are trained for ten million. */
@@ -121,10 +160,23 @@ export const areTokens = (value: unknown): value is readonly number[] =>
 export const textLength = ({ input }: Pick<GenerateRequest, 'input'>): number =>
   input.kind === 'text'
     ? input.prompt.reduce((sum, piece) => sum + piece.length, input.system?.length ?? 0)
-    : input.messages.reduce(
-        (sum, { content }) => content.reduce((all, { text }) => all + text.length, sum),
-        0,
-      )
+    : input.messages.reduce((sum, { content }) => sum + lengthOf(content), toolsLength(input))
+
+const toolsLength = ({ tools = [] }: ChatInput): number =>
+  tools.length === 0 ? 0 : JSON.stringify(tools).length
+
+const lengthOf = (content: readonly Part[]): number =>
+  content.reduce((sum, part) => {
+    if (part.type === 'tool-call') return sum + part.name.length + part.arguments.length
+    return sum + (part.type === 'tool-result' ? lengthOf(part.content) : part.text.length)
+  }, 0)
+
+/** What the model may call: none, some or all of the tools. */
+export function callableTools(input: ChatInput | TextInput): readonly Tool[] {
+  if (input.kind === 'text') return []
+  const { tools = [], toolChoice: { mode = 'auto', names } = {} } = input
+  return mode === 'none' ? [] : tools.filter(({ name }) => names?.includes(name) ?? true)
+}
 
 /** What the template is given: a conversation, or the one message that a text makes. */
 export function messagesOf(input: ChatInput | TextInput): readonly Message[] {

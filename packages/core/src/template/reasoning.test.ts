@@ -3,10 +3,11 @@ import { expect, test } from 'vitest'
 import { ReasoningSplitter } from './reasoning.ts'
 
 /** What is told apart, joined. */
-function split(pieces: readonly string[], prompt = ''): { reasoning: string; text: string } {
-  const splitter = new ReasoningSplitter(prompt)
+function split(pieces: readonly string[], prompt = '', template = ''): { reasoning: string; text: string } {
+  const splitter = new ReasoningSplitter(prompt, template)
   const said = [...pieces.flatMap((piece) => splitter.push(piece)), ...splitter.flush()]
-  const join = (type: string): string => said.map((one) => (one.type === type ? one.text : '')).join('')
+  const join = (type: string): string =>
+    said.map((one) => (one.type === type && 'text' in one ? one.text : '')).join('')
   return { reasoning: join('reasoning'), text: join('text') }
 }
 
@@ -39,6 +40,49 @@ test('a prompt that opens the thoughts itself is understood', () => {
     reasoning: '2 and 3.',
     text: '5',
   })
+})
+
+test.each([
+  ['<seed:think>', '</seed:think>'],
+  ['[THINK]', '[/THINK]'],
+  ['<|channel>thought', '<channel|>'],
+  ['<|START_THINKING|>', '<|END_THINKING|>'],
+  ['Here is my thought process:', 'Here is my response:'],
+])('thoughts between %s and %s are known by the template', (open, close) => {
+  const answer = `${open}\n2 and 3.\n${close}\n5 ${close}`
+
+  const said = split(answer.split(''), '', `{{ '${open}' + message.reasoning_content + '${close}' }}`)
+
+  expect(said).toEqual({ reasoning: '2 and 3.', text: `5 ${close}` })
+  expect(split([answer])).toEqual({ reasoning: '', text: answer })
+})
+
+test('the tags that Granite puts around its answer are not a part of it', () => {
+  const template =
+    'Write your thoughts between <think></think> and your response between <response></response>.'
+  const splitter = new ReasoningSplitter('', template)
+
+  const said = [
+    ...splitter.push('<think>a</think> <response> b'),
+    ...splitter.push('</respon'),
+    ...splitter.push('se>\n'),
+  ]
+
+  expect([...said, ...splitter.flush()]).toEqual([
+    { type: 'reasoning', text: 'a' },
+    { type: 'text', text: 'b' },
+  ])
+})
+
+test('white space without end is read once', () => {
+  const splitter = new ReasoningSplitter('<think>')
+  const startedAt = performance.now()
+
+  splitter.push('a')
+  for (let n = 0; n < 300_000; n++) splitter.push(' ')
+
+  // Some 100 ms; with a look at all of it each time, a minute.
+  expect(performance.now() - startedAt).toBeLessThan(3_000)
 })
 
 test('what cannot be the beginning of a tag is said at once', () => {

@@ -1,75 +1,88 @@
-/** A model's thoughts apart from its answer: what stands in `<think>…</think>` before all else. */
+/** A model's thoughts apart from its answer: what stands between its family's tags before all else. */
+import { type Input, incremental, type Parser, type Steps } from './input.ts'
+import type { Said, Voice } from './said.ts'
 
-export interface Said {
-  readonly type: 'reasoning' | 'text'
-  readonly text: string
+interface Tags {
+  readonly open: string
+  readonly close: string
 }
 
-const opening = '<think>'
-const closing = '</think>'
+/** Of DeepSeek, Qwen, GLM, Granite 3.3 and most others: fine-tuned models know them, too, whatever their template says. */
+const common: Tags = { open: '<think>', close: '</think>' }
+
+const others: readonly Tags[] = [
+  { open: '<seed:think>', close: '</seed:think>' },
+  // Mistral.
+  { open: '[THINK]', close: '[/THINK]' },
+  // Gemma 4.
+  { open: '<|channel>thought', close: '<channel|>' },
+  // Command R7B.
+  { open: '<|START_THINKING|>', close: '<|END_THINKING|>' },
+  // Granite 3.2.
+  { open: 'Here is my thought process:', close: 'Here is my response:' },
+]
+
+/** Granite 3.3 puts tags around its answer, too, when it thinks. */
+const answer: Tags = { open: '<response>', close: '</response>' }
+
+/** Whether a model has others than the common ones, which are text to every tokenizer. */
+export const hasOwnTags = (template: string): boolean => others.some(({ close }) => template.includes(close))
 
 /** White space around the tags is nobody's. */
-export class ReasoningSplitter {
-  /** `between`: white space after a tag. */
-  #state: 'start' | 'thinking' | 'text'
-  #between: boolean
-  #held = ''
+export class ReasoningSplitter implements Parser {
+  readonly #parser: Parser
 
-  /** @param prompt some templates open the thoughts themselves */
-  constructor(prompt: string) {
-    this.#state = prompt.trimEnd().endsWith(opening) ? 'thinking' : 'start'
-    this.#between = this.#state === 'thinking'
+  /**
+   * @param prompt some templates open the thoughts themselves
+   * @param template says which tags the model uses
+   */
+  constructor(prompt: string, template = '') {
+    const known = [common, ...others.filter(({ close }) => template.includes(close))]
+    const isWrapped = template.includes(answer.close)
+    this.#parser = incremental((input, voice) => split(input, voice, known, isWrapped, prompt.trimEnd()))
   }
 
   push(text: string): readonly Said[] {
-    const seen = this.#held + text
-    this.#held = ''
-    if (this.#state === 'start') return this.#begin(seen)
-    const trimmed = this.#between ? seen.trimStart() : seen
-    this.#between &&= trimmed === ''
-    return this.#state === 'thinking' ? this.#think(trimmed) : say('text', trimmed)
+    return this.#parser.push(text)
   }
 
-  /** What was held back and turned out to be no tag. */
   flush(): readonly Said[] {
-    const held = this.#held
-    this.#held = ''
-    return this.#state === 'thinking' ? say('reasoning', held.trimEnd()) : say('text', held)
-  }
-
-  #begin(seen: string): readonly Said[] {
-    const trimmed = seen.trimStart()
-    if (trimmed.startsWith(opening)) {
-      this.#state = 'thinking'
-      this.#between = true
-      return this.push(trimmed.slice(opening.length))
-    }
-    if (opening.startsWith(trimmed)) {
-      this.#held = seen
-      return []
-    }
-    this.#state = 'text'
-    return say('text', seen)
-  }
-
-  #think(seen: string): readonly Said[] {
-    const end = seen.indexOf(closing)
-    if (end === -1) {
-      const safe = safeLength(seen)
-      this.#held = seen.slice(safe)
-      return say('reasoning', seen.slice(0, safe))
-    }
-    this.#state = 'text'
-    this.#between = true
-    return [...say('reasoning', seen.slice(0, end).trimEnd()), ...this.push(seen.slice(end + closing.length))]
+    return this.#parser.flush()
   }
 }
 
-const say = (type: Said['type'], text: string): readonly Said[] => (text === '' ? [] : [{ type, text }])
-
-/** Without the beginning of a closing tag at the end, and white space that may stand before one. */
-function safeLength(text: string): number {
-  let length = closing.length - 1
-  while (!closing.startsWith(text.slice(text.length - length))) length--
-  return text.slice(0, text.length - length).trimEnd().length
+function* split(
+  input: Input,
+  voice: Voice,
+  known: readonly Tags[],
+  isWrapped: boolean,
+  prompt: string,
+): Steps {
+  const say = (text: string): void => voice.say('text', text)
+  let tags = known.find(({ open }) => prompt.endsWith(open))
+  if (!tags) {
+    input.keep()
+    yield* input.blank()
+    for (const one of known) if (!tags && (yield* input.takes(one.open))) tags = one
+  }
+  if (tags) {
+    input.forget()
+    voice.mark()
+    const { close } = tags
+    if (yield* input.upTo([close], (text) => voice.say('reasoning', text))) input.skip(close.length)
+    voice.mark()
+  }
+  voice.trims = false
+  if (tags && isWrapped) {
+    input.keep()
+    yield* input.blank()
+    if (yield* input.takes(answer.open)) {
+      input.forget()
+      voice.trims = true
+      if (yield* input.upTo([answer.close], say)) input.skip(answer.close.length)
+      voice.mark()
+    }
+  }
+  say(input.kept())
+  yield* input.upTo([], say)
 }

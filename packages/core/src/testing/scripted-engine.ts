@@ -75,7 +75,8 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
   }
 }
 
-const textOf = ({ content }: Message): string => content.map(({ text }) => text).join('')
+const textOf = ({ content }: Message): string =>
+  content.map((part) => ('text' in part ? part.text : '')).join('')
 
 /** With the spaces in front: joined, they are the text again. */
 const words = (text: string): readonly string[] => text.match(/\s*\S+|\s+$/g) ?? []

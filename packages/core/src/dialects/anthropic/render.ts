@@ -77,6 +77,7 @@ const stopReasons = {
   stop: 'end_turn',
   length: 'max_tokens',
   context: 'model_context_window_exceeded',
+  'tool-calls': 'tool_use',
 } as const satisfies Record<FinishReason, string>
 
 /** `input_tokens` has all of the prompt: what was reused was nobody's lease, and is not counted apart. */

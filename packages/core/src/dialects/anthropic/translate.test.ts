@@ -16,7 +16,7 @@ const translate = (fields: object): GenerateRequest =>
 /** The turns as `role: text`. */
 const turns = (fields: object): string[] =>
   messagesOf(translate(fields).input).map(
-    ({ role, content }) => `${role}: ${content.map(({ text }) => text).join('|')}`,
+    ({ role, content }) => `${role}: ${content.map((part) => ('text' in part ? part.text : '')).join('|')}`,
   )
 
 test("a minimal request is sampled as Anthropic's API does it", () => {

@@ -80,10 +80,12 @@ const ending = (
   eval_duration: nanoseconds(timings.generateMs),
 })
 
-const doneReasons = { stop: 'stop', length: 'length', context: 'length' } as const satisfies Record<
-  FinishReason,
-  string
->
+const doneReasons = {
+  stop: 'stop',
+  length: 'length',
+  context: 'length',
+  'tool-calls': 'stop',
+} as const satisfies Record<FinishReason, string>
 
 /** Never none: clients divide by them. */
 const nanoseconds = (ms: number): number => Math.max(1, Math.round(ms * 1e6))

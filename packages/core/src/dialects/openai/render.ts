@@ -61,10 +61,12 @@ const head = ({ id, model, createdAt }: Generation, object: string) => ({
   model,
 })
 
-const finishReasons = { stop: 'stop', length: 'length', context: 'length' } as const satisfies Record<
-  FinishReason,
-  string
->
+const finishReasons = {
+  stop: 'stop',
+  length: 'length',
+  context: 'length',
+  'tool-calls': 'tool_calls',
+} as const satisfies Record<FinishReason, string>
 
 const toUsage = ({ inputTokens, reusedTokens, outputTokens }: TokenUsage) => ({
   prompt_tokens: inputTokens,

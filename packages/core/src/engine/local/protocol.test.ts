@@ -45,6 +45,50 @@ test.each([
   expect(readRequest({ model: 'tiny', input })).toEqual({ model: 'tiny', input })
 })
 
+test('tools, calls and results are read as they were sent', () => {
+  const input = {
+    kind: 'chat',
+    messages: [
+      ...messages,
+      { role: 'assistant', content: [{ type: 'tool-call', id: 'a', name: 'get_time', arguments: '{' }] },
+      {
+        role: 'tool',
+        content: [{ type: 'tool-result', id: 'a', content: [{ type: 'text', text: '12' }], isError: true }],
+      },
+    ],
+    tools: [{ name: 'get_time', description: 'Now.', parameters: { type: 'object', properties: {} } }],
+    toolChoice: { mode: 'auto', names: ['get_time'] },
+    templateOptions: { date: ['today'] },
+  }
+
+  expect(readRequest({ model: 'tiny', input })).toEqual({ model: 'tiny', input })
+})
+
+test.each([
+  ['tools[0].name', { tools: [{ name: '', parameters: {} }] }],
+  ['tools[0].name', { tools: [{ name: 'a'.repeat(129), parameters: {} }] }],
+  ['tools[0].parameters', { tools: [{ name: 'a', parameters: [] }] }],
+  ['tools', { tools: Array.from({ length: 1_025 }, (_, n) => ({ name: `a${n}`, parameters: {} })) }],
+  [
+    'tools',
+    {
+      tools: [
+        { name: 'a', parameters: {} },
+        { name: 'a', parameters: {} },
+      ],
+    },
+  ],
+  ['toolChoice.mode', { toolChoice: { mode: 'required' } }],
+  ['toolChoice.names', { toolChoice: { mode: 'auto', names: ['a'] } }],
+  ['messages', { tools: [{ name: 'a', parameters: { long: 'a'.repeat(64 * 1024 * 1024) } }] }],
+])('%s is refused where it cannot be kept', (param, input) => {
+  const bad = { model: 'tiny', input: { kind: 'chat', messages, ...input } }
+
+  expect(() => readRequest(bad)).toThrow(
+    expect.objectContaining({ code: 'invalid_request', details: { param } }),
+  )
+})
+
 test.each([0, 1e300, 'forever'])('a model can be kept for %j', (keepAlive) => {
   expect(readRequest({ ...request, load: { keepAlive } }).load).toEqual({ keepAlive })
 })

@@ -5,7 +5,7 @@ import type { GenerateEvent } from '../events.ts'
 import { areTokens, type GenerateRequest, limits, textLength } from '../request.ts'
 
 /** Raised with each change after which an older side would misunderstand a newer one: their processes are then not shared. */
-export const protocolVersion = 2
+export const protocolVersion = 3
 
 /** What is loaded, and how. */
 export const LoadConfig = z.object({
@@ -90,18 +90,55 @@ const Sampling = z.object({
 const wellFormed = (value: string): string => value.toWellFormed()
 const text = z.string().transform(wellFormed)
 
-const ChatInput = z.object({
-  kind: z.literal('chat'),
-  messages: z
-    .array(
-      z.object({
-        role: z.string().min(1).max(limits.roleLength).transform(wellFormed),
-        content: z.array(z.object({ type: z.enum(['text', 'reasoning']), text })).max(limits.parts),
-      }),
-    )
-    .min(1)
-    .max(limits.messages),
+const TextPart = z.object({ type: z.enum(['text', 'reasoning']), text })
+const Part = z.discriminatedUnion('type', [
+  TextPart,
+  z.object({
+    type: z.literal('tool-call'),
+    id: text,
+    name: text,
+    arguments: text,
+  }),
+  z.object({
+    type: z.literal('tool-result'),
+    id: text.optional(),
+    name: text.optional(),
+    content: z.array(TextPart).max(limits.parts),
+    isError: z.boolean().optional(),
+  }),
+])
+const Tool = z.object({
+  name: z.string().min(1).max(limits.toolNameLength).transform(wellFormed),
+  description: text.optional(),
+  parameters: z.record(z.string(), z.unknown()),
 })
+
+const ChatInput = z
+  .object({
+    kind: z.literal('chat'),
+    messages: z
+      .array(
+        z.object({
+          role: z.string().min(1).max(limits.roleLength).transform(wellFormed),
+          content: z.array(Part).max(limits.parts),
+        }),
+      )
+      .min(1)
+      .max(limits.messages),
+    tools: z.array(Tool).max(limits.tools).optional(),
+    // To force a call takes a grammar.
+    toolChoice: z.object({ mode: z.enum(['auto', 'none']), names: z.array(text).optional() }).optional(),
+    templateOptions: z.record(z.string(), z.unknown()).optional(),
+  })
+  .refine(({ tools = [] }) => new Set(tools.map(({ name }) => name)).size === tools.length, {
+    path: ['tools'],
+    error: 'has a name twice.',
+  })
+  .refine(
+    ({ tools = [], toolChoice }) =>
+      toolChoice?.names?.every((chosen) => tools.some(({ name }) => name === chosen)) ?? true,
+    { path: ['toolChoice', 'names'], error: 'has a name that no tool has.' },
+  )
 const TextInput = z.object({
   kind: z.literal('text'),
   prompt: z
@@ -163,9 +200,12 @@ const Event = z.discriminatedUnion('type', [
     fingerprint: z.string(),
   }),
   z.object({ type: z.enum(['text', 'reasoning']), text: z.string(), tokens: z.int() }),
+  z.object({ type: z.literal('tool-call'), index: z.int(), id: z.string(), name: z.string() }),
+  z.object({ type: z.literal('tool-arguments'), index: z.int(), json: z.string(), tokens: z.int() }),
   z.object({
     type: z.literal('end'),
-    reason: z.enum(['stop', 'length', 'context']),
+    reason: z.enum(['stop', 'length', 'context', 'tool-calls']),
+    incompleteCalls: z.array(z.int()).optional(),
     stopSequence: z.string().optional(),
     usage: Usage,
     timings: z.object({ loadMs: number, promptMs: number, generateMs: number }),

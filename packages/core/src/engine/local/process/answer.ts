@@ -1,9 +1,11 @@
 /** One answer: prompt text, tokens, prefill, then token after token until something ends it. */
+import { randomBytes } from 'node:crypto'
 import type { Token } from 'node-llama-cpp'
-import { ReasoningSplitter, type Said } from '../../../template/reasoning.ts'
+import { hasControlTokens, parseOutput } from '../../../template/output.ts'
+import type { Said } from '../../../template/said.ts'
 import { StopMatcher } from '../../../template/stop.ts'
 import type { FinishReason, GenerateEvent } from '../../events.ts'
-import type { GenerateRequest } from '../../request.ts'
+import { callableTools, type GenerateRequest } from '../../request.ts'
 import type { Binding, Progress } from './binding.ts'
 import { Detokenizer } from './detokenize.ts'
 import { promptTokens } from './prompt.ts'
@@ -32,19 +34,33 @@ export async function answer(
   let reusedTokens = 0
   const room = model.contextSize - prompt.length
   const limit = Math.min(request.maxTokens ?? Number.POSITIVE_INFINITY, room)
-  const detokenizer = new Detokenizer(model, prompt)
+  const { input } = request
+  const expected = {
+    template: input.kind === 'text' && input.template === false ? '' : model.template.source,
+    prompt: model.spell(prompt.slice(-tailTokens)),
+    reasoning: request.reasoning !== undefined,
+    tools: callableTools(input),
+  }
+  const parser = parseOutput(expected)
+  const detokenizer = new Detokenizer(model, prompt, hasControlTokens(expected))
   const stops = new StopMatcher(request.stop)
   const drawn: Token[] = []
   let reason: FinishReason = 'stop'
   let stopSequence: string | undefined
   let reported = 0
 
-  const thoughts =
-    request.reasoning === undefined ? plain : new ReasoningSplitter(model.spell(prompt.slice(-tailTokens)))
+  let calls = 0
+  const incompleteCalls: number[] = []
   const say = (said: readonly Said[]): void => {
     for (const piece of said) {
-      emit({ ...piece, tokens: drawn.length - reported })
-      reported = drawn.length
+      if (piece.type === 'tool-call') {
+        calls++
+        emit({ ...piece, id: `call_${randomBytes(12).toString('hex')}` })
+      } else if (piece.type === 'tool-incomplete') incompleteCalls.push(piece.index)
+      else {
+        emit({ ...piece, tokens: drawn.length - reported })
+        reported = drawn.length
+      }
     }
   }
 
@@ -66,7 +82,7 @@ export async function answer(
       firstAt ||= performance.now()
       drawn.push(token)
       const { text, stop } = stops.push(detokenizer.push(token))
-      if (text !== '') say(thoughts.push(text))
+      if (text !== '') say(parser.push(text))
       stopSequence = stop
       return stop === undefined
     },
@@ -77,17 +93,20 @@ export async function answer(
     const { text, stop } = stops.push(detokenizer.flush())
     stopSequence = stop
     const rest = stop === undefined ? text + stops.flush() : text
-    if (rest !== '') say(thoughts.push(rest))
+    if (rest !== '') say(parser.push(rest))
     if (stop !== undefined) reason = 'stop'
   }
-  say(thoughts.flush())
+  say(parser.flush())
 
   // The library keeps it for itself; without it the next message would stand inside of this one.
   const end = reason === 'stop' && stopSequence === undefined && model.eot !== undefined ? [model.eot] : []
+  const isCalling =
+    reason === 'stop' && stopSequence === undefined && calls > 0 && incompleteCalls.length === 0
   const endedAt = performance.now()
   emit({
     type: 'end',
-    reason,
+    reason: isCalling ? 'tool-calls' : reason,
+    ...(incompleteCalls.length > 0 && { incompleteCalls }),
     ...(stopSequence !== undefined && { stopSequence }),
     usage: { inputTokens: prompt.length, reusedTokens, outputTokens: drawn.length },
     timings: {
@@ -99,11 +118,5 @@ export async function answer(
   })
 }
 
-/** Where thoughts are not told apart. */
-const plain: Pick<ReasoningSplitter, 'push' | 'flush'> = {
-  push: (text) => [{ type: 'text', text }],
-  flush: () => [],
-}
-
-/** Enough of a prompt to see whether its template opens the thoughts. */
+/** Enough of a prompt to see whether its template opens what the answer goes on with. */
 const tailTokens = 16

@@ -24,7 +24,7 @@ const config = {
   kvCacheType: 'f16',
 } as const
 const renderer = {
-  render: async ({ template, messages, reasoning }) => parseChat(template)(messages, reasoning),
+  render: async ({ template, messages, options }) => parseChat(template)(messages, options),
 } as Pick<PromptRenderer, 'render'> as PromptRenderer
 
 let own: Binding

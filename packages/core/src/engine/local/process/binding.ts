@@ -59,8 +59,11 @@ export interface Binding {
   limitThreads(most: number): void
   /** Throws `context_length`, with an estimate, for a text that is far longer than the context. */
   tokenize(text: string, signal: AbortSignal): Promise<readonly Token[]>
-  /** @param before what precedes, so that spaces come out right */
-  detokenize(tokens: readonly Token[], before: readonly Token[]): string
+  /**
+   * @param before what precedes, so that spaces come out right
+   * @param withControl also the tokens that are no text
+   */
+  detokenize(tokens: readonly Token[], before: readonly Token[], withControl?: boolean): string
   /** With the tokens that are no text, such as those around a message. */
   spell(tokens: readonly Token[]): string
 }
@@ -151,7 +154,7 @@ export async function loadModel(
       limitThreads,
       eot: model.tokens.eot ?? model.tokens.eos ?? undefined,
       tokenize: (text, signal) => tokenizer.tokens(text, signal),
-      detokenize: (tokens, before) => model.detokenize(tokens, false, before),
+      detokenize: (tokens, before, withControl = false) => model.detokenize(tokens, withControl, before),
       spell: (tokens) => model.detokenize(tokens, true),
     }
   } catch (cause) {

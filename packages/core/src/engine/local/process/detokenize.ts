@@ -9,6 +9,7 @@ const contextTokens = 8
 
 export class Detokenizer {
   readonly #model: Pick<Binding, 'detokenize'>
+  readonly #withControl: boolean
   #before: readonly Token[]
   #held: Token[] = []
   /** How much of the held tokens' text is said. */
@@ -16,15 +17,17 @@ export class Detokenizer {
   /** How many tokens have passed since something was. */
   #silent = 0
 
-  constructor(model: Pick<Binding, 'detokenize'>, prompt: readonly Token[]) {
+  /** @param withControl also the tokens that are no text, for who can read them */
+  constructor(model: Pick<Binding, 'detokenize'>, prompt: readonly Token[], withControl = false) {
     this.#model = model
+    this.#withControl = withControl
     this.#before = prompt.slice(-contextTokens)
   }
 
   /** The text that this token completes; empty while a character is incomplete. */
   push(token: Token): string {
     this.#held.push(token)
-    const text = this.#model.detokenize(this.#held, this.#before)
+    const text = this.#model.detokenize(this.#held, this.#before, this.#withControl)
     const whole = text.replace(/\uFFFD+$/, '')
     const piece = whole.slice(this.#said)
     this.#silent = piece === '' ? this.#silent + 1 : 0
@@ -43,7 +46,7 @@ export class Detokenizer {
   /** What is left at the end: an incomplete character stays unsaid. */
   flush(): string {
     return this.#model
-      .detokenize(this.#held, this.#before)
+      .detokenize(this.#held, this.#before, this.#withControl)
       .replace(/\uFFFD+$/, '')
       .slice(this.#said)
   }

@@ -55,7 +55,7 @@ function fakeWork(fake: Fake = {}): Work & { readonly rendered: (readonly Messag
 }
 
 const textOf = (messages: readonly Message[]): string =>
-  messages.flatMap(({ content }) => content.map(({ text }) => text)).join(' ')
+  messages.flatMap(({ content }) => content.map((part) => ('text' in part ? part.text : ''))).join(' ')
 const message = (role: string, text: string): Message => ({ role, content: [{ type: 'text', text }] })
 const chat = (...messages: Message[]): GenerateRequest => ({
   model: 'm',

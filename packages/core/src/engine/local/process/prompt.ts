@@ -1,7 +1,13 @@
 /** From a request to what the model reads: the text that its template makes, and the tokens of it. */
 import type { Token } from 'node-llama-cpp'
 import { contextLength, invalidRequest, LlmError } from '../../../errors.ts'
-import { type ChatInput, type GenerateRequest, messagesOf, type TextInput } from '../../request.ts'
+import {
+  type ChatInput,
+  callableTools,
+  type GenerateRequest,
+  messagesOf,
+  type TextInput,
+} from '../../request.ts'
 import type { Work } from './answer.ts'
 import type { Binding } from './binding.ts'
 
@@ -46,9 +52,10 @@ export async function countTokens(request: GenerateRequest, work: Work): Promise
  */
 async function truncated(
   request: GenerateRequest,
-  { messages }: ChatInput,
+  chat: ChatInput,
   work: Work,
 ): Promise<readonly Token[] | undefined> {
+  const { messages } = chat
   const system = messages.filter(({ role }) => role === 'system')
   const turns = messages.filter(({ role }) => role !== 'system')
   const starts = turns.flatMap(({ role }, index) =>
@@ -64,7 +71,7 @@ async function truncated(
   for (let low = 0, high = starts.length; low < high && !signal.aborted; progress.steps++) {
     const middle = (low + high) >> 1
     const kept = [...system, ...turns.slice(starts[middle])]
-    const tokens = await tokensOrCount(request, { kind: 'chat', messages: kept }, work).catch(ifRefused)
+    const tokens = await tokensOrCount(request, { ...chat, messages: kept }, work).catch(ifRefused)
     const most = middle === starts.length - 1 ? contextSize : room
     if (typeof tokens !== 'number' && tokens.length < most) {
       found = tokens
@@ -117,8 +124,12 @@ async function piecesOf(
   { model, renderer, signal }: Work,
 ): Promise<Pieces> {
   if (input.kind === 'text' && input.template === false) return input.prompt
-  const { template } = model
-  const text = await renderer.render({ template, messages: messagesOf(input), reasoning }, signal)
+  const options = {
+    reasoning,
+    ...(input.kind === 'chat' && { tools: callableTools(input), variables: input.templateOptions }),
+  }
+  const job = { template: model.template, messages: messagesOf(input), options }
+  const text = await renderer.render(job, signal)
   const ids = input.kind === 'text' ? input.prompt.filter((piece) => typeof piece !== 'string') : []
   return [...ids, text]
 }

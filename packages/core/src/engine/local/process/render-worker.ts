@@ -16,10 +16,11 @@ parentPort?.on('message', (job: RenderJob) => {
   parentPort?.postMessage(render(job))
 })
 
-function render({ template, messages, reasoning }: RenderJob): RenderResult {
+function render({ template, messages, options }: RenderJob): RenderResult {
   try {
     if (parsed?.source !== template.source) parsed = { source: template.source, prompt: parseChat(template) }
-    const text = parsed.prompt(messages, reasoning)
+    // Variables and the schemas of tools are as they came: half a character in them is none in UTF-8.
+    const text = parsed.prompt(messages, options).toWellFormed()
     return text.length > maxLength ? { error: 'the prompt is too long' } : { text }
   } catch (cause) {
     return { error: (cause instanceof Error ? cause.message : String(cause)).slice(0, maxErrorLength) }

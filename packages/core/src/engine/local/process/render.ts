@@ -1,7 +1,7 @@
 /** Chat templates come with model files from anywhere: they run in a worker, with a deadline and a cap. */
 import { Worker } from 'node:worker_threads'
 import { invalidRequest, LlmError } from '../../../errors.ts'
-import type { ChatTemplate } from '../../../template/jinja.ts'
+import type { ChatTemplate, RenderOptions } from '../../../template/jinja.ts'
 import type { Message } from '../../request.ts'
 
 const deadlineMs = 10_000
@@ -12,7 +12,7 @@ const memoryMb = 512
 export interface RenderJob {
   readonly template: ChatTemplate
   readonly messages: readonly Message[]
-  readonly reasoning: boolean | undefined
+  readonly options: RenderOptions
 }
 export type RenderResult = { readonly text: string } | { readonly error: string }
 

@@ -1,0 +1,221 @@
+/** Messages as the templates of models know them: calls and results in the shapes of OpenAI's API, or in plain words. */
+import type { Message, Part, Tool } from '../engine/request.ts'
+import { familyOf } from './tool-calls/detect.ts'
+
+export interface TemplateMessage {
+  readonly role: string
+  readonly content: string
+  readonly reasoning_content?: string
+  /** The name that gpt-oss has for it. */
+  readonly thinking?: string
+  readonly tool_calls?: readonly TemplateCall[]
+  readonly tool_call_id?: string
+  readonly name?: string
+}
+
+interface TemplateCall {
+  readonly id: string
+  readonly type: 'function'
+  readonly function: { readonly name: string; readonly arguments: unknown }
+}
+
+export interface Conversation {
+  readonly messages: readonly TemplateMessage[]
+  readonly tools?: readonly object[]
+}
+
+/**
+ * Templates whose calls are not known are told of tools, calls and results in plain words: what such a model answers is
+ * read as it was asked for, JSON on a line of its own.
+ */
+export function toConversation(
+  messages: readonly Message[],
+  tools: readonly Tool[],
+  source: string,
+): Conversation {
+  const family = familyOf(source)
+  const names = new Map(
+    messages.flatMap(({ content }) => content.filter(isCall).map(({ id, name }) => [id, name] as const)),
+  )
+  const asText = family !== 'generic' && takesText(source)
+  const all = messages.flatMap((message) => toTemplateMessages(message, names, asText))
+  if (family === 'generic') return { messages: inWords(all, tools, source) }
+  const apart =
+    family === 'harmony'
+      ? all.map(withoutPreamble)
+      : source.includes('tool_calls')
+        ? all
+        : all.map(withCallsInText)
+  const isOneByOne = family === 'harmony' || /single tool-calls? at once/.test(source)
+  return {
+    messages: withIds(isOneByOne ? oneByOne(apart) : apart, source),
+    ...(tools.length > 0 && { tools: tools.map(toTemplateTool) }),
+  }
+}
+
+type CallPart = Extract<Part, { type: 'tool-call' }>
+type ResultPart = Extract<Part, { type: 'tool-result' }>
+const isCall = (part: Part): part is CallPart => part.type === 'tool-call'
+const isResult = (part: Part): part is ResultPart => part.type === 'tool-result'
+
+/** Results come first: they answer what is in front of this message. */
+function toTemplateMessages(
+  { role, content }: Message,
+  names: ReadonlyMap<string, string>,
+  asText: boolean,
+): readonly TemplateMessage[] {
+  const results = content.filter(isResult).map((part) => toResult(part, names))
+  const calls = content.filter(isCall)
+  const text = textOf(content, 'text')
+  const thoughts = textOf(content, 'reasoning')
+  if (results.length > 0 && text === '') return results
+  return [
+    ...results,
+    {
+      role,
+      content: text,
+      ...(thoughts !== '' && { reasoning_content: thoughts, thinking: thoughts }),
+      ...(calls.length > 0 && { tool_calls: calls.map((call) => toTemplateCall(call, asText)) }),
+    },
+  ]
+}
+
+function toResult(
+  { id, name: ownName, content, isError }: ResultPart,
+  names: ReadonlyMap<string, string>,
+): TemplateMessage {
+  const name = ownName ?? (id === undefined ? undefined : names.get(id))
+  const text = textOf(content, 'text')
+  return {
+    role: 'tool',
+    content: isError ? `Error: ${text}` : text,
+    ...(id !== undefined && { tool_call_id: id }),
+    ...(name !== undefined && { name }),
+  }
+}
+
+const textOf = (content: readonly Part[], type: 'text' | 'reasoning'): string =>
+  content.map((part) => (part.type === type ? part.text : '')).join('')
+
+const toTemplateCall = ({ id, name, arguments: json }: CallPart, asText: boolean): TemplateCall => ({
+  id,
+  type: 'function',
+  function: { name, arguments: asText ? json : (objectOf(json) ?? json) },
+})
+
+const toTemplateTool = ({ name, description = '', parameters }: Tool): object => ({
+  type: 'function',
+  function: { name, description, parameters },
+})
+
+/** Most templates want an object; a few put a text between others, as it is. */
+const takesText = (source: string): boolean =>
+  /\barguments\b/.test(source) && !/\barguments\b['"\])]*\s*(?:\||\.[a-z]|is |or |-?%|\)|,)/.test(source)
+
+function objectOf(json: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(json)
+    return typeof value === 'object' && value !== null ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** gpt-oss takes thoughts or a text in front of a call, not both. */
+function withoutPreamble(message: TemplateMessage): TemplateMessage {
+  const { content, thinking, tool_calls } = message
+  return tool_calls && thinking !== undefined && content !== ''
+    ? { ...message, content: '', thinking: `${thinking}\n${content}` }
+    : message
+}
+
+/** Granite 3 has no place for calls, and learnt to write them as text. */
+function withCallsInText({ tool_calls, ...message }: TemplateMessage): TemplateMessage {
+  if (!tool_calls) return message
+  const calls = JSON.stringify(tool_calls.map(({ function: call }) => call))
+  return { ...message, content: `${message.content}<|tool_call|>${calls}` }
+}
+
+/** For those who know one call a message: each, with its result behind it. */
+function oneByOne(messages: readonly TemplateMessage[]): readonly TemplateMessage[] {
+  const apart: TemplateMessage[] = []
+  for (let at = 0; at < messages.length; at++) {
+    const message = messages[at] as TemplateMessage
+    const { role, tool_calls: calls = [] } = message
+    if (calls.length < 2) {
+      apart.push(message)
+      continue
+    }
+    const results: TemplateMessage[] = []
+    while (messages[at + 1]?.role === 'tool') results.push(messages[++at] as TemplateMessage)
+    for (const [index, call] of calls.entries()) {
+      const result = results.find(({ tool_call_id: id }) => id === call.id) ?? results[index]
+      apart.push({ ...(index === 0 ? message : { role, content: '' }), tool_calls: [call] })
+      if (result) apart.push(result)
+    }
+  }
+  return apart
+}
+
+/** Mistral's templates refuse ids that are not nine characters long. */
+function withIds(messages: readonly TemplateMessage[], source: string): readonly TemplateMessage[] {
+  if (!/length\s*[!=]=\s*9\b/.test(source)) return messages
+  const short = new Map<string, string>()
+  const shortOf = (id: string): string => {
+    if (!short.has(id)) short.set(id, `${short.size + 1}`.padStart(9, '0'))
+    return short.get(id) as string
+  }
+  return messages.map(({ tool_calls, tool_call_id, ...message }) => ({
+    ...message,
+    ...(tool_calls && { tool_calls: tool_calls.map((call) => ({ ...call, id: shortOf(call.id) })) }),
+    ...(message.role === 'tool' && { tool_call_id: shortOf(tool_call_id ?? '') }),
+  }))
+}
+
+function inWords(
+  messages: readonly TemplateMessage[],
+  tools: readonly Tool[],
+  source: string,
+): readonly TemplateMessage[] {
+  const said: TemplateMessage[] = []
+  /** Whether the last one has results. */
+  let isAnswer = false
+  for (const { tool_calls, tool_call_id: _, name, ...message } of messages) {
+    const { role, content } = message
+    const isResult = role === 'tool' && (name !== undefined || tools.length > 0)
+    const text = isResult ? `The result of ${name ?? 'the tool'}:\n${content}` : content
+    const last = said.at(-1)
+    // Many of these templates want user and assistant in turn.
+    if (last && isAnswer && (isResult || role === 'user'))
+      said.splice(-1, 1, { ...last, content: `${last.content}\n\n${text}` })
+    else if (isResult) said.push({ role: 'user', content: text })
+    else {
+      const calls = tool_calls?.map(({ function: call }) => JSON.stringify(call)) ?? []
+      said.push({ ...message, content: [...(content === '' ? [] : [content]), ...calls].join('\n') })
+    }
+    isAnswer = isResult
+  }
+  return tools.length > 0 ? withDescription(said, tools, source) : said
+}
+
+/** In the system message, or where the template takes none, in the first. */
+function withDescription(
+  messages: readonly TemplateMessage[],
+  tools: readonly Tool[],
+  source: string,
+): readonly TemplateMessage[] {
+  const [first, ...others] = messages
+  const description = describe(tools)
+  const takesSystem = !/raise_exception\([^)]*[Ss]ystem/.test(source)
+  if (first && (first.role === 'system' || !takesSystem))
+    return [{ ...first, content: `${first.content}\n\n${description}`.trimStart() }, ...others]
+  return [{ role: 'system', content: description }, ...messages]
+}
+
+const describe = (tools: readonly Tool[]): string =>
+  `You can call tools. To call one, write a JSON object on a line of its own, with nothing else on the line:
+{"name": "the name of the tool", "arguments": {}}
+To call several, write a line for each. Then stop: the results come with the next message. Where no tool helps, answer in words.
+
+The tools, each with the JSON Schema of its arguments:
+${tools.map(({ name, description, parameters }) => JSON.stringify({ name, description, parameters })).join('\n')}`

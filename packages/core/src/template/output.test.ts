@@ -1,0 +1,297 @@
+import { modelPath } from '@modelmount/tiny-model'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { noiseModel } from '../../../../test/support/models.ts'
+import type { Message } from '../engine/request.ts'
+import { readGguf } from '../models/gguf.ts'
+import { parseChat } from './jinja.ts'
+import { hasControlTokens, parseOutput } from './output.ts'
+import type { Said } from './said.ts'
+import { all } from './tool-calls/fixtures/families.ts'
+import { type Family, type Fixture, tools } from './tool-calls/fixtures/fixture.ts'
+
+const fixtures = all.flatMap((family) =>
+  family.fixtures.map((fixture) => [family.name, fixture.name, family, fixture] as const),
+)
+
+/** Neighbours are joined: where one ends and the next begins is up to the pieces. */
+function parse(
+  { template }: Pick<Family, 'template'>,
+  pieces: readonly string[],
+  { prompt = '', reasoning = true }: { prompt?: string; reasoning?: boolean } = {},
+): readonly Said[] {
+  const parser = parseOutput({ template, prompt, reasoning, tools })
+  return joined([...pieces.flatMap((piece) => parser.push(piece)), ...parser.flush()])
+}
+
+function joined(all: readonly Said[]): readonly Said[] {
+  const whole: Said[] = []
+  for (const said of all) {
+    const last = whole.at(-1)
+    if ('text' in said && last?.type === said.type)
+      whole.splice(-1, 1, { type: said.type, text: last.text + said.text })
+    else if (said.type === 'tool-arguments' && last?.type === 'tool-arguments' && last.index === said.index)
+      whole.splice(-1, 1, { ...last, json: last.json + said.json })
+    else whole.push(said)
+  }
+  return whole
+}
+
+function cutAt(text: string, cuts: readonly number[]): readonly string[] {
+  const at = [0, ...[...cuts].sort((a, b) => a - b), text.length]
+  return at.slice(1).map((end, index) => text.slice(at[index], end))
+}
+
+test.each(fixtures)('%s: %s', (_family, _name, family, fixture) => {
+  expect(parse(family, [fixture.answer], fixture)).toEqual(fixture.said)
+})
+
+test.each(fixtures)('%s: %s, wherever it is cut', (_family, _name, family, fixture) => {
+  const expected = JSON.stringify(fixture.said)
+  // Comparing by hand first: thousands of comparisons are slow, and one message is enough.
+  const check = (pieces: readonly string[]): void => {
+    const said = parse(family, pieces, fixture)
+    if (JSON.stringify(said) !== expected) expect({ pieces, said }).toEqual({ pieces, said: fixture.said })
+  }
+
+  for (let at = 1; at < fixture.answer.length; at++) check(cutAt(fixture.answer, [at]))
+  check(fixture.answer.split(''))
+  fc.assert(
+    fc.property(fc.array(fc.nat({ max: fixture.answer.length }), { maxLength: 40 }), (cuts) => {
+      check(cutAt(fixture.answer, cuts))
+    }),
+    { numRuns: 30 },
+  )
+})
+
+test.each(all.map((family) => [family.name, family] as const))(
+  '%s has at least eight fixtures',
+  (_, family) => {
+    expect(family.fixtures.length).toBeGreaterThanOrEqual(8)
+  },
+)
+
+/** What calls are made of, but for the names of tools. */
+const fragments = [
+  '<tool_call>',
+  '</tool_call>',
+  '<|tool_call|>',
+  '<|tool_call>call:',
+  '<tool_call|>',
+  '<|python_tag|>',
+  '[TOOL_CALLS]',
+  '[ARGS]',
+  '<｜tool▁calls▁begin｜>',
+  '<｜tool▁call▁begin｜>',
+  '<｜tool▁sep｜>',
+  '<｜DSML｜invoke name="',
+  '<function=',
+  '<parameter=',
+  '<arg_key>',
+  '>>>',
+  '{"name": "',
+  '"arguments": {',
+  '"get',
+  '{',
+  '}',
+  '[',
+  ']',
+  '"',
+  '\\',
+  '\n',
+  ' ',
+  '```json\n',
+  'a',
+  '<',
+]
+
+describe.each(all.map((family) => [family.name, family] as const))('%s', (name, family) => {
+  test('text that calls nothing comes through unchanged', () => {
+    const words = fc.array(fc.oneof(fc.constantFrom(...fragments), fc.string({ unit: 'binary' })), {
+      maxLength: 30,
+    })
+
+    fc.assert(
+      fc.property(words, (pieces) => {
+        const answer = pieces.join('')
+        const expected = answer === '' ? [] : [{ type: 'text', text: answer }]
+        expect(parse(family, pieces, { reasoning: false })).toEqual(expected)
+      }),
+    )
+  })
+
+  test('the deltas of a call are its arguments', () => {
+    const values = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 }), { maxKeys: 5 })
+
+    fc.assert(
+      fc.property(values, fc.array(fc.nat({ max: 400 }), { maxLength: 20 }), (value, cuts) => {
+        // Between tags nothing can be escaped.
+        fc.pre(!/[<>]/.test(JSON.stringify(value)))
+        const { answer, prompt } = callOf(name, value)
+        const said = parse(
+          family,
+          cutAt(
+            answer,
+            cuts.map((at) => Math.min(at, answer.length)),
+          ),
+          {
+            ...(prompt && { prompt }),
+          },
+        )
+        expect(said.map(({ type }) => type)).toEqual(['tool-call', 'tool-arguments'])
+        const [, args] = said
+        expect(JSON.parse(args?.type === 'tool-arguments' ? args.json : '')).toEqual(
+          JSON.parse(JSON.stringify(value)),
+        )
+      }),
+    )
+  })
+
+  test('four times the text costs four times as much, whatever it is made of', () => {
+    const cost = (length: number): number => {
+      const startedAt = performance.now()
+      for (const trap of trapsOf(name, length)) {
+        const parser = parseOutput({ template: family.template, prompt: '', reasoning: true, tools })
+        for (let at = 0; at < trap.length; at += 3) parser.push(trap.slice(at, at + 3))
+        parser.flush()
+      }
+      return performance.now() - startedAt
+    }
+    cost(5_000)
+
+    const [short, long] = [cost(40_000), cost(160_000)]
+
+    // Sixteen times for what looks at all of the text each time.
+    expect(long).toBeLessThan(9 * short + 50)
+  })
+})
+
+/** Texts that are long before it is known what they are, and such as are nearly calls all the time. */
+const trapsOf = (name: Family['name'], length: number): readonly string[] => [
+  ' '.repeat(length),
+  callOf(name, { text: 'a'.repeat(length) }).answer,
+  `<tool_call>{"arguments": {"a": "${'a'.repeat(length)}`,
+  `{"arguments": {"a": [${'0, '.repeat(length / 3)}`,
+  fragments.join('').repeat(length / 400),
+]
+
+/** A call of `docs/find`, as the family writes it. */
+function callOf(name: Family['name'], value: object): { answer: string; prompt?: string } {
+  const json = JSON.stringify(value)
+  const members = Object.entries(value).map(([key, one]) => [key, JSON.stringify(one)])
+  switch (name) {
+    case 'hermes':
+    case 'granite':
+      return { answer: `<tool_call>\n{"name": "docs/find", "arguments": ${json}}\n</tool_call>` }
+    case 'llama3':
+      return { answer: `{"name": "docs/find", "parameters": ${JSON.stringify(json)}}` }
+    case 'generic':
+      return { answer: `{"arguments": ${json}, "name": "docs/find"}` }
+    case 'mistral':
+      return { answer: `[TOOL_CALLS]docs/find[ARGS]${json}` }
+    case 'deepseek':
+      return {
+        answer: `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>docs/find<｜tool▁sep｜>${json}<｜tool▁call▁end｜><｜tool▁calls▁end｜>`,
+      }
+    case 'harmony':
+      return {
+        answer: `<|channel|>commentary to=functions.docs/find <|constrain|>json<|message|>${json}<|call|>`,
+      }
+    case 'functionary':
+      return { answer: `docs/find\n${json}`, prompt: '>>>' }
+    case 'gemma':
+      return { answer: `<|tool_call>call:docs/find${gemmaText(value)}<tool_call|>` }
+    case 'qwen-coder': {
+      const parameters = members.map(([key, text]) => `<parameter=${key}>\n${text}\n</parameter>\n`)
+      return { answer: `<tool_call>\n<function=docs/find>\n${parameters.join('')}</function>\n</tool_call>` }
+    }
+    case 'glm': {
+      const pairs = members.map(
+        ([key, text]) => `<arg_key>${key}</arg_key>\n<arg_value>${text}</arg_value>\n`,
+      )
+      return { answer: `<tool_call>docs/find\n${pairs.join('')}</tool_call>` }
+    }
+  }
+}
+
+function gemmaText(value: unknown): string {
+  if (typeof value === 'string') return `<|"|>${value}<|"|>`
+  if (Array.isArray(value)) return `[${value.map(gemmaText).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  return `{${Object.entries(value)
+    .map(([key, one]) => `<|"|>${key}<|"|>:${gemmaText(one)}`)
+    .join(',')}}`
+}
+
+test.each([modelPath, noiseModel])('calls as the template in %s writes them are read again', async (path) => {
+  const { metadata } = await readGguf(path)
+  const source = String(metadata['tokenizer.chat_template'])
+  const template = { source, bosToken: '', eosToken: '' }
+  const json = '{"city": "\\"Köln\\"\\n</tool_call>", "days": 3, "units": null}'
+  const asked: Message[] = [{ role: 'user', content: [{ type: 'text', text: 'Rain?' }] }]
+  const answer: Message = {
+    role: 'assistant',
+    content: [
+      { type: 'tool-call', id: 'a', name: 'get_weather', arguments: json },
+      { type: 'tool-call', id: 'b', name: 'get_time', arguments: '{}' },
+    ],
+  }
+
+  const prompt = parseChat(template)(asked, { tools })
+  const answered = parseChat(template)([...asked, answer], { tools })
+
+  const written = answered.slice(prompt.length, answered.lastIndexOf('<|im_end|>'))
+  expect(answered.startsWith(prompt)).toBe(true)
+  expect(parse({ template: source }, [...written], { prompt })).toEqual([
+    { type: 'tool-call', index: 0, name: 'get_weather' },
+    { type: 'tool-arguments', index: 0, json },
+    { type: 'tool-call', index: 1, name: 'get_time' },
+    { type: 'tool-arguments', index: 1, json: '{}' },
+  ])
+})
+
+const hermes = all.find(({ name }) => name === 'hermes') as Family
+
+test('what cannot be a part of a call is said at once', () => {
+  const parser = parseOutput({ template: hermes.template, prompt: '', reasoning: false, tools })
+
+  expect(parser.push('Hello')).toEqual([{ type: 'text', text: 'Hello' }])
+  expect(parser.push(', <tool')).toEqual([{ type: 'text', text: ',' }])
+  expect(parser.push('s> ')).toEqual([{ type: 'text', text: ' <tools>' }])
+  expect(parser.push('<tool_call>{"name": "get_')).toEqual([])
+  expect(parser.push('me')).toEqual([{ type: 'text', text: ' <tool_call>{"name": "get_me' }])
+})
+
+test('arguments are given as they come', () => {
+  const parser = parseOutput({ template: hermes.template, prompt: '', reasoning: false, tools })
+
+  expect(parser.push('<tool_call>{"name": "get_time"')).toEqual([])
+  expect(parser.push(', "arguments": {"a')).toEqual([
+    { type: 'tool-call', index: 0, name: 'get_time' },
+    { type: 'tool-arguments', index: 0, json: '{"a' },
+  ])
+  expect(parser.push('": 1')).toEqual([{ type: 'tool-arguments', index: 0, json: '": 1' }])
+})
+
+test('where there are no tools, what looks like a call is text', () => {
+  const { answer } = hermes.fixtures[0] as Fixture
+  const parser = parseOutput({ template: hermes.template, prompt: '', reasoning: true, tools: [] })
+
+  expect(joined([...parser.push(answer), ...parser.flush()])).toEqual([{ type: 'text', text: answer }])
+})
+
+test('without reasoning, thoughts are text', () => {
+  expect(parse(hermes, ['<think>a</think>b'], { reasoning: false })).toEqual([
+    { type: 'text', text: '<think>a</think>b' },
+  ])
+})
+
+test.each([
+  [false, { template: hermes.template, reasoning: true, tools: [] }],
+  [true, { template: hermes.template, reasoning: false, tools }],
+  [true, { template: '<|channel|>analysis<|message|>', reasoning: false, tools: [] }],
+  [true, { template: '[THINK][/THINK]', reasoning: true, tools: [] }],
+  [false, { template: '[THINK][/THINK]', reasoning: false, tools: [] }],
+])('whether markup has tokens that are no text is %j for %j', (expected, fields) => {
+  expect(hasControlTokens({ ...fields, prompt: '' })).toBe(expected)
+})

@@ -1,0 +1,48 @@
+/** What a model writes, taken apart: thoughts, tool calls, text. */
+import type { Tool } from '../engine/request.ts'
+import { incremental, type Parser } from './input.ts'
+import { hasOwnTags, ReasoningSplitter } from './reasoning.ts'
+import type { Said } from './said.ts'
+import { families, familyOf } from './tool-calls/detect.ts'
+
+export interface Expected {
+  /** The source of the model's chat template. */
+  readonly template: string
+  /** How the prompt ends. */
+  readonly prompt: string
+  /** Whether thoughts are told apart. gpt-oss does it always. */
+  readonly reasoning: boolean
+  /** Those that may be called; what looks like a call of another one is text. */
+  readonly tools: readonly Tool[]
+}
+
+/** The same, in however many pieces the text comes. */
+export function parseOutput({ template, prompt, reasoning, tools }: Expected): Parser {
+  const family = familyOf(template)
+  const calls =
+    tools.length > 0 || family === 'harmony'
+      ? incremental((input, voice) =>
+          families[family]({ input, voice, tools, prompt, names: tools.map(({ name }) => name) }),
+        )
+      : plain
+  return reasoning && family !== 'harmony' ? inTurn(new ReasoningSplitter(prompt, template), calls) : calls
+}
+
+/** Whether their markup has tokens that are left out of text elsewhere. */
+export const hasControlTokens = ({ template, reasoning, tools }: Expected): boolean =>
+  tools.length > 0 || familyOf(template) === 'harmony' || (reasoning && hasOwnTags(template))
+
+const plain: Parser = {
+  push: (text) => [{ type: 'text', text }],
+  flush: () => [],
+}
+
+/** The second reads what is text to the first. */
+function inTurn(first: Parser, second: Parser): Parser {
+  const read = (said: readonly Said[]): readonly Said[] =>
+    said.flatMap((one) => (one.type === 'text' ? second.push(one.text) : [one]))
+  return {
+    push: (text) => read(first.push(text)),
+    flush: () => [...read(first.flush()), ...second.flush()],
+  }
+}

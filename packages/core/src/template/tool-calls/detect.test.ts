@@ -1,0 +1,37 @@
+import { modelPath } from '@modelmount/tiny-model'
+import { expect, test } from 'vitest'
+import { noiseModel, recurrentModel, slidingWindowModel } from '../../../../../test/support/models.ts'
+import { readGguf } from '../../models/gguf.ts'
+import { chatMl } from '../jinja.ts'
+import { familyOf, listsTools } from './detect.ts'
+import { all } from './fixtures/families.ts'
+
+test.each(all.map(({ name, template }) => [name, template] as const))(
+  '%s is known by %j',
+  (name, template) => {
+    expect(familyOf(template)).toBe(name)
+  },
+)
+
+test.each([
+  ['hermes', modelPath],
+  ['hermes', noiseModel],
+  ['generic', slidingWindowModel],
+  ['generic', recurrentModel],
+] as const)('%s is the family of the model at %s', async (name, path) => {
+  const { metadata } = await readGguf(path)
+
+  expect(familyOf(String(metadata['tokenizer.chat_template']))).toBe(name)
+})
+
+test('a template that knows nothing of tools is of no family', () => {
+  expect(familyOf(chatMl)).toBe('generic')
+  expect(familyOf('')).toBe('generic')
+})
+
+test('a template that writes calls and lists no tools leaves the description to us, and so the words', () => {
+  const template = "{% for call in message['tool_calls'] %}<tool_call>{{ call }}</tool_call>{% endfor %}"
+
+  expect(listsTools(template)).toBe(false)
+  expect(familyOf(template)).toBe('generic')
+})
