@@ -13,8 +13,13 @@ export type GenerateEvent =
       /** Changes with the weights and the settings of the engine. */
       readonly fingerprint: string
     }
-  | { readonly type: 'text'; readonly text: string; readonly tokens: number }
-  | { readonly type: 'reasoning'; readonly text: string; readonly tokens: number }
+  | {
+      readonly type: 'text' | 'reasoning'
+      readonly text: string
+      readonly tokens: number
+      /** Of these tokens, where they were asked for. */
+      readonly logprobs?: readonly DrawnToken[]
+    }
   /** Calls are numbered from 0, and come one after the other. */
   | { readonly type: 'tool-call'; readonly index: number; readonly id: string; readonly name: string }
   /** A piece of JSON: those of a whole call, joined, are an object. */
@@ -35,6 +40,20 @@ export type GenerateEvent =
       /** Prompt and answer, with the token that ended it, where `returnTokens` asked for them. */
       readonly tokens?: readonly number[]
     }
+
+/** Natural logarithms, of what the model says itself: with biases, before temperature and whatever else shapes the draw. */
+export interface TokenLogprob {
+  readonly id: number
+  /** What it says by itself; a part of a character is U+FFFD. */
+  readonly text: string
+  readonly bytes: readonly number[]
+  readonly logprob: number
+}
+
+export interface DrawnToken extends TokenLogprob {
+  /** The likeliest, in order; the drawn one need not be among them. */
+  readonly top: readonly TokenLogprob[]
+}
 
 /** `context`: the context was full. `length`: `maxTokens` was reached. `tool-calls`: it ended with calls, all of them whole. */
 export type FinishReason = 'stop' | 'length' | 'context' | 'tool-calls'
@@ -67,6 +86,8 @@ export interface Answer {
   readonly usage: TokenUsage
   readonly timings: Timings
   readonly tokens?: readonly number[]
+  /** Of the tokens of `text`. */
+  readonly logprobs?: readonly DrawnToken[]
   readonly fingerprint: string
 }
 
@@ -82,10 +103,14 @@ export async function collect(events: AsyncIterable<GenerateEvent>): Promise<Ans
   let text = ''
   let reasoning = ''
   let fingerprint = ''
+  const logprobs: DrawnToken[] = []
   const calls: { -readonly [Key in keyof ToolCall]: ToolCall[Key] }[] = []
   for await (const event of events) {
     if (event.type === 'start') fingerprint = event.fingerprint
-    else if (event.type === 'text') text += event.text
+    else if (event.type === 'text') {
+      text += event.text
+      for (const token of event.logprobs ?? []) logprobs.push(token)
+    }
     else if (event.type === 'reasoning') reasoning += event.text
     else if (event.type === 'tool-call') calls.push({ id: event.id, name: event.name, arguments: '' })
     else if (event.type === 'tool-arguments') {
@@ -98,6 +123,7 @@ export async function collect(events: AsyncIterable<GenerateEvent>): Promise<Ans
         text,
         ...(reasoning !== '' && { reasoning }),
         ...(toolCalls.length > 0 && { toolCalls }),
+        ...(logprobs.length > 0 && { logprobs }),
         ...end,
         fingerprint,
       }

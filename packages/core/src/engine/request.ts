@@ -14,12 +14,22 @@ export interface GenerateRequest {
    * absent, all is text, and the model's template decides.
    */
   readonly reasoning?: boolean
+  /** What the answer is held to. With tools: what is said instead of a call; where a call is forced there is none. */
+  readonly format?: OutputFormat
+  /** How many of the likeliest tokens are told beside each that was drawn, at most 20; 0: that one alone. @default none is */
+  readonly logprobs?: number
   /** A prompt that is longer than the context: refused, or its oldest messages are left out. @default 'error' */
   readonly overflow?: 'error' | 'truncate'
   readonly load?: LoadOptions
   /** Report prompt and answer as token ids at the end. */
   readonly returnTokens?: true
 }
+
+/** Any JSON object, the JSON that a schema allows, or what a grammar in llama.cpp's GBNF takes. */
+export type OutputFormat =
+  | { readonly type: 'json' }
+  | { readonly type: 'json-schema'; readonly schema: object | boolean }
+  | { readonly type: 'grammar'; readonly source: string }
 
 /** How a model is loaded, where it is not. */
 export interface LoadOptions {
@@ -49,12 +59,16 @@ export interface Tool {
   readonly description?: string
   /** JSON Schema of an object. */
   readonly parameters: object
+  /** A schema that no grammar can keep is refused; else its arguments are any object. @default false */
+  readonly strict?: boolean
 }
 
 export interface ToolChoice {
   readonly mode: 'auto' | 'none' | 'required'
   /** Only these may be called. @default all */
   readonly names?: readonly string[]
+  /** `false`: at most one call an answer. */
+  readonly parallel?: false
 }
 
 /** A prompt without a conversation. */
