@@ -226,11 +226,11 @@ describe('short prompts that come together', () => {
   }
 
   test('are all read before the first of them speaks on', async () => {
-    expect((await stepsWith(1)).slice(0, 4)).toEqual(['reads', 'reads', 'reads', '6 speak'])
+    expect((await stepsWith(600)).slice(0, 4)).toEqual(['reads', 'reads', 'reads', '6 speak'])
   })
 
-  test('hold up those who speak for half a second, and not longer', async () => {
-    expect((await stepsWith(300)).slice(0, 4)).toEqual(['reads', 'reads', '4 speak', 'reads'])
+  test('hold up those who speak for a second, and not longer', async () => {
+    expect((await stepsWith(1_100)).slice(0, 4)).toEqual(['reads', 'reads', '4 speak', 'reads'])
   })
 })
 

@@ -93,6 +93,8 @@ interface Running {
   hasRead: boolean
   /** The token that was drawn last, and was not put through the model yet. Absent while the prompt is read. */
   last: Token | undefined
+  /** When it was drawn. */
+  drewAt: number
   drawn: number
   /** Its last token is drawn. The place is free as soon as the model rests. */
   over: boolean
@@ -118,7 +120,7 @@ interface Part {
 /** So many chunks, of short prompts, go through the model at once: many rows are read faster than few and few. */
 export const chunksAtOnce = 2
 /** So long those who speak wait for short prompts, and for the chunk that is read by then. */
-const longestPauseMs = 500
+const longestPauseMs = 1_000
 
 export class Scheduler implements Runner {
   readonly #decoder: Decoder
@@ -131,8 +133,6 @@ export class Scheduler implements Runner {
   /** What callers have not heard yet. */
   #untold: (() => void)[] = []
   #chunks = 0
-  /** When answers took their last steps, or would have. */
-  #spokeAt = 0
   #working: Promise<void> | undefined
 
   /** @param snapshots for models that cannot go back to what two prompts have in common */
@@ -235,6 +235,7 @@ export class Scheduler implements Runner {
         readAt: ++this.#chunks,
         hasRead: false,
         last: undefined,
+        drewAt: 0,
         drawn: begun?.drawn ?? 0,
         over: false,
         ended: false,
@@ -291,7 +292,8 @@ export class Scheduler implements Runner {
 
   /** A step for many costs little more than one for few: who comes with a short prompt speaks with those who do already. */
   get #readsOn(): boolean {
-    const isPause = performance.now() - this.#spokeAt < longestPauseMs
+    const drewAt = this.#active.flatMap(({ last, drewAt }) => (last === undefined ? [] : [drewAt]))
+    const isPause = performance.now() - Math.min(...drewAt) < longestPauseMs
     return isPause && this.#active.some((running) => this.#isShort(running))
   }
 
@@ -302,7 +304,6 @@ export class Scheduler implements Runner {
 
   /** One token for each answer that speaks. */
   async #speak(): Promise<void> {
-    this.#spokeAt = performance.now()
     const speaking = new Map(
       this.#active
         .filter(({ last }) => last !== undefined)
@@ -385,6 +386,7 @@ export class Scheduler implements Runner {
     const isEnd = this.#decoder.isEnd(token)
     if (!isEnd) running.drawn++
     running.last = token
+    running.drewAt = performance.now()
     running.over = isEnd || running.drawn >= job.limit
     const { over } = running
     this.#untold.push(() => {
