@@ -1,13 +1,18 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { modelPath } from '@modelmount/tiny-model'
 import type { Llama, LlamaContext, LlamaModel, Token } from 'node-llama-cpp'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { narrowModel, noiseModel } from '../../../../../../test/support/models.ts'
 import { parseChat } from '../../../template/jinja.ts'
 import type { GenerateEvent } from '../../events.ts'
 import { answer } from './answer.ts'
 import { type Binding, loadModel, openDecoder } from './binding.ts'
 import type { PromptRenderer } from './render.ts'
+import type { Decoder } from './scheduler.ts'
 
 const config = {
   runFolder: '',
@@ -26,6 +31,9 @@ const config = {
 const renderer = {
   render: async ({ template, messages, options }) => parseChat(template)(messages, options),
 } as Pick<PromptRenderer, 'render'> as PromptRenderer
+
+const folder = mkdtempSync(join(tmpdir(), 'states-'))
+afterAll(() => rmSync(folder, { recursive: true }))
 
 let own: Binding
 let fallback: Binding
@@ -153,8 +161,7 @@ function scripted(context: object, open = openDecoder) {
     { _bindings: { AddonSampler } } as unknown as Llama,
     { _model: {}, fileInsights: {} } as unknown as LlamaModel,
     { _ctx, contextSize: 512, idealThreads: 1 } as unknown as LlamaContext,
-    1,
-    64,
+    { parallel: 1, chunkSize: 64, chunksAtOnce: 1 },
   )
   return { decoder, sampler: new AddonSampler() }
 }
@@ -186,6 +193,35 @@ describe('how a context is kept', () => {
     ])
     expect(textOf(await ask(model, 'Hello'))).toBe(textOf(await ask(plain, 'Hello')))
   }, 60_000)
+})
+
+test('chunks that are read at once leave the same behind as one after the other, to the last bit', async ({
+  skip,
+}) => {
+  let decoder: Decoder | undefined
+  await loadModel(config, { steps: 0 }, (...parts) => {
+    decoder = openDecoder(...parts)
+    return decoder
+  })
+  if (!decoder) throw new Error('The inside of the library is not as it was.')
+  const { chunkSize, chunksAtOnce, decode, forget, save } = decoder
+  skip(chunksAtOnce === 1, 'it reads one at once')
+  const prompt = Array.from({ length: 4 * chunkSize }, (_, index) => (20 + ((index * 7_919) % 300)) as Token)
+  const stateAfter = async (size: number): Promise<Buffer> => {
+    forget(0, 0)
+    for (let position = 0; position < prompt.length; position += size)
+      await decode([
+        { sequence: 0, position, tokens: prompt.slice(position, position + size), repeatable: false },
+      ])
+    const file = join(folder, String(size))
+    await save(0, prompt, file)
+    return readFile(file)
+  }
+
+  const oneByOne = await stateAfter(chunkSize)
+
+  expect(oneByOne.length).toBeGreaterThan(prompt.length * 100)
+  expect(oneByOne.equals(await stateAfter(chunkSize * chunksAtOnce))).toBe(true)
 })
 
 test('with flash attention and without it the model answers', async () => {

@@ -119,7 +119,7 @@ export async function loadModel(
       experimentalKvCacheValueType: cacheTypes[plan.kvCacheType],
     })
     const tokenizer = new Tokenizer((text) => model.tokenize(text, true), contextSize)
-    const decoder = open(llama, model, context, parallel, plan.chunkSize)
+    const decoder = open(llama, model, context, plan)
     const { threads, tuneThreads } = config
     const best = decoder && (await calibrate(decoder, tuneThreads ? threadCandidates(threads) : [threads]))
     const limitThreads = (most: number): void =>
@@ -272,8 +272,7 @@ export function openDecoder(
   llama: Llama,
   model: LlamaModel,
   llamaContext: LlamaContext,
-  sequences: number,
-  chunkSize: number,
+  { parallel, chunkSize, chunksAtOnce }: Pick<Plan, 'parallel' | 'chunkSize' | 'chunksAtOnce'>,
 ): Decoder | undefined {
   const addon = addonOf(llama, model, llamaContext)
   if (!addon) return undefined
@@ -283,8 +282,9 @@ export function openDecoder(
   // As many as another busy model leaves it: with more threads than cores, a step takes twenty times as long.
   const repeatableThreads = Math.min(llamaContext.idealThreads, shareOfCores(2))
   return {
-    sequences,
+    sequences: parallel,
     chunkSize,
+    chunksAtOnce,
     decode: async (pieces) => {
       context.initBatch(pieces.reduce((sum, { tokens }) => sum + tokens.length, 0))
       const outputs = pieces.map(

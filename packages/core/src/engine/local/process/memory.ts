@@ -3,7 +3,6 @@ import type { GgmlType, GgufInsights } from 'node-llama-cpp'
 import { LlmError } from '../../../errors.ts'
 import type { ProcessConfig } from '../protocol.ts'
 import type { Space } from './machine-memory.ts'
-import { chunksAtOnce } from './scheduler.ts'
 
 /** In bytes: of the machine, and of a graphics card. */
 export interface Need {
@@ -17,6 +16,7 @@ export interface Plan {
   readonly parallel: number
   /** So many tokens of prompts are read at once, at most. */
   readonly chunkSize: number
+  readonly chunksAtOnce: number
   readonly batchSize: number
   readonly gpuLayers: number
   readonly flashAttention: boolean | 'auto'
@@ -71,8 +71,9 @@ export async function planMemory(
   const gpuLayers = await layersFor(config, insights, contextSize, flashAttention, cacheType)
   const onCard = gpuLayers > 0 && vram.total > 0
   const chunkSize = Math.min(onCard ? chunkSizes.gpu : chunkSizes.cpu, contextSize)
-  const batchSize = (parallel: number): number =>
-    Math.max(parallel, chunkSize * Math.min(parallel, chunksAtOnce))
+  // Kernels of graphics cards are chosen by the number of rows, and not all of them add up in the same order.
+  const chunksAtOnce = onCard ? 1 : 2
+  const batchSize = (parallel: number): number => Math.max(parallel, chunkSize * chunksAtOnce)
   let ram = await roomFor(0)
   let mappedBytes = 0
 
@@ -125,6 +126,7 @@ export async function planMemory(
   return {
     ...chosen,
     chunkSize,
+    chunksAtOnce,
     batchSize: batchSize(parallel),
     gpuLayers,
     flashAttention,
