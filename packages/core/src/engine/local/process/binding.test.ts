@@ -7,9 +7,10 @@ import { modelPath } from '@modelmount/tiny-model'
 import type { Llama, LlamaContext, LlamaModel, Token } from 'node-llama-cpp'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { narrowModel, noiseModel } from '../../../../../../test/support/models.ts'
+import { answerGrammar } from '../../../grammar/answer.ts'
 import { parseChat } from '../../../template/jinja.ts'
 import type { GenerateEvent } from '../../events.ts'
-import { answer } from './answer.ts'
+import { answer, type Work } from './answer.ts'
 import { type Binding, loadModel, openDecoder } from './binding.ts'
 import type { PromptRenderer } from './render.ts'
 import type { Decoder } from './scheduler.ts'
@@ -31,6 +32,7 @@ const config = {
 const renderer = {
   render: async ({ template, messages, options }) => parseChat(template)(messages, options),
 } as Pick<PromptRenderer, 'render'> as PromptRenderer
+const grammars: Work['grammars'] = { make: async (form) => answerGrammar(form) }
 
 const folder = mkdtempSync(join(tmpdir(), 'states-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -52,7 +54,7 @@ async function ask(
   const input = { kind: 'text', prompt: [text] } as const
   await answer(
     { model: 'tiny', input, maxTokens: 40, sampling: { temperature: 0 } },
-    { model, renderer, progress: { steps: 0 }, tenant: '', background: false, signal },
+    { model, renderer, grammars, progress: { steps: 0 }, tenant: '', background: false, signal },
     (event) => events.push(event),
   )
   return events
