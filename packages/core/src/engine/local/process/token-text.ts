@@ -14,8 +14,8 @@ export function toDrawnToken(id: Token, { logprob, top }: Odds, model: Vocabular
 }
 
 export function tokenText(token: Token, model: Vocabulary): { text: string; bytes: number[] } {
-  // Behind itself: some tokenizers leave out the space in front of a text.
-  const text = model.detokenize([token], [token], true)
+  // Behind others: some tokenizers leave out the space in front of a text, and one space may be all of it.
+  const text = model.detokenize([token], [token, token], true)
   const bytes = text.includes('\uFFFD') ? bytesOf(model.written(token)) : undefined
   return { text, bytes: bytes ?? [...Buffer.from(text)] }
 }
