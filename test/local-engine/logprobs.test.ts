@@ -1,5 +1,11 @@
 /** How likely each token was to the model itself, whatever shaped the draw. */
-import { createLlm, type DrawnToken, type GenerateEvent, type GenerateRequest, type Llm } from '@modelmount/core'
+import {
+  createLlm,
+  type DrawnToken,
+  type GenerateEvent,
+  type GenerateRequest,
+  type Llm,
+} from '@modelmount/core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 
@@ -219,6 +225,7 @@ test('a punished repetition ends', async () => {
 function longestRepeat(text: string): number {
   let longest = 0
   for (let at = 0; at < text.length; at++)
-    while (text.indexOf(text.slice(at, at + longest + 1), at + 1) > at && at + longest < text.length) longest++
+    while (text.indexOf(text.slice(at, at + longest + 1), at + 1) > at && at + longest < text.length)
+      longest++
   return longest
 }

@@ -188,11 +188,7 @@ test.each<[what: string, value: unknown, param: string]>([
     { ...request, sampling: { dry: { strength: 1, breakers: Array(9).fill('a') } } },
     'dry.breakers',
   ],
-  [
-    'an empty breaker',
-    { ...request, sampling: { dry: { strength: 1, breakers: [''] } } },
-    'dry.breakers[0]',
-  ],
+  ['an empty breaker', { ...request, sampling: { dry: { strength: 1, breakers: [''] } } }, 'dry.breakers[0]'],
   [
     'a probability above one',
     { ...request, sampling: { xtc: { probability: 2, threshold: 0 } } },

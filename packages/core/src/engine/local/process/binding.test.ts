@@ -85,7 +85,10 @@ test.each([
 ])('both ways sample alike with %j', async (options) => {
   const more = { sampling: { temperature: 0, ...options } }
 
-  const [mine, theirs] = [await ask(own, 'Hello', undefined, more), await ask(fallback, 'Hello', undefined, more)]
+  const [mine, theirs] = [
+    await ask(own, 'Hello', undefined, more),
+    await ask(fallback, 'Hello', undefined, more),
+  ]
 
   expect(textOf(mine)).toBe(textOf(theirs))
   expect(textOf(mine).length).toBeGreaterThan('Hello! How can I help you?'.length)

@@ -348,7 +348,7 @@ export function openDecoder(
     setThreads: (answers, prompts) => {
       threads = { answers, prompts }
     },
-    sampler: (draw, prompt) => new Drawer(addon, draw, prompt),
+    sampler: (draw, prompt) => new Drawer(addon, draw, (drawn) => toSamplerConfig(draw, prompt, drawn)),
     isEnd: (token) => model.isEogToken(token),
   }
 }
@@ -358,25 +358,21 @@ class Drawer implements Sampler {
   odds: Odds | undefined
   readonly #addon: Addon
   readonly #draw: Draw
-  readonly #prompt: readonly Token[]
+  readonly #configAt: (drawn: readonly Token[]) => SamplerConfig
   readonly #drawn: Token[] = []
   readonly #sampler: AddonSampler
   /** Of all tokens, and of the likeliest. One that does both would sort the whole vocabulary. */
   readonly #probes: readonly AddonSampler[]
 
-  constructor(addon: Addon, draw: Draw, prompt: readonly Token[]) {
+  /** @param configAt of an answer that has these tokens */
+  constructor(addon: Addon, draw: Draw, configAt: (drawn: readonly Token[]) => SamplerConfig) {
     this.#addon = addon
     this.#draw = draw
-    this.#prompt = prompt
+    this.#configAt = configAt
     const { logprobs } = draw
     const tops = logprobs === undefined ? [] : logprobs === 0 ? [0] : [0, logprobs]
-    this.#sampler = new addon.AddonSampler(addon.model)
-    this.#sampler.applyConfig(toSamplerConfig(draw, prompt))
-    this.#probes = tops.map((top) => {
-      const probe = new addon.AddonSampler(addon.model)
-      probe.applyConfig(toProbeConfig(draw, top))
-      return probe
-    })
+    this.#sampler = samplerOf(addon, configAt([]))
+    this.#probes = tops.map((top) => samplerOf(addon, toProbeConfig(draw, top)))
   }
 
   /** Begins at once, and never rejects. */
@@ -396,12 +392,12 @@ class Drawer implements Sampler {
     for (const sampler of [this.#sampler, ...this.#probes]) sampler.dispose()
   }
 
+  /** Up to the end of a ban, which may have none. */
   #count(token: Token): void {
     const { until = 0 } = this.#draw.ban ?? {}
     if (this.#drawn.length >= until || until === Number.POSITIVE_INFINITY) return
     this.#drawn.push(token)
-    if (this.#drawn.length === until)
-      this.#sampler.applyConfig(toSamplerConfig(this.#draw, this.#prompt, this.#drawn))
+    if (this.#drawn.length === until) this.#sampler.applyConfig(this.#configAt(this.#drawn))
   }
 
   async #oddsOf(token: Token, output: number): Promise<Odds | undefined> {
@@ -411,10 +407,23 @@ class Drawer implements Sampler {
     const [weighed, ranked] = await Promise.all([
       context.sampleToken(output, all, false, false, [[token], false, false, true, 0], true),
       likeliest &&
-        context.sampleToken(output, likeliest, false, false, [[], false, false, false, this.#draw.logprobs ?? 0], false),
+        context.sampleToken(
+          output,
+          likeliest,
+          false,
+          false,
+          [[], false, false, false, this.#draw.logprobs ?? 0],
+          false,
+        ),
     ])
     return toOdds(token, weighed, ranked)
   }
+}
+
+function samplerOf({ AddonSampler, model }: Addon, config: SamplerConfig): AddonSampler {
+  const sampler = new AddonSampler(model)
+  sampler.applyConfig(config)
+  return sampler
 }
 
 /** Throws where the model said something that is no number. */

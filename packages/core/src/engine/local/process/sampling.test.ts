@@ -24,11 +24,14 @@ test.each([
   [4_294_967_295, 4_294_967_294],
   [4_294_967_296, 0],
   [-9_007_199_254_740_991, 1],
-])('the seed %d becomes %d: the library takes 32 bits, and the highest number of them as none', (seed, expected) => {
-  const options = draw({ seed })
+])(
+  'the seed %d becomes %d: the library takes 32 bits, and the highest number of them as none',
+  (seed, expected) => {
+    const options = draw({ seed })
 
-  expect(options.seed).toBe(expected)
-})
+    expect(options.seed).toBe(expected)
+  },
+)
 
 test('without a seed each call gets one of its own', () => {
   const seeds = Array.from({ length: 20 }, () => draw({}).seed)
