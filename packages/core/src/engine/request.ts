@@ -136,6 +136,36 @@ export interface Sampling {
   readonly frequencyPenalty?: number
   /** Added to the logits of tokens, by id in this model's vocabulary; from -100 to 100. */
   readonly logitBias?: readonly (readonly [token: number, bias: number])[]
+  readonly dry?: DryPenalty
+  readonly xtc?: ExcludeTop
+  /** The model does not end its answer: the limit does, the context or a stop sequence. @default false */
+  readonly ignoreEos?: boolean
+  /** So many tokens at least, unless a limit or a stop sequence ends them. @default 0 */
+  readonly minTokens?: number
+}
+
+/** Against repetition ("don't repeat yourself"): what would go on with one is less likely, the more the longer it is. */
+export interface DryPenalty {
+  /** 0 is none. */
+  readonly strength: number
+  /** It grows by this factor with each token. @default 1.75 */
+  readonly base?: number
+  /** Repetitions of so many tokens are free. @default 2 */
+  readonly allowedLength?: number
+  /** How many tokens of the answer back it looks; 0 is none, -1 all of them. The prompt is not looked at. @default -1 */
+  readonly lastN?: number
+  /** No repetition goes beyond these texts. @default a new line, `:`, `"` and `*` */
+  readonly breakers?: readonly string[]
+}
+
+/**
+ * Exclude top choices (XTC): with this probability all tokens from this threshold up but the least likely of them are
+ * left out of the draw. At temperature 0 it does nothing.
+ */
+export interface ExcludeTop {
+  readonly probability: number
+  /** Above 0.5 there is never more than one. */
+  readonly threshold: number
 }
 
 /**
@@ -174,6 +204,12 @@ export const limits = {
   bias: 100,
   /** No vocabulary is larger. */
   biases: 300_000,
+  dry: { strength: 100, base: 100 },
+  /** Each is looked for in the whole vocabulary; of its bytes llama.cpp takes 40. */
+  breakers: 8,
+  breakerLength: 40,
+  /** As many as OpenAI and Ollama tell. */
+  logprobs: 20,
   int32: 2 ** 31 - 1,
 } as const
 

@@ -8,6 +8,7 @@ import { limits } from '../../engine/request.ts'
 import type { Issue } from '../../errors.ts'
 import { isEmpty, notYet, optional, StopSequence, unsupported, whole } from '../fields.ts'
 import { list } from '../parse.ts'
+import { localOptions } from './local-options.ts'
 
 const TextPart = z.object({ type: z.literal('text'), text: z.string() })
 const OtherPart = z
@@ -112,6 +113,7 @@ export const ChatCompletionRequest = z.object({
   top_k: optional(whole(0, limits.int32)),
   min_p: optional(z.number().min(0).max(1)),
   repeat_penalty: optional(z.number().min(limits.repeatPenalty.min).max(limits.repeatPenalty.max)),
+  ...localOptions,
 
   n: notYet(whole(1, 128), 'More than one choice', (value) => value === 1),
   logprobs: notYet(z.boolean(), '`logprobs`', (value) => !value),

@@ -1,5 +1,6 @@
 /** From the OpenAI API to the neutral language. */
 import type { GenerateRequest, Message, Sampling } from '../../engine/request.ts'
+import { toLocalSampling } from './local-options.ts'
 import type * as schema from './schema.ts'
 
 export function toGenerateRequest(body: schema.ChatCompletionRequest): GenerateRequest {
@@ -22,13 +23,15 @@ function toMessage({ role, content }: schema.Message): Message {
 }
 
 function toSampling(body: schema.ChatCompletionRequest): Sampling {
+  const local = toLocalSampling(body)
   const given = {
+    ...local,
     temperature: body.temperature ?? 1,
     topP: body.top_p ?? 1,
     topK: body.top_k,
     minP: body.min_p,
     seed: body.seed,
-    repeatPenalty: body.repeat_penalty,
+    repeatPenalty: body.repeat_penalty ?? local.repeatPenalty,
     presencePenalty: body.presence_penalty,
     frequencyPenalty: body.frequency_penalty,
     logitBias:

@@ -11,7 +11,7 @@ import { Snapshots } from './snapshots.ts'
 
 const chunkSize = 8
 const end = 999 as Token
-const draw = toDraw({ seed: 1 }, { vocabularySize: 1_000, contextSize: 1_000 })
+const draw = toDraw({ seed: 1 }, { vocabularySize: 1_000, contextSize: 1_000, ends: () => [] })
 const prompt = (length: number, first = 0): Token[] =>
   Array.from({ length }, (_, index) => (first + index) as Token)
 

@@ -52,7 +52,16 @@ export interface Piece {
 }
 
 export interface Sampler {
+  /** Of the token that it drew last, where the draw asks for them. */
+  readonly odds?: Odds | undefined
   dispose(): void
+}
+
+/** Natural logarithms, of what the model says with biases, before all else that shapes the draw. */
+export interface Odds {
+  readonly logprob: number
+  /** Of the likeliest tokens, in order. */
+  readonly top: readonly (readonly [token: Token, logprob: number])[]
 }
 
 /** One answer. */
@@ -72,7 +81,7 @@ export interface Job {
   /** It has a place; so many tokens of its prompt need not be read again. */
   onStart(reusedTokens: number): void
   /** Called while the model works on. `false`: it is enough. */
-  onToken(token: Token): boolean
+  onToken(token: Token, odds?: Odds): boolean
 }
 
 /** `end`: the model said so. `enough`: `onToken` did. `left`: the signal aborted. */
@@ -398,10 +407,11 @@ export class Scheduler implements Runner {
     running.drewAt = performance.now()
     running.over = isEnd || running.drawn >= job.limit
     const { over } = running
+    const { odds } = running.sampler
     this.#untold.push(() => {
       if (running.ended) return
       try {
-        const goesOn = isEnd || job.onToken(token)
+        const goesOn = isEnd || job.onToken(token, odds)
         if (!goesOn) this.#finish(running, 'enough')
         else if (over) this.#finish(running, isEnd ? 'end' : 'limit')
       } catch (cause) {
