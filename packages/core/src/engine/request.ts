@@ -3,7 +3,7 @@
 export interface GenerateRequest {
   /** As the client wrote it: `llama3.2`, `team/model:tag`. */
   readonly model: string
-  readonly input: ChatInput | TextInput
+  readonly input: ChatInput | TextInput | InfillInput
   /** Upper bound on generated tokens; the context size bounds it further. */
   readonly maxTokens?: number
   /** Texts that end the answer; they are not part of it. At most 64, of at most 1,024 characters. */
@@ -82,6 +82,13 @@ export interface TextInput {
   readonly system?: string
   /** `false` leaves out the template: the model continues the text. */
   readonly template?: false
+}
+
+/** A gap in a text, which the model fills. One that was not made for it refuses. */
+export interface InfillInput {
+  readonly kind: 'infill'
+  readonly prefix: string
+  readonly suffix: string
 }
 
 export interface Message {
@@ -172,9 +179,11 @@ export const areTokens = (value: unknown): value is readonly number[] =>
 
 /** Of all that is asked, in characters. */
 export const textLength = ({ input }: Pick<GenerateRequest, 'input'>): number =>
-  input.kind === 'text'
-    ? input.prompt.reduce((sum, piece) => sum + piece.length, input.system?.length ?? 0)
-    : input.messages.reduce((sum, { content }) => sum + lengthOf(content), toolsLength(input))
+  input.kind === 'chat'
+    ? input.messages.reduce((sum, { content }) => sum + lengthOf(content), toolsLength(input))
+    : input.kind === 'text'
+      ? input.prompt.reduce((sum, piece) => sum + piece.length, input.system?.length ?? 0)
+      : input.prefix.length + input.suffix.length
 
 const toolsLength = ({ tools = [] }: ChatInput): number =>
   tools.length === 0 ? 0 : JSON.stringify(tools).length
@@ -186,15 +195,16 @@ const lengthOf = (content: readonly Part[]): number =>
   }, 0)
 
 /** What the model may call: none, some or all of the tools. */
-export function callableTools(input: ChatInput | TextInput): readonly Tool[] {
-  if (input.kind === 'text') return []
+export function callableTools(input: GenerateRequest['input']): readonly Tool[] {
+  if (input.kind !== 'chat') return []
   const { tools = [], toolChoice: { mode = 'auto', names } = {} } = input
   return mode === 'none' ? [] : tools.filter(({ name }) => names?.includes(name) ?? true)
 }
 
-/** What the template is given: a conversation, or the one message that a text makes. */
-export function messagesOf(input: ChatInput | TextInput): readonly Message[] {
+/** What the template is given: a conversation, or the one message that a text makes; of a gap, what is around it. */
+export function messagesOf(input: GenerateRequest['input']): readonly Message[] {
   if (input.kind === 'chat') return input.messages
+  if (input.kind === 'infill') return [message('user', input.prefix + input.suffix)]
   const text = input.prompt.filter((piece) => typeof piece === 'string').join('')
   return [...(input.system ? [message('system', input.system)] : []), message('user', text)]
 }

@@ -5,10 +5,12 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { LlmError } from '../../errors.ts'
 import type { ModelStore } from '../../models/store.ts'
+import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../embeddings.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine.ts'
 import type { GenerateEvent } from '../events.ts'
 import { readAhead } from '../read-ahead.ts'
 import { type GenerateRequest, type LoadOptions, textLength } from '../request.ts'
+import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 import { Crowd } from './crowd.ts'
 import { LoadedModels } from './loaded-models.ts'
 import type { Work } from './local-model.ts'
@@ -97,6 +99,22 @@ export class LocalEngine implements Engine {
     return this.#ask(checked, call.signal, ({ process }) => process.render(checked, call))
   }
 
+  async embed(request: EmbedRequest, _call: EngineCall): Promise<Embeddings> {
+    throw notYet(request)
+  }
+
+  async rerank(request: RerankRequest, _call: EngineCall): Promise<Ranking> {
+    throw notYet(request)
+  }
+
+  async tokenize(request: TokenizeRequest, _call: EngineCall): Promise<readonly number[]> {
+    throw notYet(request)
+  }
+
+  async detokenize(request: DetokenizeRequest, _call: EngineCall): Promise<string> {
+    throw notYet(request)
+  }
+
   async load(model: string, load: LoadOptions, { signal }: EngineCall): Promise<void> {
     const nothing = readRequest({ model, input: { kind: 'text', prompt: [] }, load })
     await this.#ask(nothing, signal, async () => true)
@@ -140,6 +158,9 @@ export class LocalEngine implements Engine {
     )
   }
 }
+
+const notYet = ({ model }: { readonly model: string }): LlmError =>
+  new LlmError('invalid_request', `The model "${model}" cannot do that yet.`, { param: 'model' })
 
 const contextTooLarge = (asked: number, most: number): LlmError =>
   new LlmError(

@@ -1,13 +1,7 @@
 /** From a request to what the model reads: the text that its template makes, and the tokens of it. */
 import type { Token } from 'node-llama-cpp'
 import { contextLength, invalidRequest, LlmError } from '../../../errors.ts'
-import {
-  type ChatInput,
-  callableTools,
-  type GenerateRequest,
-  messagesOf,
-  type TextInput,
-} from '../../request.ts'
+import { type ChatInput, callableTools, type GenerateRequest, messagesOf } from '../../request.ts'
 import type { Work } from './answer.ts'
 import type { Binding } from './binding.ts'
 
@@ -90,7 +84,7 @@ function ifRefused(cause: unknown): number {
 /** Their number alone where they are far too many. */
 async function tokensOrCount(
   { reasoning }: GenerateRequest,
-  input: ChatInput | TextInput,
+  input: GenerateRequest['input'],
   work: Work,
 ): Promise<readonly Token[] | number> {
   const { model, signal } = work
@@ -119,7 +113,7 @@ async function tokensOrCount(
 }
 
 async function piecesOf(
-  input: ChatInput | TextInput,
+  input: GenerateRequest['input'],
   reasoning: boolean | undefined,
   { model, renderer, signal }: Work,
 ): Promise<Pieces> {
