@@ -146,6 +146,7 @@ const TextInput = z.object({
     .max(limits.parts),
   system: text.optional(),
   template: z.literal(false).optional(),
+  templateOptions: z.record(z.string(), z.unknown()).optional(),
 })
 
 /** The gate to the native code: whoever calls, in a dialect or in process, is held to this. */

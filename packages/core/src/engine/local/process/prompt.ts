@@ -120,7 +120,8 @@ async function piecesOf(
   if (input.kind === 'text' && input.template === false) return input.prompt
   const options = {
     reasoning,
-    ...(input.kind === 'chat' && { tools: callableTools(input), variables: input.templateOptions }),
+    tools: callableTools(input),
+    ...(input.kind !== 'infill' && { variables: input.templateOptions }),
   }
   const job = { template: model.template, messages: messagesOf(input), options }
   const text = await renderer.render(job, signal)
