@@ -5,7 +5,16 @@ export { type DialectName, dialectNames, routesFor } from './dialects/index.ts'
 export type { DialectTable } from './dialects/table.ts'
 export type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './engine/embeddings.ts'
 export type { Engine, EngineCall, LoadedModel } from './engine/engine.ts'
-export type { Answer, FinishReason, GenerateEvent, Timings, TokenUsage, ToolCall } from './engine/events.ts'
+export type {
+  Answer,
+  DrawnToken,
+  FinishReason,
+  GenerateEvent,
+  Timings,
+  TokenLogprob,
+  TokenUsage,
+  ToolCall,
+} from './engine/events.ts'
 export {
   type ChatInput,
   type GenerateRequest,
@@ -13,6 +22,7 @@ export {
   type LoadOptions,
   type Message,
   messagesOf,
+  type OutputFormat,
   type Part,
   type Sampling,
   type TextInput,
