@@ -151,6 +151,8 @@ export const limits = {
   messages: 10_000,
   /** In one message. */
   parts: 10_000,
+  /** That are read into vectors or ranks by one call. OpenAI takes 2,048. */
+  inputs: 10_000,
   /** OpenAI takes 128. */
   tools: 1_024,
   /** OpenAI takes 64, Anthropic 128. */
@@ -195,6 +197,10 @@ const lengthOf = (content: readonly Part[]): number =>
     if (part.type === 'tool-call') return sum + part.name.length + part.arguments.length
     return sum + (part.type === 'tool-result' ? lengthOf(part.content) : part.text.length)
   }, 0)
+
+/** It goes to the model as it is, around its template. */
+export const isRaw = (input: GenerateRequest['input']): boolean =>
+  input.kind === 'infill' || (input.kind === 'text' && input.template === false)
 
 /** What the model may call: none, some or all of the tools. */
 export function callableTools(input: GenerateRequest['input']): readonly Tool[] {

@@ -5,7 +5,7 @@ import { hasControlTokens, parseOutput } from '../../../template/output.ts'
 import type { Said } from '../../../template/said.ts'
 import { StopMatcher } from '../../../template/stop.ts'
 import type { FinishReason, GenerateEvent } from '../../events.ts'
-import { callableTools, type GenerateRequest } from '../../request.ts'
+import { callableTools, type GenerateRequest, isRaw } from '../../request.ts'
 import type { Binding, Progress } from './binding.ts'
 import { Detokenizer } from './detokenize.ts'
 import { promptTokens } from './prompt.ts'
@@ -36,7 +36,7 @@ export async function answer(
   const limit = Math.min(request.maxTokens ?? Number.POSITIVE_INFINITY, room)
   const { input } = request
   const expected = {
-    template: input.kind === 'text' && input.template === false ? '' : model.template.source,
+    template: isRaw(input) ? '' : model.template.source,
     prompt: model.spell(prompt.slice(-tailTokens)),
     reasoning: request.reasoning !== undefined,
     tools: callableTools(input),

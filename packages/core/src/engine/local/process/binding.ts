@@ -17,6 +17,8 @@ import { type Plan, planMemory, type Room } from './memory.ts'
 import { missingBuild, missingLibrary } from './missing-engine.ts'
 import { OneByOne } from './one-by-one.ts'
 import { shareOfCores } from './presence.ts'
+import { type Purpose, purposeOf } from './purpose.ts'
+import { openReading, type Reading } from './reading.ts'
 import { type Draw, type SamplerConfig, toSamplerConfig } from './sampling.ts'
 import { type Decoder, type Piece, type Runner, type Sampler, Scheduler } from './scheduler.ts'
 import { openSnapshots, type Snapshots } from './snapshots.ts'
@@ -35,13 +37,19 @@ export interface Progress {
 
 /** What one load decides once. */
 export interface Binding {
+  /** As the app calls it. */
+  readonly name: string
   readonly contextSize: number
   readonly fingerprint: string
   readonly vocabularySize: number
   readonly template: ChatTemplate
   /** What every prompt of this model begins with, where it wants that. */
   readonly bos: Token | undefined
-  /** How many answers are made side by side. */
+  /** What every text of it ends with, where it wants that. */
+  readonly end: Token | undefined
+  /** Before a gap, behind it, and before what fills it; nothing where the model was not made for that. */
+  readonly infill: Readonly<Record<'prefix' | 'suffix' | 'middle', Token>> | undefined
+  /** How many answers are made side by side, or texts are read. */
   readonly parallel: number
   /** What it closes its own message with. */
   readonly eot: Token | undefined
@@ -55,10 +63,12 @@ export interface Binding {
   /** What a step takes at worst, in milliseconds. */
   readonly stepMs: number
   readonly runner: Runner
+  /** Nothing where the model writes. */
+  readonly reading: Reading | undefined
   /** From the next step on no more than so many. */
   limitThreads(most: number): void
   /** Throws `context_length`, with an estimate, for a text that is far longer than the context. */
-  tokenize(text: string, signal: AbortSignal): Promise<readonly Token[]>
+  tokenize(text: string, signal: AbortSignal, how?: Tokenizing): Promise<readonly Token[]>
   /**
    * @param before what precedes, so that spaces come out right
    * @param withControl also the tokens that are no text
@@ -66,6 +76,13 @@ export interface Binding {
   detokenize(tokens: readonly Token[], before: readonly Token[], withControl?: boolean): string
   /** With the tokens that are no text, such as those around a message. */
   spell(tokens: readonly Token[]): string
+}
+
+interface Tokenizing {
+  /** What looks like a special token is text. @default false */
+  readonly isPlain?: boolean | undefined
+  /** So many tokens are enough, or a few more; then no text is too long. */
+  readonly enough?: number | undefined
 }
 
 /**
@@ -106,9 +123,9 @@ export async function loadModel(
         cacheTypes,
       }),
     )
-    // An encoder sees all tokens at once: asked for the next one, it says noise.
-    if (model.fileInfo.architectureMetadata?.attention?.causal === false) throw notForChat(config.modelName)
-    const { contextSize, parallel, need } = plan
+    const { contextSize, parallel } = plan
+    const purpose = purposeOf(model.fileInsights)
+    if (purpose !== 'text') return reader(config, model, plan, purpose)
     const context = await model.createContext({
       contextSize,
       sequences: parallel,
@@ -118,7 +135,6 @@ export async function loadModel(
       experimentalKvCacheKeyType: cacheTypes[plan.kvCacheType],
       experimentalKvCacheValueType: cacheTypes[plan.kvCacheType],
     })
-    const tokenizer = new Tokenizer((text) => model.tokenize(text, true), contextSize)
     const decoder = open(llama, model, context, parallel, plan.chunkSize)
     const { threads, tuneThreads } = config
     const best = decoder && (await calibrate(decoder, tuneThreads ? threadCandidates(threads) : [threads]))
@@ -138,24 +154,12 @@ export async function loadModel(
           progress,
         )
     return {
-      contextSize,
+      ...known(config, model, plan),
       parallel: decoder ? parallel : 1,
-      fingerprint: config.fingerprint,
-      vocabularySize: vocabularySize(model),
-      template: chatTemplate(model),
-      // Estimates, which need not be whole; clients read them as whole numbers.
-      sizeBytes: Math.round(need.ram + need.vram),
-      gpuBytes: Math.round(need.vram),
-      mappedBytes: plan.mappedBytes,
-      notes: plan.notes,
       stepMs: best?.stepMs ?? unknownStepMs,
-      bos: beginning(model),
       runner,
+      reading: undefined,
       limitThreads,
-      eot: model.tokens.eot ?? model.tokens.eos ?? undefined,
-      tokenize: (text, signal) => tokenizer.tokens(text, signal),
-      detokenize: (tokens, before, withControl = false) => model.detokenize(tokens, withControl, before),
-      spell: (tokens) => model.detokenize(tokens, true),
     }
   } catch (cause) {
     if (cause instanceof LlmError) throw cause
@@ -164,6 +168,58 @@ export async function loadModel(
     const reason =
       cause instanceof Error ? cause.message.replaceAll(config.modelPath, 'the file') : String(cause)
     throw upstream(`The model "${config.modelName}" could not be loaded: ${reason}`, cause)
+  }
+}
+
+/** What does not depend on what the model is made for. */
+function known(
+  config: ProcessConfig,
+  model: LlamaModel,
+  { contextSize, need, mappedBytes, notes }: Plan,
+): Omit<Binding, 'parallel' | 'stepMs' | 'runner' | 'reading' | 'limitThreads'> {
+  const tokenizer = new Tokenizer((text) => model.tokenize(text, true), contextSize)
+  const plainly = new Tokenizer((text) => model.tokenize(text), contextSize)
+  return {
+    name: config.modelName,
+    contextSize,
+    fingerprint: config.fingerprint,
+    vocabularySize: vocabularySize(model),
+    template: chatTemplate(model),
+    // Estimates, which need not be whole; clients read them as whole numbers.
+    sizeBytes: Math.round(need.ram + need.vram),
+    gpuBytes: Math.round(need.vram),
+    mappedBytes,
+    notes,
+    bos: beginning(model),
+    end: ending(model),
+    infill: infillTokens(model),
+    eot: model.tokens.eot ?? model.tokens.eos ?? undefined,
+    tokenize: (text, signal, { isPlain = false, enough } = {}) =>
+      (isPlain ? plainly : tokenizer).tokens(text, signal, enough),
+    detokenize: (tokens, before, withControl = false) => model.detokenize(tokens, withControl, before),
+    spell: (tokens) => model.detokenize(tokens, true),
+  }
+}
+
+/** A model that reads, and does not write. */
+async function reader(
+  config: ProcessConfig,
+  model: LlamaModel,
+  plan: Plan,
+  purpose: Exclude<Purpose, 'text'>,
+): Promise<Binding> {
+  const { contextSize, parallel } = plan
+  const reading = purpose === 'nothing' ? undefined : await openReading(model, purpose, contextSize, parallel)
+  return {
+    ...known(config, model, plan),
+    parallel,
+    stepMs: reading?.stepMs ?? unknownStepMs,
+    reading,
+    runner: {
+      run: () => Promise.reject(notForChat(config.modelName)),
+      rest: async () => reading?.pool.rest(),
+    },
+    limitThreads: (most) => reading?.pool.limit(most),
   }
 }
 
@@ -207,9 +263,13 @@ async function importLibrary(): Promise<typeof import('node-llama-cpp')> {
 }
 
 const notForChat = (name: string): LlmError =>
-  new LlmError('invalid_request', `The model "${name}" makes embeddings, and cannot chat.`, {
-    param: 'model',
-  })
+  new LlmError(
+    'invalid_request',
+    `The model "${name}" reads texts, and cannot write: it is for embeddings.`,
+    {
+      param: 'model',
+    },
+  )
 
 const upstream = (message: string, cause: unknown): LlmError =>
   new LlmError('upstream', message, {}, { cause })
@@ -363,6 +423,19 @@ function toBias(
 
 function beginning({ tokens: { bos, shouldPrependBosToken } }: LlamaModel): Token | undefined {
   return bos !== null && shouldPrependBosToken ? bos : undefined
+}
+
+/** As llama.cpp does it: word pieces stand between two tokens always. */
+function ending({ tokens, vocabularyType, fileInfo }: LlamaModel): Token | undefined {
+  if (vocabularyType === 'wpm') return tokens.sep ?? undefined
+  // The library does not ask a model that begins with nothing.
+  const ends = tokens.shouldAppendEosToken || fileInfo.metadata.tokenizer?.ggml?.add_eos_token === true
+  return ends ? (tokens.eos ?? undefined) : undefined
+}
+
+function infillTokens({ tokens: { infill } }: LlamaModel): Binding['infill'] {
+  const { prefix, suffix, middle } = infill
+  return prefix !== null && suffix !== null && middle !== null ? { prefix, suffix, middle } : undefined
 }
 
 function chatTemplate(model: LlamaModel): ChatTemplate {
