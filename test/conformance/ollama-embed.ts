@@ -126,7 +126,7 @@ export const embedding = {
       await expectOllamaError(
         await ask(failing, { model: 'tiny', input: 'x', prompt: 'x', truncate: false }),
         400,
-        expect.stringContaining('context length'),
+        expect.stringContaining('the input length exceeds the context length'),
       )
     }
   },

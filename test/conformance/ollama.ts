@@ -314,10 +314,14 @@ export const checks = {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine, { models: folderOf({ 'bert.gguf': [encoder, '2026-01-01'] }) })
 
-    const response = await generate(url, { ...question, model: 'bert' })
-
-    await expectOllamaError(response, 400, '"bert" does not support generate')
+    for (const prompt of ['Hello', ''])
+      await expectOllamaError(
+        await generate(url, { prompt, model: 'bert' }),
+        400,
+        '"bert" does not support generate',
+      )
     expect(engine.requests).toEqual([])
+    expect((await generate(url, { model: 'bert', keep_alive: 0 })).status).toBe(200)
   },
 
   'ollama:chat:streams-by-default': async (serve) => {
@@ -573,10 +577,14 @@ export const checks = {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine, { models: folderOf({ 'bert.gguf': [encoder, '2026-01-01'] }) })
 
-    const response = await chat(url, { ...hello, model: 'Bert:latest' })
-
-    await expectOllamaError(response, 400, '"Bert:latest" does not support chat')
+    for (const messages of [hello.messages, []])
+      await expectOllamaError(
+        await chat(url, { messages, model: 'Bert:latest' }),
+        400,
+        '"Bert:latest" does not support chat',
+      )
     expect(engine.requests).toEqual([])
+    expect((await chat(url, { model: 'Bert:latest', keep_alive: 0 })).status).toBe(200)
   },
 
   'ollama:chat:thinking': async (serve) => {

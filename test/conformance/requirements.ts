@@ -713,7 +713,8 @@ export const requirements = {
   },
   'ollama:generate:encoder': {
     source: ollamaRoutes,
-    behavior: 'A model that cannot answer is a 400: it does not support generate.',
+    behavior:
+      'A model that cannot answer is a 400: it does not support generate. It can be let go all the same.',
   },
   'ollama:chat:streams-by-default': {
     source: ollamaStreaming,
@@ -778,7 +779,7 @@ export const requirements = {
   },
   'ollama:chat:encoder': {
     source: ollamaRoutes,
-    behavior: 'A model that cannot answer is a 400: it does not support chat.',
+    behavior: 'A model that cannot answer is a 400: it does not support chat. It can be let go all the same.',
   },
   'ollama:chat:thinking': {
     source: ollamaThinking,

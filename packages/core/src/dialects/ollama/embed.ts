@@ -64,8 +64,18 @@ async function embeddings(
       { signal: request.signal, caller },
     )
   } catch (cause) {
-    if (LlmError.from(cause).code !== 'not_found') throw cause
-    // So it is said on these routes alone.
-    throw new LlmError('not_found', `model "${model}" not found, try pulling it first`, { param: 'model' })
+    throw inOtherWords(LlmError.from(cause), model)
   }
+}
+
+/** Clients look for these words, which are those of these routes alone. */
+function inOtherWords(error: LlmError, model: string): LlmError {
+  const { inputTokens, contextSize } = error.details
+  if (error.code === 'not_found')
+    return new LlmError('not_found', `model "${model}" not found, try pulling it first`, { param: 'model' })
+  if (error.code !== 'context_length' || inputTokens === undefined) return error
+  return new LlmError(
+    'context_length',
+    `the input length exceeds the context length: it has ${inputTokens} tokens, and the model reads ${contextSize}`,
+  )
 }

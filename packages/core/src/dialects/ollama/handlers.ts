@@ -3,6 +3,8 @@ import { invalidRequest, modelNotFound } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'
 import { ndjson } from '../../http/streams.ts'
+import type { Llm } from '../../llm.ts'
+import type { ModelDetails } from '../../models/details.ts'
 import type { Call, Handler } from '../dialect.ts'
 import { parse } from '../parse.ts'
 import { wording } from './errors.ts'
@@ -50,9 +52,7 @@ async function answer(
   const { llm, caller, onError } = call
   const { signal } = call.request
   const { model = '', stream = true, options } = body
-  const details = await detailsOf(llm, model)
-  if (details && !details.capabilities.includes('completion'))
-    throw invalidRequest(`"${model}" does not support ${input.kind === 'chat' ? 'chat' : 'generate'}`)
+  const details = await writerDetails(llm, model, piece)
   const asked = toGenerateRequest(body, input, details)
   if (body._debug_render_only) return json(rendered(model, await llm.render(asked, { signal }), piece))
   if (options?.num_predict === 0) return acknowledge(call, body, piece)
@@ -67,7 +67,16 @@ async function answer(
     : json(await completion(generation, startedAt, piece))
 }
 
-/** What a call without a question is for. */
+/** What a call without a question is for: to load a model, or to let go of any. */
 async function acknowledge(call: Call, body: Body, piece: Piece): Promise<HttpResponse> {
-  return json(acknowledgement(body.model ?? '', await loadOrUnload(call, body), piece))
+  const { model = '', keep_alive: keepAlive } = body
+  if (keepAlive !== 0) await writerDetails(call.llm, model, piece)
+  return json(acknowledgement(model, await loadOrUnload(call, body), piece))
+}
+
+/** Throws `invalid_request` for a model that only reads. */
+async function writerDetails(llm: Llm, model: string, piece: Piece): Promise<ModelDetails | undefined> {
+  const details = await detailsOf(llm, model)
+  if (details?.capabilities.includes('completion') !== false) return details
+  throw invalidRequest(`"${model}" does not support ${piece === asMessage ? 'chat' : 'generate'}`)
 }

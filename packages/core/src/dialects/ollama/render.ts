@@ -14,7 +14,7 @@ import type { Generation } from '../../generate.ts'
 import { jsonLine } from '../../http/streams.ts'
 
 /** What is said in a line, or in all of them. */
-export interface Said {
+interface Said {
   readonly text?: string
   readonly thinking?: string
   readonly calls?: readonly object[]

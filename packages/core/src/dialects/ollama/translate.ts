@@ -1,5 +1,7 @@
 /** From the Ollama API to the neutral language. */
+
 import type * as neutral from '../../engine/request.ts'
+import { isRaw } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
 import type { ModelDetails } from '../../models/details.ts'
 import type * as schema from './schema.ts'
@@ -91,23 +93,18 @@ export function toGenerateRequest(
     throw invalidRequest(`"${model}" does not support tools`, { param: 'tools' })
   return {
     model,
-    input: isTemplated(input) ? { ...input, ...toEffort(body, details) } : input,
+    input: isRaw(input) ? input : { ...input, ...toEffort(body, details) },
     ...(limit > 0 && { maxTokens: limit }),
     ...(stops.length > 0 && { stop: stops }),
     sampling: toSampling(options),
     // What continues a text is not looked into.
-    ...(reasoning !== undefined && isTemplated(input) && { reasoning }),
+    ...(reasoning !== undefined && !isRaw(input) && { reasoning }),
     ...(format && { format: toFormat(format) }),
     ...(logprobs && { logprobs: alternatives ?? 0 }),
     overflow: truncate ? 'truncate' : 'error',
     load: toLoad(body),
   }
 }
-
-const isTemplated = (
-  input: neutral.GenerateRequest['input'],
-): input is neutral.ChatInput | neutral.TextInput =>
-  input.kind === 'chat' || (input.kind === 'text' && input.template !== false)
 
 const toFormat = (format: 'json' | object): neutral.OutputFormat =>
   format === 'json' ? { type: 'json' } : { type: 'json-schema', schema: format as object }

@@ -131,7 +131,7 @@ async function piecesOf(
   const options = {
     reasoning,
     tools: callableTools(input),
-    ...(input.kind !== 'infill' && { variables: input.templateOptions }),
+    variables: input.templateOptions,
   }
   const job = { template: model.template, messages: messagesOf(input), options }
   const text = await renderer.render(job, signal)
