@@ -37,6 +37,9 @@ const ollamaTags = 'Ollama API reference, List models'
 const ollamaRunning = 'Ollama API reference, List running models'
 const ollamaShow = 'Ollama API reference, Show model details'
 const ollamaVersion = 'Ollama API reference, Get version'
+const ollamaEmbed = 'Ollama API reference, Generate embeddings'
+const ollamaTools = 'Ollama docs, Tool calling'
+const ollamaStructured = 'Ollama docs, Structured outputs'
 const ollamaThinking = 'Ollama docs, Thinking'
 const ollamaOptions = 'Ollama docs, Modelfile reference, Valid parameters and values'
 const ollamaFaq = 'Ollama docs, FAQ'
@@ -706,12 +709,12 @@ export const requirements = {
   },
   'ollama:generate:not-built': {
     source: ollamaGenerate,
-    behavior:
-      'Suffix, template, images, format and log probabilities are a 400 that names them, never ignored.',
+    behavior: 'A template and images are a 400 that names them, never ignored.',
   },
   'ollama:generate:encoder': {
     source: ollamaRoutes,
-    behavior: 'A model that cannot answer is a 400: it does not support generate.',
+    behavior:
+      'A model that cannot answer is a 400: it does not support generate. It can be let go all the same.',
   },
   'ollama:chat:streams-by-default': {
     source: ollamaStreaming,
@@ -766,29 +769,100 @@ export const requirements = {
     source: ollamaThinking,
     behavior: 'What an assistant thought earlier reaches the model beside what it said.',
   },
-  'ollama:chat:tools-are-refused': {
-    source: ollamaChat,
-    behavior: 'Tools, calls and results are a 400 that names them; an empty list is none.',
-  },
   'ollama:chat:images-are-refused': {
     source: ollamaChat,
     behavior: 'An image is a 400 that names the message; an empty list is none.',
   },
   'ollama:chat:not-built': {
     source: ollamaChat,
-    behavior: 'A format and log probabilities are a 400 that names them, never ignored.',
-  },
-  'ollama:chat:no-format': {
-    source: ollamaRoutes,
-    behavior: 'A format that is empty or null is none.',
+    behavior: 'An option that would change the answer is a 400 that names it, never ignored.',
   },
   'ollama:chat:encoder': {
     source: ollamaRoutes,
-    behavior: 'A model that cannot answer is a 400: it does not support chat.',
+    behavior: 'A model that cannot answer is a 400: it does not support chat. It can be let go all the same.',
   },
   'ollama:chat:thinking': {
     source: ollamaThinking,
     behavior: 'Thoughts come first, beside an empty content; the key is left out where there are none.',
+  },
+  'ollama:tools:reach-the-model': {
+    source: ollamaChat,
+    behavior: 'Tools reach the model with their schemas as they are; an empty list is none.',
+  },
+  'ollama:tools:streamed': {
+    source: ollamaTools,
+    behavior: 'Each call is whole, in a line of its own, with an object of arguments; the reason is `stop`.',
+  },
+  'ollama:tools:whole': {
+    source: ollamaTools,
+    behavior: 'A whole answer has all calls in order, beside its text and its thoughts.',
+  },
+  'ollama:tools:broken-off': {
+    source: ollamaTools,
+    behavior: 'A call that the limit breaks off is left out, and the reason is `length`.',
+  },
+  'ollama:tools:history': {
+    source: ollamaTools,
+    behavior:
+      'Earlier calls and results reach the model, and belong together by name and order, without ids.',
+  },
+  'ollama:tools:round-trip': {
+    source: ollamaTools,
+    behavior: 'An answer with calls can be sent back as it is, with results by id in any order.',
+  },
+  'ollama:tools:cannot': {
+    source: ollamaRoutes,
+    behavior: 'Tools for a model that knows none are a 400: it does not support tools.',
+  },
+  'ollama:format:forms': {
+    source: ollamaStructured,
+    behavior: 'A format is `json` or a JSON Schema with its properties in order; empty or null is none.',
+  },
+  'ollama:format:anything-else': {
+    source: ollamaStructured,
+    behavior: 'Any other format is a 400 that says what it may be.',
+  },
+  'ollama:logprobs:streamed': {
+    source: ollamaTypes,
+    behavior:
+      'Log probabilities stand in the line of their text, of thoughts too, with the bytes of each token.',
+  },
+  'ollama:logprobs:whole': {
+    source: ollamaTypes,
+    behavior:
+      'A whole answer has them all, each with as many alternatives as were asked for, or without the key.',
+  },
+  'ollama:logprobs:only-if-asked': {
+    source: ollamaTypes,
+    behavior: '`top_logprobs` alone asks for nothing.',
+  },
+  'ollama:generate:suffix': {
+    source: ollamaGenerate,
+    behavior: 'With a suffix the model fills the gap, and nothing else is put around it.',
+  },
+  'ollama:embed:shape': {
+    source: ollamaEmbed,
+    behavior: 'Vectors come in a list, also one alone, with counts and times.',
+  },
+  'ollama:embed:inputs': {
+    source: ollamaEmbed,
+    behavior: 'A list of texts comes to a vector each, in order, also an empty text in a list.',
+  },
+  'ollama:embed:nothing': {
+    source: ollamaRoutes,
+    behavior: 'Without an input the model is loaded, or let go, and there are no vectors.',
+  },
+  'ollama:embed:options': {
+    source: ollamaEmbed,
+    behavior: 'What is too long is cut unless `truncate` is false; `dimensions` that are none are ignored.',
+  },
+  'ollama:embed:errors': {
+    source: ollamaRoutes,
+    behavior: 'A missing model is told in the words of these routes, and a text that is too long is a 400.',
+  },
+  'ollama:embeddings:shape': {
+    source: ollamaEmbed,
+    behavior: 'The older route answers a prompt with one vector, and cuts nothing.',
   },
   'ollama:think:by-default': {
     source: ollamaThinking,
@@ -796,7 +870,7 @@ export const requirements = {
   },
   'ollama:think:levels': {
     source: ollamaThinking,
-    behavior: '`low`, `medium`, `high` and `max` mean that it thinks.',
+    behavior: '`low`, `medium`, `high` and `max` mean that it thinks, and reach its template.',
   },
   'ollama:think:anything-else': {
     source: ollamaTypes,

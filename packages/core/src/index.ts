@@ -24,6 +24,7 @@ export {
   type LoadOptions,
   type Message,
   messagesOf,
+  type OutputFormat,
   type Part,
   type Sampling,
   type TextInput,

@@ -82,6 +82,8 @@ export interface TextInput {
   readonly system?: string
   /** `false` leaves out the template: the model continues the text. */
   readonly template?: false
+  /** Variables for the model's template. */
+  readonly templateOptions?: Readonly<Record<string, unknown>>
 }
 
 /** A gap in a text, which the model fills. One that was not made for it refuses. */

@@ -178,6 +178,7 @@ const TextInput = z.object({
     .max(limits.parts),
   system: text.optional(),
   template: z.literal(false).optional(),
+  templateOptions: z.record(z.string(), z.unknown()).optional(),
 })
 
 const InfillInput = z.object({ kind: z.literal('infill'), prefix: text, suffix: text })

@@ -130,7 +130,8 @@ async function piecesOf(
   if (input.kind === 'text' && isRaw(input)) return input.prompt
   const options = {
     reasoning,
-    ...(input.kind === 'chat' && { tools: callableTools(input), variables: input.templateOptions }),
+    tools: callableTools(input),
+    variables: input.templateOptions,
   }
   const job = { template: model.template, messages: messagesOf(input), options }
   const text = await renderer.render(job, signal)
