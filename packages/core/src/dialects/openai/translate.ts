@@ -1,27 +1,90 @@
 /** From the OpenAI API to the neutral language. */
-import type { GenerateRequest, Message, Sampling } from '../../engine/request.ts'
-import type * as schema from './schema.ts'
+import type { GenerateRequest, OutputFormat, Sampling, TextInput } from '../../engine/request.ts'
+import { invalidRequest } from '../../errors.ts'
+import { toMessages } from './messages.ts'
+import type { ChatCompletionRequest, CompletionRequest, Options, ResponseFormat } from './schema.ts'
+import { toTools } from './tools.ts'
 
-export function toGenerateRequest(body: schema.ChatCompletionRequest): GenerateRequest {
+/** So short is a completion of which nothing is said. */
+const defaultMaxTokens = 16
+
+/** Throws `invalid_request`, as `toMessages` and `toTools` do. */
+export function toGenerateRequest(body: ChatCompletionRequest): GenerateRequest {
   const maxTokens = body.max_completion_tokens ?? body.max_tokens
+  const format = toFormat(body.response_format)
+  return {
+    input: {
+      kind: 'chat',
+      messages: toMessages(body.messages),
+      ...toTools(body),
+      ...toTemplateOptions(body),
+    },
+    reasoning: toReasoning(body),
+    ...(maxTokens !== undefined && { maxTokens }),
+    ...(format && { format }),
+    ...(body.logprobs && { logprobs: body.top_logprobs ?? 0 }),
+    ...toCommon(body),
+  }
+}
+
+/** One for each prompt. Throws `invalid_request`. */
+export function toTextRequests(body: CompletionRequest): readonly GenerateRequest[] {
+  const { max_tokens: maxTokens = defaultMaxTokens, logprobs } = body
+  if (body.echo && logprobs !== undefined)
+    throw invalidRequest("'echo' together with 'logprobs' is not supported yet.", {
+      param: 'echo',
+      issue: 'unsupported',
+    })
+  return body.prompt.map((prompt) => ({
+    input: toTextInput(prompt, body),
+    ...(maxTokens > 0 && { maxTokens }),
+    ...(logprobs !== undefined && { logprobs }),
+    ...toCommon(body),
+  }))
+}
+
+function toTextInput(
+  prompt: string | readonly number[],
+  { suffix }: CompletionRequest,
+): GenerateRequest['input'] {
+  if (!suffix) return { kind: 'text', prompt: [prompt], template: false } satisfies TextInput
+  if (typeof prompt === 'string') return { kind: 'infill', prefix: prompt, suffix }
+  throw invalidRequest("With a 'suffix', the 'prompt' has to be text.", { param: 'prompt', issue: 'type' })
+}
+
+function toCommon(body: Options): Pick<GenerateRequest, 'model' | 'stop' | 'format' | 'sampling'> {
   const stop = (typeof body.stop === 'string' ? [body.stop] : (body.stop ?? [])).filter((text) => text !== '')
   return {
     model: body.model,
-    input: { kind: 'chat', messages: (body.messages as schema.Message[]).map(toMessage) },
-    ...(maxTokens !== undefined && { maxTokens }),
     ...(stop.length > 0 && { stop }),
+    ...(body.grammar !== undefined && { format: { type: 'grammar', source: body.grammar } }),
     sampling: toSampling(body),
   }
 }
 
-function toMessage({ role, content }: schema.Message): Message {
-  return {
-    role: role === 'developer' ? 'system' : role,
-    content: typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? []),
-  }
+/** Models think where they can, unless they are told not to; OpenAI never shows thoughts as text. */
+const toReasoning = ({
+  reasoning_effort: effort,
+  chat_template_kwargs: variables,
+}: ChatCompletionRequest): boolean => (effort ? effort !== 'none' : variables?.enable_thinking !== false)
+
+function toTemplateOptions({
+  reasoning_effort: effort,
+  chat_template_kwargs: variables,
+}: ChatCompletionRequest): { templateOptions?: Readonly<Record<string, unknown>> } {
+  const levels = effort && effort !== 'none' ? { reasoning_effort: effort } : undefined
+  return variables || levels ? { templateOptions: { ...variables, ...levels } } : {}
 }
 
-function toSampling(body: schema.ChatCompletionRequest): Sampling {
+/** Kept whether or not it is said to be strict. */
+function toFormat(format: ResponseFormat | undefined): OutputFormat | undefined {
+  if (!format || format.type === 'text') return undefined
+  if (format.type === 'json_object') return { type: 'json' }
+  const { schema } = format.json_schema
+  return schema ? { type: 'json-schema', schema } : { type: 'json' }
+}
+
+function toSampling(body: Options): Sampling {
   const given = {
     temperature: body.temperature ?? 1,
     topP: body.top_p ?? 1,
