@@ -41,9 +41,9 @@ export interface ScriptedEngine extends Engine {
 }
 
 /**
- * A text is said word by word; each piece counts as one token, and so does each of a call's arguments. The prompt has one
- * a message. A vector has 8 numbers, made of the text; a document ranks by the words that it has of the query; tokens are
- * the code points of a text.
+ * A text is said word by word; each piece counts as one token, and so does each of a call's arguments; the prompt has one
+ * a message. A vector has 8 numbers, made of the text; a document ranks by the words that it has of the query; tokens
+ * are the code points of a text.
  */
 export function scriptedEngine(script: Script, options: ScriptedEngineOptions = {}): ScriptedEngine {
   if (typeof script !== 'function') check(script)
@@ -122,33 +122,6 @@ const textOf = ({ content }: Message): string =>
 /** With the spaces in front: joined, they are the text again. */
 const words = (text: string): readonly string[] => text.match(/\s*\S+|\s+$/g) ?? []
 
-function embeddings({ inputs, dimensions = 8 }: EmbedRequest): Embeddings {
-  const all = inputs.map((input) => (typeof input === 'string' ? toTokens(input) : input))
-  const vectors = all.map((tokens) => vectorOf(tokens).slice(0, dimensions)).map(unit)
-  return { vectors, inputTokens: all.reduce((sum, { length }) => sum + length, 0), loadMs: 0, totalMs: 0 }
-}
-
-/** Another for each text, and for its words in another order. */
-function vectorOf(tokens: readonly number[]): readonly number[] {
-  const vector = [1, 0, 0, 0, 0, 0, 0, 0]
-  for (const [index, token] of tokens.entries())
-    vector[index % 8] = (((vector[index % 8] ?? 0) * 31 + token) % 997) + 1
-  return vector
-}
-
-function unit(vector: readonly number[]): readonly number[] {
-  const length = Math.hypot(...vector) || 1
-  return vector.map((value) => value / length)
-}
-
-/** How many of some words are among others, from 0 to 1. */
-const share = (some: readonly string[], others: readonly string[]): number =>
-  some.length === 0 ? 0 : some.filter((word) => others.includes(word)).length / some.length
-
-const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
-const toTokens = (text: string): readonly number[] => [...text].map((one) => one.codePointAt(0) ?? 0)
-const toText = (tokens: readonly number[]): string => String.fromCodePoint(...tokens)
-
 type Spoken = Exclude<GenerateEvent, { type: 'start' | 'end' }>
 
 function* events(pieces: readonly Piece[], { logprobs }: GenerateRequest): Generator<Spoken | LlmError> {
@@ -186,6 +159,33 @@ function isObject(json: string): boolean {
     return false
   }
 }
+
+function embeddings({ inputs, dimensions = 8 }: EmbedRequest): Embeddings {
+  const all = inputs.map((input) => (typeof input === 'string' ? toTokens(input) : input))
+  const vectors = all.map((tokens) => vectorOf(tokens).slice(0, dimensions)).map(unit)
+  return { vectors, inputTokens: all.reduce((sum, { length }) => sum + length, 0), loadMs: 0, totalMs: 0 }
+}
+
+/** Another for each text, and for its words in another order. */
+function vectorOf(tokens: readonly number[]): readonly number[] {
+  const vector = [1, 0, 0, 0, 0, 0, 0, 0]
+  for (const [index, token] of tokens.entries())
+    vector[index % 8] = (((vector[index % 8] ?? 0) * 31 + token) % 997) + 1
+  return vector
+}
+
+function unit(vector: readonly number[]): readonly number[] {
+  const length = Math.hypot(...vector) || 1
+  return vector.map((value) => value / length)
+}
+
+/** How many of some words are among others, from 0 to 1. */
+const share = (some: readonly string[], others: readonly string[]): number =>
+  some.length === 0 ? 0 : some.filter((word) => others.includes(word)).length / some.length
+
+const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+const toTokens = (text: string): readonly number[] => [...text].map((one) => one.codePointAt(0) ?? 0)
+const toText = (tokens: readonly number[]): string => String.fromCodePoint(...tokens)
 
 /** Of any copy of this package. */
 const isError = (piece: unknown): piece is LlmError => LlmError.from(piece) === piece
