@@ -1,5 +1,5 @@
 /** What the OpenAI API lets a model say besides text: calls of tools, JSON, logprobs, thoughts. */
-import type { GenerateRequest } from '@modelmount/core'
+import { type GenerateRequest, LlmError } from '@modelmount/core'
 import { type Piece, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
 import { expect } from 'vitest'
@@ -304,6 +304,30 @@ export const output = {
     expect(formats).toEqual([undefined, { type: 'json' }, held, held, { type: 'json' }])
   },
 
+  'openai:chat:response-format-beside-tools': async (serve) => {
+    const engine = scriptedEngine('{}')
+    const url = await serve(engine)
+    const response_format = { type: 'json_object' }
+
+    const formats: unknown[] = []
+    for (const tool_choice of ['auto', 'none', 'required', named('time')])
+      formats.push((await asked(url, engine, { tools, tool_choice, response_format })).format)
+
+    expect(formats).toEqual([{ type: 'json' }, { type: 'json' }, undefined, undefined])
+  },
+
+  'openai:chat:engine-errors': async (serve) => {
+    const param = 'format.schema#/properties/a/pattern'
+    const url = await serve(scriptedEngine(new LlmError('invalid_request', 'No.', { param, issue: 'unsupported' })))
+    const response_format = { type: 'json_schema', json_schema: { name: 'a', schema: {} } }
+
+    for (const stream of [false, true])
+      await expectError(await chat(url, { ...hello, response_format, stream }), 400, {
+        param: 'response_format.json_schema.schema#/properties/a/pattern',
+        code: 'unsupported_parameter',
+      })
+  },
+
   'openai:chat:response-format-incomplete': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
     const schema = { type: 'object' }
@@ -326,6 +350,7 @@ export const output = {
     const grammar = 'root ::= "yes" | "no"'
 
     expect((await asked(url, engine, { grammar })).format).toEqual({ type: 'grammar', source: grammar })
+    expect((await asked(url, engine, { grammar: '' })).format).toBeUndefined()
 
     const both = await chat(url, { ...hello, grammar, response_format: { type: 'json_object' } })
     await expectError(both, 400, { param: 'grammar', code: 'invalid_value' })

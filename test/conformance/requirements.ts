@@ -336,6 +336,14 @@ export const requirements = {
     source: structured,
     behavior: 'A JSON object or a schema, strict or not, is what the model is held to.',
   },
+  'openai:chat:response-format-beside-tools': {
+    source: structured,
+    behavior: 'With tools it is for what is said instead of a call, and means nothing where a call is forced.',
+  },
+  'openai:chat:engine-errors': {
+    source: structured,
+    behavior: 'A schema that cannot be kept is a 400 that names the keyword, whole and streamed.',
+  },
   'openai:chat:response-format-incomplete': {
     source: structured,
     behavior: 'A schema without a name, or with one of other characters, is a 400 that names the field.',

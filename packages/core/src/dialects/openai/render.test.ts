@@ -195,19 +195,22 @@ test('calls in front of a stop sequence are calls', async () => {
   expect(data.at(-2)).toMatchObject({ choices: [{ delta: {}, finish_reason: 'tool_calls' }] })
 })
 
-test.each(['"quoted" \\ \n', '\u2028 ü 😀', '}],"x":1'])('arguments and names like %j arrive as they are', async (text) => {
-  async function* events(): AsyncGenerator<GenerateEvent> {
-    yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, fingerprint: 'fp_1' }
-    yield { type: 'tool-call', index: 0, id: text, name: text }
-    yield { type: 'tool-arguments', index: 0, json: text, tokens: 2 }
-    yield { type: 'reasoning', text, tokens: 1 }
-  }
+test.each(['"quoted" \\ \n', '\u2028 ü 😀', '}],"x":1'])(
+  'arguments and names like %j arrive as they are',
+  async (text) => {
+    async function* events(): AsyncGenerator<GenerateEvent> {
+      yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, fingerprint: 'fp_1' }
+      yield { type: 'tool-call', index: 0, id: text, name: text }
+      yield { type: 'tool-arguments', index: 0, json: text, tokens: 2 }
+      yield { type: 'reasoning', text, tokens: 1 }
+    }
 
-  const data = await dataOf(chunks({ ...head, [Symbol.asyncIterator]: events }, body))
+    const data = await dataOf(chunks({ ...head, [Symbol.asyncIterator]: events }, body))
 
-  expect(data.slice(1)).toMatchObject([
-    { choices: [{ delta: { tool_calls: [{ id: text, function: { name: text, arguments: '' } }] } }] },
-    { choices: [{ delta: { tool_calls: [{ index: 0, function: { arguments: text } }] } }] },
-    { choices: [{ delta: { reasoning_content: text } }] },
-  ])
-})
+    expect(data.slice(1)).toMatchObject([
+      { choices: [{ delta: { tool_calls: [{ id: text, function: { name: text, arguments: '' } }] } }] },
+      { choices: [{ delta: { tool_calls: [{ index: 0, function: { arguments: text } }] } }] },
+      { choices: [{ delta: { reasoning_content: text } }] },
+    ])
+  },
+)

@@ -128,7 +128,7 @@ export const ChatCompletionRequest = z
     error: "it is only taken together with 'logprobs'.",
   })
   .refine(
-    ({ grammar, response_format: format }) => grammar === undefined || !format || format.type === 'text',
+    ({ grammar, response_format: format }) => !grammar || !format || format.type === 'text',
     {
       path: ['grammar'],
       params: { issue: 'value' },

@@ -1,5 +1,5 @@
 /** From the OpenAI API to the neutral language. */
-import type { GenerateRequest, OutputFormat, Sampling, TextInput } from '../../engine/request.ts'
+import type { GenerateRequest, OutputFormat, Sampling } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
 import { toMessages } from './messages.ts'
 import type { ChatCompletionRequest, CompletionRequest, Options, ResponseFormat } from './schema.ts'
@@ -11,19 +11,16 @@ const defaultMaxTokens = 16
 /** Throws `invalid_request`, as `toMessages` and `toTools` do. */
 export function toGenerateRequest(body: ChatCompletionRequest): GenerateRequest {
   const maxTokens = body.max_completion_tokens ?? body.max_tokens
-  const format = toFormat(body.response_format)
+  const tools = toTools(body)
+  // Where a call is forced, nothing is said that could have a format.
+  const format = tools.toolChoice?.mode === 'required' ? undefined : toFormat(body)
   return {
-    input: {
-      kind: 'chat',
-      messages: toMessages(body.messages),
-      ...toTools(body),
-      ...toTemplateOptions(body),
-    },
+    ...toCommon(body),
+    input: { kind: 'chat', messages: toMessages(body.messages), ...tools, ...toTemplateOptions(body) },
     reasoning: toReasoning(body),
     ...(maxTokens !== undefined && { maxTokens }),
     ...(format && { format }),
     ...(body.logprobs && { logprobs: body.top_logprobs ?? 0 }),
-    ...toCommon(body),
   }
 }
 
@@ -35,11 +32,13 @@ export function toTextRequests(body: CompletionRequest): readonly GenerateReques
       param: 'echo',
       issue: 'unsupported',
     })
+  const format = toFormat(body)
   return body.prompt.map((prompt) => ({
+    ...toCommon(body),
     input: toTextInput(prompt, body),
     ...(maxTokens > 0 && { maxTokens }),
+    ...(format && { format }),
     ...(logprobs !== undefined && { logprobs }),
-    ...toCommon(body),
   }))
 }
 
@@ -47,17 +46,16 @@ function toTextInput(
   prompt: string | readonly number[],
   { suffix }: CompletionRequest,
 ): GenerateRequest['input'] {
-  if (!suffix) return { kind: 'text', prompt: [prompt], template: false } satisfies TextInput
+  if (!suffix) return { kind: 'text', prompt: [prompt], template: false }
   if (typeof prompt === 'string') return { kind: 'infill', prefix: prompt, suffix }
   throw invalidRequest("With a 'suffix', the 'prompt' has to be text.", { param: 'prompt', issue: 'type' })
 }
 
-function toCommon(body: Options): Pick<GenerateRequest, 'model' | 'stop' | 'format' | 'sampling'> {
+function toCommon(body: Options): Pick<GenerateRequest, 'model' | 'stop' | 'sampling'> {
   const stop = (typeof body.stop === 'string' ? [body.stop] : (body.stop ?? [])).filter((text) => text !== '')
   return {
     model: body.model,
     ...(stop.length > 0 && { stop }),
-    ...(body.grammar !== undefined && { format: { type: 'grammar', source: body.grammar } }),
     sampling: toSampling(body),
   }
 }
@@ -76,8 +74,14 @@ function toTemplateOptions({
   return variables || levels ? { templateOptions: { ...variables, ...levels } } : {}
 }
 
+interface Formats {
+  readonly grammar?: string | undefined
+  readonly response_format?: ResponseFormat | undefined
+}
+
 /** Kept whether or not it is said to be strict. */
-function toFormat(format: ResponseFormat | undefined): OutputFormat | undefined {
+function toFormat({ grammar, response_format: format }: Formats): OutputFormat | undefined {
+  if (grammar) return { type: 'grammar', source: grammar }
   if (!format || format.type === 'text') return undefined
   if (format.type === 'json_object') return { type: 'json' }
   const { schema } = format.json_schema
