@@ -318,7 +318,9 @@ export const output = {
 
   'openai:chat:engine-errors': async (serve) => {
     const param = 'format.schema#/properties/a/pattern'
-    const url = await serve(scriptedEngine(new LlmError('invalid_request', 'No.', { param, issue: 'unsupported' })))
+    const url = await serve(
+      scriptedEngine(new LlmError('invalid_request', 'No.', { param, issue: 'unsupported' })),
+    )
     const response_format = { type: 'json_schema', json_schema: { name: 'a', schema: {} } }
 
     for (const stream of [false, true])
@@ -431,7 +433,7 @@ export const output = {
       return [request.reasoning, inputOf(request).templateOptions]
     }
 
-    expect(await thinks({})).toEqual([true, undefined])
+    expect(await thinks({})).toEqual(['auto', undefined])
     expect(await thinks({ reasoning_effort: 'none' })).toEqual([false, undefined])
     for (const reasoning_effort of ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
       expect(await thinks({ reasoning_effort })).toEqual([true, { reasoning_effort }])

@@ -338,7 +338,8 @@ export const requirements = {
   },
   'openai:chat:response-format-beside-tools': {
     source: structured,
-    behavior: 'With tools it is for what is said instead of a call, and means nothing where a call is forced.',
+    behavior:
+      'With tools it is for what is said instead of a call, and means nothing where a call is forced.',
   },
   'openai:chat:engine-errors': {
     source: structured,
@@ -370,7 +371,8 @@ export const requirements = {
   },
   'openai:chat:reasoning-effort': {
     source: create,
-    behavior: '`reasoning_effort` none turns thoughts off; another reaches the template of the model.',
+    behavior:
+      '`reasoning_effort` none turns thoughts off, another turns them on and reaches the template; without it that decides.',
   },
   'openai:chat:template-variables': {
     source: 'llama.cpp: tools/server/README.md',

@@ -127,14 +127,11 @@ export const ChatCompletionRequest = z
     params: { issue: 'value' },
     error: "it is only taken together with 'logprobs'.",
   })
-  .refine(
-    ({ grammar, response_format: format }) => !grammar || !format || format.type === 'text',
-    {
-      path: ['grammar'],
-      params: { issue: 'value' },
-      error: "an answer cannot be held to it and to a 'response_format'.",
-    },
-  )
+  .refine(({ grammar, response_format: format }) => !grammar || !format || format.type === 'text', {
+    path: ['grammar'],
+    params: { issue: 'value' },
+    error: "an answer cannot be held to it and to a 'response_format'.",
+  })
 export type ChatCompletionRequest = z.output<typeof ChatCompletionRequest>
 
 const Tokens = z

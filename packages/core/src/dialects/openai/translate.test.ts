@@ -21,7 +21,7 @@ test("a minimal request is sampled as OpenAI's API does it", () => {
   expect(request).toEqual({
     model: 'tiny',
     input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] },
-    reasoning: true,
+    reasoning: 'auto',
     sampling: { temperature: 1, topP: 1 },
   })
 })
@@ -115,7 +115,7 @@ test.each([[{}], [{ stop: null }], [{ stop: [] }], [{ stop: '' }], [{ stop: ['']
 test('what a model may say reaches it in neutral words', () => {
   const request = translate({
     tools: [{ type: 'function', function: { name: 'f' } }],
-    tool_choice: 'required',
+    tool_choice: 'none',
     response_format: { type: 'json_schema', json_schema: { name: 'a', schema: { type: 'array' } } },
     logprobs: true,
     top_logprobs: 3,
@@ -123,7 +123,7 @@ test('what a model may say reaches it in neutral words', () => {
   })
 
   expect(request).toMatchObject({
-    input: { toolChoice: { mode: 'required' }, templateOptions: { reasoning_effort: 'low' } },
+    input: { toolChoice: { mode: 'none' }, templateOptions: { reasoning_effort: 'low' } },
     format: { type: 'json-schema', schema: { type: 'array' } },
     logprobs: 3,
     reasoning: true,

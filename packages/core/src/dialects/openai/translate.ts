@@ -60,11 +60,15 @@ function toCommon(body: Options): Pick<GenerateRequest, 'model' | 'stop' | 'samp
   }
 }
 
-/** Models think where they can, unless they are told not to; OpenAI never shows thoughts as text. */
-const toReasoning = ({
+/** Thoughts are never shown as text. Those who say nothing of them get what the model does by itself. */
+function toReasoning({
   reasoning_effort: effort,
   chat_template_kwargs: variables,
-}: ChatCompletionRequest): boolean => (effort ? effort !== 'none' : variables?.enable_thinking !== false)
+}: ChatCompletionRequest): NonNullable<GenerateRequest['reasoning']> {
+  if (effort) return effort !== 'none'
+  const thinks = variables?.enable_thinking
+  return typeof thinks === 'boolean' ? thinks : 'auto'
+}
 
 function toTemplateOptions({
   reasoning_effort: effort,

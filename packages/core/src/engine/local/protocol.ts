@@ -164,7 +164,7 @@ const Request = z.object({
     .max(limits.stops)
     .optional(),
   sampling: Sampling.optional(),
-  reasoning: z.boolean().optional(),
+  reasoning: z.union([z.boolean(), z.literal('auto')]).optional(),
   overflow: z.enum(['error', 'truncate']).optional(),
   load: LoadOptions.optional(),
   returnTokens: z.literal(true).optional(),

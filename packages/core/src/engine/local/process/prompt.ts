@@ -114,12 +114,12 @@ async function tokensOrCount(
 
 async function piecesOf(
   input: GenerateRequest['input'],
-  reasoning: boolean | undefined,
+  reasoning: GenerateRequest['reasoning'],
   { model, renderer, signal }: Work,
 ): Promise<Pieces> {
   if (input.kind === 'text' && input.template === false) return input.prompt
   const options = {
-    reasoning,
+    reasoning: reasoning === 'auto' ? undefined : reasoning,
     ...(input.kind === 'chat' && { tools: callableTools(input), variables: input.templateOptions }),
   }
   const job = { template: model.template, messages: messagesOf(input), options }
