@@ -129,7 +129,7 @@ async function piecesOf(
   if (input.kind === 'infill') return aroundGap(input, model)
   if (input.kind === 'text' && isRaw(input)) return input.prompt
   const options = {
-    reasoning,
+    reasoning: reasoning === 'auto' ? undefined : reasoning,
     tools: callableTools(input),
     variables: input.templateOptions,
   }
