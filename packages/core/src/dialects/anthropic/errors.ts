@@ -18,7 +18,14 @@ export const renderErrorFrame = (error: LlmError, requestId: string): string =>
 export const wording: Wording = (problem) =>
   problem.param === ''
     ? 'The request body has to be a JSON object.'
-    : `${problem.param.replaceAll(/\[(\d+)\]/g, '.$1')}: ${words[problem.issue](problem)}`
+    : `${placeOf(problem.param)}: ${words[problem.issue](problem)}`
+
+/** As the hosted API spells paths: with the kind of a tool, or of thinking, in them. */
+const placeOf = (param: string): string =>
+  param
+    .replaceAll(/\[(\d+)\]/g, '.$1')
+    .replace(/^tools\.\d+\.(?=name|description|input_schema|strict)/, '$&custom.')
+    .replace(/^thinking\.budget/, 'thinking.enabled.budget')
 
 function envelope(error: LlmError, requestId: string): object {
   const [, type] = kinds[error.code]
