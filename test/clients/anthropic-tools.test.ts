@@ -206,6 +206,26 @@ describe.each([
     ])
   })
 
+  test('a model that can think does so when it is asked to, and its thoughts can be handed back', async () => {
+    const sum = { role: 'user' as const, content: 'What is 2 plus 3?' }
+    const body = { model: 'tiny', max_tokens: 60, messages: [sum], ...likeliest }
+
+    const without = await client.messages.create(body)
+    const thoughtful = await client.messages.create({ ...body, thinking: { type: 'adaptive' } })
+    const streamed = await client.messages.stream({ ...body, thinking: { type: 'adaptive' } }).finalMessage()
+    const messages = [sum, { role: 'assistant' as const, content: streamed.content }, sum]
+    const again = await client.messages.create({ ...body, messages })
+
+    expect(without.content).toMatchObject([{ type: 'text', text: expect.stringContaining('5') }])
+    expect(thoughtful.content).toMatchObject([
+      { type: 'thinking', thinking: expect.stringMatching(/./), signature: expect.stringMatching(/./) },
+      { type: 'text', text: expect.stringContaining('5') },
+    ])
+    expect(thoughtful.usage.output_tokens_details?.thinking_tokens).toBeGreaterThan(0)
+    expect(streamed.content).toEqual(thoughtful.content)
+    expect(again.content).toMatchObject([{ type: 'text', text: expect.stringContaining('5') }])
+  })
+
   test('thoughts, text and two calls are put together, each in its block', async () => {
     const { client } = await scripted([
       { reasoning: 'Two of them.' },

@@ -524,6 +524,22 @@ export const checks = {
     )
   },
 
+  'anthropic:messages:threads-are-refused': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+
+    for (const thread of [{ type: 'create' }, { type: 'continue', previous_message_id: 'msg_1' }]) {
+      const response = await ask(url, { ...greeting, thread })
+
+      expect(response.status).toBe(400)
+      expect(await response.json()).toMatchObject({
+        error: { type: 'invalid_request_error', details: { error_code: 'thread_unsupported_request' } },
+      })
+    }
+
+    expect(engine.requests).toEqual([])
+  },
+
   'anthropic:messages:output-format': async (serve) => {
     const engine = scriptedEngine('{}')
     const url = await serve(engine)

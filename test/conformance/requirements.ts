@@ -444,6 +444,11 @@ export const requirements = {
     source: anthropicCreate,
     behavior: 'MCP servers are a 400 that names them; an empty list is none.',
   },
+  'anthropic:messages:threads-are-refused': {
+    source: '@anthropic-ai/sdk 1.12, lib/internal/threads/ThreadState',
+    behavior:
+      'A conversation that the server is to keep is a 400 with the code by which clients send all of it instead.',
+  },
   'anthropic:messages:output-format': {
     source: anthropicFormats,
     behavior:

@@ -29,8 +29,14 @@ const placeOf = (param: string): string =>
 
 function envelope(error: LlmError, requestId: string): object {
   const [, type] = kinds[error.code]
-  return { type: 'error', error: { type, message: messageOf(error) }, request_id: requestId }
+  return { type: 'error', error: { type, message: messageOf(error), ...detailsOf(error) }, request_id: requestId }
 }
+
+/** A client's own loop of tools that hears this sends the whole conversation from then on. */
+const detailsOf = ({ details: { param, issue } }: LlmError): object =>
+  param === 'thread' && issue === 'unsupported'
+    ? { details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] } }
+    : {}
 
 /** Some messages are read by machines: agents look for these words, to make their conversation shorter. */
 function messageOf({ code, message, details: { inputTokens, contextSize, model } }: LlmError): string {

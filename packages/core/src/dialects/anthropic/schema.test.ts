@@ -41,6 +41,7 @@ test.each([
   'output_format',
   'mcp_servers',
   'container',
+  'thread',
 ])('%s may be null, which means absent', (field) => {
   expect(read({ ...minimal, [field]: null })).toEqual({ ...minimal, [field]: undefined })
 })
@@ -212,6 +213,7 @@ test.each([
   [{ max_tokens: 0 }, 'max_tokens'],
   [{ mcp_servers: [{ type: 'url', name: 'a', url: 'https://a.example' }] }, 'mcp_servers'],
   [{ container: 'container_1' }, 'container'],
+  [{ thread: { type: 'create' } }, 'thread'],
   [{ system: [{ type: 'image' }] }, 'system[0]'],
   [saying([{ type: 'image', source: { type: 'base64' } }]), 'messages[0].content[0]'],
   [saying([{ type: 'text', text: 'a' }, { type: 'document' }]), 'messages[0].content[1]'],

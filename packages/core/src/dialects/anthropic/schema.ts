@@ -46,6 +46,8 @@ const prompt = {
   output_format: optional(Format),
 
   mcp_servers: notYet(z.array(z.unknown()), '`mcp_servers`', isEmpty),
+  /** Who continues one sends the new messages alone: taken for all, they would be another conversation. */
+  thread: notYet(z.looseObject({}), 'A thread that the server keeps', () => false),
   container: notYet(z.union([z.string(), z.looseObject({})]), 'A container', () => false),
 }
 

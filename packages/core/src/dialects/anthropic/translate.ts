@@ -6,9 +6,11 @@ import type * as tools from './tools.ts'
 
 export function toGenerateRequest(body: schema.MessagesRequest): GenerateRequest {
   const { temperature = 1, top_p: topP = 1, top_k: topK, stop_sequences: stop = [] } = body
-  const format = schema.formatOf(body)
+  const prompt = toPrompt(body)
+  // Where a call is forced, nothing is said that could have a format.
+  const format = isForced(prompt.input) ? undefined : schema.formatOf(body)
   return {
-    ...toPrompt(body),
+    ...prompt,
     maxTokens: body.max_tokens,
     ...(stop.length > 0 && { stop }),
     sampling: { temperature, topP, ...(topK && { topK }) },
@@ -16,10 +18,12 @@ export function toGenerateRequest(body: schema.MessagesRequest): GenerateRequest
   }
 }
 
+const isForced = ({ toolChoice }: ChatInput): boolean => toolChoice?.mode === 'required'
+
 /** What the model reads: all that counts as input. Who does not ask for thoughts gets none, where the model can do without. */
 export function toPrompt(
   body: schema.CountTokensRequest,
-): Pick<GenerateRequest, 'model' | 'input' | 'reasoning'> {
+): Pick<GenerateRequest, 'model' | 'reasoning'> & { readonly input: ChatInput } {
   const { model, system, messages, thinking: { type: thinking = 'disabled' } = {} } = body
   const said = blocks.blocksOf(system).filter((block) => !isBilling(block))
   const turns = merged([
