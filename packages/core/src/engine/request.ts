@@ -146,6 +146,10 @@ export const limits = {
   tools: 1_024,
   /** OpenAI takes 64, Anthropic 128. */
   toolNameLength: 128,
+  /** A schema that an answer is held to, as JSON, in characters. No grammar is made of a larger one. */
+  schemaLength: 1024 * 1024,
+  /** A grammar, in characters. */
+  grammarLength: 256 * 1024,
   /** Of all messages together, in characters. */
   text: 64 * 1024 * 1024,
   /** Of a context, in tokens: the largest models are trained for ten million. */

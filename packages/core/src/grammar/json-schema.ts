@@ -2,7 +2,7 @@
  * JSON Schema as a grammar of its values: each text that the grammar takes satisfies the schema. What cannot be kept
  * is refused by name. Properties come in the order in which they are declared, values compact (see `json.ts`).
  */
-import { invalidRequest } from '../errors.ts'
+import { invalidRequest, LlmError } from '../errors.ts'
 import { arrayExpression } from './arrays.ts'
 import { TooComplex } from './automaton.ts'
 import { both, type Conjunction, keyOf } from './conjunction.ts'
@@ -29,6 +29,17 @@ export function schemaToGrammar(schema: unknown): string {
 
 export const unsatisfiable = () =>
   invalidRequest('The schema contradicts itself: no value can satisfy it.', { param: '#', issue: 'value' })
+
+/** Puts the field in front of the JSON pointers in errors. */
+export function inField<T>(field: string, make: () => T): T {
+  try {
+    return make()
+  } catch (error) {
+    if (!(error instanceof LlmError)) throw error
+    const { message, details } = error
+    throw invalidRequest(message, { ...details, param: `${field}${details.param ?? ''}` })
+  }
+}
 
 /** The values of a schema, or the objects among them, as a part of a larger grammar. */
 export function addSchema(

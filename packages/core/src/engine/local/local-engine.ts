@@ -14,6 +14,7 @@ import { LoadedModels } from './loaded-models.ts'
 import type { Work } from './local-model.ts'
 import { type LoadConfig, readRequest } from './protocol.ts'
 import { RunFolder } from './run-folder.ts'
+import { Suspects } from './suspects.ts'
 
 export interface LocalEngineOptions {
   readonly threads: number | undefined
@@ -37,6 +38,7 @@ export class LocalEngine implements Engine {
   readonly #models: Pick<ModelStore, 'get' | 'check'>
   readonly #loaded: LoadedModels
   readonly #crowd = new Crowd()
+  readonly #suspects = new Suspects()
   readonly #maxContextSize: number
 
   constructor(models: Pick<ModelStore, 'get' | 'check'>, options: LocalEngineOptions) {
@@ -70,16 +72,23 @@ export class LocalEngine implements Engine {
       let begun = false
       let end: GenerateEvent | undefined
       const checked = readRequest(request)
+      this.#suspects.check(checked)
       await this.#use(
         checked,
         signal,
-        ({ fingerprint, process }, loadMs) =>
-          process.generate(checked, { ...call, tenant: tenantOf(call), signal }, (event) => {
-            begun = true
-            if (event.type === 'text') this.#loaded.failures.onText(fingerprint)
-            if (event.type === 'end') end = { ...event, timings: { ...event.timings, loadMs } }
-            else push(event)
-          }),
+        async ({ fingerprint, process }, loadMs) => {
+          try {
+            await process.generate(checked, { ...call, tenant: tenantOf(call), signal }, (event) => {
+              begun = true
+              if (event.type === 'text') this.#loaded.failures.onText(fingerprint)
+              if (event.type === 'end') end = { ...event, timings: { ...event.timings, loadMs } }
+              else push(event)
+            })
+          } catch (error) {
+            if (process.crashed || process.stuck) this.#suspects.note(checked)
+            throw error
+          }
+        },
         () => begun,
       )
       // Behind the call: who has heard the end finds the model at rest.

@@ -72,6 +72,7 @@ export class ModelProcess {
   #hasWaited = false
   #ended = false
   #crashed = false
+  #stuck = false
   #lastId = 0
 
   constructor(options: ModelProcessOptions) {
@@ -85,7 +86,10 @@ export class ModelProcess {
     })
     this.#watch = new Watch(
       () => this.#send({ type: 'ping' }),
-      (reason) => this.#kill(reason),
+      (reason) => {
+        this.#stuck = true
+        this.#kill(reason)
+      },
     )
     this.#attach().catch((error: unknown) => this.#onGone('', LlmError.from(error)))
   }
@@ -111,6 +115,11 @@ export class ModelProcess {
   /** Ended by a fault of its own, such as a failed assertion; not because somebody killed it, or a slow machine. */
   get crashed(): boolean {
     return this.#crashed
+  }
+
+  /** Ended because it gave no sign of life, or made no progress. */
+  get stuck(): boolean {
+    return this.#stuck
   }
 
   /** Resolves when the model is free again; quietly when the signal aborts. Throws `LlmError`. */

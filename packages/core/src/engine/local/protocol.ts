@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { fieldPath, LlmError, type LlmErrorCode, type LlmErrorDetails } from '../../errors.ts'
 import type { GenerateEvent } from '../events.ts'
-import { areTokens, type GenerateRequest, limits, textLength } from '../request.ts'
+import { areTokens, callableTools, type GenerateRequest, limits, textLength } from '../request.ts'
 
 /** Raised with each change after which an older side would misunderstand a newer one: their processes are then not shared. */
 export const protocolVersion = 3
@@ -111,6 +111,7 @@ const Tool = z.object({
   name: z.string().min(1).max(limits.toolNameLength).transform(wellFormed),
   description: text.optional(),
   parameters: z.record(z.string(), z.unknown()),
+  strict: z.boolean().optional(),
 })
 
 const ChatInput = z
@@ -126,8 +127,13 @@ const ChatInput = z
       .min(1)
       .max(limits.messages),
     tools: z.array(Tool).max(limits.tools).optional(),
-    // To force a call takes a grammar.
-    toolChoice: z.object({ mode: z.enum(['auto', 'none']), names: z.array(text).optional() }).optional(),
+    toolChoice: z
+      .object({
+        mode: z.enum(['auto', 'none', 'required']),
+        names: z.array(text).max(limits.tools).optional(),
+        parallel: z.literal(false).optional(),
+      })
+      .optional(),
     templateOptions: z.record(z.string(), z.unknown()).optional(),
   })
   .refine(({ tools = [] }) => new Set(tools.map(({ name }) => name)).size === tools.length, {
@@ -139,6 +145,15 @@ const ChatInput = z
       toolChoice?.names?.every((chosen) => tools.some(({ name }) => name === chosen)) ?? true,
     { path: ['toolChoice', 'names'], error: 'has a name that no tool has.' },
   )
+  .refine(
+    (input) =>
+      input.toolChoice?.mode !== 'required' ||
+      callableTools(input as Extract<GenerateRequest['input'], { kind: 'chat' }>).length > 0,
+    {
+      path: ['toolChoice', 'mode'],
+      error: 'a tool must be called, and there is none.',
+    },
+  )
 const TextInput = z.object({
   kind: z.literal('text'),
   prompt: z
@@ -148,27 +163,56 @@ const TextInput = z.object({
   template: z.literal(false).optional(),
 })
 
+const Format = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('json') }),
+  z.object({
+    type: z.literal('json-schema'),
+    schema: z
+      .union([z.boolean(), z.record(z.string(), z.unknown())])
+      .refine(
+        (schema) => jsonLength(schema) <= limits.schemaLength,
+        `is longer than ${limits.schemaLength}.`,
+      ),
+  }),
+  z.object({ type: z.literal('grammar'), source: z.string().min(1).max(limits.grammarLength) }),
+])
+
+/** Infinite where it is none. */
+function jsonLength(value: unknown): number {
+  try {
+    return JSON.stringify(value).length
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}
+
 /** The gate to the native code: whoever calls, in a dialect or in process, is held to this. */
-const Request = z.object({
-  model: z.string(),
-  input: z.discriminatedUnion('kind', [ChatInput, TextInput]),
-  maxTokens: z.int().min(1).optional(),
-  stop: z
-    .array(
-      z
-        .string()
-        .min(1)
-        .max(limits.stopLength)
-        .refine((text) => text.isWellFormed(), 'has half a character, a lone surrogate.'),
-    )
-    .max(limits.stops)
-    .optional(),
-  sampling: Sampling.optional(),
-  reasoning: z.boolean().optional(),
-  overflow: z.enum(['error', 'truncate']).optional(),
-  load: LoadOptions.optional(),
-  returnTokens: z.literal(true).optional(),
-})
+const Request = z
+  .object({
+    model: z.string(),
+    input: z.discriminatedUnion('kind', [ChatInput, TextInput]),
+    maxTokens: z.int().min(1).optional(),
+    stop: z
+      .array(
+        z
+          .string()
+          .min(1)
+          .max(limits.stopLength)
+          .refine((text) => text.isWellFormed(), 'has half a character, a lone surrogate.'),
+      )
+      .max(limits.stops)
+      .optional(),
+    sampling: Sampling.optional(),
+    reasoning: z.boolean().optional(),
+    format: Format.optional(),
+    overflow: z.enum(['error', 'truncate']).optional(),
+    load: LoadOptions.optional(),
+    returnTokens: z.literal(true).optional(),
+  })
+  .refine(({ format, input }) => !format || input.kind === 'text' || input.toolChoice?.mode !== 'required', {
+    path: ['format'],
+    error: 'nothing is said where a call is forced.',
+  })
 
 /** From the app. */
 export const ToProcess = z.discriminatedUnion('type', [

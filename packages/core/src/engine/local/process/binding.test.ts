@@ -3,9 +3,10 @@ import { modelPath } from '@modelmount/tiny-model'
 import type { Llama, LlamaContext, LlamaModel, Token } from 'node-llama-cpp'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { narrowModel, noiseModel } from '../../../../../../test/support/models.ts'
+import { answerGrammar } from '../../../grammar/answer.ts'
 import { parseChat } from '../../../template/jinja.ts'
 import type { GenerateEvent } from '../../events.ts'
-import { answer } from './answer.ts'
+import { answer, type Work } from './answer.ts'
 import { type Binding, loadModel, openDecoder } from './binding.ts'
 import type { PromptRenderer } from './render.ts'
 
@@ -26,6 +27,7 @@ const config = {
 const renderer = {
   render: async ({ template, messages, options }) => parseChat(template)(messages, options),
 } as Pick<PromptRenderer, 'render'> as PromptRenderer
+const grammars: Work['grammars'] = { make: async (form) => answerGrammar(form) }
 
 let own: Binding
 let fallback: Binding
@@ -44,7 +46,7 @@ async function ask(
   const input = { kind: 'text', prompt: [text] } as const
   await answer(
     { model: 'tiny', input, maxTokens: 40, sampling: { temperature: 0 } },
-    { model, renderer, progress: { steps: 0 }, tenant: '', background: false, signal },
+    { model, renderer, grammars, progress: { steps: 0 }, tenant: '', background: false, signal },
     (event) => events.push(event),
   )
   return events

@@ -3,6 +3,7 @@ import type {
   GgufInsights,
   Llama,
   LlamaContext,
+  LlamaGrammarEvaluationState,
   LlamaModel,
   LlamaModelOptions,
   SequenceEvaluateOptions,
@@ -33,6 +34,12 @@ export interface Progress {
   steps: number
 }
 
+/** What an answer is held to, ready to be used. */
+export interface Grammar {
+  /** Where an answer begins. */
+  begin(): LlamaGrammarEvaluationState
+}
+
 /** What one load decides once. */
 export interface Binding {
   readonly contextSize: number
@@ -55,6 +62,8 @@ export interface Binding {
   /** What a step takes at worst, in milliseconds. */
   readonly stepMs: number
   readonly runner: Runner
+  /** Of GBNF. Throws `invalid_request` where native code refuses it. */
+  grammar(source: string): Promise<Grammar>
   /** From the next step on no more than so many. */
   limitThreads(most: number): void
   /** Throws `context_length`, with an estimate, for a text that is far longer than the context. */
@@ -151,6 +160,7 @@ export async function loadModel(
       stepMs: best?.stepMs ?? unknownStepMs,
       bos: beginning(model),
       runner,
+      grammar: compiler(library, llama, model),
       limitThreads,
       eot: model.tokens.eot ?? model.tokens.eos ?? undefined,
       tokenize: (text, signal) => tokenizer.tokens(text, signal),
@@ -327,12 +337,50 @@ export function openDecoder(
     setThreads: (answers, prompts) => {
       threads = { answers, prompts }
     },
-    sampler: (draw, prompt) => {
+    sampler: (draw, prompt, grammar) => {
       const sampler = new AddonSampler(addon.model)
-      sampler.applyConfig(toSamplerConfig(draw, prompt))
+      const state = grammar && stateOf(grammar.begin())
+      sampler.applyConfig({
+        ...toSamplerConfig(draw, prompt),
+        ...(state && { grammarEvaluationState: state }),
+      })
       return sampler
     },
     isEnd: (token) => model.isEogToken(token),
+  }
+}
+
+/** The library's inside again. Throws rather than let an answer be free. */
+function stateOf(begun: LlamaGrammarEvaluationState): object {
+  const { _state } = begun as unknown as { readonly _state?: object }
+  if (!_state) throw upstream('The engine cannot hold answers to grammars.', undefined)
+  return _state
+}
+
+/** So many are kept, since the same are asked for again and again. */
+const keptGrammars = 16
+
+/** Each answer goes on from a copy of what was parsed once. */
+function compiler(
+  { LlamaGrammarEvaluationState: State }: typeof import('node-llama-cpp'),
+  llama: Llama,
+  model: LlamaModel,
+): Binding['grammar'] {
+  const kept = new Map<string, Grammar>()
+  return async (source) => {
+    const known = kept.get(source) ?? (await compile(source))
+    kept.delete(source)
+    kept.set(source, known)
+    for (const [oldest] of kept) if (kept.size > keptGrammars) kept.delete(oldest)
+    return known
+  }
+  async function compile(source: string): Promise<Grammar> {
+    try {
+      const beginning = new State({ model, grammar: await llama.createGrammar({ grammar: source }) })
+      return { begin: () => new State(beginning) }
+    } catch (cause) {
+      throw new LlmError('invalid_request', 'The engine refuses this grammar.', { issue: 'value' }, { cause })
+    }
   }
 }
 

@@ -17,6 +17,7 @@ import {
 import { answer, type Work } from './answer.ts'
 import type { Progress } from './binding.ts'
 import { claim } from './claim.ts'
+import { Grammars } from './grammars.ts'
 import { Presence, shareOfCores } from './presence.ts'
 import { countTokens, promptText } from './prompt.ts'
 import { PromptRenderer } from './render.ts'
@@ -41,6 +42,7 @@ let isWaiting = false
 process.on('SIGINT', () => {})
 
 const renderer = new PromptRenderer()
+const grammars = new Grammars()
 const server = createServer(serve)
 let leaving = setTimeout(leave, firstClientMs)
 // Behind the socket, so that apps have something to ask meanwhile.
@@ -77,7 +79,7 @@ function serve(socket: Socket): void {
     try {
       const model = await loading
       if (!call.signal.aborted)
-        await job({ model, renderer, progress, tenant, background, signal: call.signal })
+        await job({ model, renderer, grammars, progress, tenant, background, signal: call.signal })
       events.flush()
       tell({ type: 'done', id })
     } catch (error) {

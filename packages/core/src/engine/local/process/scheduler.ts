@@ -5,7 +5,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
 import { LlmError } from '../../../errors.ts'
-import type { Progress } from './binding.ts'
+import type { Grammar, Progress } from './binding.ts'
 import type { Draw } from './sampling.ts'
 import { type Place, type Slot, Slots } from './slots.ts'
 import { type Snapshot, type Snapshots, snapshotLength } from './snapshots.ts'
@@ -34,7 +34,7 @@ export interface Decoder {
   load(sequence: number, file: string): Promise<number>
   /** From the next step on: for one token of each answer, and for prompts. Never for a token that has to be repeatable. */
   setThreads(answers: number, prompts: number): void
-  sampler(draw: Draw, prompt: readonly Token[]): Sampler
+  sampler(draw: Draw, prompt: readonly Token[], grammar?: Grammar): Sampler
   /** Whether a token ends an answer. */
   isEnd(token: Token): boolean
 }
@@ -57,6 +57,8 @@ export interface Sampler {
 export interface Job {
   readonly prompt: readonly Token[]
   readonly draw: Draw
+  /** What the answer is held to. */
+  readonly grammar?: Grammar | undefined
   /** The same answer is expected each time. */
   readonly repeatable: boolean
   /** How many tokens at most. */
@@ -225,7 +227,7 @@ export class Scheduler implements Runner {
     const { slot } = place
     try {
       if (!this.#cut(place)) await this.#fill(slot, saved)
-      const sampler = begun?.sampler ?? this.#decoder.sampler(job.draw, job.prompt)
+      const sampler = begun?.sampler ?? this.#decoder.sampler(job.draw, job.prompt, job.grammar)
       if (!begun) job.onStart(slot.tokens.length)
       this.#running.push({
         job,
