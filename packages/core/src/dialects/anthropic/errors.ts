@@ -29,7 +29,11 @@ const placeOf = (param: string): string =>
 
 function envelope(error: LlmError, requestId: string): object {
   const [, type] = kinds[error.code]
-  return { type: 'error', error: { type, message: messageOf(error), ...detailsOf(error) }, request_id: requestId }
+  return {
+    type: 'error',
+    error: { type, message: messageOf(error), ...detailsOf(error) },
+    request_id: requestId,
+  }
 }
 
 /** A client's own loop of tools that hears this sends the whole conversation from then on. */

@@ -276,6 +276,8 @@ test.each(['output_format', 'output_config'])('a schema in %s is the format of t
 test('where a call is forced, there is nothing that a format could hold', () => {
   const output_format = { type: 'json_schema', schema: {} }
 
-  expect(translate({ output_format, tools: [now], tool_choice: { type: 'any' } })).not.toHaveProperty('format')
+  expect(translate({ output_format, tools: [now], tool_choice: { type: 'any' } })).not.toHaveProperty(
+    'format',
+  )
   expect(translate({ output_format, tools: [now] })).toHaveProperty('format')
 })
