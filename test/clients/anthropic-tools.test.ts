@@ -147,6 +147,52 @@ describe.each([
     expect([whole.stop_reason, streamed.stop_reason]).toEqual(['max_tokens', 'max_tokens'])
   })
 
+  test('a tool that must be called is called, streamed, too, and nothing is said', async () => {
+    const now = { name: 'now', description: 'Says the time.', input_schema: { type: 'object' as const } }
+    const tools = [weather, now]
+    const messages = [{ role: 'user' as const, content: 'Hello' }]
+
+    for (const [tool_choice, name] of [
+      [
+        { type: 'any' as const, disable_parallel_tool_use: true },
+        expect.stringMatching(/^(now|get_weather)$/),
+      ],
+      [{ type: 'tool' as const, name: 'now' }, 'now'],
+      [{ type: 'tool' as const, name: 'get_weather' }, 'get_weather'],
+    ] as const) {
+      const body = { ...question, tools, messages, tool_choice }
+      const whole = await client.messages.create(body)
+      const streamed = await client.messages.stream(body).finalMessage()
+
+      for (const message of [whole, streamed]) {
+        expect(message).toMatchObject({ stop_reason: 'tool_use', content: [{ type: 'tool_use', name }] })
+        if (callOf(message).name === 'get_weather')
+          expect(callOf(message).input).toEqual({ city: expect.any(String) })
+      }
+    }
+  })
+
+  test('an answer is held to a format, and one that cannot be kept is named', async () => {
+    const ask = (schema: Record<string, unknown>) =>
+      client.messages.create({
+        ...greeting,
+        model: 'tiny',
+        output_config: { format: { type: 'json_schema', schema } },
+      })
+    const mood = { type: 'object', properties: { mood: { enum: ['good', 'bad'] } }, required: ['mood'] }
+
+    const { content } = await ask({ ...mood, additionalProperties: false })
+
+    expect(content).toMatchObject([{ type: 'text' }])
+    expect(JSON.parse((content[0] as Anthropic.TextBlock).text)).toEqual({
+      mood: expect.stringMatching(/^(good|bad)$/),
+    })
+    await expect(ask({ ...mood, unevaluatedProperties: false })).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringContaining('unevaluatedProperties'),
+    })
+  })
+
   test('what is counted with tools, calls and results is what is read', async () => {
     const message = await client.messages.create(question)
     const messages = answering(message, { content: measured, is_error: true })

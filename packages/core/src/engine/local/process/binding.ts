@@ -1,4 +1,6 @@
 /** The model as the rest of this folder sees it. The only file that loads node-llama-cpp; the others know its types. */
+
+import { join } from 'node:path'
 import type {
   GgufInsights,
   Llama,
@@ -16,6 +18,7 @@ import { calibrate, smallestChunk, threadCandidates } from './calibrate.ts'
 import { machineMemory } from './machine-memory.ts'
 import { type Plan, planMemory, type Room } from './memory.ts'
 import { missingBuild, missingLibrary } from './missing-engine.ts'
+import { NativeTemplate } from './native-template.ts'
 import { OneByOne } from './one-by-one.ts'
 import { shareOfCores } from './presence.ts'
 import { type Draw, type SamplerConfig, toSamplerConfig } from './sampling.ts'
@@ -46,6 +49,8 @@ export interface Binding {
   readonly fingerprint: string
   readonly vocabularySize: number
   readonly template: ChatTemplate
+  /** For a template that cannot be filled without native code. */
+  readonly nativeTemplate?: NativeTemplate
   /** What every prompt of this model begins with, where it wants that. */
   readonly bos: Token | undefined
   /** How many answers are made side by side. */
@@ -127,6 +132,8 @@ export async function loadModel(
       experimentalKvCacheKeyType: cacheTypes[plan.kvCacheType],
       experimentalKvCacheValueType: cacheTypes[plan.kvCacheType],
     })
+    const template = chatTemplate(model)
+    const native = nativeTemplate(llama, template.source, join(config.runFolder, `${config.name}.template`))
     const tokenizer = new Tokenizer((text) => model.tokenize(text, true), contextSize)
     const decoder = open(llama, model, context, parallel, plan.chunkSize)
     const { threads, tuneThreads } = config
@@ -151,7 +158,8 @@ export async function loadModel(
       parallel: decoder ? parallel : 1,
       fingerprint: config.fingerprint,
       vocabularySize: vocabularySize(model),
-      template: chatTemplate(model),
+      template,
+      ...(native && { nativeTemplate: native }),
       // Estimates, which need not be whole; clients read them as whole numbers.
       sizeBytes: Math.round(need.ram + need.vram),
       gpuBytes: Math.round(need.vram),
@@ -413,12 +421,38 @@ function beginning({ tokens: { bos, shouldPrependBosToken } }: LlamaModel): Toke
   return bos !== null && shouldPrependBosToken ? bos : undefined
 }
 
+/** The library's inside once more. Nothing where it is not as it is known here. */
+function nativeTemplate(llama: Llama, source: string, mark: string): NativeTemplate | undefined {
+  const { AddonJinjaRenderer: Renderer } = (
+    llama as unknown as {
+      _bindings: { AddonJinjaRenderer?: new (source: string) => { render(variables: object): string } }
+    }
+  )._bindings
+  if (typeof Renderer?.prototype?.render !== 'function') return undefined
+  let renderer: { render(variables: object): string } | undefined
+  return new NativeTemplate((variables) => {
+    renderer ??= new Renderer(source)
+    return renderer.render(variables)
+  }, mark)
+}
+
+/** Those that the tokenizer finds in a text, though they are none: unlike those that a vocabulary defines for itself. */
+function specialTokens(model: LlamaModel): readonly string[] {
+  const spellings: string[] = []
+  for (const token of model.iterateAllTokens()) {
+    const { control, unknown } = model.getTokenAttributes(token)
+    if (control || unknown) spellings.push(model.detokenize([token], true))
+  }
+  return spellings
+}
+
 function chatTemplate(model: LlamaModel): ChatTemplate {
   const { bosString, eosString } = model.tokens
   return {
     source: model.fileInfo.metadata.tokenizer?.chat_template ?? chatMl,
     bosToken: bosString ?? '',
     eosToken: eosString ?? '',
+    specialTokens: specialTokens(model),
   }
 }
 
