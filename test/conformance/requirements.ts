@@ -28,6 +28,10 @@ const anthropicCreate = 'Anthropic API reference, Messages, Create a Message'
 const anthropicTurns = 'Anthropic guides, Using the Messages API'
 const anthropicStops = 'Anthropic guides, Handling stop reasons'
 const anthropicStreaming = 'Anthropic guides, Streaming messages'
+const anthropicTools = 'Anthropic guides, Tool use, How to implement tool use'
+const anthropicToolChoice = 'Anthropic guides, Tool use, Forcing tool use'
+const anthropicThinking = 'Anthropic guides, Extended thinking'
+const anthropicFormats = 'Anthropic guides, Structured outputs'
 const anthropicCount = 'Anthropic API reference, Messages, Count tokens in a Message'
 const anthropicModels = 'Anthropic API reference, Models'
 const claudeCode = 'Claude Code docs, LLM gateway configuration'
@@ -600,21 +604,102 @@ export const requirements = {
     source: claudeCode,
     behavior: 'The block of system that tells of billing is no part of the prompt.',
   },
-  'anthropic:messages:tools-are-refused': {
-    source: anthropicCreate,
-    behavior: 'Tools, and a choice that demands one, are a 400 that names them, never silently ignored.',
-  },
   'anthropic:messages:mcp-servers-are-refused': {
     source: anthropicCreate,
     behavior: 'MCP servers are a 400 that names them; an empty list is none.',
   },
-  'anthropic:messages:thinking': {
-    source: anthropicCreate,
-    behavior: 'Thinking that is adaptive or disabled is accepted; enabled, it is a 400 that names it.',
+  'anthropic:messages:threads-are-refused': {
+    source: '@anthropic-ai/sdk 1.12, lib/internal/threads/ThreadState',
+    behavior:
+      'A conversation that the server is to keep is a 400 with the code by which clients send all of it instead.',
   },
-  'anthropic:messages:output-formats-are-refused': {
-    source: anthropicCreate,
-    behavior: 'A format for the output is a 400 that names it, never silently ignored.',
+  'anthropic:messages:output-format': {
+    source: anthropicFormats,
+    behavior:
+      'A JSON Schema, under its new name or its old one, reaches the model; an effort changes nothing.',
+  },
+  'anthropic:tools:whole': {
+    source: anthropicTools,
+    behavior: 'A call is a block `tool_use` with an id of its own and an object, and stops by `tool_use`.',
+  },
+  'anthropic:tools:streamed': {
+    source: anthropicStreaming,
+    behavior: 'A streamed call is a block whose pieces of JSON join to the input of the whole answer.',
+  },
+  'anthropic:tools:no-arguments': {
+    source: anthropicTools,
+    behavior: 'A call without arguments has an empty object, whole and streamed.',
+  },
+  'anthropic:tools:long-arguments': {
+    source: anthropicStreaming,
+    behavior: 'Four kilobytes of quotes, line breaks and emoji in an argument arrive as they are.',
+  },
+  'anthropic:tools:blocks-in-order': {
+    source: anthropicStreaming,
+    behavior:
+      'Thoughts, text and two calls are blocks numbered from 0, one closed before the next is opened.',
+  },
+  'anthropic:tools:broken-off': {
+    source: anthropicStops,
+    behavior: 'A call that the limit breaks off stops by `max_tokens`, and is no block of a whole answer.',
+  },
+  'anthropic:tools:round-trip': {
+    source: anthropicTools,
+    behavior: 'Calls and their results, errors among them, reach the model in order, results first.',
+  },
+  'anthropic:tools:result-contents': {
+    source: anthropicTools,
+    behavior: 'A result may have no content, an empty text, a text, or blocks, an image among them.',
+  },
+  'anthropic:tools:history-without-tools': {
+    source: anthropicTools,
+    behavior: 'A conversation with calls goes on without tools.',
+  },
+  'anthropic:tools:choice': {
+    source: anthropicToolChoice,
+    behavior: 'A choice of any tool, of one, or of none, and of one call at most, reaches the model.',
+  },
+  'anthropic:tools:choice-of-none-there': {
+    source: anthropicToolChoice,
+    behavior: 'A choice of a tool that is not there is a 400 that names it, and so is one without tools.',
+  },
+  'anthropic:tools:definitions': {
+    source: anthropicTools,
+    behavior:
+      'A name twice, a name with a space, and a schema of no object are each a 400 that names the tool.',
+  },
+  'anthropic:tools:known-schemas': {
+    source: anthropicTools,
+    behavior: 'Tools whose schemas the API knows, and the caller runs, reach the model with these.',
+  },
+  'anthropic:tools:hosted-are-refused': {
+    source: anthropicTools,
+    behavior: 'Tools that the server would have to run are a 400 that names them, and so are unknown ones.',
+  },
+  'anthropic:tools:pairs': {
+    source: anthropicTools,
+    behavior: 'A call without a result, or a result without a call, is a 400 that names its id.',
+  },
+  'anthropic:thinking:asked-for': {
+    source: anthropicThinking,
+    behavior:
+      'Thoughts that were asked for are the first block, signed; in a stream the signature comes last.',
+  },
+  'anthropic:thinking:not-asked-for': {
+    source: anthropicThinking,
+    behavior: 'Thoughts that nobody asked for, or that are disabled, are no block, but counted.',
+  },
+  'anthropic:thinking:omitted': {
+    source: anthropicThinking,
+    behavior: 'Thoughts that are to be omitted are an empty block with a signature.',
+  },
+  'anthropic:thinking:handed-back': {
+    source: anthropicThinking,
+    behavior: 'Thoughts are taken back, whoever signed them; those that are encrypted are left out.',
+  },
+  'anthropic:thinking:budget': {
+    source: anthropicThinking,
+    behavior: 'A budget that is not below `max_tokens` is a 400.',
   },
   'anthropic:messages:context-length': {
     source: anthropicErrors,
@@ -623,7 +708,7 @@ export const requirements = {
   },
   'anthropic:messages:stream-order': {
     source: anthropicStreaming,
-    behavior: 'A stream is message_start, one block with its pieces, message_delta and message_stop.',
+    behavior: 'A stream of text is message_start, one block with its pieces, message_delta and message_stop.',
   },
   'anthropic:messages:stream-frames': {
     source: anthropicStreaming,
