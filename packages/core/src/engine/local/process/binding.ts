@@ -153,7 +153,7 @@ export async function loadModel(
       experimentalKvCacheKeyType: cacheTypes[plan.kvCacheType],
       experimentalKvCacheValueType: cacheTypes[plan.kvCacheType],
     })
-    const native = nativeTemplate(llama, chatTemplate(model).source, join(config.runFolder, `${config.name}.template`))
+    const native = nativeTemplate(llama, templateSource(model), join(config.runFolder, `${config.name}.template`))
     const decoder = open(llama, model, context, plan)
     const { threads, tuneThreads } = config
     const best = decoder && (await calibrate(decoder, tuneThreads ? threadCandidates(threads) : [threads]))
@@ -623,10 +623,13 @@ function specialTokens(model: LlamaModel): readonly string[] {
   return spellings
 }
 
+const templateSource = ({ fileInfo }: LlamaModel): string =>
+  fileInfo.metadata.tokenizer?.chat_template ?? chatMl
+
 function chatTemplate(model: LlamaModel): ChatTemplate {
   const { bosString, eosString } = model.tokens
   return {
-    source: model.fileInfo.metadata.tokenizer?.chat_template ?? chatMl,
+    source: templateSource(model),
     bosToken: bosString ?? '',
     eosToken: eosString ?? '',
     specialTokens: specialTokens(model),
