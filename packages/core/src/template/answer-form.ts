@@ -16,10 +16,11 @@ const analysis = {
 /** `undefined` where any text will do. */
 export function answerForm(
   { format, reasoning, input }: Pick<GenerateRequest, 'format' | 'reasoning' | 'input'>,
-  { template, prompt, tools, forced = false }: Expected,
+  { template, prompt, tools, held = false }: Expected,
 ): AnswerForm | undefined {
-  const form = callFormOf(template, prompt) ?? (forced ? genericForm : undefined)
+  const form = callFormOf(template, prompt) ?? (held ? genericForm : undefined)
   const calls = tools.length > 0 ? form : undefined
+  const forced = input.kind === 'chat' && input.toolChoice?.mode === 'required'
   if (!format && !(calls && (forced || calls.mark !== undefined))) return undefined
   const isHarmony = familyOf(template) === 'harmony' && prompt.endsWith('assistant')
   const told = reasoning !== undefined && familyOf(template) !== 'harmony'

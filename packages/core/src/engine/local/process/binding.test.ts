@@ -6,6 +6,7 @@ import { narrowModel, noiseModel } from '../../../../../../test/support/models.t
 import { answerGrammar } from '../../../grammar/answer.ts'
 import { parseChat } from '../../../template/jinja.ts'
 import type { GenerateEvent } from '../../events.ts'
+import type { GenerateRequest } from '../../request.ts'
 import { answer, type Work } from './answer.ts'
 import { type Binding, loadModel, openDecoder } from './binding.ts'
 import type { PromptRenderer } from './render.ts'
@@ -41,11 +42,12 @@ async function ask(
   model: Binding,
   text: string,
   signal = new AbortController().signal,
+  more: Partial<GenerateRequest> = {},
 ): Promise<GenerateEvent[]> {
   const events: GenerateEvent[] = []
   const input = { kind: 'text', prompt: [text] } as const
   await answer(
-    { model: 'tiny', input, maxTokens: 40, sampling: { temperature: 0 } },
+    { model: 'tiny', input, maxTokens: 40, sampling: { temperature: 0 }, ...more },
     { model, renderer, grammars, progress: { steps: 0 }, tenant: '', background: false, signal },
     (event) => events.push(event),
   )
@@ -76,6 +78,27 @@ test('both ways to the model say the same, one after the other and side by side'
   expect(publicly.map(textOf)).toEqual(alone)
   expect([own.parallel, fallback.parallel]).toEqual([4, 1])
 }, 60_000)
+
+test('both ways hold an answer to a grammar, and refuse one that native code refuses', async () => {
+  const format = { type: 'grammar', source: 'root ::= ("Hello" | "Good day") [^.]{0,9} "."' } as const
+  const signal = new AbortController().signal
+
+  const texts = [own, fallback].map(async (model) => textOf(await ask(model, 'Hello', signal, { format })))
+
+  const [text, publicly] = await Promise.all(texts)
+  expect(text).toMatch(/^Hello[^.]{0,9}\.$/)
+  expect(publicly).toBe(text)
+  await expect(own.grammar('root ::= (')).rejects.toMatchObject({ code: 'invalid_request' })
+})
+
+test('a grammar holds where characters come in pieces, and words with a space in front', async () => {
+  const noise = await loadModel({ ...config, modelPath: noiseModel }, { steps: 0 })
+  const format = { type: 'grammar', source: 'root ::= "{ä" [😀-😂]{2} " of " [一-龠]{3} "\\n}"' } as const
+
+  const text = textOf(await ask(noise, 'Hello', undefined, { format }))
+
+  expect(text).toMatch(/^\{ä[😀-😂]{2} of [一-龠]{3}\n\}$/u)
+})
 
 test('over the public way, too, who leaves gets no end, and the next one an answer', async () => {
   const leaving = new AbortController()
