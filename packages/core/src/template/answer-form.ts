@@ -24,10 +24,10 @@ export function answerForm(
   if (!format && !(calls && (forced || calls.mark !== undefined))) return undefined
   const isHarmony = familyOf(template) === 'harmony' && prompt.endsWith('assistant')
   const told = reasoning !== undefined && familyOf(template) !== 'harmony'
-  const thought = told ? thoughtOf(prompt, template, reasoning) : isHarmony ? analysis : undefined
+  const thought = told ? thoughtOf(prompt, template, reasoning !== false) : isHarmony ? analysis : undefined
   const all = input.kind === 'chat' ? (input.tools ?? []) : []
   const fields = tools.map((tool) => ({ ...tool, field: `tools[${all.indexOf(tool)}].parameters` }))
-  const parallel = input.kind === 'text' || input.toolChoice?.parallel !== false
+  const parallel = input.kind !== 'chat' || input.toolChoice?.parallel !== false
   return {
     lead: leadOf(template, prompt),
     ...(thought && { thought }),

@@ -1,7 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { modelPath } from '@modelmount/tiny-model'
 import type { Llama, LlamaContext, LlamaModel, Token } from 'node-llama-cpp'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { narrowModel, noiseModel } from '../../../../../../test/support/models.ts'
 import { answerGrammar } from '../../../grammar/answer.ts'
 import { parseChat } from '../../../template/jinja.ts'
@@ -10,6 +14,7 @@ import type { GenerateRequest } from '../../request.ts'
 import { answer, type Work } from './answer.ts'
 import { type Binding, loadModel, openDecoder } from './binding.ts'
 import type { PromptRenderer } from './render.ts'
+import type { Decoder } from './scheduler.ts'
 
 const config = {
   runFolder: '',
@@ -29,6 +34,9 @@ const renderer = {
   render: async ({ template, messages, options }) => parseChat(template)(messages, options),
 } as Pick<PromptRenderer, 'render'> as PromptRenderer
 const grammars: Work['grammars'] = { make: async (form) => answerGrammar(form) }
+
+const folder = mkdtempSync(join(tmpdir(), 'states-'))
+afterAll(() => rmSync(folder, { recursive: true }))
 
 let own: Binding
 let fallback: Binding
@@ -100,6 +108,29 @@ test('a grammar holds where characters come in pieces, and words with a space in
   expect(text).toMatch(/^\{ä[😀-😂]{2} of [一-龠]{3}\n\}$/u)
 })
 
+test.each([
+  { minTokens: 20 },
+  { ignoreEos: true },
+  { ignoreEos: true, dry: { strength: 2, allowedLength: 1 } },
+  { minTokens: 30, repeatPenalty: 1.3, dry: { strength: 1, breakers: ['é', '\n'] } },
+])('both ways sample alike with %j', async (options) => {
+  const more = { sampling: { temperature: 0, ...options } }
+
+  const [mine, theirs] = [
+    await ask(own, 'Hello', undefined, more),
+    await ask(fallback, 'Hello', undefined, more),
+  ]
+
+  expect(textOf(mine)).toBe(textOf(theirs))
+  expect(textOf(mine).length).toBeGreaterThan('Hello! How can I help you?'.length)
+})
+
+test('where the inside is unknown, logprobs are refused by name', async () => {
+  const asked = ask(fallback, 'Hello', undefined, { logprobs: 1 })
+
+  await expect(asked).rejects.toMatchObject({ code: 'invalid_request', details: { param: 'logprobs' } })
+})
+
 test('over the public way, too, who leaves gets no end, and the next one an answer', async () => {
   const leaving = new AbortController()
   const left = ask(fallback, 'Tell me a long story.', leaving.signal)
@@ -156,6 +187,8 @@ test('a step that fails has not failed before its draws have ended: their sample
   expect(log).toEqual(['drawn', 'failed'])
 })
 
+const greedy = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, bias: [] }
+
 /** Over an inside that does as it is told. */
 function scripted(context: object, open = openDecoder) {
   class AddonSampler {
@@ -178,10 +211,9 @@ function scripted(context: object, open = openDecoder) {
     { _bindings: { AddonSampler } } as unknown as Llama,
     { _model: {}, fileInsights: {} } as unknown as LlamaModel,
     { _ctx, contextSize: 512, idealThreads: 1 } as unknown as LlamaContext,
-    1,
-    64,
+    { parallel: 1, chunkSize: 64, chunksAtOnce: 1 },
   )
-  return { decoder, sampler: new AddonSampler() }
+  return { decoder, sampler: decoder?.sampler(greedy, []) }
 }
 
 describe('how a context is kept', () => {
@@ -211,6 +243,42 @@ describe('how a context is kept', () => {
     ])
     expect(textOf(await ask(model, 'Hello'))).toBe(textOf(await ask(plain, 'Hello')))
   }, 60_000)
+})
+
+test('chunks that are read at once leave the same behind as one after the other, to the last bit', async ({
+  skip,
+}) => {
+  let decoder: Decoder | undefined
+  await loadModel(config, { steps: 0 }, (...parts) => {
+    decoder = openDecoder(...parts)
+    return decoder
+  })
+  if (!decoder) throw new Error('The inside of the library is not as it was.')
+  const { chunkSize, chunksAtOnce, decode, forget, save } = decoder
+  skip(chunksAtOnce === 1, 'it reads one at once')
+  const prompt = Array.from(
+    { length: 5 * chunkSize - 9 },
+    (_, index) => (20 + ((index * 7_919) % 300)) as Token,
+  )
+  const whole = prompt.slice(0, 4 * chunkSize)
+  /** Of the whole chunks, after the prompt was read up to one after the other of these places. */
+  const stateAfter = async (...ends: readonly number[]): Promise<Buffer> => {
+    forget(0, 0)
+    for (const [index, end] of ends.entries()) {
+      const position = ends[index - 1] ?? 0
+      await decode([{ sequence: 0, position, tokens: prompt.slice(position, end), repeatable: false }])
+    }
+    forget(0, whole.length)
+    const file = join(folder, ends.join('-'))
+    await save(0, whole, file)
+    return readFile(file)
+  }
+
+  const oneByOne = await stateAfter(...[1, 2, 3, 4].map((chunks) => chunks * chunkSize))
+
+  expect(oneByOne.length).toBeGreaterThan(whole.length * 100)
+  expect(oneByOne.equals(await stateAfter(chunkSize * 2, chunkSize * 4))).toBe(true)
+  expect(oneByOne.equals(await stateAfter(chunkSize, chunkSize * 3, prompt.length))).toBe(true)
 })
 
 test('with flash attention and without it the model answers', async () => {
