@@ -118,6 +118,26 @@ const recursive = schema.map((value) => ({
 }))
 export const anySchema = fc.oneof({ arbitrary: schema, weight: 5 }, { arbitrary: recursive, weight: 1 })
 
+/** The same schema, with a bound for what may go on without end: small models do not stop of themselves. */
+export function bounded(schema: object): object {
+  const given = Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => [
+      key,
+      typeof value === 'object' && value !== null && key !== 'enum' && key !== 'const'
+        ? Array.isArray(value)
+          ? value.map((one) => (typeof one === 'object' && one !== null ? bounded(one) : one))
+          : bounded(value)
+        : value,
+    ]),
+  ) as { type?: unknown; format?: unknown; prefixItems?: readonly unknown[]; additionalProperties?: unknown }
+  const { type, format, prefixItems = [], additionalProperties } = given
+  if (type === 'string' && format === undefined) return { maxLength: 40, ...given }
+  if (type === 'array') return { maxItems: Math.max(3, prefixItems.length), ...given }
+  if (type === 'object' && additionalProperties !== false)
+    return { propertyNames: { maxLength: 12 }, maxProperties: 6, ...given }
+  return given
+}
+
 export function validator(schema: object) {
   const ajv = new Ajv2020({ ownProperties: true, strict: false, multipleOfPrecision: 6, logger: false })
   // Its types are those of CommonJS.

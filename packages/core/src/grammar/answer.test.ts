@@ -56,3 +56,16 @@ test.each([
     }),
   )
 })
+
+test('where properties are declared, no others are made up, unless the schema speaks of them', () => {
+  const declared = { type: 'object', properties: { a: { type: 'integer' } }, required: ['b'] }
+  const held = (schema: object, text: string) => takes({ format: { type: 'json-schema', schema } }, text)
+
+  expect(held(declared, '{"a":1,"b":"any"}')).toBe(true)
+  expect(held(declared, '{"a":1,"b":"any","c":2}')).toBe(false)
+  expect(held({ ...declared, additionalProperties: true }, '{"a":1,"b":"any","c":2}')).toBe(true)
+  expect(held({ ...declared, additionalProperties: { type: 'null' } }, '{"b":null,"c":null}')).toBe(true)
+  expect(held({ ...declared, required: ['a'], minProperties: 2 }, '{"a":1,"c":2}')).toBe(true)
+  expect(held({ ...declared, patternProperties: { '^x': { type: 'null' } } }, '{"b":1,"x1":null}')).toBe(true)
+  expect(held({ type: 'object' }, '{"c":2}')).toBe(true)
+})

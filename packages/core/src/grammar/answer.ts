@@ -1,5 +1,5 @@
 /** A whole answer as one grammar: a thought, then calls of tools, text that is held to a format, or free text with calls in it. */
-import { invalidRequest } from '../errors.ts'
+import { invalidRequest, LlmError } from '../errors.ts'
 import { type CallableTool, type CallForm, callsOf } from './calls.ts'
 import { checkGrammar } from './check.ts'
 import { choice, type Expression, Grammar, print, repeat, sequence, text } from './gbnf.ts'
@@ -31,7 +31,29 @@ export interface AnswerForm {
 }
 
 /** GBNF; `undefined` where any text will do. Throws `invalid_request` for what no grammar can say. */
-export function answerGrammar({ thought, lead = '', format, calls }: AnswerForm): string | undefined {
+export function answerGrammar(form: AnswerForm): string | undefined {
+  try {
+    return strictGrammar(form)
+  } catch (error) {
+    const looser = isTooLarge(error) ? withoutSchemas(form) : undefined
+    if (!looser) throw error
+    return strictGrammar(looser)
+  }
+}
+
+/** It is about the whole, not a place in one schema. */
+const isTooLarge = (error: unknown): boolean =>
+  error instanceof LlmError && error.code === 'invalid_request' && !error.details.param?.includes('#')
+
+/** The arguments of tools that are not strict may be any object; nothing where all are. */
+function withoutSchemas(form: AnswerForm): AnswerForm | undefined {
+  const { calls } = form
+  if (!calls?.tools.some(({ strict }) => !strict)) return undefined
+  const tools = calls.tools.map((tool) => (tool.strict ? tool : { ...tool, parameters: {} }))
+  return { ...form, calls: { ...calls, tools } }
+}
+
+function strictGrammar({ thought, lead = '', format, calls }: AnswerForm): string | undefined {
   const grammar = new Grammar()
   const said = format && sequence(text(lead), formatted(format, grammar))
   const answer = calls ? withCalls(calls, said, grammar) : said

@@ -108,5 +108,22 @@ test('what no grammar says is any object, unless the tool is strict', () => {
       details: expect.objectContaining({ param: expect.stringMatching(/^tools\[3\]\.parameters#/) }),
     }),
   )
-  expect(() => grammarOf([{ name: 'x', parameters: { type: 'string' } }])).toThrow()
+  expect(() => grammarOf([clock, { name: 'x', parameters: { type: 'string' } }])).toThrow(
+    'contradicts itself',
+  )
+})
+
+test('tools that are too large together get any object, but for the strict ones', () => {
+  const properties = Object.fromEntries(
+    Array.from({ length: 900 }, (_, at) => [`p${at}`, { type: 'boolean' }]),
+  )
+  const large = Array.from({ length: 20 }, (_, at) => ({
+    name: `large-${at}`,
+    parameters: { type: 'object', properties, additionalProperties: false },
+  }))
+  const grammar = grammarOf([...large, { ...weather, strict: true }])
+
+  expect(takes(grammar, call('large-7', '{"p3": "any"}'))).toBe(true)
+  expect(takes(grammar, call('weather', '{"town": 1}'))).toBe(false)
+  expect(() => grammarOf(large.map((tool) => ({ ...tool, strict: true })))).toThrow('too large')
 })

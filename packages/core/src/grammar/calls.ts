@@ -2,7 +2,7 @@
 import { LlmError } from '../errors.ts'
 import { choice, type Expression, type Grammar, optional, sequence, text } from './gbnf.ts'
 import { anyObject } from './json.ts'
-import { addSchema, inField } from './json-schema.ts'
+import { addSchema, inField, unsatisfiable } from './json-schema.ts'
 
 /** White space in these texts may be left out. */
 export interface CallForm {
@@ -41,9 +41,15 @@ export function callsOf(
 ): Expression {
   const isJson = before.endsWith('"')
   const bridge = grammar.define('between', choice(...[between].flat().map(spelled)))
-  const ways = tools.map((tool): Way => {
-    const name = isJson ? JSON.stringify(tool.name).slice(1, -1) : tool.name
-    return [name, sequence(bridge, argumentsOf(tool, grammar))]
+  const values = tools.map((tool) => argumentsOf(tool, grammar))
+  const missing = grammar.impossibleAmong(values)
+  if (missing !== undefined)
+    inField(tools[missing]?.field ?? 'parameters', () => {
+      throw unsatisfiable()
+    })
+  const ways = tools.map(({ name }, index): Way => {
+    const written = isJson ? JSON.stringify(name).slice(1, -1) : name
+    return [written, sequence(bridge, values[index] as Expression)]
   })
   const call = grammar.define('call', sequence(spelled(before), branches(ways), spelled(after)))
   const more = parallel && separator !== undefined ? maxCalls - 1 : 0

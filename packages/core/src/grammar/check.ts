@@ -11,8 +11,8 @@ export const checkLimits = {
   rules: 10_000,
   /** Rules that begin with each other. */
   chain: 500,
-  /** Ways to begin a rule, through all rules that it can begin with. */
-  ways: 10_000,
+  /** Ways to begin a rule, through all rules that it can begin with: each is held against each token of the vocabulary. */
+  ways: 1_000,
   /** Optional parts in a row: a text of their characters can be taken in two ways for each. */
   optionals: 12,
 } as const
@@ -82,11 +82,19 @@ const isNothing = (expression: Expression): boolean =>
   (expression.kind === 'text' && expression.text === '') ||
   (expression.kind === 'sequence' && expression.parts.every(isNothing))
 
+/** How a rule, or a part of one, can begin. */
+interface Beginning {
+  /** In how many ways. */
+  readonly ways: number
+  /** How many rules begin with each other there. */
+  readonly chain: number
+}
+
 /** What rules can begin with: depth first, each rule once, the sums kept. */
 class Beginnings {
   readonly #rules: Rules
   readonly #empty: ReadonlySet<string>
-  readonly #known = new Map<string, { readonly ways: number; readonly chain: number }>()
+  readonly #known = new Map<string, Beginning>()
   readonly #open = new Set<string>()
 
   constructor(rules: Rules, empty: ReadonlySet<string>) {
@@ -98,43 +106,48 @@ class Beginnings {
     for (const name of this.#rules.keys()) this.#look(name)
   }
 
-  #look(name: string): { readonly ways: number; readonly chain: number } {
+  #look(name: string): Beginning {
     const known = this.#known.get(name)
     if (known) return known
     if (this.#open.has(name)) throw wrong(`${name} begins with itself`)
     if (this.#open.size > checkLimits.chain)
       throw wrong(`more than ${checkLimits.chain} rules begin with each other`)
     this.#open.add(name)
-    let [ways, chain] = [1, 0]
-    for (const first of this.#firstsOf(this.#rules.get(name) as Expression)) {
-      const inner = this.#look(first)
-      ways += inner.ways
-      chain = Math.max(chain, inner.chain + 1)
-      if (ways > checkLimits.ways) throw wrong(`${name} can begin in more than ${checkLimits.ways} ways`)
-    }
-    if (chain > checkLimits.chain) throw wrong(`more than ${checkLimits.chain} rules begin with each other`)
+    const beginning = this.#of(this.#rules.get(name) as Expression)
+    if (beginning.ways > checkLimits.ways)
+      throw wrong(`${name} can begin in more than ${checkLimits.ways} ways`)
+    if (beginning.chain > checkLimits.chain)
+      throw wrong(`more than ${checkLimits.chain} rules begin with each other`)
     this.#open.delete(name)
-    this.#known.set(name, { ways, chain })
-    return { ways, chain }
+    this.#known.set(name, beginning)
+    return beginning
   }
 
-  /** Rules that it can begin with, as often as there are ways to. */
-  *#firstsOf(expression: Expression): Iterable<string> {
+  #of(expression: Expression): Beginning {
     switch (expression.kind) {
-      case 'rule':
-        yield expression.name
-        return
+      case 'text':
+      case 'characters':
+        return { ways: 1, chain: 0 }
+      case 'rule': {
+        const { ways, chain } = this.#look(expression.name)
+        return { ways, chain: chain + 1 }
+      }
       case 'choice':
-        for (const option of expression.options) yield* this.#firstsOf(option)
-        return
+        return this.#any(expression.options)
       case 'repeat':
-        if (expression.max > 0) yield* this.#firstsOf(expression.of)
-        return
-      case 'sequence':
-        for (const part of expression.parts) {
-          yield* this.#firstsOf(part)
-          if (!isEmpty(part, this.#empty)) return
-        }
+        return this.#any(expression.max > 0 ? [expression.of] : [])
+      case 'sequence': {
+        const last = expression.parts.findIndex((part) => !isEmpty(part, this.#empty))
+        return this.#any(last === -1 ? expression.parts : expression.parts.slice(0, last + 1))
+      }
+    }
+  }
+
+  #any(expressions: readonly Expression[]): Beginning {
+    const all = expressions.map((expression) => this.#of(expression))
+    return {
+      ways: all.reduce((sum, { ways }) => sum + ways, 0),
+      chain: all.reduce((most, { chain }) => Math.max(most, chain), 0),
     }
   }
 }

@@ -117,6 +117,13 @@ export class Grammar {
     )
   }
 
+  /** Whether nothing satisfies one of these: which. */
+  impossibleAmong(expressions: readonly Expression[]): number | undefined {
+    const productive = rulesWhere(this.#rules, canEnd)
+    const index = expressions.findIndex((expression) => !canEnd(expression, productive))
+    return index === -1 ? undefined : index
+  }
+
   /** The rules that can be finished and are needed; none where nothing satisfies `root`. */
   rules(root: Expression): Rules {
     const all = new Map(this.#rules).set('root', root)

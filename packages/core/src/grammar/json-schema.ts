@@ -10,7 +10,7 @@ import { choice, type Expression, Grammar, print } from './gbnf.ts'
 import { anyInteger, anyNumber, anyValue } from './json.ts'
 import type { Node } from './keywords.ts'
 import { isPlain, numberAutomaton } from './numbers.ts'
-import { objectExpression } from './objects.ts'
+import { declaredOnly, objectExpression } from './objects.ts'
 import { openSchema } from './references.ts'
 import { type Shape, Shapes } from './shapes.ts'
 import { textRule, wordsRule } from './spell.ts'
@@ -22,7 +22,7 @@ import { stringExpression } from './strings.ts'
  */
 export function schemaToGrammar(schema: unknown): string {
   const grammar = new Grammar()
-  const rules = grammar.rules(addSchema(grammar, schema))
+  const rules = grammar.rules(addSchema(grammar, schema, 'values', 'all'))
   if (rules.size === 0) throw unsatisfiable()
   return print(rules)
 }
@@ -41,14 +41,18 @@ export function inField<T>(field: string, make: () => T): T {
   }
 }
 
-/** The values of a schema, or the objects among them, as a part of a larger grammar. */
+/**
+ * The values of a schema, or the objects among them, as a part of a larger grammar.
+ * @param properties of an object that may be said: where some are declared, a model is not to make up others
+ */
 export function addSchema(
   grammar: Grammar,
   schema: unknown,
   only: 'objects' | 'values' = 'values',
+  properties: 'declared' | 'all' = 'declared',
 ): Expression {
   try {
-    return new Writer(grammar, openSchema(schema)).write(only)
+    return new Writer(grammar, openSchema(schema), properties).write(only)
   } catch (error) {
     if (error instanceof TooComplex)
       throw invalidRequest(`The schema cannot be kept: ${error.message}.`, {
@@ -65,11 +69,13 @@ const objects: Conjunction = [{ schema: { type: 'object' }, at: 'object' }]
 class Writer {
   readonly #grammar: Grammar
   readonly #root: Node
+  readonly #properties: 'declared' | 'all'
   readonly #shapes: Shapes
   readonly #rules = new Map<string, Expression>()
   readonly #waiting: (() => void)[] = []
 
-  constructor(grammar: Grammar, root: Node) {
+  constructor(grammar: Grammar, root: Node, properties: 'declared' | 'all') {
+    this.#properties = properties
     this.#grammar = grammar
     this.#root = root
     this.#shapes = new Shapes(root)
@@ -113,7 +119,11 @@ class Writer {
       case 'array':
         return arrayExpression(shape, grammar, this.#ruleOf)
       case 'object':
-        return objectExpression(shape, grammar, this.#ruleOf)
+        return objectExpression(
+          this.#properties === 'all' ? shape : declaredOnly(shape),
+          grammar,
+          this.#ruleOf,
+        )
     }
   }
 }

@@ -22,6 +22,8 @@ export interface ObjectShape {
   readonly properties: ReadonlyMap<string, Conjunction>
   /** Of all other names: sets of them that have nothing in common, and what their values are. */
   readonly others: readonly Others[]
+  /** Whether a schema says itself what they are. */
+  readonly isOpen: boolean
   readonly required: readonly string[]
   readonly min: number
   readonly max: number
@@ -37,6 +39,7 @@ export const anyObject: ObjectShape = {
   type: 'object',
   properties: new Map(),
   others: [{ names: anyText, value: [] }],
+  isOpen: false,
   required: [],
   min: 0,
   max: Number.POSITIVE_INFINITY,
@@ -65,6 +68,7 @@ export function readObject(node: Node, shapes: Shapes): ObjectShape {
   return {
     ...meetObjects({ ...anyObject, others }, { ...anyObject, others: names }),
     ...{ properties: new Map(properties), required: readRequired(node), min, max, at: node.at },
+    isOpen: additional !== undefined,
   }
 }
 
@@ -129,10 +133,23 @@ export function meetObjects(a: ObjectShape, b: ObjectShape): ObjectShape {
         return isEmpty(common) ? [] : [{ names: common, value: both(left.value, right.value) }]
       }),
     ),
+    isOpen: a.isOpen || b.isOpen,
     required: [...new Set([...a.required, ...b.required])],
     min: Math.max(a.min, b.min),
     max: Math.min(a.max, b.max),
     at: a.min > b.min ? a.at : b.at,
+  }
+}
+
+/** Without others that no schema speaks of, where there are enough properties without: nobody waits for them. */
+export function declaredOnly(shape: ObjectShape): ObjectShape {
+  const { properties, required, others, isOpen, min } = shape
+  const named = [...new Set([...properties.keys(), ...required])]
+  if (properties.size === 0 || isOpen || named.length < min) return shape
+  return {
+    ...shape,
+    properties: new Map(named.map((name) => [name, propertyOf(shape, name)])),
+    others: others.filter(({ value }) => value.length > 0),
   }
 }
 

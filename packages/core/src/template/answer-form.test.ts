@@ -26,12 +26,12 @@ const tools: readonly Tool[] = [
 ]
 const numbers = fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }))
 
-function grammarFor(expected: Expected, parallel = true): string | undefined {
+function grammarFor(expected: Expected): string | undefined {
   const input = {
     kind: 'chat' as const,
     messages: [],
     tools: expected.tools,
-    toolChoice: { mode: 'auto' as const, ...(!parallel && { parallel: false as const }) },
+    toolChoice: { mode: expected.held ? ('required' as const) : ('auto' as const) },
   }
   const form = answerForm({ input, ...(expected.reasoning && { reasoning: true }) }, expected)
   return form && answerGrammar(form)
@@ -43,7 +43,7 @@ const situations = all.flatMap(({ name, template }) =>
 )
 
 test.each(situations)('%s, after %j: what is forced is read as whole calls', (_name, prompt, template) => {
-  const expected = { template, prompt, reasoning: true, tools, forced: true }
+  const expected = { template, prompt, reasoning: true, tools, held: true }
   const grammar = grammarFor(expected)
 
   expect(grammar).toBeDefined()

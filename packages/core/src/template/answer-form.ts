@@ -16,14 +16,15 @@ const analysis = {
 /** `undefined` where any text will do. */
 export function answerForm(
   { format, reasoning, input }: Pick<GenerateRequest, 'format' | 'reasoning' | 'input'>,
-  { template, prompt, tools, forced = false }: Expected,
+  { template, prompt, tools, held = false }: Expected,
 ): AnswerForm | undefined {
-  const form = callFormOf(template, prompt) ?? (forced ? genericForm : undefined)
+  const form = callFormOf(template, prompt) ?? (held ? genericForm : undefined)
   const calls = tools.length > 0 ? form : undefined
+  const forced = input.kind === 'chat' && input.toolChoice?.mode === 'required'
   if (!format && !(calls && (forced || calls.mark !== undefined))) return undefined
   const isHarmony = familyOf(template) === 'harmony' && prompt.endsWith('assistant')
   const told = reasoning !== undefined && familyOf(template) !== 'harmony'
-  const thought = told ? thoughtOf(prompt, template, reasoning) : isHarmony ? analysis : undefined
+  const thought = told ? thoughtOf(prompt, template, reasoning !== false) : isHarmony ? analysis : undefined
   const all = input.kind === 'chat' ? (input.tools ?? []) : []
   const fields = tools.map((tool) => ({ ...tool, field: `tools[${all.indexOf(tool)}].parameters` }))
   const parallel = input.kind !== 'chat' || input.toolChoice?.parallel !== false

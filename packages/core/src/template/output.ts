@@ -15,13 +15,13 @@ export interface Expected {
   readonly reasoning: boolean
   /** Those that may be called; what looks like a call of another one is text. */
   readonly tools: readonly Tool[]
-  /** One of them has to be called. */
-  readonly forced?: boolean
+  /** A grammar says how they are called: one has to be, or what is said instead has a format. */
+  readonly held?: boolean
 }
 
 /** Who writes no JSON calls is made to write generic ones. */
-const familyIn = ({ template, prompt, forced }: Expected): FamilyName =>
-  forced && !callFormOf(template, prompt) ? 'generic' : familyOf(template)
+const familyIn = ({ template, prompt, held }: Expected): FamilyName =>
+  held && !callFormOf(template, prompt) ? 'generic' : familyOf(template)
 
 /** The same, in however many pieces the text comes. */
 export function parseOutput(expected: Expected): Parser {

@@ -33,7 +33,7 @@ const tagsOf = (template: string): readonly Tags[] => [
   ...others.filter(({ close }) => template.includes(close)),
 ]
 
-export interface Thought extends Tags {
+interface Thought extends Tags {
   /** The prompt has opened it; else the model may. */
   readonly isOpen: boolean
 }

@@ -45,13 +45,14 @@ export async function answer(
     prompt: model.spell(prompt.slice(-tailTokens)),
     reasoning: request.reasoning !== undefined,
     tools: callableTools(input),
-    forced: input.kind === 'chat' && input.toolChoice?.mode === 'required',
+    held: request.format !== undefined || (input.kind === 'chat' && input.toolChoice?.mode === 'required'),
   }
   const form = answerForm(request, expected)
   const source = form && (await work.grammars.make(form, signal))
   const grammar = source === undefined ? undefined : await model.grammar(source)
   const parser = parseOutput(expected)
-  const detokenizer = new Detokenizer(model, prompt, hasControlTokens(expected))
+  // What a grammar has let pass is said, also where a token stands for it that is no text elsewhere.
+  const detokenizer = new Detokenizer(model, prompt, hasControlTokens(expected) || grammar !== undefined)
   const stops = new StopMatcher(request.stop)
   const drawn: Token[] = []
   const { logprobs } = request

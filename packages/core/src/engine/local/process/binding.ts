@@ -201,7 +201,7 @@ function known(
   config: ProcessConfig,
   model: LlamaModel,
   { contextSize, need, mappedBytes, notes }: Plan,
-): Omit<Binding, 'parallel' | 'stepMs' | 'runner' | 'reading' | 'grammar' | 'limitThreads'> {
+): Omit<Binding, 'parallel' | 'stepMs' | 'runner' | 'grammar' | 'reading' | 'limitThreads'> {
   const tokenizer = new Tokenizer((text) => model.tokenize(text, true), contextSize)
   const plainly = new Tokenizer((text) => model.tokenize(text), contextSize)
   let ends: readonly Token[] | undefined

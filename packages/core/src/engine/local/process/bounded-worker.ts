@@ -5,7 +5,7 @@ import type { LlmError } from '../../../errors.ts'
 /** Nobody waits for it any more; most are through by then, and a new worker costs more. */
 const leftDeadlineMs = 500
 
-export interface Bounds {
+interface Bounds {
   readonly deadlineMs: number
   readonly memoryMb: number
   /** What to say of a job that goes beyond. */
