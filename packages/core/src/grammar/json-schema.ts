@@ -22,13 +22,18 @@ import { stringExpression } from './strings.ts'
  */
 export function schemaToGrammar(schema: unknown): string {
   const grammar = new Grammar()
-  const rules = grammar.rules(addSchema(grammar, schema))
-  if (rules.size === 0) throw unsatisfiable()
-  return print(rules)
+  return printFrom(addSchema(grammar, schema), grammar)
 }
 
-export const unsatisfiable = () =>
-  invalidRequest('The schema contradicts itself: no value can satisfy it.', { param: '#', issue: 'value' })
+/** GBNF of a root that is made of schemas. Throws `invalid_request` where nothing satisfies it. */
+export function printFrom(root: Expression, grammar: Grammar): string {
+  const rules = grammar.rules(root)
+  if (rules.size > 0) return print(rules)
+  throw invalidRequest('The schema contradicts itself: no value can satisfy it.', {
+    param: '#',
+    issue: 'value',
+  })
+}
 
 /** The values of a schema, or the objects among them, as a part of a larger grammar. */
 export function addSchema(

@@ -1,5 +1,5 @@
 /** Automata written as rules: a rule where ways part or meet, and stretches without a choice in one. */
-import { type Automaton, type Edge, lastCharacter, type State } from './automaton.ts'
+import type { Automaton, Edge, State } from './automaton.ts'
 import {
   characters,
   choice,
@@ -7,11 +7,11 @@ import {
   type Grammar,
   impossible,
   nothing,
-  type Range,
   sequence,
   text,
 } from './gbnf.ts'
 import { character, plain } from './json.ts'
+import { lastCharacter, overlap, type Range } from './ranges.ts'
 
 /** The texts as they are. */
 export const textRule = (automaton: Automaton, grammar: Grammar): Expression =>
@@ -123,11 +123,3 @@ function inString(ranges: readonly Range[], grammar: Grammar): Expression {
 }
 
 const inHex = (code: number): Expression => text(code.toString(16).padStart(2, '0'))
-
-const overlap = (a: readonly Range[], b: readonly Range[]): Range[] =>
-  a.flatMap(([low, high]) =>
-    b.flatMap(([from, to]): Range[] => {
-      const [first, last] = [Math.max(low, from), Math.min(high, to)]
-      return first <= last ? [[first, last]] : []
-    }),
-  )

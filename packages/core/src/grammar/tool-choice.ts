@@ -3,9 +3,9 @@
  * once. Families of models that write calls otherwise have their own frame around `argumentsGrammar`.
  */
 import { invalidRequest, LlmError } from '../errors.ts'
-import { choice, type Expression, Grammar, print, sequence, text } from './gbnf.ts'
+import { choice, type Expression, Grammar, sequence, text } from './gbnf.ts'
 import { anyObject, space } from './json.ts'
-import { addSchema, unsatisfiable } from './json-schema.ts'
+import { addSchema, printFrom } from './json-schema.ts'
 
 export interface CallableTool {
   readonly name: string
@@ -45,19 +45,13 @@ export function callGrammar(
   }
   const grammar = new Grammar()
   const call = grammar.define('call', choice(...callable.map((tool) => callOf(tool, grammar))))
-  return printed(grammar, parallel ? listOf(call, grammar) : call)
+  return printFrom(parallel ? listOf(call, grammar) : call, grammar)
 }
 
 /** GBNF of the arguments alone. */
 export function argumentsGrammar(tool: CallableTool): string {
   const grammar = new Grammar()
-  return printed(grammar, argumentsOf(tool, grammar))
-}
-
-function printed(grammar: Grammar, root: Expression): string {
-  const rules = grammar.rules(root)
-  if (rules.size === 0) throw unsatisfiable()
-  return print(rules)
+  return printFrom(argumentsOf(tool, grammar), grammar)
 }
 
 const callOf = (tool: CallableTool, grammar: Grammar): Expression =>
