@@ -14,7 +14,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   engine: {},
   http: { values: ['errors', 'units'], types: ['caller'] },
   access: { values: ['errors', 'http'], types: ['caller'] },
-  template: { types: ['engine'] },
+  template: { types: ['engine', 'grammar'] },
   grammar: { values: ['errors'] },
   models: { values: ['errors'] },
   logger: { types: ['errors'] },
@@ -36,6 +36,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     values: [
       'errors',
       'template',
+      'grammar',
       'engine',
       'engine/local/protocol',
       'engine/local/framing',

@@ -121,7 +121,7 @@ test('where none may be called, none is', async () => {
 test.each([
   ['tools[0].name', { tools: [{ name: '', parameters: {} }] }],
   ['tools[0].parameters', { tools: [{ name: 'a', parameters: 'none' }] }],
-  ['toolChoice.mode', { toolChoice: { mode: 'required' } }],
+  ['toolChoice.mode', { toolChoice: { mode: 'required', names: [] } }],
 ])('%s that cannot be kept is refused', async (param, input) => {
   await expect(events(input)).rejects.toMatchObject({ code: 'invalid_request', details: { param } })
 })

@@ -110,13 +110,12 @@ export async function collect(events: AsyncIterable<GenerateEvent>): Promise<Ans
     else if (event.type === 'text') {
       text += event.text
       for (const token of event.logprobs ?? []) logprobs.push(token)
-    }
-    else if (event.type === 'reasoning') reasoning += event.text
+    } else if (event.type === 'reasoning') reasoning += event.text
     else if (event.type === 'tool-call') calls.push({ id: event.id, name: event.name, arguments: '' })
     else if (event.type === 'tool-arguments') {
       const call = calls[event.index]
       if (call) call.arguments += event.json
-    } else {
+    } else if (event.type === 'end') {
       const { type: _, incompleteCalls = [], ...end } = event
       const toolCalls = calls.filter((_call, index) => !incompleteCalls.includes(index))
       return {

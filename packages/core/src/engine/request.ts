@@ -3,7 +3,7 @@
 export interface GenerateRequest {
   /** As the client wrote it: `llama3.2`, `team/model:tag`. */
   readonly model: string
-  readonly input: ChatInput | TextInput
+  readonly input: ChatInput | TextInput | InfillInput
   /** Upper bound on generated tokens; the context size bounds it further. */
   readonly maxTokens?: number
   /** Texts that end the answer; they are not part of it. At most 64, of at most 1,024 characters. */
@@ -84,6 +84,13 @@ export interface TextInput {
   readonly template?: false
 }
 
+/** A gap in a text, which the model fills. One that was not made for it refuses. */
+export interface InfillInput {
+  readonly kind: 'infill'
+  readonly prefix: string
+  readonly suffix: string
+}
+
 export interface Message {
   /** Some templates know more roles than these four. */
   readonly role: 'system' | 'user' | 'assistant' | 'tool' | (string & {})
@@ -142,10 +149,16 @@ export const limits = {
   messages: 10_000,
   /** In one message. */
   parts: 10_000,
+  /** That are read into vectors or ranks by one call. OpenAI takes 2,048. */
+  inputs: 10_000,
   /** OpenAI takes 128. */
   tools: 1_024,
   /** OpenAI takes 64, Anthropic 128. */
   toolNameLength: 128,
+  /** A schema that an answer is held to, as JSON, in characters. No grammar is made of a larger one. */
+  schemaLength: 1024 * 1024,
+  /** A grammar, in characters. */
+  grammarLength: 256 * 1024,
   /** Of all messages together, in characters. */
   text: 64 * 1024 * 1024,
   /** Of a context, in tokens: the largest models are trained for ten million. */
@@ -172,9 +185,11 @@ export const areTokens = (value: unknown): value is readonly number[] =>
 
 /** Of all that is asked, in characters. */
 export const textLength = ({ input }: Pick<GenerateRequest, 'input'>): number =>
-  input.kind === 'text'
-    ? input.prompt.reduce((sum, piece) => sum + piece.length, input.system?.length ?? 0)
-    : input.messages.reduce((sum, { content }) => sum + lengthOf(content), toolsLength(input))
+  input.kind === 'chat'
+    ? input.messages.reduce((sum, { content }) => sum + lengthOf(content), toolsLength(input))
+    : input.kind === 'text'
+      ? input.prompt.reduce((sum, piece) => sum + piece.length, input.system?.length ?? 0)
+      : input.prefix.length + input.suffix.length
 
 const toolsLength = ({ tools = [] }: ChatInput): number =>
   tools.length === 0 ? 0 : JSON.stringify(tools).length
@@ -185,16 +200,21 @@ const lengthOf = (content: readonly Part[]): number =>
     return sum + (part.type === 'tool-result' ? lengthOf(part.content) : part.text.length)
   }, 0)
 
+/** It goes to the model as it is, around its template. */
+export const isRaw = (input: GenerateRequest['input']): boolean =>
+  input.kind === 'infill' || (input.kind === 'text' && input.template === false)
+
 /** What the model may call: none, some or all of the tools. */
-export function callableTools(input: ChatInput | TextInput): readonly Tool[] {
-  if (input.kind === 'text') return []
+export function callableTools(input: GenerateRequest['input']): readonly Tool[] {
+  if (input.kind !== 'chat') return []
   const { tools = [], toolChoice: { mode = 'auto', names } = {} } = input
   return mode === 'none' ? [] : tools.filter(({ name }) => names?.includes(name) ?? true)
 }
 
-/** What the template is given: a conversation, or the one message that a text makes. */
-export function messagesOf(input: ChatInput | TextInput): readonly Message[] {
+/** What the template is given: a conversation, or the one message that a text makes; of a gap, what is around it. */
+export function messagesOf(input: GenerateRequest['input']): readonly Message[] {
   if (input.kind === 'chat') return input.messages
+  if (input.kind === 'infill') return [message('user', input.prefix + input.suffix)]
   const text = input.prompt.filter((piece) => typeof piece === 'string').join('')
   return [...(input.system ? [message('system', input.system)] : []), message('user', text)]
 }

@@ -82,6 +82,14 @@ export class Grammar {
     return { rule: { kind: 'rule', name }, become: (body) => this.#rules.set(name, body) }
   }
 
+  /** A grammar that is whole, under names of its own; what its `root` says. */
+  include(rules: Rules): Expression {
+    const places = new Map([...rules.keys()].map((name) => [name, this.reserve(name)] as const))
+    const ruleOf = (name: string): Expression => places.get(name)?.rule ?? impossible
+    for (const [name, body] of rules) places.get(name)?.become(renamed(body, ruleOf))
+    return ruleOf('root')
+  }
+
   /** Any number of times that is allowed, however large. `of` must take at least one character. */
   repeat(of: Expression, min: number, max: number): Expression {
     const one = this.define('item', of)
@@ -196,6 +204,21 @@ export function* namesIn(expression: Expression): Iterable<string> {
   else if (expression.kind === 'sequence') for (const part of expression.parts) yield* namesIn(part)
   else if (expression.kind === 'choice') for (const option of expression.options) yield* namesIn(option)
   else if (expression.kind === 'repeat') yield* namesIn(expression.of)
+}
+
+function renamed(expression: Expression, ruleOf: (name: string) => Expression): Expression {
+  switch (expression.kind) {
+    case 'rule':
+      return ruleOf(expression.name)
+    case 'sequence':
+      return sequence(...expression.parts.map((part) => renamed(part, ruleOf)))
+    case 'choice':
+      return choice(...expression.options.map((option) => renamed(option, ruleOf)))
+    case 'repeat':
+      return { ...expression, of: renamed(expression.of, ruleOf) }
+    default:
+      return expression
+  }
 }
 
 /** Elements in native code, where repetitions are written out. */

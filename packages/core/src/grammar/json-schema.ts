@@ -2,11 +2,11 @@
  * JSON Schema as a grammar of its values: each text that the grammar takes satisfies the schema. What cannot be kept
  * is refused by name. Properties come in the order in which they are declared, values compact (see `json.ts`).
  */
-import { invalidRequest } from '../errors.ts'
+import { invalidRequest, LlmError } from '../errors.ts'
 import { arrayExpression } from './arrays.ts'
 import { TooComplex } from './automaton.ts'
 import { both, type Conjunction, keyOf } from './conjunction.ts'
-import { choice, type Expression, Grammar, print } from './gbnf.ts'
+import { choice, type Expression, Grammar, nothing, print } from './gbnf.ts'
 import { anyInteger, anyNumber, anyValue } from './json.ts'
 import type { Node } from './keywords.ts'
 import { isPlain, numberAutomaton } from './numbers.ts'
@@ -22,17 +22,23 @@ import { stringExpression } from './strings.ts'
  */
 export function schemaToGrammar(schema: unknown): string {
   const grammar = new Grammar()
-  return printFrom(addSchema(grammar, schema), grammar)
-}
-
-/** GBNF of a root that is made of schemas. Throws `invalid_request` where nothing satisfies it. */
-export function printFrom(root: Expression, grammar: Grammar): string {
-  const rules = grammar.rules(root)
+  const rules = grammar.rules(addSchema(grammar, schema))
   if (rules.size > 0) return print(rules)
   throw invalidRequest('The schema contradicts itself: no value can satisfy it.', {
     param: '#',
     issue: 'value',
   })
+}
+
+/** Puts the field in front of the JSON pointers in errors. */
+export function inField<T>(field: string, make: () => T): T {
+  try {
+    return make()
+  } catch (error) {
+    if (!(error instanceof LlmError)) throw error
+    const { message, details } = error
+    throw invalidRequest(message, { ...details, param: `${field}${details.param ?? ''}` })
+  }
 }
 
 /** The values of a schema, or the objects among them, as a part of a larger grammar. */
@@ -94,7 +100,10 @@ class Writer {
     switch (shape.type) {
       case 'values': {
         const texts = new Set(shape.values.map((value) => JSON.stringify(value)))
-        return wordsRule([...texts], grammar)
+        return wordsRule(
+          [...texts].map((text) => [text, nothing]),
+          grammar,
+        )
       }
       case 'number':
         if (isPlain(shape)) return shape.integer ? anyInteger(grammar) : anyNumber(grammar)

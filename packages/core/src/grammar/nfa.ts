@@ -5,12 +5,21 @@ import { lastCharacter, type Range } from './ranges.ts'
 
 const maxNodes = 8_000
 
-/** A place in the text that some ways can only be gone at. */
+interface Edge {
+  readonly low: number
+  readonly high: number
+  readonly to: number
+}
+/** A way without a character; some can be gone only at one place in the text. */
+interface Skip {
+  readonly to: number
+  readonly only: Place | undefined
+}
 type Place = 'start' | 'end'
 
 export class Nfa {
-  readonly #edges: (readonly [low: number, high: number, to: number])[][] = []
-  readonly #skips: (readonly [to: number, only: Place | undefined])[][] = []
+  readonly #edges: Edge[][] = []
+  readonly #skips: Skip[][] = []
   readonly #effort: Effort
 
   constructor(effort: Effort) {
@@ -25,12 +34,11 @@ export class Nfa {
   }
 
   edge(from: number, [low, high]: Range, to: number): void {
-    this.#edges[from]?.push([low, high, to])
+    this.#edges[from]?.push({ low, high, to })
   }
 
-  /** A way without a character. */
   skip(from: number, to: number, only?: Place): void {
-    this.#skips[from]?.push([to, only])
+    this.#skips[from]?.push({ to, only })
   }
 
   /** The texts with a way from `first` to `last`, from which whatever follows is taken. Throws `TooComplex`. */
@@ -47,11 +55,12 @@ export class Nfa {
   #moves(nodes: readonly number[]): [low: number, high: number, next: readonly number[]][] {
     const edges = nodes.flatMap((node) => this.#edges[node] ?? [])
     const cuts = new Set([0, lastCharacter + 1])
-    for (const [low, high] of edges) cuts.add(low).add(high + 1)
+    for (const { low, high } of edges) cuts.add(low).add(high + 1)
     const starts = [...cuts].sort((a, b) => a - b)
     return starts.slice(0, -1).flatMap((low, at) => {
       this.#effort.spend(nodes.length + edges.length)
-      const next = edges.flatMap(([from, to, node]) => (from <= low && low <= to ? [node] : []))
+      const next: number[] = []
+      for (const edge of edges) if (edge.low <= low && low <= edge.high) next.push(edge.to)
       return next.length > 0 ? [[low, (starts[at + 1] as number) - 1, this.#closure(next)]] : []
     })
   }
@@ -63,7 +72,7 @@ export class Nfa {
     for (let node = ahead.pop(); node !== undefined; node = ahead.pop()) {
       if (reached.has(node)) continue
       reached.add(node)
-      for (const [to, only] of this.#skips[node] ?? [])
+      for (const { to, only } of this.#skips[node] ?? [])
         if (only === undefined || only === place) ahead.push(to)
     }
     return [...reached].sort((a, b) => a - b)

@@ -3,7 +3,8 @@ import type { Tool } from '../engine/request.ts'
 import { incremental, type Parser } from './input.ts'
 import { hasOwnTags, ReasoningSplitter } from './reasoning.ts'
 import type { Said } from './said.ts'
-import { families, familyOf } from './tool-calls/detect.ts'
+import { type FamilyName, families, familyOf } from './tool-calls/detect.ts'
+import { callFormOf } from './tool-calls/forms.ts'
 
 export interface Expected {
   /** The source of the model's chat template. */
@@ -14,11 +15,18 @@ export interface Expected {
   readonly reasoning: boolean
   /** Those that may be called; what looks like a call of another one is text. */
   readonly tools: readonly Tool[]
+  /** One of them has to be called. */
+  readonly forced?: boolean
 }
 
+/** Who writes no JSON calls is made to write generic ones. */
+const familyIn = ({ template, prompt, forced }: Expected): FamilyName =>
+  forced && !callFormOf(template, prompt) ? 'generic' : familyOf(template)
+
 /** The same, in however many pieces the text comes. */
-export function parseOutput({ template, prompt, reasoning, tools }: Expected): Parser {
-  const family = familyOf(template)
+export function parseOutput(expected: Expected): Parser {
+  const { template, prompt, reasoning, tools } = expected
+  const family = familyIn(expected)
   const calls =
     tools.length > 0 || family === 'harmony'
       ? incremental((input, voice) =>

@@ -28,6 +28,25 @@ const answer: Tags = { open: '<response>', close: '</response>' }
 /** Whether a model has others than the common ones, which are text to every tokenizer. */
 export const hasOwnTags = (template: string): boolean => others.some(({ close }) => template.includes(close))
 
+const tagsOf = (template: string): readonly Tags[] => [
+  common,
+  ...others.filter(({ close }) => template.includes(close)),
+]
+
+export interface Thought extends Tags {
+  /** The prompt has opened it; else the model may. */
+  readonly isOpen: boolean
+}
+
+/** The thought in front of an answer, where there is one or may be. @param reasoning whether the model is to think */
+export function thoughtOf(prompt: string, template: string, reasoning: boolean): Thought | undefined {
+  const end = prompt.trimEnd()
+  const open = tagsOf(template).find(({ open }) => end.endsWith(open))
+  if (open) return { ...open, isOpen: true }
+  if (!reasoning) return undefined
+  return { ...(tagsOf(template).find(({ close }) => template.includes(close)) ?? common), isOpen: false }
+}
+
 /** White space around the tags is nobody's. */
 export class ReasoningSplitter implements Parser {
   readonly #parser: Parser
@@ -37,9 +56,10 @@ export class ReasoningSplitter implements Parser {
    * @param template says which tags the model uses
    */
   constructor(prompt: string, template = '') {
-    const known = [common, ...others.filter(({ close }) => template.includes(close))]
     const isWrapped = template.includes(answer.close)
-    this.#parser = incremental((input, voice) => split(input, voice, known, isWrapped, prompt.trimEnd()))
+    this.#parser = incremental((input, voice) =>
+      split(input, voice, tagsOf(template), isWrapped, prompt.trimEnd()),
+    )
   }
 
   push(text: string): readonly Said[] {

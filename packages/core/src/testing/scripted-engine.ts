@@ -1,5 +1,6 @@
 /** An engine that says what it was told to: for tests of an app, without a model. */
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Embeddings, EmbedRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
 import type { GenerateEvent } from '../engine/events.ts'
 import { type GenerateRequest, type Message, messagesOf } from '../engine/request.ts'
@@ -22,7 +23,10 @@ export interface ScriptedEngine extends Engine {
   readonly running: number
 }
 
-/** A text is said word by word; each piece counts as one token, the prompt as one a message. */
+/**
+ * A text is said word by word; each piece counts as one token, the prompt as one a message. A vector has 8 numbers, made of
+ * the text; a document ranks by the words that it has of the query; tokens are the code points of a text.
+ */
 export function scriptedEngine(script: Script, options: ScriptedEngineOptions = {}): ScriptedEngine {
   if (typeof script !== 'function') check(script)
   checkKeys('', options, ['delayMs'])
@@ -64,6 +68,13 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
     generate,
     countTokens: async ({ input }) => messagesOf(input).length,
     render: async ({ input }) => messagesOf(input).map(textOf).join('\n'),
+    embed: async (request) => embeddings(request),
+    rerank: async ({ query, documents }) => ({
+      scores: documents.map((document) => share(wordsOf(query), wordsOf(document))),
+      inputTokens: documents.reduce((sum, document) => sum + toTokens(query + document).length, 0),
+    }),
+    tokenize: async ({ text }) => toTokens(text),
+    detokenize: async ({ tokens }) => toText(tokens),
     load: async () => {},
     unload: async () => {},
     requests,
@@ -80,6 +91,33 @@ const textOf = ({ content }: Message): string =>
 
 /** With the spaces in front: joined, they are the text again. */
 const words = (text: string): readonly string[] => text.match(/\s*\S+|\s+$/g) ?? []
+
+function embeddings({ inputs, dimensions = 8 }: EmbedRequest): Embeddings {
+  const all = inputs.map((input) => (typeof input === 'string' ? toTokens(input) : input))
+  const vectors = all.map((tokens) => vectorOf(tokens).slice(0, dimensions)).map(unit)
+  return { vectors, inputTokens: all.reduce((sum, { length }) => sum + length, 0), loadMs: 0, totalMs: 0 }
+}
+
+/** Another for each text, and for its words in another order. */
+function vectorOf(tokens: readonly number[]): readonly number[] {
+  const vector = [1, 0, 0, 0, 0, 0, 0, 0]
+  for (const [index, token] of tokens.entries())
+    vector[index % 8] = (((vector[index % 8] ?? 0) * 31 + token) % 997) + 1
+  return vector
+}
+
+function unit(vector: readonly number[]): readonly number[] {
+  const length = Math.hypot(...vector) || 1
+  return vector.map((value) => value / length)
+}
+
+/** How many of some words are among others, from 0 to 1. */
+const share = (some: readonly string[], others: readonly string[]): number =>
+  some.length === 0 ? 0 : some.filter((word) => others.includes(word)).length / some.length
+
+const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+const toTokens = (text: string): readonly number[] => [...text].map((one) => one.codePointAt(0) ?? 0)
+const toText = (tokens: readonly number[]): string => String.fromCodePoint(...tokens)
 
 function check(said: unknown): Say {
   const isPiece = (piece: unknown): boolean => typeof piece === 'string' || LlmError.from(piece) === piece

@@ -45,6 +45,39 @@ test.each([
   expect(readRequest({ model: 'tiny', input })).toEqual({ model: 'tiny', input })
 })
 
+test.each([
+  { type: 'json' },
+  { type: 'json-schema', schema: true },
+  { type: 'json-schema', schema: { type: 'object', properties: {} } },
+  { type: 'grammar', source: 'root ::= "a"' },
+])('the format %j is read as it was sent', (format) => {
+  expect(readRequest({ ...request, format })).toEqual({ ...request, format })
+})
+
+const circular: Record<string, unknown> = {}
+circular.self = circular
+test.each([
+  ['format.type', { type: 'yaml' }],
+  ['format.schema', { type: 'json-schema', schema: [] }],
+  ['format.schema', { type: 'json-schema', schema: { $comment: 'x'.repeat(1024 * 1024) } }],
+  ['format.schema', { type: 'json-schema', schema: circular }],
+  ['format.source', { type: 'grammar', source: '' }],
+  ['format.source', { type: 'grammar', source: 'x'.repeat(256 * 1024 + 1) }],
+])('%s that nothing can be made of is refused', (param, format) => {
+  expect(() => readRequest({ ...request, format })).toThrow(
+    expect.objectContaining({ code: 'invalid_request', details: { param } }),
+  )
+})
+
+test('where a call is forced, there is no format', () => {
+  const input = { ...request.input, tools: [{ name: 'a', parameters: {} }], toolChoice: { mode: 'required' } }
+
+  expect(() => readRequest({ ...request, input })).not.toThrow()
+  expect(() => readRequest({ ...request, input, format: { type: 'json' } })).toThrow(
+    expect.objectContaining({ details: { param: 'format' } }),
+  )
+})
+
 test('tools, calls and results are read as they were sent', () => {
   const input = {
     kind: 'chat',
@@ -78,7 +111,9 @@ test.each([
       ],
     },
   ],
-  ['toolChoice.mode', { toolChoice: { mode: 'required' } }],
+  ['toolChoice.mode', { toolChoice: { mode: 'required', names: [] } }],
+  ['toolChoice.parallel', { toolChoice: { mode: 'auto', parallel: true } }],
+  ['tools[0].strict', { tools: [{ name: 'a', parameters: {}, strict: 1 }] }],
   ['toolChoice.names', { toolChoice: { mode: 'auto', names: ['a'] } }],
   ['messages', { tools: [{ name: 'a', parameters: { long: 'a'.repeat(64 * 1024 * 1024) } }] }],
 ])('%s is refused where it cannot be kept', (param, input) => {

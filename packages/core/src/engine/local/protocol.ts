@@ -1,8 +1,10 @@
 /** What the app and a model process say to each other, validated on both sides like any input. */
 import { z } from 'zod'
-import { fieldPath, LlmError, type LlmErrorCode, type LlmErrorDetails } from '../../errors.ts'
+import { fieldPath, invalidRequest, LlmError, type LlmErrorCode, type LlmErrorDetails } from '../../errors.ts'
+import type { EmbedRequest, RerankRequest } from '../embeddings.ts'
 import type { GenerateEvent } from '../events.ts'
-import { areTokens, type GenerateRequest, limits, textLength } from '../request.ts'
+import { areTokens, callableTools, type GenerateRequest, limits, textLength } from '../request.ts'
+import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 
 /** Raised with each change after which an older side would misunderstand a newer one: their processes are then not shared. */
 export const protocolVersion = 3
@@ -111,6 +113,7 @@ const Tool = z.object({
   name: z.string().min(1).max(limits.toolNameLength).transform(wellFormed),
   description: text.optional(),
   parameters: z.record(z.string(), z.unknown()),
+  strict: z.boolean().optional(),
 })
 
 const ChatInput = z
@@ -126,8 +129,13 @@ const ChatInput = z
       .min(1)
       .max(limits.messages),
     tools: z.array(Tool).max(limits.tools).optional(),
-    // To force a call takes a grammar.
-    toolChoice: z.object({ mode: z.enum(['auto', 'none']), names: z.array(text).optional() }).optional(),
+    toolChoice: z
+      .object({
+        mode: z.enum(['auto', 'none', 'required']),
+        names: z.array(text).max(limits.tools).optional(),
+        parallel: z.literal(false).optional(),
+      })
+      .optional(),
     templateOptions: z.record(z.string(), z.unknown()).optional(),
   })
   .refine(({ tools = [] }) => new Set(tools.map(({ name }) => name)).size === tools.length, {
@@ -139,6 +147,15 @@ const ChatInput = z
       toolChoice?.names?.every((chosen) => tools.some(({ name }) => name === chosen)) ?? true,
     { path: ['toolChoice', 'names'], error: 'has a name that no tool has.' },
   )
+  .refine(
+    (input) =>
+      input.toolChoice?.mode !== 'required' ||
+      callableTools(input as Extract<GenerateRequest['input'], { kind: 'chat' }>).length > 0,
+    {
+      path: ['toolChoice', 'mode'],
+      error: 'a tool must be called, and there is none.',
+    },
+  )
 const TextInput = z.object({
   kind: z.literal('text'),
   prompt: z
@@ -148,32 +165,90 @@ const TextInput = z.object({
   template: z.literal(false).optional(),
 })
 
+const InfillInput = z.object({ kind: z.literal('infill'), prefix: text, suffix: text })
+
+const Format = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('json') }),
+  z.object({
+    type: z.literal('json-schema'),
+    schema: z
+      .union([z.boolean(), z.record(z.string(), z.unknown())])
+      .refine(
+        (schema) => jsonLength(schema) <= limits.schemaLength,
+        `is longer than ${limits.schemaLength}.`,
+      ),
+  }),
+  z.object({ type: z.literal('grammar'), source: z.string().min(1).max(limits.grammarLength) }),
+])
+
+/** Infinite where it is none. */
+function jsonLength(value: unknown): number {
+  try {
+    return JSON.stringify(value).length
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}
+
 /** The gate to the native code: whoever calls, in a dialect or in process, is held to this. */
-const Request = z.object({
-  model: z.string(),
-  input: z.discriminatedUnion('kind', [ChatInput, TextInput]),
-  maxTokens: z.int().min(1).optional(),
-  stop: z
-    .array(
-      z
-        .string()
-        .min(1)
-        .max(limits.stopLength)
-        .refine((text) => text.isWellFormed(), 'has half a character, a lone surrogate.'),
-    )
-    .max(limits.stops)
-    .optional(),
-  sampling: Sampling.optional(),
-  reasoning: z.boolean().optional(),
-  overflow: z.enum(['error', 'truncate']).optional(),
-  load: LoadOptions.optional(),
-  returnTokens: z.literal(true).optional(),
+const Request = z
+  .object({
+    model: z.string(),
+    input: z.discriminatedUnion('kind', [ChatInput, TextInput, InfillInput]),
+    maxTokens: z.int().min(1).optional(),
+    stop: z
+      .array(
+        z
+          .string()
+          .min(1)
+          .max(limits.stopLength)
+          .refine((text) => text.isWellFormed(), 'has half a character, a lone surrogate.'),
+      )
+      .max(limits.stops)
+      .optional(),
+    sampling: Sampling.optional(),
+    reasoning: z.boolean().optional(),
+    format: Format.optional(),
+    overflow: z.enum(['error', 'truncate']).optional(),
+    load: LoadOptions.optional(),
+    returnTokens: z.literal(true).optional(),
+  })
+  .refine(({ format, input }) => !format || input.kind === 'text' || input.toolChoice?.mode !== 'required', {
+    path: ['format'],
+    error: 'nothing is said where a call is forced.',
+  })
+
+const tokenIds = z.custom<readonly number[]>(areTokens, 'expected token ids.')
+const isFilled = ({ length }: { readonly length: number }): boolean => length > 0
+const filledText = text.refine(isFilled, 'is empty.')
+const input = z.union([text, tokenIds], 'expected text or token ids.').refine(isFilled, 'is empty.')
+const model = { model: z.string(), load: LoadOptions.optional() }
+const overflow = z.enum(['error', 'truncate']).optional()
+
+const Embed = z.object({
+  ...model,
+  inputs: z.array(input).max(limits.inputs),
+  overflow,
+  dimensions: z.int().min(1).max(limits.int32).optional(),
 })
+const Rerank = z.object({
+  ...model,
+  query: filledText,
+  documents: z.array(filledText).max(limits.inputs),
+  overflow,
+})
+const flag = z.boolean().optional()
+const Tokenize = z.object({ ...model, text, addSpecial: flag, parseSpecial: flag })
+const Detokenize = z.object({ ...model, tokens: tokenIds })
+
+/** What a model is asked for. */
+const Asking = z.enum(['generate', 'count', 'render', 'embed', 'rerank', 'tokenize', 'detokenize'])
+export type Asking = z.output<typeof Asking>
 
 /** From the app. */
 export const ToProcess = z.discriminatedUnion('type', [
   z.object({
-    type: z.enum(['generate', 'count', 'render']),
+    type: Asking,
     id: z.int(),
     request: z.unknown(),
     /** Whose call it is: what the model has read for one is not used for another. */
@@ -212,6 +287,20 @@ const Event = z.discriminatedUnion('type', [
     tokens: z.array(z.int()).optional(),
   }),
 ])
+/** What a text was read into. Each goes on its own: thousands of vectors in one message would be too much. */
+const Reading = z.object({
+  /** Of the text, among those of the call. */
+  index: z.int().min(0),
+  /** Float32, little-endian, in base64. A rank is one number. */
+  vector: z.string(),
+  inputTokens: z.int().min(0),
+})
+export type Reading = z.output<typeof Reading>
+
+/** A number, a text or a piece of one, a piece of token ids, or what one text was read into. */
+const Result = z.union([z.number(), z.string(), tokenIds, Reading])
+export type Result = z.output<typeof Result>
+
 const WireError = z.object({
   code: z.string(),
   message: z.string(),
@@ -246,8 +335,8 @@ export const FromProcess = z.discriminatedUnion('type', [
   /** For memory that others have: it is not loaded before they rest. */
   z.object({ type: z.literal('waiting') }),
   z.object({ type: z.literal('events'), events: z.array(z.object({ id: z.int(), event: Event })) }),
-  /** What a call that makes no events comes to. */
-  z.object({ type: z.literal('result'), id: z.int(), value: z.union([z.number(), z.string()]) }),
+  /** What a call that makes no events comes to, or a piece of it. */
+  z.object({ type: z.literal('result'), id: z.int(), value: Result }),
   /** The end of a call, whole, failed or cancelled; the model is free again. */
   z.object({ type: z.literal('done'), id: z.int(), error: WireError.optional() }),
   /** `steps` grows with every piece of work that a call does. */
@@ -263,7 +352,7 @@ export type FromProcess =
       readonly type: 'events'
       readonly events: readonly { readonly id: number; readonly event: GenerateEvent }[]
     }
-  | { readonly type: 'result'; readonly id: number; readonly value: number | string }
+  | { readonly type: 'result'; readonly id: number; readonly value: Result }
   | { readonly type: 'done'; readonly id: number; readonly error?: WireError }
   | { readonly type: 'pong'; readonly steps: number }
   | { readonly type: 'leaving' }
@@ -272,19 +361,47 @@ export type FromProcess =
 const groups: ReadonlySet<PropertyKey> = new Set(['input', 'sampling', 'load'])
 
 /** Throws `invalid_request` for what the native code must not see. */
-export function readRequest(value: unknown): GenerateRequest {
-  const result = Request.safeParse(value)
-  if (result.success) return withinText(result.data as GenerateRequest)
-  const [issue] = result.error.issues
-  const param = fieldPath(issue?.path.filter((key) => !groups.has(key)) ?? [])
-  throw new LlmError('invalid_request', `Invalid '${param}': ${issue?.message}`, { param })
+export const readRequest = reader<GenerateRequest>(Request, textLength, 'messages')
+export const readEmbedRequest = reader<EmbedRequest>(Embed, ({ inputs }) => total(inputs), 'inputs')
+export const readRerankRequest = reader<RerankRequest>(
+  Rerank,
+  ({ query, documents }) => total([query, ...documents]),
+  'documents',
+)
+export const readTokenizeRequest = reader<TokenizeRequest>(Tokenize, ({ text }) => text.length, 'text')
+export const readDetokenizeRequest = reader<DetokenizeRequest>(
+  Detokenize,
+  ({ tokens }) => tokens.length,
+  'tokens',
+)
+
+/** In characters and token ids. */
+export function total(pieces: readonly { readonly length: number }[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0)
 }
 
-function withinText(request: GenerateRequest): GenerateRequest {
-  if (textLength(request) <= limits.text) return request
-  throw new LlmError('invalid_request', `The messages are longer than ${limits.text} characters.`, {
-    param: 'messages',
-  })
+/** @param what the field with most of the text */
+function reader<T>(shape: z.ZodType, length: (request: T) => number, what: string): (value: unknown) => T {
+  return (value) => {
+    const result = shape.safeParse(value)
+    if (!result.success) {
+      const [issue] = result.error.issues
+      const param = fieldPath(issue?.path.filter((key) => !groups.has(key)) ?? [])
+      throw invalidRequest(`Invalid '${param}': ${issue?.message}`, { param })
+    }
+    const request = result.data as T
+    if (length(request) <= limits.text) return request
+    throw invalidRequest(`What is said in '${what}' is longer than ${limits.text} characters.`, {
+      param: what,
+    })
+  }
+}
+
+export const toFloats = (values: ArrayLike<number>): string =>
+  Buffer.from(Float32Array.from(values).buffer).toString('base64')
+export function fromFloats(vector: string): readonly number[] {
+  const bytes = Buffer.from(vector, 'base64')
+  return Array.from({ length: bytes.length >> 2 }, (_, index) => bytes.readFloatLE(4 * index))
 }
 
 export const toWire = (error: unknown): WireError => {

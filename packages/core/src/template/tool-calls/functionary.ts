@@ -32,5 +32,5 @@ function* addressed(scene: Scene): Steps<boolean> {
     return true
   }
   const name = yield* nameAmong(scene)
-  return name !== undefined && (yield* input.takes('\n')) && (yield* callWith(name, scene))
+  return name !== undefined && (yield* callWith(name, scene))
 }

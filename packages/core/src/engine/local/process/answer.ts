@@ -1,13 +1,15 @@
 /** One answer: prompt text, tokens, prefill, then token after token until something ends it. */
 import { randomBytes } from 'node:crypto'
 import type { Token } from 'node-llama-cpp'
+import { answerForm } from '../../../template/answer-form.ts'
 import { hasControlTokens, parseOutput } from '../../../template/output.ts'
 import type { Said } from '../../../template/said.ts'
 import { StopMatcher } from '../../../template/stop.ts'
 import type { FinishReason, GenerateEvent } from '../../events.ts'
-import { callableTools, type GenerateRequest } from '../../request.ts'
+import { callableTools, type GenerateRequest, isRaw } from '../../request.ts'
 import type { Binding, Progress } from './binding.ts'
 import { Detokenizer } from './detokenize.ts'
+import type { Grammars } from './grammars.ts'
 import { promptTokens } from './prompt.ts'
 import type { PromptRenderer } from './render.ts'
 import { toDraw } from './sampling.ts'
@@ -15,6 +17,7 @@ import { toDraw } from './sampling.ts'
 export interface Work {
   readonly model: Binding
   readonly renderer: PromptRenderer
+  readonly grammars: Pick<Grammars, 'make'>
   readonly progress: Progress
   readonly tenant: string
   readonly background: boolean
@@ -36,11 +39,15 @@ export async function answer(
   const limit = Math.min(request.maxTokens ?? Number.POSITIVE_INFINITY, room)
   const { input } = request
   const expected = {
-    template: input.kind === 'text' && input.template === false ? '' : model.template.source,
+    template: isRaw(input) ? '' : model.template.source,
     prompt: model.spell(prompt.slice(-tailTokens)),
     reasoning: request.reasoning !== undefined,
     tools: callableTools(input),
+    forced: input.kind === 'chat' && input.toolChoice?.mode === 'required',
   }
+  const form = answerForm(request, expected)
+  const source = form && (await work.grammars.make(form, signal))
+  const grammar = source === undefined ? undefined : await model.grammar(source)
   const parser = parseOutput(expected)
   const detokenizer = new Detokenizer(model, prompt, hasControlTokens(expected))
   const stops = new StopMatcher(request.stop)
@@ -49,10 +56,15 @@ export async function answer(
   let stopSequence: string | undefined
   let reported = 0
 
+  const isSingle = input.kind === 'chat' && input.toolChoice?.parallel === false
   let calls = 0
+  let isEnough = false
   const incompleteCalls: number[] = []
   const say = (said: readonly Said[]): void => {
     for (const piece of said) {
+      // Of those whose calls have no mark no grammar keeps the second away.
+      isEnough ||= isSingle && piece.type === 'tool-call' && calls > 0
+      if (isEnough) return
       if (piece.type === 'tool-call') {
         calls++
         emit({ ...piece, id: `call_${randomBytes(12).toString('hex')}` })
@@ -67,6 +79,7 @@ export async function answer(
   const ending = await model.runner.run({
     prompt,
     draw: toDraw(request.sampling ?? {}, model),
+    grammar,
     repeatable: request.sampling?.seed !== undefined,
     limit,
     tenant,
@@ -84,7 +97,7 @@ export async function answer(
       const { text, stop } = stops.push(detokenizer.push(token))
       if (text !== '') say(parser.push(text))
       stopSequence = stop
-      return stop === undefined
+      return stop === undefined && !isEnough
     },
   })
   if (ending === 'left') return

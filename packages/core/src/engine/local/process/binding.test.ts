@@ -1,13 +1,19 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { modelPath } from '@modelmount/tiny-model'
 import type { Llama, LlamaContext, LlamaModel, Token } from 'node-llama-cpp'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { narrowModel, noiseModel } from '../../../../../../test/support/models.ts'
+import { answerGrammar } from '../../../grammar/answer.ts'
 import { parseChat } from '../../../template/jinja.ts'
 import type { GenerateEvent } from '../../events.ts'
-import { answer } from './answer.ts'
+import { answer, type Work } from './answer.ts'
 import { type Binding, loadModel, openDecoder } from './binding.ts'
 import type { PromptRenderer } from './render.ts'
+import type { Decoder } from './scheduler.ts'
 
 const config = {
   runFolder: '',
@@ -26,6 +32,10 @@ const config = {
 const renderer = {
   render: async ({ template, messages, options }) => parseChat(template)(messages, options),
 } as Pick<PromptRenderer, 'render'> as PromptRenderer
+const grammars: Work['grammars'] = { make: async (form) => answerGrammar(form) }
+
+const folder = mkdtempSync(join(tmpdir(), 'states-'))
+afterAll(() => rmSync(folder, { recursive: true }))
 
 let own: Binding
 let fallback: Binding
@@ -44,7 +54,7 @@ async function ask(
   const input = { kind: 'text', prompt: [text] } as const
   await answer(
     { model: 'tiny', input, maxTokens: 40, sampling: { temperature: 0 } },
-    { model, renderer, progress: { steps: 0 }, tenant: '', background: false, signal },
+    { model, renderer, grammars, progress: { steps: 0 }, tenant: '', background: false, signal },
     (event) => events.push(event),
   )
   return events
@@ -153,8 +163,7 @@ function scripted(context: object, open = openDecoder) {
     { _bindings: { AddonSampler } } as unknown as Llama,
     { _model: {}, fileInsights: {} } as unknown as LlamaModel,
     { _ctx, contextSize: 512, idealThreads: 1 } as unknown as LlamaContext,
-    1,
-    64,
+    { parallel: 1, chunkSize: 64, chunksAtOnce: 1 },
   )
   return { decoder, sampler: new AddonSampler() }
 }
@@ -186,6 +195,35 @@ describe('how a context is kept', () => {
     ])
     expect(textOf(await ask(model, 'Hello'))).toBe(textOf(await ask(plain, 'Hello')))
   }, 60_000)
+})
+
+test('chunks that are read at once leave the same behind as one after the other, to the last bit', async ({
+  skip,
+}) => {
+  let decoder: Decoder | undefined
+  await loadModel(config, { steps: 0 }, (...parts) => {
+    decoder = openDecoder(...parts)
+    return decoder
+  })
+  if (!decoder) throw new Error('The inside of the library is not as it was.')
+  const { chunkSize, chunksAtOnce, decode, forget, save } = decoder
+  skip(chunksAtOnce === 1, 'it reads one at once')
+  const prompt = Array.from({ length: 4 * chunkSize }, (_, index) => (20 + ((index * 7_919) % 300)) as Token)
+  const stateAfter = async (size: number): Promise<Buffer> => {
+    forget(0, 0)
+    for (let position = 0; position < prompt.length; position += size)
+      await decode([
+        { sequence: 0, position, tokens: prompt.slice(position, position + size), repeatable: false },
+      ])
+    const file = join(folder, String(size))
+    await save(0, prompt, file)
+    return readFile(file)
+  }
+
+  const oneByOne = await stateAfter(chunkSize)
+
+  expect(oneByOne.length).toBeGreaterThan(prompt.length * 100)
+  expect(oneByOne.equals(await stateAfter(chunkSize * chunksAtOnce))).toBe(true)
 })
 
 test('with flash attention and without it the model answers', async () => {

@@ -3,6 +3,7 @@ import type {
   GgufInsights,
   Llama,
   LlamaContext,
+  LlamaGrammarEvaluationState,
   LlamaModel,
   LlamaModelOptions,
   SequenceEvaluateOptions,
@@ -17,6 +18,8 @@ import { type Plan, planMemory, type Room } from './memory.ts'
 import { missingBuild, missingLibrary } from './missing-engine.ts'
 import { OneByOne } from './one-by-one.ts'
 import { shareOfCores } from './presence.ts'
+import { type Purpose, purposeOf } from './purpose.ts'
+import { openReading, type Reading } from './reading.ts'
 import { type Draw, type SamplerConfig, toSamplerConfig } from './sampling.ts'
 import { type Decoder, type Piece, type Runner, type Sampler, Scheduler } from './scheduler.ts'
 import { openSnapshots, type Snapshots } from './snapshots.ts'
@@ -33,15 +36,27 @@ export interface Progress {
   steps: number
 }
 
+/** What an answer is held to, ready to be used. */
+export interface Grammar {
+  /** Where an answer begins. */
+  begin(): LlamaGrammarEvaluationState
+}
+
 /** What one load decides once. */
 export interface Binding {
+  /** As the app calls it. */
+  readonly name: string
   readonly contextSize: number
   readonly fingerprint: string
   readonly vocabularySize: number
   readonly template: ChatTemplate
   /** What every prompt of this model begins with, where it wants that. */
   readonly bos: Token | undefined
-  /** How many answers are made side by side. */
+  /** What every text of it ends with, where it wants that. */
+  readonly end: Token | undefined
+  /** Before a gap, behind it, and before what fills it; nothing where the model was not made for that. */
+  readonly infill: Readonly<Record<'prefix' | 'suffix' | 'middle', Token>> | undefined
+  /** How many answers are made side by side, or texts are read. */
   readonly parallel: number
   /** What it closes its own message with. */
   readonly eot: Token | undefined
@@ -55,10 +70,14 @@ export interface Binding {
   /** What a step takes at worst, in milliseconds. */
   readonly stepMs: number
   readonly runner: Runner
+  /** Of GBNF. Throws `invalid_request` where native code refuses it. */
+  grammar(source: string): Promise<Grammar>
+  /** Nothing where the model writes. */
+  readonly reading: Reading | undefined
   /** From the next step on no more than so many. */
   limitThreads(most: number): void
   /** Throws `context_length`, with an estimate, for a text that is far longer than the context. */
-  tokenize(text: string, signal: AbortSignal): Promise<readonly Token[]>
+  tokenize(text: string, signal: AbortSignal, how?: Tokenizing): Promise<readonly Token[]>
   /**
    * @param before what precedes, so that spaces come out right
    * @param withControl also the tokens that are no text
@@ -66,6 +85,13 @@ export interface Binding {
   detokenize(tokens: readonly Token[], before: readonly Token[], withControl?: boolean): string
   /** With the tokens that are no text, such as those around a message. */
   spell(tokens: readonly Token[]): string
+}
+
+interface Tokenizing {
+  /** What looks like a special token is text. @default false */
+  readonly isPlain?: boolean | undefined
+  /** So many tokens are enough, or a few more; then no text is too long. */
+  readonly enough?: number | undefined
 }
 
 /**
@@ -106,9 +132,9 @@ export async function loadModel(
         cacheTypes,
       }),
     )
-    // An encoder sees all tokens at once: asked for the next one, it says noise.
-    if (model.fileInfo.architectureMetadata?.attention?.causal === false) throw notForChat(config.modelName)
-    const { contextSize, parallel, need } = plan
+    const { contextSize, parallel } = plan
+    const purpose = purposeOf(model.fileInsights)
+    if (purpose !== 'text') return reader(config, model, plan, purpose)
     const context = await model.createContext({
       contextSize,
       sequences: parallel,
@@ -118,8 +144,7 @@ export async function loadModel(
       experimentalKvCacheKeyType: cacheTypes[plan.kvCacheType],
       experimentalKvCacheValueType: cacheTypes[plan.kvCacheType],
     })
-    const tokenizer = new Tokenizer((text) => model.tokenize(text, true), contextSize)
-    const decoder = open(llama, model, context, parallel, plan.chunkSize)
+    const decoder = open(llama, model, context, plan)
     const { threads, tuneThreads } = config
     const best = decoder && (await calibrate(decoder, tuneThreads ? threadCandidates(threads) : [threads]))
     const limitThreads = (most: number): void =>
@@ -138,24 +163,13 @@ export async function loadModel(
           progress,
         )
     return {
-      contextSize,
+      ...known(config, model, plan),
       parallel: decoder ? parallel : 1,
-      fingerprint: config.fingerprint,
-      vocabularySize: vocabularySize(model),
-      template: chatTemplate(model),
-      // Estimates, which need not be whole; clients read them as whole numbers.
-      sizeBytes: Math.round(need.ram + need.vram),
-      gpuBytes: Math.round(need.vram),
-      mappedBytes: plan.mappedBytes,
-      notes: plan.notes,
       stepMs: best?.stepMs ?? unknownStepMs,
-      bos: beginning(model),
       runner,
+      grammar: compiler(library, llama, model),
+      reading: undefined,
       limitThreads,
-      eot: model.tokens.eot ?? model.tokens.eos ?? undefined,
-      tokenize: (text, signal) => tokenizer.tokens(text, signal),
-      detokenize: (tokens, before, withControl = false) => model.detokenize(tokens, withControl, before),
-      spell: (tokens) => model.detokenize(tokens, true),
     }
   } catch (cause) {
     if (cause instanceof LlmError) throw cause
@@ -164,6 +178,58 @@ export async function loadModel(
     const reason =
       cause instanceof Error ? cause.message.replaceAll(config.modelPath, 'the file') : String(cause)
     throw upstream(`The model "${config.modelName}" could not be loaded: ${reason}`, cause)
+  }
+}
+
+/** What does not depend on what the model is made for. */
+function known(
+  config: ProcessConfig,
+  model: LlamaModel,
+  { contextSize, need, mappedBytes, notes }: Plan,
+): Omit<Binding, 'parallel' | 'stepMs' | 'runner' | 'reading' | 'limitThreads'> {
+  const tokenizer = new Tokenizer((text) => model.tokenize(text, true), contextSize)
+  const plainly = new Tokenizer((text) => model.tokenize(text), contextSize)
+  return {
+    name: config.modelName,
+    contextSize,
+    fingerprint: config.fingerprint,
+    vocabularySize: vocabularySize(model),
+    template: chatTemplate(model),
+    // Estimates, which need not be whole; clients read them as whole numbers.
+    sizeBytes: Math.round(need.ram + need.vram),
+    gpuBytes: Math.round(need.vram),
+    mappedBytes,
+    notes,
+    bos: beginning(model),
+    end: ending(model),
+    infill: infillTokens(model),
+    eot: model.tokens.eot ?? model.tokens.eos ?? undefined,
+    tokenize: (text, signal, { isPlain = false, enough } = {}) =>
+      (isPlain ? plainly : tokenizer).tokens(text, signal, enough),
+    detokenize: (tokens, before, withControl = false) => model.detokenize(tokens, withControl, before),
+    spell: (tokens) => model.detokenize(tokens, true),
+  }
+}
+
+/** A model that reads, and does not write. */
+async function reader(
+  config: ProcessConfig,
+  model: LlamaModel,
+  plan: Plan,
+  purpose: Exclude<Purpose, 'text'>,
+): Promise<Binding> {
+  const { contextSize, parallel } = plan
+  const reading = purpose === 'nothing' ? undefined : await openReading(model, purpose, contextSize, parallel)
+  return {
+    ...known(config, model, plan),
+    parallel,
+    stepMs: reading?.stepMs ?? unknownStepMs,
+    reading,
+    runner: {
+      run: () => Promise.reject(notForChat(config.modelName)),
+      rest: async () => reading?.pool.rest(),
+    },
+    limitThreads: (most) => reading?.pool.limit(most),
   }
 }
 
@@ -207,9 +273,13 @@ async function importLibrary(): Promise<typeof import('node-llama-cpp')> {
 }
 
 const notForChat = (name: string): LlmError =>
-  new LlmError('invalid_request', `The model "${name}" makes embeddings, and cannot chat.`, {
-    param: 'model',
-  })
+  new LlmError(
+    'invalid_request',
+    `The model "${name}" reads texts, and cannot write: it is for embeddings.`,
+    {
+      param: 'model',
+    },
+  )
 
 const upstream = (message: string, cause: unknown): LlmError =>
   new LlmError('upstream', message, {}, { cause })
@@ -272,8 +342,7 @@ export function openDecoder(
   llama: Llama,
   model: LlamaModel,
   llamaContext: LlamaContext,
-  sequences: number,
-  chunkSize: number,
+  { parallel, chunkSize, chunksAtOnce }: Pick<Plan, 'parallel' | 'chunkSize' | 'chunksAtOnce'>,
 ): Decoder | undefined {
   const addon = addonOf(llama, model, llamaContext)
   if (!addon) return undefined
@@ -283,8 +352,9 @@ export function openDecoder(
   // As many as another busy model leaves it: with more threads than cores, a step takes twenty times as long.
   const repeatableThreads = Math.min(llamaContext.idealThreads, shareOfCores(2))
   return {
-    sequences,
+    sequences: parallel,
     chunkSize,
+    chunksAtOnce,
     decode: async (pieces) => {
       context.initBatch(pieces.reduce((sum, { tokens }) => sum + tokens.length, 0))
       const outputs = pieces.map(
@@ -327,12 +397,50 @@ export function openDecoder(
     setThreads: (answers, prompts) => {
       threads = { answers, prompts }
     },
-    sampler: (draw, prompt) => {
+    sampler: (draw, prompt, grammar) => {
       const sampler = new AddonSampler(addon.model)
-      sampler.applyConfig(toSamplerConfig(draw, prompt))
+      const state = grammar && stateOf(grammar.begin())
+      sampler.applyConfig({
+        ...toSamplerConfig(draw, prompt),
+        ...(state && { grammarEvaluationState: state }),
+      })
       return sampler
     },
     isEnd: (token) => model.isEogToken(token),
+  }
+}
+
+/** The library's inside again. Throws rather than let an answer be free. */
+function stateOf(begun: LlamaGrammarEvaluationState): object {
+  const { _state } = begun as unknown as { readonly _state?: object }
+  if (!_state) throw upstream('The engine cannot hold answers to grammars.', undefined)
+  return _state
+}
+
+/** So many are kept, since the same are asked for again and again. */
+const keptGrammars = 16
+
+/** Each answer goes on from a copy of what was parsed once. */
+function compiler(
+  { LlamaGrammarEvaluationState: State }: typeof import('node-llama-cpp'),
+  llama: Llama,
+  model: LlamaModel,
+): Binding['grammar'] {
+  const kept = new Map<string, Grammar>()
+  return async (source) => {
+    const known = kept.get(source) ?? (await compile(source))
+    kept.delete(source)
+    kept.set(source, known)
+    for (const [oldest] of kept) if (kept.size > keptGrammars) kept.delete(oldest)
+    return known
+  }
+  async function compile(source: string): Promise<Grammar> {
+    try {
+      const beginning = new State({ model, grammar: await llama.createGrammar({ grammar: source }) })
+      return { begin: () => new State(beginning) }
+    } catch (cause) {
+      throw new LlmError('invalid_request', 'The engine refuses this grammar.', { issue: 'value' }, { cause })
+    }
   }
 }
 
@@ -363,6 +471,19 @@ function toBias(
 
 function beginning({ tokens: { bos, shouldPrependBosToken } }: LlamaModel): Token | undefined {
   return bos !== null && shouldPrependBosToken ? bos : undefined
+}
+
+/** As llama.cpp does it: word pieces stand between two tokens always. */
+function ending({ tokens, vocabularyType, fileInfo }: LlamaModel): Token | undefined {
+  if (vocabularyType === 'wpm') return tokens.sep ?? undefined
+  // The library does not ask a model that begins with nothing.
+  const ends = tokens.shouldAppendEosToken || fileInfo.metadata.tokenizer?.ggml?.add_eos_token === true
+  return ends ? (tokens.eos ?? undefined) : undefined
+}
+
+function infillTokens({ tokens: { infill } }: LlamaModel): Binding['infill'] {
+  const { prefix, suffix, middle } = infill
+  return prefix !== null && suffix !== null && middle !== null ? { prefix, suffix, middle } : undefined
 }
 
 function chatTemplate(model: LlamaModel): ChatTemplate {

@@ -33,7 +33,7 @@ export class OneByOne implements Runner {
     await this.#queue
   }
 
-  async #answer({ prompt, draw, limit, signal, onStart, onToken }: Job): Promise<Ending> {
+  async #answer({ prompt, draw, grammar, limit, signal, onStart, onToken }: Job): Promise<Ending> {
     if (signal.aborted) return 'left'
     onStart(0)
     await this.#sequence.clearHistory()
@@ -44,7 +44,10 @@ export class OneByOne implements Runner {
       await this.#sequence.evaluateWithoutGeneratingNewTokens(head.slice(start, start + this.#chunkSize))
     }
     const drawn: Token[] = []
-    const options = toEvaluateOptions(draw, this.#toBias, prompt, drawn)
+    const options = {
+      ...toEvaluateOptions(draw, this.#toBias, prompt, drawn),
+      ...(grammar && { grammarEvaluationState: grammar.begin() }),
+    }
     for await (const token of this.#sequence.evaluate(prompt.slice(-1), options)) {
       this.#progress.steps++
       if (signal.aborted) return 'left'

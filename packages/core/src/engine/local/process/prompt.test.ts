@@ -46,6 +46,7 @@ function fakeWork(fake: Fake = {}): Work & { readonly rendered: (readonly Messag
   return {
     model: model as Binding,
     renderer: renderer as PromptRenderer,
+    grammars: { make: async () => undefined },
     progress: { steps: 0 },
     tenant: '',
     background: false,

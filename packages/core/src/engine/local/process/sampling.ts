@@ -65,6 +65,7 @@ export interface SamplerConfig {
   repeatPenaltyFrequencyPenalty?: number
   repeatPenaltyMaxTokens?: number
   repeatPenaltyTokens?: Uint32Array
+  grammarEvaluationState?: object
 }
 
 /** What keeps everything is left out: to "keep" all, the library sorts the whole vocabulary. */

@@ -32,6 +32,7 @@ function fakeDecoder(
   const fake: Fake = {
     sequences: 4,
     chunkSize,
+    chunksAtOnce: 2,
     steps: [],
     samplers: 0,
     async decode(pieces) {
@@ -125,7 +126,7 @@ function job(tokens: readonly Token[], more: Partial<Job> = {}): Job & Said {
 const scheduler = (decoder: Decoder): Scheduler => new Scheduler(decoder, { steps: 0 })
 
 test('a prompt is read in chunks, then one token after the other is drawn', async () => {
-  const decoder = fakeDecoder()
+  const decoder = fakeDecoder({ chunksAtOnce: 1 })
   const one = job(prompt(20))
 
   expect(await scheduler(decoder).run(one)).toBe('limit')
@@ -133,6 +134,18 @@ test('a prompt is read in chunks, then one token after the other is drawn', asyn
   expect(one.tokens).toEqual([1, 2, 3])
   expect(decoder.steps).toEqual([[[0, 0, 8]], [[0, 8, 8]], [[0, 16, 4]], [[0, 20, 1]], [[0, 21, 1]]])
   expect(decoder.samplers).toBe(0)
+})
+
+test('who is alone has two chunks read at once, and they count as whole ones', async () => {
+  const decoder = fakeDecoder()
+  const all = scheduler(decoder)
+  await all.run(job(prompt(45)))
+  const seeded = job(prompt(45), { repeatable: true })
+
+  await all.run(seeded)
+
+  expect(decoder.steps.slice(0, 4)).toEqual([[[0, 0, 16]], [[0, 16, 16]], [[0, 32, 8]], [[0, 40, 5]]])
+  expect(seeded.reused).toBe(40)
 })
 
 test('a token that ends the answer is not told', async () => {
@@ -226,11 +239,11 @@ describe('short prompts that come together', () => {
   }
 
   test('are all read before the first of them speaks on', async () => {
-    expect((await stepsWith(1)).slice(0, 4)).toEqual(['reads', 'reads', 'reads', '6 speak'])
+    expect((await stepsWith(600)).slice(0, 4)).toEqual(['reads', 'reads', 'reads', '6 speak'])
   })
 
-  test('hold up those who speak for half a second, and not longer', async () => {
-    expect((await stepsWith(300)).slice(0, 4)).toEqual(['reads', 'reads', '4 speak', 'reads'])
+  test('hold up those who speak for a second, and not longer', async () => {
+    expect((await stepsWith(1_100)).slice(0, 4)).toEqual(['reads', 'reads', '4 speak', 'reads'])
   })
 })
 
@@ -323,7 +336,7 @@ test('a prompt that begins as the last one did is not read again', async () => {
 
   expect(next.reused).toBe(30)
   expect(decoder.steps.find(([[, position, count] = [0, 0, 0]]) => position === 30 && count > 1)).toEqual([
-    [0, 30, 2],
+    [0, 30, 10],
   ])
 })
 

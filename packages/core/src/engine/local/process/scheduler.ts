@@ -5,7 +5,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
 import { LlmError } from '../../../errors.ts'
-import type { Progress } from './binding.ts'
+import type { Grammar, Progress } from './binding.ts'
 import type { Draw } from './sampling.ts'
 import { type Place, type Slot, Slots } from './slots.ts'
 import { type Snapshot, type Snapshots, snapshotLength } from './snapshots.ts'
@@ -17,6 +17,8 @@ export interface Decoder {
   readonly sequences: number
   /** So many tokens of prompts are read at once. */
   readonly chunkSize: number
+  /** So many chunks may be read at once, and sums come out as if they were read one after the other. */
+  readonly chunksAtOnce: number
   /**
    * Puts the pieces through the model, ascending by sequence, and draws a token behind each that has a sampler.
    * Rejects when the model fails; a draw that fails is an error among the tokens.
@@ -34,7 +36,7 @@ export interface Decoder {
   load(sequence: number, file: string): Promise<number>
   /** From the next step on: for one token of each answer, and for prompts. Never for a token that has to be repeatable. */
   setThreads(answers: number, prompts: number): void
-  sampler(draw: Draw, prompt: readonly Token[]): Sampler
+  sampler(draw: Draw, prompt: readonly Token[], grammar?: Grammar): Sampler
   /** Whether a token ends an answer. */
   isEnd(token: Token): boolean
 }
@@ -57,6 +59,8 @@ export interface Sampler {
 export interface Job {
   readonly prompt: readonly Token[]
   readonly draw: Draw
+  /** What the answer is held to. */
+  readonly grammar?: Grammar | undefined
   /** The same answer is expected each time. */
   readonly repeatable: boolean
   /** How many tokens at most. */
@@ -93,6 +97,8 @@ interface Running {
   hasRead: boolean
   /** The token that was drawn last, and was not put through the model yet. Absent while the prompt is read. */
   last: Token | undefined
+  /** When it was drawn. */
+  drewAt: number
   drawn: number
   /** Its last token is drawn. The place is free as soon as the model rests. */
   over: boolean
@@ -115,10 +121,8 @@ interface Part {
   readonly draws: boolean
 }
 
-/** So many chunks, of short prompts, go through the model at once: many rows are read faster than few and few. */
-export const chunksAtOnce = 2
 /** So long those who speak wait for short prompts, and for the chunk that is read by then. */
-const longestPauseMs = 500
+const longestPauseMs = 1_000
 
 export class Scheduler implements Runner {
   readonly #decoder: Decoder
@@ -131,8 +135,6 @@ export class Scheduler implements Runner {
   /** What callers have not heard yet. */
   #untold: (() => void)[] = []
   #chunks = 0
-  /** When answers took their last steps, or would have. */
-  #spokeAt = 0
   #working: Promise<void> | undefined
 
   /** @param snapshots for models that cannot go back to what two prompts have in common */
@@ -225,7 +227,7 @@ export class Scheduler implements Runner {
     const { slot } = place
     try {
       if (!this.#cut(place)) await this.#fill(slot, saved)
-      const sampler = begun?.sampler ?? this.#decoder.sampler(job.draw, job.prompt)
+      const sampler = begun?.sampler ?? this.#decoder.sampler(job.draw, job.prompt, job.grammar)
       if (!begun) job.onStart(slot.tokens.length)
       this.#running.push({
         job,
@@ -235,6 +237,7 @@ export class Scheduler implements Runner {
         readAt: ++this.#chunks,
         hasRead: false,
         last: undefined,
+        drewAt: 0,
         drawn: begun?.drawn ?? 0,
         over: false,
         ended: false,
@@ -291,7 +294,8 @@ export class Scheduler implements Runner {
 
   /** A step for many costs little more than one for few: who comes with a short prompt speaks with those who do already. */
   get #readsOn(): boolean {
-    const isPause = performance.now() - this.#spokeAt < longestPauseMs
+    const drewAt = this.#active.flatMap(({ last, drewAt }) => (last === undefined ? [] : [drewAt]))
+    const isPause = performance.now() - Math.min(...drewAt) < longestPauseMs
     return isPause && this.#active.some((running) => this.#isShort(running))
   }
 
@@ -302,7 +306,6 @@ export class Scheduler implements Runner {
 
   /** One token for each answer that speaks. */
   async #speak(): Promise<void> {
-    this.#spokeAt = performance.now()
     const speaking = new Map(
       this.#active
         .filter(({ last }) => last !== undefined)
@@ -323,18 +326,25 @@ export class Scheduler implements Runner {
     }
   }
 
-  /** One chunk: of the prompt that waits longest, and of others as much as still fits; of short ones, two chunks. */
+  /**
+   * One chunk: of the prompt that waits longest, and of others as much as still fits. Where nobody else is at work, and
+   * of short prompts, several: many rows are read faster than few and few.
+   */
   async #read(): Promise<void> {
     const { chunkSize } = this.#decoder
+    // States are saved between two chunks.
+    const atOnce = this.#snapshots ? 1 : this.#decoder.chunksAtOnce
+    const isOnly = this.#active.length === 1
     let read = 0
     const parts: Part[] = []
     const reading = this.#active.filter(({ last }) => last === undefined)
     for (const running of reading.sort((a, b) => a.readAt - b.readAt)) {
       const { prompt } = running.job
       const from = running.slot.tokens.length
-      const to = Math.min(prompt.length, from + chunkSize - (from % chunkSize))
+      const most = chunkSize * (isOnly || this.#isShort(running) ? atOnce : 1)
+      const ends = [most, chunkSize].map((size) => from - (from % chunkSize) + size)
+      const to = ends.find((end) => end <= prompt.length) ?? prompt.length
       const alone = goesAlone(running)
-      const most = this.#isShort(running) ? chunksAtOnce * chunkSize : chunkSize
       if (read + to - from > most || (alone && parts.length > 0)) continue
       read = alone ? Number.POSITIVE_INFINITY : read + to - from
       running.readAt = ++this.#chunks
@@ -372,7 +382,7 @@ export class Scheduler implements Runner {
     const { slot, job } = running
     const isClean =
       running.last === undefined &&
-      tokens.length === this.#decoder.chunkSize &&
+      tokens.length % this.#decoder.chunkSize === 0 &&
       slot.clean === slot.tokens.length
     for (const one of tokens) slot.tokens.push(one)
     if (isClean) slot.clean = slot.tokens.length
@@ -385,6 +395,7 @@ export class Scheduler implements Runner {
     const isEnd = this.#decoder.isEnd(token)
     if (!isEnd) running.drawn++
     running.last = token
+    running.drewAt = performance.now()
     running.over = isEnd || running.drawn >= job.limit
     const { over } = running
     this.#untold.push(() => {

@@ -1,0 +1,72 @@
+/** Calls of tools in the form of a family of models: what stands around a name and its arguments, which are JSON. */
+import { LlmError } from '../errors.ts'
+import { choice, type Expression, type Grammar, optional, sequence, text } from './gbnf.ts'
+import { anyObject } from './json.ts'
+import { addSchema, inField } from './json-schema.ts'
+import { wordsRule } from './spell.ts'
+
+/** White space in these texts may be left out. */
+export interface CallForm {
+  /** What calls begin with and nothing else does. Absent: they are told from text by how they go on. */
+  readonly mark?: string
+  /** In front of the mark, where the answer begins with a call. */
+  readonly lead?: string
+  /** Behind the mark, in front of all calls. */
+  readonly open?: string
+  /** In front of a name, which is in JSON where that ends with a quote; between name and arguments, in one way or several; behind them. */
+  readonly call: readonly [before: string, between: string | readonly string[], after: string]
+  /** Between two calls. Absent: an answer has one. */
+  readonly separator?: string
+  readonly close?: string
+}
+
+export interface CallableTool {
+  readonly name: string
+  /** JSON Schema of an object. */
+  readonly parameters?: unknown
+  /** Parameters that no grammar can say are refused, too; else they are any object. */
+  readonly strict?: boolean
+  /** What errors say of where its parameters are. @default 'parameters' */
+  readonly field?: string
+}
+
+/** More calls at once are a model that cannot stop. */
+const maxCalls = 32
+
+/** What follows the mark. Throws `invalid_request`, with the field and the JSON pointer in `param`. */
+export function callsOf(
+  tools: readonly CallableTool[],
+  { open = '', call: [before, between, after], separator, close = '' }: CallForm,
+  parallel: boolean,
+  grammar: Grammar,
+): Expression {
+  const isJson = before.endsWith('"')
+  const bridge = grammar.define('between', choice(...[between].flat().map(spelled)))
+  const named = tools.map((tool) => {
+    const name = isJson ? JSON.stringify(tool.name).slice(1, -1) : tool.name
+    return [name, sequence(bridge, argumentsOf(tool, grammar))] as const
+  })
+  const call = grammar.define('call', sequence(spelled(before), wordsRule(named, grammar), spelled(after)))
+  const more = parallel && separator !== undefined ? maxCalls - 1 : 0
+  return sequence(
+    spelled(open),
+    call,
+    grammar.repeat(sequence(spelled(separator ?? ''), call), 0, more),
+    spelled(close),
+  )
+}
+
+const spelled = (form: string): Expression =>
+  sequence(
+    ...(form.match(/\s|\S+/g) ?? []).map((part) => (part.trim() === '' ? optional(text(part)) : text(part))),
+  )
+
+function argumentsOf({ parameters, strict, field }: CallableTool, grammar: Grammar): Expression {
+  try {
+    // Arguments are an object, whatever else the schema would take.
+    return inField(field ?? 'parameters', () => addSchema(grammar, parameters ?? {}, 'objects'))
+  } catch (error) {
+    if (strict || !(error instanceof LlmError) || error.details.issue !== 'unsupported') throw error
+    return anyObject(grammar)
+  }
+}
