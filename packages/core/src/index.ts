@@ -5,14 +5,26 @@ export { type DialectName, dialectNames, routesFor } from './dialects/index.ts'
 export type { DialectTable } from './dialects/table.ts'
 export type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './engine/embeddings.ts'
 export type { Engine, EngineCall, LoadedModel } from './engine/engine.ts'
-export type { Answer, FinishReason, GenerateEvent, Timings, TokenUsage, ToolCall } from './engine/events.ts'
+export type {
+  Answer,
+  DrawnToken,
+  FinishReason,
+  GenerateEvent,
+  Timings,
+  TokenLogprob,
+  TokenUsage,
+  ToolCall,
+} from './engine/events.ts'
 export {
   type ChatInput,
+  type DryPenalty,
+  type ExcludeTop,
   type GenerateRequest,
   type InfillInput,
   type LoadOptions,
   type Message,
   messagesOf,
+  type OutputFormat,
   type Part,
   type Sampling,
   type TextInput,

@@ -10,10 +10,10 @@ export interface GenerateRequest {
   readonly stop?: readonly string[]
   readonly sampling?: Sampling
   /**
-   * Whether a model that can think first, does. Given, its thoughts are told apart from its text;
-   * absent, all is text, and the model's template decides.
+   * Whether a model that can think first, does; `auto`: its template decides. Given, its thoughts are told apart from its
+   * text; absent, all is text, and the model's template decides, too.
    */
-  readonly reasoning?: boolean
+  readonly reasoning?: boolean | 'auto'
   /** What the answer is held to. With tools: what is said instead of a call; where a call is forced there is none. */
   readonly format?: OutputFormat
   /** How many of the likeliest tokens are told beside each that was drawn, at most 20; 0: that one alone. @default none is */
@@ -82,6 +82,8 @@ export interface TextInput {
   readonly system?: string
   /** `false` leaves out the template: the model continues the text. */
   readonly template?: false
+  /** Variables for the model's template. */
+  readonly templateOptions?: Readonly<Record<string, unknown>>
 }
 
 /** A gap in a text, which the model fills. One that was not made for it refuses. */
@@ -136,6 +138,36 @@ export interface Sampling {
   readonly frequencyPenalty?: number
   /** Added to the logits of tokens, by id in this model's vocabulary; from -100 to 100. */
   readonly logitBias?: readonly (readonly [token: number, bias: number])[]
+  readonly dry?: DryPenalty
+  readonly xtc?: ExcludeTop
+  /** The model does not end its answer: the limit does, the context or a stop sequence. @default false */
+  readonly ignoreEos?: boolean
+  /** So many tokens at least, unless a limit or a stop sequence ends them. @default 0 */
+  readonly minTokens?: number
+}
+
+/** Against repetition ("don't repeat yourself"): what would go on with one is less likely, the more the longer it is. */
+export interface DryPenalty {
+  /** 0 is none. */
+  readonly strength: number
+  /** It grows by this factor with each token. @default 1.75 */
+  readonly base?: number
+  /** Repetitions of so many tokens are free. @default 2 */
+  readonly allowedLength?: number
+  /** How many tokens of the answer back it looks; 0 is none, -1 all of them. The prompt is not looked at. @default -1 */
+  readonly lastN?: number
+  /** No repetition goes beyond these texts. @default a new line, `:`, `"` and `*` */
+  readonly breakers?: readonly string[]
+}
+
+/**
+ * Exclude top choices (XTC): with this probability all tokens from this threshold up but the least likely of them are
+ * left out of the draw. At temperature 0 it does nothing.
+ */
+export interface ExcludeTop {
+  readonly probability: number
+  /** Above 0.5 there is never more than one. */
+  readonly threshold: number
 }
 
 /**
@@ -174,6 +206,12 @@ export const limits = {
   bias: 100,
   /** No vocabulary is larger. */
   biases: 300_000,
+  dry: { strength: 100, base: 100 },
+  /** Each is looked for in the whole vocabulary; of its bytes llama.cpp takes 40. */
+  breakers: 8,
+  breakerLength: 40,
+  /** As many as OpenAI and Ollama tell. */
+  logprobs: 20,
   int32: 2 ** 31 - 1,
 } as const
 

@@ -86,6 +86,69 @@ test('an answer that just fits is whole', async () => {
   expect(events.at(-1)).toMatchObject({ reason: 'stop', usage: { outputTokens: 2 } })
 })
 
+test('a thought, a text and calls are said in order, the arguments of a call in pieces', async () => {
+  const engine = scriptedEngine([
+    { reasoning: 'Hm.' },
+    'Wait',
+    { call: 'weather', arguments: { city: 'Paris' } },
+    { call: 'time', id: 'call_x', arguments: ['{"zone":', '"CET"}'] },
+    { call: 'now' },
+  ])
+
+  const events = await all(engine.generate(request, live()))
+
+  expect(events.slice(1)).toEqual([
+    { type: 'reasoning', text: 'Hm.', tokens: 1 },
+    { type: 'text', text: 'Wait', tokens: 1 },
+    { type: 'tool-call', index: 0, id: 'call_0', name: 'weather' },
+    { type: 'tool-arguments', index: 0, json: '{"city":"Paris"}', tokens: 1 },
+    { type: 'tool-call', index: 1, id: 'call_x', name: 'time' },
+    { type: 'tool-arguments', index: 1, json: '{"zone":', tokens: 1 },
+    { type: 'tool-arguments', index: 1, json: '"CET"}', tokens: 1 },
+    { type: 'tool-call', index: 2, id: 'call_2', name: 'now' },
+    { type: 'tool-arguments', index: 2, json: '{}', tokens: 1 },
+    expect.objectContaining({ type: 'end', reason: 'tool-calls' }),
+  ])
+  expect(events.at(-1)).toMatchObject({ usage: { outputTokens: 6 } })
+})
+
+test('a call that maxTokens cuts is incomplete', async () => {
+  const engine = scriptedEngine([{ call: 'now' }, { call: 'weather', arguments: ['{"city":', '"Paris"}'] }])
+
+  const events = await all(engine.generate({ ...request, maxTokens: 2 }, live()))
+
+  expect(events.at(-2)).toMatchObject({ type: 'tool-arguments', index: 1, json: '{"city":' })
+  expect(events.at(-1)).toMatchObject({ reason: 'length', incompleteCalls: [1] })
+})
+
+test('a call whose arguments are not a whole object was broken off', async () => {
+  const engine = scriptedEngine([{ call: 'weather', arguments: ['{"city":'] }])
+
+  const events = await all(engine.generate(request, live()))
+
+  expect(events.at(-1)).toMatchObject({ reason: 'stop', incompleteCalls: [0] })
+})
+
+test('logprobs are told to who asks, with as many alternatives', async () => {
+  const token = (text: string, logprob: number) => ({ id: 1, text, bytes: [...Buffer.from(text)], logprob })
+  const top = [token('Hi', -0.1), token('Ho', -2)]
+  const engine = scriptedEngine([{ text: 'Hi', logprobs: [{ ...token('Hi', -0.1), top }] }, '!'])
+
+  const asked = await all(engine.generate({ ...request, logprobs: 1 }, live()))
+  const unasked = await all(engine.generate(request, live()))
+
+  expect(asked.slice(1, 3)).toEqual([
+    {
+      type: 'text',
+      text: 'Hi',
+      tokens: 1,
+      logprobs: [{ ...token('Hi', -0.1), top: [token('Hi', -0.1)] }],
+    },
+    { type: 'text', text: '!', tokens: 1 },
+  ])
+  expect(unasked[1]).toEqual({ type: 'text', text: 'Hi', tokens: 1 })
+})
+
 test('an error alone is thrown before anything is said', async () => {
   const error = new LlmError('not_found', 'No such model.')
   const engine = scriptedEngine(error)

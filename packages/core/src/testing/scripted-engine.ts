@@ -2,14 +2,31 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Embeddings, EmbedRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
-import type { GenerateEvent } from '../engine/events.ts'
+import type { DrawnToken, FinishReason, GenerateEvent } from '../engine/events.ts'
 import { type GenerateRequest, type Message, messagesOf } from '../engine/request.ts'
 import { LlmError } from '../errors.ts'
 import { checkKeys } from '../options.ts'
 
 /** What is said, or a function of the request that says it. A list is said piece by piece; an error ends the answer. */
 export type Script = Say | ((request: GenerateRequest) => Say | Promise<Say>)
-export type Say = string | LlmError | readonly (string | LlmError)[]
+export type Say = string | LlmError | readonly Piece[]
+
+/** Logprobs are told to who asks for them, and no more alternatives than that. */
+export type Piece =
+  | string
+  | LlmError
+  | { readonly text: string; readonly logprobs?: readonly DrawnToken[] }
+  | { readonly reasoning: string; readonly logprobs?: readonly DrawnToken[] }
+  | ScriptedCall
+
+export interface ScriptedCall {
+  /** The name of the tool. */
+  readonly call: string
+  /** @default `call_` and its number, from 0 */
+  readonly id?: string
+  /** A list is JSON in pieces; if it is not an object when they are joined, the call was broken off. @default {} */
+  readonly arguments?: object | readonly string[]
+}
 
 export interface ScriptedEngineOptions {
   /** Waits so long before each piece, in milliseconds. @default 0 */
@@ -24,8 +41,9 @@ export interface ScriptedEngine extends Engine {
 }
 
 /**
- * A text is said word by word; each piece counts as one token, the prompt as one a message. A vector has 8 numbers, made of
- * the text; a document ranks by the words that it has of the query; tokens are the code points of a text.
+ * A text is said word by word; each piece counts as one token, and so does each of a call's arguments; the prompt has one
+ * a message. A vector has 8 numbers, made of the text; a document ranks by the words that it has of the query; tokens
+ * are the code points of a text.
  */
 export function scriptedEngine(script: Script, options: ScriptedEngineOptions = {}): ScriptedEngine {
   if (typeof script !== 'function') check(script)
@@ -40,24 +58,36 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
     try {
       const said = typeof script === 'function' ? check(await script(request)) : script
       const pieces = typeof said === 'string' ? words(said) : Array.isArray(said) ? said : [said]
-      const limit = request.maxTokens ?? pieces.length
+      const [first] = pieces
       const startedAt = performance.now()
       const inputTokens = messagesOf(request.input).length
-      if (typeof pieces[0] === 'object') throw pieces[0]
+      if (isError(first)) throw first
       yield { type: 'start', model: request.model, inputTokens, reusedTokens: 0, fingerprint: 'fp_scripted' }
 
-      for (const piece of pieces.slice(0, limit)) {
+      const calls: string[] = []
+      let outputTokens = 0
+      let isCut = false
+      for (const event of events(pieces, request)) {
+        isCut = outputTokens === request.maxTokens
+        if (isCut) break
         if (delayMs > 0) await delay(delayMs, undefined, { signal }).catch(() => {})
         if (signal.aborted) return
-        if (typeof piece === 'object') throw piece
-        yield { type: 'text', text: piece, tokens: 1 }
+        if (isError(event)) throw event
+        if (event.type === 'tool-call') calls.push('')
+        else outputTokens++
+        if (event.type === 'tool-arguments') calls[event.index] += event.json
+        yield event
       }
 
+      const incompleteCalls = [...calls.keys()].filter((index) => !isObject(calls[index] ?? ''))
+      const isCalling = calls.length > 0 && incompleteCalls.length === 0
+      const reason: FinishReason = isCut ? 'length' : isCalling ? 'tool-calls' : 'stop'
       yield {
         type: 'end',
-        reason: limit < pieces.length ? 'length' : 'stop',
-        usage: { inputTokens, reusedTokens: 0, outputTokens: Math.min(limit, pieces.length) },
+        reason,
+        usage: { inputTokens, reusedTokens: 0, outputTokens },
         timings: { loadMs: 0, promptMs: 0, generateMs: performance.now() - startedAt },
+        ...(incompleteCalls.length > 0 && { incompleteCalls }),
       }
     } finally {
       running--
@@ -92,6 +122,44 @@ const textOf = ({ content }: Message): string =>
 /** With the spaces in front: joined, they are the text again. */
 const words = (text: string): readonly string[] => text.match(/\s*\S+|\s+$/g) ?? []
 
+type Spoken = Exclude<GenerateEvent, { type: 'start' | 'end' }>
+
+function* events(pieces: readonly Piece[], { logprobs }: GenerateRequest): Generator<Spoken | LlmError> {
+  let index = 0
+  for (const piece of pieces) {
+    if (isError(piece)) yield piece
+    else if (typeof piece === 'string') yield { type: 'text', text: piece, tokens: 1 }
+    else if ('text' in piece) yield { type: 'text', text: piece.text, tokens: 1, ...told(piece, logprobs) }
+    else if ('reasoning' in piece)
+      yield { type: 'reasoning', text: piece.reasoning, tokens: 1, ...told(piece, logprobs) }
+    else yield* callEvents(piece, index++)
+  }
+}
+
+function* callEvents(piece: ScriptedCall, index: number): Generator<Spoken> {
+  const { call: name, id = `call_${index}`, arguments: said = {} } = piece
+  yield { type: 'tool-call', index, id, name }
+  const pieces: readonly string[] = Array.isArray(said) ? said : [JSON.stringify(said)]
+  for (const json of pieces) yield { type: 'tool-arguments', index, json, tokens: 1 }
+}
+
+const told = (
+  { logprobs }: { readonly logprobs?: readonly DrawnToken[] },
+  alternatives: number | undefined,
+): { logprobs?: readonly DrawnToken[] } =>
+  logprobs && alternatives !== undefined
+    ? { logprobs: logprobs.map((token) => ({ ...token, top: token.top.slice(0, alternatives) })) }
+    : {}
+
+function isObject(json: string): boolean {
+  try {
+    const value: unknown = JSON.parse(json)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+  } catch {
+    return false
+  }
+}
+
 function embeddings({ inputs, dimensions = 8 }: EmbedRequest): Embeddings {
   const all = inputs.map((input) => (typeof input === 'string' ? toTokens(input) : input))
   const vectors = all.map((tokens) => vectorOf(tokens).slice(0, dimensions)).map(unit)
@@ -119,8 +187,20 @@ const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[
 const toTokens = (text: string): readonly number[] => [...text].map((one) => one.codePointAt(0) ?? 0)
 const toText = (tokens: readonly number[]): string => String.fromCodePoint(...tokens)
 
+/** Of any copy of this package. */
+const isError = (piece: unknown): piece is LlmError => LlmError.from(piece) === piece
+
+const isPiece = (piece: unknown): boolean =>
+  typeof piece === 'string' ||
+  isError(piece) ||
+  (typeof piece === 'object' &&
+    piece !== null &&
+    ['text', 'reasoning', 'call'].some((key) => typeof (piece as Record<string, unknown>)[key] === 'string'))
+
 function check(said: unknown): Say {
-  const isPiece = (piece: unknown): boolean => typeof piece === 'string' || LlmError.from(piece) === piece
-  if (isPiece(said) || (Array.isArray(said) && said.every(isPiece))) return said as Say
-  throw new TypeError(`Expected a script to say a text, an LlmError or a list of them, got ${typeof said}`)
+  if (typeof said === 'string' || isError(said) || (Array.isArray(said) && said.every(isPiece)))
+    return said as Say
+  throw new TypeError(
+    `Expected a script to say a text, an LlmError or a list of texts, thoughts, calls and LlmErrors, got ${typeof said}`,
+  )
 }

@@ -65,6 +65,8 @@ const LoadOptions = z.object({
   keepAlive: z.union([z.number().min(0), z.literal('forever')]).optional(),
 })
 
+/** Half a character is none in UTF-8: what a tokenizer makes of it is anybody's guess. */
+const wellFormed = (value: string): string => value.toWellFormed()
 const number = z.number()
 const upTo = (most: number) => number.min(-most).max(most)
 const Sampling = z.object({
@@ -86,10 +88,23 @@ const Sampling = z.object({
     .array(z.tuple([z.int().min(0).max(limits.int32), upTo(limits.bias)]))
     .max(limits.biases)
     .optional(),
+  dry: z
+    .object({
+      strength: number.min(0).max(limits.dry.strength),
+      base: number.min(1).max(limits.dry.base).optional(),
+      allowedLength: z.int().min(1).max(limits.int32).optional(),
+      lastN: z.int().min(-1).max(limits.int32).optional(),
+      breakers: z
+        .array(z.string().min(1).max(limits.breakerLength).transform(wellFormed))
+        .max(limits.breakers)
+        .optional(),
+    })
+    .optional(),
+  xtc: z.object({ probability: number.min(0).max(1), threshold: number.min(0).max(1) }).optional(),
+  ignoreEos: z.boolean().optional(),
+  minTokens: z.int().min(0).max(limits.int32).optional(),
 })
 
-/** Half a character is none in UTF-8: what a tokenizer makes of it is anybody's guess. */
-const wellFormed = (value: string): string => value.toWellFormed()
 const text = z.string().transform(wellFormed)
 
 const TextPart = z.object({ type: z.enum(['text', 'reasoning']), text })
@@ -163,6 +178,7 @@ const TextInput = z.object({
     .max(limits.parts),
   system: text.optional(),
   template: z.literal(false).optional(),
+  templateOptions: z.record(z.string(), z.unknown()).optional(),
 })
 
 const InfillInput = z.object({ kind: z.literal('infill'), prefix: text, suffix: text })
@@ -207,13 +223,14 @@ const Request = z
       .max(limits.stops)
       .optional(),
     sampling: Sampling.optional(),
-    reasoning: z.boolean().optional(),
+    reasoning: z.union([z.boolean(), z.literal('auto')]).optional(),
     format: Format.optional(),
+    logprobs: z.int().min(0).max(limits.logprobs).optional(),
     overflow: z.enum(['error', 'truncate']).optional(),
     load: LoadOptions.optional(),
     returnTokens: z.literal(true).optional(),
   })
-  .refine(({ format, input }) => !format || input.kind === 'text' || input.toolChoice?.mode !== 'required', {
+  .refine(({ format, input }) => !format || input.kind !== 'chat' || input.toolChoice?.mode !== 'required', {
     path: ['format'],
     error: 'nothing is said where a call is forced.',
   })
@@ -265,6 +282,7 @@ export const ToProcess = z.discriminatedUnion('type', [
 ])
 export type ToProcess = z.output<typeof ToProcess>
 
+const TokenLogprob = z.object({ id: z.int(), text: z.string(), bytes: z.array(z.int()), logprob: number })
 const Usage = z.object({ inputTokens: z.int(), reusedTokens: z.int(), outputTokens: z.int() })
 const Event = z.discriminatedUnion('type', [
   z.object({
@@ -274,7 +292,12 @@ const Event = z.discriminatedUnion('type', [
     reusedTokens: z.int(),
     fingerprint: z.string(),
   }),
-  z.object({ type: z.enum(['text', 'reasoning']), text: z.string(), tokens: z.int() }),
+  z.object({
+    type: z.enum(['text', 'reasoning']),
+    text: z.string(),
+    tokens: z.int(),
+    logprobs: z.array(TokenLogprob.extend({ top: z.array(TokenLogprob) })).optional(),
+  }),
   z.object({ type: z.literal('tool-call'), index: z.int(), id: z.string(), name: z.string() }),
   z.object({ type: z.literal('tool-arguments'), index: z.int(), json: z.string(), tokens: z.int() }),
   z.object({

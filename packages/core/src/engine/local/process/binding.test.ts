@@ -10,6 +10,7 @@ import { narrowModel, noiseModel } from '../../../../../../test/support/models.t
 import { answerGrammar } from '../../../grammar/answer.ts'
 import { parseChat } from '../../../template/jinja.ts'
 import type { GenerateEvent } from '../../events.ts'
+import type { GenerateRequest } from '../../request.ts'
 import { answer, type Work } from './answer.ts'
 import { type Binding, loadModel, openDecoder } from './binding.ts'
 import type { PromptRenderer } from './render.ts'
@@ -49,11 +50,12 @@ async function ask(
   model: Binding,
   text: string,
   signal = new AbortController().signal,
+  more: Partial<GenerateRequest> = {},
 ): Promise<GenerateEvent[]> {
   const events: GenerateEvent[] = []
   const input = { kind: 'text', prompt: [text] } as const
   await answer(
-    { model: 'tiny', input, maxTokens: 40, sampling: { temperature: 0 } },
+    { model: 'tiny', input, maxTokens: 40, sampling: { temperature: 0 }, ...more },
     { model, renderer, grammars, progress: { steps: 0 }, tenant: '', background: false, signal },
     (event) => events.push(event),
   )
@@ -84,6 +86,29 @@ test('both ways to the model say the same, one after the other and side by side'
   expect(publicly.map(textOf)).toEqual(alone)
   expect([own.parallel, fallback.parallel]).toEqual([4, 1])
 }, 60_000)
+
+test.each([
+  { minTokens: 20 },
+  { ignoreEos: true },
+  { ignoreEos: true, dry: { strength: 2, allowedLength: 1 } },
+  { minTokens: 30, repeatPenalty: 1.3, dry: { strength: 1, breakers: ['é', '\n'] } },
+])('both ways sample alike with %j', async (options) => {
+  const more = { sampling: { temperature: 0, ...options } }
+
+  const [mine, theirs] = [
+    await ask(own, 'Hello', undefined, more),
+    await ask(fallback, 'Hello', undefined, more),
+  ]
+
+  expect(textOf(mine)).toBe(textOf(theirs))
+  expect(textOf(mine).length).toBeGreaterThan('Hello! How can I help you?'.length)
+})
+
+test('where the inside is unknown, logprobs are refused by name', async () => {
+  const asked = ask(fallback, 'Hello', undefined, { logprobs: 1 })
+
+  await expect(asked).rejects.toMatchObject({ code: 'invalid_request', details: { param: 'logprobs' } })
+})
 
 test('over the public way, too, who leaves gets no end, and the next one an answer', async () => {
   const leaving = new AbortController()
@@ -141,6 +166,8 @@ test('a step that fails has not failed before its draws have ended: their sample
   expect(log).toEqual(['drawn', 'failed'])
 })
 
+const greedy = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, bias: [] }
+
 /** Over an inside that does as it is told. */
 function scripted(context: object, open = openDecoder) {
   class AddonSampler {
@@ -165,7 +192,7 @@ function scripted(context: object, open = openDecoder) {
     { _ctx, contextSize: 512, idealThreads: 1 } as unknown as LlamaContext,
     { parallel: 1, chunkSize: 64, chunksAtOnce: 1 },
   )
-  return { decoder, sampler: new AddonSampler() }
+  return { decoder, sampler: decoder?.sampler(greedy, []) }
 }
 
 describe('how a context is kept', () => {
@@ -208,22 +235,29 @@ test('chunks that are read at once leave the same behind as one after the other,
   if (!decoder) throw new Error('The inside of the library is not as it was.')
   const { chunkSize, chunksAtOnce, decode, forget, save } = decoder
   skip(chunksAtOnce === 1, 'it reads one at once')
-  const prompt = Array.from({ length: 4 * chunkSize }, (_, index) => (20 + ((index * 7_919) % 300)) as Token)
-  const stateAfter = async (size: number): Promise<Buffer> => {
+  const prompt = Array.from(
+    { length: 5 * chunkSize - 9 },
+    (_, index) => (20 + ((index * 7_919) % 300)) as Token,
+  )
+  const whole = prompt.slice(0, 4 * chunkSize)
+  /** Of the whole chunks, after the prompt was read up to one after the other of these places. */
+  const stateAfter = async (...ends: readonly number[]): Promise<Buffer> => {
     forget(0, 0)
-    for (let position = 0; position < prompt.length; position += size)
-      await decode([
-        { sequence: 0, position, tokens: prompt.slice(position, position + size), repeatable: false },
-      ])
-    const file = join(folder, String(size))
-    await save(0, prompt, file)
+    for (const [index, end] of ends.entries()) {
+      const position = ends[index - 1] ?? 0
+      await decode([{ sequence: 0, position, tokens: prompt.slice(position, end), repeatable: false }])
+    }
+    forget(0, whole.length)
+    const file = join(folder, ends.join('-'))
+    await save(0, whole, file)
     return readFile(file)
   }
 
-  const oneByOne = await stateAfter(chunkSize)
+  const oneByOne = await stateAfter(...[1, 2, 3, 4].map((chunks) => chunks * chunkSize))
 
-  expect(oneByOne.length).toBeGreaterThan(prompt.length * 100)
-  expect(oneByOne.equals(await stateAfter(chunkSize * chunksAtOnce))).toBe(true)
+  expect(oneByOne.length).toBeGreaterThan(whole.length * 100)
+  expect(oneByOne.equals(await stateAfter(chunkSize * 2, chunkSize * 4))).toBe(true)
+  expect(oneByOne.equals(await stateAfter(chunkSize, chunkSize * 3, prompt.length))).toBe(true)
 })
 
 test('with flash attention and without it the model answers', async () => {

@@ -52,7 +52,16 @@ export interface Piece {
 }
 
 export interface Sampler {
+  /** Of the token that it drew last, where the draw asks for them. */
+  readonly odds?: Odds | undefined
   dispose(): void
+}
+
+/** Natural logarithms, of what the model says with biases, before all else that shapes the draw. */
+export interface Odds {
+  readonly logprob: number
+  /** Of the likeliest tokens, in order. */
+  readonly top: readonly (readonly [token: Token, logprob: number])[]
 }
 
 /** One answer. */
@@ -72,7 +81,7 @@ export interface Job {
   /** It has a place; so many tokens of its prompt need not be read again. */
   onStart(reusedTokens: number): void
   /** Called while the model works on. `false`: it is enough. */
-  onToken(token: Token): boolean
+  onToken(token: Token, odds?: Odds): boolean
 }
 
 /** `end`: the model said so. `enough`: `onToken` did. `left`: the signal aborted. */
@@ -341,10 +350,9 @@ export class Scheduler implements Runner {
     for (const running of reading.sort((a, b) => a.readAt - b.readAt)) {
       const { prompt } = running.job
       const from = running.slot.tokens.length
-      const most = chunkSize * (isOnly || this.#isShort(running) ? atOnce : 1)
-      const ends = [most, chunkSize].map((size) => from - (from % chunkSize) + size)
-      const to = ends.find((end) => end <= prompt.length) ?? prompt.length
       const alone = goesAlone(running)
+      const to = endOfPiece(from, prompt.length, chunkSize, isOnly && !alone ? atOnce : 1)
+      const most = chunkSize * (isOnly || this.#isShort(running) ? atOnce : 1)
       if (read + to - from > most || (alone && parts.length > 0)) continue
       read = alone ? Number.POSITIVE_INFINITY : read + to - from
       running.readAt = ++this.#chunks
@@ -380,12 +388,10 @@ export class Scheduler implements Runner {
 
   #took({ running, tokens, draws }: Part, token: Token | Error | undefined): void {
     const { slot, job } = running
-    const isClean =
-      running.last === undefined &&
-      tokens.length % this.#decoder.chunkSize === 0 &&
-      slot.clean === slot.tokens.length
+    const isClean = running.last === undefined && slot.clean === slot.tokens.length
     for (const one of tokens) slot.tokens.push(one)
-    if (isClean) slot.clean = slot.tokens.length
+    // Whole chunks only: fewer rows are added up by another kernel.
+    if (isClean) slot.clean = slot.tokens.length - (slot.tokens.length % this.#decoder.chunkSize)
     // It was enough while this step was made.
     if (!draws || running.over) return
     if (token === undefined || token instanceof Error) {
@@ -398,10 +404,11 @@ export class Scheduler implements Runner {
     running.drewAt = performance.now()
     running.over = isEnd || running.drawn >= job.limit
     const { over } = running
+    const { odds } = running.sampler
     this.#untold.push(() => {
       if (running.ended) return
       try {
-        const goesOn = isEnd || job.onToken(token)
+        const goesOn = isEnd || job.onToken(token, odds)
         if (!goesOn) this.#finish(running, 'enough')
         else if (over) this.#finish(running, isEnd ? 'end' : 'limit')
       } catch (cause) {
@@ -421,6 +428,14 @@ export class Scheduler implements Runner {
     running.over = true
     running.ended = true
   }
+}
+
+/** At a multiple of chunks. As few rows are slow, of several chunks the last one takes along what would be less than one. */
+function endOfPiece(from: number, length: number, chunkSize: number, chunks: number): number {
+  const end = from - (from % chunkSize) + chunks * chunkSize
+  const left = length - end
+  if (left <= 0) return length
+  return chunks > 1 && left < chunkSize ? end - chunkSize : end
 }
 
 const isAtWork = ({ over }: Running): boolean => !over
