@@ -58,7 +58,7 @@ export class Nfa {
     for (const { low, high } of edges) cuts.add(low).add(high + 1)
     const starts = [...cuts].sort((a, b) => a - b)
     return starts.slice(0, -1).flatMap((low, at) => {
-      this.#effort.spend(nodes.length + edges.length)
+      this.#effort.spend(edges.length)
       const next: number[] = []
       for (const edge of edges) if (edge.low <= low && low <= edge.high) next.push(edge.to)
       return next.length > 0 ? [[low, (starts[at + 1] as number) - 1, this.#closure(next)]] : []
@@ -67,14 +67,12 @@ export class Nfa {
 
   /** All nodes that are reached without a character. */
   #closure(nodes: readonly number[], place?: Place): readonly number[] {
-    const reached = new Set<number>()
-    const ahead = [...nodes]
-    for (let node = ahead.pop(); node !== undefined; node = ahead.pop()) {
-      if (reached.has(node)) continue
-      reached.add(node)
+    const reached = new Set(nodes)
+    // It grows meanwhile.
+    for (const node of reached)
       for (const { to, only } of this.#skips[node] ?? [])
-        if (only === undefined || only === place) ahead.push(to)
-    }
+        if (only === undefined || only === place) reached.add(to)
+    this.#effort.spend(reached.size)
     return [...reached].sort((a, b) => a - b)
   }
 }
