@@ -2,7 +2,7 @@
  * Sets of texts, as deterministic automata over code points: what patterns, formats, number ranges and property
  * names are made of. A text has one way through an automaton, so a grammar made of one never has to guess.
  */
-import type { Range } from './gbnf.ts'
+import { anyCharacter, lastCharacter, type Range } from './ranges.ts'
 
 /** State 0 is the first. From each state some text is accepted, unless no text is at all. */
 export interface Automaton {
@@ -18,8 +18,6 @@ export interface Edge {
   readonly high: number
   readonly next: number
 }
-
-export const lastCharacter = 0x10ffff
 
 /** Thrown where a set of texts needs too many states; its message ends a sentence. */
 export class TooComplex extends Error {}
@@ -104,14 +102,15 @@ export const anyText: Automaton = {
 export const isEmpty = ({ states }: Automaton): boolean =>
   !states[0]?.accepting && states[0]?.edges.length === 0
 
+/** Where a character leads; nowhere from nowhere. */
+export function follow(states: readonly State[], from: State | undefined, code: number): State | undefined {
+  const edge = from?.edges.find(({ low, high }) => low <= code && code <= high)
+  return edge && states[edge.next]
+}
+
 export function accepts({ states }: Automaton, text: string): boolean {
   let state = states[0]
-  for (const character of text) {
-    const code = character.codePointAt(0) as number
-    const edge = state?.edges.find(({ low, high }) => low <= code && code <= high)
-    if (!edge) return false
-    state = states[edge.next]
-  }
+  for (const character of text) state = follow(states, state, character.codePointAt(0) as number)
   return state?.accepting ?? false
 }
 
@@ -182,6 +181,6 @@ export const ofLength = (min: number, max: number): Automaton =>
     const next = Math.min(length + 1, max === Number.POSITIVE_INFINITY ? Math.max(min, 1) : max + 1)
     return {
       accepting: length >= min && length <= max,
-      edges: length > max ? [] : [[0, lastCharacter, next]],
+      edges: length > max ? [] : [[...anyCharacter, next]],
     }
   })

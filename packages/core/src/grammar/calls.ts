@@ -3,6 +3,7 @@ import { LlmError } from '../errors.ts'
 import { choice, type Expression, type Grammar, optional, sequence, text } from './gbnf.ts'
 import { anyObject } from './json.ts'
 import { addSchema, inField, unsatisfiable } from './json-schema.ts'
+import { wordsRule } from './spell.ts'
 
 /** White space in these texts may be left out. */
 export interface CallForm {
@@ -47,11 +48,11 @@ export function callsOf(
     inField(tools[missing]?.field ?? 'parameters', () => {
       throw unsatisfiable()
     })
-  const ways = tools.map(({ name }, index): Way => {
+  const named = tools.map(({ name }, index) => {
     const written = isJson ? JSON.stringify(name).slice(1, -1) : name
-    return [written, sequence(bridge, values[index] as Expression)]
+    return [written, sequence(bridge, values[index] as Expression)] as const
   })
-  const call = grammar.define('call', sequence(spelled(before), branches(ways), spelled(after)))
+  const call = grammar.define('call', sequence(spelled(before), wordsRule(named, grammar), spelled(after)))
   const more = parallel && separator !== undefined ? maxCalls - 1 : 0
   return sequence(
     spelled(open),
@@ -74,24 +75,4 @@ function argumentsOf({ parameters, strict, field }: CallableTool, grammar: Gramm
     if (strict || !(error instanceof LlmError) || error.details.issue !== 'unsupported') throw error
     return anyObject(grammar)
   }
-}
-
-type Way = readonly [name: string, behind: Expression]
-
-/** What names begin with in common is not said twice: each way that is open makes the choice of a token slower. */
-function branches(ways: readonly Way[]): Expression {
-  const [[first, behind] = ['', choice()], ...others] = ways
-  if (others.length === 0) return sequence(text(first), behind)
-  const letters = [...first]
-  let common = letters.length
-  const begins = (name: string) => name.startsWith(letters.slice(0, common).join(''))
-  while (!others.every(([name]) => begins(name))) common--
-  const shared = letters.slice(0, common).join('')
-  const groups = new Map<number | undefined, Way[]>()
-  for (const [name, then] of ways) {
-    const rest = name.slice(shared.length)
-    const letter = rest.codePointAt(0)
-    groups.set(letter, [...(groups.get(letter) ?? []), [rest, then]])
-  }
-  return sequence(text(shared), choice(...[...groups.values()].map(branches)))
 }

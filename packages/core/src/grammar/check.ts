@@ -4,7 +4,7 @@
  * taken in one after the other: each can take for ever, or the process with it.
  */
 import { invalidRequest, type LlmError } from '../errors.ts'
-import { type Expression, grammarLimits, namesIn, type Rules, rulesWhere, sizeOf } from './gbnf.ts'
+import { type Expression, grammarLimits, isNothing, namesIn, type Rules, rulesWhere, sizeOf } from './gbnf.ts'
 import { readGbnf } from './read-gbnf.ts'
 
 export const checkLimits = {
@@ -77,10 +77,6 @@ function checkRepeats(name: string, expression: Expression, empty: ReadonlySet<s
     }
   }
 }
-
-const isNothing = (expression: Expression): boolean =>
-  (expression.kind === 'text' && expression.text === '') ||
-  (expression.kind === 'sequence' && expression.parts.every(isNothing))
 
 /** How a rule, or a part of one, can begin. */
 interface Beginning {

@@ -3,8 +3,7 @@
  * Rules that say the same are one rule; what can never be finished is left out.
  */
 import { invalidRequest } from '../errors.ts'
-
-export type Range = readonly [low: number, high: number]
+import type { Range } from './ranges.ts'
 
 export type Expression =
   | { readonly kind: 'text'; readonly text: string }
@@ -287,8 +286,10 @@ function isRepeat(expression: Expression): boolean {
   return isOne && only !== undefined && isRepeat(only)
 }
 
-const isNothing = (expression: Expression): boolean =>
-  expression.kind === 'sequence' && expression.parts.every(isNothing)
+/** Whether it is plainly empty. */
+export const isNothing = (expression: Expression): boolean =>
+  (expression.kind === 'text' && expression.text === '') ||
+  (expression.kind === 'sequence' && expression.parts.every(isNothing))
 
 function times(min: number, max: number): string {
   if (max === Number.POSITIVE_INFINITY) return min === 0 ? '*' : min === 1 ? '+' : `{${min},}`

@@ -176,6 +176,40 @@ test('references go in circles where each round takes something', () => {
   expect(takes(tree, { name: 'a', children: [{ children: [] }] })).toEqual([false])
 })
 
+test('a pointer is read as it is written in a URI', () => {
+  const schema = {
+    properties: { x: { $ref: '#/%24defs/a~1b%20c' }, y: { $ref: '#/%24defs/a%2Fproperties/b c' } },
+    required: ['x', 'y'],
+    additionalProperties: false,
+    $defs: { 'a/b c': { const: 1 }, a: { properties: { 'b c': { const: 2 } } } },
+  }
+
+  expect(takes({ type: 'object', ...schema }, { x: 1, y: 2 }, { x: 2, y: 2 }, { x: 1, y: 1 })).toEqual([
+    true,
+    false,
+    false,
+  ])
+})
+
+test('one schema is not taken for two whose names look like its own', () => {
+  const inner = { type: 'object', properties: { b: { type: 'string' } }, required: ['b'] }
+  const schema = {
+    $defs: {
+      p: { type: 'object', properties: { b: { type: 'integer' }, 'b #': { $defs: { q: inner } } } },
+      q: { properties: { b: { minimum: 3 } } },
+    },
+    type: 'object',
+    properties: {
+      one: { $ref: '#/$defs/p/properties/b%20%23/$defs/q' },
+      both: { allOf: [{ $ref: '#/$defs/p' }, { $ref: '#/$defs/q' }] },
+    },
+  }
+
+  expect(
+    takes(schema, { one: { b: 'x' }, both: { b: 3 } }, { both: { b: 'x' } }, { both: { b: 2 } }),
+  ).toEqual([true, false, false])
+})
+
 test('alternatives of oneOf that hold each other are told apart by what they must have', () => {
   const branch = (kind: string) => ({
     type: 'object',

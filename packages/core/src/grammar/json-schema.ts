@@ -6,7 +6,7 @@ import { invalidRequest, LlmError } from '../errors.ts'
 import { arrayExpression } from './arrays.ts'
 import { TooComplex } from './automaton.ts'
 import { both, type Conjunction, keyOf } from './conjunction.ts'
-import { choice, type Expression, Grammar, print } from './gbnf.ts'
+import { choice, type Expression, Grammar, nothing, print } from './gbnf.ts'
 import { anyInteger, anyNumber, anyValue } from './json.ts'
 import type { Node } from './keywords.ts'
 import { isPlain, numberAutomaton } from './numbers.ts'
@@ -106,7 +106,10 @@ class Writer {
     switch (shape.type) {
       case 'values': {
         const texts = new Set(shape.values.map((value) => JSON.stringify(value)))
-        return wordsRule([...texts], grammar)
+        return wordsRule(
+          [...texts].map((text) => [text, nothing]),
+          grammar,
+        )
       }
       case 'number':
         if (isPlain(shape)) return shape.integer ? anyInteger(grammar) : anyNumber(grammar)

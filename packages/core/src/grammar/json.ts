@@ -9,11 +9,11 @@ import {
   Grammar,
   optional,
   print,
-  type Range,
   repeat,
   sequence,
   text,
 } from './gbnf.ts'
+import type { Range } from './ranges.ts'
 
 /** The grammar of any JSON object. */
 export function jsonGrammar(): string {

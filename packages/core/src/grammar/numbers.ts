@@ -2,7 +2,7 @@
  * Numbers: ranges and multiples, kept digit by digit. Integers are written without a point, fractions without an
  * exponent where they are bounded, and so short that reading them cannot round one past its bound.
  */
-import { type Automaton, explore, intersect, noText, type State, union } from './automaton.ts'
+import { type Automaton, explore, follow, intersect, noText, type State, union } from './automaton.ts'
 import { type Node, read, refuse } from './keywords.ts'
 import { whole } from './pattern.ts'
 
@@ -256,21 +256,18 @@ function sameLength(from: string, to: string): string {
 
 /** `1.50` may end as `1.5`, and `1.00` as `1`: wherever only zeros would have to follow. */
 function shortenFractions({ states }: Automaton): Automaton {
-  const follow = (state: State | undefined, code: number) => {
-    const edge = state?.edges.find(({ low, high }) => low <= code && code <= high)
-    return edge && states[edge.next]
-  }
+  const behind = (state: State | undefined, code: number) => follow(states, state, code)
   const endsInZeros = (state: State | undefined): boolean => {
     let at = state
-    while (at && !at.accepting) at = follow(at, zero)
+    while (at && !at.accepting) at = behind(at, zero)
     return at !== undefined
   }
-  const behindPoint = new Set(states.map((state) => follow(state, point)))
+  const behindPoint = new Set(states.map((state) => behind(state, point)))
   return {
     states: states.map((state) => ({
       ...state,
       // A point needs a digit behind it.
-      accepting: !behindPoint.has(state) && (endsInZeros(state) || endsInZeros(follow(state, point))),
+      accepting: !behindPoint.has(state) && (endsInZeros(state) || endsInZeros(behind(state, point))),
     })),
   }
 }

@@ -216,9 +216,9 @@ export function objectExpression(
     const previous = keys
     const following = nexts
     keys = previous.map((skipped, said) => {
-      const said1 = sequence(entry, following[after(said)] ?? impossible)
+      const withIt = sequence(entry, following[after(said)] ?? impossible)
       if (full(said)) return impossible
-      return grammar.define('key', isRequired.has(name) ? said1 : choice(said1, skipped))
+      return grammar.define('key', isRequired.has(name) ? withIt : choice(withIt, skipped))
     })
     nexts = keys.map((key, said) => grammar.define('next', nextOf(at, said, key)))
   }

@@ -1,15 +1,7 @@
 /** Reads GBNF as llama.cpp does (`src/llama-grammar.cpp`), into rules; what that refuses or drops is refused here. */
 import { invalidRequest, type LlmError } from '../errors.ts'
-import {
-  characters,
-  choice,
-  type Expression,
-  type Range,
-  type Rules,
-  repeat,
-  sequence,
-  text,
-} from './gbnf.ts'
+import { characters, choice, type Expression, type Rules, repeat, sequence, text } from './gbnf.ts'
+import { anyCharacter, lastCharacter, others, type Range } from './ranges.ts'
 
 export const userGrammarLimits = {
   /** In characters. */
@@ -83,7 +75,7 @@ class Reader {
     if (next === undefined) return undefined
     if (this.#take('"')) return this.#text()
     if (this.#take('[')) return this.#class()
-    if (this.#take('.')) return characters([0, lastCharacter])
+    if (this.#take('.')) return characters(anyCharacter)
     if (this.#take('(')) return this.#group()
     if (next === '<' || next === '!') throw this.#error('tokens are not supported')
     return isNamePart(next) ? { kind: 'rule', name: this.#name() } : undefined
@@ -199,7 +191,6 @@ class Reader {
   }
 }
 
-const lastCharacter = 0x10ffff
 const hexDigits: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 }
 const escapes: Readonly<Record<string, number>> = {
   t: 9,
@@ -212,13 +203,3 @@ const escapes: Readonly<Record<string, number>> = {
   '-': 0x2d,
 }
 const isNamePart = (character: string) => /^[A-Za-z0-9-]$/.test(character)
-
-function others(ranges: readonly Range[]): Range[] {
-  const left: Range[] = []
-  let from = 0
-  for (const [low, high] of [...ranges].sort(([a], [b]) => a - b)) {
-    if (from < low) left.push([from, low - 1])
-    from = Math.max(from, high + 1)
-  }
-  return from <= lastCharacter ? [...left, [from, lastCharacter]] : left
-}

@@ -52,30 +52,26 @@ export function resolve(root: Node, from: Node): Node | undefined {
   if (reference === '#') return root
   if (!reference.startsWith('#/'))
     throw refuse(from, '$ref', 'must be a JSON pointer within the schema, such as #/$defs/name')
+  const nowhere = () => refuse(from, '$ref', 'points to nothing', 'value')
+  // As `at` is written elsewhere, so that one schema has one name.
+  const pointer = decode(reference.slice(2))
+  if (pointer === undefined) throw nowhere()
   let found: unknown = root.schema
-  for (const part of reference.slice(2).split('/')) {
-    const name = nameOf(part)
-    if (name === undefined || typeof found !== 'object' || found === null || !Object.hasOwn(found, name))
-      throw refuse(from, '$ref', 'points to nothing', 'value')
+  for (const part of pointer.split('/')) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, name)) throw nowhere()
     found = (found as Record<string, unknown>)[name]
     // Inside, pointers would begin at another root.
     if (isRecord(found) && typeof found.$id === 'string')
       throw refuse(from, '$ref', 'points into a schema with its own $id')
   }
-  return child(root, canonical(reference.slice(2)), found)
+  return child(root, pointer, found)
 }
 
-function nameOf(part: string): string | undefined {
+function decode(fragment: string): string | undefined {
   try {
-    return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')
+    return decodeURIComponent(fragment)
   } catch {
     return undefined
   }
 }
-
-/** As `at` is written elsewhere, so that one schema has one name. */
-const canonical = (pointer: string) =>
-  pointer
-    .split('/')
-    .map((part) => decodeURIComponent(part))
-    .join('/')

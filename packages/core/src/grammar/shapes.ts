@@ -3,7 +3,8 @@
  * combine schemas is to meet their shapes pair by pair; what lies deeper stays a conjunction until it is needed.
  */
 import { type ArrayShape, anyArray, hasArray, isArrayEmpty, meetArrays, readArray } from './arrays.ts'
-import { both, type Conjunction, Effort, keyOf } from './conjunction.ts'
+import { both, type Conjunction, keyOf } from './conjunction.ts'
+import { Effort } from './effort.ts'
 import { checkKeywords, isRecord, type Node, read, readSchema, readSchemas, refuse } from './keywords.ts'
 import { anyNumber, hasNumber, isNumberEmpty, meetNumbers, type NumberShape, readNumber } from './numbers.ts'
 import { anyObject, hasObject, isObjectEmpty, meetObjects, type ObjectShape, readObject } from './objects.ts'

@@ -1,5 +1,5 @@
 /** Automata written as rules: a rule where ways part or meet, and stretches without a choice in one. */
-import { type Automaton, type Edge, lastCharacter, type State } from './automaton.ts'
+import type { Automaton, Edge, State } from './automaton.ts'
 import {
   characters,
   choice,
@@ -7,11 +7,11 @@ import {
   type Grammar,
   impossible,
   nothing,
-  type Range,
   sequence,
   text,
 } from './gbnf.ts'
 import { character, plain } from './json.ts'
+import { lastCharacter, overlap, type Range } from './ranges.ts'
 
 /** The texts as they are. */
 export const textRule = (automaton: Automaton, grammar: Grammar): Expression =>
@@ -21,20 +21,23 @@ export const textRule = (automaton: Automaton, grammar: Grammar): Expression =>
 export const stringRule = (automaton: Automaton, grammar: Grammar): Expression =>
   grammar.of(automaton, () => rulesOf(automaton, grammar, text('"'), (ranges) => inString(ranges, grammar)))
 
-/** These texts, each once; what they begin with in common is not said twice. */
-export function wordsRule(words: readonly string[], grammar: Grammar): Expression {
-  const [first = '', ...others] = words
-  if (others.length === 0) return text(first)
+/** Each of these words once, with what is behind it; what they begin with in common is not said twice. */
+export function wordsRule(
+  words: readonly (readonly [word: string, behind: Expression])[],
+  grammar: Grammar,
+): Expression {
+  const [[first, behind] = ['', impossible], ...others] = words
+  if (others.length === 0) return sequence(text(first), behind)
   let common = first.length
-  for (const word of others) while (!word.startsWith(first.slice(0, common))) common--
+  for (const [word] of others) while (!word.startsWith(first.slice(0, common))) common--
   // Not between the halves of a pair.
   if (!first.slice(0, common).isWellFormed()) common--
-  const groups = new Map<number | undefined, string[]>()
-  for (const word of words) {
+  const groups = new Map<number | undefined, (readonly [string, Expression])[]>()
+  for (const [word, behind] of words) {
     const rest = word.slice(common)
     const group = groups.get(rest.codePointAt(0))
-    if (group) group.push(rest)
-    else groups.set(rest.codePointAt(0), [rest])
+    if (group) group.push([rest, behind])
+    else groups.set(rest.codePointAt(0), [[rest, behind]])
   }
   const options = [...groups.values()].map((group) => wordsRule(group, grammar))
   return grammar.define('words', sequence(text(first.slice(0, common)), choice(...options)))
@@ -123,11 +126,3 @@ function inString(ranges: readonly Range[], grammar: Grammar): Expression {
 }
 
 const inHex = (code: number): Expression => text(code.toString(16).padStart(2, '0'))
-
-const overlap = (a: readonly Range[], b: readonly Range[]): Range[] =>
-  a.flatMap(([low, high]) =>
-    b.flatMap(([from, to]): Range[] => {
-      const [first, last] = [Math.max(low, from), Math.min(high, to)]
-      return first <= last ? [[first, last]] : []
-    }),
-  )

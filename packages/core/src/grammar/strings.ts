@@ -1,6 +1,6 @@
 /** Strings: their length, patterns and formats. Where they have none, every escape of JSON is taken. */
 import { type Automaton, accepts, anyText, intersect, isEmpty, ofLength, TooComplex } from './automaton.ts'
-import type { Effort } from './conjunction.ts'
+import type { Effort } from './effort.ts'
 import { formatAutomaton, isFormat } from './formats.ts'
 import { type Expression, type Grammar, sequence, text } from './gbnf.ts'
 import * as json from './json.ts'

@@ -1,8 +1,9 @@
 /** Text up to a mark, as rules: one for each beginning of the mark that may have been written (Knuth, Morris and Pratt). */
-import { characters, choice, type Expression, type Grammar, nothing, type Range, sequence } from './gbnf.ts'
+import { characters, choice, type Expression, type Grammar, nothing, sequence } from './gbnf.ts'
+import { others, type Range } from './ranges.ts'
 
-/** No null: llama.cpp takes it for the end of a token. */
-const [first, last] = [0x01, 0x10ffff]
+/** llama.cpp takes it for the end of a token. */
+const zero: Range = [0, 0]
 
 /**
  * @param behind what follows the mark; it may go on with such text again
@@ -25,30 +26,19 @@ export function textUpTo(
       if (reached > 0) ways.set(reached, [...(ways.get(reached) ?? []), letter])
     }
     const onward = [...ways].map(([reached, through]) =>
-      sequence(
-        characters(...through.map((letter): Range => [letter, letter])),
-        states[reached]?.rule ?? ends,
-      ),
+      sequence(characters(...through.map(one)), states[reached]?.rule ?? ends),
     )
-    const others = sequence(characters(...allBut([...ways.values()].flat())), start)
-    become(choice(...(mayEnd ? [nothing] : []), others, ...onward))
+    const elsewhere = others([zero, ...[...ways.values()].flat().map(one)])
+    become(choice(...(mayEnd ? [nothing] : []), sequence(characters(...elsewhere), start), ...onward))
   }
   return start
 }
+
+const one = (letter: number): Range => [letter, letter]
 
 /** How much of the beginning of `letters` stands at the end of `seen`. */
 function longestBeginning(letters: readonly number[], seen: readonly number[]): number {
   let length = Math.min(letters.length, seen.length)
   while (!seen.slice(seen.length - length).every((letter, index) => letter === letters[index])) length--
   return length
-}
-
-function allBut(letters: readonly number[]): readonly Range[] {
-  const ranges: Range[] = []
-  let from: number = first
-  for (const letter of [...letters].sort((a, b) => a - b)) {
-    if (letter > from) ranges.push([from, letter - 1])
-    from = letter + 1
-  }
-  return [...ranges, [from, last]]
 }

@@ -1,0 +1,25 @@
+/** Sets of characters, as ranges of code points. */
+export type Range = readonly [low: number, high: number]
+
+export const lastCharacter = 0x10ffff
+export const anyCharacter: Range = [0, lastCharacter]
+
+/** All characters that are in none of them. */
+export function others(ranges: readonly Range[]): readonly Range[] {
+  const left: Range[] = []
+  let from = 0
+  for (const [low, high] of [...ranges].sort(([a], [b]) => a - b)) {
+    if (from < low) left.push([from, low - 1])
+    from = Math.max(from, high + 1)
+  }
+  return from <= lastCharacter ? [...left, [from, lastCharacter]] : left
+}
+
+/** The characters that are in both. */
+export const overlap = (a: readonly Range[], b: readonly Range[]): readonly Range[] =>
+  a.flatMap(([low, high]) =>
+    b.flatMap(([from, to]): Range[] => {
+      const [first, last] = [Math.max(low, from), Math.min(high, to)]
+      return first <= last ? [[first, last]] : []
+    }),
+  )
