@@ -1,7 +1,5 @@
-// Whether the odds of the built-in model's tokens are llama.cpp's: ours, in process, against those of its own server.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+// Whether the odds of a model's tokens are llama.cpp's: ours, in process, against those of its own server.
+import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createLlm } from '@modelmount/core'
 import { modelPath } from '@modelmount/tiny-model'
@@ -10,7 +8,9 @@ import { questions } from './support/questions.mjs'
 
 const { values: options } = parseArgs({
   options: {
-    /** A llama-server that has the built-in model loaded, such as http://127.0.0.1:8080. */
+    /** A GGUF file. */
+    model: { type: 'string', default: modelPath },
+    /** A llama-server that has the same model loaded, such as http://127.0.0.1:8080. */
     against: { type: 'string' },
     threads: { type: 'string', default: '1' },
     /** The most of each answer. */
@@ -18,16 +18,19 @@ const { values: options } = parseArgs({
   },
 })
 if (!options.against)
-  throw new Error(`Say --against http://127.0.0.1:8080, a llama-server that serves ${modelPath}`)
+  throw new Error(`Say --against http://127.0.0.1:8080, a llama-server that serves ${options.model}`)
 const theirUrl = options.against.replace(/\/$/, '')
+const model = basename(options.model, '.gguf')
 const limit = Number(options.tokens)
 /** Of the likeliest tokens. */
 const count = 5
 /** In natural logarithms. */
 const tolerance = 0.02
 
-const models = await mkdtemp(join(tmpdir(), 'no-models-'))
-const llm = await createLlm({ models, local: { threads: Number(options.threads), contextSize: 2048 } })
+const llm = await createLlm({
+  models: options.model,
+  local: { threads: Number(options.threads), contextSize: 2048 },
+})
 try {
   const results = []
   for (const question of questions()) {
@@ -38,7 +41,6 @@ try {
   report(results)
 } finally {
   await llm.close()
-  await rm(models, { recursive: true })
 }
 
 /** Behind a token that differs nothing is the same any more: its own odds are the last that are compared. */
@@ -85,7 +87,7 @@ function report(results) {
   const shared = all.filter(({ isShared }) => isShared)
   const positions = results.reduce((sum, { compared }) => sum + compared, 0)
   const different = results.filter(({ differs }) => differs !== -1)
-  say(`## Logprobs of the built-in model, --threads ${options.threads}\n`)
+  say(`## Logprobs of ${model}, --threads ${options.threads}\n`)
   say(`${results.length} prompts at temperature 0, ${positions} tokens with their ${count} likeliest.`)
   say(`${different.length} answers differ in a token, and are compared up to it.`)
   say(`${shared.length} of ${all.length} odds are told by both; the largest difference is ${largest(all)}.`)
@@ -122,10 +124,11 @@ function print(title, distances) {
   )
 }
 
+/** With a seed nothing is used of what was read before in other pieces. */
 async function ours(prompt, maxTokens) {
   const input = { kind: 'text', prompt: [prompt], template: false }
   const generation = await llm.generate(
-    { model: 'tiny', input, maxTokens, sampling: { temperature: 0 }, logprobs: count },
+    { model, input, maxTokens, sampling: { temperature: 0, seed: 1 }, logprobs: count },
     { signal: new AbortController().signal },
   )
   const tokens = []

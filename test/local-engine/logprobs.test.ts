@@ -176,6 +176,39 @@ describe('text that is held back', () => {
   })
 })
 
+/** A piece and its tokens: white space beside markup is nobody's, though it is in a token. */
+function expectSpelled(event: GenerateEvent): void {
+  if (event.type !== 'text' && event.type !== 'reasoning') return
+  const tokens = event.logprobs ?? []
+  expect(spelled(tokens).trim()).toBe(event.text.trim())
+}
+
+test('thoughts and text have tokens of their own, and the tags between them are in neither', async () => {
+  const messages = [{ role: 'user', content: [{ type: 'text', text: 'What is 2 plus 3?' }] }] as const
+  const { events } = await ask('', {
+    input: { kind: 'chat', messages },
+    ...{ reasoning: true, sampling: greedy, logprobs: 0, maxTokens: 100 },
+  })
+
+  expect(new Set(events.map(({ type }) => type))).toEqual(new Set(['start', 'reasoning', 'text', 'end']))
+  for (const event of events) expectSpelled(event)
+})
+
+test('the tokens of a call have none', async () => {
+  const messages = [
+    { role: 'user', content: [{ type: 'text', text: 'What is the weather in Paris?' }] },
+  ] as const
+  const city = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
+  const tools = [{ name: 'get_weather', description: 'Get the current weather for a city', parameters: city }]
+  const { events } = await ask('', {
+    input: { kind: 'chat', messages, tools },
+    ...{ sampling: greedy, logprobs: 2, maxTokens: 100 },
+  })
+
+  expect(events.some(({ type }) => type === 'tool-call')).toBe(true)
+  expect(events.filter((event) => 'logprobs' in event && event.logprobs?.length)).toEqual([])
+})
+
 describe('tokens that end an answer', () => {
   test('do not where they are to be ignored', async () => {
     const { events, tokens } = await ask('Hello', { sampling: { ...greedy, ignoreEos: true }, logprobs: 0 })
