@@ -127,14 +127,6 @@ export const intendedDifferences: readonly IntendedDifference[] = [
     ids: ['887-embed-chat-model', '888-embeddings-chat-model'],
   },
   {
-    reason: 'A context that is too small for anything is as small as can be.',
-    ids: ['884-embed-numctx1', '885-embed-numctx0'],
-  },
-  {
-    reason: 'What a tool takes is read when its model is there; these ask one that is not.',
-    ids: ['234-type-chat-tools-23', '235-type-chat-tools-24'],
-  },
-  {
     reason: 'What the model said about itself is told to every client alike.',
     ids: ['611-show-copilot'],
   },
