@@ -59,9 +59,127 @@ const refused: Readonly<Record<string, readonly [start: string, ...bodies: (stri
     'messages.0.content.0.text: Field required',
     saying([{ type: 'text' }]),
   ],
-  'blocks that are no text': [
+  'blocks that the model cannot read': [
     'messages.0.content.0: A block of the type',
-    ...['image', 'document', 'tool_use', 'tool_result', 'thinking'].map((type) => saying([{ type }])),
+    ...['image', 'document', 'search_result', 'container_upload'].map((type) => saying([{ type }])),
+  ],
+  'blocks in a message of the other side': [
+    'messages.0.content.0: `t',
+    ...['tool_use', 'thinking'].map((type) => saying([{ type }])),
+    withFields({ messages: [{ role: 'assistant', content: [{ type: 'tool_result' }] }] }),
+  ],
+  'calls and results that are none': [
+    'messages.0.content.0.',
+    ...[
+      {},
+      { id: 5 },
+      { id: '' },
+      { id: 'i'.repeat(2 ** 20) },
+      { id: 'a' },
+      { id: 'a', name: '' },
+      { id: 'a', name: 'n'.repeat(129) },
+      { id: 'a', name: 'n' },
+      ...[5, true, null, [], '[]', '{', ''].map((input) => ({ id: 'a', name: 'n', input })),
+    ].map((fields) =>
+      withFields({ messages: [{ role: 'assistant', content: [{ type: 'tool_use', ...fields }] }] }),
+    ),
+    ...[
+      {},
+      { tool_use_id: 5 },
+      { tool_use_id: 'a', is_error: 'no' },
+      { tool_use_id: 'a', content: 5 },
+      { tool_use_id: 'a', content: [5] },
+      { tool_use_id: 'a', content: [{ type: 'tool_use' }] },
+      { tool_use_id: 'a', content: [{ type: 'document' }] },
+    ].map((fields) => saying([{ type: 'tool_result', ...fields }])),
+  ],
+  'a result for a call with an id of halves of characters': [
+    'messages.0.content.0: unexpected',
+    saying([{ type: 'tool_result', tool_use_id: '\ud800'.repeat(200) }]),
+  ],
+  'a thousand calls without results': [
+    'messages.0: `tool_use` ids were found without',
+    withFields({
+      messages: [
+        {
+          role: 'assistant',
+          content: Array.from({ length: 1_000 }, (_, id) => ({
+            type: 'tool_use',
+            id: `${id}`,
+            name: 'n',
+            input: {},
+          })),
+        },
+      ],
+    }),
+  ],
+  'tools that are none': [
+    'tools',
+    ...[
+      'now',
+      5,
+      {},
+      ['now'],
+      [null],
+      [{}],
+      [{ type: 5 }],
+      [{ type: '__proto__' }],
+      [{ type: 'x'.repeat(2 ** 20) }],
+    ].map((tools) => withFields({ tools })),
+    ...[
+      { name: '' },
+      { name: 'ü' },
+      { name: 'n'.repeat(2 ** 20) },
+      { name: 'n', description: {} },
+      { name: 'n', strict: 'yes' },
+      { name: 'n', input_schema: null },
+      { name: 'n', input_schema: '{}' },
+      { name: 'n', input_schema: { type: 'array' } },
+      { name: 'n', input_schema: { type: ['object'] } },
+    ].map((tool) => withFields({ tools: [{ input_schema: { type: 'object' }, ...tool }] })),
+  ],
+  '1,025 tools': [
+    'tools: List should have at most',
+    withFields({
+      tools: Array.from({ length: 1_025 }, (_, n) => ({ name: `n${n}`, input_schema: { type: 'object' } })),
+    }),
+  ],
+  'choices of tools that cannot be': [
+    'tool_choice',
+    ...[
+      'any',
+      5,
+      [],
+      {},
+      { type: 5 },
+      { type: 'some' },
+      { type: 'tool' },
+      { type: 'tool', name: 'n'.repeat(2 ** 20) },
+    ].map((tool_choice) =>
+      withFields({ tools: [{ name: 'n', input_schema: { type: 'object' } }], tool_choice }),
+    ),
+  ],
+  'thinking that cannot be': [
+    'thinking',
+    ...['enabled', 5, [], {}, { type: 'much' }, { type: 'enabled' }, { type: 'adaptive', display: 5 }].map(
+      (thinking) => withFields({ thinking }),
+    ),
+    ...[0, -1, 1.5, '1024', null, 1e300].map((budget_tokens) =>
+      withFields({ thinking: { type: 'enabled', budget_tokens } }),
+    ),
+  ],
+  'formats that cannot be': [
+    'output_',
+    ...[
+      'json',
+      5,
+      [],
+      {},
+      { type: 'json_schema' },
+      { type: 'json_schema', schema: [] },
+      { type: 'x', schema: {} },
+    ].flatMap((format) => [withFields({ output_format: format }), withFields({ output_config: { format } })]),
+    withFields({ output_config: 5 }),
   ],
   'system of a wrong type': [
     'system: Input should be',

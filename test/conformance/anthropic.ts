@@ -46,6 +46,40 @@ const ending = (end: Partial<Extract<Event, { type: 'end' }>>): Engine => ({
 })
 type Event = ReturnType<Engine['generate']> extends AsyncIterable<infer One> ? One : never
 
+const now = { name: 'now', input_schema: { type: 'object' } }
+const weather = {
+  name: 'get_weather',
+  description: 'Get the current weather for a city',
+  input_schema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+}
+const withTools = { ...greeting, tools: [weather, now] }
+const weatherCall = { call: 'get_weather', arguments: { city: 'Oslo' } }
+const use = (id: string): object => ({ type: 'tool_use', id, name: 'get_weather', input: { city: 'Oslo' } })
+const result = (id: string, more: object): object => ({ type: 'tool_result', tool_use_id: id, ...more })
+/** A question, a call, and its result. */
+const answering = (more: object): readonly object[] => [
+  ...greeting.messages,
+  { role: 'assistant', content: [use('toolu_1')] },
+  { role: 'user', content: [result('toolu_1', more)] },
+]
+const callingWith = (said: object | undefined): Engine =>
+  scriptedEngine([{ call: 'now', ...(said && { arguments: said }) }])
+const thinkingAloud = [{ reasoning: 'Hm, ' }, { reasoning: 'a greeting.' }, 'Hello.']
+
+const jsonDelta = (index: number, partial_json: string) => ({
+  type: 'content_block_delta',
+  index,
+  delta: { type: 'input_json_delta', partial_json },
+})
+const joinedJson = (events: readonly Anthropic.RawMessageStreamEvent[], index: number) =>
+  events
+    .map((event) =>
+      event.type === 'content_block_delta' && event.index === index && event.delta.type === 'input_json_delta'
+        ? event.delta.partial_json
+        : '',
+    )
+    .join('')
+
 const unknown = (name: string): LlmError =>
   new LlmError('not_found', `model "${name}" not found`, { param: 'model', model: name })
 
@@ -474,26 +508,6 @@ export const checks = {
     expect(messagesIn(engine)[0]?.[0]?.content).toEqual([text('Be brief.')])
   },
 
-  'anthropic:messages:tools-are-refused': async (serve) => {
-    const url = await serve(scriptedEngine('Hello there.'))
-    const tools = [{ name: 'now', input_schema: { type: 'object' } }]
-
-    for (const [field, value] of [
-      ['tools', tools],
-      ['tool_choice', { type: 'any' }],
-      ['tool_choice', { type: 'tool', name: 'now' }],
-    ] as const) {
-      const response = await ask(url, { ...greeting, [field]: value })
-
-      await expectAnthropicError(
-        response,
-        400,
-        'invalid_request_error',
-        expect.stringMatching(new RegExp(`^${field}: .* not supported yet`)),
-      )
-    }
-  },
-
   'anthropic:messages:mcp-servers-are-refused': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
     const server = { type: 'url', name: 'a', url: 'https://a.example' }
@@ -510,31 +524,419 @@ export const checks = {
     )
   },
 
-  'anthropic:messages:thinking': async (serve) => {
-    const url = await serve(scriptedEngine('Hello there.'))
+  'anthropic:messages:threads-are-refused': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
 
-    for (const thinking of [{ type: 'adaptive' }, { type: 'disabled' }]) {
-      const answer = await messageOf(await ask(url, { ...greeting, thinking }))
+    for (const thread of [{ type: 'create' }, { type: 'continue', previous_message_id: 'msg_1' }]) {
+      const response = await ask(url, { ...greeting, thread })
 
-      expect(answer.content.map(({ type }) => type)).toEqual(['text'])
+      expect(response.status).toBe(400)
+      expect(await response.json()).toMatchObject({
+        error: { type: 'invalid_request_error', details: { error_code: 'thread_unsupported_request' } },
+      })
     }
-    const enabled = await ask(url, { ...greeting, thinking: { type: 'enabled', budget_tokens: 1_024 } })
-    await expectAnthropicError(enabled, 400, 'invalid_request_error', expect.stringMatching(/^thinking: /))
+
+    expect(engine.requests).toEqual([])
   },
 
-  'anthropic:messages:output-formats-are-refused': async (serve) => {
-    const url = await serve(scriptedEngine('Hello there.'))
-    const format = { type: 'json_schema', schema: { type: 'object' } }
+  'anthropic:messages:output-format': async (serve) => {
+    const engine = scriptedEngine('{}')
+    const url = await serve(engine)
+    const schema = { type: 'object', properties: { city: { type: 'string' } } }
+    const format = { type: 'json_schema', schema }
 
-    const effort = await ask(url, { ...greeting, output_config: { effort: 'low' } })
-    const asked = await ask(url, { ...greeting, output_config: { format } })
+    await ask(url, { ...greeting, output_config: { effort: 'low' } })
+    await ask(url, { ...greeting, output_config: { effort: 'low', format } })
+    await ask(url, { ...greeting, output_format: format })
+    const wrong = await ask(url, { ...greeting, output_format: { type: 'xml' } })
 
-    expect(effort.status).toBe(200)
+    const asked = { type: 'json-schema', schema }
+    expect(engine.requests.map((request) => request.format)).toEqual([undefined, asked, asked])
     await expectAnthropicError(
-      asked,
+      wrong,
       400,
       'invalid_request_error',
-      expect.stringMatching(/^output_config\.format: .* not supported yet/),
+      "output_format.type: Input should be 'json_schema'",
+    )
+  },
+
+  'anthropic:tools:whole': async (serve) => {
+    const url = await serve(scriptedEngine(['I look.', weatherCall]))
+
+    const answer = await messageOf(await ask(url, withTools))
+
+    expect(answer).toMatchObject({
+      content: [
+        { type: 'text', text: 'I look.' },
+        {
+          type: 'tool_use',
+          id: expect.stringMatching(/^toolu_[\w-]+$/),
+          name: 'get_weather',
+          input: { city: 'Oslo' },
+          caller: { type: 'direct' },
+        },
+      ],
+      stop_reason: 'tool_use',
+    })
+  },
+
+  'anthropic:tools:streamed': async (serve) => {
+    const url = await serve(scriptedEngine([{ ...weatherCall, arguments: ['{"ci', 'ty":"Os', 'lo"}'] }]))
+
+    const { content } = await messageOf(await ask(url, withTools))
+    const events = await messageEventsOf(await ask(url, { ...withTools, stream: true }))
+
+    const [block] = content as [Anthropic.ToolUseBlock]
+    expect(events.slice(1, 6)).toEqual([
+      { type: 'content_block_start', index: 0, content_block: { ...block, input: {} } },
+      jsonDelta(0, '{"ci'),
+      jsonDelta(0, 'ty":"Os'),
+      jsonDelta(0, 'lo"}'),
+      { type: 'content_block_stop', index: 0 },
+    ])
+    expect(block.input).toEqual({ city: 'Oslo' })
+    expect(events.at(-2)).toMatchObject({ delta: { stop_reason: 'tool_use' } })
+  },
+
+  'anthropic:tools:no-arguments': async (serve) => {
+    for (const said of [undefined, {}, ['{', '}']]) {
+      const url = await serve(callingWith(said))
+
+      const whole = await messageOf(await ask(url, withTools))
+      const events = await messageEventsOf(await ask(url, { ...withTools, stream: true }))
+
+      expect(whole.content).toMatchObject([{ type: 'tool_use', input: {} }])
+      expect(JSON.parse(joinedJson(events, 0) || '{}')).toEqual({})
+    }
+  },
+
+  'anthropic:tools:long-arguments': async (serve) => {
+    const text = '"\\quoted\\"\n\tand 👩‍🚀 飛んで \u2028'.repeat(150)
+    const json = JSON.stringify({ text })
+    const url = await serve(scriptedEngine([{ call: 'now', arguments: json.match(/.{1,7}/gsu) ?? [] }]))
+
+    const body = { ...withTools, max_tokens: 9_999 }
+
+    const whole = await messageOf(await ask(url, body))
+    const events = await messageEventsOf(await ask(url, { ...body, stream: true }))
+
+    expect(text.length).toBeGreaterThan(4_000)
+    expect(whole.content).toMatchObject([{ input: { text } }])
+    expect(JSON.parse(joinedJson(events, 0))).toEqual({ text })
+  },
+
+  'anthropic:tools:blocks-in-order': async (serve) => {
+    const url = await serve(
+      scriptedEngine([{ reasoning: 'Hm.' }, 'I look.', weatherCall, { call: 'now', id: 'call_1' }]),
+    )
+
+    const events = await messageEventsOf(
+      await ask(url, { ...withTools, thinking: { type: 'adaptive' }, stream: true }),
+    )
+
+    const steps = events.flatMap((event) =>
+      event.type === 'content_block_start'
+        ? [`${event.index} ${event.content_block.type}`]
+        : event.type === 'content_block_stop'
+          ? [`${event.index} end`]
+          : [],
+    )
+    expect(steps).toEqual([
+      '0 thinking',
+      '0 end',
+      '1 text',
+      '1 end',
+      '2 tool_use',
+      '2 end',
+      '3 tool_use',
+      '3 end',
+    ])
+  },
+
+  'anthropic:tools:broken-off': async (serve) => {
+    const url = await serve(scriptedEngine([{ ...weatherCall, arguments: ['{"ci', 'ty":"Oslo"}'] }]))
+    const body = { ...withTools, max_tokens: 1 }
+
+    const whole = await messageOf(await ask(url, body))
+    const events = await messageEventsOf(await ask(url, { ...body, stream: true }))
+
+    expect(whole).toMatchObject({ content: [], stop_reason: 'max_tokens' })
+    expect(joinedJson(events, 0)).toBe('{"ci')
+    expect(events.at(-2)).toMatchObject({ delta: { stop_reason: 'max_tokens' } })
+  },
+
+  'anthropic:tools:round-trip': async (serve) => {
+    const engine = scriptedEngine('It rains.')
+    const url = await serve(engine)
+
+    const response = await ask(url, {
+      ...withTools,
+      messages: [
+        ...greeting.messages,
+        {
+          role: 'assistant',
+          content: [use('toolu_1'), use('toolu_2')],
+        },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'So?' },
+            result('toolu_2', { content: 'No such city.', is_error: true }),
+            result('toolu_1', { content: [{ type: 'text', text: 'Rain.' }] }),
+          ],
+        },
+      ],
+    })
+
+    expect(textOf(await messageOf(response))).toBe('It rains.')
+    const text = (text: string) => ({ type: 'text', text })
+    const call = (id: string) => ({
+      type: 'tool-call',
+      id,
+      name: 'get_weather',
+      arguments: '{"city":"Oslo"}',
+    })
+    expect(messagesIn(engine)[0]?.slice(1)).toEqual([
+      { role: 'assistant', content: [call('toolu_1'), call('toolu_2')] },
+      {
+        role: 'tool',
+        content: [
+          { type: 'tool-result', id: 'toolu_2', content: [text('No such city.')], isError: true },
+          { type: 'tool-result', id: 'toolu_1', content: [text('Rain.')] },
+        ],
+      },
+      { role: 'user', content: [text('So?')] },
+    ])
+  },
+
+  'anthropic:tools:result-contents': async (serve) => {
+    const url = await serve(scriptedEngine('It rains.'))
+    const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
+
+    for (const content of [undefined, null, '', 'Rain.', [], [{ type: 'text', text: 'Rain.' }, image]]) {
+      const response = await ask(url, { ...withTools, messages: answering({ content }) })
+
+      expect(response.status).toBe(200)
+    }
+  },
+
+  'anthropic:tools:history-without-tools': async (serve) => {
+    const url = await serve(scriptedEngine('It rains.'))
+
+    const response = await ask(url, { ...greeting, messages: answering({ content: 'Rain.' }) })
+
+    expect(textOf(await messageOf(response))).toBe('It rains.')
+  },
+
+  'anthropic:tools:choice': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+
+    for (const tool_choice of [
+      { type: 'auto', disable_parallel_tool_use: true },
+      { type: 'any' },
+      { type: 'tool', name: 'now' },
+      { type: 'none' },
+    ])
+      expect((await ask(url, { ...withTools, tool_choice })).status).toBe(200)
+
+    expect(engine.requests.map(({ input }) => input.kind === 'chat' && input.toolChoice)).toEqual([
+      { mode: 'auto', parallel: false },
+      { mode: 'required' },
+      { mode: 'required', names: ['now'] },
+      { mode: 'none' },
+    ])
+  },
+
+  'anthropic:tools:choice-of-none-there': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    const unknown = await ask(url, { ...withTools, tool_choice: { type: 'tool', name: 'later' } })
+    const without = await ask(url, { ...greeting, tool_choice: { type: 'any' } })
+
+    await expectAnthropicError(
+      unknown,
+      400,
+      'invalid_request_error',
+      "tool_choice.name: Tool 'later' not found in provided tools",
+    )
+    await expectAnthropicError(
+      without,
+      400,
+      'invalid_request_error',
+      expect.stringContaining('may only be specified while providing tools'),
+    )
+  },
+
+  'anthropic:tools:definitions': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    for (const [tools, message] of [
+      [[now, now], 'tools: Tool names must be unique.'],
+      [
+        [{ ...now, name: 'a b' }],
+        "tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'",
+      ],
+      [[{ name: 'now', input_schema: {} }], 'tools.0.custom.input_schema.type: Field required'],
+    ] as const) {
+      const response = await ask(url, { ...greeting, tools })
+
+      await expectAnthropicError(response, 400, 'invalid_request_error', message)
+    }
+  },
+
+  'anthropic:tools:known-schemas': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+    const tools = [
+      { type: 'bash_20250124', name: 'bash' },
+      { type: 'text_editor_20250728', name: 'str_replace_based_edit_tool', max_characters: 9 },
+      { type: 'memory_20250818', name: 'memory' },
+    ]
+
+    await ask(url, { ...greeting, tools })
+
+    const [request] = engine.requests
+    expect(request?.input.kind === 'chat' && request.input.tools).toMatchObject(
+      ['bash', 'str_replace_based_edit_tool', 'memory'].map((name) => ({
+        name,
+        parameters: { type: 'object', properties: { command: { type: 'string' } } },
+      })),
+    )
+  },
+
+  'anthropic:tools:hosted-are-refused': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    for (const [type, start] of [
+      ['web_search_20250305', 'tools.0.type: '],
+      ['code_execution_20250825', 'tools.0.type: '],
+      ['made_up_20990101', "tools.0: Input tag 'made_up_20990101' found using 'type'"],
+    ]) {
+      const response = await ask(url, { ...greeting, tools: [{ type, name: 'x' }] })
+
+      await expectAnthropicError(
+        response,
+        400,
+        'invalid_request_error',
+        expect.stringMatching(new RegExp(`^${start}`)),
+      )
+    }
+  },
+
+  'anthropic:tools:pairs': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+    const [question, call, answer] = answering({}) as [object, object, object]
+
+    const open = await ask(url, { ...withTools, messages: [question, call, question] })
+    const orphan = await ask(url, { ...withTools, messages: [answer] })
+
+    await expectAnthropicError(
+      open,
+      400,
+      'invalid_request_error',
+      'messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1. Each `tool_use` block must have a corresponding `tool_result` block in the next message.',
+    )
+    await expectAnthropicError(
+      orphan,
+      400,
+      'invalid_request_error',
+      'messages.0.content.0: unexpected `tool_use_id` found in `tool_result` blocks: toolu_1. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.',
+    )
+  },
+
+  'anthropic:thinking:asked-for': async (serve) => {
+    const engine = scriptedEngine(thinkingAloud)
+    const url = await serve(engine)
+    const body = { ...greeting, max_tokens: 2_000, thinking: { type: 'enabled', budget_tokens: 1_024 } }
+
+    const whole = await messageOf(await ask(url, body))
+    const events = await messageEventsOf(await ask(url, { ...body, stream: true }))
+
+    expect(engine.requests.map(({ reasoning }) => reasoning)).toEqual([true, true])
+    expect(whole.content).toMatchObject([
+      { type: 'thinking', thinking: 'Hm, a greeting.', signature: expect.stringMatching(/.{16,}/) },
+      { type: 'text', text: 'Hello.' },
+    ])
+    expect(whole.usage).toMatchObject({ output_tokens: 3, output_tokens_details: { thinking_tokens: 2 } })
+    const [{ signature }] = whole.content as [Anthropic.ThinkingBlock]
+    expect(events.slice(1, 6)).toEqual([
+      {
+        type: 'content_block_start',
+        index: 0,
+        content_block: { type: 'thinking', thinking: '', signature: '' },
+      },
+      { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'Hm, ' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'a greeting.' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'signature_delta', signature } },
+      { type: 'content_block_stop', index: 0 },
+    ])
+    expect(events.at(-2)).toMatchObject({ usage: { output_tokens_details: { thinking_tokens: 2 } } })
+  },
+
+  'anthropic:thinking:not-asked-for': async (serve) => {
+    const engine = scriptedEngine(thinkingAloud)
+    const url = await serve(engine)
+
+    for (const thinking of [undefined, null, { type: 'disabled' }]) {
+      const whole = await messageOf(await ask(url, { ...greeting, thinking }))
+      const events = await messageEventsOf(await ask(url, { ...greeting, thinking, stream: true }))
+
+      expect(whole.content).toMatchObject([{ type: 'text', text: 'Hello.' }])
+      expect(whole.usage).toMatchObject({ output_tokens: 3, output_tokens_details: { thinking_tokens: 2 } })
+      expect(events[1]).toMatchObject({ index: 0, content_block: { type: 'text' } })
+      expect(joinedText(events)).toBe('Hello.')
+    }
+
+    expect(new Set(engine.requests.map(({ reasoning }) => reasoning))).toEqual(new Set([false]))
+  },
+
+  'anthropic:thinking:omitted': async (serve) => {
+    const url = await serve(scriptedEngine(thinkingAloud))
+    const body = { ...greeting, thinking: { type: 'adaptive', display: 'omitted' } }
+
+    const whole = await messageOf(await ask(url, body))
+    const events = await messageEventsOf(await ask(url, { ...body, stream: true }))
+
+    expect(whole.content).toMatchObject([
+      { type: 'thinking', thinking: '', signature: expect.stringMatching(/.{16,}/) },
+      { type: 'text' },
+    ])
+    expect(JSON.stringify(events)).not.toContain('thinking_delta')
+    expect(events[2]).toMatchObject({ delta: { type: 'signature_delta' } })
+  },
+
+  'anthropic:thinking:handed-back': async (serve) => {
+    const engine = scriptedEngine('Hello.')
+    const url = await serve(engine)
+    const blocks = [
+      { type: 'thinking', thinking: 'Hm.', signature: 'of somebody else' },
+      { type: 'thinking', thinking: ' So.' },
+      { type: 'redacted_thinking', data: 'AAAA' },
+      { type: 'text', text: 'Hi' },
+    ]
+
+    const response = await ask(url, asking(...greeting.messages, { role: 'assistant', content: blocks }))
+
+    expect(response.status).toBe(200)
+    expect(messagesIn(engine)[0]?.at(-1)?.content).toEqual([
+      { type: 'reasoning', text: 'Hm.' },
+      { type: 'reasoning', text: ' So.' },
+      { type: 'text', text: 'Hi' },
+    ])
+  },
+
+  'anthropic:thinking:budget': async (serve) => {
+    const url = await serve(scriptedEngine('Hello.'))
+
+    const response = await ask(url, { ...greeting, thinking: { type: 'enabled', budget_tokens: 100 } })
+
+    await expectAnthropicError(
+      response,
+      400,
+      'invalid_request_error',
+      'max_tokens: `max_tokens` must be greater than `thinking.budget_tokens`',
     )
   },
 
@@ -683,7 +1085,12 @@ export const checks = {
     const tools = await count(url, { ...greeting, tools: [{ name: 'now' }] })
 
     await expectAnthropicError(missing, 400, 'invalid_request_error', 'model: Field required')
-    await expectAnthropicError(tools, 400, 'invalid_request_error', expect.stringMatching(/^tools: /))
+    await expectAnthropicError(
+      tools,
+      400,
+      'invalid_request_error',
+      'tools.0.custom.input_schema: Field required',
+    )
   },
 
   'anthropic:count:unknown-model': async (serve) => {

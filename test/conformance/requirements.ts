@@ -13,7 +13,12 @@ const create = 'OpenAI API reference, Chat Completions, Create chat completion'
 const object = 'OpenAI API reference, Chat Completions, The chat completion object'
 const streaming = 'OpenAI API reference, Chat Completions, Streaming'
 const chunk = 'OpenAI API reference, Chat Completions, The chat completion chunk object'
+const functions = 'OpenAI guides, Function calling'
+const structured = 'OpenAI guides, Structured outputs'
+const text = 'OpenAI API reference, Completions, Create completion'
+const vectors = 'OpenAI API reference, Embeddings, Create embeddings'
 const models = 'OpenAI API reference, Models'
+const deepSeek = 'DeepSeek API docs, Reasoning model'
 
 const anthropicOverview = 'Anthropic API reference, Overview'
 const anthropicVersions = 'Anthropic API reference, Versions'
@@ -23,6 +28,10 @@ const anthropicCreate = 'Anthropic API reference, Messages, Create a Message'
 const anthropicTurns = 'Anthropic guides, Using the Messages API'
 const anthropicStops = 'Anthropic guides, Handling stop reasons'
 const anthropicStreaming = 'Anthropic guides, Streaming messages'
+const anthropicTools = 'Anthropic guides, Tool use, How to implement tool use'
+const anthropicToolChoice = 'Anthropic guides, Tool use, Forcing tool use'
+const anthropicThinking = 'Anthropic guides, Extended thinking'
+const anthropicFormats = 'Anthropic guides, Structured outputs'
 const anthropicCount = 'Anthropic API reference, Messages, Count tokens in a Message'
 const anthropicModels = 'Anthropic API reference, Models'
 const claudeCode = 'Claude Code docs, LLM gateway configuration'
@@ -218,11 +227,6 @@ export const requirements = {
     source: create,
     behavior: '`top_logprobs` without `logprobs`, or above 20, is a 400.',
   },
-  'openai:chat:tool-messages-are-refused': {
-    source: create,
-    behavior:
-      'A result that answers no call, and a call that no result answers, are a 400 that names the message.',
-  },
   'openai:chat:max-tokens-beyond-the-context': {
     source: create,
     behavior: 'A `max_tokens` that no context holds is no error.',
@@ -230,19 +234,6 @@ export const requirements = {
   'openai:chat:response-format-unknown': {
     source: create,
     behavior: 'An unknown type of response format is a 400 that names it.',
-  },
-  'openai:chat:response-formats-are-refused': {
-    source: create,
-    behavior:
-      'JSON as the response format, well-defined or not, is a 400 that names it, never silently ignored.',
-  },
-  'openai:chat:tool-choice-that-demands-a-tool': {
-    source: create,
-    behavior: 'A `tool_choice` that demands a tool that is not there is a 400.',
-  },
-  'openai:chat:tools-are-refused': {
-    source: create,
-    behavior: '`tools` are a 400 that names them, never silently ignored.',
   },
   'openai:chat:client-leaves': {
     source: create,
@@ -296,6 +287,180 @@ export const requirements = {
   'openai:chat:stream-many-at-once': {
     source: streaming,
     behavior: 'Of fifty streams at once each has its own answer.',
+  },
+  'openai:chat:tools': {
+    source: functions,
+    behavior:
+      'Functions reach the model; its calls come back with an id, a name and JSON text, and no content.',
+  },
+  'openai:chat:stream-tools': {
+    source: functions,
+    behavior: 'A streamed call is told its index, id and name once, and then its arguments piece by piece.',
+  },
+  'openai:chat:text-beside-calls': {
+    source: functions,
+    behavior: 'Text in front of a call stays the content.',
+  },
+  'openai:chat:call-cut-off': {
+    source: functions,
+    behavior:
+      'A call that the token limit cuts is no call of a whole answer; the answer finishes with length.',
+  },
+  'openai:chat:call-broken-off': {
+    source: functions,
+    behavior: 'A call that the model itself breaks off is none; a stream that began it finishes with length.',
+  },
+  'openai:chat:tool-choice': {
+    source: functions,
+    behavior: '`tool_choice` is none, auto, required, a function by name, or some of them.',
+  },
+  'openai:chat:tool-choice-that-demands-a-tool': {
+    source: create,
+    behavior: 'A `tool_choice` that demands a tool that is not there is a 400.',
+  },
+  'openai:chat:parallel-tool-calls': {
+    source: functions,
+    behavior: '`parallel_tool_calls: false` is at most one call.',
+  },
+  'openai:chat:function-fields': {
+    source: functions,
+    behavior: 'A function has a description, may be strict, and without `parameters` it takes none.',
+  },
+  'openai:chat:custom-tools': {
+    source: create,
+    behavior: 'A custom tool is a 400 that names it, never silently ignored.',
+  },
+  'openai:chat:tool-messages': {
+    source: functions,
+    behavior: 'Calls and their results reach the model in order, whichever result comes first.',
+  },
+  'openai:chat:tool-messages-that-do-not-fit': {
+    source: create,
+    behavior:
+      'A result that answers no call, and a call that no result answers, are a 400 that names the message.',
+  },
+  'openai:chat:response-formats': {
+    source: structured,
+    behavior: 'A JSON object or a schema, strict or not, is what the model is held to.',
+  },
+  'openai:chat:response-format-beside-tools': {
+    source: structured,
+    behavior:
+      'With tools it is for what is said instead of a call, and means nothing where a call is forced.',
+  },
+  'openai:chat:engine-errors': {
+    source: structured,
+    behavior: 'A schema that cannot be kept is a 400 that names the keyword, whole and streamed.',
+  },
+  'openai:chat:response-format-incomplete': {
+    source: structured,
+    behavior: 'A schema without a name, or with one of other characters, is a 400 that names the field.',
+  },
+  'openai:chat:grammar': {
+    source: 'llama.cpp: tools/server/README.md',
+    behavior: "A `grammar` in llama.cpp's GBNF holds the answer; together with a format it is a 400.",
+  },
+  'openai:chat:logprobs': {
+    source: object,
+    behavior: 'Each token is told with its bytes, its logprob and the likeliest others.',
+  },
+  'openai:chat:logprobs-without-alternatives': {
+    source: object,
+    behavior: 'Without `top_logprobs` their list is empty; what cannot be has a logprob of -9999.',
+  },
+  'openai:chat:stream-logprobs': {
+    source: chunk,
+    behavior: 'The logprobs of a chunk are those of its tokens.',
+  },
+  'openai:chat:reasoning': {
+    source: deepSeek,
+    behavior: 'Thoughts are `reasoning_content`, never content, and their tokens are counted apart.',
+  },
+  'openai:chat:reasoning-effort': {
+    source: create,
+    behavior:
+      '`reasoning_effort` none turns thoughts off, another turns them on and reaches the template; without it that decides.',
+  },
+  'openai:chat:template-variables': {
+    source: 'llama.cpp: tools/server/README.md',
+    behavior: "`chat_template_kwargs` are variables of the model's template, `enable_thinking` among them.",
+  },
+  'openai:chat:reasoning-handed-back': {
+    source: deepSeek,
+    behavior: "Thoughts of earlier turns reach the model's template.",
+  },
+  'openai:completions:whole-shape': {
+    source: text,
+    behavior: 'A whole answer is a `text_completion` with the text, the usage and a time in seconds.',
+  },
+  'openai:completions:bare-prompt': {
+    source: text,
+    behavior: 'The prompt is continued as it is, without a template.',
+  },
+  'openai:completions:max-tokens': {
+    source: text,
+    behavior: 'Without `max_tokens` an answer has at most 16 tokens; -1 is no limit and 0 a 400.',
+  },
+  'openai:completions:prompt-forms': {
+    source: text,
+    behavior: 'A prompt is text, token ids, or a list of these.',
+  },
+  'openai:completions:several-prompts': {
+    source: text,
+    behavior: 'Each prompt has a choice of its own, in order, whole and streamed; the usage is of all.',
+  },
+  'openai:completions:stream': {
+    source: text,
+    behavior: 'A stream has pieces of text, a last one with the reason, the usage if asked, and `[DONE]`.',
+  },
+  'openai:completions:echo': {
+    source: text,
+    behavior: 'With `echo` the text begins with the prompt, also with one of token ids.',
+  },
+  'openai:completions:suffix': {
+    source: text,
+    behavior: 'With a `suffix` the model fills the gap in front of it.',
+  },
+  'openai:completions:logprobs': {
+    source: text,
+    behavior:
+      '`logprobs` are parallel lists, with offsets into the text and the drawn token among the others.',
+  },
+  'openai:completions:errors': {
+    source: errors,
+    behavior: 'What fails first has a status, and what fails in a stream is its last event.',
+  },
+  'openai:completions:bad-input': {
+    source: text,
+    behavior: 'A wrong field is a 400 that names it, and nothing reaches the model.',
+  },
+  'openai:embeddings:shape': {
+    source: vectors,
+    behavior: 'There is a vector of length 1 for each text, in order, with the tokens of all.',
+  },
+  'openai:embeddings:input-forms': {
+    source: vectors,
+    behavior: 'The input is text, token ids, or a list of these.',
+  },
+  'openai:embeddings:base64': {
+    source: vectors,
+    behavior: 'In base64 a vector is its 32-bit floats, the lowest byte first.',
+  },
+  'openai:embeddings:dimensions': {
+    source: vectors,
+    behavior: '`dimensions` shortens the vectors to length 1 again; more than they have is a 400.',
+  },
+  'openai:embeddings:errors': {
+    source: errors,
+    behavior: 'An unknown model is a 404, one without vectors and a text that is too long are a 400.',
+  },
+  'openai:embeddings:bad-input': {
+    source: vectors,
+    behavior: 'A wrong field is a 400 that names it, and nothing reaches the model.',
+  },
+  'openai:embeddings:many': {
+    source: vectors,
+    behavior: 'There may be 2,048 inputs.',
   },
   'openai:models:list': {
     source: models,
@@ -439,21 +604,102 @@ export const requirements = {
     source: claudeCode,
     behavior: 'The block of system that tells of billing is no part of the prompt.',
   },
-  'anthropic:messages:tools-are-refused': {
-    source: anthropicCreate,
-    behavior: 'Tools, and a choice that demands one, are a 400 that names them, never silently ignored.',
-  },
   'anthropic:messages:mcp-servers-are-refused': {
     source: anthropicCreate,
     behavior: 'MCP servers are a 400 that names them; an empty list is none.',
   },
-  'anthropic:messages:thinking': {
-    source: anthropicCreate,
-    behavior: 'Thinking that is adaptive or disabled is accepted; enabled, it is a 400 that names it.',
+  'anthropic:messages:threads-are-refused': {
+    source: '@anthropic-ai/sdk 1.12, lib/internal/threads/ThreadState',
+    behavior:
+      'A conversation that the server is to keep is a 400 with the code by which clients send all of it instead.',
   },
-  'anthropic:messages:output-formats-are-refused': {
-    source: anthropicCreate,
-    behavior: 'A format for the output is a 400 that names it, never silently ignored.',
+  'anthropic:messages:output-format': {
+    source: anthropicFormats,
+    behavior:
+      'A JSON Schema, under its new name or its old one, reaches the model; an effort changes nothing.',
+  },
+  'anthropic:tools:whole': {
+    source: anthropicTools,
+    behavior: 'A call is a block `tool_use` with an id of its own and an object, and stops by `tool_use`.',
+  },
+  'anthropic:tools:streamed': {
+    source: anthropicStreaming,
+    behavior: 'A streamed call is a block whose pieces of JSON join to the input of the whole answer.',
+  },
+  'anthropic:tools:no-arguments': {
+    source: anthropicTools,
+    behavior: 'A call without arguments has an empty object, whole and streamed.',
+  },
+  'anthropic:tools:long-arguments': {
+    source: anthropicStreaming,
+    behavior: 'Four kilobytes of quotes, line breaks and emoji in an argument arrive as they are.',
+  },
+  'anthropic:tools:blocks-in-order': {
+    source: anthropicStreaming,
+    behavior:
+      'Thoughts, text and two calls are blocks numbered from 0, one closed before the next is opened.',
+  },
+  'anthropic:tools:broken-off': {
+    source: anthropicStops,
+    behavior: 'A call that the limit breaks off stops by `max_tokens`, and is no block of a whole answer.',
+  },
+  'anthropic:tools:round-trip': {
+    source: anthropicTools,
+    behavior: 'Calls and their results, errors among them, reach the model in order, results first.',
+  },
+  'anthropic:tools:result-contents': {
+    source: anthropicTools,
+    behavior: 'A result may have no content, an empty text, a text, or blocks, an image among them.',
+  },
+  'anthropic:tools:history-without-tools': {
+    source: anthropicTools,
+    behavior: 'A conversation with calls goes on without tools.',
+  },
+  'anthropic:tools:choice': {
+    source: anthropicToolChoice,
+    behavior: 'A choice of any tool, of one, or of none, and of one call at most, reaches the model.',
+  },
+  'anthropic:tools:choice-of-none-there': {
+    source: anthropicToolChoice,
+    behavior: 'A choice of a tool that is not there is a 400 that names it, and so is one without tools.',
+  },
+  'anthropic:tools:definitions': {
+    source: anthropicTools,
+    behavior:
+      'A name twice, a name with a space, and a schema of no object are each a 400 that names the tool.',
+  },
+  'anthropic:tools:known-schemas': {
+    source: anthropicTools,
+    behavior: 'Tools whose schemas the API knows, and the caller runs, reach the model with these.',
+  },
+  'anthropic:tools:hosted-are-refused': {
+    source: anthropicTools,
+    behavior: 'Tools that the server would have to run are a 400 that names them, and so are unknown ones.',
+  },
+  'anthropic:tools:pairs': {
+    source: anthropicTools,
+    behavior: 'A call without a result, or a result without a call, is a 400 that names its id.',
+  },
+  'anthropic:thinking:asked-for': {
+    source: anthropicThinking,
+    behavior:
+      'Thoughts that were asked for are the first block, signed; in a stream the signature comes last.',
+  },
+  'anthropic:thinking:not-asked-for': {
+    source: anthropicThinking,
+    behavior: 'Thoughts that nobody asked for, or that are disabled, are no block, but counted.',
+  },
+  'anthropic:thinking:omitted': {
+    source: anthropicThinking,
+    behavior: 'Thoughts that are to be omitted are an empty block with a signature.',
+  },
+  'anthropic:thinking:handed-back': {
+    source: anthropicThinking,
+    behavior: 'Thoughts are taken back, whoever signed them; those that are encrypted are left out.',
+  },
+  'anthropic:thinking:budget': {
+    source: anthropicThinking,
+    behavior: 'A budget that is not below `max_tokens` is a 400.',
   },
   'anthropic:messages:context-length': {
     source: anthropicErrors,
@@ -462,7 +708,7 @@ export const requirements = {
   },
   'anthropic:messages:stream-order': {
     source: anthropicStreaming,
-    behavior: 'A stream is message_start, one block with its pieces, message_delta and message_stop.',
+    behavior: 'A stream of text is message_start, one block with its pieces, message_delta and message_stop.',
   },
   'anthropic:messages:stream-frames': {
     source: anthropicStreaming,

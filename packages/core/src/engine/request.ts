@@ -10,10 +10,10 @@ export interface GenerateRequest {
   readonly stop?: readonly string[]
   readonly sampling?: Sampling
   /**
-   * Whether a model that can think first, does. Given, its thoughts are told apart from its text;
-   * absent, all is text, and the model's template decides.
+   * Whether a model that can think first, does; `auto`: its template decides. Given, its thoughts are told apart from its
+   * text; absent, all is text, and the model's template decides, too.
    */
-  readonly reasoning?: boolean
+  readonly reasoning?: boolean | 'auto'
   /** What the answer is held to. With tools: what is said instead of a call; where a call is forced there is none. */
   readonly format?: OutputFormat
   /** How many of the likeliest tokens are told beside each that was drawn, at most 20; 0: that one alone. @default none is */

@@ -8,6 +8,8 @@ export interface ChatTemplate {
   readonly source: string
   readonly bosToken: string
   readonly eosToken: string
+  /** Spellings that stay text where users and tools say them. */
+  readonly specialTokens?: readonly string[]
 }
 
 export interface RenderOptions {
@@ -16,8 +18,6 @@ export interface RenderOptions {
   readonly tools?: readonly Tool[] | undefined
   /** Variables of the template beside those that are always there. */
   readonly variables?: Readonly<Record<string, unknown>> | undefined
-  /** Spellings that stay text where users and tools say them. */
-  readonly specialTokens?: readonly string[] | undefined
 }
 
 /** Models without a template of their own get ChatML, as llama.cpp does it. */
@@ -31,30 +31,53 @@ const endMark = '\uE000'
 /** From messages to a prompt. Throws what the template raises. */
 export type ChatPrompt = (messages: readonly Message[], options?: RenderOptions) => string
 
-/**
- * Large templates take longer to be parsed than to be filled. A trailing assistant message is left open, to be continued,
- * unless it calls tools. Throws what the parser raises.
- */
-export function parseChat({ source, bosToken, eosToken }: ChatTemplate): ChatPrompt {
-  const template = new Template(source)
-  return (messages, { reasoning, tools = [], variables, specialTokens = [] } = {}) => {
+/** What a template is filled with, by whatever can do that. */
+export interface Filling {
+  readonly variables: Readonly<Record<string, unknown>>
+  readonly isContinued: boolean
+}
+
+/** Large templates take longer to be parsed than to be filled. Throws what the parser raises. */
+export function parseChat(template: ChatTemplate): ChatPrompt {
+  const parsed = new Template(template.source)
+  const fillingOf = fillings(template)
+  return (messages, options) => {
+    const filling = fillingOf(messages, options)
+    return toPrompt(parsed.render({ ...filling.variables }), filling)
+  }
+}
+
+/** A trailing assistant message is left open, to be continued, unless it calls tools. */
+export function fillings({ source, bosToken, eosToken, specialTokens = [] }: ChatTemplate) {
+  const neutralize = neutralizer(specialTokens)
+  return (
+    messages: readonly Message[],
+    { reasoning, tools = [], variables }: RenderOptions = {},
+  ): Filling => {
     const last = messages.at(-1)
     const isContinued = last?.role === 'assistant' && last.content.every(({ type }) => type !== 'tool-call')
-    const conversation = toConversation(neutralized(messages, specialTokens), tools, source)
-    const prompt = template.render({
-      ...variables,
-      ...conversation,
-      messages: isContinued ? marked(conversation.messages) : conversation.messages,
-      add_generation_prompt: !isContinued,
-      bos_token: bosToken,
-      eos_token: eosToken,
-      ...(reasoning !== undefined && { enable_thinking: reasoning, thinking: reasoning }),
-      // Seed-OSS counts instead.
-      ...(reasoning === false && { thinking_budget: 0 }),
-    })
-    const end = isContinued ? prompt.lastIndexOf(endMark) : -1
-    return end === -1 ? prompt : prompt.slice(0, end)
+    const conversation = toConversation(neutralized(messages, neutralize), tools, source)
+    return {
+      variables: {
+        ...variables,
+        ...conversation,
+        messages: isContinued ? marked(conversation.messages) : conversation.messages,
+        add_generation_prompt: !isContinued,
+        bos_token: bosToken,
+        eos_token: eosToken,
+        ...(reasoning !== undefined && { enable_thinking: reasoning, thinking: reasoning }),
+        // Seed-OSS counts instead.
+        ...(reasoning === false && { thinking_budget: 0 }),
+      },
+      isContinued,
+    }
   }
+}
+
+/** What a template has said, up to where an open message ends. Variables and schemas are as they came: half a character is none in UTF-8. */
+export function toPrompt(said: string, { isContinued }: Pick<Filling, 'isContinued'>): string {
+  const end = isContinued ? said.lastIndexOf(endMark) : -1
+  return (end === -1 ? said : said.slice(0, end)).toWellFormed()
 }
 
 const marked = <M extends { readonly content: string }>(messages: readonly M[]): readonly M[] =>
@@ -63,9 +86,7 @@ const marked = <M extends { readonly content: string }>(messages: readonly M[]):
   )
 
 /** What the app and the model say stays as it is. */
-function neutralized(messages: readonly Message[], tokens: readonly string[]): readonly Message[] {
-  if (tokens.length === 0) return messages
-  const neutralize = neutralizer(tokens)
+function neutralized(messages: readonly Message[], neutralize: (text: string) => string): readonly Message[] {
   const inPart = (part: Part): Part => {
     if (part.type === 'tool-call') return part
     return part.type === 'tool-result'

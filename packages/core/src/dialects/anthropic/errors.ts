@@ -18,12 +18,29 @@ export const renderErrorFrame = (error: LlmError, requestId: string): string =>
 export const wording: Wording = (problem) =>
   problem.param === ''
     ? 'The request body has to be a JSON object.'
-    : `${problem.param.replaceAll(/\[(\d+)\]/g, '.$1')}: ${words[problem.issue](problem)}`
+    : `${placeOf(problem.param)}: ${words[problem.issue](problem)}`
+
+/** As the hosted API spells paths: with the kind of a tool, or of thinking, in them. */
+const placeOf = (param: string): string =>
+  param
+    .replaceAll(/\[(\d+)\]/g, '.$1')
+    .replace(/^tools\.\d+\.(?=name|description|input_schema|strict)/, '$&custom.')
+    .replace(/^thinking\.budget/, 'thinking.enabled.budget')
 
 function envelope(error: LlmError, requestId: string): object {
   const [, type] = kinds[error.code]
-  return { type: 'error', error: { type, message: messageOf(error) }, request_id: requestId }
+  return {
+    type: 'error',
+    error: { type, message: messageOf(error), ...detailsOf(error) },
+    request_id: requestId,
+  }
 }
+
+/** A client's own loop of tools that hears this sends the whole conversation from then on. */
+const detailsOf = ({ details: { param, issue } }: LlmError): object =>
+  param === 'thread' && issue === 'unsupported'
+    ? { details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] } }
+    : {}
 
 /** Some messages are read by machines: agents look for these words, to make their conversation shorter. */
 function messageOf({ code, message, details: { inputTokens, contextSize, model } }: LlmError): string {

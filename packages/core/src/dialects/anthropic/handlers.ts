@@ -1,10 +1,9 @@
-import { collect } from '../../engine/events.ts'
 import { json } from '../../http/respond.ts'
 import { sse } from '../../http/streams.ts'
 import type { Handler } from '../dialect.ts'
 import { parse } from '../parse.ts'
 import { wording } from './errors.ts'
-import { events, message, ping } from './render.ts'
+import { events, message, ping, thoughtsOf } from './render.ts'
 import { MessagesRequest } from './schema.ts'
 import { toGenerateRequest } from './translate.ts'
 
@@ -12,9 +11,10 @@ import { toGenerateRequest } from './translate.ts'
 export const messages: Handler = async ({ request, llm, caller, onError }) => {
   const body = parse(MessagesRequest, await request.json(), wording)
   const stream = body.stream ?? false
+  const thoughts = thoughtsOf(body)
   const generation = await llm.generate(toGenerateRequest(body), { signal: request.signal, caller, stream })
 
   return stream
-    ? sse(events(generation), { onError, heartbeat: ping })
-    : json(message(generation, await collect(generation)))
+    ? sse(events(generation, thoughts), { onError, heartbeat: ping })
+    : json(await message(generation, thoughts))
 }

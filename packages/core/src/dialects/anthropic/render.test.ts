@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { FinishReason, GenerateEvent } from '../../engine/events.ts'
+import type { GenerateEvent } from '../../engine/events.ts'
 import type { Generation } from '../../generate.ts'
 import { readEvents } from '../../testing/read-events.ts'
-import { events, message, ping } from './render.ts'
+import { events, message, ping, type Thoughts, thoughtsOf } from './render.ts'
 
 const head = { id: 'abc', model: 'team/tiny', createdAt: new Date(1_700_000_000_000) }
 const usage = { inputTokens: 10, reusedTokens: 4, outputTokens: 3 }
@@ -19,17 +20,27 @@ const wireUsage = {
   service_tier: 'standard',
 }
 
-function generationOf(
-  texts: readonly string[],
-  end: { readonly reason: FinishReason; readonly stopSequence?: string } = { reason: 'stop' },
-): Generation {
+type Event<Type> = Extract<GenerateEvent, { type: Type }>
+type Piece = string | Exclude<GenerateEvent, { type: 'start' | 'end' }>
+type Ending = Partial<Pick<Event<'end'>, 'reason' | 'stopSequence' | 'incompleteCalls'>>
+
+/** A text is a piece of text. */
+function generationOf(pieces: readonly Piece[], end: Ending = {}): Generation {
   async function* events(): AsyncGenerator<GenerateEvent> {
     yield { type: 'start', model: 'team/tiny', inputTokens: 10, reusedTokens: 4, fingerprint: 'fp_1' }
-    for (const text of texts) yield { type: 'text', text, tokens: 1 }
-    yield { type: 'end', ...end, usage, timings }
+    for (const piece of pieces)
+      yield typeof piece === 'string' ? { type: 'text', text: piece, tokens: 1 } : piece
+    yield { type: 'end', reason: 'stop', ...end, usage, timings }
   }
   return { ...head, [Symbol.asyncIterator]: events }
 }
+
+const thought = (text: string): Piece => ({ type: 'reasoning', text, tokens: 2 })
+const call = (index: number, name: string, ...json: readonly string[]): readonly Piece[] => [
+  { type: 'tool-call', index, id: `call_${index}`, name },
+  ...json.map((json) => ({ type: 'tool-arguments', index, json, tokens: 1 }) as const),
+]
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('base64')
 
 /** The data of the frames, which have to be named by their types. */
 async function dataOf(frames: AsyncIterable<string>): Promise<unknown[]> {
@@ -44,10 +55,13 @@ async function dataOf(frames: AsyncIterable<string>): Promise<unknown[]> {
   return data
 }
 
-const answerOf = (text: string) => ({ text, reason: 'stop', usage, timings, fingerprint: 'fp_1' }) as const
+const whole = (pieces: readonly Piece[], end: Ending = {}, thoughts: Thoughts = 'hidden') =>
+  message(generationOf(pieces, end), thoughts)
+const streamed = (pieces: readonly Piece[], end: Ending = {}, thoughts: Thoughts = 'hidden') =>
+  dataOf(events(generationOf(pieces, end), thoughts))
 
-test('a whole answer is a message', () => {
-  expect(message(generationOf([]), answerOf('Hello.'))).toEqual({
+test('a whole answer is a message', async () => {
+  expect(await whole(['Hel', 'lo.'])).toEqual({
     ...common,
     content: [{ type: 'text', text: 'Hello.', citations: null }],
     stop_reason: 'end_turn',
@@ -58,10 +72,9 @@ test('a whole answer is a message', () => {
 })
 
 test('a model that says nothing has no block, whole and streamed', async () => {
-  const whole = message(generationOf([]), answerOf(''))
-  const data = await dataOf(events(generationOf([])))
+  const data = await streamed([])
 
-  expect(whole).toMatchObject({ content: [], stop_reason: 'end_turn' })
+  expect(await whole([])).toMatchObject({ content: [], stop_reason: 'end_turn' })
   expect(data.map((event) => (event as { type: string }).type)).toEqual([
     'message_start',
     'message_delta',
@@ -69,21 +82,19 @@ test('a model that says nothing has no block, whole and streamed', async () => {
   ])
 })
 
-const endings: [{ reason: FinishReason; stopSequence?: string }, string, string | null][] = [
+const endings: [Ending, string, string | null][] = [
   [{ reason: 'stop' }, 'end_turn', null],
   [{ reason: 'stop', stopSequence: 'STOP' }, 'stop_sequence', 'STOP'],
   [{ reason: 'length' }, 'max_tokens', null],
   [{ reason: 'context' }, 'model_context_window_exceeded', null],
 ]
 
-test.each(endings)('an answer that ends with %j stops by %s', (end, stop_reason, stop_sequence) => {
-  const value = message(generationOf([]), { ...answerOf('a'), ...end })
-
-  expect(value).toMatchObject({ stop_reason, stop_sequence })
+test.each(endings)('an answer that ends with %j stops by %s', async (end, stop_reason, stop_sequence) => {
+  expect(await whole(['a'], end)).toMatchObject({ stop_reason, stop_sequence })
 })
 
 test.each(endings)('a stream that ends with %j stops by %s', async (end, stop_reason, stop_sequence) => {
-  const data = await dataOf(events(generationOf([], end)))
+  const data = await streamed([], end)
 
   expect(data.at(-2)).toMatchObject({ type: 'message_delta', delta: { stop_reason, stop_sequence } })
 })
@@ -91,7 +102,7 @@ test.each(endings)('a stream that ends with %j stops by %s', async (end, stop_re
 test('a stream says the message, its block, the pieces and the end', async () => {
   const { cache_creation, service_tier, ...lastUsage } = wireUsage
 
-  const data = await dataOf(events(generationOf(['Hel', 'lo.'])))
+  const data = await streamed(['Hel', 'lo.'])
 
   expect(data).toEqual([
     {
@@ -121,7 +132,7 @@ test('a stream says the message, its block, the pieces and the end', async () =>
 test.each(['"quoted" \\ and \n\nbroken\r\n', 'event: error\n\n', '\u2028 ü 😀 \u0000', '}}\n\n'])(
   'the piece %j arrives as it is',
   async (text) => {
-    const data = await dataOf(events(generationOf([text])))
+    const data = await streamed([text])
 
     expect(data).toHaveLength(6)
     expect(data[2]).toMatchObject({ delta: { type: 'text_delta', text } })
@@ -141,10 +152,145 @@ test('leaving the frames ends the answer', async () => {
       closed = true
     }
   }
-  const frames = events({ ...head, [Symbol.asyncIterator]: answer })
+  const frames = events({ ...head, [Symbol.asyncIterator]: answer }, 'hidden')
   await frames.next()
 
   await frames.return(undefined)
 
   expect(closed).toBe(true)
+})
+
+const turn = [
+  thought('Hm, '),
+  thought('a city.'),
+  'I look.',
+  ...call(0, 'weather', '{"city"', ':"Oslo"}'),
+  ...call(1, 'now'),
+]
+const use = (id: string, name: string, input: object) => ({
+  type: 'tool_use',
+  id: `toolu_${id}`,
+  name,
+  input,
+  caller: { type: 'direct' },
+})
+
+test('thoughts, text and calls are blocks in their order', async () => {
+  expect(await whole(turn, { reason: 'tool-calls' }, 'shown')).toMatchObject({
+    content: [
+      { type: 'thinking', thinking: 'Hm, a city.', signature: sha256('Hm, a city.') },
+      { type: 'text', text: 'I look.', citations: null },
+      use('0', 'weather', { city: 'Oslo' }),
+      use('1', 'now', {}),
+    ],
+    stop_reason: 'tool_use',
+    usage: { output_tokens: 3, output_tokens_details: { thinking_tokens: 4 } },
+  })
+})
+
+test('in a stream each block is closed before the next is opened, and thoughts are signed', async () => {
+  const data = await streamed(turn, { reason: 'tool-calls' }, 'shown')
+
+  const delta = (index: number, delta: object) => ({ type: 'content_block_delta', index, delta })
+  const start = (index: number, content_block: object) => ({
+    type: 'content_block_start',
+    index,
+    content_block,
+  })
+  const stop = (index: number) => ({ type: 'content_block_stop', index })
+  expect(data.slice(1, -2)).toEqual([
+    start(0, { type: 'thinking', thinking: '', signature: '' }),
+    delta(0, { type: 'thinking_delta', thinking: 'Hm, ' }),
+    delta(0, { type: 'thinking_delta', thinking: 'a city.' }),
+    delta(0, { type: 'signature_delta', signature: sha256('Hm, a city.') }),
+    stop(0),
+    start(1, { type: 'text', text: '', citations: null }),
+    delta(1, { type: 'text_delta', text: 'I look.' }),
+    stop(1),
+    start(2, use('0', 'weather', {})),
+    delta(2, { type: 'input_json_delta', partial_json: '{"city"' }),
+    delta(2, { type: 'input_json_delta', partial_json: ':"Oslo"}' }),
+    stop(2),
+    start(3, use('1', 'now', {})),
+    stop(3),
+  ])
+  expect(data.at(-2)).toMatchObject({
+    delta: { stop_reason: 'tool_use' },
+    usage: { output_tokens_details: { thinking_tokens: 4 } },
+  })
+})
+
+test('thoughts that nobody asked for are hidden, and counted', async () => {
+  const data = await streamed([thought('Hm.'), 'Hello.'])
+
+  expect(await whole([thought('Hm.'), 'Hello.'])).toMatchObject({
+    content: [{ type: 'text', text: 'Hello.' }],
+    usage: { output_tokens_details: { thinking_tokens: 2 } },
+  })
+  expect(JSON.stringify(data)).not.toContain('Hm.')
+  expect(data[1]).toMatchObject({ type: 'content_block_start', index: 0, content_block: { type: 'text' } })
+})
+
+test('while hidden thoughts are thought, no frame comes: pings are to break the silence', async () => {
+  const frames: string[] = []
+  for await (const frame of events(generationOf([thought('Hm.'), thought('So.')]), 'hidden'))
+    frames.push(frame)
+
+  expect(frames).not.toContain('')
+  expect(frames).toHaveLength(3)
+})
+
+test('of thoughts that are to be omitted only the signature is shown', async () => {
+  const data = await streamed([thought('Hm.'), 'Hello.'], {}, 'omitted')
+
+  const signature = sha256('Hm.')
+  expect(await whole([thought('Hm.'), 'Hello.'], {}, 'omitted')).toMatchObject({
+    content: [{ type: 'thinking', thinking: '', signature }, { text: 'Hello.' }],
+  })
+  expect(data.slice(1, 4)).toMatchObject([
+    { content_block: { type: 'thinking' } },
+    { delta: { type: 'signature_delta', signature } },
+    { type: 'content_block_stop' },
+  ])
+})
+
+test('a call that the limit broke off is no block of a whole answer, and ends as the beginning of one in a stream', async () => {
+  const cut = [...call(0, 'now', '{}'), ...call(1, 'weather', '{"ci')]
+  const end = { reason: 'length', incompleteCalls: [1] } as const
+
+  const data = await streamed(cut, end)
+
+  expect(await whole(cut, end)).toMatchObject({ content: [use('0', 'now', {})], stop_reason: 'max_tokens' })
+  expect(data.at(-4)).toMatchObject({ delta: { partial_json: '{"ci' } })
+  expect(data.at(-2)).toMatchObject({ delta: { stop_reason: 'max_tokens' } })
+})
+
+test('a whole call is announced, even where the model broke off another one', async () => {
+  const pieces = [...call(0, 'now', '{}'), ...call(1, 'weather', '{"ci')]
+
+  expect(await whole(pieces, { incompleteCalls: [1] })).toMatchObject({ stop_reason: 'tool_use' })
+  expect(await whole(call(0, 'now', '{"'), { incompleteCalls: [0] })).toMatchObject({
+    content: [],
+    stop_reason: 'end_turn',
+  })
+})
+
+test('a whole answer that was cancelled is none', async () => {
+  async function* cancelled(): AsyncGenerator<GenerateEvent> {
+    yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, fingerprint: 'fp_1' }
+  }
+
+  await expect(message({ ...head, [Symbol.asyncIterator]: cancelled }, 'hidden')).rejects.toMatchObject({
+    name: 'AbortError',
+  })
+})
+
+test.each<[Parameters<typeof thoughtsOf>[0]['thinking'], Thoughts]>([
+  [undefined, 'hidden'],
+  [{ type: 'disabled' }, 'hidden'],
+  [{ type: 'adaptive' }, 'shown'],
+  [{ type: 'enabled', budget_tokens: 1_024, display: 'summarized' }, 'shown'],
+  [{ type: 'adaptive', display: 'omitted' }, 'omitted'],
+])('who asks for thinking with %j gets thoughts %s', (thinking, thoughts) => {
+  expect(thoughtsOf({ thinking })).toBe(thoughts)
 })

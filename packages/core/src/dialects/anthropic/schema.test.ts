@@ -41,6 +41,7 @@ test.each([
   'output_format',
   'mcp_servers',
   'container',
+  'thread',
 ])('%s may be null, which means absent', (field) => {
   expect(read({ ...minimal, [field]: null })).toEqual({ ...minimal, [field]: undefined })
 })
@@ -147,7 +148,7 @@ test.each<[body: object, message: string, param: string, issue: Issue]>([
   ],
   [
     saying([{ type: 'text', text: 'a' }, { type: 'smell' }]),
-    "messages.0.content.1: Input tag 'smell' found using 'type' does not match any of the expected tags: 'text'",
+    "messages.0.content.1: Input tag 'smell' found using 'type' does not match any of the expected tags: 'text', 'tool_result'",
     'messages[0].content[1]',
     'value',
   ],
@@ -210,18 +211,12 @@ test.each<[body: object, message: string, param: string, issue: Issue]>([
 
 test.each([
   [{ max_tokens: 0 }, 'max_tokens'],
-  [{ tools: [{ name: 'now', input_schema: { type: 'object' } }] }, 'tools'],
-  [{ tool_choice: { type: 'any' } }, 'tool_choice'],
-  [{ tool_choice: { type: 'tool', name: 'now' } }, 'tool_choice'],
-  [{ thinking: { type: 'enabled', budget_tokens: 1_024 } }, 'thinking'],
-  [{ output_config: { format: { type: 'json_schema', schema: {} } } }, 'output_config.format'],
-  [{ output_format: { type: 'json_schema', schema: {} } }, 'output_format'],
   [{ mcp_servers: [{ type: 'url', name: 'a', url: 'https://a.example' }] }, 'mcp_servers'],
   [{ container: 'container_1' }, 'container'],
+  [{ thread: { type: 'create' } }, 'thread'],
   [{ system: [{ type: 'image' }] }, 'system[0]'],
   [saying([{ type: 'image', source: { type: 'base64' } }]), 'messages[0].content[0]'],
   [saying([{ type: 'text', text: 'a' }, { type: 'document' }]), 'messages[0].content[1]'],
-  [saying([{ type: 'tool_result', tool_use_id: 'toolu_1' }]), 'messages[0].content[0]'],
 ])('%j is not built yet, and refused instead of ignored', (fields, param) => {
   expect(() => read({ ...minimal, ...fields })).toThrow(
     expect.objectContaining({
@@ -233,7 +228,6 @@ test.each([
 
 test.each([
   [{ tools: [] }],
-  [{ tool_choice: { type: 'auto' } }],
   [{ tool_choice: { type: 'none' } }],
   [{ thinking: { type: 'disabled' } }],
   [{ thinking: { type: 'adaptive', display: 'omitted' } }],
@@ -242,6 +236,45 @@ test.each([
   [{ mcp_servers: [] }],
 ])('%j asks for nothing that is not built yet', (fields) => {
   expect(read({ ...minimal, ...fields })).toMatchObject(minimal)
+})
+
+test.each([
+  [
+    { thinking: { type: 'enabled', budget_tokens: 0 } },
+    'thinking.enabled.budget_tokens: Input should be greater than or equal to 1',
+  ],
+  [{ thinking: { type: 'enabled' } }, 'thinking.enabled.budget_tokens: Field required'],
+  [{ thinking: { type: 'always' } }, "thinking.type: Input should be 'enabled', 'adaptive' or 'disabled'"],
+  [{ thinking: {} }, 'thinking.type: Field required'],
+  [{ thinking: 'enabled' }, 'thinking: Input should be a valid dictionary'],
+  [
+    { max_tokens: 1_024, thinking: { type: 'enabled', budget_tokens: 1_024 } },
+    'max_tokens: `max_tokens` must be greater than `thinking.budget_tokens`',
+  ],
+  [{ output_format: { type: 'xml' } }, "output_format.type: Input should be 'json_schema'"],
+  [{ output_config: { format: { type: 'json_schema' } } }, 'output_config.format.schema: Field required'],
+  [
+    { output_config: { format: { type: 'json_schema', schema: 'x' } } },
+    'output_config.format.schema: Input should be a valid dictionary',
+  ],
+  [{ output_config: 'high' }, 'output_config: Input should be a valid dictionary'],
+])('%j is refused with %j', (fields, message) => {
+  expect(() => read({ ...minimal, ...fields })).toThrow(expect.objectContaining({ message }))
+})
+
+const begun = { messages: [...messages, { role: 'assistant', content: 'The answer is' }] }
+const tools = [{ name: 'now', input_schema: { type: 'object' } }]
+test.each([
+  [{ tools, tool_choice: { type: 'any' } }, 'a forced tool'],
+  [{ max_tokens: 9, thinking: { type: 'enabled', budget_tokens: 1 } }, 'thinking'],
+  [{ output_format: { type: 'json_schema', schema: {} } }, 'an output format'],
+])('with %j no answer can be begun', (fields, what) => {
+  expect(() => read({ ...minimal, ...begun, ...fields })).toThrow(
+    expect.objectContaining({ message: expect.stringContaining(`not supported with ${what}.`) }),
+  )
+  expect(
+    read({ ...minimal, ...fields, messages: [...messages, { role: 'assistant', content: '' }] }),
+  ).toBeDefined()
 })
 
 test('to count, no limit is needed, and what is about sampling is not looked at', () => {

@@ -7,97 +7,112 @@ import { z } from 'zod'
 import { limits } from '../../engine/request.ts'
 import { isEmpty, notYet, optional, StopSequence, unsupported, whole } from '../fields.ts'
 import { list } from '../parse.ts'
+import { blocksOf, Dictionary, Message, SystemContent } from './blocks.ts'
+import { ToolChoice, Tools } from './tools.ts'
+import { checkTurns } from './turns.ts'
 
-/** The blocks that the API has besides text. */
-const otherBlocks = new Set([
-  'image',
-  'document',
-  'search_result',
-  'thinking',
-  'redacted_thinking',
-  'tool_use',
-  'tool_result',
-  'server_tool_use',
-  'web_search_tool_result',
-  'web_fetch_tool_result',
-  'code_execution_tool_result',
-  'bash_code_execution_tool_result',
-  'text_editor_code_execution_tool_result',
-  'tool_search_tool_result',
-  'container_upload',
-  'mcp_tool_use',
-  'mcp_tool_result',
-])
-const maxTagLength = 64
+/** `omitted`: of thoughts only the signature is shown. What else the API has, or will have, shows them. */
+const display = optional(z.string())
+const Thinking = z.discriminatedUnion(
+  'type',
+  [
+    z.object({ type: z.literal('enabled'), budget_tokens: whole(1), display }),
+    // Clients send `adaptive` to models that they do not know.
+    z.object({ type: z.enum(['adaptive', 'between_tools']), display }),
+    z.object({ type: z.literal('disabled') }),
+  ],
+  { error: "Input should be 'enabled', 'adaptive' or 'disabled'" },
+)
 
-const TextBlock = z.object({ type: z.literal('text'), text: z.string() })
-export type TextBlock = z.output<typeof TextBlock>
-const Block = z
-  .looseObject({ type: z.string() })
-  .superRefine(({ type }, context) => {
-    if (type === 'text') return
-    const known = otherBlocks.has(type)
-    const tag = type.slice(0, maxTagLength).toWellFormed()
-    context.addIssue({
-      code: 'custom',
-      params: { issue: known ? 'unsupported' : 'value' },
-      message: known
-        ? `A block of the type '${tag}' is not supported yet.`
-        : `Input tag '${tag}' found using 'type' does not match any of the expected tags: 'text'`,
-    })
-  })
-  .pipe(TextBlock)
-const Content = z.union([z.string(), list(Block, { max: limits.parts })], {
-  error: 'Input should be a valid string or a list of content blocks',
-})
-export type Content = z.output<typeof Content>
-
-const Message = z.object({
-  role: z.enum(['user', 'assistant', 'system'], {
-    error: "Input should be 'user', 'assistant' or 'system'",
-  }),
-  content: Content,
+const Format = z.object({
+  type: z.literal('json_schema', { error: "Input should be 'json_schema'" }),
+  schema: Dictionary,
 })
 
-const ToolChoice = z.looseObject({
-  type: z.enum(['auto', 'none', 'any', 'tool'], { error: "Input should be 'auto', 'any', 'tool' or 'none'" }),
-})
-const Format = z.looseObject({})
-
-/** What makes the prompt, and what would change it. */
+/** What makes the prompt, and what is asked for with it. */
 const prompt = {
   model: z.string().min(1, 'String should have at least 1 character').max(limits.modelLength),
   messages: list(Message, { max: limits.messages }).refine((messages) => messages.length > 0, {
     params: { issue: 'empty' },
     error: 'at least one message is required',
   }),
-  system: optional(Content),
+  system: optional(SystemContent),
 
-  tools: notYet(z.array(z.unknown()), '`tools`', isEmpty),
-  tool_choice: notYet(ToolChoice, 'Forcing a tool', ({ type }) => type === 'auto' || type === 'none'),
+  tools: optional(Tools),
+  tool_choice: optional(ToolChoice),
+  thinking: optional(Thinking),
+  output_config: optional(z.object({ format: optional(Format) })),
+  /** Its older name. */
+  output_format: optional(Format),
+
   mcp_servers: notYet(z.array(z.unknown()), '`mcp_servers`', isEmpty),
-  // Clients send `adaptive` to models that they do not know.
-  thinking: notYet(z.looseObject({ type: z.string() }), 'Thinking', ({ type }) => type !== 'enabled'),
-  output_config: optional(z.looseObject({ format: notYet(Format, 'An output format', () => false) })),
-  output_format: notYet(Format, 'An output format', () => false),
+  /** Who continues one sends the new messages alone: taken for all, they would be another conversation. */
+  thread: notYet(z.looseObject({}), 'A thread that the server keeps', () => false),
   container: notYet(z.union([z.string(), z.looseObject({})]), 'A container', () => false),
 }
 
-export const CountTokensRequest = z.object(prompt)
-export type CountTokensRequest = Pick<z.output<typeof CountTokensRequest>, 'model' | 'messages' | 'system'>
+/** What fields must not say together. */
+function checkPrompt(body: Prompt, { addIssue }: z.RefinementCtx): void {
+  const report = (path: readonly (string | number)[], message: string): void =>
+    addIssue({ code: 'custom', path: [...path], message })
+  const { messages, tools = [], tool_choice: choice } = body
+  checkTurns(messages, report)
+  if (choice && choice.type !== 'none' && tools.length === 0)
+    report(['tool_choice'], 'tool_choice may only be specified while providing tools')
+  else if (choice?.type === 'tool' && !tools.some(({ name }) => name === choice.name))
+    report(['tool_choice', 'name'], `Tool '${spell(choice.name)}' not found in provided tools`)
+  const instead = insteadOfPrefill(body)
+  if (instead !== undefined && isPrefilled(messages))
+    report(
+      ['messages'],
+      `Assistant message prefill is not supported with ${instead}. The conversation must end with a user message.`,
+    )
+}
 
-export const MessagesRequest = z.object({
-  ...prompt,
-  max_tokens: whole(0).refine((value) => value !== 0, unsupported('Filling a cache with `max_tokens` 0')),
-  stream: optional(z.boolean()),
-  stop_sequences: optional(
-    list(StopSequence, { max: limits.stops }).refine(
-      (texts) => texts.every((text) => text.trim() !== ''),
-      'each stop sequence must contain non-whitespace',
+/** What an answer begins with, so that it cannot begin with words of the caller. */
+function insteadOfPrefill({ tool_choice: choice, thinking, ...body }: Prompt): string | undefined {
+  if (choice?.type === 'any' || choice?.type === 'tool') return 'a forced tool'
+  if (thinking?.type === 'enabled') return 'thinking'
+  return formatOf(body) && 'an output format'
+}
+
+function isPrefilled(messages: readonly Message[]): boolean {
+  const last = messages.at(-1)
+  return (
+    last?.role === 'assistant' &&
+    blocksOf(last.content).some((block) => block.type === 'text' && block.text !== '')
+  )
+}
+
+export const formatOf = (body: Pick<Prompt, 'output_config' | 'output_format'>) =>
+  body.output_config?.format ?? body.output_format
+
+const spell = (name: string): string => name.slice(0, 64).toWellFormed()
+
+const Prompt = z.object(prompt)
+type Prompt = z.output<typeof Prompt>
+
+export const CountTokensRequest = Prompt.superRefine(checkPrompt)
+export type CountTokensRequest = Prompt
+
+export const MessagesRequest = z
+  .object({
+    ...prompt,
+    max_tokens: whole(0).refine((value) => value !== 0, unsupported('Filling a cache with `max_tokens` 0')),
+    stream: optional(z.boolean()),
+    stop_sequences: optional(
+      list(StopSequence, { max: limits.stops }).refine(
+        (texts) => texts.every((text) => text.trim() !== ''),
+        'each stop sequence must contain non-whitespace',
+      ),
     ),
-  ),
-  temperature: optional(z.number().min(0).max(1)),
-  top_p: optional(z.number().min(0).max(1)),
-  top_k: optional(whole(0, limits.int32)),
-})
+    temperature: optional(z.number().min(0).max(1)),
+    top_p: optional(z.number().min(0).max(1)),
+    top_k: optional(whole(0, limits.int32)),
+  })
+  .superRefine(checkPrompt)
+  .refine(({ max_tokens: most, thinking }) => thinking?.type !== 'enabled' || thinking.budget_tokens < most, {
+    path: ['max_tokens'],
+    error: '`max_tokens` must be greater than `thinking.budget_tokens`',
+  })
 export type MessagesRequest = z.output<typeof MessagesRequest>

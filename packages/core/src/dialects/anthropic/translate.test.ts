@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type GenerateRequest, messagesOf } from '../../engine/request.ts'
+import { type ChatInput, type GenerateRequest, messagesOf } from '../../engine/request.ts'
 import { parse } from '../parse.ts'
 import { wording } from './errors.ts'
 import { MessagesRequest } from './schema.ts'
@@ -23,6 +23,7 @@ test("a minimal request is sampled as Anthropic's API does it", () => {
   expect(translate({})).toEqual({
     model: 'tiny',
     input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] },
+    reasoning: false,
     maxTokens: 5,
     sampling: { temperature: 1, topP: 1 },
   })
@@ -30,11 +31,11 @@ test("a minimal request is sampled as Anthropic's API does it", () => {
 
 test('what is counted is what is read', () => {
   const fields = { system: 'Be brief.', messages: [user('a'), user('b'), assistant('c')] }
-  const { model, input } = translate(fields)
+  const { model, input, reasoning } = translate(fields)
 
   const prompt = toPrompt({ model: 'tiny', ...fields } as unknown as Parameters<typeof toPrompt>[0])
 
-  expect(prompt).toEqual({ model, input })
+  expect(prompt).toEqual({ model, input, reasoning })
 })
 
 test.each([
@@ -109,3 +110,174 @@ test.each([[{ top_k: 0 }], [{ top_k: null }], [{ stop_sequences: [] }], [{ tempe
     expect(translate(fields)).toEqual(translate({}))
   },
 )
+
+const now = { name: 'now', input_schema: { type: 'object' } }
+const chat = (fields: object): ChatInput => translate(fields).input as ChatInput
+
+test('tools get their neutral names, and nothing that was not said', () => {
+  const described = {
+    ...now,
+    name: 'later',
+    description: 'Says when.',
+    strict: true,
+    cache_control: { type: 'ephemeral' },
+  }
+
+  expect(chat({ tools: [now, described] }).tools).toEqual([
+    { name: 'now', parameters: { type: 'object' } },
+    { name: 'later', description: 'Says when.', parameters: { type: 'object' }, strict: true },
+  ])
+  expect(chat({ tools: [] })).not.toHaveProperty('tools')
+})
+
+test.each([
+  [undefined, undefined],
+  [{ type: 'auto' }, { mode: 'auto' }],
+  [
+    { type: 'auto', disable_parallel_tool_use: true },
+    { mode: 'auto', parallel: false },
+  ],
+  [{ type: 'any', disable_parallel_tool_use: false }, { mode: 'required' }],
+  [
+    { type: 'tool', name: 'now', disable_parallel_tool_use: true },
+    { mode: 'required', names: ['now'], parallel: false },
+  ],
+  [{ type: 'none' }, { mode: 'none' }],
+])('the choice %j is %j', (tool_choice, toolChoice) => {
+  expect(chat({ tools: [now], tool_choice }).toolChoice).toEqual(toolChoice)
+})
+
+const used = (id: string, input: unknown = {}): object => ({ type: 'tool_use', id, name: 'now', input })
+const result = (tool_use_id: string, more: object = {}): object => ({
+  type: 'tool_result',
+  tool_use_id,
+  ...more,
+})
+const text = (text: string): object => ({ type: 'text', text })
+const toolCall = (id: string, json = '{}'): object => ({
+  type: 'tool-call',
+  id,
+  name: 'now',
+  arguments: json,
+})
+
+test('thoughts, calls and results of a conversation keep their order', () => {
+  const messages = [
+    user('Hi'),
+    assistant([
+      { type: 'thinking', thinking: 'Hm.', signature: 'of nobody' },
+      { type: 'redacted_thinking', data: 'AAAA' },
+      text('I look.'),
+      used('a', { b: 1, a: 2 }),
+      used('b', '{"c": 3}'),
+    ]),
+    user([
+      result('b', { is_error: true, content: 'No.' }),
+      result('a', { content: [text('12:'), text('30')] }),
+      text('So?'),
+    ]),
+  ]
+
+  expect(chat({ messages }).messages.slice(1)).toEqual([
+    {
+      role: 'assistant',
+      content: [
+        { type: 'reasoning', text: 'Hm.' },
+        text('I look.'),
+        toolCall('a', '{"b":1,"a":2}'),
+        toolCall('b', '{"c":3}'),
+      ],
+    },
+    {
+      role: 'tool',
+      content: [
+        { type: 'tool-result', id: 'b', content: [text('No.')], isError: true },
+        { type: 'tool-result', id: 'a', content: [text('12:'), text('30')] },
+      ],
+    },
+    { role: 'user', content: [text('So?')] },
+  ])
+})
+
+test.each([
+  ['text in front of a result', [user([text('So?'), result('a')])], 'user assistant tool user'],
+  [
+    'a system between them',
+    [{ role: 'system', content: 'Be brief.' }, user([result('a')])],
+    'user assistant tool system',
+  ],
+  ['a result alone', [user([result('a', { content: null })])], 'user assistant tool'],
+  [
+    'results in two messages',
+    [user('So?'), user([result('a', { content: '' })])],
+    'user assistant tool user',
+  ],
+])('%s: results stand behind their calls, and nothing is put in', (_what, rest, roles) => {
+  const { messages } = chat({ messages: [user('Hi'), assistant([used('a')]), ...rest] })
+
+  expect(messages.map(({ role }) => role).join(' ')).toBe(roles)
+})
+
+test.each([
+  [[], []],
+  ['', [text('')]],
+  [[{ type: 'image', source: { type: 'url' } }], [text('[An image, which this model cannot see.]')]],
+])('the content %j of a result is %j', (content, parts) => {
+  const messages = [user('Hi'), assistant([used('a')]), user([result('a', { content })])]
+
+  expect(chat({ messages }).messages.at(-1)?.content).toEqual([
+    { type: 'tool-result', id: 'a', content: parts },
+  ])
+})
+
+test('what tools of other servers did is told in words, and what only they can read is left out', () => {
+  const found = [{ type: 'web_search_result', title: 'Oslo', encrypted_content: 'AAAA' }]
+  const messages = [
+    user('Hi'),
+    assistant([
+      { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'Oslo' } },
+      { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: found },
+      { type: 'made_up_tomorrow' },
+      text('Found.'),
+    ]),
+    user('Thanks'),
+  ]
+
+  expect(turns({ messages })[1]).toBe(
+    'assistant: \nweb_search: {"query":"Oslo"}\n\nweb_search_tool_result: [{"type":"web_search_result","title":"Oslo"}]\nFound.',
+  )
+})
+
+test('thoughts alone are no turn', () => {
+  expect(
+    turns({ messages: [user('a'), assistant([{ type: 'thinking', thinking: 'Hm.' }]), user('b')] }),
+  ).toEqual(['user: a\n\nb'])
+})
+
+test.each([
+  [{}, false],
+  [{ thinking: { type: 'disabled' } }, false],
+  [{ thinking: { type: 'adaptive' } }, true],
+  [{ thinking: { type: 'between_tools' } }, true],
+  [{ thinking: { type: 'enabled', budget_tokens: 4 } }, true],
+])('%j asks for thoughts: %s', (fields, reasoning) => {
+  expect(translate(fields).reasoning).toBe(reasoning)
+})
+
+test.each(['output_format', 'output_config'])('a schema in %s is the format of the answer', (field) => {
+  const format = { type: 'json_schema', schema: { type: 'object' } }
+
+  expect(translate({ [field]: field === 'output_format' ? format : { format } }).format).toEqual({
+    type: 'json-schema',
+    schema: { type: 'object' },
+  })
+})
+
+test('where a call is forced, there is nothing that a format could hold', () => {
+  const output_format = { type: 'json_schema', schema: {} }
+
+  expect(translate({ output_format, tools: [now], tool_choice: { type: 'any' } })).not.toHaveProperty(
+    'format',
+  )
+  expect(translate({ output_format, tools: [now] })).toHaveProperty('format')
+})

@@ -1,55 +1,151 @@
 /** From the Anthropic API to the neutral language. */
-import type { GenerateRequest, Message } from '../../engine/request.ts'
-import type * as schema from './schema.ts'
+import type { ChatInput, GenerateRequest, Message, Part } from '../../engine/request.ts'
+import * as blocks from './blocks.ts'
+import * as schema from './schema.ts'
+import type * as tools from './tools.ts'
 
 export function toGenerateRequest(body: schema.MessagesRequest): GenerateRequest {
   const { temperature = 1, top_p: topP = 1, top_k: topK, stop_sequences: stop = [] } = body
+  const prompt = toPrompt(body)
+  // Where a call is forced, nothing is said that could have a format.
+  const format = isForced(prompt.input) ? undefined : schema.formatOf(body)
   return {
-    ...toPrompt(body),
+    ...prompt,
     maxTokens: body.max_tokens,
     ...(stop.length > 0 && { stop }),
     sampling: { temperature, topP, ...(topK && { topK }) },
+    ...(format && { format: { type: 'json-schema', schema: format.schema } }),
   }
 }
 
-/** What the model reads: all that counts as input. */
-export function toPrompt({
-  model,
-  system,
-  messages,
-}: schema.CountTokensRequest): Pick<GenerateRequest, 'model' | 'input'> {
+const isForced = ({ toolChoice }: ChatInput): boolean => toolChoice?.mode === 'required'
+
+/** What the model reads: all that counts as input. Who does not ask for thoughts gets none, where the model can do without. */
+export function toPrompt(
+  body: schema.CountTokensRequest,
+): Pick<GenerateRequest, 'model' | 'reasoning'> & { readonly input: ChatInput } {
+  const { model, system, messages, thinking: { type: thinking = 'disabled' } = {} } = body
+  const said = blocks.blocksOf(system).filter((block) => !isBilling(block))
   const turns = merged([
-    { role: 'system', text: textOf(blocksOf(system).filter((block) => !isBilling(block))) },
-    ...messages.map(({ role, content }) => ({ role, text: textOf(blocksOf(content)) })),
+    { role: 'system', content: said.map(toPart).filter((part) => !isEmpty(part)) },
+    ...withResultsFirst(messages.flatMap(toTurns)),
   ])
-  return { model, input: { kind: 'chat', messages: turns } }
-}
-
-interface Turn {
-  readonly role: Message['role']
-  readonly text: string
-}
-
-/** Turns of one role in a row are one turn, with a blank line between them; one that says nothing is none. */
-function merged(turns: readonly Turn[]): readonly Message[] {
-  const runs: { readonly role: Message['role']; readonly texts: string[] }[] = []
-  for (const { role, text } of turns) {
-    const last = runs.at(-1)
-    if (text === '' && role !== 'user') continue
-    if (last?.role === role) last.texts.push(text)
-    else runs.push({ role, texts: [text] })
+  return {
+    model,
+    input: { kind: 'chat', messages: turns, ...toTools(body) },
+    reasoning: thinking !== 'disabled',
   }
-  return runs.map(({ role, texts }) => ({
+}
+
+/** A `none` still shows the tools: the conversation may be about them. */
+function toTools({
+  tools: defined = [],
+  tool_choice: choice,
+}: schema.CountTokensRequest): Pick<ChatInput, 'tools' | 'toolChoice'> {
+  if (defined.length === 0) return {}
+  return {
+    tools: defined.map(({ name, description, input_schema: parameters, strict }) => ({
+      name,
+      ...(description !== undefined && { description }),
+      parameters,
+      ...(strict && { strict }),
+    })),
+    ...(choice && { toolChoice: toToolChoice(choice) }),
+  }
+}
+
+function toToolChoice(choice: tools.ToolChoice): NonNullable<ChatInput['toolChoice']> {
+  if (choice.type === 'none') return { mode: 'none' }
+  return {
+    mode: choice.type === 'auto' ? 'auto' : 'required',
+    ...(choice.type === 'tool' && { names: [choice.name] }),
+    ...(choice.disable_parallel_tool_use && { parallel: false }),
+  }
+}
+
+/** Results are a turn of their own, in front of what else the message says. */
+function toTurns({ role, content }: blocks.Message): readonly Message[] {
+  const parts = blocks.blocksOf(content).map(toPart)
+  const results = parts.filter(isResult)
+  const others = parts.filter((part) => !isResult(part) && !isEmpty(part))
+  // Thoughts alone are no turn.
+  const says = others.some(({ type }) => type !== 'reasoning') || (role === 'user' && results.length === 0)
+  return [
+    ...(results.length > 0 ? [{ role: 'tool', content: results }] : []),
+    ...(says ? [{ role, content: others }] : []),
+  ]
+}
+
+/** Directly behind their calls: many templates take nothing between them. */
+function withResultsFirst(turns: readonly Message[]): readonly Message[] {
+  const ordered: Message[] = []
+  for (const turn of turns) {
+    const calls = ordered.findLastIndex(({ role }) => role === 'assistant' || role === 'tool')
+    ordered.splice(turn.role === 'tool' ? calls + 1 : ordered.length, 0, turn)
+  }
+  return ordered
+}
+
+/** Turns of one role in a row are one turn, with a blank line between their texts. */
+function merged(turns: readonly Message[]): readonly Message[] {
+  const runs: { readonly role: Message['role']; readonly content: Part[] }[] = []
+  for (const { role, content } of turns) {
+    const last = runs.at(-1)
+    if (content.length === 0 && role !== 'user') continue
+    if (last?.role === role) append(last.content, content)
+    else {
+      const run: Part[] = []
+      append(run, content)
+      runs.push({ role, content: run })
+    }
+  }
+  return runs.map(({ role, content }) => ({
     role,
-    content: [{ type: 'text', text: texts.filter((text) => text !== '').join('\n\n') }],
+    content: content.length > 0 ? content : [{ type: 'text', text: '' }],
   }))
 }
 
-const blocksOf = (content: schema.Content | undefined): readonly schema.TextBlock[] =>
-  typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
+/** Texts side by side are one, as they are: clients split a text where they want it cached. */
+function append(run: Part[], content: readonly Part[]): void {
+  let gap = run.some(({ type }) => type === 'text') ? '\n\n' : ''
+  for (const part of content) {
+    const last = run.at(-1)
+    if (part.type !== 'text') run.push(part)
+    else {
+      const text = gap + part.text
+      if (last?.type === 'text') run.splice(-1, 1, { type: 'text', text: last.text + text })
+      else run.push({ type: 'text', text })
+      gap = ''
+    }
+  }
+}
 
-/** As they are: clients split a text where they want it cached. */
-const textOf = (blocks: readonly schema.TextBlock[]): string => blocks.map(({ text }) => text).join('')
+function toPart(block: blocks.Block): Part {
+  switch (block.type) {
+    case 'text':
+      return { type: 'text', text: block.text }
+    case 'thinking':
+      return { type: 'reasoning', text: block.thinking }
+    case 'tool_use':
+      return {
+        type: 'tool-call',
+        id: block.id,
+        name: block.name,
+        arguments: JSON.stringify(block.input),
+      }
+    case 'tool_result':
+      return {
+        type: 'tool-result',
+        id: block.tool_use_id,
+        content: blocks.blocksOf(block.content).map(toPart),
+        ...(block.is_error && { isError: true }),
+      }
+  }
+}
+
+const isResult = ({ type }: Part): boolean => type === 'tool-result'
+const isEmpty = (part: Part): boolean => 'text' in part && part.text === ''
 
 /** Claude Code's mark for its own billing. It is no prompt, and changes with each call. */
-const isBilling = ({ text }: schema.TextBlock): boolean => text.startsWith('x-anthropic-billing-header:')
+const isBilling = (block: blocks.Block): boolean =>
+  block.type === 'text' && block.text.startsWith('x-anthropic-billing-header:')

@@ -223,14 +223,14 @@ const Request = z
       .max(limits.stops)
       .optional(),
     sampling: Sampling.optional(),
-    reasoning: z.boolean().optional(),
+    reasoning: z.union([z.boolean(), z.literal('auto')]).optional(),
     format: Format.optional(),
     logprobs: z.int().min(0).max(limits.logprobs).optional(),
     overflow: z.enum(['error', 'truncate']).optional(),
     load: LoadOptions.optional(),
     returnTokens: z.literal(true).optional(),
   })
-  .refine(({ format, input }) => !format || input.kind === 'text' || input.toolChoice?.mode !== 'required', {
+  .refine(({ format, input }) => !format || input.kind !== 'chat' || input.toolChoice?.mode !== 'required', {
     path: ['format'],
     error: 'nothing is said where a call is forced.',
   })

@@ -235,22 +235,29 @@ test('chunks that are read at once leave the same behind as one after the other,
   if (!decoder) throw new Error('The inside of the library is not as it was.')
   const { chunkSize, chunksAtOnce, decode, forget, save } = decoder
   skip(chunksAtOnce === 1, 'it reads one at once')
-  const prompt = Array.from({ length: 4 * chunkSize }, (_, index) => (20 + ((index * 7_919) % 300)) as Token)
-  const stateAfter = async (size: number): Promise<Buffer> => {
+  const prompt = Array.from(
+    { length: 5 * chunkSize - 9 },
+    (_, index) => (20 + ((index * 7_919) % 300)) as Token,
+  )
+  const whole = prompt.slice(0, 4 * chunkSize)
+  /** Of the whole chunks, after the prompt was read up to one after the other of these places. */
+  const stateAfter = async (...ends: readonly number[]): Promise<Buffer> => {
     forget(0, 0)
-    for (let position = 0; position < prompt.length; position += size)
-      await decode([
-        { sequence: 0, position, tokens: prompt.slice(position, position + size), repeatable: false },
-      ])
-    const file = join(folder, String(size))
-    await save(0, prompt, file)
+    for (const [index, end] of ends.entries()) {
+      const position = ends[index - 1] ?? 0
+      await decode([{ sequence: 0, position, tokens: prompt.slice(position, end), repeatable: false }])
+    }
+    forget(0, whole.length)
+    const file = join(folder, ends.join('-'))
+    await save(0, whole, file)
     return readFile(file)
   }
 
-  const oneByOne = await stateAfter(chunkSize)
+  const oneByOne = await stateAfter(...[1, 2, 3, 4].map((chunks) => chunks * chunkSize))
 
-  expect(oneByOne.length).toBeGreaterThan(prompt.length * 100)
-  expect(oneByOne.equals(await stateAfter(chunkSize * chunksAtOnce))).toBe(true)
+  expect(oneByOne.length).toBeGreaterThan(whole.length * 100)
+  expect(oneByOne.equals(await stateAfter(chunkSize * 2, chunkSize * 4))).toBe(true)
+  expect(oneByOne.equals(await stateAfter(chunkSize, chunkSize * 3, prompt.length))).toBe(true)
 })
 
 test('with flash attention and without it the model answers', async () => {

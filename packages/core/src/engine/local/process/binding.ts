@@ -1,4 +1,6 @@
 /** The model as the rest of this folder sees it. The only file that loads node-llama-cpp; the others know its types. */
+
+import { join } from 'node:path'
 import type {
   GgufInsights,
   Llama,
@@ -16,6 +18,7 @@ import { calibrate, smallestChunk, threadCandidates } from './calibrate.ts'
 import { machineMemory } from './machine-memory.ts'
 import { type Plan, planMemory, type Room } from './memory.ts'
 import { missingBuild, missingLibrary } from './missing-engine.ts'
+import { NativeTemplate } from './native-template.ts'
 import { OneByOne } from './one-by-one.ts'
 import { shareOfCores } from './presence.ts'
 import { type Purpose, purposeOf } from './purpose.ts'
@@ -50,6 +53,8 @@ export interface Binding {
   readonly fingerprint: string
   readonly vocabularySize: number
   readonly template: ChatTemplate
+  /** For a template that cannot be filled without native code. */
+  readonly nativeTemplate?: NativeTemplate
   /** What every prompt of this model begins with, where it wants that. */
   readonly bos: Token | undefined
   /** What every text of it ends with, where it wants that. */
@@ -148,6 +153,7 @@ export async function loadModel(
       experimentalKvCacheKeyType: cacheTypes[plan.kvCacheType],
       experimentalKvCacheValueType: cacheTypes[plan.kvCacheType],
     })
+    const native = nativeTemplate(llama, templateSource(model), join(config.runFolder, `${config.name}.template`))
     const decoder = open(llama, model, context, plan)
     const { threads, tuneThreads } = config
     const best = decoder && (await calibrate(decoder, tuneThreads ? threadCandidates(threads) : [threads]))
@@ -169,6 +175,7 @@ export async function loadModel(
     return {
       ...known(config, model, plan),
       parallel: decoder ? parallel : 1,
+      ...(native && { nativeTemplate: native }),
       stepMs: best?.stepMs ?? unknownStepMs,
       runner,
       grammar: compiler(library, llama, model),
@@ -591,12 +598,41 @@ function infillTokens({ tokens: { infill } }: LlamaModel): Binding['infill'] {
   return prefix !== null && suffix !== null && middle !== null ? { prefix, suffix, middle } : undefined
 }
 
+/** The library's inside once more. Nothing where it is not as it is known here. */
+function nativeTemplate(llama: Llama, source: string, mark: string): NativeTemplate | undefined {
+  const { AddonJinjaRenderer: Renderer } = (
+    llama as unknown as {
+      _bindings: { AddonJinjaRenderer?: new (source: string) => { render(variables: object): string } }
+    }
+  )._bindings
+  if (typeof Renderer?.prototype?.render !== 'function') return undefined
+  let renderer: { render(variables: object): string } | undefined
+  return new NativeTemplate((variables) => {
+    renderer ??= new Renderer(source)
+    return renderer.render(variables)
+  }, mark)
+}
+
+/** Those that the tokenizer finds in a text, though they are none: unlike those that a vocabulary defines for itself. */
+function specialTokens(model: LlamaModel): readonly string[] {
+  const spellings: string[] = []
+  for (const token of model.iterateAllTokens()) {
+    const { control, unknown } = model.getTokenAttributes(token)
+    if (control || unknown) spellings.push(model.detokenize([token], true))
+  }
+  return spellings
+}
+
+const templateSource = ({ fileInfo }: LlamaModel): string =>
+  fileInfo.metadata.tokenizer?.chat_template ?? chatMl
+
 function chatTemplate(model: LlamaModel): ChatTemplate {
   const { bosString, eosString } = model.tokens
   return {
-    source: model.fileInfo.metadata.tokenizer?.chat_template ?? chatMl,
+    source: templateSource(model),
     bosToken: bosString ?? '',
     eosToken: eosString ?? '',
+    specialTokens: specialTokens(model),
   }
 }
 

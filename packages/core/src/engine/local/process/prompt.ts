@@ -129,12 +129,12 @@ async function piecesOf(
   if (input.kind === 'infill') return aroundGap(input, model)
   if (input.kind === 'text' && isRaw(input)) return input.prompt
   const options = {
-    reasoning,
+    reasoning: reasoning === 'auto' ? undefined : reasoning,
     tools: callableTools(input),
     variables: input.templateOptions,
   }
   const job = { template: model.template, messages: messagesOf(input), options }
-  const text = await renderer.render(job, signal)
+  const text = await renderer.render(job, signal, model.nativeTemplate)
   const ids = input.kind === 'text' ? input.prompt.filter((piece) => typeof piece !== 'string') : []
   return [...ids, text]
 }

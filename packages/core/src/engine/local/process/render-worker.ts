@@ -1,10 +1,7 @@
 /** The worker thread in which templates run. */
 import { parentPort } from 'node:worker_threads'
-import { type ChatPrompt, parseChat } from '../../../template/jinja.ts'
-import type { RenderJob, RenderResult } from './render.ts'
-
-/** A loop in a template must not fill the memory of its reader. */
-const maxLength = 64 * 1024 * 1024
+import { type ChatPrompt, fillings, parseChat } from '../../../template/jinja.ts'
+import { maxLength, type RenderJob, type RenderResult } from './render.ts'
 
 /** The words of a template end up in an answer. */
 const maxErrorLength = 500
@@ -19,10 +16,11 @@ parentPort?.on('message', (job: RenderJob) => {
 function render({ template, messages, options }: RenderJob): RenderResult {
   try {
     if (parsed?.source !== template.source) parsed = { source: template.source, prompt: parseChat(template) }
-    // Variables and the schemas of tools are as they came: half a character in them is none in UTF-8.
-    const text = parsed.prompt(messages, options).toWellFormed()
+    const text = parsed.prompt(messages, options)
     return text.length > maxLength ? { error: 'the prompt is too long' } : { text }
   } catch (cause) {
-    return { error: (cause instanceof Error ? cause.message : String(cause)).slice(0, maxErrorLength) }
+    const error = (cause instanceof Error ? cause.message : String(cause)).slice(0, maxErrorLength)
+    // What goes too deep here ends a process there.
+    return cause instanceof RangeError ? { error } : { error, filling: fillings(template)(messages, options) }
   }
 }

@@ -136,16 +136,32 @@ test('a prompt is read in chunks, then one token after the other is drawn', asyn
   expect(decoder.samplers).toBe(0)
 })
 
-test('who is alone has two chunks read at once, and they count as whole ones', async () => {
+test('who is alone has two chunks read at once, and never few rows, but where the prompt is short', async () => {
+  const piecesOf = async (length: number): Promise<readonly number[]> => {
+    const decoder = fakeDecoder()
+    await scheduler(decoder).run(job(prompt(length), { limit: 1 }))
+    return decoder.steps.map(([[, , count] = [0, 0, 0]]) => count)
+  }
+
+  expect(await piecesOf(5)).toEqual([5])
+  expect(await piecesOf(13)).toEqual([13])
+  expect(await piecesOf(16)).toEqual([16])
+  expect(await piecesOf(17)).toEqual([8, 9])
+  expect(await piecesOf(24)).toEqual([16, 8])
+  expect(await piecesOf(45)).toEqual([16, 16, 13])
+})
+
+test('what was read at once counts as whole chunks: a repeatable answer reads the rest as if it were the first', async () => {
   const decoder = fakeDecoder()
   const all = scheduler(decoder)
-  await all.run(job(prompt(45)))
-  const seeded = job(prompt(45), { repeatable: true })
+  await all.run(job(prompt(45), { limit: 1 }))
+  decoder.steps.length = 0
+  const seeded = job(prompt(46), { repeatable: true, limit: 1 })
 
   await all.run(seeded)
 
-  expect(decoder.steps.slice(0, 4)).toEqual([[[0, 0, 16]], [[0, 16, 16]], [[0, 32, 8]], [[0, 40, 5]]])
   expect(seeded.reused).toBe(40)
+  expect(decoder.steps).toEqual([[[0, 40, 6]]])
 })
 
 test('a token that ends the answer is not told', async () => {
@@ -632,7 +648,7 @@ test('a background answer pauses while another one is made, and goes on behind i
 })
 
 test('a background answer gives its place away, and says nothing twice when it has one again', async () => {
-  const decoder = fakeDecoder({ sequences: 1 })
+  const decoder = fakeDecoder({ sequences: 1, chunksAtOnce: 1 })
   const all = scheduler(decoder)
   const { job: background, other, one } = withAnother(all, 8)
   let starts = 0

@@ -350,10 +350,9 @@ export class Scheduler implements Runner {
     for (const running of reading.sort((a, b) => a.readAt - b.readAt)) {
       const { prompt } = running.job
       const from = running.slot.tokens.length
-      const most = chunkSize * (isOnly || this.#isShort(running) ? atOnce : 1)
-      const ends = [most, chunkSize].map((size) => from - (from % chunkSize) + size)
-      const to = ends.find((end) => end <= prompt.length) ?? prompt.length
       const alone = goesAlone(running)
+      const to = endOfPiece(from, prompt.length, chunkSize, isOnly && !alone ? atOnce : 1)
+      const most = chunkSize * (isOnly || this.#isShort(running) ? atOnce : 1)
       if (read + to - from > most || (alone && parts.length > 0)) continue
       read = alone ? Number.POSITIVE_INFINITY : read + to - from
       running.readAt = ++this.#chunks
@@ -389,12 +388,10 @@ export class Scheduler implements Runner {
 
   #took({ running, tokens, draws }: Part, token: Token | Error | undefined): void {
     const { slot, job } = running
-    const isClean =
-      running.last === undefined &&
-      tokens.length % this.#decoder.chunkSize === 0 &&
-      slot.clean === slot.tokens.length
+    const isClean = running.last === undefined && slot.clean === slot.tokens.length
     for (const one of tokens) slot.tokens.push(one)
-    if (isClean) slot.clean = slot.tokens.length
+    // Whole chunks only: fewer rows are added up by another kernel.
+    if (isClean) slot.clean = slot.tokens.length - (slot.tokens.length % this.#decoder.chunkSize)
     // It was enough while this step was made.
     if (!draws || running.over) return
     if (token === undefined || token instanceof Error) {
@@ -431,6 +428,14 @@ export class Scheduler implements Runner {
     running.over = true
     running.ended = true
   }
+}
+
+/** At a multiple of chunks. As few rows are slow, of several chunks the last one takes along what would be less than one. */
+function endOfPiece(from: number, length: number, chunkSize: number, chunks: number): number {
+  const end = from - (from % chunkSize) + chunks * chunkSize
+  const left = length - end
+  if (left <= 0) return length
+  return chunks > 1 && left < chunkSize ? end - chunkSize : end
 }
 
 const isAtWork = ({ over }: Running): boolean => !over

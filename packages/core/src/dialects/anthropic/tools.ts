@@ -1,0 +1,78 @@
+/** What a model may call. Shape: Anthropic API reference, "Create a Message", `tools` and `tool_choice`. */
+import { z } from 'zod'
+import { limits } from '../../engine/request.ts'
+import { optional } from '../fields.ts'
+import { list } from '../parse.ts'
+import { Dictionary } from './blocks.ts'
+import { clientTools } from './client-tools.ts'
+
+const name = '^[a-zA-Z0-9_-]{1,128}$'
+const CustomTool = z.object({
+  name: z.string().regex(new RegExp(name), `String should match pattern '${name}'`),
+  description: optional(z.string()),
+  input_schema: Dictionary.superRefine(({ type }, context) => {
+    if (type === 'object') return
+    const issue = type === undefined ? 'missing' : 'value'
+    context.addIssue({
+      code: 'custom',
+      path: ['type'],
+      params: { issue },
+      message: "Input should be 'object'",
+    })
+  }),
+  strict: optional(z.boolean()),
+})
+
+/** What hosted servers run, and what no model here was trained for. */
+const isHosted = (type: string): boolean =>
+  /^(web_search|web_fetch|code_execution|advisor|mcp_toolset|computer|browser)(_|$)/.test(type)
+/** Finds tools among those that are not loaded; here all of them are. */
+const isSearch = (type: string): boolean => /^tool_search_tool_(regex|bm25)(_\d+)?$/.test(type)
+const maxTagLength = 64
+
+/** The type of a tool says who knows its schema: the caller, or the API. */
+const Tool = z
+  .looseObject({ type: optional(z.string()) })
+  .superRefine(({ type = 'custom', name }, context) => {
+    const own = clientTools.get(type)
+    if (own && name !== own.name)
+      context.addIssue({ code: 'custom', path: ['name'], message: `Input should be '${own.name}'` })
+    if (own || type === 'custom' || isSearch(type)) return
+    const tag = type.slice(0, maxTagLength).toWellFormed()
+    const expected = ['custom', ...clientTools.keys()].map((known) => `'${known}'`).join(', ')
+    context.addIssue(
+      isHosted(type)
+        ? {
+            code: 'custom',
+            path: ['type'],
+            params: { issue: 'unsupported' },
+            message: `A tool of the type '${tag}' is not supported.`,
+          }
+        : {
+            code: 'custom',
+            message: `Input tag '${tag}' found using 'type' does not match any of the expected tags: ${expected}`,
+          },
+    )
+  })
+  .transform((tool) => clientTools.get(tool.type ?? 'custom') ?? (isSearch(tool.type ?? '') ? null : tool))
+  .pipe(CustomTool.nullable())
+
+export const Tools = list(Tool, { max: limits.tools })
+  .transform((tools) => tools.filter((tool) => tool !== null))
+  .refine(
+    (tools) => new Set(tools.map(({ name }) => name)).size === tools.length,
+    'Tool names must be unique.',
+  )
+export type Tool = z.output<typeof Tools>[number]
+
+const parallel = { disable_parallel_tool_use: optional(z.boolean()) }
+export const ToolChoice = z.discriminatedUnion(
+  'type',
+  [
+    z.object({ type: z.enum(['auto', 'any']), ...parallel }),
+    z.object({ type: z.literal('tool'), name: z.string(), ...parallel }),
+    z.object({ type: z.literal('none') }),
+  ],
+  { error: "Input should be 'auto', 'any', 'tool' or 'none'" },
+)
+export type ToolChoice = z.output<typeof ToolChoice>

@@ -1,0 +1,65 @@
+/** The order that calls and their results are held to. Reference: Anthropic guides, "How to implement tool use". */
+import { type Block, blocksOf, type Message } from './blocks.ts'
+
+/** Says what is wrong with a message, or with one of its blocks. */
+type Report = (path: readonly (string | number)[], message: string) => void
+
+/**
+ * Each call has one result, in the turn that follows its own. Messages of one role in a row are one turn, and those of
+ * the system belong to none. Stops at the first thing that is wrong.
+ */
+export function checkTurns(messages: readonly Message[], report: Report): void {
+  let calls: Turn = new Map()
+  let speaker: Message['role'] = 'user'
+  for (const [at, { role, content }] of messages.entries()) {
+    if (role === 'system') continue
+    if (role === 'assistant' && speaker === 'user') {
+      if (reportOpen(calls, report)) return
+      calls = new Map()
+    }
+    speaker = role
+    for (const [index, block] of blocksOf(content).entries()) {
+      const wrong = read(block, at, calls)
+      if (wrong === undefined) continue
+      report(block.type === 'tool_use' ? ['messages'] : ['messages', at, 'content', index], wrong)
+      return
+    }
+  }
+  reportOpen(calls, report)
+}
+
+/** The calls of a turn by their ids: in which message, and whether they have a result. */
+type Turn = Map<string, { readonly at: number; hasResult: boolean }>
+
+/** What is wrong with a block where it stands. */
+function read(block: Block, at: number, calls: Turn): string | undefined {
+  if (block.type === 'tool_use') {
+    if (calls.has(block.id)) return '`tool_use` ids must be unique'
+    calls.set(block.id, { at, hasResult: false })
+  } else if (block.type === 'tool_result') {
+    const { tool_use_id: id } = block
+    const call = calls.get(id)
+    if (!call)
+      return `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${spell(id)}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`
+    if (call.hasResult)
+      return `each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${spell(id)}`
+    call.hasResult = true
+  }
+  return undefined
+}
+
+function reportOpen(calls: Turn, report: Report): boolean {
+  const open = [...calls].filter(([, { hasResult }]) => !hasResult)
+  const [first] = open
+  if (!first) return false
+  const ids = open.slice(0, maxIds).map(([id]) => spell(id))
+  report(
+    ['messages', first[1].at],
+    `\`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${ids.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`,
+  )
+  return true
+}
+
+/** A message need not name a thousand. */
+const maxIds = 8
+const spell = (id: string): string => id.slice(0, 64).toWellFormed()
