@@ -107,7 +107,11 @@ test('of a conversation, tools, calls and results are read', () => {
 })
 
 test('what a tool takes may be any schema whose properties are some', () => {
-  for (const properties of [null, {}, { a: true, b: null, c: { type: ['string', 'null'] }, d: { enum: [5] } }])
+  for (const properties of [
+    null,
+    {},
+    { a: true, b: null, c: { type: ['string', 'null'] }, d: { enum: [5] } },
+  ])
     expect(chat({ tools: [taking(properties)] })).toEqual({ tools: [taking(properties)] })
 })
 

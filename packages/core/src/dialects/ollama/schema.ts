@@ -130,8 +130,7 @@ const Parameters = JsonObject.superRefine((schema, context) => {
       message: 'expected the name of a type, or a list of them.',
     })
 })
-const isOfType = (type: unknown): boolean =>
-  [type ?? []].flat().every((name) => typeof name === 'string')
+const isOfType = (type: unknown): boolean => [type ?? []].flat().every((name) => typeof name === 'string')
 const ToolName = z.string().min(1).max(limits.toolNameLength)
 
 const ToolCall = struct({
