@@ -26,7 +26,7 @@ export function answerForm(
   const thought = told ? thoughtOf(prompt, template, reasoning) : isHarmony ? analysis : undefined
   const all = input.kind === 'chat' ? (input.tools ?? []) : []
   const fields = tools.map((tool) => ({ ...tool, field: `tools[${all.indexOf(tool)}].parameters` }))
-  const parallel = input.kind === 'text' || input.toolChoice?.parallel !== false
+  const parallel = input.kind !== 'chat' || input.toolChoice?.parallel !== false
   return {
     lead: leadOf(template, prompt),
     ...(thought && { thought }),

@@ -153,7 +153,11 @@ export async function loadModel(
       experimentalKvCacheKeyType: cacheTypes[plan.kvCacheType],
       experimentalKvCacheValueType: cacheTypes[plan.kvCacheType],
     })
-    const native = nativeTemplate(llama, templateSource(model), join(config.runFolder, `${config.name}.template`))
+    const native = nativeTemplate(
+      llama,
+      templateSource(model),
+      join(config.runFolder, `${config.name}.template`),
+    )
     const decoder = open(llama, model, context, plan)
     const { threads, tuneThreads } = config
     const best = decoder && (await calibrate(decoder, tuneThreads ? threadCandidates(threads) : [threads]))
@@ -197,7 +201,7 @@ function known(
   config: ProcessConfig,
   model: LlamaModel,
   { contextSize, need, mappedBytes, notes }: Plan,
-): Omit<Binding, 'parallel' | 'stepMs' | 'runner' | 'reading' | 'limitThreads'> {
+): Omit<Binding, 'parallel' | 'stepMs' | 'runner' | 'reading' | 'grammar' | 'limitThreads'> {
   const tokenizer = new Tokenizer((text) => model.tokenize(text, true), contextSize)
   const plainly = new Tokenizer((text) => model.tokenize(text), contextSize)
   let ends: readonly Token[] | undefined
