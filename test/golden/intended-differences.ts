@@ -17,8 +17,6 @@ export const intendedDifferences: readonly IntendedDifference[] = [
       '975-cc-tools-required',
       '976-cc-tools-nosupport',
       '977-cc-tool-history',
-      '1047-ms-tools',
-      '1049-ms-tool-result',
       '1056-ms-websearch',
     ],
   },
