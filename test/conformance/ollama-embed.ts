@@ -120,6 +120,12 @@ export const embedding = {
     for (const body of [{ input: 'x' }, {}])
       await expectOllamaError(await embed(url, { model: 'nope:7b', ...body }), 404, missing)
     await expectOllamaError(await legacy(url, { model: 'nope:7b', prompt: 'x' }), 404, missing)
+    for (const num_ctx of [0, 1])
+      await expectOllamaError(
+        await embed(failing, { model: 'tiny', input: 'x', options: { num_ctx } }),
+        400,
+        'input exceeds maximum context length and cannot be truncated further',
+      )
     for (const ask of [embed, legacy]) {
       await expectOllamaError(await ask(url, { model: 'a//b', input: 'x' }), 400, 'invalid model name')
       await expectOllamaError(await ask(url, { model: 'nope:cloud', input: 'x', prompt: 'x' }), 403)

@@ -17,8 +17,6 @@ export const intendedDifferences: readonly IntendedDifference[] = [
       '975-cc-tools-required',
       '976-cc-tools-nosupport',
       '977-cc-tool-history',
-      '1047-ms-tools',
-      '1049-ms-tool-result',
       '1056-ms-websearch',
     ],
   },
@@ -125,14 +123,6 @@ export const intendedDifferences: readonly IntendedDifference[] = [
   {
     reason: "That a model makes no vectors is the client's error (400), not the server's (500, 501).",
     ids: ['887-embed-chat-model', '888-embeddings-chat-model'],
-  },
-  {
-    reason: 'A context that is too small for anything is as small as can be.',
-    ids: ['884-embed-numctx1', '885-embed-numctx0'],
-  },
-  {
-    reason: 'What a tool takes is read when its model is there; these ask one that is not.',
-    ids: ['234-type-chat-tools-23', '235-type-chat-tools-24'],
   },
   {
     reason: 'What the model said about itself is told to every client alike.',

@@ -11,6 +11,9 @@ import { nanoseconds } from './render.ts'
 import * as schema from './schema.ts'
 import { toLoad } from './translate.ts'
 
+/** A token, between the two that mark where a text begins and ends. */
+const leastContext = 3
+
 /** `POST /api/embed` */
 export const embed: Handler = async (call) => {
   const startedAt = performance.now()
@@ -57,6 +60,11 @@ async function embeddings(
       return undefined
     }
     await detailsOf(llm, model)
+    const { num_ctx: size = -1 } = body.options ?? {}
+    if (size >= 0 && size < leastContext)
+      throw invalidRequest('input exceeds maximum context length and cannot be truncated further', {
+        param: 'options.num_ctx',
+      })
     // An empty text is one in this API, and for models that mark where one begins; others get a space.
     const texts = inputs.map((text) => (text === '' ? ' ' : text))
     return await llm.embed(

@@ -7,6 +7,8 @@ const generate = (body: unknown): GenerateRequest => parse(GenerateRequest, body
 const chat = (body: unknown): ChatRequest => parse(ChatRequest, body, wording)
 const call = (values: unknown): object => ({ function: { name: 'f', arguments: values } })
 
+const taking = (properties: unknown): object => ({ function: { name: 'f', parameters: { properties } } })
+
 test('nothing at all is a request, and so is null', () => {
   expect(generate({})).toEqual({})
   expect(chat({})).toEqual({})
@@ -102,6 +104,15 @@ test('of a conversation, tools, calls and results are read', () => {
 
   expect(chat(body)).toEqual(body)
   expect(chat({ tools: [{ Function: { NAME: 'f' } }] })).toEqual({ tools: [{ function: { name: 'f' } }] })
+})
+
+test('what a tool takes may be any schema whose properties are some', () => {
+  for (const properties of [
+    null,
+    {},
+    { a: true, b: null, c: { type: ['string', 'null'] }, d: { enum: [5] } },
+  ])
+    expect(chat({ tools: [taking(properties)] })).toEqual({ tools: [taking(properties)] })
 })
 
 test('what is asked for vectors is a text or a list of them', () => {
@@ -203,6 +214,10 @@ test.each<[string, object]>([
   ['tools[0].function.name', { tools: [{ function: { name: '' } }] }],
   ['tools[0].function.name', { tools: [{ function: { name: 'x'.repeat(129) } }] }],
   ['tools[0].function.parameters', { tools: [{ function: { name: 'f', parameters: 'x' } }] }],
+  ['tools[0].function.parameters.properties', { tools: [taking([])] }],
+  ['tools[0].function.parameters.properties', { tools: [taking('x')] }],
+  ['tools[0].function.parameters.properties.a.type', { tools: [taking({ b: {}, a: { type: 5 } })] }],
+  ['tools[0].function.parameters.properties.a.type', { tools: [taking({ a: { type: ['x', null] } })] }],
   ['tools[1]', { tools: [{ function: { name: 'f' } }, null] }],
   ['tools', { tools: Array(1_025).fill({ function: { name: 'f' } }) }],
 ])('a wrong %s is refused by its name: %#', (param, body) => {

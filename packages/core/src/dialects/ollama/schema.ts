@@ -117,6 +117,20 @@ const Role = z
   .transform((role) => role.toLowerCase() || 'user')
 
 const JsonObject = z.custom<object>(isObject, { params: { issue: 'type' }, error: 'expected an object.' })
+/** What shows at a glance; the rest is for whoever makes a grammar of it. */
+const Parameters = JsonObject.superRefine((schema, context) => {
+  const { properties } = schema as { readonly properties?: unknown }
+  if (!isObject(properties ?? {}))
+    context.addIssue({ code: 'custom', path: ['properties'], message: 'expected an object.' })
+  const wrong = Object.entries(properties ?? {}).find(([, property]) => !isOfType(property?.type))
+  if (wrong)
+    context.addIssue({
+      code: 'custom',
+      path: ['properties', wrong[0], 'type'],
+      message: 'expected the name of a type, or a list of them.',
+    })
+})
+const isOfType = (type: unknown): boolean => [type ?? []].flat().every((name) => typeof name === 'string')
 const ToolName = z.string().min(1).max(limits.toolNameLength)
 
 const ToolCall = struct({
@@ -140,7 +154,7 @@ const Tool = struct({
   function: struct({
     name: ToolName,
     description: optional(z.string()),
-    parameters: optional(JsonObject),
+    parameters: optional(Parameters),
   }),
 })
 export type Tool = z.output<typeof Tool>
