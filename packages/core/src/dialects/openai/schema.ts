@@ -78,7 +78,6 @@ const options = {
   top_k: optional(whole(0, limits.int32)),
   min_p: optional(z.number().min(0).max(1)),
   repeat_penalty: optional(z.number().min(limits.repeatPenalty.min).max(limits.repeatPenalty.max)),
-  repeat_last_n: optional(whole(-1, limits.int32)),
   grammar: optional(z.string()),
 
   n: notYet(whole(1, 128), 'More than one choice', (value) => value === 1),

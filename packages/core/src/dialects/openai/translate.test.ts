@@ -64,7 +64,6 @@ test('sampling options get their neutral names', () => {
     min_p: 0.1,
     seed: 0,
     repeat_penalty: 1.1,
-    repeat_last_n: -1,
     presence_penalty: 0,
     frequency_penalty: -1,
     logit_bias: { '5': -100, '60': 2.5 },
@@ -77,7 +76,6 @@ test('sampling options get their neutral names', () => {
     minP: 0.1,
     seed: 0,
     repeatPenalty: 1.1,
-    repeatLastN: -1,
     presencePenalty: 0,
     frequencyPenalty: -1,
     logitBias: [

@@ -100,7 +100,6 @@ function toSampling(body: Options): Sampling {
     minP: body.min_p,
     seed: body.seed,
     repeatPenalty: body.repeat_penalty,
-    repeatLastN: body.repeat_last_n,
     presencePenalty: body.presence_penalty,
     frequencyPenalty: body.frequency_penalty,
     logitBias:
