@@ -1,0 +1,118 @@
+/** OpenAI's own client, and what the built-in model says when it is held to something. */
+import { createLlm } from '@modelmount/core'
+import { llmRouter } from '@modelmount/express'
+import express from 'express'
+import OpenAI from 'openai'
+import { zodFunction, zodResponseFormat } from 'openai/helpers/zod'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { emptyFolder } from '../support/empty-folder.ts'
+import { listen } from '../support/listen.ts'
+
+const llm = await createLlm({ models: emptyFolder(), local: { contextSize: 4096 } })
+const server = await listen(express().use(llmRouter(llm)))
+const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'anything', maxRetries: 0 })
+
+beforeAll(() => llm.chat('Hello', { maxTokens: 1 }), 60_000)
+
+afterAll(async () => {
+  await server.close()
+  await llm.close()
+})
+
+const ask = (content: string) => ({
+  model: 'tiny',
+  temperature: 0,
+  max_tokens: 200,
+  messages: [{ role: 'user' as const, content }],
+})
+const Weather = z.object({ city: z.string().max(20), unit: z.enum(['celsius', 'fahrenheit']) })
+const weather = zodFunction({ name: 'get_weather', parameters: Weather, description: 'Tells the weather.' })
+const roll = {
+  type: 'function' as const,
+  function: { name: 'roll_dice', parameters: { type: 'object', properties: { sides: { enum: [6, 20] } } } },
+}
+
+test.each([
+  ['required', 'required' as const, /^(get_weather|roll_dice)$/],
+  ['named', { type: 'function' as const, function: { name: 'roll_dice' } }, /^roll_dice$/],
+])('a call that is %s is made, whole and streamed', async (_, tool_choice, name) => {
+  const question = { ...ask('Hello'), tools: [weather, roll], tool_choice, parallel_tool_calls: false }
+
+  const whole = (await client.chat.completions.create(question)).choices[0]
+  const streamed = (await client.chat.completions.stream(question).finalChatCompletion()).choices[0]
+
+  for (const choice of [whole, streamed]) {
+    expect(choice?.finish_reason).toBe('tool_calls')
+    expect(choice?.message.tool_calls).toHaveLength(1)
+    const [call] = choice?.message.tool_calls ?? []
+    const { function: said } = call as OpenAI.ChatCompletionMessageFunctionToolCall
+    expect(said.name).toMatch(name)
+    expect(JSON.parse(said.arguments)).toBeTypeOf('object')
+  }
+})
+
+test.each([false, true])(
+  'a tool that the model chooses is called and its result told (stream: %s)',
+  async (stream) => {
+    const asked: unknown[] = []
+    const tool = zodFunction({
+      name: 'get_weather',
+      description: 'Get the current weather in a city.',
+      parameters: z.object({ city: z.string() }),
+      function: (given) => {
+        asked.push(given)
+        return JSON.stringify({ temperature: 21, sky: 'sunny' })
+      },
+    })
+    const body = { ...ask('What is the weather in Paris?'), tools: [tool] }
+
+    const runner = stream
+      ? client.chat.completions.runTools({ ...body, stream })
+      : client.chat.completions.runTools(body)
+
+    const content = await runner.finalContent()
+    expect(asked).toEqual([{ city: 'Paris' }])
+    expect(content).toMatch(/21/)
+  },
+)
+
+test('a format is kept', async () => {
+  const Place = z.object({
+    name: z.string().max(10),
+    kind: z.enum(['city', 'river']),
+    size: z.number().int().min(0).max(9),
+  })
+
+  for (const temperature of [0, 1]) {
+    const { choices } = await client.chat.completions.parse({
+      ...ask('Tell me of a place.'),
+      temperature,
+      response_format: zodResponseFormat(Place, 'place'),
+    })
+    expect(Place.safeParse(choices[0]?.message.parsed).success).toBe(true)
+  }
+})
+
+test('a schema that cannot be kept is a 400 that names the keyword', async () => {
+  const schema = { type: 'object', properties: { a: { not: { type: 'string' } } } }
+  const format = { type: 'json_schema' as const, json_schema: { name: 'a', schema } }
+  const parameters = { type: 'object', properties: { a: { type: 'nope' } } }
+
+  for (const stream of [false, true]) {
+    const call = client.chat.completions.create({ ...ask('Hello'), response_format: format, stream })
+    await expect(call).rejects.toMatchObject({
+      status: 400,
+      param: expect.stringMatching(/^response_format\.json_schema\.schema.*not$/),
+    })
+  }
+  const call = client.chat.completions.create({
+    ...ask('Hello'),
+    tools: [{ type: 'function', function: { name: 'f', parameters } }],
+    tool_choice: 'required',
+  })
+  await expect(call).rejects.toMatchObject({
+    status: 400,
+    param: expect.stringMatching(/^tools\[0\]\.function\.parameters.*type$/),
+  })
+})
