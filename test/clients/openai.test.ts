@@ -76,6 +76,23 @@ test('the stream helper puts the answer together', async () => {
   expect((await stream.finalChatCompletion()).choices[0]?.finish_reason).toBe('stop')
 })
 
+test('a thought is apart from the answer, and there is none unless it is asked for', async () => {
+  const sum = {
+    model: 'tiny',
+    messages: [{ role: 'user' as const, content: 'What is 2 + 3?' }],
+    temperature: 0,
+  }
+
+  const thinking = await client.chat.completions.create({ ...sum, reasoning_effort: 'low' })
+  const plain = await client.chat.completions.create(sum)
+
+  const said = thinking.choices[0]?.message as { content: string; reasoning_content?: string }
+  expect(said.reasoning_content).toMatch(/\S/)
+  expect(said.content).not.toContain('think>')
+  expect(thinking.usage?.completion_tokens_details?.reasoning_tokens).toBeGreaterThan(0)
+  expect(plain.choices[0]?.message).not.toHaveProperty('reasoning_content')
+})
+
 test('an aborted stream makes room for the next call', async () => {
   const leaving = new AbortController()
   const contents: string[] = []

@@ -30,6 +30,8 @@ const invalid = (param: string, code: string): Expected => ({ param, code })
 const type = (param: string): Expected => invalid(param, 'invalid_type')
 const value = (param: string): Expected => invalid(param, 'invalid_value')
 const unsupported = (param: string): Expected => invalid(param, 'unsupported_parameter')
+const missing = (param: string) => invalid(param, 'missing_required_parameter')
+const func = (fields: unknown): object => ({ type: 'function', function: fields })
 const withFields = (fields: object): object => ({ ...hello, ...fields })
 const message = (fields: object): object => ({ model: 'tiny', messages: [fields] })
 const saying = (content: unknown): object => message({ role: 'user', content })
@@ -347,6 +349,118 @@ const refused: Refused = {
   "an assistant's `tool_calls` of a wrong type": [
     type('messages[0].tool_calls'),
     ...['x', 5, true, {}].map((tool_calls) => message({ role: 'assistant', content: 'a', tool_calls })),
+  ],
+  ...forEach(
+    [
+      ['that is no object', type(''), ['x', 5, true, [], null]],
+      ['without a type', missing('.type'), [{}, { function: { name: 'f' } }]],
+      ['of an unknown type', value('.type'), [{ type: 'web_search' }, { type: '__proto__' }]],
+      ['of a wrong type', type('.type'), [{ type: 5 }, { type: {} }]],
+      ['that is custom', unsupported('.type'), [{ type: 'custom', custom: { name: 'f' } }]],
+      ['without a function', missing('.function'), [{ type: 'function' }]],
+      ['whose function is no object', type('.function'), ['f', 5, []].map((one) => func(one))],
+      ['without a name', missing('.function.name'), [func({})]],
+      [
+        'with a name that is no text',
+        type('.function.name'),
+        [5, true, [], null].map((name) => func({ name })),
+      ],
+      ['with an empty name', value('.function.name'), [func({ name: '' })]],
+      [
+        'with a name of a megabyte',
+        invalid('.function.name', 'string_above_max_length'),
+        [func({ name: 'f'.repeat(2 ** 20) })],
+      ],
+      [
+        'with a description that is no text',
+        type('.function.description'),
+        [5, [], {}].map((description) => func({ name: 'f', description })),
+      ],
+      [
+        'with parameters that are no object',
+        type('.function.parameters'),
+        ['x', 5, true, []].map((parameters) => func({ name: 'f', parameters })),
+      ],
+      [
+        'whose `strict` is no boolean',
+        type('.function.strict'),
+        ['true', 1, {}].map((strict) => func({ name: 'f', strict })),
+      ],
+    ],
+    ([what, expected, tools]) => ({
+      [`a tool ${what}`]: [
+        { ...expected, param: `tools[1]${expected.param}` },
+        ...tools.map((tool) => withFields({ tools: [func({ name: 'g' }), tool] })),
+      ],
+    }),
+  ),
+  'two tools of one name': [
+    value('tools[1].function.name'),
+    withFields({ tools: [func({ name: 'f' }), func({ name: 'f' })] }),
+  ],
+  '1,025 tools': [
+    invalid('tools', 'array_above_max_length'),
+    withFields({ tools: Array.from({ length: 1_025 }, (_, n) => func({ name: `f${n}` })) }),
+  ],
+  'a `tool_choice` without a type': [missing('tool_choice.type'), withFields({ tool_choice: {} })],
+  'a `tool_choice` of an unknown type': [
+    value('tool_choice.type'),
+    withFields({ tool_choice: { type: 'x' } }),
+  ],
+  'a `tool_choice` of a custom tool': [
+    unsupported('tool_choice.type'),
+    withFields({ tool_choice: { type: 'custom', custom: { name: 'f' } } }),
+  ],
+  'a `tool_choice` without a name': [
+    missing('tool_choice.function.name'),
+    withFields({ tool_choice: func({}), tools: [func({ name: 'f' })] }),
+  ],
+  'allowed tools that are none': [
+    invalid('tool_choice.allowed_tools.tools', 'empty_array'),
+    withFields({ tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [] } } }),
+  ],
+  'a `parallel_tool_calls` that is no boolean': [
+    type('parallel_tool_calls'),
+    ...['true', 1, [], {}].map((parallel_tool_calls) => withFields({ parallel_tool_calls })),
+  ],
+  'a result that does not say of what': [
+    missing('messages[0].tool_call_id'),
+    message({ role: 'tool', content: 'noon' }),
+  ],
+  'a call without an id': [
+    missing('messages[0].tool_calls[0].id'),
+    message({ role: 'assistant', tool_calls: [func({ name: 'f', arguments: '{}' })] }),
+  ],
+  'a call with arguments that are no text': [
+    type('messages[0].tool_calls[0].function.arguments'),
+    ...[{}, 5, null].map((json) =>
+      message({ role: 'assistant', tool_calls: [{ id: 'a', ...func({ name: 'f', arguments: json }) }] }),
+    ),
+  ],
+  'a call without arguments': [
+    missing('messages[0].tool_calls[0].function.arguments'),
+    message({ role: 'assistant', tool_calls: [{ id: 'a', ...func({ name: 'f' }) }] }),
+  ],
+  'calls that nobody answered, with ids of a megabyte': [
+    { param: 'messages[0].role', message: expect.stringMatching(/^.{1,500}$/) },
+    message({
+      role: 'assistant',
+      tool_calls: [{ id: 'a'.repeat(2 ** 20), ...func({ name: 'f', arguments: '{}' }) }],
+    }),
+  ],
+  'the message of a function': [
+    unsupported('messages[0].role'),
+    message({ role: 'function', name: 'f', content: 'noon' }),
+  ],
+  'a schema of a wrong type': [
+    type('response_format.json_schema.schema'),
+    ...['x', 5, true, []].map((schema) =>
+      withFields({ response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } }),
+    ),
+  ],
+  'a grammar that is no text': [
+    type('grammar'),
+    ...[5, true, [], {}].map((grammar) => withFields({ grammar })),
   ],
   "an assistant's `function_call` of a wrong type": [
     type('messages[0].function_call'),

@@ -108,7 +108,7 @@ export const promptOf = ({ input }: GenerateRequest) =>
 /** Ollama's API: an object goes as JSON; a text and bytes go as they are. */
 export const callOllama = (
   url: string,
-  path: 'chat' | 'generate' | 'show',
+  path: 'chat' | 'generate' | 'show' | 'embed' | 'embeddings',
   body: string | Uint8Array<ArrayBuffer> | object,
   headers = {},
   signal: AbortSignal | null = null,

@@ -9,14 +9,19 @@ type Body = Parameters<typeof callOllama>[2]
 /** The routes, what the error begins with, and the bodies. */
 type Refused = Readonly<Record<string, readonly [paths: readonly Path[], start: string, ...bodies: Body[]]>>
 
-const all: readonly Path[] = ['chat', 'generate', 'show']
+const all: readonly Path[] = ['chat', 'generate', 'show', 'embed', 'embeddings']
 const asking: readonly Path[] = ['chat', 'generate']
-const [chat, generate, show] = all.map((path) => [path]) as [[Path], [Path], [Path]]
+const [chat, generate, show, embed, embeddings] = all.map((path) => [path]) as [
+  ...[[Path], [Path], [Path]],
+  ...[[Path], [Path]],
+]
+const embedding: readonly Path[] = [...embed, ...embeddings]
 
-/** A question to both routes: what one of them does not know it ignores. */
-const question = { ...hello, prompt: 'Hello' }
+/** A question to all routes: what one of them does not know it ignores. */
+const question = { ...hello, prompt: 'Hello', input: 'Hello' }
 const withFields = (fields: object): object => ({ ...question, ...fields })
 const withOptions = (options: object): object => withFields({ options })
+const tool = (fields: object): object => ({ type: 'function', function: { name: 'f', ...fields } })
 const message = (...fields: readonly unknown[]): object => ({ model: 'tiny', messages: fields })
 /** For numbers that no `JSON.stringify` writes. */
 const raw = (fields: string): string => `${JSON.stringify(question).slice(0, -1)},${fields}}`
@@ -120,7 +125,55 @@ const refused: Refused = {
     chat,
     'invalid tools: ',
     ...['x', 5, true, {}].map((tools) => withFields({ tools })),
+    withFields({ tools: Array(1_025).fill(tool({})) }),
   ],
+  'a tool that is none': [
+    chat,
+    'invalid tools[1]: ',
+    ...['x', 5, true, [], null].map((one) => withFields({ tools: [tool({}), one] })),
+  ],
+  'a tool without a function': [
+    chat,
+    'invalid tools[0].function: ',
+    ...[{}, { type: 'function' }, { function: 'f' }, { function: [] }, { function: null }].map((one) =>
+      withFields({ tools: [one] }),
+    ),
+  ],
+  'a tool without a name': [
+    chat,
+    'invalid tools[0].function.name: ',
+    ...[undefined, null, '', 5, {}, [], 'n'.repeat(129), 'n'.repeat(2 ** 20)].map((name) =>
+      withFields({ tools: [tool({ name })] }),
+    ),
+  ],
+  ...forEach(['description', 'parameters'], (field) => ({
+    [`a tool with \`${field}\` of a wrong type`]: [
+      chat,
+      `invalid tools[0].function.${field}: `,
+      ...[5, true, []].map((one) => withFields({ tools: [tool({ [field]: one })] })),
+    ],
+  })),
+  'a tool call without a function': [
+    chat,
+    'invalid messages[0].tool_calls[0]',
+    ...['x', 5, null, [], {}, { id: 'a' }, { function: {} }, { function: { name: '' } }].map((one) =>
+      message({ role: 'assistant', tool_calls: [one] }),
+    ),
+  ],
+  'a tool call with arguments that are no object': [
+    chat,
+    'invalid messages[0].tool_calls[0].function.arguments: ',
+    ...['{}', 5, true, []].map((one) =>
+      message({ role: 'assistant', tool_calls: [{ function: { name: 'f', arguments: one } }] }),
+    ),
+  ],
+  ...forEach(['tool_name', 'tool_call_id'], (field) => ({
+    [`a result with \`${field}\` of a wrong type`]: [
+      chat,
+      `invalid messages[0].${field}: `,
+      ...[5, true, [], {}].map((one) => message({ role: 'tool', content: '5', [field]: one })),
+    ],
+  })),
 
   ...forEach(['prompt', 'system', 'suffix', 'template'], (field) => ({
     [`a \`${field}\` of a wrong type`]: [
@@ -167,7 +220,7 @@ const refused: Refused = {
   'a format that is none of ours': [
     asking,
     'invalid format: ',
-    ...['xml', 5, true, [], {}, '\ud800'].map((format) => withFields({ format })),
+    ...['xml', 5, true, [], '\ud800'].map((format) => withFields({ format })),
   ],
   'a think that is none': [
     asking,
@@ -249,6 +302,31 @@ const refused: Refused = {
     ...[5, null, true, [], {}, '\ud800', 'a\udc69b', 'a'.repeat(1_025)].map((one) =>
       withOptions({ stop: ['a', one] }),
     ),
+  ],
+
+  'an input that is no text': [
+    embed,
+    'invalid input',
+    ...[5, true, {}, [5], ['a', null], [['a']], [{}], Array(100_000).fill({})].map((input) =>
+      withFields({ input }),
+    ),
+  ],
+  'more inputs than anybody has': [embed, 'invalid input', withFields({ input: Array(10_001).fill('a') })],
+  'dimensions that are no number': [
+    embed,
+    'invalid dimensions: ',
+    ...['8', true, [], {}].map((dimensions) => withFields({ dimensions })),
+    raw('"dimensions":1e999'),
+  ],
+  'a prompt to embed that is no text': [
+    embeddings,
+    'invalid prompt: ',
+    ...[5, true, [], {}, ['Hello']].map((prompt) => withFields({ prompt })),
+  ],
+  'a keep_alive or options to embed that are none': [
+    embedding,
+    'invalid ',
+    ...[{ keep_alive: 'soon' }, { options: [] }, { options: { num_ctx: 'x' } }].map(withFields),
   ],
 
   ...forEach(['name', 'system', 'template'], (field) => ({

@@ -87,6 +87,7 @@ export function nobody(): Engine {
   }
   return {
     ...scriptedEngine(({ model }) => new LlmError('not_found', 'Not found.', { model })),
+    embed: ({ model }) => fail(model),
     load: fail,
     unload: fail,
   }

@@ -37,7 +37,12 @@ export const options = {
     const url = await serve(engine)
 
     for (const think of ['low', 'medium', 'high', 'max'])
-      expect((await asked(url, engine, { ...hello, think })).reasoning).toBe(true)
+      for (const body of [hello, question]) {
+        const { reasoning, input } = await asked(url, engine, { ...body, think })
+
+        expect(reasoning).toBe(true)
+        expect(input).toMatchObject({ templateOptions: { reasoning_effort: think } })
+      }
   },
 
   'ollama:think:anything-else': async (serve) => {

@@ -26,8 +26,10 @@ import {
   whole,
   withOptions,
 } from './ollama-calls.ts'
+import { embedding } from './ollama-embed.ts'
 import { models } from './ollama-models.ts'
 import { options } from './ollama-options.ts'
+import { tooling } from './ollama-tools.ts'
 import type { OllamaRequirementId } from './requirements.ts'
 import type { Check } from './suite.ts'
 
@@ -35,6 +37,8 @@ export const checks = {
   ...bodies,
   ...options,
   ...models,
+  ...tooling,
+  ...embedding,
 
   'ollama:generate:streams-by-default': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
@@ -294,12 +298,8 @@ export const checks = {
     const url = await serve(engine)
 
     for (const [field, value] of [
-      ['suffix', '}'],
       ['template', '{{ .Prompt }}'],
       ['images', ['AAAA']],
-      ['format', 'json'],
-      ['format', { type: 'object' }],
-      ['logprobs', true],
     ] as const)
       await expectOllamaError(
         await generate(url, { ...question, [field]: value }),
@@ -314,10 +314,14 @@ export const checks = {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine, { models: folderOf({ 'bert.gguf': [encoder, '2026-01-01'] }) })
 
-    const response = await generate(url, { ...question, model: 'bert' })
-
-    await expectOllamaError(response, 400, '"bert" does not support generate')
+    for (const prompt of ['Hello', ''])
+      await expectOllamaError(
+        await generate(url, { prompt, model: 'bert' }),
+        400,
+        '"bert" does not support generate',
+      )
     expect(engine.requests).toEqual([])
+    expect((await generate(url, { model: 'bert', keep_alive: 0 })).status).toBe(200)
   },
 
   'ollama:chat:streams-by-default': async (serve) => {
@@ -546,27 +550,6 @@ export const checks = {
     })
   },
 
-  'ollama:chat:tools-are-refused': async (serve) => {
-    const engine = scriptedEngine('Hello there.')
-    const url = await serve(engine)
-    const now = { type: 'function', function: { name: 'now', parameters: { type: 'object' } } }
-    const call = { function: { name: 'now', arguments: {} } }
-
-    for (const [body, start] of [
-      [{ ...hello, tools: [now] }, 'tools'],
-      [saying({ role: 'assistant', content: '', tool_calls: [call] }), 'messages[0].tool_calls'],
-      [saying({ role: 'tool', content: '12:00', tool_name: 'now' }), 'messages[0].role'],
-      [saying({ role: 'Tool', content: '12:00' }), 'messages[0].role'],
-    ] as const) {
-      const response = await chat(url, body)
-
-      expect((await wholeOf(response.clone())).error.startsWith(`invalid ${start}: `)).toBe(true)
-      await expectOllamaError(response, 400, expect.stringMatching(/ not supported yet\.$/))
-    }
-    expect(engine.requests).toEqual([])
-    await asked(url, engine, { ...saying({ content: 'a', tool_calls: [] }), tools: [] })
-  },
-
   'ollama:chat:images-are-refused': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
@@ -582,17 +565,6 @@ export const checks = {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
 
-    for (const [field, value] of [
-      ['format', 'json'],
-      ['format', { type: 'object' }],
-      ['format', false],
-      ['logprobs', true],
-    ] as const)
-      await expectOllamaError(
-        await chat(url, { ...hello, [field]: value }),
-        400,
-        expect.stringMatching(new RegExp(`^invalid ${field}: .* not supported yet\\.$`)),
-      )
     await expectOllamaError(
       await chat(url, withOptions({ typical_p: 0.5 })),
       400,
@@ -601,22 +573,18 @@ export const checks = {
     expect(engine.requests).toEqual([])
   },
 
-  'ollama:chat:no-format': async (serve) => {
-    const engine = scriptedEngine('Hello there.')
-    const url = await serve(engine)
-
-    for (const format of ['', null])
-      expect(await asked(url, engine, { ...hello, format })).toEqual(await asked(url, engine, hello))
-  },
-
   'ollama:chat:encoder': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine, { models: folderOf({ 'bert.gguf': [encoder, '2026-01-01'] }) })
 
-    const response = await chat(url, { ...hello, model: 'Bert:latest' })
-
-    await expectOllamaError(response, 400, '"Bert:latest" does not support chat')
+    for (const messages of [hello.messages, []])
+      await expectOllamaError(
+        await chat(url, { messages, model: 'Bert:latest' }),
+        400,
+        '"Bert:latest" does not support chat',
+      )
     expect(engine.requests).toEqual([])
+    expect((await chat(url, { model: 'Bert:latest', keep_alive: 0 })).status).toBe(200)
   },
 
   'ollama:chat:thinking': async (serve) => {

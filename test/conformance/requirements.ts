@@ -13,7 +13,12 @@ const create = 'OpenAI API reference, Chat Completions, Create chat completion'
 const object = 'OpenAI API reference, Chat Completions, The chat completion object'
 const streaming = 'OpenAI API reference, Chat Completions, Streaming'
 const chunk = 'OpenAI API reference, Chat Completions, The chat completion chunk object'
+const functions = 'OpenAI guides, Function calling'
+const structured = 'OpenAI guides, Structured outputs'
+const text = 'OpenAI API reference, Completions, Create completion'
+const vectors = 'OpenAI API reference, Embeddings, Create embeddings'
 const models = 'OpenAI API reference, Models'
+const deepSeek = 'DeepSeek API docs, Reasoning model'
 
 const anthropicOverview = 'Anthropic API reference, Overview'
 const anthropicVersions = 'Anthropic API reference, Versions'
@@ -41,6 +46,9 @@ const ollamaTags = 'Ollama API reference, List models'
 const ollamaRunning = 'Ollama API reference, List running models'
 const ollamaShow = 'Ollama API reference, Show model details'
 const ollamaVersion = 'Ollama API reference, Get version'
+const ollamaEmbed = 'Ollama API reference, Generate embeddings'
+const ollamaTools = 'Ollama docs, Tool calling'
+const ollamaStructured = 'Ollama docs, Structured outputs'
 const ollamaThinking = 'Ollama docs, Thinking'
 const ollamaOptions = 'Ollama docs, Modelfile reference, Valid parameters and values'
 const ollamaFaq = 'Ollama docs, FAQ'
@@ -219,11 +227,6 @@ export const requirements = {
     source: create,
     behavior: '`top_logprobs` without `logprobs`, or above 20, is a 400.',
   },
-  'openai:chat:tool-messages-are-refused': {
-    source: create,
-    behavior:
-      'A result that answers no call, and a call that no result answers, are a 400 that names the message.',
-  },
   'openai:chat:max-tokens-beyond-the-context': {
     source: create,
     behavior: 'A `max_tokens` that no context holds is no error.',
@@ -231,19 +234,6 @@ export const requirements = {
   'openai:chat:response-format-unknown': {
     source: create,
     behavior: 'An unknown type of response format is a 400 that names it.',
-  },
-  'openai:chat:response-formats-are-refused': {
-    source: create,
-    behavior:
-      'JSON as the response format, well-defined or not, is a 400 that names it, never silently ignored.',
-  },
-  'openai:chat:tool-choice-that-demands-a-tool': {
-    source: create,
-    behavior: 'A `tool_choice` that demands a tool that is not there is a 400.',
-  },
-  'openai:chat:tools-are-refused': {
-    source: create,
-    behavior: '`tools` are a 400 that names them, never silently ignored.',
   },
   'openai:chat:client-leaves': {
     source: create,
@@ -297,6 +287,180 @@ export const requirements = {
   'openai:chat:stream-many-at-once': {
     source: streaming,
     behavior: 'Of fifty streams at once each has its own answer.',
+  },
+  'openai:chat:tools': {
+    source: functions,
+    behavior:
+      'Functions reach the model; its calls come back with an id, a name and JSON text, and no content.',
+  },
+  'openai:chat:stream-tools': {
+    source: functions,
+    behavior: 'A streamed call is told its index, id and name once, and then its arguments piece by piece.',
+  },
+  'openai:chat:text-beside-calls': {
+    source: functions,
+    behavior: 'Text in front of a call stays the content.',
+  },
+  'openai:chat:call-cut-off': {
+    source: functions,
+    behavior:
+      'A call that the token limit cuts is no call of a whole answer; the answer finishes with length.',
+  },
+  'openai:chat:call-broken-off': {
+    source: functions,
+    behavior: 'A call that the model itself breaks off is none; a stream that began it finishes with length.',
+  },
+  'openai:chat:tool-choice': {
+    source: functions,
+    behavior: '`tool_choice` is none, auto, required, a function by name, or some of them.',
+  },
+  'openai:chat:tool-choice-that-demands-a-tool': {
+    source: create,
+    behavior: 'A `tool_choice` that demands a tool that is not there is a 400.',
+  },
+  'openai:chat:parallel-tool-calls': {
+    source: functions,
+    behavior: '`parallel_tool_calls: false` is at most one call.',
+  },
+  'openai:chat:function-fields': {
+    source: functions,
+    behavior: 'A function has a description, may be strict, and without `parameters` it takes none.',
+  },
+  'openai:chat:custom-tools': {
+    source: create,
+    behavior: 'A custom tool is a 400 that names it, never silently ignored.',
+  },
+  'openai:chat:tool-messages': {
+    source: functions,
+    behavior: 'Calls and their results reach the model in order, whichever result comes first.',
+  },
+  'openai:chat:tool-messages-that-do-not-fit': {
+    source: create,
+    behavior:
+      'A result that answers no call, and a call that no result answers, are a 400 that names the message.',
+  },
+  'openai:chat:response-formats': {
+    source: structured,
+    behavior: 'A JSON object or a schema, strict or not, is what the model is held to.',
+  },
+  'openai:chat:response-format-beside-tools': {
+    source: structured,
+    behavior:
+      'With tools it is for what is said instead of a call, and means nothing where a call is forced.',
+  },
+  'openai:chat:engine-errors': {
+    source: structured,
+    behavior: 'A schema that cannot be kept is a 400 that names the keyword, whole and streamed.',
+  },
+  'openai:chat:response-format-incomplete': {
+    source: structured,
+    behavior: 'A schema without a name, or with one of other characters, is a 400 that names the field.',
+  },
+  'openai:chat:grammar': {
+    source: 'llama.cpp: tools/server/README.md',
+    behavior: "A `grammar` in llama.cpp's GBNF holds the answer; together with a format it is a 400.",
+  },
+  'openai:chat:logprobs': {
+    source: object,
+    behavior: 'Each token is told with its bytes, its logprob and the likeliest others.',
+  },
+  'openai:chat:logprobs-without-alternatives': {
+    source: object,
+    behavior: 'Without `top_logprobs` their list is empty; what cannot be has a logprob of -9999.',
+  },
+  'openai:chat:stream-logprobs': {
+    source: chunk,
+    behavior: 'The logprobs of a chunk are those of its tokens.',
+  },
+  'openai:chat:reasoning': {
+    source: deepSeek,
+    behavior: 'Thoughts are `reasoning_content`, never content, and their tokens are counted apart.',
+  },
+  'openai:chat:reasoning-effort': {
+    source: create,
+    behavior:
+      '`reasoning_effort` none turns thoughts off, another turns them on and reaches the template; without it that decides.',
+  },
+  'openai:chat:template-variables': {
+    source: 'llama.cpp: tools/server/README.md',
+    behavior: "`chat_template_kwargs` are variables of the model's template, `enable_thinking` among them.",
+  },
+  'openai:chat:reasoning-handed-back': {
+    source: deepSeek,
+    behavior: "Thoughts of earlier turns reach the model's template.",
+  },
+  'openai:completions:whole-shape': {
+    source: text,
+    behavior: 'A whole answer is a `text_completion` with the text, the usage and a time in seconds.',
+  },
+  'openai:completions:bare-prompt': {
+    source: text,
+    behavior: 'The prompt is continued as it is, without a template.',
+  },
+  'openai:completions:max-tokens': {
+    source: text,
+    behavior: 'Without `max_tokens` an answer has at most 16 tokens; -1 is no limit and 0 a 400.',
+  },
+  'openai:completions:prompt-forms': {
+    source: text,
+    behavior: 'A prompt is text, token ids, or a list of these.',
+  },
+  'openai:completions:several-prompts': {
+    source: text,
+    behavior: 'Each prompt has a choice of its own, in order, whole and streamed; the usage is of all.',
+  },
+  'openai:completions:stream': {
+    source: text,
+    behavior: 'A stream has pieces of text, a last one with the reason, the usage if asked, and `[DONE]`.',
+  },
+  'openai:completions:echo': {
+    source: text,
+    behavior: 'With `echo` the text begins with the prompt, also with one of token ids.',
+  },
+  'openai:completions:suffix': {
+    source: text,
+    behavior: 'With a `suffix` the model fills the gap in front of it.',
+  },
+  'openai:completions:logprobs': {
+    source: text,
+    behavior:
+      '`logprobs` are parallel lists, with offsets into the text and the drawn token among the others.',
+  },
+  'openai:completions:errors': {
+    source: errors,
+    behavior: 'What fails first has a status, and what fails in a stream is its last event.',
+  },
+  'openai:completions:bad-input': {
+    source: text,
+    behavior: 'A wrong field is a 400 that names it, and nothing reaches the model.',
+  },
+  'openai:embeddings:shape': {
+    source: vectors,
+    behavior: 'There is a vector of length 1 for each text, in order, with the tokens of all.',
+  },
+  'openai:embeddings:input-forms': {
+    source: vectors,
+    behavior: 'The input is text, token ids, or a list of these.',
+  },
+  'openai:embeddings:base64': {
+    source: vectors,
+    behavior: 'In base64 a vector is its 32-bit floats, the lowest byte first.',
+  },
+  'openai:embeddings:dimensions': {
+    source: vectors,
+    behavior: '`dimensions` shortens the vectors to length 1 again; more than they have is a 400.',
+  },
+  'openai:embeddings:errors': {
+    source: errors,
+    behavior: 'An unknown model is a 404, one without vectors and a text that is too long are a 400.',
+  },
+  'openai:embeddings:bad-input': {
+    source: vectors,
+    behavior: 'A wrong field is a 400 that names it, and nothing reaches the model.',
+  },
+  'openai:embeddings:many': {
+    source: vectors,
+    behavior: 'There may be 2,048 inputs.',
   },
   'openai:models:list': {
     source: models,
@@ -791,12 +955,12 @@ export const requirements = {
   },
   'ollama:generate:not-built': {
     source: ollamaGenerate,
-    behavior:
-      'Suffix, template, images, format and log probabilities are a 400 that names them, never ignored.',
+    behavior: 'A template and images are a 400 that names them, never ignored.',
   },
   'ollama:generate:encoder': {
     source: ollamaRoutes,
-    behavior: 'A model that cannot answer is a 400: it does not support generate.',
+    behavior:
+      'A model that cannot answer is a 400: it does not support generate. It can be let go all the same.',
   },
   'ollama:chat:streams-by-default': {
     source: ollamaStreaming,
@@ -851,29 +1015,100 @@ export const requirements = {
     source: ollamaThinking,
     behavior: 'What an assistant thought earlier reaches the model beside what it said.',
   },
-  'ollama:chat:tools-are-refused': {
-    source: ollamaChat,
-    behavior: 'Tools, calls and results are a 400 that names them; an empty list is none.',
-  },
   'ollama:chat:images-are-refused': {
     source: ollamaChat,
     behavior: 'An image is a 400 that names the message; an empty list is none.',
   },
   'ollama:chat:not-built': {
     source: ollamaChat,
-    behavior: 'A format and log probabilities are a 400 that names them, never ignored.',
-  },
-  'ollama:chat:no-format': {
-    source: ollamaRoutes,
-    behavior: 'A format that is empty or null is none.',
+    behavior: 'An option that would change the answer is a 400 that names it, never ignored.',
   },
   'ollama:chat:encoder': {
     source: ollamaRoutes,
-    behavior: 'A model that cannot answer is a 400: it does not support chat.',
+    behavior: 'A model that cannot answer is a 400: it does not support chat. It can be let go all the same.',
   },
   'ollama:chat:thinking': {
     source: ollamaThinking,
     behavior: 'Thoughts come first, beside an empty content; the key is left out where there are none.',
+  },
+  'ollama:tools:reach-the-model': {
+    source: ollamaChat,
+    behavior: 'Tools reach the model with their schemas as they are; an empty list is none.',
+  },
+  'ollama:tools:streamed': {
+    source: ollamaTools,
+    behavior: 'Each call is whole, in a line of its own, with an object of arguments; the reason is `stop`.',
+  },
+  'ollama:tools:whole': {
+    source: ollamaTools,
+    behavior: 'A whole answer has all calls in order, beside its text and its thoughts.',
+  },
+  'ollama:tools:broken-off': {
+    source: ollamaTools,
+    behavior: 'A call that the limit breaks off is left out, and the reason is `length`.',
+  },
+  'ollama:tools:history': {
+    source: ollamaTools,
+    behavior:
+      'Earlier calls and results reach the model, and belong together by name and order, without ids.',
+  },
+  'ollama:tools:round-trip': {
+    source: ollamaTools,
+    behavior: 'An answer with calls can be sent back as it is, with results by id in any order.',
+  },
+  'ollama:tools:cannot': {
+    source: ollamaRoutes,
+    behavior: 'Tools for a model that knows none are a 400: it does not support tools.',
+  },
+  'ollama:format:forms': {
+    source: ollamaStructured,
+    behavior: 'A format is `json` or a JSON Schema with its properties in order; empty or null is none.',
+  },
+  'ollama:format:anything-else': {
+    source: ollamaStructured,
+    behavior: 'Any other format is a 400 that says what it may be.',
+  },
+  'ollama:logprobs:streamed': {
+    source: ollamaTypes,
+    behavior:
+      'Log probabilities stand in the line of their text, of thoughts too, with the bytes of each token.',
+  },
+  'ollama:logprobs:whole': {
+    source: ollamaTypes,
+    behavior:
+      'A whole answer has them all, each with as many alternatives as were asked for, or without the key.',
+  },
+  'ollama:logprobs:only-if-asked': {
+    source: ollamaTypes,
+    behavior: '`top_logprobs` alone asks for nothing.',
+  },
+  'ollama:generate:suffix': {
+    source: ollamaGenerate,
+    behavior: 'With a suffix the model fills the gap, and nothing else is put around it.',
+  },
+  'ollama:embed:shape': {
+    source: ollamaEmbed,
+    behavior: 'Vectors come in a list, also one alone, with counts and times.',
+  },
+  'ollama:embed:inputs': {
+    source: ollamaEmbed,
+    behavior: 'A list of texts comes to a vector each, in order, also an empty text in a list.',
+  },
+  'ollama:embed:nothing': {
+    source: ollamaRoutes,
+    behavior: 'Without an input the model is loaded, or let go, and there are no vectors.',
+  },
+  'ollama:embed:options': {
+    source: ollamaEmbed,
+    behavior: 'What is too long is cut unless `truncate` is false; `dimensions` that are none are ignored.',
+  },
+  'ollama:embed:errors': {
+    source: ollamaRoutes,
+    behavior: 'A missing model is told in the words of these routes, and a text that is too long is a 400.',
+  },
+  'ollama:embeddings:shape': {
+    source: ollamaEmbed,
+    behavior: 'The older route answers a prompt with one vector, and cuts nothing.',
   },
   'ollama:think:by-default': {
     source: ollamaThinking,
@@ -881,7 +1116,7 @@ export const requirements = {
   },
   'ollama:think:levels': {
     source: ollamaThinking,
-    behavior: '`low`, `medium`, `high` and `max` mean that it thinks.',
+    behavior: '`low`, `medium`, `high` and `max` mean that it thinks, and reach its template.',
   },
   'ollama:think:anything-else': {
     source: ollamaTypes,

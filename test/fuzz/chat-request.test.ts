@@ -66,6 +66,11 @@ const message = fc
   )
   .map(([role, content, others]) => object([...Object.entries({ role, content }), ...others]))
 
+const tool = fc
+  .tuple(mostly(text), mostly(fc.constant('{"type":"object"}')))
+  .map(([name, parameters]) => object([...Object.entries({ name, parameters })]))
+  .map((definition) => object([...Object.entries({ type: '"function"', function: definition })]))
+
 /** What is likely to be taken, for every field. */
 const fields: Values = {
   stream: asJson(fc.boolean()),
@@ -82,11 +87,14 @@ const fields: Values = {
   min_p: numbers(0, 1),
   repeat_penalty: numbers(0.01, 100),
   n: fc.constant('1'),
-  logprobs: fc.constant('false'),
-  top_logprobs: fc.constant('0'),
-  response_format: fc.constant('{"type":"text"}'),
-  tools: fc.constant('[]'),
+  logprobs: asJson(fc.boolean()),
+  top_logprobs: asJson(fc.nat(20)),
+  response_format: fc.constantFrom('{"type":"text"}', '{"type":"json_object"}'),
+  tools: list(tool),
   tool_choice: fc.constantFrom('"none"', '"auto"'),
+  parallel_tool_calls: asJson(fc.boolean()),
+  reasoning_effort: fc.constantFrom('"none"', '"low"', '"max"'),
+  chat_template_kwargs: asJson(fc.dictionary(fc.string(), fc.string())),
   functions: fc.constant('[]'),
   function_call: fc.constantFrom('"none"', '"auto"'),
   modalities: fc.constant('["text"]'),

@@ -59,6 +59,12 @@ const message = fc
   )
   .map(([role, content, others]) => object([...Object.entries({ role, content }), ...others]))
 
+const tool = mostly(
+  mostly(fc.constantFrom('"f"', '"get_weather"'), 10).map((name) =>
+    object([['function', object([['name', name]])]]),
+  ),
+)
+
 const duration = fc.oneof(
   fc.constantFrom('"5m"', '"1h30m"', '"-1s"', '-1', '300', '0.5', '"1.5h"'),
   asJson(fc.tuple(fc.nat(), fc.constantFrom('s', 'h', '', 'd')).map((parts) => parts.join(''))),
@@ -95,16 +101,16 @@ const fields: Values = {
   think: fc.constantFrom('true', 'false', '"low"', '"max"', 'null'),
   truncate: asJson(fc.boolean()),
   shift: asJson(fc.boolean()),
-  format: fc.constantFrom('""', 'null'),
-  logprobs: fc.constant('false'),
+  format: fc.constantFrom('""', 'null', '"json"', '{}', '{"type":"object"}', '{"type":"xml"}'),
+  logprobs: asJson(fc.boolean()),
   top_logprobs: asJson(fc.integer({ min: 0, max: 20 })),
   raw: asJson(fc.boolean()),
   system: text,
   context: asJson(fc.array(fc.nat({ max: 1_535 }), { maxLength: 5 })),
-  suffix: fc.constant('""'),
+  suffix: mostly(fc.constant('""')),
   template: fc.constant('""'),
   images: fc.constant('[]'),
-  tools: fc.constant('[]'),
+  tools: list(tool),
   _debug_render_only: asJson(fc.boolean()),
   Messages: list(message),
   ['__proto__']: anyValue,

@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { encoderModel, narrowModel, noiseModel } from '../support/models.ts'
+import { encoderModel, narrowModel, noiseModel, recurrentModel } from '../support/models.ts'
 
 /** Over the very file that was recorded, so that what is read from the file has to be equal. */
 const variants = {
@@ -22,7 +22,8 @@ const substitutes = {
   [narrowModel]: ['qwen3', 'lora', 'tinyq', 'tinyq5', 'big', 'gotpl'],
   [encoderModel]: ['rerank'],
   // Random weights under a plain template.
-  [noiseModel]: ['llama3', 'gemma3', 'mamba'],
+  [noiseModel]: ['llama3', 'gemma3'],
+  [recurrentModel]: ['mamba'],
 }
 
 export const isSubstitute = (model: string): boolean => Object.values(substitutes).flat().includes(model)

@@ -192,16 +192,11 @@ describe.each(mounts)('through %s', (_name, mount) => {
     let pulled = 0
     const piece = 'x'.repeat(1_000)
     const flood: Engine = {
+      ...scriptedEngine(''),
       async *generate({ model }) {
         yield { type: 'start', model, inputTokens: 1, reusedTokens: 0, fingerprint: 'fp' }
         for (; ; pulled++) yield { type: 'text', text: piece, tokens: 1 }
       },
-      countTokens: async () => 1,
-      render: async () => '',
-      load: async () => {},
-      unload: async () => {},
-      loaded: () => [],
-      close: async () => {},
     }
     const flooded = createServer(mount(await createLlm({ engine: flood }))).listen(0, '127.0.0.1')
     await once(flooded, 'listening')

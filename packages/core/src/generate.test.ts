@@ -5,6 +5,7 @@ import type { GenerateEvent } from './engine/events.ts'
 import type { GenerateRequest } from './engine/request.ts'
 import { LlmError } from './errors.ts'
 import { generate } from './generate.ts'
+import { scriptedEngine } from './testing/scripted-engine.ts'
 
 const request: GenerateRequest = {
   model: 'team/tiny',
@@ -25,15 +26,7 @@ const end: GenerateEvent = {
   timings: { loadMs: 0, promptMs: 0, generateMs: 0 },
 }
 
-const engineOf = (answer: Engine['generate']): Engine => ({
-  generate: answer,
-  countTokens: async () => 1,
-  render: async () => '',
-  load: async () => {},
-  unload: async () => {},
-  loaded: () => [],
-  close: async () => {},
-})
+const engineOf = (answer: Engine['generate']): Engine => ({ ...scriptedEngine(''), generate: answer })
 const live = (): AbortSignal => new AbortController().signal
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 

@@ -3,23 +3,45 @@ export type { Access, AccessOptions } from './access.ts'
 export type { Caller, Scope } from './caller.ts'
 export { type DialectName, dialectNames, routesFor } from './dialects/index.ts'
 export type { DialectTable } from './dialects/table.ts'
+export type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './engine/embeddings.ts'
 export type { Engine, EngineCall, LoadedModel } from './engine/engine.ts'
-export type { Answer, FinishReason, GenerateEvent, Timings, TokenUsage, ToolCall } from './engine/events.ts'
+export type {
+  Answer,
+  DrawnToken,
+  FinishReason,
+  GenerateEvent,
+  Timings,
+  TokenLogprob,
+  TokenUsage,
+  ToolCall,
+} from './engine/events.ts'
 export {
   type ChatInput,
+  type DryPenalty,
+  type ExcludeTop,
   type GenerateRequest,
+  type InfillInput,
   type LoadOptions,
   type Message,
   messagesOf,
+  type OutputFormat,
   type Part,
   type Sampling,
   type TextInput,
   type Tool,
   type ToolChoice,
 } from './engine/request.ts'
+export type { DetokenizeRequest, TokenizeRequest } from './engine/tokens.ts'
 export { type Issue, LlmError, type LlmErrorCode, type LlmErrorDetails } from './errors.ts'
 export type { CallOptions, Generation } from './generate.ts'
-export { type ChatOptions, type ChatPrompt, createLlm, type Llm } from './llm.ts'
+export {
+  type ChatOptions,
+  type ChatPrompt,
+  createLlm,
+  type Llm,
+  type ModelOptional,
+  type QuietCall,
+} from './llm.ts'
 export type { Logger } from './logger.ts'
 export type { Capability, ModelDetails } from './models/details.ts'
 export type { Tensor } from './models/gguf.ts'

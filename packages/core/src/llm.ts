@@ -1,11 +1,13 @@
 /** The object that users hold, and the only file that knows all the parts. */
 
 import { type Access, createAccess } from './access.ts'
+import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './engine/embeddings.ts'
 import type { Engine, EngineCall } from './engine/engine.ts'
 import { type Answer, collect } from './engine/events.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
 import { readAhead } from './engine/read-ahead.ts'
 import type { GenerateRequest, LoadOptions, Message, Sampling } from './engine/request.ts'
+import type { DetokenizeRequest, TokenizeRequest } from './engine/tokens.ts'
 import { invalidRequest, type LlmError } from './errors.ts'
 import { type CallOptions, type Generation, generate } from './generate.ts'
 import { createReport } from './logger.ts'
@@ -26,6 +28,17 @@ export interface Llm {
   chat(input: ChatPrompt, options?: ChatOptions & { readonly stream?: false }): Promise<Answer>
   /** The prompt of a request, as the model's template makes it. Throws `LlmError`. */
   render(request: GenerateRequest, call: EngineCall): Promise<string>
+  /**
+   * Vectors of texts, such as `{ inputs: ['Hello'] }`. Rejects with an `AbortError` when `signal` aborts; throws
+   * `LlmError`, also where the model makes none.
+   */
+  embed(request: ModelOptional<EmbedRequest>, call?: QuietCall): Promise<Embeddings>
+  /** How well documents answer a query. Rejects and throws like `embed`. */
+  rerank(request: ModelOptional<RerankRequest>, call?: QuietCall): Promise<Ranking>
+  /** A text as a model reads it. Rejects and throws like `embed`. */
+  tokenize(request: ModelOptional<TokenizeRequest>, call?: QuietCall): Promise<readonly number[]>
+  /** The text of tokens. Rejects and throws like `embed`. */
+  detokenize(request: ModelOptional<DetokenizeRequest>, call?: QuietCall): Promise<string>
   /** Loads a model before it is asked. Throws `LlmError`. */
   load(model: string, options?: LoadOptions & Partial<EngineCall>): Promise<void>
   /** Frees the memory of a model, when its running answers have ended. Throws `not_found`. */
@@ -39,6 +52,13 @@ export interface Llm {
   /** Ends what runs, and the model process with it. */
   close(): Promise<void>
 }
+
+/** Without a name it is the model that `chat()` takes. */
+export type ModelOptional<Request extends { readonly model: string }> = Omit<Request, 'model'> &
+  Partial<Pick<Request, 'model'>>
+
+/** A call whose answer comes whole. */
+export type QuietCall = Partial<Omit<CallOptions, 'stream'>>
 
 /** A question, or a whole conversation. */
 export type ChatPrompt =
@@ -61,16 +81,31 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const models = new ModelStore([...paths.map((path) => ({ path })), ...(builtIn ? [builtIn] : [])])
   const engine = given ?? new LocalEngine(models, { ...local, warn: (message) => logger?.warn({}, message) })
 
+  const named = async (model: string | undefined): Promise<string> => {
+    // An engine of the user's own may need no model at all.
+    const name = model ?? (await defaultModel(models)) ?? (given && 'default')
+    if (!name) throw noDefault()
+    return name
+  }
+
+  /** Asks the engine for something that is no answer. */
+  const ask =
+    <Request extends { readonly model: string }, Result>(
+      method: (request: Request, call: EngineCall) => Promise<Result>,
+    ) =>
+    async (request: ModelOptional<Request>, call: QuietCall = {}): Promise<Result> => {
+      const { signal = new AbortController().signal, caller, background = false } = call
+      const whole = { ...request, model: await named(request.model) } as Request
+      return method(whole, { signal, tenant: caller?.id ?? '', background })
+    }
+
   const start = async (
     input: ChatPrompt,
     { model, maxTokens, stop, signal = new AbortController().signal, ...sampling }: ChatOptions,
     stream: boolean,
   ) => {
-    // An engine of the user's own may need no model at all.
-    const name = model ?? (await defaultModel(models)) ?? (given && 'default')
-    if (!name) throw noDefault()
     const request: GenerateRequest = {
-      model: name,
+      model: await named(model),
       input: { kind: 'chat', messages: toMessages(input) },
       ...(maxTokens !== undefined && { maxTokens }),
       ...(stop && { stop }),
@@ -94,6 +129,10 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     generate: (request, call) => generate(engine, request, call),
     countTokens: (request, call) => engine.countTokens(request, call),
     render: (request, call) => engine.render(request, call),
+    embed: ask((request: EmbedRequest, call) => engine.embed(request, call)),
+    rerank: ask((request: RerankRequest, call) => engine.rerank(request, call)),
+    tokenize: ask((request: TokenizeRequest, call) => engine.tokenize(request, call)),
+    detokenize: ask((request: DetokenizeRequest, call) => engine.detokenize(request, call)),
     load: (model, { signal = new AbortController().signal, ...how } = {}) =>
       engine.load(model, how, { signal }),
     unload: (model) => engine.unload(model),

@@ -243,6 +243,7 @@ function twoPieces(first: string, second: string): { gated: Engine; open: () => 
     open = resolve
   })
   const gated: Engine = {
+    ...scriptedEngine(''),
     async *generate({ model }) {
       yield { type: 'start', model, inputTokens: 1, reusedTokens: 0, fingerprint: 'fp_gated' }
       yield { type: 'text', text: first, tokens: 1 }
@@ -255,12 +256,6 @@ function twoPieces(first: string, second: string): { gated: Engine; open: () => 
         timings: { loadMs: 0, promptMs: 0, generateMs: 0 },
       }
     },
-    countTokens: async () => 1,
-    render: async () => '',
-    load: async () => {},
-    unload: async () => {},
-    loaded: () => [],
-    close: async () => {},
   }
   return { gated, open }
 }

@@ -3,11 +3,11 @@ import type { LoadOptions } from './request.ts'
 
 export interface EmbedRequest {
   readonly model: string
-  /** Each a text, or ids in this model's vocabulary. */
+  /** Each a text, or ids in this model's vocabulary; an empty one is refused. None come to no vectors. */
   readonly inputs: readonly (string | readonly number[])[]
   /** An input that is longer than the model takes: refused, or its end is left out. @default 'error' */
   readonly overflow?: 'error' | 'truncate'
-  /** Only so many numbers of each vector, of length 1 again. @default all */
+  /** Only the first so many numbers of each vector, of length 1 again; of a shorter one all. @default all */
   readonly dimensions?: number
   readonly load?: LoadOptions
 }
@@ -24,6 +24,7 @@ export interface Embeddings {
 export interface RerankRequest {
   readonly model: string
   readonly query: string
+  /** An empty one is refused. */
   readonly documents: readonly string[]
   /** A query and document that are longer than the model takes together: refused, or the document's end is left out. @default 'error' */
   readonly overflow?: 'error' | 'truncate'
@@ -33,5 +34,6 @@ export interface RerankRequest {
 export interface Ranking {
   /** From 0 to 1, one for each document, in order. */
   readonly scores: readonly number[]
+  /** Of all documents, each with the query, as they were read. */
   readonly inputTokens: number
 }

@@ -1,6 +1,8 @@
 /** The contract of everything that makes tokens. */
+import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './embeddings.ts'
 import type { GenerateEvent } from './events.ts'
 import type { GenerateRequest, LoadOptions } from './request.ts'
+import type { DetokenizeRequest, TokenizeRequest } from './tokens.ts'
 
 export interface Engine {
   /**
@@ -15,6 +17,14 @@ export interface Engine {
   countTokens(request: GenerateRequest, call: EngineCall): Promise<number>
   /** The prompt of `request`, as the model's template makes it. Rejects and throws like `countTokens`. */
   render(request: GenerateRequest, call: EngineCall): Promise<string>
+  /** Vectors of texts. Rejects and throws like `countTokens`; `invalid_request` where the model makes none. */
+  embed(request: EmbedRequest, call: EngineCall): Promise<Embeddings>
+  /** How well documents answer a query. Rejects and throws like `countTokens`; `invalid_request` where the model cannot say. */
+  rerank(request: RerankRequest, call: EngineCall): Promise<Ranking>
+  /** A text as the model reads it. Rejects and throws like `countTokens`. */
+  tokenize(request: TokenizeRequest, call: EngineCall): Promise<readonly number[]>
+  /** The text of tokens, special ones by their names. Rejects and throws like `countTokens`. */
+  detokenize(request: DetokenizeRequest, call: EngineCall): Promise<string>
   /** Resolves when the model is loaded. Rejects and throws like `countTokens`. */
   load(model: string, options: LoadOptions, call: EngineCall): Promise<void>
   /** Lets go of a model when its running answers have ended. Nothing happens where it is not loaded. */

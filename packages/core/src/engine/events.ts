@@ -78,6 +78,8 @@ export interface Answer {
   readonly text: string
   /** What the model thought first, where it did and that was asked to be told apart. */
   readonly reasoning?: string
+  /** How many tokens that took; they are among its `outputTokens`. */
+  readonly reasoningTokens?: number
   /** Those that are whole. */
   readonly toolCalls?: readonly ToolCall[]
   readonly reason: FinishReason
@@ -102,6 +104,7 @@ export interface ToolCall {
 export async function collect(events: AsyncIterable<GenerateEvent>): Promise<Answer> {
   let text = ''
   let reasoning = ''
+  let reasoningTokens = 0
   let fingerprint = ''
   const logprobs: DrawnToken[] = []
   const calls: { -readonly [Key in keyof ToolCall]: ToolCall[Key] }[] = []
@@ -110,8 +113,10 @@ export async function collect(events: AsyncIterable<GenerateEvent>): Promise<Ans
     else if (event.type === 'text') {
       text += event.text
       for (const token of event.logprobs ?? []) logprobs.push(token)
-    } else if (event.type === 'reasoning') reasoning += event.text
-    else if (event.type === 'tool-call') calls.push({ id: event.id, name: event.name, arguments: '' })
+    } else if (event.type === 'reasoning') {
+      reasoning += event.text
+      reasoningTokens += event.tokens
+    } else if (event.type === 'tool-call') calls.push({ id: event.id, name: event.name, arguments: '' })
     else if (event.type === 'tool-arguments') {
       const call = calls[event.index]
       if (call) call.arguments += event.json
@@ -120,7 +125,7 @@ export async function collect(events: AsyncIterable<GenerateEvent>): Promise<Ans
       const toolCalls = calls.filter((_call, index) => !incompleteCalls.includes(index))
       return {
         text,
-        ...(reasoning !== '' && { reasoning }),
+        ...(reasoning !== '' && { reasoning, reasoningTokens }),
         ...(toolCalls.length > 0 && { toolCalls }),
         ...(logprobs.length > 0 && { logprobs }),
         ...end,

@@ -3,17 +3,17 @@
 export interface GenerateRequest {
   /** As the client wrote it: `llama3.2`, `team/model:tag`. */
   readonly model: string
-  readonly input: ChatInput | TextInput
+  readonly input: ChatInput | TextInput | InfillInput
   /** Upper bound on generated tokens; the context size bounds it further. */
   readonly maxTokens?: number
   /** Texts that end the answer; they are not part of it. At most 64, of at most 1,024 characters. */
   readonly stop?: readonly string[]
   readonly sampling?: Sampling
   /**
-   * Whether a model that can think first, does. Given, its thoughts are told apart from its text;
-   * absent, all is text, and the model's template decides.
+   * Whether a model that can think first, does; `auto`: its template decides. Given, its thoughts are told apart from its
+   * text; absent, all is text, and the model's template decides, too.
    */
-  readonly reasoning?: boolean
+  readonly reasoning?: boolean | 'auto'
   /** What the answer is held to. With tools: what is said instead of a call; where a call is forced there is none. */
   readonly format?: OutputFormat
   /** How many of the likeliest tokens are told beside each that was drawn, at most 20; 0: that one alone. @default none is */
@@ -82,6 +82,15 @@ export interface TextInput {
   readonly system?: string
   /** `false` leaves out the template: the model continues the text. */
   readonly template?: false
+  /** Variables for the model's template. */
+  readonly templateOptions?: Readonly<Record<string, unknown>>
+}
+
+/** A gap in a text, which the model fills. One that was not made for it refuses. */
+export interface InfillInput {
+  readonly kind: 'infill'
+  readonly prefix: string
+  readonly suffix: string
 }
 
 export interface Message {
@@ -129,6 +138,36 @@ export interface Sampling {
   readonly frequencyPenalty?: number
   /** Added to the logits of tokens, by id in this model's vocabulary; from -100 to 100. */
   readonly logitBias?: readonly (readonly [token: number, bias: number])[]
+  readonly dry?: DryPenalty
+  readonly xtc?: ExcludeTop
+  /** The model does not end its answer: the limit does, the context or a stop sequence. @default false */
+  readonly ignoreEos?: boolean
+  /** So many tokens at least, unless a limit or a stop sequence ends them. @default 0 */
+  readonly minTokens?: number
+}
+
+/** Against repetition ("don't repeat yourself"): what would go on with one is less likely, the more the longer it is. */
+export interface DryPenalty {
+  /** 0 is none. */
+  readonly strength: number
+  /** It grows by this factor with each token. @default 1.75 */
+  readonly base?: number
+  /** Repetitions of so many tokens are free. @default 2 */
+  readonly allowedLength?: number
+  /** How many tokens of the answer back it looks; 0 is none, -1 all of them. The prompt is not looked at. @default -1 */
+  readonly lastN?: number
+  /** No repetition goes beyond these texts. @default a new line, `:`, `"` and `*` */
+  readonly breakers?: readonly string[]
+}
+
+/**
+ * Exclude top choices (XTC): with this probability all tokens from this threshold up but the least likely of them are
+ * left out of the draw. At temperature 0 it does nothing.
+ */
+export interface ExcludeTop {
+  readonly probability: number
+  /** Above 0.5 there is never more than one. */
+  readonly threshold: number
 }
 
 /**
@@ -142,6 +181,8 @@ export const limits = {
   messages: 10_000,
   /** In one message. */
   parts: 10_000,
+  /** That are read into vectors or ranks by one call. OpenAI takes 2,048. */
+  inputs: 10_000,
   /** OpenAI takes 128. */
   tools: 1_024,
   /** OpenAI takes 64, Anthropic 128. */
@@ -165,6 +206,12 @@ export const limits = {
   bias: 100,
   /** No vocabulary is larger. */
   biases: 300_000,
+  dry: { strength: 100, base: 100 },
+  /** Each is looked for in the whole vocabulary; of its bytes llama.cpp takes 40. */
+  breakers: 8,
+  breakerLength: 40,
+  /** As many as OpenAI and Ollama tell. */
+  logprobs: 20,
   int32: 2 ** 31 - 1,
 } as const
 
@@ -176,9 +223,11 @@ export const areTokens = (value: unknown): value is readonly number[] =>
 
 /** Of all that is asked, in characters. */
 export const textLength = ({ input }: Pick<GenerateRequest, 'input'>): number =>
-  input.kind === 'text'
-    ? input.prompt.reduce((sum, piece) => sum + piece.length, input.system?.length ?? 0)
-    : input.messages.reduce((sum, { content }) => sum + lengthOf(content), toolsLength(input))
+  input.kind === 'chat'
+    ? input.messages.reduce((sum, { content }) => sum + lengthOf(content), toolsLength(input))
+    : input.kind === 'text'
+      ? input.prompt.reduce((sum, piece) => sum + piece.length, input.system?.length ?? 0)
+      : input.prefix.length + input.suffix.length
 
 const toolsLength = ({ tools = [] }: ChatInput): number =>
   tools.length === 0 ? 0 : JSON.stringify(tools).length
@@ -189,16 +238,21 @@ const lengthOf = (content: readonly Part[]): number =>
     return sum + (part.type === 'tool-result' ? lengthOf(part.content) : part.text.length)
   }, 0)
 
+/** It goes to the model as it is, around its template. */
+export const isRaw = (input: GenerateRequest['input']): boolean =>
+  input.kind === 'infill' || (input.kind === 'text' && input.template === false)
+
 /** What the model may call: none, some or all of the tools. */
-export function callableTools(input: ChatInput | TextInput): readonly Tool[] {
-  if (input.kind === 'text') return []
+export function callableTools(input: GenerateRequest['input']): readonly Tool[] {
+  if (input.kind !== 'chat') return []
   const { tools = [], toolChoice: { mode = 'auto', names } = {} } = input
   return mode === 'none' ? [] : tools.filter(({ name }) => names?.includes(name) ?? true)
 }
 
-/** What the template is given: a conversation, or the one message that a text makes. */
-export function messagesOf(input: ChatInput | TextInput): readonly Message[] {
+/** What the template is given: a conversation, or the one message that a text makes; of a gap, what is around it. */
+export function messagesOf(input: GenerateRequest['input']): readonly Message[] {
   if (input.kind === 'chat') return input.messages
+  if (input.kind === 'infill') return [message('user', input.prefix + input.suffix)]
   const text = input.prompt.filter((piece) => typeof piece === 'string').join('')
   return [...(input.system ? [message('system', input.system)] : []), message('user', text)]
 }

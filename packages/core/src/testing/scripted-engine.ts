@@ -1,5 +1,6 @@
 /** An engine that says what it was told to: for tests of an app, without a model. */
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Embeddings, EmbedRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
 import type { DrawnToken, FinishReason, GenerateEvent } from '../engine/events.ts'
 import { type GenerateRequest, type Message, messagesOf } from '../engine/request.ts'
@@ -39,7 +40,11 @@ export interface ScriptedEngine extends Engine {
   readonly running: number
 }
 
-/** A text is said word by word; each piece counts as one token, and so does each of a call's arguments. The prompt has one a message. */
+/**
+ * A text is said word by word; each piece counts as one token, and so does each of a call's arguments; the prompt has one
+ * a message. A vector has 8 numbers, made of the text; a document ranks by the words that it has of the query; tokens
+ * are the code points of a text.
+ */
 export function scriptedEngine(script: Script, options: ScriptedEngineOptions = {}): ScriptedEngine {
   if (typeof script !== 'function') check(script)
   checkKeys('', options, ['delayMs'])
@@ -93,6 +98,13 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
     generate,
     countTokens: async ({ input }) => messagesOf(input).length,
     render: async ({ input }) => messagesOf(input).map(textOf).join('\n'),
+    embed: async (request) => embeddings(request),
+    rerank: async ({ query, documents }) => ({
+      scores: documents.map((document) => share(wordsOf(query), wordsOf(document))),
+      inputTokens: documents.reduce((sum, document) => sum + toTokens(query + document).length, 0),
+    }),
+    tokenize: async ({ text }) => toTokens(text),
+    detokenize: async ({ tokens }) => toText(tokens),
     load: async () => {},
     unload: async () => {},
     requests,
@@ -147,6 +159,33 @@ function isObject(json: string): boolean {
     return false
   }
 }
+
+function embeddings({ inputs, dimensions = 8 }: EmbedRequest): Embeddings {
+  const all = inputs.map((input) => (typeof input === 'string' ? toTokens(input) : input))
+  const vectors = all.map((tokens) => vectorOf(tokens).slice(0, dimensions)).map(unit)
+  return { vectors, inputTokens: all.reduce((sum, { length }) => sum + length, 0), loadMs: 0, totalMs: 0 }
+}
+
+/** Another for each text, and for its words in another order. */
+function vectorOf(tokens: readonly number[]): readonly number[] {
+  const vector = [1, 0, 0, 0, 0, 0, 0, 0]
+  for (const [index, token] of tokens.entries())
+    vector[index % 8] = (((vector[index % 8] ?? 0) * 31 + token) % 997) + 1
+  return vector
+}
+
+function unit(vector: readonly number[]): readonly number[] {
+  const length = Math.hypot(...vector) || 1
+  return vector.map((value) => value / length)
+}
+
+/** How many of some words are among others, from 0 to 1. */
+const share = (some: readonly string[], others: readonly string[]): number =>
+  some.length === 0 ? 0 : some.filter((word) => others.includes(word)).length / some.length
+
+const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+const toTokens = (text: string): readonly number[] => [...text].map((one) => one.codePointAt(0) ?? 0)
+const toText = (tokens: readonly number[]): string => String.fromCodePoint(...tokens)
 
 /** Of any copy of this package. */
 const isError = (piece: unknown): piece is LlmError => LlmError.from(piece) === piece

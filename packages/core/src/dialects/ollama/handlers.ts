@@ -1,12 +1,14 @@
-import { collect } from '../../engine/events.ts'
 import type * as neutral from '../../engine/request.ts'
 import { invalidRequest, modelNotFound } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'
 import { ndjson } from '../../http/streams.ts'
+import type { Llm } from '../../llm.ts'
+import type { ModelDetails } from '../../models/details.ts'
 import type { Call, Handler } from '../dialect.ts'
 import { parse } from '../parse.ts'
 import { wording } from './errors.ts'
+import { loadOrUnload } from './loading.ts'
 import { detailsOf } from './models.ts'
 import {
   acknowledgement,
@@ -19,14 +21,14 @@ import {
   rendered,
 } from './render.ts'
 import { ChatRequest, GenerateRequest } from './schema.ts'
-import { toConversation, toGenerateRequest, toLoad, toPrompt } from './translate.ts'
+import { toConversation, toGenerateRequest, toPrompt } from './translate.ts'
 
 /** `POST /api/generate` */
 export const generate: Handler = async (call) => {
   const body = parse(GenerateRequest, await call.request.json(), wording)
   if (!body.model) throw modelNotFound('')
   const prompt = toPrompt(body)
-  return body.prompt ? answer(call, body, prompt, asResponse) : loadOrUnload(call, body, asResponse)
+  return body.prompt ? answer(call, body, prompt, asResponse) : acknowledge(call, body, asResponse)
 }
 
 /** `POST /api/chat` */
@@ -34,8 +36,8 @@ export const chat: Handler = async (call) => {
   const body = parse(ChatRequest, await call.request.json(), wording)
   const { model, messages = [] } = body
   if (!model) throw invalidRequest('model is required', { param: 'model' })
-  if (messages.length === 0) return loadOrUnload(call, body, asMessage)
-  return answer(call, body, toConversation(messages), asMessage)
+  if (messages.length === 0) return acknowledge(call, body, asMessage)
+  return answer(call, body, toConversation(body), asMessage)
 }
 
 type Body = GenerateRequest | ChatRequest
@@ -50,32 +52,31 @@ async function answer(
   const { llm, caller, onError } = call
   const { signal } = call.request
   const { model = '', stream = true, options } = body
-  const details = await detailsOf(llm, model)
-  if (details && !details.capabilities.includes('completion'))
-    throw invalidRequest(`"${model}" does not support ${input.kind === 'chat' ? 'chat' : 'generate'}`)
+  const details = await writerDetails(llm, model, piece)
   const asked = toGenerateRequest(body, input, details)
   if (body._debug_render_only) return json(rendered(model, await llm.render(asked, { signal }), piece))
-  if (options?.num_predict === 0) return loadOrUnload(call, body, piece)
+  if (options?.num_predict === 0) return acknowledge(call, body, piece)
 
-  const returnTokens = input.kind === 'text' && input.template !== false
+  const returnTokens = input.kind !== 'chat' && !('raw' in body && body.raw)
   const generation = await llm.generate(
     { ...asked, ...(returnTokens && { returnTokens }) },
     { signal, caller, stream },
   )
   return stream
     ? ndjson(lines(generation, startedAt, piece), { onError, heartbeat: heartbeat(model, piece) })
-    : json(completion(generation, await collect(generation), startedAt, piece))
+    : json(await completion(generation, startedAt, piece))
 }
 
-/** What a call without a question is for. */
-async function loadOrUnload({ request, llm }: Call, body: Body, piece: Piece): Promise<HttpResponse> {
-  const { model = '' } = body
-  await detailsOf(llm, model)
-  const load = toLoad(body)
-  if (load.keepAlive === 0) {
-    await llm.unload(model)
-    return json(acknowledgement(model, 'unload', piece))
-  }
-  await llm.load(model, { ...load, signal: request.signal })
-  return json(acknowledgement(model, 'load', piece))
+/** What a call without a question is for: to load a model, or to let go of any. */
+async function acknowledge(call: Call, body: Body, piece: Piece): Promise<HttpResponse> {
+  const { model = '', keep_alive: keepAlive } = body
+  if (keepAlive !== 0) await writerDetails(call.llm, model, piece)
+  return json(acknowledgement(model, await loadOrUnload(call, body), piece))
+}
+
+/** Throws `invalid_request` for a model that only reads. */
+async function writerDetails(llm: Llm, model: string, piece: Piece): Promise<ModelDetails | undefined> {
+  const details = await detailsOf(llm, model)
+  if (details?.capabilities.includes('completion') !== false) return details
+  throw invalidRequest(`"${model}" does not support ${piece === asMessage ? 'chat' : 'generate'}`)
 }

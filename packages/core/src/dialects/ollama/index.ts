@@ -1,5 +1,6 @@
 /** The Ollama API. Its reference: docs.ollama.com/api. */
 import { defineDialect } from '../dialect.ts'
+import { embed, legacyEmbeddings } from './embed.ts'
 import { renderError, renderErrorFrame } from './errors.ts'
 import { chat, generate } from './handlers.ts'
 import { running, show, tags, version } from './models.ts'
@@ -15,6 +16,8 @@ export const ollama = defineDialect({
   routes: [
     ['POST', '/api/generate', generate],
     ['POST', '/api/chat', chat],
+    ['POST', '/api/embed', embed],
+    ['POST', '/api/embeddings', legacyEmbeddings],
     ['GET', '/api/tags', tags],
     ['POST', '/api/show', show],
     ['GET', '/api/ps', running],

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { FinishReason, GenerateEvent } from '../../engine/events.ts'
+import type { DrawnToken, FinishReason, GenerateEvent, TokenLogprob } from '../../engine/events.ts'
 import type { Generation } from '../../generate.ts'
 import { acknowledgement, asMessage, asResponse, completion, heartbeat, lines, rendered } from './render.ts'
 
@@ -13,7 +13,6 @@ afterEach(() => {
 const head = { model: 'team/tiny', created_at: '2026-01-02T03:04:05.006Z' }
 const usage = { inputTokens: 10, reusedTokens: 4, outputTokens: 3 }
 const timings = { loadMs: 0.5, promptMs: 1, generateMs: 2.5 }
-const answer = { text: 'Hello.', reason: 'stop', usage, timings, fingerprint: 'fp_1' } as const
 
 /** How an answer ends, on the wire, when it took two milliseconds. */
 const ending = {
@@ -27,63 +26,82 @@ const ending = {
   eval_duration: 2_500_000,
 }
 
-type Piece = Extract<GenerateEvent, { type: 'text' | 'reasoning' }>
+type Said = Exclude<GenerateEvent, { type: 'start' | 'end' }>
+type End = Extract<GenerateEvent, { type: 'end' }>
 
-function generationOf(pieces: readonly Piece[], tokens?: readonly number[]): Generation {
+function generationOf(pieces: readonly Said[], end: Partial<End> = {}): Generation {
   async function* events(): AsyncGenerator<GenerateEvent> {
     yield { type: 'start', model: 'team/tiny', inputTokens: 10, reusedTokens: 4, fingerprint: 'fp_1' }
     yield* pieces
-    yield { type: 'end', reason: 'stop', usage, timings, ...(tokens && { tokens }) }
+    yield { type: 'end', reason: 'stop', usage, timings, ...end }
   }
   return { id: 'abc', model: 'team/tiny', createdAt: new Date(), [Symbol.asyncIterator]: events }
 }
-const said = (text: string): Piece => ({ type: 'text', text, tokens: 1 })
-const thought = (text: string): Piece => ({ type: 'reasoning', text, tokens: 1 })
+const said = (text: string, logprobs?: readonly DrawnToken[]): Said => ({
+  type: 'text',
+  text,
+  tokens: 1,
+  ...(logprobs && { logprobs }),
+})
+const thought = (text: string, logprobs?: readonly DrawnToken[]): Said =>
+  ({
+    ...said(text, logprobs),
+    type: 'reasoning',
+  }) as Said
+const called = (index: number, name: string, ...pieces: readonly string[]): readonly Said[] => [
+  { type: 'tool-call', index, id: `call_${name}`, name },
+  ...pieces.map((json) => ({ type: 'tool-arguments' as const, index, json, tokens: 1 })),
+]
 
 async function all(made: AsyncIterable<string>): Promise<string[]> {
   const read: string[] = []
   for await (const line of made) read.push(line)
   return read
 }
+const linesOf = async (pieces: readonly Said[], end?: Partial<End>) =>
+  (await all(lines(generationOf(pieces, end), twoMsAgo(), asMessage))).map((line) => JSON.parse(line))
+const wholeOf = (pieces: readonly Said[], end?: Partial<End>, piece = asMessage) =>
+  completion(generationOf(pieces, end), twoMsAgo(), piece)
 const twoMsAgo = (): number => performance.now() - 2
 
-test('a whole answer to a conversation is a message', () => {
-  expect(completion({ model: 'team/tiny' }, answer, twoMsAgo(), asMessage)).toEqual({
+test('a whole answer to a conversation is a message', async () => {
+  expect(await wholeOf([said('Hel'), said('lo.')])).toEqual({
     ...head,
     message: { role: 'assistant', content: 'Hello.' },
     ...ending,
   })
 })
 
-test('a whole answer to a prompt is a response, with the tokens that continue it', () => {
-  const value = completion({ model: 'team/tiny' }, { ...answer, tokens: [1, 2] }, twoMsAgo(), asResponse)
+test('a whole answer to a prompt is a response, with the tokens that continue it', async () => {
+  const value = await wholeOf([thought('hm'), said('Hello.')], { tokens: [1, 2] }, asResponse)
 
-  expect(value).toEqual({ ...head, response: 'Hello.', ...ending, context: [1, 2] })
+  expect(value).toEqual({ ...head, response: 'Hello.', thinking: 'hm', ...ending, context: [1, 2] })
 })
 
-test('thoughts stand beside the text, and have no key where there are none', () => {
-  expect(asMessage('5', '2 + 3')).toEqual({
-    message: { role: 'assistant', content: '5', thinking: '2 + 3' },
+test('thoughts and calls stand beside the text, and have no key where there are none', () => {
+  expect(asMessage({ text: '5', thinking: '2 + 3', calls: [{}] })).toEqual({
+    message: { role: 'assistant', content: '5', thinking: '2 + 3', tool_calls: [{}] },
   })
-  expect(asResponse('5', '2 + 3')).toEqual({ response: '5', thinking: '2 + 3' })
-  expect(asMessage('5', '')).toEqual({ message: { role: 'assistant', content: '5' } })
-  expect(asResponse('5')).toEqual({ response: '5' })
+  expect(asResponse({ text: '5', thinking: '2 + 3' })).toEqual({ response: '5', thinking: '2 + 3' })
+  expect(asMessage({ text: '5', thinking: '', calls: [] })).toEqual({
+    message: { role: 'assistant', content: '5' },
+  })
+  expect(asResponse({})).toEqual({ response: '' })
 })
 
 test.each<[FinishReason, string]>([
   ['stop', 'stop'],
   ['length', 'length'],
   ['context', 'length'],
-])('an answer that ends with %s is done with %s', (reason, done_reason) => {
-  const value = completion({ model: 'm' }, { ...answer, reason }, 0, asMessage)
-
-  expect(value).toMatchObject({ done: true, done_reason })
+  ['tool-calls', 'stop'],
+])('an answer that ends with %s is done with %s', async (reason, done_reason) => {
+  expect(await wholeOf([said('Hi')], { reason })).toMatchObject({ done: true, done_reason })
 })
 
-test('no duration is 0, since clients divide by them', () => {
+test('no duration is 0, since clients divide by them', async () => {
   const none = { loadMs: 0, promptMs: 0, generateMs: 0 }
 
-  const value = completion({ model: 'm' }, { ...answer, timings: none }, performance.now(), asMessage)
+  const value = await completion(generationOf([], { timings: none }), performance.now(), asMessage)
 
   expect(value).toMatchObject({
     total_duration: 1,
@@ -94,16 +112,83 @@ test('no duration is 0, since clients divide by them', () => {
 })
 
 test('a stream says piece by piece, and how it was in its last line only', async () => {
-  const made = await all(
-    lines(generationOf([thought('hm'), said('Hel'), said('lo.')], [1, 2]), twoMsAgo(), asMessage),
-  )
-
-  expect(made.map((line) => JSON.parse(line))).toEqual([
+  expect(await linesOf([thought('hm'), said('Hel'), said('lo.')], { tokens: [1, 2] })).toEqual([
     { ...head, message: { role: 'assistant', content: '', thinking: 'hm' }, done: false },
     { ...head, message: { role: 'assistant', content: 'Hel' }, done: false },
     { ...head, message: { role: 'assistant', content: 'lo.' }, done: false },
     { ...head, message: { role: 'assistant', content: '' }, ...ending, context: [1, 2] },
   ])
+})
+
+const call = (index: number, name: string, values: object) => ({
+  id: `call_${name}`,
+  function: { index, name, arguments: values },
+})
+
+test('each call is a line when it is whole, with an object of arguments', async () => {
+  const calls = [...called(0, 'a', '{"x":', '[1]}'), ...called(1, 'b', '{}')]
+
+  const made = await linesOf([said('Wait.'), ...calls, said('Done.')], { reason: 'tool-calls' })
+
+  expect(made.map(({ message }) => message)).toEqual([
+    { role: 'assistant', content: 'Wait.' },
+    { role: 'assistant', content: '', tool_calls: [call(0, 'a', { x: [1] })] },
+    { role: 'assistant', content: '', tool_calls: [call(1, 'b', {})] },
+    { role: 'assistant', content: 'Done.' },
+    { role: 'assistant', content: '' },
+  ])
+  expect(made.map(({ done }) => done)).toEqual([false, false, false, false, true])
+  expect(made.at(-1)).toMatchObject({ done_reason: 'stop' })
+})
+
+test('a whole answer has all calls beside its text', async () => {
+  const calls = [...called(0, 'a', '{"x":', '[1]}'), ...called(1, 'b', '{}')]
+
+  expect(await wholeOf([said('Wait.'), ...calls], { reason: 'tool-calls' })).toEqual({
+    ...head,
+    message: {
+      role: 'assistant',
+      content: 'Wait.',
+      tool_calls: [call(0, 'a', { x: [1] }), call(1, 'b', {})],
+    },
+    ...ending,
+  })
+})
+
+test('a call that was broken off is none', async () => {
+  const pieces = [...called(0, 'a', '{"x'), ...called(1, 'b', '{"y":1}'), ...called(2, 'c')]
+  const end = { reason: 'length', incompleteCalls: [0, 2] } as const
+  const only = { role: 'assistant', content: '', tool_calls: [call(0, 'b', { y: 1 })] }
+
+  const made = await linesOf(pieces, end)
+
+  expect(await wholeOf(pieces, end)).toMatchObject({ message: only, done_reason: 'length' })
+  expect(made.map(({ message }) => message)).toEqual([only, { role: 'assistant', content: '' }])
+})
+
+const tokenOf = (text: string, logprob: number): TokenLogprob => ({
+  id: 7,
+  text,
+  bytes: [...Buffer.from(text)],
+  logprob,
+})
+const drawn = (text: string, ...top: readonly TokenLogprob[]): DrawnToken => ({ ...tokenOf(text, -0.5), top })
+const told = (token: string, logprob: number) => ({ token, logprob, bytes: [...Buffer.from(token)] })
+
+test('logprobs stand beside the piece that they are of, and together in a whole answer, thoughts first', async () => {
+  const pieces = [
+    thought('hm', [drawn('hm')]),
+    said('é!', [drawn('é', tokenOf('e', -0.1), tokenOf('é', -0.5)), drawn('!')]),
+  ]
+  const [first, ...others] = [
+    told('hm', -0.5),
+    { ...told('é', -0.5), top_logprobs: [told('e', -0.1), told('é', -0.5)] },
+    told('!', -0.5),
+  ]
+
+  expect((await linesOf(pieces)).map(({ logprobs }) => logprobs)).toEqual([[first], others, undefined])
+  expect(await wholeOf(pieces)).toMatchObject({ logprobs: [first, ...others] })
+  expect(await wholeOf([said('é!')])).not.toHaveProperty('logprobs')
 })
 
 test.each(['"quoted" \\ and \n\nbroken\r\n', '\u2028 ü 😀 \u0000', '"}\n{"done":true}'])(

@@ -2,52 +2,118 @@
  * From neutral events to the Ollama API.
  * Shape: Ollama API reference, "Generate a response" and "Generate a chat message".
  */
-import type { Answer, FinishReason } from '../../engine/events.ts'
+import {
+  type Answer,
+  collect,
+  type DrawnToken,
+  type FinishReason,
+  type TokenLogprob,
+  type ToolCall,
+} from '../../engine/events.ts'
 import type { Generation } from '../../generate.ts'
 import { jsonLine } from '../../http/streams.ts'
 
+/** What is said in a line, or in all of them. */
+interface Said {
+  readonly text?: string
+  readonly thinking?: string
+  readonly calls?: readonly object[]
+}
+
 /** What a piece of an answer is called: `response` in one route, `message` in the other. */
-export type Piece = (text: string, thinking?: string) => object
+export type Piece = (said: Said) => object
 
 /** Without thoughts the key is left out: clients take an empty one for an answer without text. */
-export const asMessage: Piece = (content, thinking = '') => ({
-  message: { role: 'assistant', content, ...(thinking !== '' && { thinking }) },
+export const asMessage: Piece = ({ text = '', thinking = '', calls = [] }) => ({
+  message: {
+    role: 'assistant',
+    content: text,
+    ...(thinking !== '' && { thinking }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  },
 })
-export const asResponse: Piece = (response, thinking = '') => ({
-  response,
+export const asResponse: Piece = ({ text = '', thinking = '' }) => ({
+  response: text,
   ...(thinking !== '' && { thinking }),
 })
 
-/** A whole answer. */
-export const completion = (
-  { model }: Pick<Generation, 'model'>,
-  answer: Answer,
-  startedAt: number,
-  piece: Piece,
-): object => ({ ...head(model), ...piece(answer.text, answer.reasoning), ...ending(answer, startedAt) })
+/** A whole answer. Throws an `AbortError` when it was cancelled before its end. */
+export async function completion(generation: Generation, startedAt: number, piece: Piece): Promise<object> {
+  const tokens: DrawnToken[] = []
+  const answer = await collect(keeping(generation, tokens))
+  const { text, reasoning: thinking = '', toolCalls = [] } = answer
+  const calls = toolCalls.flatMap((call, index) => toCall(call, index) ?? [])
+  return {
+    ...head(generation.model),
+    ...piece({ text, thinking, calls }),
+    ...ending(answer, startedAt),
+    ...toLogprobs(tokens),
+  }
+}
 
-/** The lines of a streamed answer. */
+/** Of thoughts, too, which an `Answer` leaves out. */
+async function* keeping(events: Generation, tokens: DrawnToken[]) {
+  for await (const event of events) {
+    if (event.type === 'text' || event.type === 'reasoning') tokens.push(...(event.logprobs ?? []))
+    yield event
+  }
+}
+
+/** The lines of a streamed answer. A call is a line when it is whole; one that is broken off is none. */
 export async function* lines(
   generation: Generation,
   startedAt: number,
   piece: Piece,
 ): AsyncGenerator<string> {
   const { model } = generation
+  let call: { id: string; name: string; arguments: string } | undefined
+  let told = 0
   for await (const event of generation) {
-    if (event.type === 'text') yield line(model, piece(event.text))
-    else if (event.type === 'reasoning') yield line(model, piece('', event.text))
+    if (event.type === 'start') continue
+    if (event.type === 'tool-arguments') {
+      if (call) call.arguments += event.json
+      continue
+    }
+    const whole = call && toCall(call, told)
+    if (whole) {
+      told++
+      yield line(model, piece({ calls: [whole] }))
+    }
+    call = event.type === 'tool-call' ? { ...event, arguments: '' } : undefined
+    if (event.type === 'text') yield line(model, piece({ text: event.text }), event.logprobs)
+    else if (event.type === 'reasoning') yield line(model, piece({ thinking: event.text }), event.logprobs)
     else if (event.type === 'end')
-      yield jsonLine({ ...head(model), ...piece(''), ...ending(event, startedAt) })
+      yield jsonLine({ ...head(model), ...piece({}), ...ending(event, startedAt) })
   }
 }
 
+/** Nothing of one that was broken off. */
+function toCall({ id, name, arguments: json }: ToolCall, index: number): object | undefined {
+  try {
+    return { id, function: { index, name, arguments: JSON.parse(json) } }
+  } catch {
+    return undefined
+  }
+}
+
+/** No key where none were asked for. */
+const toLogprobs = (tokens: readonly DrawnToken[] = []): object =>
+  tokens.length === 0 ? {} : { logprobs: tokens.map(toLogprob) }
+
+const toLogprob = ({ top, ...token }: DrawnToken): object => ({
+  ...toToken(token),
+  ...(top.length > 0 && { top_logprobs: top.map(toToken) }),
+})
+
+const toToken = ({ text: token, logprob, bytes }: TokenLogprob): object => ({ token, logprob, bytes })
+
 /** A piece that says nothing. There is no other line that breaks a silence and disturbs no client. */
-export const heartbeat = (model: string, piece: Piece): string => line(model, piece(''))
+export const heartbeat = (model: string, piece: Piece): string => line(model, piece({}))
 
 /** That a model was loaded or let go: always one object, even where a stream was asked for. */
 export const acknowledgement = (model: string, reason: 'load' | 'unload', piece: Piece): object => ({
   ...head(model),
-  ...piece(''),
+  ...piece({}),
   done: true,
   done_reason: reason,
 })
@@ -55,12 +121,13 @@ export const acknowledgement = (model: string, reason: 'load' | 'unload', piece:
 /** The prompt, instead of an answer. */
 export const rendered = (model: string, prompt: string, piece: Piece): object => ({
   ...head(model),
-  ...piece(''),
+  ...piece({}),
   done: false,
   _debug_info: { rendered_template: prompt },
 })
 
-const line = (model: string, piece: object): string => jsonLine({ ...head(model), ...piece, done: false })
+const line = (model: string, piece: object, tokens?: readonly DrawnToken[]): string =>
+  jsonLine({ ...head(model), ...piece, done: false, ...toLogprobs(tokens) })
 
 const head = (model: string) => ({ model, created_at: new Date().toISOString() })
 
@@ -88,4 +155,4 @@ const doneReasons = {
 } as const satisfies Record<FinishReason, string>
 
 /** Never none: clients divide by them. */
-const nanoseconds = (ms: number): number => Math.max(1, Math.round(ms * 1e6))
+export const nanoseconds = (ms: number): number => Math.max(1, Math.round(ms * 1e6))

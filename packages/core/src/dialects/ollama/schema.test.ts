@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 import { parse } from '../parse.ts'
 import { wording } from './errors.ts'
-import { ChatRequest, GenerateRequest, ShowRequest } from './schema.ts'
+import { ChatRequest, EmbeddingsRequest, EmbedRequest, GenerateRequest, ShowRequest } from './schema.ts'
 
 const generate = (body: unknown): GenerateRequest => parse(GenerateRequest, body, wording)
 const chat = (body: unknown): ChatRequest => parse(ChatRequest, body, wording)
+const call = (values: unknown): object => ({ function: { name: 'f', arguments: values } })
 
 test('nothing at all is a request, and so is null', () => {
   expect(generate({})).toEqual({})
@@ -24,7 +25,10 @@ test('every field of a prompt is read', () => {
     think: 'low',
     truncate: false,
     shift: true,
+    format: 'json',
+    logprobs: true,
     top_logprobs: 20,
+    suffix: 'end',
     _debug_render_only: true,
   }
 
@@ -86,6 +90,35 @@ test('upper and lower case do not matter, and the last of two counts', () => {
   })
 })
 
+test('of a conversation, tools, calls and results are read', () => {
+  const parameters = { type: 'object', properties: { Name: { type: 'string' } } }
+  const body = {
+    messages: [
+      { role: 'assistant', tool_calls: [{ id: 'a', function: { name: 'f', arguments: { Name: 'x' } } }] },
+      { role: 'tool', content: '5', tool_name: 'f', tool_call_id: 'a' },
+    ],
+    tools: [{ type: 'function', function: { name: 'f', description: 'Does it.', parameters } }],
+  }
+
+  expect(chat(body)).toEqual(body)
+  expect(chat({ tools: [{ Function: { NAME: 'f' } }] })).toEqual({ tools: [{ function: { name: 'f' } }] })
+})
+
+test('what is asked for vectors is a text or a list of them', () => {
+  const embed = (input: unknown) => parse(EmbedRequest, { input }, wording).input
+
+  expect([embed('a'), embed(['a', '']), embed([]), embed(null)]).toEqual(['a', ['a', ''], [], undefined])
+  expect(parse(EmbedRequest, { Dimensions: 8.5, truncate: false, keep_alive: 0 }, wording)).toEqual({
+    dimensions: 8,
+    truncate: false,
+    keep_alive: 0,
+  })
+  expect(parse(EmbeddingsRequest, { prompt: 'a', input: 'b', options: { num_ctx: 64 } }, wording)).toEqual({
+    prompt: 'a',
+    options: { num_ctx: 64 },
+  })
+})
+
 test('fractions are cut off, toward zero', () => {
   const { options } = chat({ options: { top_k: 40.9, num_predict: -1.9, num_ctx: 100.5 } })
 
@@ -108,14 +141,8 @@ test('of a message everything may be left out', () => {
 })
 
 test.each<[string, object]>([
-  ['`format`', { format: 'json' }],
-  ['`format`', { format: { type: 'object' } }],
-  ['`logprobs`', { logprobs: true }],
-  ['`tools`', { tools: [{}] }],
   ['`typical_p`', { options: { typical_p: 0.5 } }],
   ['An image', { messages: [{ role: 'user', images: ['aGk='] }] }],
-  ['A tool call', { messages: [{ role: 'assistant', tool_calls: [{}] }] }],
-  ['This role', { messages: [{ role: 'tool', content: '5' }] }],
 ])('%s is refused by name: %j', (what, body) => {
   expect(() => chat(body)).toThrow(
     expect.objectContaining({
@@ -126,7 +153,6 @@ test.each<[string, object]>([
 })
 
 test.each([
-  ['`suffix`', { suffix: 'end' }],
   ['`template`', { template: '{{ .Prompt }}' }],
   ['An image', { images: ['aGk='] }],
 ])('with a prompt, %s is refused by name', (what, body) => {
@@ -163,10 +189,30 @@ test.each<[string, object]>([
   ['messages', { messages: 'Hi' }],
   ['messages[1].content', { messages: [{}, { content: 5 }] }],
   ['messages[0].role', { messages: [{ role: 'x'.repeat(65) }] }],
+  ['messages[0].tool_calls[0].function', { messages: [{ tool_calls: [{}] }] }],
+  ['messages[0].tool_calls[0].function.arguments', { messages: [{ tool_calls: [call('{}')] }] }],
+  ['messages[0].tool_calls[0].function.arguments', { messages: [{ tool_calls: [call([])] }] }],
+  ['messages[0].tool_name', { messages: [{ role: 'tool', tool_name: 5 }] }],
+  ['format', { format: 'xml' }],
+  ['format', { format: [] }],
+  ['format', { format: true }],
+  ['logprobs', { logprobs: 1 }],
+  ['top_logprobs', { top_logprobs: 21 }],
+  ['tools[0].function', { tools: [{}] }],
+  ['tools[0].function.name', { tools: [{ function: {} }] }],
+  ['tools[0].function.name', { tools: [{ function: { name: '' } }] }],
+  ['tools[0].function.name', { tools: [{ function: { name: 'x'.repeat(129) } }] }],
+  ['tools[0].function.parameters', { tools: [{ function: { name: 'f', parameters: 'x' } }] }],
+  ['tools[1]', { tools: [{ function: { name: 'f' } }, null] }],
+  ['tools', { tools: Array(1_025).fill({ function: { name: 'f' } }) }],
 ])('a wrong %s is refused by its name: %#', (param, body) => {
   expect(() => chat(body)).toThrow(
     expect.objectContaining({ code: 'invalid_request', details: expect.objectContaining({ param }) }),
   )
+})
+
+test.each([[5], [{}], [[1]], [['a', null]], [[['a']]], [true]])('of %j there are no vectors', (input) => {
+  expect(() => parse(EmbedRequest, { input }, wording)).toThrow(/^invalid input/)
 })
 
 test.each([[['5']], [[-1]], [[0.5]], [[2 ** 31]], [[null]], [[Number.NaN]], ['5'], [{ 0: 5 }]])(

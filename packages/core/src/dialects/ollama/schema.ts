@@ -1,11 +1,12 @@
 /**
  * Request shapes. Unknown fields are ignored, and so are options that only change how fast an answer is;
  * what would change it and is not built yet is refused by name.
- * Shape: Ollama API reference, "Generate a response", "Generate a chat message" and "Show model details".
+ * Shape: Ollama API reference, "Generate a response", "Generate a chat message", "Generate embeddings"
+ * and "Show model details".
  */
 import { z } from 'zod'
 import { areTokens, limits } from '../../engine/request.ts'
-import { isEmpty, notYet, optional, StopSequence, unsupported, whole } from '../fields.ts'
+import { isEmpty, notYet, optional, StopSequence, whole } from '../fields.ts'
 import { list } from '../parse.ts'
 import { toKeepAlive } from './keep-alive.ts'
 
@@ -61,6 +62,14 @@ const Options = z.object({
 })
 export type Options = z.output<typeof Options>
 
+/** An object is a JSON Schema: what it may say is another's to know. */
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const Format = z.custom<'' | 'json' | object>(
+  (value) => value === '' || value === 'json' || isObject(value),
+  'expected "json" or a JSON Schema.',
+)
+
 const thinks = [true, false, 'low', 'medium', 'high', 'max'] as const
 const Think = z.literal(thinks, { error: `expected ${thinks.join(', ')}.` })
 const KeepAlive = z.unknown().transform((value, context) => {
@@ -80,8 +89,8 @@ const common = {
   truncate: optional(z.boolean()),
   // An answer ends where its context does: nothing is shifted out of it.
   shift: optional(z.boolean()),
-  format: notYet(z.unknown(), '`format`', (value) => value === ''),
-  logprobs: notYet(z.boolean(), '`logprobs`', (value) => !value),
+  format: optional(Format),
+  logprobs: optional(z.boolean()),
   // Without `logprobs` it says nothing.
   top_logprobs: optional(whole(0, 20)),
   _debug_render_only: optional(z.boolean()),
@@ -95,7 +104,7 @@ export const GenerateRequest = body({
   system: optional(z.string()),
   context: optional(z.custom<readonly number[]>(areTokens, 'expected token ids.')),
   raw: optional(z.boolean()),
-  suffix: notYet(z.string(), '`suffix`', (value) => value === ''),
+  suffix: optional(z.string()),
   template: notYet(z.string(), '`template`', (value) => value === ''),
   images: Images,
 })
@@ -106,23 +115,54 @@ const Role = z
   .string()
   .max(limits.roleLength)
   .transform((role) => role.toLowerCase() || 'user')
-  .refine((role) => role !== 'tool', unsupported('This role'))
+
+const JsonObject = z.custom<object>(isObject, { params: { issue: 'type' }, error: 'expected an object.' })
+const ToolName = z.string().min(1).max(limits.toolNameLength)
+
+const ToolCall = struct({
+  id: optional(z.string()),
+  function: struct({ name: ToolName, arguments: optional(JsonObject) }),
+})
 
 const Message = struct({
   role: optional(Role),
   content: optional(z.string()),
   thinking: optional(z.string()),
   images: Images,
-  tool_calls: notYet(z.array(z.unknown()), 'A tool call', isEmpty),
+  tool_calls: optional(list(ToolCall, { max: limits.parts })),
+  tool_name: optional(z.string()),
+  tool_call_id: optional(z.string()),
 })
 export type Message = z.output<typeof Message>
+
+const Tool = struct({
+  type: optional(z.string()),
+  function: struct({
+    name: ToolName,
+    description: optional(z.string()),
+    parameters: optional(JsonObject),
+  }),
+})
+export type Tool = z.output<typeof Tool>
 
 export const ChatRequest = body({
   ...common,
   messages: optional(list(Message, { max: limits.messages })),
-  tools: notYet(z.array(z.unknown()), '`tools`', isEmpty),
+  tools: optional(list(Tool, { max: limits.tools })),
 })
 export type ChatRequest = z.output<typeof ChatRequest>
+
+/** What both ways to ask for vectors have. */
+const embedding = { model: common.model, options: common.options, keep_alive: common.keep_alive }
+
+export const EmbedRequest = body({
+  ...embedding,
+  input: optional(z.union([z.string(), list(z.string(), { max: limits.parts })])),
+  truncate: optional(z.boolean()),
+  dimensions: optional(integer()),
+})
+
+export const EmbeddingsRequest = body({ ...embedding, prompt: optional(z.string()) })
 
 export const ShowRequest = body({
   model: optional(z.string().max(limits.modelLength)),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { GenerateRequest } from '../../engine/request.ts'
+import type * as neutral from '../../engine/request.ts'
 import type { Capability, ModelDetails } from '../../models/details.ts'
 import { parse } from '../parse.ts'
 import { wording } from './errors.ts'
@@ -17,6 +17,7 @@ const detailsWith = (...capabilities: Capability[]): ModelDetails => ({
 })
 const plain = detailsWith('completion')
 const thinker = detailsWith('thinking', 'completion')
+const caller = detailsWith('tools', 'completion')
 
 /** Through the schema: that is how bodies come. */
 const bodyOf = (fields: object): schema.ChatRequest =>
@@ -24,7 +25,7 @@ const bodyOf = (fields: object): schema.ChatRequest =>
 const promptOf = (fields: object) => toPrompt(parse(schema.GenerateRequest, fields, wording))
 
 const input = { kind: 'text', prompt: ['Hi'] } as const
-const translate = (fields: object, details: ModelDetails | undefined = plain): GenerateRequest =>
+const translate = (fields: object, details: ModelDetails | undefined = plain): neutral.GenerateRequest =>
   toGenerateRequest(bodyOf(fields), input, details)
 
 test('a minimal request is sampled as Ollama does it', () => {
@@ -181,7 +182,7 @@ test('messages keep their order, thoughts stand before what was said, and a deve
     ],
   })
 
-  expect(toConversation(messages)).toEqual({
+  expect(toConversation({ messages })).toEqual({
     kind: 'chat',
     messages: [
       { role: 'system', content: [{ type: 'text', text: 'Be brief.' }] },
@@ -196,4 +197,108 @@ test('messages keep their order, thoughts stand before what was said, and a deve
       { role: 'control', content: [{ type: 'text', text: '' }] },
     ],
   })
+})
+
+const conversationOf = (fields: object) => toConversation(bodyOf(fields))
+const tool = { type: 'function', function: { name: 'now' } }
+
+test('tools keep their schemas as they are, and one without takes no arguments', () => {
+  const parameters = { type: 'object', properties: { city: { type: 'string', minLength: 1 } } }
+  const weather = { type: 'function', function: { name: 'weather', description: 'By city.', parameters } }
+
+  expect(conversationOf({ tools: [weather, tool] }).tools).toEqual([
+    { name: 'weather', description: 'By city.', parameters },
+    { name: 'now', parameters: { type: 'object', properties: {} } },
+  ])
+  expect(conversationOf({ tools: [] })).toEqual({ kind: 'chat', messages: [] })
+})
+
+const made = (name: string, more: object = {}) => ({ function: { name, arguments: {} }, ...more })
+
+test('calls stand behind what was said, with an id each', () => {
+  const call = { function: { name: 'weather', arguments: { city: 'Paris', days: [1, 2] } } }
+
+  const { messages } = conversationOf({
+    messages: [
+      { role: 'assistant', content: 'Wait.', thinking: 'Hm.', tool_calls: [call, made('now', { id: 'x' })] },
+      { role: 'assistant', content: '', tool_calls: [made('now')] },
+    ],
+  })
+
+  expect(messages.map(({ content }) => content)).toEqual([
+    [
+      { type: 'reasoning', text: 'Hm.' },
+      { type: 'text', text: 'Wait.' },
+      { type: 'tool-call', id: 'call_0', name: 'weather', arguments: '{"city":"Paris","days":[1,2]}' },
+      { type: 'tool-call', id: 'x', name: 'now', arguments: '{}' },
+    ],
+    [{ type: 'tool-call', id: 'call_1', name: 'now', arguments: '{}' }],
+  ])
+})
+
+test.each([
+  ['in the order of the calls', [{}, {}], ['call_0 a', 'call_1 b']],
+  ['by its name', [{ tool_name: 'b' }, { tool_name: 'a' }], ['call_1 b', 'call_0 a']],
+  ['by its id', [{ tool_call_id: 'call_1' }, {}], ['call_1 b', 'call_0 a']],
+  ['where no such call waits', [{ tool_call_id: 'y' }, { tool_name: 'c' }], ['y undefined', 'undefined c']],
+  ['where none waits any more', [{}, {}, {}], ['call_0 a', 'call_1 b', 'undefined undefined']],
+])('a result is known %s', (_, results, expected) => {
+  const { messages } = conversationOf({
+    messages: [
+      { role: 'assistant', tool_calls: [made('a'), made('b')] },
+      ...results.map((result) => ({ role: 'tool', content: '5', ...result })),
+    ],
+  })
+
+  const parts = messages.slice(1).flatMap(({ content }) => content)
+  expect(parts.map((part) => part.type === 'tool-result' && `${part.id} ${part.name}`)).toEqual(expected)
+  expect(parts[0]).toMatchObject({ content: [{ type: 'text', text: '5' }] })
+})
+
+test('a model that knows no tools says so, and one of the app is asked', () => {
+  const withTools = conversationOf({ messages: [{ content: 'Hi' }], tools: [tool] })
+
+  expect(() => toGenerateRequest(bodyOf({}), withTools, plain)).toThrow('"tiny" does not support tools')
+  expect(toGenerateRequest(bodyOf({}), withTools, caller).input).toEqual(withTools)
+  expect(toGenerateRequest(bodyOf({}), withTools, undefined).input).toEqual(withTools)
+})
+
+test.each<[unknown, object | undefined]>([
+  [undefined, undefined],
+  ['', undefined],
+  ['json', { type: 'json' }],
+  [{ type: 'object' }, { type: 'json-schema', schema: { type: 'object' } }],
+  [{}, { type: 'json-schema', schema: {} }],
+])('the format %j is %j', (format, expected) => {
+  expect(translate({ format }).format).toEqual(expected)
+})
+
+test.each([
+  [{}, undefined],
+  [{ top_logprobs: 3 }, undefined],
+  [{ logprobs: false, top_logprobs: 3 }, undefined],
+  [{ logprobs: true }, 0],
+  [{ logprobs: true, top_logprobs: 3 }, 3],
+])('%j asks for logprobs with %s alternatives', (fields, logprobs) => {
+  expect(translate(fields).logprobs).toBe(logprobs)
+})
+
+test.each([
+  [true, undefined, 'llama'],
+  ['low', 'low', 'llama'],
+  ['max', 'max', 'llama'],
+  ['max', 'high', 'gptoss'],
+  ['medium', 'medium', 'gpt-oss'],
+])('told to think %s, the template reads %s in a %s', (think, effort, architecture) => {
+  const { templateOptions } = translate({ think }, { ...thinker, architecture }).input as neutral.TextInput
+
+  expect(templateOptions?.reasoning_effort).toBe(effort)
+})
+
+test('a suffix makes a gap to fill, with nothing around it', () => {
+  const body = { prompt: 'a', suffix: 'c', system: 'Be brief.', context: [1] }
+
+  expect(promptOf(body)).toEqual({ kind: 'infill', prefix: 'a', suffix: 'c' })
+  expect(promptOf({ prompt: 'a', suffix: '' })).toEqual({ kind: 'text', prompt: ['a'] })
+  expect(toGenerateRequest(bodyOf({}), promptOf(body), thinker)).not.toHaveProperty('reasoning')
 })

@@ -1,5 +1,7 @@
 /** From the Ollama API to the neutral language. */
+
 import type * as neutral from '../../engine/request.ts'
+import { isRaw } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
 import type { ModelDetails } from '../../models/details.ts'
 import type * as schema from './schema.ts'
@@ -7,10 +9,11 @@ import type * as schema from './schema.ts'
 /** No context is smaller. */
 const leastContext = 16
 
-export function toPrompt(body: schema.GenerateRequest): neutral.TextInput {
-  const { prompt = '', system, context = [], raw = false } = body
+export function toPrompt(body: schema.GenerateRequest): neutral.TextInput | neutral.InfillInput {
+  const { prompt = '', suffix, system, context = [], raw = false } = body
   if (raw && (system || context.length > 0))
     throw invalidRequest('raw mode does not support template, system, or context')
+  if (suffix) return { kind: 'infill', prefix: prompt, suffix }
   return {
     kind: 'text',
     prompt: [...(context.length > 0 ? [context] : []), prompt],
@@ -19,15 +22,61 @@ export function toPrompt(body: schema.GenerateRequest): neutral.TextInput {
   }
 }
 
-export const toConversation = (messages: readonly schema.Message[]): neutral.ChatInput => ({
-  kind: 'chat',
-  messages: messages.map(({ role = 'user', content = '', thinking }) => ({
+export function toConversation({
+  messages = [],
+  tools = [],
+}: Pick<schema.ChatRequest, 'messages' | 'tools'>): neutral.ChatInput {
+  const calls = new Calls()
+  return {
+    kind: 'chat',
+    messages: messages.map((message) => toMessage(message, calls)),
+    ...(tools.length > 0 && { tools: tools.map(toTool) }),
+  }
+}
+
+function toMessage(message: schema.Message, calls: Calls): neutral.Message {
+  const { role = 'user', content = '', thinking, tool_calls: made = [] } = message
+  const text = { type: 'text', text: content } as const
+  if (role === 'tool')
+    return { role, content: [{ type: 'tool-result', ...calls.answered(message), content: [text] }] }
+  return {
     role: role === 'developer' ? 'system' : role,
     content: [
       ...(thinking ? [{ type: 'reasoning', text: thinking } as const] : []),
-      { type: 'text', text: content },
+      ...(content !== '' || made.length === 0 ? [text] : []),
+      ...made.map(({ id, function: { name, arguments: values = {} } }) => ({
+        type: 'tool-call' as const,
+        id: calls.made(name, id),
+        name,
+        arguments: JSON.stringify(values),
+      })),
     ],
-  })),
+  }
+}
+
+/** Few clients of this API send ids: a result is of the first call that waits for one, and has its name if it says one. */
+class Calls {
+  #count = 0
+  #waiting: { readonly id: string; readonly name: string }[] = []
+
+  made(name: string, id?: string): string {
+    const call = { id: id || `call_${this.#count++}`, name }
+    this.#waiting.push(call)
+    return call.id
+  }
+
+  /** Which one: what the result says itself is right, also where there is no such call. */
+  answered({ tool_call_id: id, tool_name: name }: schema.Message): { id?: string; name?: string } {
+    const index = this.#waiting.findIndex((call) => (id ? call.id === id : !name || call.name === name))
+    const [call] = index === -1 ? [] : this.#waiting.splice(index, 1)
+    return { ...call, ...(id && { id }), ...(name && { name }) }
+  }
+}
+
+const toTool = ({ function: { name, description, parameters } }: schema.Tool): neutral.Tool => ({
+  name,
+  ...(description && { description }),
+  parameters: parameters ?? { type: 'object', properties: {} },
 })
 
 /** @param details of the model, where they are known */
@@ -36,23 +85,29 @@ export function toGenerateRequest(
   input: neutral.GenerateRequest['input'],
   details: ModelDetails | undefined,
 ): neutral.GenerateRequest {
-  const { model = '', options = {}, truncate = true } = body
+  const { model = '', options = {}, truncate = true, format, logprobs, top_logprobs: alternatives } = body
   const { num_predict: limit = -1, stop = [] } = options
   const stops = stop.filter((text) => text !== '')
   const reasoning = toReasoning(body, details)
-  // What continues a text is not looked into.
-  const isRaw = input.kind === 'text' && input.template === false
+  if (input.kind === 'chat' && input.tools && details?.capabilities.includes('tools') === false)
+    throw invalidRequest(`"${model}" does not support tools`, { param: 'tools' })
   return {
     model,
-    input,
+    input: isRaw(input) ? input : { ...input, ...toEffort(body, details) },
     ...(limit > 0 && { maxTokens: limit }),
     ...(stops.length > 0 && { stop: stops }),
     sampling: toSampling(options),
-    ...(reasoning !== undefined && !isRaw && { reasoning }),
+    // What continues a text is not looked into.
+    ...(reasoning !== undefined && !isRaw(input) && { reasoning }),
+    ...(format && { format: toFormat(format) }),
+    ...(logprobs && { logprobs: alternatives ?? 0 }),
     overflow: truncate ? 'truncate' : 'error',
     load: toLoad(body),
   }
 }
+
+const toFormat = (format: 'json' | object): neutral.OutputFormat =>
+  format === 'json' ? { type: 'json' } : { type: 'json-schema', schema: format as object }
 
 export const toLoad = ({
   options: { num_ctx: size = 0 } = {},
@@ -71,6 +126,16 @@ function toReasoning(
   if (details.capabilities.includes('thinking')) return think !== false
   if (!think) return undefined
   throw invalidRequest(`"${model}" does not support thinking`, { param: 'think' })
+}
+
+/** How much it thinks, for templates that ask. gpt-oss knows no more than `high`. */
+function toEffort(
+  { think }: Pick<schema.ChatRequest, 'think'>,
+  details: ModelDetails | undefined,
+): Pick<neutral.ChatInput, 'templateOptions'> {
+  if (typeof think !== 'string') return {}
+  const isCapped = think === 'max' && /^gpt-?oss$/.test(details?.architecture ?? '')
+  return { templateOptions: { reasoning_effort: isCapped ? 'high' : think } }
 }
 
 /** Ollama's defaults, where nothing is said. */

@@ -65,6 +65,18 @@ test.each<[Issue, string]>([
   expect(body).toMatchObject({ error: { param: 'x', code } })
 })
 
+test.each([
+  ['format.schema#/properties/a/pattern', 'response_format.json_schema.schema#/properties/a/pattern'],
+  ['format.source', 'grammar'],
+  ['format', 'response_format'],
+  ['tools[12].parameters#/allOf', 'tools[12].function.parameters#/allOf'],
+  ['inputs[3]', 'input[3]'],
+  ['messages[0].role', 'messages[0].role'],
+  ['inputs', 'inputs'],
+])('what the engine calls %s is the field %s', (param, field) => {
+  expect(bodyOf(invalidRequest('No.', { param }))).toMatchObject({ error: { param: field } })
+})
+
 test('a missing model has a code of its own, and no param', () => {
   const response = renderError(modelNotFound('llama'))
 

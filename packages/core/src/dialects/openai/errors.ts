@@ -27,11 +27,23 @@ function envelope(error: LlmError): object {
     error: {
       message: messageOf(error),
       type,
-      param: noModel ? null : param,
+      param: noModel || param === null ? null : toField(param),
       code: noModel ? 'model_not_found' : issue ? issueCodes[issue] : code,
     },
   }
 }
+
+/** What the engine says of a field is said of the one that it came from. */
+const toField = (param: string): string =>
+  fields.reduce((name, [neutral, ours]) => name.replace(neutral, ours), param)
+
+const fields: readonly (readonly [neutral: RegExp, ours: string])[] = [
+  [/^format\.source/, 'grammar'],
+  [/^format\.schema/, 'response_format.json_schema.schema'],
+  [/^format(?=$|\.)/, 'response_format'],
+  [/^(tools\[\d+\])\.parameters/, '$1.function.parameters'],
+  [/^inputs(?=\[)/, 'input'],
+]
 
 /** Some messages are read by machines: proxies and agents look for these words. */
 function messageOf({ code, message, details: { inputTokens, contextSize } }: LlmError): string {

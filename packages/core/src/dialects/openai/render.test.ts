@@ -46,7 +46,7 @@ async function dataOf(frames: AsyncIterable<string>): Promise<unknown[]> {
 test('a whole answer is a chat completion', () => {
   const answer = { text: 'Hello.', reason: 'stop', usage, timings, fingerprint: 'fp_1' } as const
 
-  const value = completion(generationOf([]), answer)
+  const value = completion(generationOf([]), answer, body)
 
   expect(value).toEqual({
     id: 'chatcmpl-abc',
@@ -70,12 +70,13 @@ const reasons: [FinishReason, string][] = [
   ['stop', 'stop'],
   ['length', 'length'],
   ['context', 'length'],
+  ['tool-calls', 'tool_calls'],
 ]
 
 test.each(reasons)('an answer that ends with %s finishes with %s', (reason, finish) => {
   const answer = { text: '', reason, usage, timings, fingerprint: 'fp_1' }
 
-  const value = completion(generationOf([]), answer)
+  const value = completion(generationOf([]), answer, body)
 
   expect(value).toMatchObject({ choices: [{ finish_reason: finish }] })
 })
@@ -176,3 +177,40 @@ test('leaving the frames ends the answer', async () => {
 
   expect(closed).toBe(true)
 })
+
+test('calls in front of a stop sequence are calls', async () => {
+  const call = { id: 'call_1', name: 'f', arguments: '{}' }
+  const answer = { text: '', toolCalls: [call], reason: 'stop', usage, timings, fingerprint: 'fp_1' } as const
+  async function* events(): AsyncGenerator<GenerateEvent> {
+    yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, fingerprint: 'fp_1' }
+    yield { type: 'tool-call', index: 0, id: 'call_1', name: 'f' }
+    yield { type: 'tool-arguments', index: 0, json: '{}', tokens: 2 }
+    yield { type: 'end', reason: 'stop', stopSequence: 'STOP', usage, timings }
+  }
+
+  const whole = completion(generationOf([]), answer, body)
+  const data = await dataOf(chunks({ ...head, [Symbol.asyncIterator]: events }, body))
+
+  expect(whole).toMatchObject({ choices: [{ message: { content: null }, finish_reason: 'tool_calls' }] })
+  expect(data.at(-2)).toMatchObject({ choices: [{ delta: {}, finish_reason: 'tool_calls' }] })
+})
+
+test.each(['"quoted" \\ \n', '\u2028 ü 😀', '}],"x":1'])(
+  'arguments and names like %j arrive as they are',
+  async (text) => {
+    async function* events(): AsyncGenerator<GenerateEvent> {
+      yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, fingerprint: 'fp_1' }
+      yield { type: 'tool-call', index: 0, id: text, name: text }
+      yield { type: 'tool-arguments', index: 0, json: text, tokens: 2 }
+      yield { type: 'reasoning', text, tokens: 1 }
+    }
+
+    const data = await dataOf(chunks({ ...head, [Symbol.asyncIterator]: events }, body))
+
+    expect(data.slice(1)).toMatchObject([
+      { choices: [{ delta: { tool_calls: [{ id: text, function: { name: text, arguments: '' } }] } }] },
+      { choices: [{ delta: { tool_calls: [{ index: 0, function: { arguments: text } }] } }] },
+      { choices: [{ delta: { reasoning_content: text } }] },
+    ])
+  },
+)

@@ -1,38 +1,57 @@
 /**
  * From neutral events to the OpenAI API.
- * Shape: OpenAI API reference, "The chat completion object" and "The chat completion chunk object".
+ * Shape: OpenAI API reference, "The chat completion object" and "The chat completion chunk object"; thoughts are
+ * `reasoning_content`, as clients know it from other local servers.
  */
-import type { Answer, FinishReason, TokenUsage } from '../../engine/events.ts'
+import type {
+  Answer,
+  DrawnToken,
+  FinishReason,
+  TokenLogprob,
+  TokenUsage,
+  ToolCall,
+} from '../../engine/events.ts'
 import type { Generation } from '../../generate.ts'
 import { dataFrame } from '../../http/streams.ts'
 import type { ChatCompletionRequest } from './schema.ts'
 
 /** A whole answer. */
-export function completion(generation: Generation, answer: Answer): object {
+export function completion(generation: Generation, answer: Answer, body: ChatCompletionRequest): object {
+  const { text, reasoning, reasoningTokens = 0, toolCalls = [], reason, logprobs = [] } = answer
+  const isCalling = toolCalls.length > 0
   return {
-    ...head(generation, 'chat.completion'),
+    ...head(generation, 'chat.completion', 'chatcmpl'),
     system_fingerprint: answer.fingerprint,
     choices: [
       {
         index: 0,
-        message: { role: 'assistant', content: answer.text, refusal: null },
-        logprobs: null,
-        finish_reason: finishReasons[answer.reason],
+        message: {
+          role: 'assistant',
+          content: isCalling && text === '' ? null : text,
+          refusal: null,
+          ...(reasoning !== undefined && { reasoning_content: reasoning }),
+          ...(isCalling && { tool_calls: toolCalls.map(toToolCall) }),
+        },
+        logprobs: body.logprobs ? toLogprobs(logprobs) : null,
+        // Calls count, also where a stop sequence came behind them.
+        finish_reason: isCalling && reason === 'stop' ? 'tool_calls' : finishReasons[reason],
       },
     ],
-    usage: toUsage(answer.usage),
+    usage: toUsage(answer.usage, reasoningTokens),
   }
 }
 
 /** The frames of a streamed answer. */
 export async function* chunks(generation: Generation, body: ChatCompletionRequest): AsyncGenerator<string> {
   const withUsage = body.stream_options?.include_usage ?? false
-  const common = head(generation, 'chat.completion.chunk')
+  const common = head(generation, 'chat.completion.chunk', 'chatcmpl')
   let opening = ''
+  let isCalling = false
+  let reasoningTokens = 0
   const tail = withUsage ? ',"usage":null}' : '}'
-  const chunk = (delta: string, finish: string): string =>
+  const chunk = (delta: string, finish = 'null', logprobs = 'null'): string =>
     dataFrame(
-      `${opening},"choices":[{"index":0,"delta":${delta},"logprobs":null,"finish_reason":${finish}}]${tail}`,
+      `${opening},"choices":[{"index":0,"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish}}]${tail}`,
     )
 
   for await (const event of generation) {
@@ -40,41 +59,86 @@ export async function* chunks(generation: Generation, body: ChatCompletionReques
       case 'start':
         // Prepared once: serialising whole chunks costs more than the tokens in them.
         opening = JSON.stringify({ ...common, system_fingerprint: event.fingerprint }).slice(0, -1)
-        yield chunk('{"role":"assistant","content":"","refusal":null}', 'null')
+        yield chunk('{"role":"assistant","content":"","refusal":null}')
         break
-      case 'text':
-        yield chunk(`{"content":${JSON.stringify(event.text)}}`, 'null')
+      case 'text': {
+        const logprobs = event.logprobs && JSON.stringify(toLogprobs(event.logprobs))
+        yield chunk(`{"content":${JSON.stringify(event.text)}}`, 'null', logprobs)
         break
-      case 'end':
-        yield chunk('{}', JSON.stringify(finishReasons[event.reason]))
-        if (withUsage)
-          yield dataFrame(`${opening},"choices":[],"usage":${JSON.stringify(toUsage(event.usage))}}`)
+      }
+      case 'reasoning':
+        reasoningTokens += event.tokens
+        yield chunk(`{"reasoning_content":${JSON.stringify(event.text)}}`)
+        break
+      case 'tool-call': {
+        isCalling = true
+        // Said once: clients join what they are told twice.
+        const call = { index: event.index, ...toToolCall({ ...event, arguments: '' }) }
+        yield chunk(`{"tool_calls":[${JSON.stringify(call)}]}`)
+        break
+      }
+      case 'tool-arguments': {
+        const { index, json } = event
+        yield chunk(`{"tool_calls":[${JSON.stringify({ index, function: { arguments: json } })}]}`)
+        break
+      }
+      case 'end': {
+        // What was said of a call that was broken off cannot be taken back, and must not look whole.
+        const isBroken = event.incompleteCalls !== undefined
+        const ended = isCalling && event.reason === 'stop' ? 'tool-calls' : event.reason
+        yield chunk('{}', JSON.stringify(isBroken ? 'length' : finishReasons[ended]))
+        if (withUsage) yield usageFrame(opening, toUsage(event.usage, reasoningTokens))
         yield dataFrame('[DONE]')
+      }
     }
   }
 }
 
-const head = ({ id, model, createdAt }: Generation, object: string) => ({
-  id: `chatcmpl-${id}`,
+/** The last that has JSON, in a stream whose reader wants to know. */
+export const usageFrame = (opening: string, usage: object): string =>
+  dataFrame(`${opening},"choices":[],"usage":${JSON.stringify(usage)}}`)
+
+export const head = ({ id, model, createdAt }: Generation, object: string, prefix: string) => ({
+  id: `${prefix}-${id}`,
   object,
   created: Math.floor(createdAt.getTime() / 1000),
   model,
 })
 
-const finishReasons = {
+export const finishReasons = {
   stop: 'stop',
   length: 'length',
   context: 'length',
   'tool-calls': 'tool_calls',
 } as const satisfies Record<FinishReason, string>
 
-const toUsage = ({ inputTokens, reusedTokens, outputTokens }: TokenUsage) => ({
+const toToolCall = ({ id, name, arguments: json }: ToolCall) => ({
+  id,
+  type: 'function',
+  function: { name, arguments: json },
+})
+
+const toLogprobs = (tokens: readonly DrawnToken[]) => ({
+  content: tokens.map((token) => ({ ...toLogprob(token), top_logprobs: token.top.map(toLogprob) })),
+  refusal: null,
+})
+
+const toLogprob = ({ text, bytes, logprob }: TokenLogprob) => ({
+  token: text,
+  logprob: finite(logprob),
+  bytes,
+})
+
+/** What cannot be is OpenAI's -9999: JSON has no infinity. */
+export const finite = (logprob: number): number => Math.max(logprob, -9999)
+
+export const toUsage = ({ inputTokens, reusedTokens, outputTokens }: TokenUsage, reasoningTokens = 0) => ({
   prompt_tokens: inputTokens,
   completion_tokens: outputTokens,
   total_tokens: inputTokens + outputTokens,
   prompt_tokens_details: { cached_tokens: reusedTokens, audio_tokens: 0 },
   completion_tokens_details: {
-    reasoning_tokens: 0,
+    reasoning_tokens: reasoningTokens,
     audio_tokens: 0,
     accepted_prediction_tokens: 0,
     rejected_prediction_tokens: 0,

@@ -29,6 +29,15 @@ test('every optional field is read', () => {
     top_k: 0,
     min_p: 0,
     repeat_penalty: 1.1,
+    grammar: 'root ::= "a"',
+    reasoning_effort: 'low',
+    response_format: { type: 'text' },
+    logprobs: true,
+    top_logprobs: 20,
+    tools: [{ type: 'function', function: { name: 'f', description: 'd', parameters: {}, strict: true } }],
+    tool_choice: { type: 'function', function: { name: 'f' } },
+    parallel_tool_calls: false,
+    chat_template_kwargs: { enable_thinking: true },
   }
 
   expect(read(body)).toEqual(body)
@@ -49,6 +58,15 @@ test.each([
   'top_k',
   'min_p',
   'repeat_penalty',
+  'grammar',
+  'reasoning_effort',
+  'response_format',
+  'logprobs',
+  'top_logprobs',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'chat_template_kwargs',
 ] as const)('%s may be null, which means absent', (field) => {
   const body = read({ ...minimal, [field]: null })
 
@@ -129,6 +147,13 @@ test.each<[body: object, param: string, issue: Issue]>([
   [{ ...minimal, stream_options: { include_usage: 1 } }, 'stream_options.include_usage', 'type'],
   [{ ...minimal, logit_bias: { hello: 1 } }, 'logit_bias.hello', 'value'],
   [{ ...minimal, logit_bias: { '5': 101 } }, 'logit_bias.5', 'decimal_too_big'],
+  [{ ...minimal, top_logprobs: 1 }, 'top_logprobs', 'value'],
+  [{ ...minimal, logprobs: false, top_logprobs: 1 }, 'top_logprobs', 'value'],
+  [{ ...minimal, logprobs: true, top_logprobs: 21 }, 'top_logprobs', 'integer_too_big'],
+  [{ ...minimal, response_format: {} }, 'response_format.type', 'missing'],
+  [{ ...minimal, response_format: { type: 'json_schema' } }, 'response_format.json_schema', 'missing'],
+  [{ ...minimal, grammar: 'a', response_format: { type: 'json_object' } }, 'grammar', 'value'],
+  [{ ...minimal, reasoning_effort: 'some' }, 'reasoning_effort', 'value'],
 ])('%j is refused by its field %s as %s', (body, param, issue) => {
   expect(() => read(body)).toThrow(
     expect.objectContaining({ code: 'invalid_request', details: { param, issue } }),
@@ -137,16 +162,13 @@ test.each<[body: object, param: string, issue: Issue]>([
 
 test.each([
   [{ n: 2 }, 'n'],
-  [{ logprobs: true }, 'logprobs'],
-  [{ top_logprobs: 5 }, 'top_logprobs'],
-  [{ response_format: { type: 'json_object' } }, 'response_format'],
-  [{ tools: [{ type: 'function', function: { name: 'f' } }] }, 'tools'],
-  [{ tool_choice: 'required' }, 'tool_choice'],
+  [{ tools: [{ type: 'custom', custom: { name: 'f' } }] }, 'tools[0].type'],
+  [{ tool_choice: { type: 'custom', custom: { name: 'f' } } }, 'tool_choice.type'],
   [{ functions: [{ name: 'f' }] }, 'functions'],
   [{ function_call: { name: 'f' } }, 'function_call'],
   [{ modalities: ['text', 'audio'] }, 'modalities'],
-  [{ messages: [{ role: 'tool', content: 'x', tool_call_id: 'a' }] }, 'messages[0].role'],
-  [{ messages: [{ role: 'assistant', tool_calls: [{ id: 'a' }] }] }, 'messages[0].tool_calls'],
+  [{ messages: [{ role: 'function', content: 'x', name: 'f' }] }, 'messages[0].role'],
+  [{ messages: [{ role: 'assistant', function_call: { name: 'f' } }] }, 'messages[0].function_call'],
   [{ messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, 'messages[0].content[0]'],
 ])('%j is not built yet, and refused instead of ignored', (field, param) => {
   expect(() => read({ ...minimal, ...field })).toThrow(
@@ -160,13 +182,6 @@ test.each([
 test.each([
   [{ n: 1 }],
   [{ n: null }],
-  [{ logprobs: false }],
-  [{ top_logprobs: 0 }],
-  [{ response_format: { type: 'text' } }],
-  [{ response_format: null }],
-  [{ tools: [] }],
-  [{ tool_choice: 'none' }],
-  [{ tool_choice: 'auto' }],
   [{ functions: [] }],
   [{ function_call: 'auto' }],
   [{ modalities: ['text'] }],

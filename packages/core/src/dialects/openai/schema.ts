@@ -1,47 +1,19 @@
 /**
  * Request shapes. Unknown fields are ignored, as clients of other local servers send many;
  * known ones that are not built yet are refused by name, never ignored.
- * Shape: OpenAI API reference, "Create chat completion".
+ * Shape: OpenAI API reference, "Create chat completion" and "Create completion".
  */
 import { z } from 'zod'
-import { limits } from '../../engine/request.ts'
+import { areTokens, limits } from '../../engine/request.ts'
 import type { Issue } from '../../errors.ts'
-import { isEmpty, notYet, optional, StopSequence, unsupported, whole } from '../fields.ts'
+import { isEmpty, notYet, optional, StopSequence, whole } from '../fields.ts'
 import { list } from '../parse.ts'
+import { localOptions } from './local-options.ts'
+import { Messages } from './messages.ts'
+import { toolFields } from './tools.ts'
 
-const TextPart = z.object({ type: z.literal('text'), text: z.string() })
-const OtherPart = z
-  .object({ type: z.enum(['image_url', 'input_audio', 'file', 'refusal']) })
-  .refine(() => false, {
-    params: { issue: 'unsupported' },
-    error: 'only text is supported yet.',
-  })
-const Part = z.discriminatedUnion('type', [TextPart, OtherPart])
-const Content = z.union([z.string(), list(Part, { min: 1, max: limits.parts })], {
-  error: 'expected a string or an array of parts.',
-})
-
-const Message = z.discriminatedUnion(
-  'role',
-  [
-    z.object({ role: z.enum(['system', 'developer', 'user']), content: Content }),
-    z.object({
-      role: z.literal('assistant'),
-      content: optional(Content),
-      tool_calls: notYet(z.array(z.unknown()), 'A tool call', isEmpty),
-      function_call: notYet(z.looseObject({}), 'A function call', () => false),
-    }),
-    z
-      .object({ role: z.enum(['tool', 'function']) })
-      .refine(() => false, { path: ['role'], ...unsupported('This role') }),
-  ],
-  { error: 'expected a message of the role system, developer, user or assistant.' },
-)
-/** As it leaves the schema: what is refused there cannot come. */
-export interface Message {
-  readonly role: 'system' | 'developer' | 'user' | 'assistant'
-  readonly content?: string | readonly z.output<typeof TextPart>[] | undefined
-}
+/** OpenAI's, of prompts and of texts for vectors. */
+const maxInputs = 2_048
 
 const tokenCount = whole(1)
 
@@ -59,9 +31,9 @@ const Seed = z
   })
   .transform((value) => value % 2 ** 53)
 
-/** A word, or which one. */
-const ToolChoice = z.union([z.enum(['none', 'auto', 'required']), z.looseObject({})], {
-  error: "expected 'none', 'auto', 'required' or an object.",
+/** Of functions, before there were tools. */
+const FunctionCall = z.union([z.enum(['none', 'auto']), z.looseObject({})], {
+  error: "expected 'none', 'auto' or an object.",
 })
 
 /** By hand: zod would list hundreds of thousands of wrong entries. */
@@ -91,18 +63,13 @@ function wrongBias(token: string, bias: unknown): readonly [issue: Issue, messag
   return undefined
 }
 
-export const ChatCompletionRequest = z.object({
+/** What both kinds of completions have. */
+const options = {
   model: z.string().min(1).max(limits.modelLength),
-  messages: list(Message, { min: 1, max: limits.messages }),
   stream: optional(z.boolean()),
   stream_options: optional(z.object({ include_usage: optional(z.boolean()) })),
-  max_completion_tokens: optional(tokenCount),
-  // Other local servers take -1 as "no limit", and their users send it.
-  max_tokens: z.preprocess((value) => (value === -1 ? undefined : value), optional(tokenCount)),
   temperature: optional(z.number().min(0).max(2)),
   top_p: optional(z.number().min(0).max(1)),
-  // A hint: models without a switch for it do as they always do.
-  reasoning_effort: optional(z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])),
   stop: optional(z.union([StopSequence, list(StopSequence, { max: limits.stops })])),
   seed: optional(Seed),
   frequency_penalty: optional(z.number().min(-2).max(2)),
@@ -112,21 +79,92 @@ export const ChatCompletionRequest = z.object({
   top_k: optional(whole(0, limits.int32)),
   min_p: optional(z.number().min(0).max(1)),
   repeat_penalty: optional(z.number().min(limits.repeatPenalty.min).max(limits.repeatPenalty.max)),
+  ...localOptions,
+  grammar: optional(z.string()),
 
   n: notYet(whole(1, 128), 'More than one choice', (value) => value === 1),
-  logprobs: notYet(z.boolean(), '`logprobs`', (value) => !value),
-  top_logprobs: notYet(whole(0, 20), '`top_logprobs`', (value) => value === 0),
-  response_format: notYet(
-    z.object({ type: z.enum(['text', 'json_object', 'json_schema']) }),
-    'A response format',
-    ({ type }) => type === 'text',
-  ),
-  tools: notYet(z.array(z.unknown()), '`tools`', isEmpty),
-  tool_choice: notYet(ToolChoice, '`tool_choice`', (value) => value === 'none' || value === 'auto'),
-  functions: notYet(z.array(z.unknown()), '`functions`', isEmpty),
-  function_call: notYet(ToolChoice, '`function_call`', (value) => value === 'none' || value === 'auto'),
-  modalities: notYet(list(z.enum(['text', 'audio']), { max: 10 }), 'Output other than text', (value) =>
-    value.every((one) => one === 'text'),
-  ),
+}
+export type Options = z.output<z.ZodObject<typeof options>>
+
+const JsonSchema = z.object({
+  name: z.string().regex(/^[\w-]{1,64}$/, 'expected 1 to 64 letters, digits, underscores and dashes.'),
+  schema: optional(z.looseObject({})),
+  strict: optional(z.boolean()),
 })
+const ResponseFormat = z.discriminatedUnion(
+  'type',
+  [
+    z.object({ type: z.literal('text') }),
+    z.object({ type: z.literal('json_object') }),
+    z.object({ type: z.literal('json_schema'), json_schema: JsonSchema }),
+  ],
+  { error: "expected an object of the type 'text', 'json_object' or 'json_schema'." },
+)
+export type ResponseFormat = z.output<typeof ResponseFormat>
+
+export const ChatCompletionRequest = z
+  .object({
+    ...options,
+    ...toolFields,
+    messages: Messages,
+    max_completion_tokens: optional(tokenCount),
+    // Other local servers take -1 as "no limit", and their users send it.
+    max_tokens: z.preprocess((value) => (value === -1 ? undefined : value), optional(tokenCount)),
+    // All but `none` say how much; models without such a switch do as they always do.
+    reasoning_effort: optional(z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])),
+    response_format: optional(ResponseFormat),
+    logprobs: optional(z.boolean()),
+    top_logprobs: optional(whole(0, 20)),
+    // The other local servers': variables of the model's template.
+    chat_template_kwargs: optional(z.looseObject({})),
+
+    functions: notYet(z.array(z.unknown()), '`functions`', isEmpty),
+    function_call: notYet(FunctionCall, '`function_call`', (value) => value === 'none' || value === 'auto'),
+    modalities: notYet(list(z.enum(['text', 'audio']), { max: 10 }), 'Output other than text', (value) =>
+      value.every((one) => one === 'text'),
+    ),
+  })
+  .refine(({ logprobs, top_logprobs }) => logprobs || !top_logprobs, {
+    path: ['top_logprobs'],
+    params: { issue: 'value' },
+    error: "it is only taken together with 'logprobs'.",
+  })
+  .refine(({ grammar, response_format: format }) => !grammar || !format || format.type === 'text', {
+    path: ['grammar'],
+    params: { issue: 'value' },
+    error: "an answer cannot be held to it and to a 'response_format'.",
+  })
 export type ChatCompletionRequest = z.output<typeof ChatCompletionRequest>
+
+const Tokens = z
+  .custom<readonly number[]>(areTokens, { params: { issue: 'type' }, error: 'expected text or token ids.' })
+  .refine(({ length }) => length > 0, { params: { issue: 'empty' }, error: 'expected at least one token.' })
+
+/** One or more, each a text or token ids. A list of numbers is one of them. */
+export const textsOrTokens = (Text: z.ZodString) =>
+  z
+    .union([Text, list(z.union([Text, Tokens]), { min: 1, max: maxInputs }), Tokens], {
+      error: 'expected text or token ids, or a list of them.',
+    })
+    .transform((given): readonly (string | readonly number[])[] =>
+      typeof given === 'string' || isTokens(given) ? [given] : given,
+    )
+const isTokens = (given: readonly unknown[]): given is readonly number[] => typeof given[0] === 'number'
+
+export const CompletionRequest = z.object({
+  ...options,
+  prompt: textsOrTokens(z.string()),
+  // -1 is "no limit" here, too.
+  max_tokens: optional(
+    whole(-1).refine((value) => value !== 0, {
+      params: { issue: 'integer_too_small' },
+      error: 'expected a whole number from 1 up.',
+    }),
+  ),
+  suffix: optional(z.string()),
+  echo: optional(z.boolean()),
+  logprobs: optional(whole(0, 5)),
+
+  best_of: notYet(whole(1, 20), '`best_of`', (value) => value === 1),
+})
+export type CompletionRequest = z.output<typeof CompletionRequest>

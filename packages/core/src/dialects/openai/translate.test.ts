@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { type GenerateRequest, messagesOf } from '../../engine/request.ts'
 import { parse } from '../parse.ts'
 import { wording } from './errors.ts'
-import { ChatCompletionRequest } from './schema.ts'
-import { toGenerateRequest } from './translate.ts'
+import { ChatCompletionRequest, CompletionRequest } from './schema.ts'
+import { toGenerateRequest, toTextRequests } from './translate.ts'
 
 /** Through the schema: that is how bodies come. */
 const translate = (fields: object): GenerateRequest =>
@@ -21,6 +21,7 @@ test("a minimal request is sampled as OpenAI's API does it", () => {
   expect(request).toEqual({
     model: 'tiny',
     input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] },
+    reasoning: 'auto',
     sampling: { temperature: 1, topP: 1 },
   })
 })
@@ -110,3 +111,33 @@ test.each([[{}], [{ stop: null }], [{ stop: [] }], [{ stop: '' }], [{ stop: ['']
     expect(translate(fields)).not.toHaveProperty('stop')
   },
 )
+
+test('what a model may say reaches it in neutral words', () => {
+  const request = translate({
+    tools: [{ type: 'function', function: { name: 'f' } }],
+    tool_choice: 'none',
+    response_format: { type: 'json_schema', json_schema: { name: 'a', schema: { type: 'array' } } },
+    logprobs: true,
+    top_logprobs: 3,
+    reasoning_effort: 'low',
+  })
+
+  expect(request).toMatchObject({
+    input: { toolChoice: { mode: 'none' }, templateOptions: { reasoning_effort: 'low' } },
+    format: { type: 'json-schema', schema: { type: 'array' } },
+    logprobs: 3,
+    reasoning: true,
+  })
+})
+
+test('each prompt of a completion is a request of its own, with the same options', () => {
+  const body = parse(CompletionRequest, { model: 'tiny', prompt: ['a', [5]], seed: 7 }, wording)
+
+  const [first, second, ...others] = toTextRequests(body)
+
+  expect(first?.input).toEqual({ kind: 'text', prompt: ['a'], template: false })
+  expect(second?.input).toEqual({ kind: 'text', prompt: [[5]], template: false })
+  expect({ ...first, input: undefined }).toEqual({ ...second, input: undefined })
+  expect(first).toMatchObject({ maxTokens: 16, sampling: { seed: 7 } })
+  expect(others).toEqual([])
+})

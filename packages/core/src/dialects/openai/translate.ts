@@ -1,34 +1,108 @@
 /** From the OpenAI API to the neutral language. */
-import type { GenerateRequest, Message, Sampling } from '../../engine/request.ts'
-import type * as schema from './schema.ts'
+import type { GenerateRequest, OutputFormat, Sampling } from '../../engine/request.ts'
+import { invalidRequest } from '../../errors.ts'
+import { toLocalSampling } from './local-options.ts'
+import { toMessages } from './messages.ts'
+import type { ChatCompletionRequest, CompletionRequest, Options, ResponseFormat } from './schema.ts'
+import { toTools } from './tools.ts'
 
-export function toGenerateRequest(body: schema.ChatCompletionRequest): GenerateRequest {
+/** So short is a completion of which nothing is said. */
+const defaultMaxTokens = 16
+
+/** Throws `invalid_request`, as `toMessages` and `toTools` do. */
+export function toGenerateRequest(body: ChatCompletionRequest): GenerateRequest {
   const maxTokens = body.max_completion_tokens ?? body.max_tokens
+  const tools = toTools(body)
+  // Where a call is forced, nothing is said that could have a format.
+  const format = tools.toolChoice?.mode === 'required' ? undefined : toFormat(body)
+  return {
+    ...toCommon(body),
+    input: { kind: 'chat', messages: toMessages(body.messages), ...tools, ...toTemplateOptions(body) },
+    reasoning: toReasoning(body),
+    ...(maxTokens !== undefined && { maxTokens }),
+    ...(format && { format }),
+    ...(body.logprobs && { logprobs: body.top_logprobs ?? 0 }),
+  }
+}
+
+/** One for each prompt. Throws `invalid_request`. */
+export function toTextRequests(body: CompletionRequest): readonly GenerateRequest[] {
+  const { max_tokens: maxTokens = defaultMaxTokens, logprobs } = body
+  if (body.echo && logprobs !== undefined)
+    throw invalidRequest("'echo' together with 'logprobs' is not supported yet.", {
+      param: 'echo',
+      issue: 'unsupported',
+    })
+  const format = toFormat(body)
+  return body.prompt.map((prompt) => ({
+    ...toCommon(body),
+    input: toTextInput(prompt, body),
+    ...(maxTokens > 0 && { maxTokens }),
+    ...(format && { format }),
+    ...(logprobs !== undefined && { logprobs }),
+  }))
+}
+
+function toTextInput(
+  prompt: string | readonly number[],
+  { suffix }: CompletionRequest,
+): GenerateRequest['input'] {
+  if (!suffix) return { kind: 'text', prompt: [prompt], template: false }
+  if (typeof prompt === 'string') return { kind: 'infill', prefix: prompt, suffix }
+  throw invalidRequest("With a 'suffix', the 'prompt' has to be text.", { param: 'prompt', issue: 'type' })
+}
+
+function toCommon(body: Options): Pick<GenerateRequest, 'model' | 'stop' | 'sampling'> {
   const stop = (typeof body.stop === 'string' ? [body.stop] : (body.stop ?? [])).filter((text) => text !== '')
   return {
     model: body.model,
-    input: { kind: 'chat', messages: (body.messages as schema.Message[]).map(toMessage) },
-    ...(maxTokens !== undefined && { maxTokens }),
     ...(stop.length > 0 && { stop }),
     sampling: toSampling(body),
   }
 }
 
-function toMessage({ role, content }: schema.Message): Message {
-  return {
-    role: role === 'developer' ? 'system' : role,
-    content: typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? []),
-  }
+/** Thoughts are never shown as text. Those who say nothing of them get what the model does by itself. */
+function toReasoning({
+  reasoning_effort: effort,
+  chat_template_kwargs: variables,
+}: ChatCompletionRequest): NonNullable<GenerateRequest['reasoning']> {
+  if (effort) return effort !== 'none'
+  const thinks = variables?.enable_thinking
+  return typeof thinks === 'boolean' ? thinks : 'auto'
 }
 
-function toSampling(body: schema.ChatCompletionRequest): Sampling {
+function toTemplateOptions({
+  reasoning_effort: effort,
+  chat_template_kwargs: variables,
+}: ChatCompletionRequest): { templateOptions?: Readonly<Record<string, unknown>> } {
+  const levels = effort && effort !== 'none' ? { reasoning_effort: effort } : undefined
+  return variables || levels ? { templateOptions: { ...variables, ...levels } } : {}
+}
+
+interface Formats {
+  readonly grammar?: string | undefined
+  readonly response_format?: ResponseFormat | undefined
+}
+
+/** Kept whether or not it is said to be strict. */
+function toFormat({ grammar, response_format: format }: Formats): OutputFormat | undefined {
+  if (grammar) return { type: 'grammar', source: grammar }
+  if (!format || format.type === 'text') return undefined
+  if (format.type === 'json_object') return { type: 'json' }
+  const { schema } = format.json_schema
+  return schema ? { type: 'json-schema', schema } : { type: 'json' }
+}
+
+function toSampling(body: Options): Sampling {
+  const local = toLocalSampling(body)
   const given = {
+    ...local,
     temperature: body.temperature ?? 1,
     topP: body.top_p ?? 1,
     topK: body.top_k,
     minP: body.min_p,
     seed: body.seed,
-    repeatPenalty: body.repeat_penalty,
+    repeatPenalty: body.repeat_penalty ?? local.repeatPenalty,
     presencePenalty: body.presence_penalty,
     frequencyPenalty: body.frequency_penalty,
     logitBias:

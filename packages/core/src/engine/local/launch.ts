@@ -14,21 +14,24 @@ export interface Launched {
   readonly folder: string
 }
 
-/** Throws `upstream`, and leaves nothing behind then. */
-export function launch(file: string, config: Omit<ProcessConfig, 'folder'>): Launched {
+/**
+ * Throws `upstream`, and leaves nothing behind then.
+ * @param poolThreads on which the library works
+ */
+export function launch(file: string, config: Omit<ProcessConfig, 'folder'>, poolThreads: number): Launched {
   if (!existsSync(file))
     throw notStarted('its file is missing. Where a bundler lost it, set `local.modelProcess`.')
   let folder: string | undefined
   try {
     folder = makeProcessFolder(config.runFolder)
-    return { child: start(file, { ...config, folder }), folder }
+    return { child: start(file, { ...config, folder }, poolThreads), folder }
   } catch (cause) {
     if (folder) removeFolder(folder)
     throw notStarted(codeOf(cause), cause)
   }
 }
 
-function start(file: string, config: ProcessConfig): ChildProcess {
+function start(file: string, config: ProcessConfig, poolThreads: number): ChildProcess {
   const log = openSync(logIn(config.folder), 'w')
   try {
     const child = spawn(process.execPath, [smallYoungSpace, file, JSON.stringify(config)], {
@@ -38,8 +41,7 @@ function start(file: string, config: ProcessConfig): ChildProcess {
       cwd: config.runFolder,
       windowsHide: true,
       stdio: ['ignore', log, log],
-      // With more pool threads, two compute threads often share a core.
-      env: { ...process.env, NODE_OPTIONS: undefined, UV_THREADPOOL_SIZE: '1' },
+      env: { ...process.env, NODE_OPTIONS: undefined, UV_THREADPOOL_SIZE: String(poolThreads) },
     })
     child.unref()
     return child

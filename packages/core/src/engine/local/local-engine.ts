@@ -5,14 +5,28 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { LlmError } from '../../errors.ts'
 import type { ModelStore } from '../../models/store.ts'
+import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../embeddings.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine.ts'
 import type { GenerateEvent } from '../events.ts'
 import { readAhead } from '../read-ahead.ts'
 import { type GenerateRequest, type LoadOptions, textLength } from '../request.ts'
+import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 import { Crowd } from './crowd.ts'
 import { LoadedModels } from './loaded-models.ts'
 import type { Work } from './local-model.ts'
-import { type LoadConfig, readRequest } from './protocol.ts'
+import {
+  type Asking,
+  fromFloats,
+  type LoadConfig,
+  type Reading,
+  type Result,
+  readDetokenizeRequest,
+  readEmbedRequest,
+  readRequest,
+  readRerankRequest,
+  readTokenizeRequest,
+  total,
+} from './protocol.ts'
 import { RunFolder } from './run-folder.ts'
 import { Suspects } from './suspects.ts'
 
@@ -34,14 +48,16 @@ export interface LocalEngineOptions {
   readonly warn?: (message: string) => void
 }
 
+type ModelsOnDisk = Pick<ModelStore, 'get' | 'check' | 'details'>
+
 export class LocalEngine implements Engine {
-  readonly #models: Pick<ModelStore, 'get' | 'check'>
+  readonly #models: ModelsOnDisk
   readonly #loaded: LoadedModels
   readonly #crowd = new Crowd()
   readonly #suspects = new Suspects()
   readonly #maxContextSize: number
 
-  constructor(models: Pick<ModelStore, 'get' | 'check'>, options: LocalEngineOptions) {
+  constructor(models: ModelsOnDisk, options: LocalEngineOptions) {
     this.#models = models
     const { maxContextSize = Number.POSITIVE_INFINITY, contextSize = 4096 } = options
     this.#maxContextSize = maxContextSize
@@ -61,6 +77,7 @@ export class LocalEngine implements Engine {
         processFile: options.modelProcess ?? fileURLToPath(new URL('./process/main.js', import.meta.url)),
         runFolder: new RunFolder(options.runFolder),
         check: (model) => models.check(model),
+        reads: async (model) => (await models.details(model)).capabilities.includes('embedding'),
         warn: options.warn ?? (() => {}),
       },
       options.maxLoadedModels,
@@ -75,6 +92,7 @@ export class LocalEngine implements Engine {
       this.#suspects.check(checked)
       await this.#use(
         checked,
+        textLength(checked),
         signal,
         async ({ fingerprint, process }, loadMs) => {
           try {
@@ -98,17 +116,64 @@ export class LocalEngine implements Engine {
 
   async countTokens(request: GenerateRequest, call: EngineCall): Promise<number> {
     const checked = readRequest(request)
-    return this.#ask(checked, call.signal, ({ process }) => process.countTokens(checked, call))
+    const { results } = await this.#ask(
+      'count',
+      checked,
+      textLength(checked),
+      call,
+      (count) => count as number,
+    )
+    return results[0] ?? 0
   }
 
   async render(request: GenerateRequest, call: EngineCall): Promise<string> {
     const checked = readRequest(request)
-    return this.#ask(checked, call.signal, ({ process }) => process.render(checked, call))
+    const { results } = await this.#ask(
+      'render',
+      checked,
+      textLength(checked),
+      call,
+      (text) => text as string,
+    )
+    return results.join('')
+  }
+
+  async embed(request: EmbedRequest, call: EngineCall): Promise<Embeddings> {
+    const startedAt = performance.now()
+    const checked = readEmbedRequest(request)
+    const { results, loadMs } = await this.#ask('embed', checked, total(checked.inputs), call, toRead)
+    return {
+      vectors: inOrder(results),
+      inputTokens: tokensOf(results),
+      loadMs,
+      totalMs: performance.now() - startedAt,
+    }
+  }
+
+  async rerank(request: RerankRequest, call: EngineCall): Promise<Ranking> {
+    const checked = readRerankRequest(request)
+    const size = total([checked.query, ...checked.documents])
+    const { results } = await this.#ask('rerank', checked, size, call, toRead)
+    return { scores: inOrder(results).map(([score = 0]) => score), inputTokens: tokensOf(results) }
+  }
+
+  async tokenize(request: TokenizeRequest, call: EngineCall): Promise<readonly number[]> {
+    const checked = readTokenizeRequest(request)
+    const toIds = (ids: Result): readonly number[] => ids as readonly number[]
+    const { results } = await this.#ask('tokenize', checked, checked.text.length, call, toIds)
+    return results.flat()
+  }
+
+  async detokenize(request: DetokenizeRequest, call: EngineCall): Promise<string> {
+    const checked = readDetokenizeRequest(request)
+    const { length } = checked.tokens
+    const { results } = await this.#ask('detokenize', checked, length, call, (text) => text as string)
+    return results.join('')
   }
 
   async load(model: string, load: LoadOptions, { signal }: EngineCall): Promise<void> {
     const nothing = readRequest({ model, input: { kind: 'text', prompt: [] }, load })
-    await this.#ask(nothing, signal, async () => true)
+    if (!(await this.#use(nothing, 0, signal, async () => true))) throw cancelled()
   }
 
   async unload(model: string): Promise<void> {
@@ -125,30 +190,73 @@ export class LocalEngine implements Engine {
     this.#loaded.close()
   }
 
-  async #ask<T>(request: GenerateRequest, signal: AbortSignal, work: Work<T | undefined>): Promise<T> {
-    // A signal may be shared by any number of calls, which is no leak and no reason for a warning.
-    setMaxListeners(0, signal)
-    const found = await this.#use(request, signal, work)
-    if (found === undefined) throw new DOMException('The call was cancelled.', 'AbortError')
-    return found
+  /** What comes of it, piece by piece. */
+  async #ask<T>(
+    type: Exclude<Asking, 'generate'>,
+    request: Asked,
+    size: number,
+    call: EngineCall,
+    read: (result: Result) => T,
+  ): Promise<{ readonly results: readonly T[]; readonly loadMs: number }> {
+    const { signal } = call
+    let results: T[] = []
+    const found = await this.#use(request, size, signal, async ({ fingerprint, process }, loadMs) => {
+      results = []
+      await process.ask(type, request, { ...call, tenant: tenantOf(call) }, (result) => {
+        if (type === 'embed' || type === 'rerank') this.#loaded.failures.onText(fingerprint)
+        results.push(read(result))
+      })
+      return { loadMs }
+    })
+    if (!found || signal.aborted) throw cancelled()
+    return { results, ...found }
   }
 
   /** Waits for a place, its turn, and the model. Nothing when the caller has left. */
   async #use<T>(
-    request: GenerateRequest,
+    request: Asked,
+    size: number,
     signal: AbortSignal,
     work: Work<T>,
     hasBegun = (): boolean => false,
   ): Promise<T | undefined> {
+    // A signal may be shared by any number of calls, which is no leak and no reason for a warning.
+    setMaxListeners(0, signal)
     const { load = {} } = request
     if (load.contextSize && load.contextSize > this.#maxContextSize)
       throw contextTooLarge(load.contextSize, this.#maxContextSize)
     const model = await this.#models.get(request.model)
-    return this.#crowd.with(textLength(request), () =>
+    return this.#crowd.with(size, () =>
       this.#loaded.use(model.name, signal, (place) => place.use(model, load, signal, work, hasBegun)),
     )
   }
 }
+
+/** Of every request. */
+interface Asked {
+  readonly model: string
+  readonly load?: LoadOptions
+}
+
+interface Read {
+  readonly index: number
+  readonly vector: readonly number[]
+  readonly inputTokens: number
+}
+
+const toRead = (result: Result): Read => {
+  const { vector, ...reading } = result as Reading
+  return { ...reading, vector: fromFloats(vector) }
+}
+
+/** They come as they are ready. */
+const inOrder = (read: readonly Read[]): readonly (readonly number[])[] =>
+  [...read].sort((a, b) => a.index - b.index).map(({ vector }) => vector)
+
+const tokensOf = (read: readonly Read[]): number =>
+  read.reduce((sum, { inputTokens }) => sum + inputTokens, 0)
+
+const cancelled = (): DOMException => new DOMException('The call was cancelled.', 'AbortError')
 
 const contextTooLarge = (asked: number, most: number): LlmError =>
   new LlmError(

@@ -24,6 +24,8 @@ export interface Setting {
   readonly runFolder: RunFolder
   /** Throws `upstream` for a file that would end the native code. */
   readonly check: (model: Model) => Promise<void>
+  /** Whether it reads texts, and does not write. */
+  readonly reads: (model: Model) => Promise<boolean>
   /** Hears what about a loaded model is not as it was wanted. */
   readonly warn: (message: string) => void
 }
@@ -222,7 +224,7 @@ export class LocalModel {
     if (this.#loaded && this.#runs(fingerprint)) return this.#loaded
     await this.letGo()
     if (this.#closed) throw engineClosed()
-    const { load, keepAlive, processFile, runFolder, warn } = this.#setting
+    const { load, keepAlive, processFile, runFolder, reads, warn } = this.#setting
     const process = new ModelProcess({
       file: processFile,
       runFolder,
@@ -234,6 +236,7 @@ export class LocalModel {
         contextSize,
         ...load,
       },
+      reads: () => reads(model),
       onWaiting: () => this.#whenIdle(),
     })
     process.ready.then(

@@ -8,11 +8,13 @@ import type { GenerateRequest } from '../request.ts'
 import { connected, receive, send } from './framing.ts'
 import { codeOf, type Launched, lastWords, launch, notStarted, removeFolder } from './launch.ts'
 import {
+  type Asking,
   type Footprint,
   FromProcess,
   fromWire,
   type LoadConfig,
   type ProcessRecord,
+  type Result,
   type ToProcess,
   takenExitCode,
 } from './protocol.ts'
@@ -35,7 +37,7 @@ const closed = 'the engine was closed'
 
 interface RunningCall {
   push(event: GenerateEvent): void
-  result(value: number | string): void
+  result(value: Result): void
   finish(error?: LlmError): void
 }
 
@@ -46,6 +48,8 @@ export interface ModelProcessOptions {
   /** Processes with the same name have loaded the same, in the same way. */
   readonly name: string
   readonly config: LoadConfig
+  /** Whether it reads texts, and does not write: several at a time, on threads of their own. */
+  readonly reads: () => Promise<boolean>
   /** Called when the model has to wait for memory. */
   readonly onWaiting: () => void
 }
@@ -127,32 +131,22 @@ export class ModelProcess {
     return this.#call('generate', request, call, { push, result: () => {} })
   }
 
-  /** Resolves with nothing when the signal aborts. Throws `LlmError`. */
-  countTokens(request: GenerateRequest, call: EngineCall): Promise<number | undefined> {
-    return this.#ask('count', request, call)
-  }
-
-  /** Resolves with nothing when the signal aborts. Throws `LlmError`. */
-  render(request: GenerateRequest, call: EngineCall): Promise<string | undefined> {
-    return this.#ask('render', request, call)
-  }
-
-  async #ask<T extends number | string>(
-    type: 'count' | 'render',
-    request: GenerateRequest,
+  /**
+   * Hears what comes of it, in one piece or several. Resolves when all is said; when the signal aborts, with less.
+   * Throws `LlmError`.
+   */
+  ask(
+    type: Exclude<Asking, 'generate'>,
+    request: object,
     call: EngineCall,
-  ): Promise<T | undefined> {
-    let found: T | undefined
-    const result = (value: number | string): void => {
-      found = value as T
-    }
-    await this.#call(type, request, call, { push: () => {}, result })
-    return found
+    result: (value: Result) => void,
+  ): Promise<void> {
+    return this.#call(type, request, call, { push: () => {}, result })
   }
 
   async #call(
-    type: 'generate' | 'count' | 'render',
-    request: GenerateRequest,
+    type: Asking,
+    request: object,
     { signal, tenant = '', background = false }: EngineCall,
     hear: Pick<RunningCall, 'push' | 'result'>,
   ): Promise<void> {
@@ -204,7 +198,7 @@ export class ModelProcess {
       else if (socket && (await this.#join(socket, readRecord(runFolder, name)))) return
       if (this.#ended) return
       if (performance.now() > limit) return this.#giveUp()
-      this.#started ??= this.#launch(runFolder)
+      if (!this.#started) await this.#launch(runFolder)
       await delay(waitMs)
     }
   }
@@ -223,9 +217,13 @@ export class ModelProcess {
     }
   }
 
-  #launch(runFolder: string): Launched {
-    const { file, name, config } = this.#options
-    const launched = launch(file, { ...config, runFolder, name })
+  async #launch(runFolder: string): Promise<void> {
+    const { file, name, config, reads } = this.#options
+    // With more pool threads, the two compute threads of a step often share a core.
+    const poolThreads = (await reads()) ? config.threads : 1
+    if (this.#ended) return
+    const launched = launch(file, { ...config, runFolder, name }, poolThreads)
+    this.#started = launched
     const onExit = (how: string | number): void => {
       // Somebody else's was first.
       if (how === takenExitCode) this.#started = undefined
@@ -234,7 +232,6 @@ export class ModelProcess {
     }
     launched.child.once('exit', (code, signal) => onExit(signal ?? code ?? ''))
     launched.child.once('error', (error) => onExit(codeOf(error)))
-    return launched
   }
 
   /** Resolves with its first word; with `false` where the connection ends before, as it does with one that leaves. */

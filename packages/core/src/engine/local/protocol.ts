@@ -1,8 +1,10 @@
 /** What the app and a model process say to each other, validated on both sides like any input. */
 import { z } from 'zod'
-import { fieldPath, LlmError, type LlmErrorCode, type LlmErrorDetails } from '../../errors.ts'
+import { fieldPath, invalidRequest, LlmError, type LlmErrorCode, type LlmErrorDetails } from '../../errors.ts'
+import type { EmbedRequest, RerankRequest } from '../embeddings.ts'
 import type { GenerateEvent } from '../events.ts'
 import { areTokens, callableTools, type GenerateRequest, limits, textLength } from '../request.ts'
+import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 
 /** Raised with each change after which an older side would misunderstand a newer one: their processes are then not shared. */
 export const protocolVersion = 3
@@ -63,6 +65,8 @@ const LoadOptions = z.object({
   keepAlive: z.union([z.number().min(0), z.literal('forever')]).optional(),
 })
 
+/** Half a character is none in UTF-8: what a tokenizer makes of it is anybody's guess. */
+const wellFormed = (value: string): string => value.toWellFormed()
 const number = z.number()
 const upTo = (most: number) => number.min(-most).max(most)
 const Sampling = z.object({
@@ -84,10 +88,23 @@ const Sampling = z.object({
     .array(z.tuple([z.int().min(0).max(limits.int32), upTo(limits.bias)]))
     .max(limits.biases)
     .optional(),
+  dry: z
+    .object({
+      strength: number.min(0).max(limits.dry.strength),
+      base: number.min(1).max(limits.dry.base).optional(),
+      allowedLength: z.int().min(1).max(limits.int32).optional(),
+      lastN: z.int().min(-1).max(limits.int32).optional(),
+      breakers: z
+        .array(z.string().min(1).max(limits.breakerLength).transform(wellFormed))
+        .max(limits.breakers)
+        .optional(),
+    })
+    .optional(),
+  xtc: z.object({ probability: number.min(0).max(1), threshold: number.min(0).max(1) }).optional(),
+  ignoreEos: z.boolean().optional(),
+  minTokens: z.int().min(0).max(limits.int32).optional(),
 })
 
-/** Half a character is none in UTF-8: what a tokenizer makes of it is anybody's guess. */
-const wellFormed = (value: string): string => value.toWellFormed()
 const text = z.string().transform(wellFormed)
 
 const TextPart = z.object({ type: z.enum(['text', 'reasoning']), text })
@@ -161,7 +178,10 @@ const TextInput = z.object({
     .max(limits.parts),
   system: text.optional(),
   template: z.literal(false).optional(),
+  templateOptions: z.record(z.string(), z.unknown()).optional(),
 })
+
+const InfillInput = z.object({ kind: z.literal('infill'), prefix: text, suffix: text })
 
 const Format = z.discriminatedUnion('type', [
   z.object({ type: z.literal('json') }),
@@ -190,7 +210,7 @@ function jsonLength(value: unknown): number {
 const Request = z
   .object({
     model: z.string(),
-    input: z.discriminatedUnion('kind', [ChatInput, TextInput]),
+    input: z.discriminatedUnion('kind', [ChatInput, TextInput, InfillInput]),
     maxTokens: z.int().min(1).optional(),
     stop: z
       .array(
@@ -203,21 +223,49 @@ const Request = z
       .max(limits.stops)
       .optional(),
     sampling: Sampling.optional(),
-    reasoning: z.boolean().optional(),
+    reasoning: z.union([z.boolean(), z.literal('auto')]).optional(),
     format: Format.optional(),
+    logprobs: z.int().min(0).max(limits.logprobs).optional(),
     overflow: z.enum(['error', 'truncate']).optional(),
     load: LoadOptions.optional(),
     returnTokens: z.literal(true).optional(),
   })
-  .refine(({ format, input }) => !format || input.kind === 'text' || input.toolChoice?.mode !== 'required', {
+  .refine(({ format, input }) => !format || input.kind !== 'chat' || input.toolChoice?.mode !== 'required', {
     path: ['format'],
     error: 'nothing is said where a call is forced.',
   })
 
+const tokenIds = z.custom<readonly number[]>(areTokens, 'expected token ids.')
+const isFilled = ({ length }: { readonly length: number }): boolean => length > 0
+const filledText = text.refine(isFilled, 'is empty.')
+const input = z.union([text, tokenIds], 'expected text or token ids.').refine(isFilled, 'is empty.')
+const model = { model: z.string(), load: LoadOptions.optional() }
+const overflow = z.enum(['error', 'truncate']).optional()
+
+const Embed = z.object({
+  ...model,
+  inputs: z.array(input).max(limits.inputs),
+  overflow,
+  dimensions: z.int().min(1).max(limits.int32).optional(),
+})
+const Rerank = z.object({
+  ...model,
+  query: filledText,
+  documents: z.array(filledText).max(limits.inputs),
+  overflow,
+})
+const flag = z.boolean().optional()
+const Tokenize = z.object({ ...model, text, addSpecial: flag, parseSpecial: flag })
+const Detokenize = z.object({ ...model, tokens: tokenIds })
+
+/** What a model is asked for. */
+const Asking = z.enum(['generate', 'count', 'render', 'embed', 'rerank', 'tokenize', 'detokenize'])
+export type Asking = z.output<typeof Asking>
+
 /** From the app. */
 export const ToProcess = z.discriminatedUnion('type', [
   z.object({
-    type: z.enum(['generate', 'count', 'render']),
+    type: Asking,
     id: z.int(),
     request: z.unknown(),
     /** Whose call it is: what the model has read for one is not used for another. */
@@ -234,6 +282,7 @@ export const ToProcess = z.discriminatedUnion('type', [
 ])
 export type ToProcess = z.output<typeof ToProcess>
 
+const TokenLogprob = z.object({ id: z.int(), text: z.string(), bytes: z.array(z.int()), logprob: number })
 const Usage = z.object({ inputTokens: z.int(), reusedTokens: z.int(), outputTokens: z.int() })
 const Event = z.discriminatedUnion('type', [
   z.object({
@@ -243,7 +292,12 @@ const Event = z.discriminatedUnion('type', [
     reusedTokens: z.int(),
     fingerprint: z.string(),
   }),
-  z.object({ type: z.enum(['text', 'reasoning']), text: z.string(), tokens: z.int() }),
+  z.object({
+    type: z.enum(['text', 'reasoning']),
+    text: z.string(),
+    tokens: z.int(),
+    logprobs: z.array(TokenLogprob.extend({ top: z.array(TokenLogprob) })).optional(),
+  }),
   z.object({ type: z.literal('tool-call'), index: z.int(), id: z.string(), name: z.string() }),
   z.object({ type: z.literal('tool-arguments'), index: z.int(), json: z.string(), tokens: z.int() }),
   z.object({
@@ -256,6 +310,20 @@ const Event = z.discriminatedUnion('type', [
     tokens: z.array(z.int()).optional(),
   }),
 ])
+/** What a text was read into. Each goes on its own: thousands of vectors in one message would be too much. */
+const Reading = z.object({
+  /** Of the text, among those of the call. */
+  index: z.int().min(0),
+  /** Float32, little-endian, in base64. A rank is one number. */
+  vector: z.string(),
+  inputTokens: z.int().min(0),
+})
+export type Reading = z.output<typeof Reading>
+
+/** A number, a text or a piece of one, a piece of token ids, or what one text was read into. */
+const Result = z.union([z.number(), z.string(), tokenIds, Reading])
+export type Result = z.output<typeof Result>
+
 const WireError = z.object({
   code: z.string(),
   message: z.string(),
@@ -290,8 +358,8 @@ export const FromProcess = z.discriminatedUnion('type', [
   /** For memory that others have: it is not loaded before they rest. */
   z.object({ type: z.literal('waiting') }),
   z.object({ type: z.literal('events'), events: z.array(z.object({ id: z.int(), event: Event })) }),
-  /** What a call that makes no events comes to. */
-  z.object({ type: z.literal('result'), id: z.int(), value: z.union([z.number(), z.string()]) }),
+  /** What a call that makes no events comes to, or a piece of it. */
+  z.object({ type: z.literal('result'), id: z.int(), value: Result }),
   /** The end of a call, whole, failed or cancelled; the model is free again. */
   z.object({ type: z.literal('done'), id: z.int(), error: WireError.optional() }),
   /** `steps` grows with every piece of work that a call does. */
@@ -307,7 +375,7 @@ export type FromProcess =
       readonly type: 'events'
       readonly events: readonly { readonly id: number; readonly event: GenerateEvent }[]
     }
-  | { readonly type: 'result'; readonly id: number; readonly value: number | string }
+  | { readonly type: 'result'; readonly id: number; readonly value: Result }
   | { readonly type: 'done'; readonly id: number; readonly error?: WireError }
   | { readonly type: 'pong'; readonly steps: number }
   | { readonly type: 'leaving' }
@@ -316,19 +384,47 @@ export type FromProcess =
 const groups: ReadonlySet<PropertyKey> = new Set(['input', 'sampling', 'load'])
 
 /** Throws `invalid_request` for what the native code must not see. */
-export function readRequest(value: unknown): GenerateRequest {
-  const result = Request.safeParse(value)
-  if (result.success) return withinText(result.data as GenerateRequest)
-  const [issue] = result.error.issues
-  const param = fieldPath(issue?.path.filter((key) => !groups.has(key)) ?? [])
-  throw new LlmError('invalid_request', `Invalid '${param}': ${issue?.message}`, { param })
+export const readRequest = reader<GenerateRequest>(Request, textLength, 'messages')
+export const readEmbedRequest = reader<EmbedRequest>(Embed, ({ inputs }) => total(inputs), 'inputs')
+export const readRerankRequest = reader<RerankRequest>(
+  Rerank,
+  ({ query, documents }) => total([query, ...documents]),
+  'documents',
+)
+export const readTokenizeRequest = reader<TokenizeRequest>(Tokenize, ({ text }) => text.length, 'text')
+export const readDetokenizeRequest = reader<DetokenizeRequest>(
+  Detokenize,
+  ({ tokens }) => tokens.length,
+  'tokens',
+)
+
+/** In characters and token ids. */
+export function total(pieces: readonly { readonly length: number }[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0)
 }
 
-function withinText(request: GenerateRequest): GenerateRequest {
-  if (textLength(request) <= limits.text) return request
-  throw new LlmError('invalid_request', `The messages are longer than ${limits.text} characters.`, {
-    param: 'messages',
-  })
+/** @param what the field with most of the text */
+function reader<T>(shape: z.ZodType, length: (request: T) => number, what: string): (value: unknown) => T {
+  return (value) => {
+    const result = shape.safeParse(value)
+    if (!result.success) {
+      const [issue] = result.error.issues
+      const param = fieldPath(issue?.path.filter((key) => !groups.has(key)) ?? [])
+      throw invalidRequest(`Invalid '${param}': ${issue?.message}`, { param })
+    }
+    const request = result.data as T
+    if (length(request) <= limits.text) return request
+    throw invalidRequest(`What is said in '${what}' is longer than ${limits.text} characters.`, {
+      param: what,
+    })
+  }
+}
+
+export const toFloats = (values: ArrayLike<number>): string =>
+  Buffer.from(Float32Array.from(values).buffer).toString('base64')
+export function fromFloats(vector: string): readonly number[] {
+  const bytes = Buffer.from(vector, 'base64')
+  return Array.from({ length: bytes.length >> 2 }, (_, index) => bytes.readFloatLE(4 * index))
 }
 
 export const toWire = (error: unknown): WireError => {

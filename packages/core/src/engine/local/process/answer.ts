@@ -5,14 +5,16 @@ import { answerForm } from '../../../template/answer-form.ts'
 import { hasControlTokens, parseOutput } from '../../../template/output.ts'
 import type { Said } from '../../../template/said.ts'
 import { StopMatcher } from '../../../template/stop.ts'
-import type { FinishReason, GenerateEvent } from '../../events.ts'
-import { callableTools, type GenerateRequest } from '../../request.ts'
+import type { DrawnToken, FinishReason, GenerateEvent } from '../../events.ts'
+import { callableTools, type GenerateRequest, isRaw } from '../../request.ts'
 import type { Binding, Progress } from './binding.ts'
 import { Detokenizer } from './detokenize.ts'
 import type { Grammars } from './grammars.ts'
 import { promptTokens } from './prompt.ts'
 import type { PromptRenderer } from './render.ts'
+import { SaidTokens } from './said-tokens.ts'
 import { toDraw } from './sampling.ts'
+import { toDrawnToken } from './token-text.ts'
 
 export interface Work {
   readonly model: Binding
@@ -39,7 +41,7 @@ export async function answer(
   const limit = Math.min(request.maxTokens ?? Number.POSITIVE_INFINITY, room)
   const { input } = request
   const expected = {
-    template: input.kind === 'text' && input.template === false ? '' : model.template.source,
+    template: isRaw(input) ? '' : model.template.source,
     prompt: model.spell(prompt.slice(-tailTokens)),
     reasoning: request.reasoning !== undefined,
     tools: callableTools(input),
@@ -52,6 +54,8 @@ export async function answer(
   const detokenizer = new Detokenizer(model, prompt, hasControlTokens(expected))
   const stops = new StopMatcher(request.stop)
   const drawn: Token[] = []
+  const { logprobs } = request
+  const told = logprobs === undefined ? undefined : new SaidTokens<DrawnToken>()
   let reason: FinishReason = 'stop'
   let stopSequence: string | undefined
   let reported = 0
@@ -70,15 +74,19 @@ export async function answer(
         emit({ ...piece, id: `call_${randomBytes(12).toString('hex')}` })
       } else if (piece.type === 'tool-incomplete') incompleteCalls.push(piece.index)
       else {
-        emit({ ...piece, tokens: drawn.length - reported })
+        const tokens = drawn.length - reported
         reported = drawn.length
+        if (piece.type === 'tool-arguments') {
+          emit({ ...piece, tokens })
+          told?.skip()
+        } else emit({ ...piece, tokens, ...(told && { logprobs: told.take(piece.text) }) })
       }
     }
   }
 
   const ending = await model.runner.run({
     prompt,
-    draw: toDraw(request.sampling ?? {}, model),
+    draw: { ...toDraw(request.sampling ?? {}, model), ...(logprobs !== undefined && { logprobs }) },
     grammar,
     repeatable: request.sampling?.seed !== undefined,
     limit,
@@ -91,10 +99,12 @@ export async function answer(
       const { fingerprint } = model
       emit({ type: 'start', model: request.model, inputTokens: prompt.length, reusedTokens, fingerprint })
     },
-    onToken: (token) => {
+    onToken: (token, odds) => {
       firstAt ||= performance.now()
       drawn.push(token)
-      const { text, stop } = stops.push(detokenizer.push(token))
+      const completed = detokenizer.push(token)
+      if (odds) told?.push(toDrawnToken(token, odds, model), completed)
+      const { text, stop } = stops.push(completed)
       if (text !== '') say(parser.push(text))
       stopSequence = stop
       return stop === undefined && !isEnough

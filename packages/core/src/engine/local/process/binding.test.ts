@@ -1,14 +1,20 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { modelPath } from '@modelmount/tiny-model'
 import type { Llama, LlamaContext, LlamaModel, Token } from 'node-llama-cpp'
-import { beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { narrowModel, noiseModel } from '../../../../../../test/support/models.ts'
 import { answerGrammar } from '../../../grammar/answer.ts'
 import { parseChat } from '../../../template/jinja.ts'
 import type { GenerateEvent } from '../../events.ts'
+import type { GenerateRequest } from '../../request.ts'
 import { answer, type Work } from './answer.ts'
 import { type Binding, loadModel, openDecoder } from './binding.ts'
 import type { PromptRenderer } from './render.ts'
+import type { Decoder } from './scheduler.ts'
 
 const config = {
   runFolder: '',
@@ -29,6 +35,9 @@ const renderer = {
 } as Pick<PromptRenderer, 'render'> as PromptRenderer
 const grammars: Work['grammars'] = { make: async (form) => answerGrammar(form) }
 
+const folder = mkdtempSync(join(tmpdir(), 'states-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
 let own: Binding
 let fallback: Binding
 
@@ -41,11 +50,12 @@ async function ask(
   model: Binding,
   text: string,
   signal = new AbortController().signal,
+  more: Partial<GenerateRequest> = {},
 ): Promise<GenerateEvent[]> {
   const events: GenerateEvent[] = []
   const input = { kind: 'text', prompt: [text] } as const
   await answer(
-    { model: 'tiny', input, maxTokens: 40, sampling: { temperature: 0 } },
+    { model: 'tiny', input, maxTokens: 40, sampling: { temperature: 0 }, ...more },
     { model, renderer, grammars, progress: { steps: 0 }, tenant: '', background: false, signal },
     (event) => events.push(event),
   )
@@ -76,6 +86,29 @@ test('both ways to the model say the same, one after the other and side by side'
   expect(publicly.map(textOf)).toEqual(alone)
   expect([own.parallel, fallback.parallel]).toEqual([4, 1])
 }, 60_000)
+
+test.each([
+  { minTokens: 20 },
+  { ignoreEos: true },
+  { ignoreEos: true, dry: { strength: 2, allowedLength: 1 } },
+  { minTokens: 30, repeatPenalty: 1.3, dry: { strength: 1, breakers: ['é', '\n'] } },
+])('both ways sample alike with %j', async (options) => {
+  const more = { sampling: { temperature: 0, ...options } }
+
+  const [mine, theirs] = [
+    await ask(own, 'Hello', undefined, more),
+    await ask(fallback, 'Hello', undefined, more),
+  ]
+
+  expect(textOf(mine)).toBe(textOf(theirs))
+  expect(textOf(mine).length).toBeGreaterThan('Hello! How can I help you?'.length)
+})
+
+test('where the inside is unknown, logprobs are refused by name', async () => {
+  const asked = ask(fallback, 'Hello', undefined, { logprobs: 1 })
+
+  await expect(asked).rejects.toMatchObject({ code: 'invalid_request', details: { param: 'logprobs' } })
+})
 
 test('over the public way, too, who leaves gets no end, and the next one an answer', async () => {
   const leaving = new AbortController()
@@ -133,6 +166,8 @@ test('a step that fails has not failed before its draws have ended: their sample
   expect(log).toEqual(['drawn', 'failed'])
 })
 
+const greedy = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, bias: [] }
+
 /** Over an inside that does as it is told. */
 function scripted(context: object, open = openDecoder) {
   class AddonSampler {
@@ -155,10 +190,9 @@ function scripted(context: object, open = openDecoder) {
     { _bindings: { AddonSampler } } as unknown as Llama,
     { _model: {}, fileInsights: {} } as unknown as LlamaModel,
     { _ctx, contextSize: 512, idealThreads: 1 } as unknown as LlamaContext,
-    1,
-    64,
+    { parallel: 1, chunkSize: 64, chunksAtOnce: 1 },
   )
-  return { decoder, sampler: new AddonSampler() }
+  return { decoder, sampler: decoder?.sampler(greedy, []) }
 }
 
 describe('how a context is kept', () => {
@@ -188,6 +222,42 @@ describe('how a context is kept', () => {
     ])
     expect(textOf(await ask(model, 'Hello'))).toBe(textOf(await ask(plain, 'Hello')))
   }, 60_000)
+})
+
+test('chunks that are read at once leave the same behind as one after the other, to the last bit', async ({
+  skip,
+}) => {
+  let decoder: Decoder | undefined
+  await loadModel(config, { steps: 0 }, (...parts) => {
+    decoder = openDecoder(...parts)
+    return decoder
+  })
+  if (!decoder) throw new Error('The inside of the library is not as it was.')
+  const { chunkSize, chunksAtOnce, decode, forget, save } = decoder
+  skip(chunksAtOnce === 1, 'it reads one at once')
+  const prompt = Array.from(
+    { length: 5 * chunkSize - 9 },
+    (_, index) => (20 + ((index * 7_919) % 300)) as Token,
+  )
+  const whole = prompt.slice(0, 4 * chunkSize)
+  /** Of the whole chunks, after the prompt was read up to one after the other of these places. */
+  const stateAfter = async (...ends: readonly number[]): Promise<Buffer> => {
+    forget(0, 0)
+    for (const [index, end] of ends.entries()) {
+      const position = ends[index - 1] ?? 0
+      await decode([{ sequence: 0, position, tokens: prompt.slice(position, end), repeatable: false }])
+    }
+    forget(0, whole.length)
+    const file = join(folder, ends.join('-'))
+    await save(0, whole, file)
+    return readFile(file)
+  }
+
+  const oneByOne = await stateAfter(...[1, 2, 3, 4].map((chunks) => chunks * chunkSize))
+
+  expect(oneByOne.length).toBeGreaterThan(whole.length * 100)
+  expect(oneByOne.equals(await stateAfter(chunkSize * 2, chunkSize * 4))).toBe(true)
+  expect(oneByOne.equals(await stateAfter(chunkSize, chunkSize * 3, prompt.length))).toBe(true)
 })
 
 test('with flash attention and without it the model answers', async () => {

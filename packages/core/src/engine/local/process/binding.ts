@@ -8,8 +8,8 @@ import type {
   LlamaGrammarEvaluationState,
   LlamaModel,
   LlamaModelOptions,
-  SequenceEvaluateOptions,
   Token,
+  TokenBias,
 } from 'node-llama-cpp'
 import { LlmError } from '../../../errors.ts'
 import { type ChatTemplate, chatMl } from '../../../template/jinja.ts'
@@ -21,8 +21,10 @@ import { missingBuild, missingLibrary } from './missing-engine.ts'
 import { NativeTemplate } from './native-template.ts'
 import { OneByOne } from './one-by-one.ts'
 import { shareOfCores } from './presence.ts'
-import { type Draw, type SamplerConfig, toSamplerConfig } from './sampling.ts'
-import { type Decoder, type Piece, type Runner, type Sampler, Scheduler } from './scheduler.ts'
+import { type Purpose, purposeOf } from './purpose.ts'
+import { openReading, type Reading } from './reading.ts'
+import { type Draw, type SamplerConfig, toProbeConfig, toSamplerConfig } from './sampling.ts'
+import { type Decoder, type Odds, type Piece, type Runner, type Sampler, Scheduler } from './scheduler.ts'
 import { openSnapshots, type Snapshots } from './snapshots.ts'
 import { Tokenizer } from './tokenizer.ts'
 
@@ -45,6 +47,8 @@ export interface Grammar {
 
 /** What one load decides once. */
 export interface Binding {
+  /** As the app calls it. */
+  readonly name: string
   readonly contextSize: number
   readonly fingerprint: string
   readonly vocabularySize: number
@@ -53,7 +57,11 @@ export interface Binding {
   readonly nativeTemplate?: NativeTemplate
   /** What every prompt of this model begins with, where it wants that. */
   readonly bos: Token | undefined
-  /** How many answers are made side by side. */
+  /** What every text of it ends with, where it wants that. */
+  readonly end: Token | undefined
+  /** Before a gap, behind it, and before what fills it; nothing where the model was not made for that. */
+  readonly infill: Readonly<Record<'prefix' | 'suffix' | 'middle', Token>> | undefined
+  /** How many answers are made side by side, or texts are read. */
   readonly parallel: number
   /** What it closes its own message with. */
   readonly eot: Token | undefined
@@ -69,10 +77,12 @@ export interface Binding {
   readonly runner: Runner
   /** Of GBNF. Throws `invalid_request` where native code refuses it. */
   grammar(source: string): Promise<Grammar>
+  /** Nothing where the model writes. */
+  readonly reading: Reading | undefined
   /** From the next step on no more than so many. */
   limitThreads(most: number): void
   /** Throws `context_length`, with an estimate, for a text that is far longer than the context. */
-  tokenize(text: string, signal: AbortSignal): Promise<readonly Token[]>
+  tokenize(text: string, signal: AbortSignal, how?: Tokenizing): Promise<readonly Token[]>
   /**
    * @param before what precedes, so that spaces come out right
    * @param withControl also the tokens that are no text
@@ -80,6 +90,17 @@ export interface Binding {
   detokenize(tokens: readonly Token[], before: readonly Token[], withControl?: boolean): string
   /** With the tokens that are no text, such as those around a message. */
   spell(tokens: readonly Token[]): string
+  /** As the vocabulary of the file has it. */
+  written(token: Token): string
+  /** All tokens that end an answer. */
+  ends(): readonly Token[]
+}
+
+interface Tokenizing {
+  /** What looks like a special token is text. @default false */
+  readonly isPlain?: boolean | undefined
+  /** So many tokens are enough, or a few more; then no text is too long. */
+  readonly enough?: number | undefined
 }
 
 /**
@@ -120,9 +141,9 @@ export async function loadModel(
         cacheTypes,
       }),
     )
-    // An encoder sees all tokens at once: asked for the next one, it says noise.
-    if (model.fileInfo.architectureMetadata?.attention?.causal === false) throw notForChat(config.modelName)
-    const { contextSize, parallel, need } = plan
+    const { contextSize, parallel } = plan
+    const purpose = purposeOf(model.fileInsights)
+    if (purpose !== 'text') return reader(config, model, plan, purpose)
     const context = await model.createContext({
       contextSize,
       sequences: parallel,
@@ -132,10 +153,8 @@ export async function loadModel(
       experimentalKvCacheKeyType: cacheTypes[plan.kvCacheType],
       experimentalKvCacheValueType: cacheTypes[plan.kvCacheType],
     })
-    const template = chatTemplate(model)
-    const native = nativeTemplate(llama, template.source, join(config.runFolder, `${config.name}.template`))
-    const tokenizer = new Tokenizer((text) => model.tokenize(text, true), contextSize)
-    const decoder = open(llama, model, context, parallel, plan.chunkSize)
+    const native = nativeTemplate(llama, templateSource(model), join(config.runFolder, `${config.name}.template`))
+    const decoder = open(llama, model, context, plan)
     const { threads, tuneThreads } = config
     const best = decoder && (await calibrate(decoder, tuneThreads ? threadCandidates(threads) : [threads]))
     const limitThreads = (most: number): void =>
@@ -154,26 +173,14 @@ export async function loadModel(
           progress,
         )
     return {
-      contextSize,
+      ...known(config, model, plan),
       parallel: decoder ? parallel : 1,
-      fingerprint: config.fingerprint,
-      vocabularySize: vocabularySize(model),
-      template,
       ...(native && { nativeTemplate: native }),
-      // Estimates, which need not be whole; clients read them as whole numbers.
-      sizeBytes: Math.round(need.ram + need.vram),
-      gpuBytes: Math.round(need.vram),
-      mappedBytes: plan.mappedBytes,
-      notes: plan.notes,
       stepMs: best?.stepMs ?? unknownStepMs,
-      bos: beginning(model),
       runner,
       grammar: compiler(library, llama, model),
+      reading: undefined,
       limitThreads,
-      eot: model.tokens.eot ?? model.tokens.eos ?? undefined,
-      tokenize: (text, signal) => tokenizer.tokens(text, signal),
-      detokenize: (tokens, before, withControl = false) => model.detokenize(tokens, withControl, before),
-      spell: (tokens) => model.detokenize(tokens, true),
     }
   } catch (cause) {
     if (cause instanceof LlmError) throw cause
@@ -182,6 +189,62 @@ export async function loadModel(
     const reason =
       cause instanceof Error ? cause.message.replaceAll(config.modelPath, 'the file') : String(cause)
     throw upstream(`The model "${config.modelName}" could not be loaded: ${reason}`, cause)
+  }
+}
+
+/** What does not depend on what the model is made for. */
+function known(
+  config: ProcessConfig,
+  model: LlamaModel,
+  { contextSize, need, mappedBytes, notes }: Plan,
+): Omit<Binding, 'parallel' | 'stepMs' | 'runner' | 'reading' | 'limitThreads'> {
+  const tokenizer = new Tokenizer((text) => model.tokenize(text, true), contextSize)
+  const plainly = new Tokenizer((text) => model.tokenize(text), contextSize)
+  let ends: readonly Token[] | undefined
+  return {
+    name: config.modelName,
+    contextSize,
+    fingerprint: config.fingerprint,
+    vocabularySize: vocabularySize(model),
+    template: chatTemplate(model),
+    // Estimates, which need not be whole; clients read them as whole numbers.
+    sizeBytes: Math.round(need.ram + need.vram),
+    gpuBytes: Math.round(need.vram),
+    mappedBytes,
+    notes,
+    bos: beginning(model),
+    end: ending(model),
+    infill: infillTokens(model),
+    eot: model.tokens.eot ?? model.tokens.eos ?? undefined,
+    tokenize: (text, signal, { isPlain = false, enough } = {}) =>
+      (isPlain ? plainly : tokenizer).tokens(text, signal, enough),
+    detokenize: (tokens, before, withControl = false) => model.detokenize(tokens, withControl, before),
+    spell: (tokens) => model.detokenize(tokens, true),
+    written: (token) => model.fileInfo.metadata.tokenizer?.ggml?.tokens?.[token] ?? '',
+    ends: () => (ends ??= [...model.iterateAllTokens()].filter((token) => model.isEogToken(token))),
+  }
+}
+
+/** A model that reads, and does not write. */
+async function reader(
+  config: ProcessConfig,
+  model: LlamaModel,
+  plan: Plan,
+  purpose: Exclude<Purpose, 'text'>,
+): Promise<Binding> {
+  const { contextSize, parallel } = plan
+  const reading = purpose === 'nothing' ? undefined : await openReading(model, purpose, contextSize, parallel)
+  return {
+    ...known(config, model, plan),
+    parallel,
+    stepMs: reading?.stepMs ?? unknownStepMs,
+    reading,
+    runner: {
+      run: () => Promise.reject(notForChat(config.modelName)),
+      rest: async () => reading?.pool.rest(),
+    },
+    grammar: () => Promise.reject(notForChat(config.modelName)),
+    limitThreads: (most) => reading?.pool.limit(most),
   }
 }
 
@@ -225,9 +288,13 @@ async function importLibrary(): Promise<typeof import('node-llama-cpp')> {
 }
 
 const notForChat = (name: string): LlmError =>
-  new LlmError('invalid_request', `The model "${name}" makes embeddings, and cannot chat.`, {
-    param: 'model',
-  })
+  new LlmError(
+    'invalid_request',
+    `The model "${name}" reads texts, and cannot write: it is for embeddings.`,
+    {
+      param: 'model',
+    },
+  )
 
 const upstream = (message: string, cause: unknown): LlmError =>
   new LlmError('upstream', message, {}, { cause })
@@ -238,6 +305,15 @@ interface AddonContext {
   addToBatch(sequence: number, position: number, tokens: Uint32Array, outputs: Uint32Array): Uint32Array
   decodeBatch(): Promise<void>
   sampleToken(output: number, sampler: AddonSampler): Promise<Token | -1>
+  sampleToken(
+    output: number,
+    sampler: AddonSampler,
+    probabilities: false,
+    confidence: false,
+    /** Of which tokens: these, the likeliest, the least likely, the drawn one, and so many of the likeliest. */
+    logits: readonly [readonly Token[], boolean, boolean, boolean, number],
+    totalWeight: boolean,
+  ): Promise<Probed>
   removeTokenCellsFromSequence(sequence: number, from: number, to: number): boolean
   /** -1 where it holds nothing. */
   getSequenceKvCacheMinPosition(sequence: number): number
@@ -245,9 +321,18 @@ interface AddonContext {
   loadSequenceStateFromFile(file: string, sequence: number, contextSize: number): Promise<Uint32Array>
   setThreads(threads: number): void
 }
-interface AddonSampler extends Sampler {
+interface AddonSampler {
   applyConfig(config: SamplerConfig): void
+  dispose(): void
 }
+/** Logits behind the ids of their tokens; the total weight counts the likeliest token as 1. */
+type Probed = readonly [
+  token: Token | -1,
+  probabilities: undefined,
+  confidence: undefined,
+  logits: readonly number[],
+  totalWeight?: number,
+]
 interface Addon {
   readonly context: AddonContext
   readonly AddonSampler: new (model: object) => AddonSampler
@@ -290,19 +375,19 @@ export function openDecoder(
   llama: Llama,
   model: LlamaModel,
   llamaContext: LlamaContext,
-  sequences: number,
-  chunkSize: number,
+  { parallel, chunkSize, chunksAtOnce }: Pick<Plan, 'parallel' | 'chunkSize' | 'chunksAtOnce'>,
 ): Decoder | undefined {
   const addon = addonOf(llama, model, llamaContext)
   if (!addon) return undefined
-  const { context, AddonSampler } = addon
+  const { context } = addon
   const { swaSize = Number.POSITIVE_INFINITY } = model.fileInsights
   let threads: { readonly answers: number; readonly prompts: number } | undefined
   // As many as another busy model leaves it: with more threads than cores, a step takes twenty times as long.
   const repeatableThreads = Math.min(llamaContext.idealThreads, shareOfCores(2))
   return {
-    sequences,
+    sequences: parallel,
     chunkSize,
+    chunksAtOnce,
     decode: async (pieces) => {
       context.initBatch(pieces.reduce((sum, { tokens }) => sum + tokens.length, 0))
       const outputs = pieces.map(
@@ -322,11 +407,7 @@ export function openDecoder(
       }
       const decoded = context.decodeBatch()
       const draw = ({ sampler }: Piece, index: number): Promise<Token | Error> | undefined =>
-        sampler &&
-        context.sampleToken(outputs[index] as number, sampler as AddonSampler).then(
-          (token) => (token === -1 ? new Error('no token is possible') : token),
-          (cause: unknown) => new Error('drawing failed', { cause }),
-        )
+        (sampler as Drawer | undefined)?.next(outputs[index] as number)
       // Behind it in the queue of the one pool thread: nobody has to come back here in between.
       const draws = onePoolThread ? Promise.all(pieces.map(draw)) : undefined
       // After a failure, too, they have to end first: their samplers are freed soon.
@@ -346,13 +427,9 @@ export function openDecoder(
       threads = { answers, prompts }
     },
     sampler: (draw, prompt, grammar) => {
-      const sampler = new AddonSampler(addon.model)
       const state = grammar && stateOf(grammar.begin())
-      sampler.applyConfig({
-        ...toSamplerConfig(draw, prompt),
-        ...(state && { grammarEvaluationState: state }),
-      })
-      return sampler
+      const held = state && { grammarEvaluationState: state }
+      return new Drawer(addon, draw, (drawn) => ({ ...toSamplerConfig(draw, prompt, drawn), ...held }))
     },
     isEnd: (token) => model.isEogToken(token),
   }
@@ -392,6 +469,93 @@ function compiler(
   }
 }
 
+/** Draws the tokens of one answer. What it draws from is not what the model says: probes look at that. */
+class Drawer implements Sampler {
+  odds: Odds | undefined
+  readonly #addon: Addon
+  readonly #draw: Draw
+  readonly #configAt: (drawn: readonly Token[]) => SamplerConfig
+  readonly #drawn: Token[] = []
+  readonly #sampler: AddonSampler
+  /** Of all tokens, and of the likeliest. One that does both would sort the whole vocabulary. */
+  readonly #probes: readonly AddonSampler[]
+
+  /** @param configAt of an answer that has these tokens */
+  constructor(addon: Addon, draw: Draw, configAt: (drawn: readonly Token[]) => SamplerConfig) {
+    this.#addon = addon
+    this.#draw = draw
+    this.#configAt = configAt
+    const { logprobs } = draw
+    const tops = logprobs === undefined ? [] : logprobs === 0 ? [0] : [0, logprobs]
+    this.#sampler = samplerOf(addon, configAt([]))
+    this.#probes = tops.map((top) => samplerOf(addon, toProbeConfig(draw, top)))
+  }
+
+  /** Begins at once, and never rejects. */
+  async next(output: number): Promise<Token | Error> {
+    try {
+      const token = await this.#addon.context.sampleToken(output, this.#sampler)
+      if (token === -1) return new Error('no token is possible')
+      this.#count(token)
+      this.odds = await this.#oddsOf(token, output)
+      return token
+    } catch (cause) {
+      return new Error('drawing failed', { cause })
+    }
+  }
+
+  dispose(): void {
+    for (const sampler of [this.#sampler, ...this.#probes]) sampler.dispose()
+  }
+
+  /** Up to the end of a ban, which may have none. */
+  #count(token: Token): void {
+    const { until = 0 } = this.#draw.ban ?? {}
+    if (this.#drawn.length >= until || until === Number.POSITIVE_INFINITY) return
+    this.#drawn.push(token)
+    if (this.#drawn.length === until) this.#sampler.applyConfig(this.#configAt(this.#drawn))
+  }
+
+  async #oddsOf(token: Token, output: number): Promise<Odds | undefined> {
+    const [all, likeliest] = this.#probes
+    if (!all) return undefined
+    const { context } = this.#addon
+    const [weighed, ranked] = await Promise.all([
+      context.sampleToken(output, all, false, false, [[token], false, false, true, 0], true),
+      likeliest &&
+        context.sampleToken(
+          output,
+          likeliest,
+          false,
+          false,
+          [[], false, false, false, this.#draw.logprobs ?? 0],
+          false,
+        ),
+    ])
+    return toOdds(token, weighed, ranked)
+  }
+}
+
+function samplerOf({ AddonSampler, model }: Addon, config: SamplerConfig): AddonSampler {
+  const sampler = new AddonSampler(model)
+  sampler.applyConfig(config)
+  return sampler
+}
+
+/** Throws where the model said something that is no number. */
+function toOdds(token: Token, [, , , weighed, totalWeight = 0]: Probed, ranked: Probed | undefined): Odds {
+  const logits = pairs(weighed)
+  const base = Math.max(...logits.map(([, logit]) => logit)) + Math.log(totalWeight)
+  const toLogprob = ([id, logit]: readonly [Token, number]) => [id, logit - base] as const
+  const logprob = logits.map(toLogprob).find(([id]) => id === token)?.[1] ?? Number.NaN
+  if (!Number.isFinite(logprob)) throw new Error('the odds are no numbers')
+  const top = pairs(ranked?.[3] ?? []).map(toLogprob)
+  return { logprob, top: top.filter(([, logprob]) => Number.isFinite(logprob)) }
+}
+
+const pairs = (flat: readonly number[]): (readonly [Token, number])[] =>
+  Array.from({ length: flat.length / 2 }, (_, at) => [flat[2 * at] as Token, flat[2 * at + 1] as number])
+
 /** Recurrent models hold one state, and others only what is in their window. */
 const canForget = ({ fileInsights: { isRecurrent, isHybrid, swaSize } }: LlamaModel): boolean =>
   !isRecurrent && !isHybrid && !swaSize
@@ -406,7 +570,7 @@ function toBias(
   { TokenBias }: typeof import('node-llama-cpp'),
   model: LlamaModel,
   pairs: Draw['bias'],
-): NonNullable<SequenceEvaluateOptions['tokenBias']> {
+): TokenBias {
   const tokenBias = new TokenBias(model.tokenizer)
   // Its own `set` leaves end tokens out in silence; the map behind it takes all.
   const { _biases } = tokenBias as unknown as { readonly _biases?: Map<number, number> }
@@ -419,6 +583,19 @@ function toBias(
 
 function beginning({ tokens: { bos, shouldPrependBosToken } }: LlamaModel): Token | undefined {
   return bos !== null && shouldPrependBosToken ? bos : undefined
+}
+
+/** As llama.cpp does it: word pieces stand between two tokens always. */
+function ending({ tokens, vocabularyType, fileInfo }: LlamaModel): Token | undefined {
+  if (vocabularyType === 'wpm') return tokens.sep ?? undefined
+  // The library does not ask a model that begins with nothing.
+  const ends = tokens.shouldAppendEosToken || fileInfo.metadata.tokenizer?.ggml?.add_eos_token === true
+  return ends ? (tokens.eos ?? undefined) : undefined
+}
+
+function infillTokens({ tokens: { infill } }: LlamaModel): Binding['infill'] {
+  const { prefix, suffix, middle } = infill
+  return prefix !== null && suffix !== null && middle !== null ? { prefix, suffix, middle } : undefined
 }
 
 /** The library's inside once more. Nothing where it is not as it is known here. */
@@ -446,10 +623,13 @@ function specialTokens(model: LlamaModel): readonly string[] {
   return spellings
 }
 
+const templateSource = ({ fileInfo }: LlamaModel): string =>
+  fileInfo.metadata.tokenizer?.chat_template ?? chatMl
+
 function chatTemplate(model: LlamaModel): ChatTemplate {
   const { bosString, eosString } = model.tokens
   return {
-    source: model.fileInfo.metadata.tokenizer?.chat_template ?? chatMl,
+    source: templateSource(model),
     bosToken: bosString ?? '',
     eosToken: eosString ?? '',
     specialTokens: specialTokens(model),

@@ -12,6 +12,7 @@ function decoderOf(msOf: (threads: number, tokens: number) => number, chunkSize 
   const decoder: Decoder = {
     sequences: 1,
     chunkSize,
+    chunksAtOnce: 1,
     isWhole: () => true,
     save: async () => 0,
     loadsAlike: () => true,

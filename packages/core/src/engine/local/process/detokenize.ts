@@ -43,11 +43,9 @@ export class Detokenizer {
     return rest
   }
 
-  /** What is left at the end: an incomplete character stays unsaid. */
-  flush(): string {
-    return this.#model
-      .detokenize(this.#held, this.#before, this.#withControl)
-      .replace(/\uFFFD+$/, '')
-      .slice(this.#said)
+  /** What is left at the end: an incomplete character stays unsaid, or is U+FFFD. */
+  flush(incomplete: 'unsaid' | 'shown' = 'unsaid'): string {
+    const text = this.#model.detokenize(this.#held, this.#before, this.#withControl)
+    return (incomplete === 'shown' ? text : text.replace(/\uFFFD+$/, '')).slice(this.#said)
   }
 }

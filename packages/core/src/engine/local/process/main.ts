@@ -7,9 +7,15 @@ import { createServer, type Socket } from 'node:net'
 import type { GenerateEvent } from '../../events.ts'
 import { receive, send } from '../framing.ts'
 import {
+  type Asking,
   type FromProcess,
   ProcessConfig,
+  type Result,
+  readDetokenizeRequest,
+  readEmbedRequest,
   readRequest,
+  readRerankRequest,
+  readTokenizeRequest,
   ToProcess,
   takenExitCode,
   toWire,
@@ -17,11 +23,13 @@ import {
 import { answer, type Work } from './answer.ts'
 import type { Progress } from './binding.ts'
 import { claim } from './claim.ts'
+import { embed, rerank } from './embed.ts'
 import { Grammars } from './grammars.ts'
 import { Presence, shareOfCores } from './presence.ts'
 import { countTokens, promptText } from './prompt.ts'
 import { PromptRenderer } from './render.ts'
 import type { Runner } from './scheduler.ts'
+import { detokenize, tokenize } from './vocabulary.ts'
 
 /** So long a process waits for its first client; one that never comes must not leave an orphan. */
 const firstClientMs = 10_000
@@ -29,6 +37,21 @@ const firstClientMs = 10_000
 const nextClientMs = 5_000
 /** So long the native code gets to finish its step at the end. */
 const lastStepMs = 5_000
+
+/** What is asked for beside answers. */
+const jobs: Readonly<
+  Record<
+    Exclude<Asking, 'generate'>,
+    (request: unknown, work: Work, say: (result: Result) => void) => Promise<void>
+  >
+> = {
+  count: async (request, work, say) => say(await countTokens(readRequest(request), work)),
+  render: async (request, work, say) => say(await promptText(readRequest(request), work)),
+  embed: async (request, work, say) => embed(readEmbedRequest(request), work, say),
+  rerank: async (request, work, say) => rerank(readRerankRequest(request), work, say),
+  tokenize: async (request, work, say) => tokenize(readTokenizeRequest(request), work, say),
+  detokenize: async (request, work, say) => detokenize(readDetokenizeRequest(request), work, say),
+}
 
 const config = ProcessConfig.parse(JSON.parse(process.argv[2] ?? 'null'))
 const presence = new Presence(config)
@@ -115,14 +138,10 @@ function serve(socket: Socket): void {
         if (isLeaving) return
         const { type, id } = message
         void run(message, async (work) => {
-          const request = readRequest(message.request)
-          if (type === 'generate') await answer(request, work, (event) => events.push({ id, event }))
-          else
-            tell({
-              type: 'result',
-              id,
-              value: await (type === 'count' ? countTokens : promptText)(request, work),
-            })
+          const { request } = message
+          if (type === 'generate')
+            await answer(readRequest(request), work, (event) => events.push({ id, event }))
+          else await jobs[type](request, work, (value) => tell({ type: 'result', id, value }))
         })
       }
     }

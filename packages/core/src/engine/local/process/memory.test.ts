@@ -158,7 +158,8 @@ test("a graphics card's memory counts like the machine's own", async () => {
     parallel: 2,
     gpuLayers: 33,
     chunkSize: 512,
-    batchSize: 1_024,
+    chunksAtOnce: 1,
+    batchSize: 512,
   })
   await expect(planMemory(config, card, withCard(9))).rejects.toMatchObject({
     code: 'overloaded',

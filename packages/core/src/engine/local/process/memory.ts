@@ -3,7 +3,7 @@ import type { GgmlType, GgufInsights } from 'node-llama-cpp'
 import { LlmError } from '../../../errors.ts'
 import type { ProcessConfig } from '../protocol.ts'
 import type { Space } from './machine-memory.ts'
-import { chunksAtOnce } from './scheduler.ts'
+import { purposeOf } from './purpose.ts'
 
 /** In bytes: of the machine, and of a graphics card. */
 export interface Need {
@@ -17,6 +17,7 @@ export interface Plan {
   readonly parallel: number
   /** So many tokens of prompts are read at once, at most. */
   readonly chunkSize: number
+  readonly chunksAtOnce: number
   readonly batchSize: number
   readonly gpuLayers: number
   readonly flashAttention: boolean | 'auto'
@@ -55,7 +56,7 @@ const maxTokens = 2 ** 31 - 1
 const blockSize = 32
 
 /**
- * Fewer answers side by side where there is no memory for all; never a smaller context. Where not even one has room
+ * Fewer answers side by side, or texts that are read, where there is no memory for all; never a smaller context. Where not even one has room
  * it waits for others that have it. Throws `overloaded` when that was in vain, and `invalid_request` where there never
  * is room.
  */
@@ -66,13 +67,18 @@ export async function planMemory(
 ): Promise<Plan> {
   const contextSize = Math.min(config.contextSize, insights.trainContextSize || config.contextSize)
   const flashAttention = insights.flashAttentionSupported && (config.flashAttention ?? 'auto')
-  const kvCacheType = canQuantize(insights) ? config.kvCacheType : 'f16'
+  const reads = purposeOf(insights) !== 'text'
+  const kvCacheType = !reads && canQuantize(insights) ? config.kvCacheType : 'f16'
   const cacheType = cacheTypes[kvCacheType]
   const gpuLayers = await layersFor(config, insights, contextSize, flashAttention, cacheType)
   const onCard = gpuLayers > 0 && vram.total > 0
   const chunkSize = Math.min(onCard ? chunkSizes.gpu : chunkSizes.cpu, contextSize)
+  // Kernels of graphics cards are chosen by the number of rows, and not all of them add up in the same order.
+  const chunksAtOnce = onCard ? 1 : 2
+  // Texts are read whole, by contexts of one thread each; a card is fed by one.
+  const wanted = !reads ? config.parallel : onCard ? 1 : config.threads
   const batchSize = (parallel: number): number =>
-    Math.max(parallel, chunkSize * Math.min(parallel, chunksAtOnce))
+    reads ? contextSize : Math.max(parallel, chunkSize * chunksAtOnce)
   let ram = await roomFor(0)
   let mappedBytes = 0
 
@@ -86,7 +92,8 @@ export async function planMemory(
         insights.estimateModelResourceRequirementsV2({ gpuLayers }),
         insights.estimateContextResourceRequirementsV2({
           contextSize,
-          sequences: parallel,
+          sequences: reads ? 1 : parallel,
+          isEmbeddingContext: reads,
           batchSize: batchSize(parallel),
           modelGpuLayers: gpuLayers,
           flashAttention,
@@ -95,7 +102,11 @@ export async function planMemory(
         }),
       ])
       mappedBytes = weights.cpuRam
-      return { ram: weights.cpuRam + context.cpuRam, vram: weights.gpuVram + context.gpuVram }
+      const contexts = reads ? parallel : 1
+      return {
+        ram: weights.cpuRam + contexts * context.cpuRam,
+        vram: weights.gpuVram + contexts * context.gpuVram,
+      }
     } catch {
       return { ram: 0, vram: 0 }
     }
@@ -108,11 +119,11 @@ export async function planMemory(
 
   /** Idle models go for what all would take, else for what one takes; not for what there can never be. */
   const makeRoom = async (): Promise<number> => {
-    for (const bytes of [(await needFor(config.parallel)).ram / share, (await needFor(1)).ram])
+    for (const bytes of [(await needFor(wanted)).ram / share, (await needFor(1)).ram])
       if (bytes > ram.free && bytes <= ram.total) ram = await roomFor(bytes)
-    return most(config.parallel, fits)
+    return most(wanted, fits)
   }
-  let parallel = (await fits(config.parallel)) ? config.parallel : await makeRoom()
+  let parallel = (await fits(wanted)) ? wanted : await makeRoom()
   while (parallel === 0) {
     const one = await needFor(1)
     const mayFit = one.ram > ram.free && one.ram <= ram.total
@@ -125,12 +136,13 @@ export async function planMemory(
   return {
     ...chosen,
     chunkSize,
+    chunksAtOnce,
     batchSize: batchSize(parallel),
     gpuLayers,
     flashAttention,
     need,
     mappedBytes,
-    notes: differences(config, chosen),
+    notes: reads ? [] : differences(config, chosen),
   }
 }
 

@@ -1,6 +1,6 @@
 /** Answers one after the other, over what the library makes public: for versions whose inside is another. */
 import type { LlamaContextSequence, Token } from 'node-llama-cpp'
-import { LlmError } from '../../../errors.ts'
+import { invalidRequest, LlmError } from '../../../errors.ts'
 import type { Progress } from './binding.ts'
 import { toEvaluateOptions } from './sampling.ts'
 import type { Ending, Job, Runner } from './scheduler.ts'
@@ -35,6 +35,9 @@ export class OneByOne implements Runner {
 
   async #answer({ prompt, draw, grammar, limit, signal, onStart, onToken }: Job): Promise<Ending> {
     if (signal.aborted) return 'left'
+    // What is public says how likely a token was among those that were left for the draw.
+    if (draw.logprobs !== undefined)
+      throw invalidRequest('This version of node-llama-cpp tells no logprobs.', { param: 'logprobs' })
     onStart(0)
     await this.#sequence.clearHistory()
     const head = prompt.slice(0, -1)

@@ -5,8 +5,9 @@ import {
   type ChatInput,
   callableTools,
   type GenerateRequest,
+  type InfillInput,
+  isRaw,
   messagesOf,
-  type TextInput,
 } from '../../request.ts'
 import type { Work } from './answer.ts'
 import type { Binding } from './binding.ts'
@@ -17,7 +18,7 @@ type Pieces = readonly (string | readonly number[])[]
 /** Throws `context_length` for far more token ids than the model could read. */
 export async function promptText(request: GenerateRequest, work: Work): Promise<string> {
   const { model } = work
-  const pieces = await piecesOf(request.input, request.reasoning, work)
+  const pieces = await piecesOf(request, request.input, work)
   const ids = pieces.reduce((sum, piece) => (typeof piece === 'string' ? sum : sum + piece.length), 0)
   if (ids > far(model)) throw contextLength(ids, model.contextSize)
   return pieces
@@ -89,19 +90,21 @@ function ifRefused(cause: unknown): number {
 
 /** Their number alone where they are far too many. */
 async function tokensOrCount(
-  { reasoning }: GenerateRequest,
-  input: ChatInput | TextInput,
+  request: GenerateRequest,
+  input: GenerateRequest['input'],
   work: Work,
 ): Promise<readonly Token[] | number> {
   const { model, signal } = work
   const tokens: Token[] = []
-  const pieces = await piecesOf(input, reasoning, work)
+  const pieces = await piecesOf(request, input, work)
+  // What surrounds a gap is text, whatever it looks like.
+  const isPlain = input.kind === 'infill'
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
   let seen = 0
   try {
     for (const piece of pieces) {
       const isText = typeof piece === 'string'
-      const more = isText ? await model.tokenize(piece, signal) : known(piece, model)
+      const more = isText ? await model.tokenize(piece, signal, { isPlain }) : known(piece, model)
       seen += piece.length
       const count = tokens.length + more.length
       if (count > far(model)) return Math.round((count * length) / seen)
@@ -119,14 +122,16 @@ async function tokensOrCount(
 }
 
 async function piecesOf(
-  input: ChatInput | TextInput,
-  reasoning: boolean | undefined,
+  { reasoning }: GenerateRequest,
+  input: GenerateRequest['input'],
   { model, renderer, signal }: Work,
 ): Promise<Pieces> {
-  if (input.kind === 'text' && input.template === false) return input.prompt
+  if (input.kind === 'infill') return aroundGap(input, model)
+  if (input.kind === 'text' && isRaw(input)) return input.prompt
   const options = {
-    reasoning,
-    ...(input.kind === 'chat' && { tools: callableTools(input), variables: input.templateOptions }),
+    reasoning: reasoning === 'auto' ? undefined : reasoning,
+    tools: callableTools(input),
+    variables: input.templateOptions,
   }
   const job = { template: model.template, messages: messagesOf(input), options }
   const text = await renderer.render(job, signal, model.nativeTemplate)
@@ -134,11 +139,25 @@ async function piecesOf(
   return [...ids, text]
 }
 
+/** The order that models are trained for mostly: what they write comes behind both. */
+function aroundGap({ prefix, suffix }: InfillInput, { name, infill }: Binding): Pieces {
+  if (infill) return [[infill.prefix], prefix, [infill.suffix], suffix, [infill.middle]]
+  throw invalidRequest(`The model "${name}" was not made to fill gaps: it has no tokens for that.`, {
+    param: 'suffix',
+  })
+}
+
 /** More tokens than these are not worth the work: they will not fit. */
 const far = ({ contextSize }: Binding): number => 2 * contextSize
 
-function known(ids: readonly number[], { vocabularySize }: Binding): readonly Token[] {
+/** Throws `invalid_request` for ids that the model does not have. */
+export function known(
+  ids: readonly number[],
+  { vocabularySize }: Pick<Binding, 'vocabularySize'>,
+  param?: string,
+): readonly Token[] {
   const unknown = ids.find((id) => id >= vocabularySize)
   if (unknown === undefined) return ids as readonly Token[]
-  throw invalidRequest(`The model has no token ${unknown}: its vocabulary has ${vocabularySize}.`)
+  const message = `The model has no token ${unknown}: its vocabulary has ${vocabularySize}.`
+  throw invalidRequest(message, param === undefined ? {} : { param })
 }

@@ -1,8 +1,8 @@
-import type { Token } from 'node-llama-cpp'
-import { expect, test } from 'vitest'
-import { toDraw, toEvaluateOptions, toSamplerConfig } from './sampling.ts'
+import type { Token, TokenBias } from 'node-llama-cpp'
+import { describe, expect, test } from 'vitest'
+import { toDraw, toEvaluateOptions, toProbeConfig, toSamplerConfig } from './sampling.ts'
 
-const vocabulary = { vocabularySize: 100, contextSize: 1_000 }
+const vocabulary = { vocabularySize: 100, contextSize: 1_000, ends: () => [7, 9] }
 const draw = (sampling: Parameters<typeof toDraw>[0]) => toDraw(sampling, vocabulary)
 const tokens = (length: number, first = 0) => Array.from({ length }, (_, index) => (first + index) as Token)
 
@@ -20,14 +20,18 @@ test('what is given is taken, zeros included', () => {
 
 test.each([
   [42, 42],
-  [-1, 4_294_967_295],
+  [-1, 4_294_967_294],
+  [4_294_967_295, 4_294_967_294],
   [4_294_967_296, 0],
   [-9_007_199_254_740_991, 1],
-])('the seed %d becomes %d, the 32 bits that the library takes', (seed, expected) => {
-  const options = draw({ seed })
+])(
+  'the seed %d becomes %d: the library takes 32 bits, and the highest number of them as none',
+  (seed, expected) => {
+    const options = draw({ seed })
 
-  expect(options.seed).toBe(expected)
-})
+    expect(options.seed).toBe(expected)
+  },
+)
 
 test('without a seed each call gets one of its own', () => {
   const seeds = Array.from({ length: 20 }, () => draw({}).seed)
@@ -98,11 +102,111 @@ test('the last tokens of the prompt are punished, and the sampler adds its own',
   expect(config.repeatPenaltyMaxTokens).toBe(64)
 })
 
+const noBias = () => {
+  throw new Error('not asked for')
+}
+
+describe('repetition', () => {
+  test("is punished with llama.cpp's numbers where nobody says others", () => {
+    expect(draw({ dry: { strength: 0.8 } }).dry).toEqual({
+      ...{ strength: 0.8, base: 1.75, allowedLength: 2, lastN: 1_000 },
+      breakers: ['\n', ':', '"', '*'],
+    })
+  })
+
+  test.each([
+    [-1, 1_000],
+    [0, 0],
+    [50, 50],
+    [2_147_483_647, 1_000],
+  ])('%d tokens back are %d: the library takes memory for them', (lastN, expected) => {
+    const config = toSamplerConfig(draw({ dry: { strength: 1, lastN, breakers: [] } }), [])
+
+    expect(config).toMatchObject({
+      dryRepeatPenaltyStrength: 1,
+      dryRepeatPenaltyLastTokens: expected,
+      dryRepeatPenaltySequenceBreakers: [],
+    })
+  })
+
+  test('goes unpunished without a strength', () => {
+    expect(draw({ dry: { strength: 0 } })).not.toHaveProperty('dry')
+  })
+})
+
+test('the likeliest tokens are left out, but where the likeliest is asked for', () => {
+  const xtc = { probability: 0.5, threshold: 0.1 }
+
+  expect(toSamplerConfig(draw({ xtc }), [])).toMatchObject({ xtcProbability: 0.5, xtcThreshold: 0.1 })
+  expect(draw({ xtc, temperature: 0 })).not.toHaveProperty('xtc')
+  expect(draw({ xtc: { ...xtc, probability: 0 } })).not.toHaveProperty('xtc')
+})
+
+describe('tokens that end an answer', () => {
+  const biasOf = (sampling: Parameters<typeof toDraw>[0], length: number) => {
+    const { tokenBiasKeys = [], tokenBiasValues = [] } = toSamplerConfig(draw(sampling), [], tokens(length))
+    return [...tokenBiasKeys].map((token, at) => [token, tokenBiasValues[at]])
+  }
+
+  test('are banned until the answer is long enough, whatever bias they have', () => {
+    const logitBias = [
+      [7, 100],
+      [8, 1],
+    ] as const
+    const sampling = { logitBias, minTokens: 3 }
+    const banned = [
+      [8, 1],
+      [7, -100],
+      [9, -100],
+    ]
+
+    expect([0, 2, 3].map((length) => biasOf(sampling, length))).toEqual([banned, banned, logitBias])
+  })
+
+  test('are banned for good where they are to be ignored', () => {
+    const banned = [
+      [7, -100],
+      [9, -100],
+    ]
+
+    expect(biasOf({ ignoreEos: true, minTokens: 3 }, 1_000)).toEqual(banned)
+    expect(draw({ ignoreEos: false, minTokens: 0 })).not.toHaveProperty('ban')
+  })
+
+  test('are banned over the public way, too, as the answer grows', () => {
+    const drawn: Token[] = []
+    const biases: unknown[] = []
+    const bias = (pairs: unknown) => biases.push(pairs) as unknown as TokenBias
+    const { tokenBias } = toEvaluateOptions(draw({ minTokens: 1 }), bias, [], drawn)
+
+    const ask = (): unknown => typeof tokenBias === 'function' && tokenBias()
+    ask()
+    drawn.push(1 as Token)
+    ask()
+
+    expect(biases).toEqual([
+      [
+        [7, -100],
+        [9, -100],
+      ],
+      [],
+    ])
+  })
+})
+
+test('a probe sees the biases, and nothing else that shapes a draw', () => {
+  const shaped = draw({
+    ...{ temperature: 0.3, topK: 5, topP: 0.5, minP: 0.2, repeatPenalty: 1.5, minTokens: 9, seed: 1 },
+    ...{ dry: { strength: 1 }, xtc: { probability: 1, threshold: 0.1 }, logitBias: [[3, -2]] },
+  })
+  const bias = { tokenBiasKeys: Uint32Array.of(3), tokenBiasValues: Float32Array.of(-2) }
+
+  expect(toProbeConfig(shaped, 0)).toEqual({ temperature: 0, seed: 1, ...bias })
+  expect(toProbeConfig(shaped, 5)).toEqual({ temperature: 1, topK: 5, seed: 1, ...bias })
+})
+
 test('over the public way they are punished, of the prompt first and then of the answer as it grows', () => {
   const drawn: Token[] = []
-  const noBias = () => {
-    throw new Error('not asked for')
-  }
   const { repeatPenalty } = toEvaluateOptions(draw({ repeatPenalty: 1.1 }), noBias, tokens(100), drawn)
   const punished = (): unknown =>
     typeof repeatPenalty === 'object' && typeof repeatPenalty.punishTokens === 'function'

@@ -11,7 +11,7 @@ import { Snapshots } from './snapshots.ts'
 
 const chunkSize = 8
 const end = 999 as Token
-const draw = toDraw({ seed: 1 }, { vocabularySize: 1_000, contextSize: 1_000 })
+const draw = toDraw({ seed: 1 }, { vocabularySize: 1_000, contextSize: 1_000, ends: () => [] })
 const prompt = (length: number, first = 0): Token[] =>
   Array.from({ length }, (_, index) => (first + index) as Token)
 
@@ -32,6 +32,7 @@ function fakeDecoder(
   const fake: Fake = {
     sequences: 4,
     chunkSize,
+    chunksAtOnce: 2,
     steps: [],
     samplers: 0,
     async decode(pieces) {
@@ -125,7 +126,7 @@ function job(tokens: readonly Token[], more: Partial<Job> = {}): Job & Said {
 const scheduler = (decoder: Decoder): Scheduler => new Scheduler(decoder, { steps: 0 })
 
 test('a prompt is read in chunks, then one token after the other is drawn', async () => {
-  const decoder = fakeDecoder()
+  const decoder = fakeDecoder({ chunksAtOnce: 1 })
   const one = job(prompt(20))
 
   expect(await scheduler(decoder).run(one)).toBe('limit')
@@ -133,6 +134,34 @@ test('a prompt is read in chunks, then one token after the other is drawn', asyn
   expect(one.tokens).toEqual([1, 2, 3])
   expect(decoder.steps).toEqual([[[0, 0, 8]], [[0, 8, 8]], [[0, 16, 4]], [[0, 20, 1]], [[0, 21, 1]]])
   expect(decoder.samplers).toBe(0)
+})
+
+test('who is alone has two chunks read at once, and never few rows, but where the prompt is short', async () => {
+  const piecesOf = async (length: number): Promise<readonly number[]> => {
+    const decoder = fakeDecoder()
+    await scheduler(decoder).run(job(prompt(length), { limit: 1 }))
+    return decoder.steps.map(([[, , count] = [0, 0, 0]]) => count)
+  }
+
+  expect(await piecesOf(5)).toEqual([5])
+  expect(await piecesOf(13)).toEqual([13])
+  expect(await piecesOf(16)).toEqual([16])
+  expect(await piecesOf(17)).toEqual([8, 9])
+  expect(await piecesOf(24)).toEqual([16, 8])
+  expect(await piecesOf(45)).toEqual([16, 16, 13])
+})
+
+test('what was read at once counts as whole chunks: a repeatable answer reads the rest as if it were the first', async () => {
+  const decoder = fakeDecoder()
+  const all = scheduler(decoder)
+  await all.run(job(prompt(45), { limit: 1 }))
+  decoder.steps.length = 0
+  const seeded = job(prompt(46), { repeatable: true, limit: 1 })
+
+  await all.run(seeded)
+
+  expect(seeded.reused).toBe(40)
+  expect(decoder.steps).toEqual([[[0, 40, 6]]])
 })
 
 test('a token that ends the answer is not told', async () => {
@@ -226,11 +255,11 @@ describe('short prompts that come together', () => {
   }
 
   test('are all read before the first of them speaks on', async () => {
-    expect((await stepsWith(1)).slice(0, 4)).toEqual(['reads', 'reads', 'reads', '6 speak'])
+    expect((await stepsWith(600)).slice(0, 4)).toEqual(['reads', 'reads', 'reads', '6 speak'])
   })
 
-  test('hold up those who speak for half a second, and not longer', async () => {
-    expect((await stepsWith(300)).slice(0, 4)).toEqual(['reads', 'reads', '4 speak', 'reads'])
+  test('hold up those who speak for a second, and not longer', async () => {
+    expect((await stepsWith(1_100)).slice(0, 4)).toEqual(['reads', 'reads', '4 speak', 'reads'])
   })
 })
 
@@ -323,7 +352,7 @@ test('a prompt that begins as the last one did is not read again', async () => {
 
   expect(next.reused).toBe(30)
   expect(decoder.steps.find(([[, position, count] = [0, 0, 0]]) => position === 30 && count > 1)).toEqual([
-    [0, 30, 2],
+    [0, 30, 10],
   ])
 })
 
@@ -619,7 +648,7 @@ test('a background answer pauses while another one is made, and goes on behind i
 })
 
 test('a background answer gives its place away, and says nothing twice when it has one again', async () => {
-  const decoder = fakeDecoder({ sequences: 1 })
+  const decoder = fakeDecoder({ sequences: 1, chunksAtOnce: 1 })
   const all = scheduler(decoder)
   const { job: background, other, one } = withAnother(all, 8)
   let starts = 0

@@ -17,6 +17,8 @@ export interface Decoder {
   readonly sequences: number
   /** So many tokens of prompts are read at once. */
   readonly chunkSize: number
+  /** So many chunks may be read at once, and sums come out as if they were read one after the other. */
+  readonly chunksAtOnce: number
   /**
    * Puts the pieces through the model, ascending by sequence, and draws a token behind each that has a sampler.
    * Rejects when the model fails; a draw that fails is an error among the tokens.
@@ -50,7 +52,16 @@ export interface Piece {
 }
 
 export interface Sampler {
+  /** Of the token that it drew last, where the draw asks for them. */
+  readonly odds?: Odds | undefined
   dispose(): void
+}
+
+/** Natural logarithms, of what the model says with biases, before all else that shapes the draw. */
+export interface Odds {
+  readonly logprob: number
+  /** Of the likeliest tokens, in order. */
+  readonly top: readonly (readonly [token: Token, logprob: number])[]
 }
 
 /** One answer. */
@@ -70,7 +81,7 @@ export interface Job {
   /** It has a place; so many tokens of its prompt need not be read again. */
   onStart(reusedTokens: number): void
   /** Called while the model works on. `false`: it is enough. */
-  onToken(token: Token): boolean
+  onToken(token: Token, odds?: Odds): boolean
 }
 
 /** `end`: the model said so. `enough`: `onToken` did. `left`: the signal aborted. */
@@ -95,6 +106,8 @@ interface Running {
   hasRead: boolean
   /** The token that was drawn last, and was not put through the model yet. Absent while the prompt is read. */
   last: Token | undefined
+  /** When it was drawn. */
+  drewAt: number
   drawn: number
   /** Its last token is drawn. The place is free as soon as the model rests. */
   over: boolean
@@ -117,10 +130,8 @@ interface Part {
   readonly draws: boolean
 }
 
-/** So many chunks, of short prompts, go through the model at once: many rows are read faster than few and few. */
-export const chunksAtOnce = 2
 /** So long those who speak wait for short prompts, and for the chunk that is read by then. */
-const longestPauseMs = 500
+const longestPauseMs = 1_000
 
 export class Scheduler implements Runner {
   readonly #decoder: Decoder
@@ -133,8 +144,6 @@ export class Scheduler implements Runner {
   /** What callers have not heard yet. */
   #untold: (() => void)[] = []
   #chunks = 0
-  /** When answers took their last steps, or would have. */
-  #spokeAt = 0
   #working: Promise<void> | undefined
 
   /** @param snapshots for models that cannot go back to what two prompts have in common */
@@ -237,6 +246,7 @@ export class Scheduler implements Runner {
         readAt: ++this.#chunks,
         hasRead: false,
         last: undefined,
+        drewAt: 0,
         drawn: begun?.drawn ?? 0,
         over: false,
         ended: false,
@@ -293,7 +303,8 @@ export class Scheduler implements Runner {
 
   /** A step for many costs little more than one for few: who comes with a short prompt speaks with those who do already. */
   get #readsOn(): boolean {
-    const isPause = performance.now() - this.#spokeAt < longestPauseMs
+    const drewAt = this.#active.flatMap(({ last, drewAt }) => (last === undefined ? [] : [drewAt]))
+    const isPause = performance.now() - Math.min(...drewAt) < longestPauseMs
     return isPause && this.#active.some((running) => this.#isShort(running))
   }
 
@@ -304,7 +315,6 @@ export class Scheduler implements Runner {
 
   /** One token for each answer that speaks. */
   async #speak(): Promise<void> {
-    this.#spokeAt = performance.now()
     const speaking = new Map(
       this.#active
         .filter(({ last }) => last !== undefined)
@@ -325,18 +335,24 @@ export class Scheduler implements Runner {
     }
   }
 
-  /** One chunk: of the prompt that waits longest, and of others as much as still fits; of short ones, two chunks. */
+  /**
+   * One chunk: of the prompt that waits longest, and of others as much as still fits. Where nobody else is at work, and
+   * of short prompts, several: many rows are read faster than few and few.
+   */
   async #read(): Promise<void> {
     const { chunkSize } = this.#decoder
+    // States are saved between two chunks.
+    const atOnce = this.#snapshots ? 1 : this.#decoder.chunksAtOnce
+    const isOnly = this.#active.length === 1
     let read = 0
     const parts: Part[] = []
     const reading = this.#active.filter(({ last }) => last === undefined)
     for (const running of reading.sort((a, b) => a.readAt - b.readAt)) {
       const { prompt } = running.job
       const from = running.slot.tokens.length
-      const to = Math.min(prompt.length, from + chunkSize - (from % chunkSize))
       const alone = goesAlone(running)
-      const most = this.#isShort(running) ? chunksAtOnce * chunkSize : chunkSize
+      const to = endOfPiece(from, prompt.length, chunkSize, isOnly && !alone ? atOnce : 1)
+      const most = chunkSize * (isOnly || this.#isShort(running) ? atOnce : 1)
       if (read + to - from > most || (alone && parts.length > 0)) continue
       read = alone ? Number.POSITIVE_INFINITY : read + to - from
       running.readAt = ++this.#chunks
@@ -372,12 +388,10 @@ export class Scheduler implements Runner {
 
   #took({ running, tokens, draws }: Part, token: Token | Error | undefined): void {
     const { slot, job } = running
-    const isClean =
-      running.last === undefined &&
-      tokens.length === this.#decoder.chunkSize &&
-      slot.clean === slot.tokens.length
+    const isClean = running.last === undefined && slot.clean === slot.tokens.length
     for (const one of tokens) slot.tokens.push(one)
-    if (isClean) slot.clean = slot.tokens.length
+    // Whole chunks only: fewer rows are added up by another kernel.
+    if (isClean) slot.clean = slot.tokens.length - (slot.tokens.length % this.#decoder.chunkSize)
     // It was enough while this step was made.
     if (!draws || running.over) return
     if (token === undefined || token instanceof Error) {
@@ -387,12 +401,14 @@ export class Scheduler implements Runner {
     const isEnd = this.#decoder.isEnd(token)
     if (!isEnd) running.drawn++
     running.last = token
+    running.drewAt = performance.now()
     running.over = isEnd || running.drawn >= job.limit
     const { over } = running
+    const { odds } = running.sampler
     this.#untold.push(() => {
       if (running.ended) return
       try {
-        const goesOn = isEnd || job.onToken(token)
+        const goesOn = isEnd || job.onToken(token, odds)
         if (!goesOn) this.#finish(running, 'enough')
         else if (over) this.#finish(running, isEnd ? 'end' : 'limit')
       } catch (cause) {
@@ -412,6 +428,14 @@ export class Scheduler implements Runner {
     running.over = true
     running.ended = true
   }
+}
+
+/** At a multiple of chunks. As few rows are slow, of several chunks the last one takes along what would be less than one. */
+function endOfPiece(from: number, length: number, chunkSize: number, chunks: number): number {
+  const end = from - (from % chunkSize) + chunks * chunkSize
+  const left = length - end
+  if (left <= 0) return length
+  return chunks > 1 && left < chunkSize ? end - chunkSize : end
 }
 
 const isAtWork = ({ over }: Running): boolean => !over

@@ -28,8 +28,9 @@ export class Tokenizer {
   /**
    * Throws `context_length`, with an estimate, for a text that is far longer than the context. What was found so far
    * when the signal aborts.
+   * @param enough so many tokens are enough, or a few more; then no text is too long
    */
-  async tokens(text: string, signal: AbortSignal): Promise<readonly Token[]> {
+  async tokens(text: string, signal: AbortSignal, enough?: number): Promise<readonly Token[]> {
     const tokens: Token[] = []
     let workMs = 0
     let isExact = true
@@ -40,8 +41,9 @@ export class Tokenizer {
       const slice = await this.#slice(text.slice(start, end))
       workMs += slice.ms
       for (const token of slice.tokens) tokens.push(token)
+      if (enough !== undefined && tokens.length >= enough) return tokens
       // Far too long: the rest is not worth the time.
-      if (tokens.length > 2 * this.#contextSize && end < text.length)
+      if (enough === undefined && tokens.length > 2 * this.#contextSize && end < text.length)
         throw contextLength(Math.round((tokens.length * text.length) / end), this.#contextSize)
       if (workMs > deadlineMs) throw tooMuchTime()
       start = end + (isExact && end < text.length ? (this.#cut?.skip ?? 0) : 0)

@@ -1,0 +1,167 @@
+// Whether the odds of the built-in model's tokens are llama.cpp's: ours, in process, against those of its own server.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { createLlm } from '@modelmount/core'
+import { modelPath } from '@modelmount/tiny-model'
+import { printTable, say } from './support/measure.mjs'
+import { questions } from './support/questions.mjs'
+
+const { values: options } = parseArgs({
+  options: {
+    /** A llama-server that has the built-in model loaded, such as http://127.0.0.1:8080. */
+    against: { type: 'string' },
+    threads: { type: 'string', default: '1' },
+    /** The most of each answer. */
+    tokens: { type: 'string', default: '64' },
+  },
+})
+if (!options.against)
+  throw new Error(`Say --against http://127.0.0.1:8080, a llama-server that serves ${modelPath}`)
+const theirUrl = options.against.replace(/\/$/, '')
+const limit = Number(options.tokens)
+/** Of the likeliest tokens. */
+const count = 5
+/** In natural logarithms. */
+const tolerance = 0.02
+
+const models = await mkdtemp(join(tmpdir(), 'no-models-'))
+const llm = await createLlm({ models, local: { threads: Number(options.threads), contextSize: 2048 } })
+try {
+  const results = []
+  for (const question of questions()) {
+    const prompt = await promptOf(question)
+    const result = compare(await ours(prompt, limit), await theirs(prompt, limit))
+    results.push({ question, ...result, again: await readAtOnce(prompt, result) })
+  }
+  report(results)
+} finally {
+  await llm.close()
+  await rm(models, { recursive: true })
+}
+
+/** Behind a token that differs nothing is the same any more: its own odds are the last that are compared. */
+function compare(mine, other) {
+  const differs = mine.findIndex((token, at) => token.id !== other[at]?.id)
+  const until = differs === -1 ? Math.min(mine.length, other.length) : differs + 1
+  const distances = mine.slice(0, until).flatMap((token, at) => distancesOf(token, other[at], at))
+  return { mine, other, distances, compared: until, differs }
+}
+
+/**
+ * Where the odds are far apart: all tokens before, read by both as one prompt and not one after the other. That is
+ * other code, and what a server's own odds move by is how far rounding goes.
+ */
+async function readAtOnce(prompt, { mine, other, distances }) {
+  const positions = new Set(distances.filter(isFar).map(({ at }) => at))
+  const results = []
+  for (const at of positions) {
+    const before = [...prompt, ...mine.slice(0, at).map(({ id }) => id)]
+    const [[left], [right]] = [await ours(before, 1), await theirs(before, 1)]
+    if (!left || !right) continue
+    results.push({ at, apart: distancesOf(left, right, at), theirOwn: distancesOf(other[at], right, at) })
+  }
+  return results
+}
+
+function isFar({ distance }) {
+  return distance > tolerance
+}
+
+/** Of each token that one of both has among its likeliest. What the other does not tell is not above its last. */
+function distancesOf(mine, other = { top: [] }, at) {
+  const ids = new Set([...mine.top, ...other.top].map(({ id }) => id))
+  return [...ids].map((id) => {
+    const [left, right] = [mine, other].map(({ top }) => top.find((one) => one.id === id)?.logprob)
+    const lowest = ({ top }) => top.at(-1)?.logprob ?? 0
+    const distance = Math.abs((left ?? lowest(mine)) - (right ?? lowest(other)))
+    return { at, id, left, right, distance, isShared: left !== undefined && right !== undefined }
+  })
+}
+
+function report(results) {
+  const all = results.flatMap(({ question, distances }) => distances.map((one) => ({ question, ...one })))
+  const shared = all.filter(({ isShared }) => isShared)
+  const positions = results.reduce((sum, { compared }) => sum + compared, 0)
+  const different = results.filter(({ differs }) => differs !== -1)
+  say(`## Logprobs of the built-in model, --threads ${options.threads}\n`)
+  say(`${results.length} prompts at temperature 0, ${positions} tokens with their ${count} likeliest.`)
+  say(`${different.length} answers differ in a token, and are compared up to it.`)
+  say(`${shared.length} of ${all.length} odds are told by both; the largest difference is ${largest(all)}.`)
+  const far = all.filter(isFar)
+  say(`${far.length} differences are above ${tolerance}.`)
+  const again = results.flatMap(({ question, again }) => again.map((one) => ({ question, ...one })))
+  if (again.length === 0) return
+  const apart = again.flatMap(({ question, apart }) => apart.map((one) => ({ question, ...one })))
+  const theirOwn = again.flatMap(({ theirOwn }) => theirOwn)
+  say(`Of these ${again.length} tokens, with all before them read as one prompt, by both:`)
+  say(`the largest difference is ${largest(apart)}; ${apart.filter(isFar).length} are above ${tolerance}.`)
+  say(`By that the server's own odds move by up to ${largest(theirOwn)}.\n`)
+  print('One token after the other', far)
+  print('Read as one prompt', apart.filter(isFar))
+}
+
+function largest(distances) {
+  return Math.max(...distances.map(({ distance }) => distance)).toFixed(6)
+}
+
+function print(title, distances) {
+  say(`### ${title}: differences above ${tolerance}\n`)
+  const name = (logprob) => logprob?.toFixed(4) ?? 'not told'
+  printTable(
+    ['prompt', 'position', 'token', 'ours', 'theirs', 'difference'],
+    distances.map(({ question, at, id, left, right, distance }) => [
+      question.slice(0, 40).replaceAll('|', '\\|'),
+      String(at),
+      String(id),
+      name(left),
+      name(right),
+      distance.toFixed(4),
+    ]),
+  )
+}
+
+async function ours(prompt, maxTokens) {
+  const input = { kind: 'text', prompt: [prompt], template: false }
+  const generation = await llm.generate(
+    { model: 'tiny', input, maxTokens, sampling: { temperature: 0 }, logprobs: count },
+    { signal: new AbortController().signal },
+  )
+  const tokens = []
+  for await (const event of generation) tokens.push(...(event.logprobs ?? []))
+  return tokens
+}
+
+/** Without the token that ended it: ours is not told. */
+async function theirs(prompt, most) {
+  const answer = await post('/completion', {
+    prompt,
+    temperature: 0,
+    n_predict: most,
+    n_probs: count,
+    post_sampling_probs: false,
+    cache_prompt: false,
+  })
+  const tokens = answer.completion_probabilities.map(({ id, top_logprobs: top }) => ({ id, top }))
+  return answer.stop_type === 'eos' ? tokens.slice(0, -1) : tokens
+}
+
+async function promptOf(content) {
+  const { prompt } = await post('/apply-template', {
+    messages: [{ role: 'user', content }],
+    chat_template_kwargs: { enable_thinking: false },
+  })
+  const { tokens } = await post('/tokenize', { content: prompt, add_special: true, parse_special: true })
+  return tokens
+}
+
+async function post(path, body) {
+  const response = await fetch(theirUrl + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  if (response.ok) return response.json()
+  throw new Error(`${path} says ${response.status}: ${await response.text()}`)
+}

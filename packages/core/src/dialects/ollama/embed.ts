@@ -1,0 +1,81 @@
+/** Vectors of texts. Shape: Ollama API reference, "Generate embeddings"; the second route is its older one. */
+import type { Embeddings, EmbedRequest } from '../../engine/embeddings.ts'
+import { invalidRequest, LlmError, modelNotFound } from '../../errors.ts'
+import { json } from '../../http/respond.ts'
+import type { Call, Handler } from '../dialect.ts'
+import { parse } from '../parse.ts'
+import { wording } from './errors.ts'
+import { loadOrUnload } from './loading.ts'
+import { detailsOf } from './models.ts'
+import { nanoseconds } from './render.ts'
+import * as schema from './schema.ts'
+import { toLoad } from './translate.ts'
+
+/** `POST /api/embed` */
+export const embed: Handler = async (call) => {
+  const startedAt = performance.now()
+  const body = parse(schema.EmbedRequest, await call.request.json(), wording)
+  const { model, input = [], truncate = true, dimensions = 0 } = body
+  if (!model) throw modelNotFound('')
+  const inputs = input === '' ? [] : [input].flat()
+  const made = await embeddings(call, body, {
+    inputs,
+    overflow: truncate ? 'truncate' : 'error',
+    ...(dimensions > 0 && { dimensions }),
+  })
+  return json({
+    model,
+    embeddings: made?.vectors ?? [],
+    ...(made && {
+      total_duration: nanoseconds(performance.now() - startedAt),
+      load_duration: nanoseconds(made.loadMs),
+      prompt_eval_count: made.inputTokens,
+    }),
+  })
+}
+
+/** `POST /api/embeddings` */
+export const legacyEmbeddings: Handler = async (call) => {
+  const body = parse(schema.EmbeddingsRequest, await call.request.json(), wording)
+  const { model, prompt } = body
+  if (!model) throw invalidRequest('model is required', { param: 'model' })
+  const made = await embeddings(call, body, { inputs: prompt ? [prompt] : [] })
+  return json({ embedding: made?.vectors[0] ?? [] })
+}
+
+/** Without inputs the model is just loaded. */
+async function embeddings(
+  call: Call,
+  body: Parameters<typeof loadOrUnload>[1],
+  { inputs, ...how }: Pick<EmbedRequest, 'inputs' | 'overflow' | 'dimensions'>,
+): Promise<Embeddings | undefined> {
+  const { request, llm, caller } = call
+  const { model = '' } = body
+  try {
+    if (inputs.length === 0) {
+      await loadOrUnload(call, body)
+      return undefined
+    }
+    await detailsOf(llm, model)
+    // An empty text is one in this API, and for models that mark where one begins; others get a space.
+    const texts = inputs.map((text) => (text === '' ? ' ' : text))
+    return await llm.embed(
+      { model, inputs: texts, ...how, load: toLoad(body) },
+      { signal: request.signal, caller },
+    )
+  } catch (cause) {
+    throw inOtherWords(LlmError.from(cause), model)
+  }
+}
+
+/** Clients look for these words, which are those of these routes alone. */
+function inOtherWords(error: LlmError, model: string): LlmError {
+  const { inputTokens, contextSize } = error.details
+  if (error.code === 'not_found')
+    return new LlmError('not_found', `model "${model}" not found, try pulling it first`, { param: 'model' })
+  if (error.code !== 'context_length' || inputTokens === undefined) return error
+  return new LlmError(
+    'context_length',
+    `the input length exceeds the context length: it has ${inputTokens} tokens, and the model reads ${contextSize}`,
+  )
+}

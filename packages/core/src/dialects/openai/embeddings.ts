@@ -1,0 +1,51 @@
+/** Shape: OpenAI API reference, "Create embeddings". */
+import { z } from 'zod'
+import { limits } from '../../engine/request.ts'
+import { invalidRequest } from '../../errors.ts'
+import { json } from '../../http/respond.ts'
+import type { Handler } from '../dialect.ts'
+import { optional, whole } from '../fields.ts'
+import { parse } from '../parse.ts'
+import { wording } from './errors.ts'
+import { textsOrTokens } from './schema.ts'
+
+const EmbeddingRequest = z.object({
+  model: z.string().min(1).max(limits.modelLength),
+  input: textsOrTokens(z.string().min(1, 'expected a text that is not empty.')),
+  dimensions: optional(whole(1)),
+  // OpenAI's own clients ask for base64 unless they are told otherwise.
+  encoding_format: optional(z.enum(['float', 'base64'])),
+})
+
+/** `POST /v1/embeddings` */
+export const embeddings: Handler = async ({ request, llm, caller }) => {
+  const body = parse(EmbeddingRequest, await request.json(), wording)
+  const { model, input: inputs, dimensions, encoding_format: format = 'float' } = body
+  const asked = { model, inputs, ...(dimensions !== undefined && { dimensions }) }
+  const { vectors, inputTokens } = await llm.embed(asked, { signal: request.signal, caller })
+  checkWidth(vectors[0]?.length ?? 0, dimensions)
+
+  return json({
+    object: 'list',
+    data: vectors.map((vector, index) => ({
+      object: 'embedding',
+      index,
+      embedding: format === 'base64' ? toBase64(vector) : vector,
+    })),
+    model,
+    usage: { prompt_tokens: inputTokens, total_tokens: inputTokens },
+  })
+}
+
+/** The model says how wide its vectors are, and says it late. */
+function checkWidth(width: number, wanted = 0): void {
+  if (wanted > width)
+    throw invalidRequest(`Invalid 'dimensions': the vectors of this model have ${width}.`, {
+      param: 'dimensions',
+      issue: 'integer_too_big',
+    })
+}
+
+/** Floats of 32 bits, the lowest byte first, as all that models run on have them. */
+const toBase64 = (vector: readonly number[]): string =>
+  Buffer.from(Float32Array.from(vector).buffer).toString('base64')

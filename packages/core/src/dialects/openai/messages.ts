@@ -1,0 +1,127 @@
+/**
+ * The messages of a conversation, with the calls of tools and their results.
+ * Shape: OpenAI API reference, "Create chat completion"; `reasoning_content` and `reasoning` as other local servers say them.
+ */
+import { z } from 'zod'
+import type * as neutral from '../../engine/request.ts'
+import { limits } from '../../engine/request.ts'
+import { invalidRequest, type LlmError } from '../../errors.ts'
+import { notYet, optional, unsupported } from '../fields.ts'
+import { list } from '../parse.ts'
+
+const TextPart = z.object({ type: z.literal('text'), text: z.string() })
+const OtherPart = z
+  .object({ type: z.enum(['image_url', 'input_audio', 'file', 'refusal']) })
+  .refine(() => false, { params: { issue: 'unsupported' }, error: 'only text is supported yet.' })
+  .transform((): never => z.NEVER)
+const Part = z.discriminatedUnion('type', [TextPart, OtherPart])
+const Content = z.union([z.string(), list(Part, { min: 1, max: limits.parts })], {
+  error: 'expected a string or an array of parts.',
+})
+type Content = z.output<typeof Content>
+
+/** Functions are the only tools that a model can be told of. */
+export const FunctionType = z
+  .enum(['function', 'custom'])
+  .refine((type) => type === 'function', unsupported('A custom tool'))
+
+const ToolCall = z.object({
+  id: z.string().min(1),
+  type: FunctionType,
+  function: z.object({ name: z.string().min(1).max(limits.toolNameLength), arguments: z.string() }),
+})
+
+const Message = z.discriminatedUnion(
+  'role',
+  [
+    z.object({ role: z.enum(['system', 'developer', 'user']), content: Content }),
+    z.object({
+      role: z.literal('assistant'),
+      content: optional(Content),
+      reasoning_content: optional(z.string()),
+      reasoning: optional(z.string()),
+      tool_calls: optional(list(ToolCall, { max: limits.parts })),
+      function_call: notYet(z.looseObject({}), 'A function call', () => false),
+    }),
+    z.object({ role: z.literal('tool'), tool_call_id: z.string(), content: Content }),
+    z
+      .object({ role: z.literal('function') })
+      .refine(() => false, { path: ['role'], ...unsupported('This role') })
+      .transform((): never => z.NEVER),
+  ],
+  { error: 'expected a message of the role system, developer, user, assistant or tool.' },
+)
+type Message = z.output<typeof Message>
+type AssistantMessage = Extract<Message, { role: 'assistant' }>
+
+export const Messages = list(Message, { min: 1, max: limits.messages })
+
+/** Throws `invalid_request` for results without their call, and for calls without a result. */
+export function toMessages(messages: readonly Message[]): readonly neutral.Message[] {
+  checkResults(messages)
+  return messages.map(toMessage)
+}
+
+function toMessage(message: Message): neutral.Message {
+  const content = toParts(message.content)
+  switch (message.role) {
+    case 'tool':
+      return { role: 'tool', content: [{ type: 'tool-result', id: message.tool_call_id, content }] }
+    case 'assistant':
+      return { role: 'assistant', content: [...toThoughts(message), ...content, ...toCalls(message)] }
+    default:
+      return { role: message.role === 'developer' ? 'system' : message.role, content }
+  }
+}
+
+type TextPart = Extract<neutral.Part, { type: 'text' | 'reasoning' }>
+
+const toParts = (content: Content | undefined): readonly TextPart[] =>
+  typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
+
+function toThoughts({ reasoning_content, reasoning }: AssistantMessage): readonly TextPart[] {
+  const text = reasoning_content || reasoning
+  return text ? [{ type: 'reasoning', text }] : []
+}
+
+const toCalls = ({ tool_calls = [] }: AssistantMessage): readonly neutral.Part[] =>
+  tool_calls.map(({ id, function: { name, arguments: json } }) => ({
+    type: 'tool-call',
+    id,
+    name,
+    // So clients say that there are none.
+    arguments: json === '' ? '{}' : json,
+  }))
+
+/** Templates go wrong in silence, where OpenAI says what is missing. The words are its own. */
+function checkResults(messages: readonly Message[]): void {
+  let called: readonly string[] = []
+  let calledAt = 0
+  const waiting = new Set<string>()
+  for (const [index, message] of messages.entries()) {
+    if (message.role === 'tool') {
+      if (!called.includes(message.tool_call_id)) throw unasked(index)
+      waiting.delete(message.tool_call_id)
+      continue
+    }
+    if (waiting.size > 0) throw unanswered(calledAt, waiting)
+    called = (message.role === 'assistant' && message.tool_calls?.map(({ id }) => id)) || []
+    calledAt = index
+    for (const id of called) waiting.add(id)
+  }
+  if (waiting.size > 0) throw unanswered(calledAt, waiting)
+}
+
+const unasked = (index: number): LlmError =>
+  invalidRequest(
+    "Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls'.",
+    { param: `messages[${index}].role` },
+  )
+
+const unanswered = (index: number, ids: ReadonlySet<string>): LlmError =>
+  invalidRequest(
+    `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${shorten([...ids].join(', '))}`,
+    { param: `messages[${index}].role` },
+  )
+
+const shorten = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text).toWellFormed()

@@ -1,0 +1,108 @@
+/** Completions without a conversation. Shape: OpenAI API reference, "The completion object". */
+import { collect, type DrawnToken, type TokenUsage } from '../../engine/events.ts'
+import type { Generation } from '../../generate.ts'
+import { dataFrame } from '../../http/streams.ts'
+import { finishReasons, finite, head, toUsage, usageFrame } from './render.ts'
+import type { CompletionRequest } from './schema.ts'
+
+/** An answer to each prompt, begun when it is reached. */
+export interface Texts {
+  readonly generations: AsyncIterable<Generation>
+  /** What is said again in front of each answer; none where that was not asked for. */
+  readonly echoes: readonly string[]
+}
+
+/** Whole answers, one choice each. */
+export async function textCompletion(
+  { generations, echoes }: Texts,
+  body: CompletionRequest,
+): Promise<object> {
+  const choices: object[] = []
+  let opening: object = {}
+  let usage = noUsage
+  for await (const generation of generations) {
+    const { text, logprobs = [], reason, fingerprint, ...answer } = await collect(generation)
+    const index = choices.length
+    if (index === 0)
+      opening = { ...head(generation, 'text_completion', 'cmpl'), system_fingerprint: fingerprint }
+    usage = sum(usage, answer.usage)
+    choices.push({
+      text: (echoes[index] ?? '') + text,
+      index,
+      logprobs: body.logprobs === undefined ? null : logprobsFrom()(logprobs),
+      finish_reason: finishReasons[reason],
+    })
+  }
+  return { ...opening, choices, usage: toUsage(usage) }
+}
+
+/** The frames of streamed answers, one after the other. */
+export async function* textChunks(
+  { generations, echoes }: Texts,
+  body: CompletionRequest,
+): AsyncGenerator<string> {
+  const withUsage = body.stream_options?.include_usage ?? false
+  let opening = ''
+  let usage = noUsage
+  let index = 0
+  const tail = withUsage ? ',"usage":null}' : '}'
+  const chunk = (text: string, finish: string | null = null, logprobs: object | null = null): string => {
+    const choice = JSON.stringify({ text, index, logprobs, finish_reason: finish })
+    return dataFrame(`${opening},"choices":[${choice}]${tail}`)
+  }
+
+  for await (const generation of generations) {
+    const toLogprobs = logprobsFrom()
+    for await (const event of generation) {
+      if (event.type === 'start') {
+        const common = head(generation, 'text_completion', 'cmpl')
+        // Of the first, for all.
+        opening ||= JSON.stringify({ ...common, system_fingerprint: event.fingerprint }).slice(0, -1)
+        const echo = echoes[index]
+        if (echo) yield chunk(echo)
+      } else if (event.type === 'text') {
+        yield chunk(event.text, null, event.logprobs && toLogprobs(event.logprobs))
+      } else if (event.type === 'end') {
+        yield chunk('', finishReasons[event.reason])
+        usage = sum(usage, event.usage)
+      }
+    }
+    index++
+  }
+  if (withUsage) yield usageFrame(opening, toUsage(usage))
+  yield dataFrame('[DONE]')
+}
+
+const noUsage: TokenUsage = { inputTokens: 0, reusedTokens: 0, outputTokens: 0 }
+
+const sum = (a: TokenUsage, b: TokenUsage): TokenUsage => ({
+  inputTokens: a.inputTokens + b.inputTokens,
+  reusedTokens: a.reusedTokens + b.reusedTokens,
+  outputTokens: a.outputTokens + b.outputTokens,
+})
+
+/** Offsets go on from piece to piece; they count code points, as the clients that read them do. */
+function logprobsFrom(): (tokens: readonly DrawnToken[]) => object {
+  // Tokens can be parts of characters.
+  const decoder = new TextDecoder()
+  let offset = 0
+  const offsetOf = ({ bytes }: DrawnToken): number => {
+    const start = offset
+    offset += [...decoder.decode(Uint8Array.from(bytes), { stream: true })].length
+    return start
+  }
+  return (tokens) => ({
+    tokens: tokens.map(({ text }) => text),
+    token_logprobs: tokens.map(({ logprob }) => finite(logprob)),
+    top_logprobs: tokens.map(alternatives),
+    text_offset: tokens.map(offsetOf),
+  })
+}
+
+/** The drawn one is among them. Tokens that are spelt alike are one, as likely as the likeliest. */
+function alternatives(drawn: DrawnToken): Readonly<Record<string, number>> {
+  const found = new Map<string, number>()
+  for (const { text, logprob } of [...drawn.top, drawn])
+    found.set(text, Math.max(finite(logprob), found.get(text) ?? -9999))
+  return Object.fromEntries(found)
+}

@@ -1,0 +1,107 @@
+/** What the model may call, and must. Shape: OpenAI API reference, "Create chat completion". */
+import { z } from 'zod'
+import type * as neutral from '../../engine/request.ts'
+import { limits } from '../../engine/request.ts'
+import { invalidRequest } from '../../errors.ts'
+import { optional, unsupported } from '../fields.ts'
+import { list } from '../parse.ts'
+import { FunctionType } from './messages.ts'
+
+const Tool = z.object({
+  type: FunctionType,
+  function: z.object({
+    name: z.string().min(1).max(limits.toolNameLength),
+    description: optional(z.string()),
+    parameters: optional(z.looseObject({})),
+    strict: optional(z.boolean()),
+  }),
+})
+type Tool = z.output<typeof Tool>
+
+const NamedTool = z.object({ type: z.literal('function'), function: z.object({ name: z.string() }) })
+const ToolChoice = z.union(
+  [
+    z.enum(['none', 'auto', 'required']),
+    z.discriminatedUnion('type', [
+      NamedTool,
+      z.object({
+        type: z.literal('allowed_tools'),
+        allowed_tools: z.object({
+          mode: z.enum(['auto', 'required']),
+          tools: list(NamedTool, { min: 1, max: limits.tools }),
+        }),
+      }),
+      z
+        .object({ type: z.literal('custom') })
+        .refine(() => false, { path: ['type'], ...unsupported('A custom tool') })
+        .transform((): never => z.NEVER),
+    ]),
+  ],
+  { error: "expected 'none', 'auto', 'required' or an object." },
+)
+type ToolChoice = z.output<typeof ToolChoice>
+
+export const toolFields = {
+  tools: optional(list(Tool, { max: limits.tools })),
+  tool_choice: optional(ToolChoice),
+  parallel_tool_calls: optional(z.boolean()),
+}
+type ToolFields = z.output<z.ZodObject<typeof toolFields>>
+
+/** OpenAI's meaning of a function that says nothing of its parameters. */
+const noParameters = { type: 'object', properties: {}, additionalProperties: false } as const
+
+/** Throws `invalid_request` for a name that is there twice, and for a choice that is not among the tools. */
+export function toTools({
+  tools = [],
+  tool_choice: choice = 'auto',
+  parallel_tool_calls: parallel = true,
+}: ToolFields): Pick<neutral.ChatInput, 'tools' | 'toolChoice'> {
+  const known = namesOf(tools)
+  const { mode, names } = toChoice(choice)
+  const unknown = names?.find((name) => !known.has(name))
+  if (unknown !== undefined)
+    throw wrongChoice(`there is no function '${unknown.slice(0, 64).toWellFormed()}' among the tools.`)
+  if (tools.length === 0 && mode === 'required')
+    throw wrongChoice('a tool is to be called, and there is none.')
+  if (tools.length === 0) return {}
+  return {
+    tools: tools.map(toTool),
+    toolChoice: { mode, ...(names && { names }), ...(!parallel && { parallel }) },
+  }
+}
+
+function namesOf(tools: readonly Tool[]): ReadonlySet<string> {
+  const names = new Set<string>()
+  for (const [
+    index,
+    {
+      function: { name },
+    },
+  ] of tools.entries()) {
+    const param = `tools[${index}].function.name`
+    if (names.has(name))
+      throw invalidRequest(`Invalid '${param}': another tool has it.`, { param, issue: 'value' })
+    names.add(name)
+  }
+  return names
+}
+
+function toChoice(choice: ToolChoice): Pick<neutral.ToolChoice, 'mode' | 'names'> {
+  if (typeof choice === 'string') return { mode: choice }
+  if (choice.type === 'function') return { mode: 'required', names: [choice.function.name] }
+  const { mode, tools } = choice.allowed_tools
+  return { mode, names: tools.map(({ function: { name } }) => name) }
+}
+
+const toTool = ({
+  function: { name, description, parameters = noParameters, strict },
+}: Tool): neutral.Tool => ({
+  name,
+  ...(description !== undefined && { description }),
+  parameters,
+  ...(strict !== undefined && { strict }),
+})
+
+const wrongChoice = (reason: string) =>
+  invalidRequest(`Invalid 'tool_choice': ${reason}`, { param: 'tool_choice', issue: 'value' })

@@ -1,0 +1,24 @@
+/** What a model is made for, as its file says. */
+import type { GgufInsights } from 'node-llama-cpp'
+
+/** `vectors` and `ranks`: it reads texts. `nothing`: it reads them, but does not say what comes of it. */
+export type Purpose = 'text' | 'vectors' | 'ranks' | 'nothing'
+
+/** How an encoder, or a decoder that was trained for it, makes one vector of many: by mean, first or last. */
+const poolings: readonly unknown[] = [1, 2, 3]
+const ranking = 4
+
+export function purposeOf({
+  supportsRanking,
+  ggufFileInfo: { architectureMetadata },
+}: Pick<GgufInsights, 'supportsRanking' | 'ggufFileInfo'>): Purpose {
+  const { pooling_type: pooling, attention } = architectureMetadata as {
+    readonly pooling_type?: number
+    readonly attention?: { readonly causal?: boolean }
+  }
+  // Its head comes behind the pooling, which some files name.
+  if (supportsRanking) return 'ranks'
+  if (poolings.includes(pooling)) return 'vectors'
+  // An encoder sees all tokens at once: asked for the next one, it says noise.
+  return attention?.causal === false || pooling === ranking ? 'nothing' : 'text'
+}

@@ -1,0 +1,334 @@
+/** Vectors, ranks, tokens and gaps, with the real engine. */
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createLlm, type Embeddings, type InfillInput, type Llm, LlmError } from '@modelmount/core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { gapModel, gapTokens, rankingModel } from '../support/made-models.ts'
+import { encoderModel, noiseModel } from '../support/models.ts'
+
+/** What the encoder was made for. */
+const room = 512
+
+let folder: string
+let llm: Llm
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'models-'))
+  await copyFile(encoderModel, join(folder, 'encoder.gguf'))
+  await copyFile(noiseModel, join(folder, 'noise.gguf'))
+  await writeFile(join(folder, 'ranker.gguf'), rankingModel())
+  await writeFile(join(folder, 'gap.gguf'), gapModel())
+  llm = await createLlm({ models: folder })
+})
+
+afterAll(async () => {
+  await llm.close()
+  await rm(folder, { recursive: true })
+})
+
+type Inputs = readonly (string | readonly number[])[]
+const model = 'encoder'
+const embed = (inputs: Inputs, more: object = {}): Promise<Embeddings> =>
+  llm.embed({ model, inputs, ...more })
+const vectorOf = async (input: Inputs[number], more: object = {}) =>
+  (await embed([input], more)).vectors[0] ?? []
+const words = (count: number): string => 'fox '.repeat(count).trim()
+const lengthOf = (vector: readonly number[] = []): number => Math.hypot(...vector)
+const kill = (signal: NodeJS.Signals): boolean =>
+  process.kill(llm.loaded().find(({ name }) => name === 'encoder:latest')?.processId ?? Number.NaN, signal)
+const cosine = (a: readonly number[], b: readonly number[]): number =>
+  a.reduce((sum, value, index) => sum + value * (b[index] ?? 0), 0)
+
+describe('vectors', () => {
+  test('there is one for each text, in order, of length 1, and the same for the same text', async () => {
+    const { vectors, inputTokens, loadMs, totalMs } = await embed(['Hello', 'A fox ran.', 'Hello'])
+
+    expect(vectors.map(({ length }) => length)).toEqual([64, 64, 64])
+    for (const vector of vectors) expect(lengthOf(vector)).toBeCloseTo(1, 6)
+    expect(vectors[2]).toEqual(vectors[0])
+    expect(vectors[1]).not.toEqual(vectors[0])
+    expect(inputTokens).toBe(3 + 6 + 3)
+    expect(totalMs).toBeGreaterThanOrEqual(loadMs)
+  })
+
+  test('a text and its tokens are the same input, with the special ones or without', async () => {
+    const text = 'A fox ran.'
+    const bare = await llm.tokenize({ model, text })
+    const whole = await llm.tokenize({ model, text, addSpecial: true })
+
+    const { vectors, inputTokens } = await embed([text, bare, whole])
+
+    expect(whole).toEqual([101, ...bare, 102])
+    expect(vectors[1]).toEqual(vectors[0])
+    expect(vectors[2]).toEqual(vectors[0])
+    expect(inputTokens).toBe(3 * whole.length)
+  })
+
+  test('a shorter one is the beginning of the whole one, of length 1 again', async () => {
+    const whole = await vectorOf('Hello')
+    const short = await vectorOf('Hello', { dimensions: 8 })
+    const all = await vectorOf('Hello', { dimensions: 1_000 })
+
+    const first = whole.slice(0, 8)
+    expect(short).toHaveLength(8)
+    expect(lengthOf(short)).toBeCloseTo(1, 6)
+    expect(cosine(short, first) / lengthOf(first)).toBeCloseTo(1, 6)
+    expect(all).toEqual(whole)
+  })
+
+  test('a text as long as the model reads is read, and one that is longer is refused by its place', async () => {
+    const { inputTokens } = await embed([words(room - 2)])
+
+    expect(inputTokens).toBe(room)
+    await expect(embed(['Hello', words(room - 1)])).rejects.toMatchObject({
+      code: 'context_length',
+      details: { param: 'inputs[1]', inputTokens: room + 1, contextSize: room },
+    })
+    await expect(embed([words(100_000)])).rejects.toMatchObject({ code: 'context_length' })
+  })
+
+  test('where it may be, a text that is longer loses its end, but not its last token', async () => {
+    const { vectors, inputTokens } = await embed(
+      [words(room - 2), words(room + 50), words(300_000), Array(5_000).fill(4_419)],
+      { overflow: 'truncate' },
+    )
+
+    expect(inputTokens).toBe(4 * room)
+    for (const vector of vectors) expect(cosine(vector, vectors[0] ?? [])).toBeCloseTo(1, 6)
+  })
+
+  test('a smaller context is the limit where one is asked for', async () => {
+    const load = { contextSize: 16 }
+    const { inputTokens } = await embed([words(14)], { load })
+
+    expect(inputTokens).toBe(16)
+    await expect(embed([words(15)], { load })).rejects.toMatchObject({ code: 'context_length' })
+  })
+
+  test.each<[what: string, inputs: Inputs, more: object, param: string]>([
+    ['an empty text', ['Hello', ''], {}, 'inputs[1]'],
+    ['no tokens', [[]], {}, 'inputs[0]'],
+    ['a token that the model does not have', [[5], [30_522]], {}, 'inputs[1]'],
+    ['a token below zero', [[-1]], {}, 'inputs[0]'],
+    ['a number', [5 as unknown as string], {}, 'inputs[0]'],
+    ['more texts than anybody sends', Array(10_001).fill('a'), {}, 'inputs'],
+    ['no dimensions', ['Hello'], { dimensions: 0 }, 'dimensions'],
+    ['another way to overflow', ['Hello'], { overflow: 'shift' }, 'overflow'],
+    ['a model that writes', ['Hello'], { model: 'noise' }, 'model'],
+    ['a model that ranks', ['Hello'], { model: 'ranker' }, 'model'],
+  ])('%s is refused by name, and others are read on', async (_what, inputs, more, param) => {
+    const other = embed(['Hello'])
+
+    await expect(embed(inputs, more)).rejects.toMatchObject({
+      code: 'invalid_request',
+      details: { param },
+    })
+    expect((await other).vectors).toHaveLength(1)
+  })
+
+  test('no texts come to no vectors', async () => {
+    expect(await embed([])).toMatchObject({ vectors: [], inputTokens: 0 })
+  })
+
+  test('an encoder refuses to write', async () => {
+    await expect(llm.chat('Hello', { model })).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringContaining('encoder'),
+      details: { param: 'model' },
+    })
+  })
+
+  test('thousands are in order, and whoever comes meanwhile does not wait for them', async () => {
+    const texts = Array.from({ length: 4_000 }, (_, index) => `${index} foxes ran.`)
+    let isRead = false
+    const many = embed(texts).finally(() => {
+      isRead = true
+    })
+    const few = await embed(['Hello'])
+
+    expect(isRead).toBe(false)
+    const { vectors } = await many
+    expect(vectors).toHaveLength(texts.length)
+    expect(vectors[0]).toEqual(await vectorOf(texts[0] ?? ''))
+    expect(vectors[3_999]).toEqual(await vectorOf(texts[3_999] ?? ''))
+    expect(few.vectors[0]).toEqual(await vectorOf('Hello'))
+  }, 60_000)
+
+  test('who leaves hears so at once, and the rest of the texts is not read', async () => {
+    const leaving = new AbortController()
+    const left = llm.embed({ model, inputs: Array(10_000).fill(words(200)) }, { signal: leaving.signal })
+    left.catch(() => {})
+    await embed(['Hello'])
+    const startedAt = performance.now()
+
+    leaving.abort()
+
+    await expect(left).rejects.toMatchObject({ name: 'AbortError' })
+    await embed(['Hello'])
+    expect(performance.now() - startedAt).toBeLessThan(5_000)
+  })
+
+  test('of a process that somebody ends nothing is missed: its texts are read anew', async () => {
+    const inside = embed(Array(500).fill(words(200)))
+    await embed(['Hello'])
+
+    kill('SIGKILL')
+
+    expect((await inside).vectors).toEqual(Array(500).fill(await vectorOf(words(200))))
+  })
+
+  test('a process that crashes is an error for those inside, and the next call has another', async () => {
+    const inside = embed(Array(10_000).fill(words(200)))
+    inside.catch(() => {})
+    await embed(['Hello'])
+
+    kill('SIGSEGV')
+
+    await expect(inside).rejects.toMatchObject({
+      code: 'upstream',
+      message: expect.stringContaining('SIGSEGV'),
+    })
+    expect(await vectorOf('Hello')).toHaveLength(64)
+  })
+
+  test('two contexts read what one reads', async () => {
+    const texts = Array.from({ length: 40 }, (_, index) => words(index + 1))
+    const one = await createLlm({ models: folder, local: { threads: 1 } })
+    const two = await createLlm({ models: folder, local: { threads: 2 } })
+    try {
+      const [alone, sideBySide] = await Promise.all(
+        [one, two].map((llm) => llm.embed({ model, inputs: texts })),
+      )
+
+      expect(sideBySide?.vectors).toEqual(alone?.vectors)
+    } finally {
+      await Promise.all([one.close(), two.close()])
+    }
+  })
+})
+
+describe('ranks', () => {
+  const rerank = (query: string, documents: readonly string[], more: object = {}) =>
+    llm.rerank({ model: 'ranker', query, documents, ...more })
+
+  test('each document has one from 0 to 1, whatever stands beside it', async () => {
+    const { scores, inputTokens } = await rerank('Who ran?', ['A fox ran.', 'It rained.', 'A fox ran.'])
+    const alone = await rerank('Who ran?', ['It rained.'])
+
+    expect(scores).toHaveLength(3)
+    for (const score of scores) expect(score > 0 && score < 1).toBe(true)
+    expect(scores[2]).toBe(scores[0])
+    expect(scores[1]).not.toBe(scores[0])
+    expect(scores[1]).toBe(alone.scores[0])
+    expect(inputTokens).toBeGreaterThan(3 * 6)
+  })
+
+  test('a document that is too long is refused by its place, or loses its end', async () => {
+    const documents = ['A fox ran.', words(1_000)]
+
+    await expect(rerank('Who ran?', documents)).rejects.toMatchObject({
+      code: 'context_length',
+      details: { param: 'documents[1]', contextSize: room - 1 },
+    })
+    const { scores, inputTokens } = await rerank('Who ran?', documents, { overflow: 'truncate' })
+
+    expect(scores).toHaveLength(2)
+    expect(inputTokens).toBeGreaterThan(room - 1)
+    expect(inputTokens).toBeLessThan(room + 20)
+  })
+
+  test('a query that leaves no room is refused, whatever may be left out', async () => {
+    await expect(rerank(words(600), ['A fox ran.'], { overflow: 'truncate' })).rejects.toMatchObject({
+      code: 'context_length',
+      details: { param: 'query' },
+    })
+  })
+
+  test.each<[what: string, query: string, documents: readonly string[], more: object, param: string]>([
+    ['an empty query', '', ['A fox ran.'], {}, 'query'],
+    ['an empty document', 'Who ran?', ['A fox ran.', ''], {}, 'documents[1]'],
+    ['a model that makes vectors', 'Who ran?', ['A fox ran.'], { model }, 'model'],
+    ['a model that writes', 'Who ran?', ['A fox ran.'], { model: 'noise' }, 'model'],
+  ])('%s is refused by name', async (_what, query, documents, more, param) => {
+    await expect(rerank(query, documents, more)).rejects.toMatchObject({
+      code: 'invalid_request',
+      details: { param },
+    })
+  })
+})
+
+describe('tokens', () => {
+  const story = 'Größe, 気温 and 🦊 foxes: "it\'s </s> 42"\n\tdone. '
+
+  test.each(['noise', 'tiny'])('of a text are that text again in %s', async (model) => {
+    for (const text of [story, story.repeat(3_000)]) {
+      const tokens = await llm.tokenize({ model, text })
+
+      expect((await llm.detokenize({ model, tokens })).trim()).toBe(text.trim())
+    }
+  })
+
+  test('have the special ones where they are wanted, and a name of one is text where that is wanted', async () => {
+    const text = 'Hi </s>'
+    const tokens = await llm.tokenize({ model: 'noise', text })
+    const whole = await llm.tokenize({ model: 'noise', text, addSpecial: true })
+    const plain = await llm.tokenize({ model: 'noise', text, parseSpecial: false })
+
+    expect(tokens.at(-1)).toBe(2)
+    expect(whole).toEqual([1, ...tokens])
+    expect(plain).not.toContain(2)
+    expect(await llm.tokenize({ model: 'noise', text: '' })).toEqual([])
+    expect(await llm.detokenize({ model: 'noise', tokens: [] })).toBe('')
+  })
+
+  test('that the model does not have are refused', async () => {
+    for (const tokens of [[5, 32_000], [-1], [0.5]])
+      await expect(llm.detokenize({ model: 'noise', tokens })).rejects.toMatchObject({
+        code: 'invalid_request',
+        details: { param: 'tokens' },
+      })
+  })
+
+  test('are made beside an answer that runs', async () => {
+    const pieces = llm
+      .chat('Hello', { model: 'noise', maxTokens: 1_000, stream: true })
+      [Symbol.asyncIterator]()
+    await pieces.next()
+
+    const tokens = await llm.tokenize({ model: 'noise', text: story.repeat(2_000) })
+
+    expect(tokens.length).toBeGreaterThan(20_000)
+    expect((await pieces.next()).done).toBe(false)
+    await pieces.return?.()
+  })
+})
+
+describe('a gap', () => {
+  const input: InfillInput = { kind: 'infill', prefix: 'def add(a, b): <|im_end|>', suffix: '\n    return c' }
+  const call = { signal: new AbortController().signal }
+
+  test("is put between the model's own tokens, and what looks like one is text", async () => {
+    const { prefix, suffix, middle } = gapTokens
+    const ids = async (text: string) => await llm.tokenize({ model: 'gap', text, parseSpecial: false })
+
+    const count = await llm.countTokens({ model: 'gap', input }, call)
+    const events = await llm.generate({ model: 'gap', input, maxTokens: 4, returnTokens: true }, call)
+    let tokens: readonly number[] = []
+    for await (const event of events) if (event.type === 'end') tokens = event.tokens ?? []
+
+    const prompt = [prefix, ...(await ids(input.prefix)), suffix, ...(await ids(input.suffix)), middle]
+    expect(tokens.slice(0, prompt.length)).toEqual(prompt)
+    expect(count).toBe(prompt.length)
+  })
+
+  test('is refused by a model that was not made to fill one', async () => {
+    const refused = await llm.generate({ model: 'tiny', input }, call).catch((error: unknown) => error)
+
+    expect(LlmError.from(refused)).toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringContaining('"tiny:latest"'),
+      details: { param: 'suffix' },
+    })
+  })
+})

@@ -1,0 +1,55 @@
+/** Models of kinds that no file here is of, made of those that are. */
+import { readFileSync } from 'node:fs'
+import { modelPath } from '@modelmount/tiny-model'
+import { f32, u32 } from './gguf.ts'
+import { fileOf, type Parts, partsOf } from './gguf-parts.ts'
+import { encoderModel } from './models.ts'
+
+const countType = 4
+const alignment = 32
+
+/** The encoder with a head of noise, which ranks a document by a query. */
+export function rankingModel(): Buffer {
+  const parts = partsOf(readFileSync(encoderModel))
+  const headed = [
+    ['cls.weight', 64n, 64n],
+    ['cls.bias', 64n],
+    ['cls.output.weight', 64n, 1n],
+    ['cls.output.bias', 1n],
+  ] as const
+  return fileOf(
+    withCounts(
+      headed.reduce((made, [name, ...shape]) => withNoise(made, name, shape), parts),
+      { 'bert.pooling_type': 4 },
+    ),
+  )
+}
+
+/** The built-in model with tokens around a gap: any tokens, for it was not trained to fill one. */
+export const gapTokens = { prefix: 300, suffix: 301, middle: 302 }
+export const gapModel = (): Buffer =>
+  fileOf(
+    withCounts(partsOf(readFileSync(modelPath)), {
+      'tokenizer.ggml.fim_pre_token_id': gapTokens.prefix,
+      'tokenizer.ggml.fim_suf_token_id': gapTokens.suffix,
+      'tokenizer.ggml.fim_mid_token_id': gapTokens.middle,
+    }),
+  )
+
+function withCounts(parts: Parts, counts: Readonly<Record<string, number>>): Parts {
+  const added = Object.entries(counts).map(([key, value]) => [key, [countType, u32(value)]] as const)
+  return { ...parts, entries: new Map([...parts.entries, ...added]) }
+}
+
+/** A tensor of 32-bit numbers, the same each time. */
+function withNoise(parts: Parts, name: string, shape: readonly bigint[]): Parts {
+  const length = Number(shape.reduce((product, size) => product * size, 1n))
+  const values = Array.from({ length }, (_, index) => f32(Math.sin(index * 12.9898 + name.length) / 4))
+  const offset = Math.ceil(parts.weights.length / alignment) * alignment
+  const gap = Buffer.alloc(offset - parts.weights.length)
+  return {
+    ...parts,
+    tensors: [...parts.tensors, { name, shape, type: 0, offset: BigInt(offset) }],
+    weights: Buffer.concat([parts.weights, gap, ...values]),
+  }
+}
