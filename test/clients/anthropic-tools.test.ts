@@ -257,8 +257,9 @@ describe.each([
     const body = { model: 'tiny', max_tokens: 60, messages: [sum], ...likeliest }
 
     const without = await client.messages.create(body)
-    const thoughtful = await client.messages.create({ ...body, thinking: { type: 'adaptive' } })
-    const streamed = await client.messages.stream({ ...body, thinking: { type: 'adaptive' } }).finalMessage()
+    const asked = { ...body, thinking: { type: 'enabled' as const, budget_tokens: 50 } }
+    const thoughtful = await client.messages.create(asked)
+    const streamed = await client.messages.stream(asked).finalMessage()
     const messages = [sum, { role: 'assistant' as const, content: streamed.content }, sum]
     const again = await client.messages.create({ ...body, messages })
 

@@ -96,20 +96,28 @@ test('what neither can fill is refused in the words of the first', async () => {
   })
 })
 
-test('a template that ends the process in native code is not filled again, and its model says so', async () => {
-  await forge('deadly', `${popped('1')}{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}`)
-  const processId = () => llm.loaded().find(({ name }) => name.startsWith('deadly'))?.processId
+const loop = '{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}'
+test.each([
+  ['ends', '{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}'],
+  ['hangs', loop],
+])(
+  'a template that %s the process in native code is not filled again, and its model says so',
+  async (what, rest) => {
+    await forge(what, `${popped('1')}${rest}`)
+    const processId = () => llm.loaded().find(({ name }) => name.startsWith(what))?.processId
 
-  await expect(render('deadly', saying('Hello'))).rejects.toMatchObject({ code: 'upstream' })
-  await llm.load('deadly')
-  const next = processId()
-  for (const _ of [1, 2])
-    await expect(render('deadly', saying('Hello'))).rejects.toMatchObject({
-      code: 'upstream',
-      message: expect.stringContaining('chat template of this model has crashed or hung'),
-    })
+    await expect(render(what, saying('Hello'))).rejects.toMatchObject({ code: 'upstream' })
+    await llm.load(what)
+    const next = processId()
+    for (const _ of [1, 2])
+      await expect(render(what, saying('Hello'))).rejects.toMatchObject({
+        code: 'upstream',
+        message: expect.stringContaining('chat template of this model has crashed or hung'),
+      })
 
-  expect(processId()).toBe(next)
-  const raw = { kind: 'text', prompt: ['Hello'], template: false } as const
-  expect(await render('deadly', raw)).toBe('Hello')
-})
+    expect(processId()).toBe(next)
+    const raw = { kind: 'text', prompt: ['Hello'], template: false } as const
+    expect(await render(what, raw)).toBe('Hello')
+  },
+  60_000,
+)

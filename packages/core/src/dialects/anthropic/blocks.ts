@@ -48,23 +48,16 @@ const only =
   (tags: readonly string[], speaker?: 'user' | 'assistant') =>
   ({ type }: Tagged, context: z.RefinementCtx): void => {
     if (tags.includes(type)) return
+    const refuse = (message: string, issue = 'value'): void =>
+      context.addIssue({ code: 'custom', params: { issue }, message })
     const tag = type.slice(0, maxTagLength).toWellFormed()
     const place = places.get(type)
     const expected = tags.map((known) => `'${known}'`).join(', ')
-    context.addIssue(
-      place === undefined
-        ? {
-            code: 'custom',
-            message: `Input tag '${tag}' found using 'type' does not match any of the expected tags: ${expected}`,
-          }
-        : speaker !== undefined && place !== speaker
-          ? { code: 'custom', message: `\`${tag}\` blocks can only be in \`${place}\` messages` }
-          : {
-              code: 'custom',
-              params: { issue: 'unsupported' },
-              message: `A block of the type '${tag}' is not supported yet.`,
-            },
-    )
+    if (place === undefined)
+      refuse(`Input tag '${tag}' found using 'type' does not match any of the expected tags: ${expected}`)
+    else if (speaker !== undefined && place !== speaker)
+      refuse(`\`${tag}\` blocks can only be in \`${place}\` messages`)
+    else refuse(`A block of the type '${tag}' is not supported yet.`, 'unsupported')
   }
 
 const contentOf = <Block extends z.ZodType>(block: Block) =>
@@ -76,7 +69,7 @@ const contentOf = <Block extends z.ZodType>(block: Block) =>
 const ResultBlock = Tagged.superRefine(only(['text', 'image', 'tool_reference']))
   .transform((block) => {
     if (block.type === 'image') return { type: 'text', text: '[An image, which this model cannot see.]' }
-    return block.type === 'tool_reference' ? { type: 'text', text: String(block.tool_name) } : block
+    return block.type === 'tool_reference' ? { type: 'text', text: String(block.tool_name ?? '') } : block
   })
   .pipe(Text)
 const ToolResult = z.object({
@@ -112,7 +105,6 @@ export const Message = z.discriminatedUnion(
 )
 export type Message = z.output<typeof Message>
 export type Block = Exclude<Message['content'], string>[number]
-export type TextBlock = z.output<typeof Text>
 
 export const blocksOf = (content: Message['content'] | undefined): readonly Block[] =>
   typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])

@@ -257,8 +257,8 @@ test('thoughts alone are no turn', () => {
 test.each([
   [{}, false],
   [{ thinking: { type: 'disabled' } }, false],
-  [{ thinking: { type: 'adaptive' } }, true],
-  [{ thinking: { type: 'between_tools' } }, true],
+  [{ thinking: { type: 'adaptive' } }, 'auto'],
+  [{ thinking: { type: 'between_tools' } }, 'auto'],
   [{ thinking: { type: 'enabled', budget_tokens: 4 } }, true],
 ])('%j asks for thoughts: %s', (fields, reasoning) => {
   expect(translate(fields).reasoning).toBe(reasoning)

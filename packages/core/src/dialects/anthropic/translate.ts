@@ -33,7 +33,7 @@ export function toPrompt(
   return {
     model,
     input: { kind: 'chat', messages: turns, ...toTools(body) },
-    reasoning: thinking !== 'disabled',
+    reasoning: thinking === 'disabled' ? false : thinking === 'enabled' ? true : 'auto',
   }
 }
 
