@@ -38,16 +38,26 @@ test('all dialects are spoken, and a path that two of them have is one route', (
     'GET /v1/models',
     'GET /v1/models/*model',
     'POST /api/chat',
+    'POST /api/embed',
+    'POST /api/embeddings',
     'POST /api/generate',
     'POST /api/show',
     'POST /v1/chat/completions',
+    'POST /v1/completions',
+    'POST /v1/embeddings',
     'POST /v1/messages',
     'POST /v1/messages/count_tokens',
   ])
 })
 
 test.each<[DialectName, string[]]>([
-  ['openai', ['POST /v1/chat/completions', 'GET /v1/models', 'GET /v1/models/*model']],
+  [
+    'openai',
+    [
+      ...['POST /v1/chat/completions', 'POST /v1/completions', 'POST /v1/embeddings'],
+      ...['GET /v1/models', 'GET /v1/models/*model'],
+    ],
+  ],
   [
     'anthropic',
     ['POST /v1/messages', 'POST /v1/messages/count_tokens', 'GET /v1/models', 'GET /v1/models/*model'],

@@ -23,8 +23,9 @@ export function answerForm(
   const forced = input.kind === 'chat' && input.toolChoice?.mode === 'required'
   if (!format && !(calls && (forced || calls.mark !== undefined))) return undefined
   const isHarmony = familyOf(template) === 'harmony' && prompt.endsWith('assistant')
+  // Nobody is led to think who was not told to: thoughts have no end that a grammar knows.
   const told = reasoning !== undefined && familyOf(template) !== 'harmony'
-  const thought = told ? thoughtOf(prompt, template, reasoning !== false) : isHarmony ? analysis : undefined
+  const thought = told ? thoughtOf(prompt, template, reasoning === true) : isHarmony ? analysis : undefined
   const all = input.kind === 'chat' ? (input.tools ?? []) : []
   const fields = tools.map((tool) => ({ ...tool, field: `tools[${all.indexOf(tool)}].parameters` }))
   const parallel = input.kind !== 'chat' || input.toolChoice?.parallel !== false

@@ -38,22 +38,13 @@ interface Thought extends Tags {
   readonly isOpen: boolean
 }
 
-/**
- * The thought in front of an answer, where there is one or may be.
- * @param reasoning whether the model is to think; `auto`: where its template knows of thoughts, it may
- */
-export function thoughtOf(
-  prompt: string,
-  template: string,
-  reasoning: boolean | 'auto',
-): Thought | undefined {
+/** The thought in front of an answer, where there is one or may be. @param reasoning whether the model was told to think */
+export function thoughtOf(prompt: string, template: string, reasoning: boolean): Thought | undefined {
   const end = prompt.trimEnd()
   const open = tagsOf(template).find(({ open }) => end.endsWith(open))
   if (open) return { ...open, isOpen: true }
   if (!reasoning) return undefined
-  const known = tagsOf(template).find(({ close }) => template.includes(close))
-  const tags = known ?? (reasoning === 'auto' ? undefined : common)
-  return tags && { ...tags, isOpen: false }
+  return { ...(tagsOf(template).find(({ close }) => template.includes(close)) ?? common), isOpen: false }
 }
 
 /** White space around the tags is nobody's. */
