@@ -125,7 +125,7 @@ export async function loadModel(
     )
     const { contextSize, parallel } = plan
     const purpose = purposeOf(model.fileInsights)
-    if (purpose !== 'text') return reader(config, model, plan, purpose)
+    if (purpose !== 'text') return await reader(config, model, plan, purpose)
     const context = await model.createContext({
       contextSize,
       sequences: parallel,
@@ -154,7 +154,7 @@ export async function loadModel(
           progress,
         )
     return {
-      ...known(config, model, plan),
+      ...about(config, model, plan),
       parallel: decoder ? parallel : 1,
       stepMs: best?.stepMs ?? unknownStepMs,
       runner,
@@ -172,7 +172,7 @@ export async function loadModel(
 }
 
 /** What does not depend on what the model is made for. */
-function known(
+function about(
   config: ProcessConfig,
   model: LlamaModel,
   { contextSize, need, mappedBytes, notes }: Plan,
@@ -211,7 +211,7 @@ async function reader(
   const { contextSize, parallel } = plan
   const reading = purpose === 'nothing' ? undefined : await openReading(model, purpose, contextSize, parallel)
   return {
-    ...known(config, model, plan),
+    ...about(config, model, plan),
     parallel,
     stepMs: reading?.stepMs ?? unknownStepMs,
     reading,
@@ -263,13 +263,7 @@ async function importLibrary(): Promise<typeof import('node-llama-cpp')> {
 }
 
 const notForChat = (name: string): LlmError =>
-  new LlmError(
-    'invalid_request',
-    `The model "${name}" reads texts, and cannot write: it is for embeddings.`,
-    {
-      param: 'model',
-    },
-  )
+  new LlmError('invalid_request', `The model "${name}" reads texts, and cannot chat.`, { param: 'model' })
 
 const upstream = (message: string, cause: unknown): LlmError =>
   new LlmError('upstream', message, {}, { cause })
