@@ -254,7 +254,7 @@ test('vectors, ranks and tokens are asked of the engine, with a model and a call
     },
   }
   const call = { signal: new AbortController().signal }
-  const llm = await createLlm({ engine })
+  const llm = await createLlm({ engine, models: folder })
   const caller = { id: 'ann', scopes: [] }
 
   const { vectors } = await llm.embed({ inputs: ['Hi'] })

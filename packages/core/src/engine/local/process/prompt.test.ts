@@ -78,7 +78,7 @@ test('a text without a template is read in order, tokens and all', async () => {
 
 test('a gap stands between the tokens that the model has for it, in plain text, behind its first token', async () => {
   const input = { kind: 'infill', prefix: '2 3', suffix: '6' } as const
-  const work = fakeWork({ bos })
+  const work = fakeWork({ bos: bos as Token })
   const plain: unknown[] = []
   const { tokenize } = work.model
   const infill = { prefix: 10, suffix: 11, middle: 12 } as unknown as Binding['infill']
