@@ -23,6 +23,10 @@ const model = basename(path, '.gguf')
 
 const textsAtOnce = 64
 const lengths = [8, 30, 120]
+const vocabulary =
+  'river stone cloud house green window paper water light story garden winter music letter road bridge silver morning animal number'.split(
+    ' ',
+  )
 
 const one = await open(1)
 const many = await open(Number(threads))
@@ -120,7 +124,9 @@ async function compareVectors(ours, theirs) {
   say('')
 }
 
-const cosine = (a, b) => dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))
+function cosine(a, b) {
+  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))
+}
 function dot(a, b) {
   return a.reduce((sum, value, index) => sum + value * b[index], 0)
 }
@@ -131,8 +137,3 @@ function textsOf(words) {
     Array.from({ length: words }, () => vocabulary[Math.floor(Math.random() * vocabulary.length)]).join(' '),
   )
 }
-
-const vocabulary =
-  'river stone cloud house green window paper water light story garden winter music letter road bridge silver morning animal number'.split(
-    ' ',
-  )
