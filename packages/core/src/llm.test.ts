@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Engine } from './engine/engine.ts'
 import { LlmError } from './errors.ts'
 import { createLlm } from './llm.ts'
 import { scriptedEngine } from './testing/scripted-engine.ts'
@@ -240,6 +241,40 @@ test('the tokens of a prompt are counted by the engine', async () => {
   )
 
   expect(count).toBe(2)
+})
+
+test('vectors, ranks and tokens are asked of the engine, with a model and a caller where none are named', async () => {
+  const asked: unknown[] = []
+  const scripted = scriptedEngine('Hello.')
+  const engine: Engine = {
+    ...scripted,
+    embed: (request, { tenant, background }) => {
+      asked.push([request, { tenant, background }])
+      return scripted.embed(request, call)
+    },
+  }
+  const call = { signal: new AbortController().signal }
+  const llm = await createLlm({ engine, models: folder })
+  const caller = { id: 'ann', scopes: [] }
+
+  const { vectors } = await llm.embed({ inputs: ['Hi'] })
+  await llm.embed({ model: 'other', inputs: [] }, { ...call, caller, background: true })
+  const { scores } = await llm.rerank({ query: 'Hi', documents: ['Hi there.'] })
+  const tokens = await llm.tokenize({ text: 'Hi' })
+
+  expect(vectors).toHaveLength(1)
+  expect(scores).toEqual([1])
+  expect(await llm.detokenize({ tokens })).toBe('Hi')
+  expect(asked).toEqual([
+    [
+      { model: 'tiny:latest', inputs: ['Hi'] },
+      { tenant: '', background: false },
+    ],
+    [
+      { model: 'other', inputs: [] },
+      { tenant: 'ann', background: true },
+    ],
+  ])
 })
 
 test('loaded models and closing are the business of the engine', async () => {

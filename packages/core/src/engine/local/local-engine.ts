@@ -116,25 +116,14 @@ export class LocalEngine implements Engine {
 
   async countTokens(request: GenerateRequest, call: EngineCall): Promise<number> {
     const checked = readRequest(request)
-    const { results } = await this.#ask(
-      'count',
-      checked,
-      textLength(checked),
-      call,
-      (count) => count as number,
-    )
+    const toCount = (count: Result): number => count as number
+    const { results } = await this.#ask('count', checked, textLength(checked), call, toCount)
     return results[0] ?? 0
   }
 
   async render(request: GenerateRequest, call: EngineCall): Promise<string> {
     const checked = readRequest(request)
-    const { results } = await this.#ask(
-      'render',
-      checked,
-      textLength(checked),
-      call,
-      (text) => text as string,
-    )
+    const { results } = await this.#ask('render', checked, textLength(checked), call, toText)
     return results.join('')
   }
 
@@ -166,8 +155,7 @@ export class LocalEngine implements Engine {
 
   async detokenize(request: DetokenizeRequest, call: EngineCall): Promise<string> {
     const checked = readDetokenizeRequest(request)
-    const { length } = checked.tokens
-    const { results } = await this.#ask('detokenize', checked, length, call, (text) => text as string)
+    const { results } = await this.#ask('detokenize', checked, checked.tokens.length, call, toText)
     return results.join('')
   }
 
@@ -199,15 +187,15 @@ export class LocalEngine implements Engine {
     read: (result: Result) => T,
   ): Promise<{ readonly results: readonly T[]; readonly loadMs: number }> {
     const { signal } = call
-    let results: T[] = []
-    const found = await this.#use(request, size, signal, async ({ fingerprint, process }, loadMs) => {
-      results = []
+    const results: T[] = []
+    const work: Work<{ readonly loadMs: number }> = async ({ fingerprint, process }, loadMs) => {
       await process.ask(type, request, { ...call, tenant: tenantOf(call) }, (result) => {
         if (type === 'embed' || type === 'rerank') this.#loaded.failures.onText(fingerprint)
         results.push(read(result))
       })
       return { loadMs }
-    })
+    }
+    const found = await this.#use(request, size, signal, work, () => results.length > 0)
     if (!found || signal.aborted) throw cancelled()
     return { results, ...found }
   }
@@ -243,6 +231,8 @@ interface Read {
   readonly vector: readonly number[]
   readonly inputTokens: number
 }
+
+const toText = (text: Result): string => text as string
 
 const toRead = (result: Result): Read => {
   const { vector, ...reading } = result as Reading

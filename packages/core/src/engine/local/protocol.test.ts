@@ -1,7 +1,20 @@
 import { expect, test } from 'vitest'
 import { LlmError } from '../../errors.ts'
 import { messagesOf } from '../request.ts'
-import { FromProcess, fromWire, ProcessConfig, readRequest, ToProcess, toWire } from './protocol.ts'
+import {
+  FromProcess,
+  fromFloats,
+  fromWire,
+  ProcessConfig,
+  readDetokenizeRequest,
+  readEmbedRequest,
+  readRequest,
+  readRerankRequest,
+  readTokenizeRequest,
+  ToProcess,
+  toFloats,
+  toWire,
+} from './protocol.ts'
 
 const messages = [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }]
 const request = { model: 'tiny', input: { kind: 'chat', messages } }
@@ -46,6 +59,7 @@ test.each([
   [{ kind: 'text', prompt: [] }],
   [{ kind: 'text', prompt: ['Hi', [], [0, 2_147_483_647], ''] }],
   [{ kind: 'text', prompt: ['Hi'], system: '', template: false }],
+  [{ kind: 'infill', prefix: 'a', suffix: '' }],
 ])('the text %j is read as it was sent', (input) => {
   expect(readRequest({ model: 'tiny', input })).toEqual({ model: 'tiny', input })
 })
@@ -297,6 +311,45 @@ test.each<[what: string, value: unknown, param: string]>([
   expect(read).toThrow(expect.objectContaining({ code: 'invalid_request', details: { param } }))
 })
 
+test.each<[read: (value: unknown) => object, request: object]>([
+  [readEmbedRequest, { model: 'm', inputs: ['Hi', [0, 5]], overflow: 'truncate', dimensions: 8, load: {} }],
+  [readEmbedRequest, { model: 'm', inputs: [] }],
+  [readRerankRequest, { model: 'm', query: 'Who?', documents: ['a', 'b'], overflow: 'error' }],
+  [readTokenizeRequest, { model: 'm', text: '', addSpecial: true, parseSpecial: false }],
+  [readDetokenizeRequest, { model: 'm', tokens: [], load: { contextSize: 16 } }],
+])('%o reads what was sent', (read, request) => {
+  expect(read(JSON.parse(JSON.stringify(request)))).toEqual(request)
+})
+
+test.each<[read: (value: unknown) => object, request: object, param: string]>([
+  [readEmbedRequest, { model: 'm', inputs: 'Hi' }, 'inputs'],
+  [readEmbedRequest, { model: 'm', inputs: ['Hi', ''] }, 'inputs[1]'],
+  [readEmbedRequest, { model: 'm', inputs: [[]] }, 'inputs[0]'],
+  [readEmbedRequest, { model: 'm', inputs: [[0.5]] }, 'inputs[0]'],
+  [readEmbedRequest, { model: 'm', inputs: Array(10_001).fill('a') }, 'inputs'],
+  [readEmbedRequest, { model: 'm', inputs: Array(3).fill('x'.repeat(2 ** 25)) }, 'inputs'],
+  [readEmbedRequest, { model: 'm', inputs: ['Hi'], dimensions: 2 ** 31 }, 'dimensions'],
+  [readEmbedRequest, { inputs: ['Hi'] }, 'model'],
+  [readRerankRequest, { model: 'm', query: '', documents: ['a'] }, 'query'],
+  [readRerankRequest, { model: 'm', query: 'Who?', documents: ['a', ''] }, 'documents[1]'],
+  [readRerankRequest, { model: 'm', query: 'Who?', documents: [[5]] }, 'documents[0]'],
+  [readTokenizeRequest, { model: 'm', text: 5 }, 'text'],
+  [readTokenizeRequest, { model: 'm', text: 'x'.repeat(65 * 1024 * 1024) }, 'text'],
+  [readDetokenizeRequest, { model: 'm', tokens: [-1] }, 'tokens'],
+  [readDetokenizeRequest, { model: 'm', tokens: 'Hi' }, 'tokens'],
+])('%o refuses what is not for native code by its field', (read, request, param) => {
+  expect(() => read(request)).toThrow(
+    expect.objectContaining({ code: 'invalid_request', details: { param } }),
+  )
+})
+
+test('vectors cross the wire as 32-bit numbers', () => {
+  const vector = [0, -1, 0.5, Math.fround(0.1), 3.4e38]
+
+  expect(fromFloats(toFloats(vector))).toEqual(vector.map(Math.fround))
+  expect(fromFloats('')).toEqual([])
+})
+
 test('an error crosses the wire with its code, message and details', () => {
   const error = new LlmError('context_length', 'Too long.', { inputTokens: 9, contextSize: 8 })
 
@@ -334,6 +387,7 @@ test.each([
   [{ type: 'generate', id: 1, request: { anything: true }, tenant: 'ann', background: false }],
   [{ type: 'count', id: 1, request: null, tenant: '', background: false }],
   [{ type: 'render', id: 1, request: {}, tenant: '', background: false }],
+  [{ type: 'embed', id: 1, request: {}, tenant: '', background: true }],
   [{ type: 'cancel', id: 1 }],
   [{ type: 'ping' }],
 ])('the model process understands %j', (message) => {
@@ -365,6 +419,8 @@ test.each([
   [{ type: 'events', events: [{ id: 1, event: { type: 'reasoning', text: 'hm', tokens: 1 } }] }],
   [{ type: 'result', id: 1, value: 12 }],
   [{ type: 'result', id: 1, value: '<user>Hi' }],
+  [{ type: 'result', id: 1, value: [0, 5, 2_147_483_647] }],
+  [{ type: 'result', id: 1, value: { index: 3, vector: 'AACAPw==', inputTokens: 4 } }],
   [
     {
       type: 'events',

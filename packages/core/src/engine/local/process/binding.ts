@@ -143,7 +143,7 @@ export async function loadModel(
     )
     const { contextSize, parallel } = plan
     const purpose = purposeOf(model.fileInsights)
-    if (purpose !== 'text') return reader(config, model, plan, purpose)
+    if (purpose !== 'text') return await reader(config, model, plan, purpose)
     const context = await model.createContext({
       contextSize,
       sequences: parallel,
@@ -177,7 +177,7 @@ export async function loadModel(
           progress,
         )
     return {
-      ...known(config, model, plan),
+      ...about(config, model, plan),
       parallel: decoder ? parallel : 1,
       ...(native && { nativeTemplate: native }),
       stepMs: best?.stepMs ?? unknownStepMs,
@@ -197,7 +197,7 @@ export async function loadModel(
 }
 
 /** What does not depend on what the model is made for. */
-function known(
+function about(
   config: ProcessConfig,
   model: LlamaModel,
   { contextSize, need, mappedBytes, notes }: Plan,
@@ -239,7 +239,7 @@ async function reader(
   const { contextSize, parallel } = plan
   const reading = purpose === 'nothing' ? undefined : await openReading(model, purpose, contextSize, parallel)
   return {
-    ...known(config, model, plan),
+    ...about(config, model, plan),
     parallel,
     stepMs: reading?.stepMs ?? unknownStepMs,
     reading,
@@ -292,13 +292,7 @@ async function importLibrary(): Promise<typeof import('node-llama-cpp')> {
 }
 
 const notForChat = (name: string): LlmError =>
-  new LlmError(
-    'invalid_request',
-    `The model "${name}" reads texts, and cannot write: it is for embeddings.`,
-    {
-      param: 'model',
-    },
-  )
+  new LlmError('invalid_request', `The model "${name}" reads texts, and cannot chat.`, { param: 'model' })
 
 const upstream = (message: string, cause: unknown): LlmError =>
   new LlmError('upstream', message, {}, { cause })

@@ -41,6 +41,26 @@ const space = (free: number, total = 1_000_000): Surroundings => ({
   cacheTypes: { f16: 1, q8_0: 8, q4_0: 2 },
 })
 
+test('a model that reads has a context for each thread, whole texts in one batch, and less where there is no memory', async () => {
+  const asked: object[] = []
+  const encoder = insights({
+    ggufFileInfo: { architectureMetadata: { pooling_type: 1, attention: { causal: false } } },
+    estimateContextResourceRequirementsV2: async (options: object) => {
+      asked.push(options)
+      return { cpuRam: 10 * mb, gpuVram: 0 }
+    },
+  })
+  const quantized = { ...config, threads: 3, kvCacheType: 'q8_0' } as const
+
+  const plan = await planMemory(quantized, encoder, space(1_000))
+  const little = await planMemory(quantized, encoder, space(150))
+
+  expect(plan).toMatchObject({ parallel: 3, batchSize: 1_000, kvCacheType: 'f16', need: { ram: 130 * mb } })
+  expect(little).toMatchObject({ parallel: 2, need: { ram: 120 * mb } })
+  expect(asked[0]).toMatchObject({ sequences: 1, batchSize: 1_000, isEmbeddingContext: true })
+  expect(plan.notes).toEqual([])
+})
+
 test.each([
   [1_000, 4],
   [175, 4],

@@ -56,9 +56,9 @@ const maxTokens = 2 ** 31 - 1
 const blockSize = 32
 
 /**
- * Fewer answers side by side, or texts that are read, where there is no memory for all; never a smaller context. Where not even one has room
- * it waits for others that have it. Throws `overloaded` when that was in vain, and `invalid_request` where there never
- * is room.
+ * Fewer answers or texts side by side where there is no memory for all; never a smaller context. Where not even one has
+ * room it waits for others that have it. Throws `overloaded` when that was in vain, and `invalid_request` where there
+ * never is room.
  */
 export async function planMemory(
   config: ProcessConfig,

@@ -77,6 +77,35 @@ test('a text without a template is read in order, tokens and all', async () => {
   expect(await promptText(raw('2 3', [4, 5], '6'), fakeWork())).toBe('2 3<4,5>6')
 })
 
+test('a gap stands between the tokens that the model has for it, in plain text, behind its first token', async () => {
+  const input = { kind: 'infill', prefix: '2 3', suffix: '6' } as const
+  const work = fakeWork({ bos: bos as Token })
+  const plain: unknown[] = []
+  const { tokenize } = work.model
+  const infill = { prefix: 10, suffix: 11, middle: 12 } as unknown as Binding['infill']
+  const model: Binding = {
+    ...work.model,
+    name: 'm:latest',
+    infill,
+    tokenize: (text, signal, how) => {
+      plain.push(how)
+      return tokenize(text, signal)
+    },
+  }
+
+  expect(await promptTokens({ model: 'm', input }, { ...work, model })).toEqual([bos, 10, 2, 3, 11, 6, 12])
+  expect(await promptText({ model: 'm', input }, { ...work, model })).toBe('<10>2 3<11>6<12>')
+  expect(plain).toEqual([{ isPlain: true }, { isPlain: true }])
+  expect(work.rendered).toEqual([])
+  await expect(
+    promptTokens({ model: 'm', input }, { ...work, model: { ...model, infill: undefined } }),
+  ).rejects.toMatchObject({
+    code: 'invalid_request',
+    message: expect.stringContaining('"m:latest"'),
+    details: { param: 'suffix' },
+  })
+})
+
 test('with a template all text is one message, behind the tokens', async () => {
   const template = (messages: readonly Message[]) => `9 ${textOf(messages)} 9`
 

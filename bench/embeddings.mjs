@@ -1,0 +1,139 @@
+// Vectors: several contexts beside one, and the local engine beside another server of the OpenAI API on the same model.
+import { basename, dirname } from 'node:path'
+import { parseArgs } from 'node:util'
+import { createLlm } from '@modelmount/core'
+import { IdleGuard } from './support/idle-guard.mjs'
+import { describeMachine, median, printTable, quartiles, say } from './support/measure.mjs'
+import { takeRounds } from './support/rounds.mjs'
+
+const { values: options } = parseArgs({
+  options: {
+    model: { type: 'string' },
+    /** The other server, such as http://127.0.0.1:8080, with as many threads and the same model. */
+    against: { type: 'string' },
+    /** Its process on this machine, to tell its work from that of others. */
+    'against-pid': { type: 'string' },
+    threads: { type: 'string', default: '2' },
+    rounds: { type: 'string', default: '7' },
+  },
+})
+const { model: path, against, threads, rounds } = options
+if (!path) throw new Error('Say --model file.gguf, one that makes embeddings.')
+const model = basename(path, '.gguf')
+
+const textsAtOnce = 64
+const lengths = [8, 30, 120]
+const vocabulary =
+  'river stone cloud house green window paper water light story garden winter music letter road bridge silver morning animal number'.split(
+    ' ',
+  )
+
+const one = await open(1)
+const many = await open(Number(threads))
+try {
+  const theirs = against && { embed: embedOver(against.replace(/\/$/, '')) }
+  const pid = options['against-pid'] && Number(options['against-pid'])
+  // Without its process its work would look like that of others.
+  const guard = new IdleGuard(!theirs || pid ? [one.id, many.id, ...(pid ? [pid] : [])] : undefined)
+
+  say(`## ${basename(path)}, ${textsAtOnce} texts at a time\n`)
+  await describeMachine()
+  if (!guard.isOn) say('WARNING: the idle guard is off.')
+  say('')
+  await compare(
+    `${threads} contexts of a thread each, and one`,
+    { ours: many, theirs: one, control: many },
+    guard,
+  )
+  if (theirs) {
+    await compareVectors(many, theirs)
+    await compare(
+      `${threads} threads, ours and the other server`,
+      { ours: many, theirs, control: many },
+      guard,
+    )
+  }
+} finally {
+  await Promise.all([one.close(), many.close()])
+}
+
+/** With so many threads, and a context for each. */
+async function open(threads) {
+  const llm = await createLlm({ models: dirname(path), local: { threads, keepAlive: 'forever' } })
+  await llm.load(model)
+  return {
+    id: llm.loaded()[0].processId,
+    embed: async (inputs) => (await llm.embed({ model, inputs })).vectors,
+    close: () => llm.close(),
+  }
+}
+
+function embedOver(url) {
+  return async (input) => {
+    const response = await fetch(`${url}/v1/embeddings`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model, input }),
+    })
+    if (!response.ok) throw new Error(`The other server said: ${await response.text()}`)
+    const { data } = await response.json()
+    return data.toSorted((a, b) => a.index - b.index).map(({ embedding }) => embedding)
+  }
+}
+
+/** Texts per second, round by round. */
+async function compare(title, sides, guard) {
+  const measures = Object.fromEntries(
+    lengths.map((words) => [`${words} words`, { run: (side) => rate(side, words) }]),
+  )
+  await Promise.all(Object.values(sides).map((side) => side.embed(textsOf(lengths[0]))))
+  const samples = await takeRounds(Number(rounds), measures, sides, guard)
+  say(`### ${title}\n`)
+  const rows = Object.entries(samples).map(([name, taken]) => {
+    const ratios = taken.map(({ ours, theirs }) => ours / theirs)
+    const controls = taken.map(({ ours, control }) => control / ours)
+    const perSecond = (side) => median(taken.map((sample) => sample[side])).toFixed(1)
+    return [
+      name,
+      perSecond('ours'),
+      perSecond('theirs'),
+      `**${median(ratios).toFixed(2)}**`,
+      quartiles(ratios)
+        .map((ratio) => ratio.toFixed(2))
+        .join(' – '),
+      median(controls).toFixed(2),
+    ]
+  })
+  printTable(['texts per second', 'the first', 'the second', 'ratio', 'half of the rounds', 'control'], rows)
+}
+
+async function rate(side, words) {
+  const texts = textsOf(words)
+  const startedAt = performance.now()
+  await side.embed(texts)
+  return texts.length / ((performance.now() - startedAt) / 1_000)
+}
+
+async function compareVectors(ours, theirs) {
+  for (const words of lengths) {
+    const texts = textsOf(words)
+    const [own, other] = [await ours.embed(texts), await theirs.embed(texts)]
+    const least = Math.min(...own.map((vector, index) => cosine(vector, other[index])))
+    say(`Least cosine of ${texts.length} texts of ${words} words: ${least.toFixed(6)}`)
+  }
+  say('')
+}
+
+function cosine(a, b) {
+  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))
+}
+function dot(a, b) {
+  return a.reduce((sum, value, index) => sum + value * b[index], 0)
+}
+
+/** Common words, of a token each mostly; no text comes twice. */
+function textsOf(words) {
+  return Array.from({ length: textsAtOnce }, () =>
+    Array.from({ length: words }, () => vocabulary[Math.floor(Math.random() * vocabulary.length)]).join(' '),
+  )
+}
