@@ -20,7 +20,7 @@ function render({ template, messages, options }: RenderJob): RenderResult {
     return text.length > maxLength ? { error: 'the prompt is too long' } : { text }
   } catch (cause) {
     const error = (cause instanceof Error ? cause.message : String(cause)).slice(0, maxErrorLength)
-    // What goes too deep here ends a process there.
+    // What goes too deep here does so there.
     return cause instanceof RangeError ? { error } : { error, filling: fillings(template)(messages, options) }
   }
 }
