@@ -80,15 +80,19 @@ export class BoundedWorker<Job, Result> {
     return worker
   }
 
-  /** Nothing for callers who have left before their turn. */
-  run(job: Job, signal: AbortSignal): Promise<Result | undefined> {
-    const running = this.#queue.then(() => (signal.aborted ? undefined : this.#run(job, signal)))
+  /**
+   * Nothing for callers who have left before their turn.
+   * @param spentMs of the deadline, elsewhere
+   */
+  run(job: Job, signal: AbortSignal, spentMs = 0): Promise<Result | undefined> {
+    const running = this.#queue.then(() => (signal.aborted ? undefined : this.#run(job, signal, spentMs)))
     this.#queue = running.catch(() => {})
     return running
   }
 
-  async #run(job: Job, signal: AbortSignal): Promise<Result> {
-    const { deadlineMs, idleMs, tooMuch } = this.#bounds
+  async #run(job: Job, signal: AbortSignal, spentMs: number): Promise<Result> {
+    const { idleMs, tooMuch } = this.#bounds
+    const deadlineMs = this.#bounds.deadlineMs - spentMs
     let timer: NodeJS.Timeout | undefined
     let hurry = (): void => {}
     clearTimeout(this.#idle)

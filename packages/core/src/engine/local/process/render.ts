@@ -21,8 +21,8 @@ export interface RenderJob {
 }
 export type RenderResult =
   | { readonly text: string }
-  /** `filling`: for native code, which knows more of the language. */
-  | { readonly error: string; readonly filling?: Filling }
+  /** `filling`: for native code, which knows more of the language and has what is left of the time. */
+  | { readonly error: string; readonly filling?: Filling; readonly spentMs: number }
 
 export interface NativeJob {
   readonly source: string
@@ -52,16 +52,13 @@ export class PromptRenderer {
   async render(job: RenderJob, signal: AbortSignal): Promise<string> {
     const result = (await this.#worker.run(job, signal)) ?? { text: '' }
     if ('text' in result) return result.text
-    const { error, filling } = result
-    const text = filling && (await this.#filled(job, filling, signal))
-    if (text !== undefined) return text
+    const { error, filling, spentMs } = result
+    if (filling) {
+      const native = { source: job.template.source, variables: filling.variables }
+      const { text } = (await this.#native.run(native, signal, spentMs)) ?? { text: '' }
+      if (text !== undefined) return toPrompt(text, filling)
+    }
     // Where both refuse, what was said first is said of both.
     throw invalidRequest(`The model's chat template refuses these messages: ${error}`, { param: 'messages' })
-  }
-
-  async #filled({ template }: RenderJob, filling: Filling, signal: AbortSignal): Promise<string | undefined> {
-    const job = { source: template.source, variables: filling.variables }
-    const { text } = (await this.#native.run(job, signal)) ?? { text: '' }
-    return text === undefined ? undefined : toPrompt(text, filling)
   }
 }
