@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createLlm, type GenerateRequest, type Llm, type Message } from '@modelmount/core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { forgedTemplate } from '../support/forgeries.ts'
+import { childrenOf, hasProc, isAlive, isRunning, noOrphan, until } from '../support/processes.ts'
 
 let folder: string
 let llm: Llm
@@ -97,27 +98,62 @@ test('what neither can fill is refused in the words of the first', async () => {
 })
 
 const loop = '{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}'
-test.each([
-  ['ends', '{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}'],
-  ['hangs', loop],
-])(
-  'a template that %s the process in native code is not filled again, and its model says so',
-  async (what, rest) => {
-    await forge(what, `${popped('1')}${rest}`)
-    const processId = () => llm.loaded().find(({ name }) => name.startsWith(what))?.processId
+const doubled =
+  '{% set ns = namespace(t="a") %}{% for i in range(40) %}{% set ns.t = ns.t ~ ns.t %}{% endfor %}{{ ns.t }}'
 
-    await expect(render(what, saying('Hello'))).rejects.toMatchObject({ code: 'upstream' })
-    await llm.load(what)
-    const next = processId()
+/** Filled by native code, and hostile to who says so. */
+const hostile = (rest: string): string =>
+  `${popped('1')}{% if messages[0].content == "hostile" %}${rest}{% endif %}`
+
+test.each([
+  ['calls itself', '{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}'],
+  ['never ends', loop],
+  ['doubles a text', doubled],
+])(
+  'a template that %s in native code is refused, and the next call is served by the same model process',
+  async (what, rest) => {
+    await forge(what, hostile(rest))
+    expect(await render(what, saying('Hello'))).toBe('1')
+    const processId = llm.loaded().find(({ name }) => name.startsWith(what))?.processId
+
     for (const _ of [1, 2])
-      await expect(render(what, saying('Hello'))).rejects.toMatchObject({
-        code: 'upstream',
-        message: expect.stringContaining('chat template of this model has crashed or hung'),
+      await expect(render(what, saying('hostile'))).rejects.toMatchObject({
+        code: 'invalid_request',
+        message: expect.stringContaining('chat template'),
+        details: { param: 'messages' },
       })
 
-    expect(processId()).toBe(next)
-    const raw = { kind: 'text', prompt: ['Hello'], template: false } as const
-    expect(await render(what, raw)).toBe('Hello')
+    expect(await render(what, saying('Hello'))).toBe('1')
+    expect(processId).toBeDefined()
+    expect(llm.loaded().find(({ name }) => name.startsWith(what))?.processId).toBe(processId)
+  },
+  60_000,
+)
+
+test.runIf(hasProc)(
+  'kill -9 of a model process ends native code that hangs, and so does its leaving',
+  async () => {
+    await forge('killed', hostile(loop))
+
+    await render('killed', saying('Hello'))
+    const killed = llm.loaded().find(({ name }) => name.startsWith('killed'))?.processId as number
+    const [hanging] = childrenOf(killed) as [number]
+    const caller = new AbortController()
+    const call = llm.render({ model: 'killed', input: saying('hostile') }, { signal: caller.signal })
+    const ended = Promise.allSettled([call])
+    await until(() => isRunning(hanging), 5_000)
+    process.kill(killed, 'SIGKILL')
+    await noOrphan([killed, hanging])
+    // It is asked of another process, too.
+    caller.abort()
+    await ended
+
+    await render('killed', saying('Hello'))
+    const left = llm.loaded().find(({ name }) => name.startsWith('killed'))?.processId as number
+    const [idle] = childrenOf(left) as [number]
+    expect(isAlive(idle)).toBe(true)
+    await llm.unload('killed')
+    await noOrphan([left, idle])
   },
   60_000,
 )

@@ -119,16 +119,21 @@ describe('a template', () => {
 
   afterAll(() => rm(folder, { recursive: true }))
 
+  /** Lists have it there only. */
+  const native = '{{ [1].pop() }}'
   const loop = (body: string): string =>
     `{% for i in range(999999) %}{% for j in range(999999) %}${body}{% endfor %}{% endfor %}`
 
   test.each([
     ['that never ends', loop('')],
-    ['that writes a gigabyte', loop('0123456789'.repeat(1_000))],
+    ['that never ends in native code', native + loop('')],
+    ['that writes a gigabyte', loop('{{ "0123456789" * 1000 }}{{ "x" }}')],
+    ['that writes a gigabyte in native code', native + loop('0123456789'.repeat(1_000))],
     [
       'that doubles a text',
       `{% set ns = namespace(t="a") %}{% for i in range(40) %}{% set ns.t = ns.t ~ ns.t %}{% endfor %}{{ ns.t }}`,
     ],
+    ['that calls itself', '{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}'],
     ['that is nested deep', `{{ ${'('.repeat(20_000)}`],
   ])(
     '%s is a typed error in time, and an answer that runs goes on',

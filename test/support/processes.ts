@@ -32,5 +32,13 @@ export function residentBytes(processId: number): number {
   return Number(kilobytes) * 1024
 }
 
+/** The processes that it has started and that have not ended. */
+export const childrenOf = (processId: number): readonly number[] =>
+  readFileSync(`/proc/${processId}/task/${processId}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+
+/** Whether its main thread has work. */
+export const isRunning = (processId: number): boolean =>
+  /^State:\s+R/m.test(readFileSync(`/proc/${processId}/status`, 'utf8'))
+
 /** Sockets, pipes and files of this process, where they can be counted. */
 export const openDescriptors = (): number => (hasProc ? readdirSync('/proc/self/fd').length : 0)

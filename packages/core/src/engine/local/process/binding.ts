@@ -1,6 +1,5 @@
 /** The model as the rest of this folder sees it. The only file that loads node-llama-cpp; the others know its types. */
 
-import { join } from 'node:path'
 import type {
   GgufInsights,
   Llama,
@@ -18,7 +17,6 @@ import { calibrate, smallestChunk, threadCandidates } from './calibrate.ts'
 import { machineMemory } from './machine-memory.ts'
 import { type Plan, planMemory, type Room } from './memory.ts'
 import { missingBuild, missingLibrary } from './missing-engine.ts'
-import { NativeTemplate } from './native-template.ts'
 import { OneByOne } from './one-by-one.ts'
 import { shareOfCores } from './presence.ts'
 import { type Purpose, purposeOf } from './purpose.ts'
@@ -53,8 +51,6 @@ export interface Binding {
   readonly fingerprint: string
   readonly vocabularySize: number
   readonly template: ChatTemplate
-  /** For a template that cannot be filled without native code. */
-  readonly nativeTemplate?: NativeTemplate
   /** What every prompt of this model begins with, where it wants that. */
   readonly bos: Token | undefined
   /** What every text of it ends with, where it wants that. */
@@ -115,14 +111,7 @@ export async function loadModel(
 ): Promise<Binding> {
   const library = await importLibrary()
   try {
-    const llama = await library.getLlama({
-      // Never a compiler or a download in somebody's server.
-      build: 'never',
-      skipDownload: true,
-      progressLogs: false,
-      logLevel: library.LlamaLogLevel.error,
-      maxThreads: config.threads,
-    })
+    const llama = await library.getLlama({ ...quietly(library), maxThreads: config.threads })
     const { F16, Q8_0, Q4_0 } = library.GgmlType
     const cacheTypes = { f16: F16, q8_0: Q8_0, q4_0: Q4_0 }
     const options: LlamaModelOptions = {
@@ -153,11 +142,6 @@ export async function loadModel(
       experimentalKvCacheKeyType: cacheTypes[plan.kvCacheType],
       experimentalKvCacheValueType: cacheTypes[plan.kvCacheType],
     })
-    const native = nativeTemplate(
-      llama,
-      templateSource(model),
-      join(config.runFolder, `${config.name}.template`),
-    )
     const decoder = open(llama, model, context, plan)
     const { threads, tuneThreads } = config
     const best = decoder && (await calibrate(decoder, tuneThreads ? threadCandidates(threads) : [threads]))
@@ -179,7 +163,6 @@ export async function loadModel(
     return {
       ...about(config, model, plan),
       parallel: decoder ? parallel : 1,
-      ...(native && { nativeTemplate: native }),
       stepMs: best?.stepMs ?? unknownStepMs,
       runner,
       grammar: compiler(library, llama, model),
@@ -290,6 +273,15 @@ async function importLibrary(): Promise<typeof import('node-llama-cpp')> {
     throw upstream(missingLibrary, cause)
   }
 }
+
+/** Never a compiler or a download in somebody's server. */
+const quietly = ({ LlamaLogLevel }: typeof import('node-llama-cpp')) =>
+  ({
+    build: 'never',
+    skipDownload: true,
+    progressLogs: false,
+    logLevel: LlamaLogLevel.error,
+  }) as const
 
 const notForChat = (name: string): LlmError =>
   new LlmError('invalid_request', `The model "${name}" reads texts, and cannot chat.`, { param: 'model' })
@@ -596,19 +588,21 @@ function infillTokens({ tokens: { infill } }: LlamaModel): Binding['infill'] {
   return prefix !== null && suffix !== null && middle !== null ? { prefix, suffix, middle } : undefined
 }
 
-/** The library's inside once more. Nothing where it is not as it is known here. */
-function nativeTemplate(llama: Llama, source: string, mark: string): NativeTemplate | undefined {
-  const { AddonJinjaRenderer: Renderer } = (
-    llama as unknown as {
-      _bindings: { AddonJinjaRenderer?: new (source: string) => { render(variables: object): string } }
-    }
-  )._bindings
-  if (typeof Renderer?.prototype?.render !== 'function') return undefined
-  let renderer: { render(variables: object): string } | undefined
-  return new NativeTemplate((variables) => {
-    renderer ??= new Renderer(source)
-    return renderer.render(variables)
-  }, mark)
+type Renderer = new (source: string) => { render(variables: object): string }
+
+/**
+ * Fills templates; a bad one ends the process. Without a model, and with nothing on a graphics card.
+ * The library's inside once more: nothing where it is not as it is known here.
+ */
+export async function openNativeTemplates(): Promise<
+  ((source: string, variables: object) => string) | undefined
+> {
+  const library = await importLibrary()
+  const llama = await library.getLlama({ ...quietly(library), dryRun: true, vramPadding: 0 })
+  const { AddonJinjaRenderer: Known } = (llama as unknown as { _bindings: { AddonJinjaRenderer?: Renderer } })
+    ._bindings
+  if (typeof Known?.prototype?.render !== 'function') return undefined
+  return (source, variables) => new Known(source).render(variables)
 }
 
 /** Those that the tokenizer finds in a text, though they are none: unlike those that a vocabulary defines for itself. */
@@ -621,13 +615,10 @@ function specialTokens(model: LlamaModel): readonly string[] {
   return spellings
 }
 
-const templateSource = ({ fileInfo }: LlamaModel): string =>
-  fileInfo.metadata.tokenizer?.chat_template ?? chatMl
-
 function chatTemplate(model: LlamaModel): ChatTemplate {
   const { bosString, eosString } = model.tokens
   return {
-    source: templateSource(model),
+    source: model.fileInfo.metadata.tokenizer?.chat_template ?? chatMl,
     bosToken: bosString ?? '',
     eosToken: eosString ?? '',
     specialTokens: specialTokens(model),

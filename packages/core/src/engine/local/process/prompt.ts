@@ -134,7 +134,7 @@ async function piecesOf(
     variables: input.templateOptions,
   }
   const job = { template: model.template, messages: messagesOf(input), options }
-  const text = await renderer.render(job, signal, model.nativeTemplate)
+  const text = await renderer.render(job, signal)
   const ids = input.kind === 'text' ? input.prompt.filter((piece) => typeof piece !== 'string') : []
   return [...ids, text]
 }

@@ -14,13 +14,17 @@ parentPort?.on('message', (job: RenderJob) => {
 })
 
 function render({ template, messages, options }: RenderJob): RenderResult {
+  const startedAt = performance.now()
+  const refusal = (error: string) => ({ error, spentMs: performance.now() - startedAt })
   try {
     if (parsed?.source !== template.source) parsed = { source: template.source, prompt: parseChat(template) }
     const text = parsed.prompt(messages, options)
-    return text.length > maxLength ? { error: 'the prompt is too long' } : { text }
+    return text.length > maxLength ? refusal('the prompt is too long') : { text }
   } catch (cause) {
-    const error = (cause instanceof Error ? cause.message : String(cause)).slice(0, maxErrorLength)
-    // What goes too deep here ends a process there.
-    return cause instanceof RangeError ? { error } : { error, filling: fillings(template)(messages, options) }
+    const refused = refusal((cause instanceof Error ? cause.message : String(cause)).slice(0, maxErrorLength))
+    // What goes too deep here does so there.
+    return cause instanceof RangeError
+      ? refused
+      : { ...refused, filling: fillings(template)(messages, options) }
   }
 }

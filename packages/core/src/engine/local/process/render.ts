@@ -1,12 +1,16 @@
-/** Chat templates come with model files from anywhere: they run in a worker, with a deadline and a cap. */
-import { invalidRequest, LlmError } from '../../../errors.ts'
+/** Chat templates come with model files from anywhere: they run in workers, with a deadline and a cap. */
+import { invalidRequest } from '../../../errors.ts'
 import { type ChatTemplate, type Filling, type RenderOptions, toPrompt } from '../../../template/jinja.ts'
 import type { Message } from '../../request.ts'
-import { BoundedWorker } from './bounded-worker.ts'
-import type { NativeTemplate } from './native-template.ts'
+import { BoundedWorker, inProcess } from './bounded-worker.ts'
 
-const deadlineMs = 10_000
-const memoryMb = 512
+const bounds = {
+  deadlineMs: 10_000,
+  tooMuch: (what: 'time' | 'memory') =>
+    invalidRequest(`The model's chat template takes too much ${what} for these messages.`, {
+      param: 'messages',
+    }),
+}
 /** A loop in a template must not fill the memory of its reader. In characters. */
 export const maxLength = 64 * 1024 * 1024
 
@@ -17,45 +21,44 @@ export interface RenderJob {
 }
 export type RenderResult =
   | { readonly text: string }
-  /** `filling`: for native code, which knows more of the language. */
-  | { readonly error: string; readonly filling?: Filling }
+  /** `filling`: for native code, which knows more of the language and has what is left of the time. */
+  | { readonly error: string; readonly filling?: Filling; readonly spentMs: number }
+
+export interface NativeJob {
+  readonly source: string
+  readonly variables: Filling['variables']
+}
+/** Nothing where it refuses. */
+export interface NativeResult {
+  readonly text?: string
+}
 
 /** One prompt at a time; the others wait. Callers who have left get an empty one. */
 export class PromptRenderer {
   readonly #worker = new BoundedWorker<RenderJob, RenderResult>(
     new URL('./render-worker.js', import.meta.url),
-    {
-      deadlineMs,
-      memoryMb,
-      tooMuch: (what) =>
-        invalidRequest(`The model's chat template takes too much ${what} for these messages.`, {
-          param: 'messages',
-        }),
-    },
+    { ...bounds, memoryMb: 512 },
+  )
+  readonly #native = new BoundedWorker<NativeJob, NativeResult>(
+    new URL('./native-process.js', import.meta.url),
+    { ...bounds, memoryMb: 1_024, idleMs: 60_000 },
+    inProcess,
   )
 
   constructor() {
     this.#worker.start()
   }
 
-  /** @param native fills templates that cannot be read here; absent where there is no such code */
-  async render(job: RenderJob, signal: AbortSignal, native?: NativeTemplate): Promise<string> {
+  async render(job: RenderJob, signal: AbortSignal): Promise<string> {
     const result = (await this.#worker.run(job, signal)) ?? { text: '' }
     if ('text' in result) return result.text
-    const text = result.filling && native && filled(native, result.filling)
-    if (text !== undefined && text.length <= maxLength) return text
-    throw invalidRequest(`The model's chat template refuses these messages: ${result.error}`, {
-      param: 'messages',
-    })
-  }
-}
-
-/** Nothing where it refuses, too: what was said first is said of both. */
-function filled(native: NativeTemplate, filling: Filling): string | undefined {
-  try {
-    return toPrompt(native.fill(filling.variables), filling)
-  } catch (cause) {
-    if (cause instanceof LlmError) throw cause
-    return undefined
+    const { error, filling, spentMs } = result
+    if (filling) {
+      const native = { source: job.template.source, variables: filling.variables }
+      const { text } = (await this.#native.run(native, signal, spentMs)) ?? { text: '' }
+      if (text !== undefined) return toPrompt(text, filling)
+    }
+    // Where both refuse, what was said first is said of both.
+    throw invalidRequest(`The model's chat template refuses these messages: ${error}`, { param: 'messages' })
   }
 }
