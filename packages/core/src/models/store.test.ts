@@ -240,10 +240,10 @@ test('files that come and go are seen without a restart', async () => {
 })
 
 test('a file that is no GGUF by its name is no source of models, a folder is', async () => {
-  await expect(expectSource(new URL('../../package.json', import.meta.url).pathname)).rejects.toThrow(
-    'is neither',
-  )
-  await expect(expectSource(new URL('.', import.meta.url).pathname)).resolves.toBeUndefined()
+  await expect(
+    expectSource({ path: new URL('../../package.json', import.meta.url).pathname }),
+  ).rejects.toThrow('is neither')
+  await expect(expectSource({ path: new URL('.', import.meta.url).pathname })).resolves.toBeUndefined()
 })
 
 test('details are read once, also by several at once, until the file changes', async () => {

@@ -1,6 +1,6 @@
 /** The model as the rest of this folder sees it. The only file that loads node-llama-cpp; the others know its types. */
 
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type {
   GgufInsights,
   Llama,
@@ -143,6 +143,8 @@ export async function loadModel(
     )
     const { contextSize, parallel } = plan
     const purpose = purposeOf(model.fileInsights)
+    const { adapters = [] } = config
+    if (purpose !== 'text' && adapters.length > 0) throw notAdaptable(config.modelName)
     if (purpose !== 'text') return reader(config, model, plan, purpose)
     const context = await model.createContext({
       contextSize,
@@ -152,6 +154,7 @@ export async function loadModel(
       flashAttention: plan.flashAttention,
       experimentalKvCacheKeyType: cacheTypes[plan.kvCacheType],
       experimentalKvCacheValueType: cacheTypes[plan.kvCacheType],
+      lora: { adapters: adapters.map(({ path, scale }) => ({ filePath: path, scale })) },
     })
     const native = nativeTemplate(
       llama,
@@ -190,8 +193,7 @@ export async function loadModel(
     if (cause instanceof LlmError) throw cause
     if (cause instanceof library.NoBinaryFoundError)
       throw upstream(missingBuild(await library.getModuleVersion()), cause)
-    const reason =
-      cause instanceof Error ? cause.message.replaceAll(config.modelPath, 'the file') : String(cause)
+    const reason = cause instanceof Error ? withoutPaths(cause.message, config) : String(cause)
     throw upstream(`The model "${config.modelName}" could not be loaded: ${reason}`, cause)
   }
 }
@@ -290,6 +292,18 @@ async function importLibrary(): Promise<typeof import('node-llama-cpp')> {
     throw upstream(missingLibrary, cause)
   }
 }
+
+const withoutPaths = (message: string, { modelPath, adapters = [] }: ProcessConfig): string =>
+  adapters.reduce(
+    (text, { path }) => text.replaceAll(path, basename(path)),
+    message.replaceAll(modelPath, 'the file'),
+  )
+
+const notAdaptable = (name: string): LlmError =>
+  upstream(
+    `The model "${name}" reads texts, and cannot have adapters: they are for models that write.`,
+    undefined,
+  )
 
 const notForChat = (name: string): LlmError =>
   new LlmError(
