@@ -6,6 +6,8 @@ import { type AdaptedModel, createLlm, type Llm } from '@modelmount/core'
 import { modelPath } from '@modelmount/tiny-model'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { adapterFile, halvesFor } from '../support/adapter.ts'
+import { textEntry } from '../support/gguf.ts'
+import { encoderModel } from '../support/models.ts'
 
 let folder: string
 let llm: Llm
@@ -31,6 +33,10 @@ beforeAll(async () => {
     wide: adapterFile({ tensors: everywhere, weight: 0.01 }),
     wider: adapterFile({ tensors: everywhere, weight: 0.02 }),
     short: adapterFile().subarray(0, -64),
+    forEncoder: adapterFile({
+      tensors: halvesFor('blk.0.ffn_down.weight', [256, 64]),
+      entries: { 'general.architecture': textEntry('general.architecture', 'bert') },
+    }),
     other: adapterFile({ tensors: halvesFor('blk.0.ffn_down.weight', [512, 256]) }),
   }
   for (const [name, bytes] of Object.entries(files)) await writeFile(at(name), bytes)
@@ -48,6 +54,7 @@ beforeAll(async () => {
       on('many', { file: at('wide') }, { file: at('wider'), scale: -1 }, { file: at('mine') }),
       on('short', { file: at('short') }),
       on('other', { file: at('mine') }, { file: at('other') }),
+      { name: 'encoder', file: encoderModel, adapters: [{ file: at('forEncoder') }] },
       on('base', { file: modelPath }),
     ],
     local: { runFolder: join(folder, 'run'), contextSize: 256, parallel: 2, maxLoadedModels: 2 },
@@ -125,3 +132,10 @@ test.each([
   })
   expect(llm.loaded().map(({ name }) => name)).not.toContain(`${model}:latest`)
 })
+
+test('a model that reads cannot have adapters, and says so', async () => {
+  await expect(llm.embed({ model: 'encoder', inputs: ['Hello'] })).rejects.toMatchObject({
+    code: 'upstream',
+    message: expect.stringContaining('The model "encoder:latest" reads texts, and cannot have adapters'),
+  })
+}, 60_000)

@@ -296,3 +296,40 @@ test('a model that is not there has no details', async () => {
 
   await expect(store.details('none')).rejects.toMatchObject({ code: 'not_found' })
 })
+
+test('a file with adapters has a name of its own, and a digest that changes with them', async () => {
+  await write('base.gguf', 'a.gguf')
+  const [path, adapter] = [join(folder, 'base.gguf'), join(folder, 'a.gguf')]
+  const found = (scale: number) =>
+    new ModelStore([{ name: 'mine', path, adapters: [{ path: adapter, scale }] }]).get('mine')
+  const first = await found(1)
+  const otherScale = await found(0.5)
+  await writeFile(adapter, 'GGUF and more')
+  const otherFile = await found(1)
+
+  expect(first).toMatchObject({
+    name: 'mine:latest',
+    path,
+    adapters: [{ path: adapter, scale: 1, sizeBytes: 4 }],
+  })
+  expect(new Set([first, otherScale, otherFile].map(({ digest }) => digest)).size).toBe(3)
+})
+
+test.each([
+  [{ name: 'no name', path: 'base.gguf' }, 'names of models'],
+  [{ name: 'mine', path: '' }, 'is a folder'],
+  [
+    { name: 'mine', path: 'base.gguf', adapters: [{ path: 'gone.gguf', scale: 1 }] },
+    'gone.gguf does not exist',
+  ],
+])('%j is a mistake in the set-up', async (source, message) => {
+  await write('base.gguf')
+  const inFolder = <T extends { readonly path: string }>(one: T): T => ({
+    ...one,
+    path: join(folder, one.path),
+  })
+
+  await expect(
+    expectSource({ ...inFolder(source), adapters: (source.adapters ?? []).map(inFolder) }),
+  ).rejects.toThrow(message)
+})
