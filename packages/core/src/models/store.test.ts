@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { modelPath } from '@modelmount/tiny-model'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { gguf } from '../../../../test/support/gguf.ts'
-import { expectSource, ModelStore } from './store.ts'
+import { expectSource, type ModelSource, ModelStore } from './store.ts'
 
 let folder: string
 beforeEach(async () => {
@@ -315,7 +315,7 @@ test('a file with adapters has a name of its own, and a digest that changes with
   expect(new Set([first, otherScale, otherFile].map(({ digest }) => digest)).size).toBe(3)
 })
 
-test.each([
+test.each<[ModelSource, string]>([
   [{ name: 'no name', path: 'base.gguf' }, 'names of models'],
   [{ name: 'mine', path: '' }, 'is a folder'],
   [
