@@ -12,8 +12,8 @@ import { invalidRequest, type LlmError } from './errors.ts'
 import { type CallOptions, type Generation, generate } from './generate.ts'
 import { createReport } from './logger.ts'
 import { builtInModel } from './models/built-in.ts'
-import { expectSource, ModelStore } from './models/store.ts'
-import { type LlmOptions, resolveOptions } from './options.ts'
+import { expectSource, type ModelSource, ModelStore } from './models/store.ts'
+import { type AdaptedModel, type LlmOptions, resolveOptions } from './options.ts'
 
 export interface Llm {
   /** The road that all answers take. Throws `LlmError`. */
@@ -76,9 +76,10 @@ export interface ChatOptions extends Sampling {
 /** Puts the parts together. Nothing is loaded, and no process started, before the first call that needs it. */
 export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const { models: paths, local, engine: given, access, logger } = resolveOptions(options)
-  if (options.models !== undefined) await Promise.all(paths.map(expectSource))
+  const sources = paths.map(toSource)
+  if (options.models !== undefined) await Promise.all(sources.map(expectSource))
   const builtIn = await builtInModel()
-  const models = new ModelStore([...paths.map((path) => ({ path })), ...(builtIn ? [builtIn] : [])])
+  const models = new ModelStore([...sources, ...(builtIn ? [builtIn] : [])])
   const engine = given ?? new LocalEngine(models, { ...local, warn: (message) => logger?.warn({}, message) })
 
   const named = async (model: string | undefined): Promise<string> => {
@@ -144,6 +145,15 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     close: () => engine.close(),
   }
 }
+
+const toSource = (given: string | AdaptedModel): ModelSource =>
+  typeof given === 'string'
+    ? { path: given }
+    : {
+        name: given.name,
+        path: given.file,
+        adapters: given.adapters.map(({ file, scale = 1 }) => ({ path: file, scale })),
+      }
 
 /** Who stops reading, or leaves, ends the answer at once: that is what `readAhead` does for the engine, too. */
 const texts = (

@@ -268,6 +268,13 @@ test.each([
   [{ local: { context: 2048 } }, 'Unknown option `local.context`, expected one of: local.threads,'],
   [{ models: 5 }, 'Expected `models`'],
   [{ models: '' }, 'Expected `models`'],
+  [{ models: [{ name: 'mine', file: '/m.gguf' }] }, 'Expected `models`'],
+  [{ models: [{ name: 'mine', file: '/m.gguf', adapters: ['/a.gguf'] }] }, 'Expected `models`'],
+  [
+    { models: [{ name: 'mine', file: '/m.gguf', adapters: [{ file: '/a.gguf', scale: Number.NaN }] }] },
+    'Expected `models`',
+  ],
+  [{ models: [{ name: 'mine', path: '/m.gguf', adapters: [] }] }, 'Unknown option `models[].path`'],
   [{ engine: {} }, 'Expected `engine` to have the method generate()'],
   [{ engine: 'scripted' }, 'Expected `engine` to have the method generate()'],
   [{ logger: true }, 'Expected `logger` to have the method warn()'],
@@ -276,4 +283,19 @@ test.each([
 
   expect(resolving).toThrow(TypeError)
   expect(resolving).toThrow(message)
+})
+
+test('a model with adapters stands among paths, and ~ is home there, too', () => {
+  const adapters = [{ file: '~/a.gguf', scale: 0.5 }]
+
+  const { models } = resolveOptions({ models: ['/b', { name: 'mine', file: '~/m.gguf', adapters }] }, {})
+
+  expect(models).toEqual([
+    '/b',
+    {
+      name: 'mine',
+      file: join(homedir(), 'm.gguf'),
+      adapters: [{ file: join(homedir(), 'a.gguf'), scale: 0.5 }],
+    },
+  ])
 })

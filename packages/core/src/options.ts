@@ -9,12 +9,12 @@ import { type Duration, readDuration, toMs } from './units.ts'
 export interface LlmOptions extends AccessOptions {
   /**
    * Where models are: folders whose `*.gguf` files are served by their stem, or single such
-   * files. Of two with the same name the earlier wins, and all win over the built-in one. A path that is
-   * given has to exist; the default one need not.
+   * files, or files with LoRA adapters under names of their own. Of two with the same name the earlier wins, and all
+   * win over the built-in one. A path that is given has to exist; the default one need not.
    *
    * @default `$OLLAMA_MODELS`, else `~/.ollama/models`
    */
-  models?: string | readonly string[] | undefined
+  models?: string | readonly (string | AdaptedModel)[] | undefined
 
   /** How models are loaded on this machine. */
   local?: LocalOptions | undefined
@@ -32,6 +32,20 @@ export interface LlmOptions extends AccessOptions {
    * @default nothing is logged
    */
   logger?: Logger | undefined
+}
+
+/** A model whose trained weights are changed by LoRA adapters. */
+export interface AdaptedModel {
+  /** `pirate` means `pirate:latest`. */
+  readonly name: string
+  /** The GGUF file of the model that the adapters were trained for. */
+  readonly file: string
+  /** GGUF files, of which all are in force together. */
+  readonly adapters: readonly {
+    readonly file: string
+    /** How much of it is added. @default 1 */
+    readonly scale?: number
+  }[]
 }
 
 export interface LocalOptions {
@@ -118,7 +132,7 @@ export interface LocalOptions {
 }
 
 export interface ResolvedOptions {
-  readonly models: readonly string[]
+  readonly models: readonly (string | AdaptedModel)[]
   readonly local: {
     readonly threads: number | undefined
     readonly contextSize: number | undefined
@@ -181,7 +195,9 @@ export function resolveOptions(
     'close',
   ])
   methods('logger', options.logger, ['warn', 'error'])
-  const models = paths(options.models) ?? [environment.OLLAMA_MODELS || join(homedir(), '.ollama', 'models')]
+  const models = modelsOf(options.models) ?? [
+    environment.OLLAMA_MODELS || join(homedir(), '.ollama', 'models'),
+  ]
   const variable = (name: string): string | undefined => clean(environment[name])
   const wholeNumber = (name: string, least: number, most: number): number | undefined => {
     // Ollama's way to say "as you like".
@@ -209,7 +225,7 @@ export function resolveOptions(
       `Expected flash attention for the KV cache type ${kvCacheType}: set \`local.kvCacheType\` to 'f16', or \`local.flashAttention\` to true`,
     )
   return {
-    models: models.map(expandHome),
+    models: models.map(withHome),
     local: {
       threads: count('local.threads', threads, 1, availableParallelism()),
       contextSize: count('local.contextSize', contextSize, 16, maxContext),
@@ -248,11 +264,29 @@ function methods(option: string, value: object | undefined, names: readonly stri
   }
 }
 
-function paths(models: LlmOptions['models']): readonly string[] | undefined {
+function modelsOf(models: LlmOptions['models']): ResolvedOptions['models'] | undefined {
   if (models === undefined) return undefined
   const list: readonly unknown[] = Array.isArray(models) ? models : [models]
-  if (list.every((path) => typeof path === 'string' && path !== '')) return list as string[]
-  throw new TypeError(`Expected \`models\` to be a path or a list of paths, got ${JSON.stringify(models)}`)
+  if (list.every((one) => isText(one) || isAdapted(one))) return list as ResolvedOptions['models']
+  throw new TypeError(
+    `Expected \`models\` to be a path or a list of paths and of { name, file, adapters: [{ file, scale }] }, got ${JSON.stringify(models)}`,
+  )
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
+
+function isAdapted(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  checkKeys('models[].', value, ['name', 'file', 'adapters'])
+  const { name, file, adapters } = value as Partial<AdaptedModel>
+  return isText(name) && isText(file) && Array.isArray(adapters) && adapters.every(isAdapter)
+}
+
+function isAdapter(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  checkKeys('models[].adapters[].', value, ['file', 'scale'])
+  const { file, scale = 1 } = value as AdaptedModel['adapters'][number]
+  return isText(file) && Number.isFinite(scale)
 }
 
 /** As Ollama reads its variables. Nothing for an empty one. */
@@ -310,3 +344,12 @@ const runFolder = ({ XDG_RUNTIME_DIR }: NodeJS.ProcessEnv): string | undefined =
 
 const expandHome = (path: string): string =>
   /^~(?=$|[\\/])/.test(path) ? join(homedir(), path.slice(1)) : path
+
+const withHome = (given: string | AdaptedModel): string | AdaptedModel =>
+  typeof given === 'string'
+    ? expandHome(given)
+    : {
+        ...given,
+        file: expandHome(given.file),
+        adapters: given.adapters.map((adapter) => ({ ...adapter, file: expandHome(adapter.file) })),
+      }

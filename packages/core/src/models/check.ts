@@ -2,8 +2,10 @@
  * Whether a file holds together, before the engine sees it: of numbers that cannot be true the native code makes
  * failed assertions, which end its process. What it reports by itself is left to it.
  */
+import { basename } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { type Gguf, readGguf, unusable } from './gguf.ts'
+import { adapterProblems } from './adapter.ts'
+import { fileOf, type Gguf, readGguf, unusable } from './gguf.ts'
 import type { Model } from './store.ts'
 
 /** As many as llama.cpp has room for. */
@@ -22,11 +24,19 @@ const slice = 2_000
 const vocabularyKey = 'tokenizer.ggml.tokens'
 
 /** Throws `upstream`, with what is wrong, for a file that is damaged or would end the native code. */
-export async function checkModel({ name, path }: Model): Promise<void> {
-  const file = await readGguf(path, { name, arrays: isLookedAt })
+export async function checkModel({ name, path, adapters = [] }: Model): Promise<void> {
+  const what = fileOf(name)
+  const file = await readGguf(path, { what, arrays: isLookedAt })
   const [problem] = problems(file)
   const wrong = problem ?? (await vocabularyProblem(file.metadata))
-  if (wrong) throw unusable(name, wrong)
+  if (wrong) throw unusable(what, wrong)
+  for (const adapter of adapters) await checkAdapter(adapter.path, name, file)
+}
+
+async function checkAdapter(path: string, model: string, base: Gguf): Promise<void> {
+  const what = `adapter ${basename(path)} of the model "${model}"`
+  const [problem] = adapterProblems(await readGguf(path, { what }), base)
+  if (problem) throw unusable(what, problem)
 }
 
 /** Scores and merges are megabytes. */
@@ -43,6 +53,7 @@ function* problems({ metadata, tensors, isWhole }: Gguf): Generator<string> {
   const isNothing = (key: string): boolean => numbers(key).length > 0 && largest(key) === 0
   const has = (tensor: RegExp): boolean => tensors.some(({ name }) => tensor.test(name))
 
+  if (metadata['general.type'] === 'adapter') yield 'it is an adapter for models, and none itself'
   if (!isWhole) yield 'it was cut off, and weights are missing'
 
   const idle = tensors.find(

@@ -1,6 +1,6 @@
 /** What a model is and what it can do, as far as its file tells. */
 
-import { elementsOf, type Gguf, type GgufOptions, readGguf } from './gguf.ts'
+import { elementsOf, fileOf, type Gguf, type GgufOptions, readGguf } from './gguf.ts'
 import { fileTypes } from './gguf-types.ts'
 import type { Model } from './store.ts'
 
@@ -30,7 +30,7 @@ export async function readDetails(
   { path, name }: Model,
   { arrays = false }: Pick<GgufOptions, 'arrays'> = {},
 ): Promise<ModelDetails> {
-  const { metadata, tensors } = await readGguf(path, { arrays, name })
+  const { metadata, tensors } = await readGguf(path, { arrays, what: fileOf(name) })
   const architecture = textOf(metadata['general.architecture']) ?? 'unknown'
   const parameterCount =
     countOf(metadata['general.parameter_count']) ??

@@ -10,6 +10,8 @@ export interface Gguf {
   readonly version: number
   /** As in the file, keys in its order. Integers beyond 2^53 are decimal strings. */
   readonly metadata: Readonly<Record<string, unknown>>
+  /** By key: the number of the type that its value has in the file. */
+  readonly metadataTypes: Readonly<Record<string, number>>
   readonly tensors: readonly Tensor[]
   /** Whether all weights are there, or the file was cut off. */
   readonly isWhole: boolean
@@ -26,8 +28,8 @@ export interface Tensor {
 export interface GgufOptions {
   /** Keeps what is in arrays, in all of them or in those under some keys; else one that is not empty is `null`. */
   readonly arrays?: boolean | ((key: string) => boolean)
-  /** What errors call the model. @default the name of the file */
-  readonly name?: string
+  /** What errors call it. @default `fileOf` its name */
+  readonly what?: string
 }
 
 // Magic, version, tensor count, metadata count.
@@ -43,14 +45,15 @@ const maxDimensions = 4
 const tensorObjectBytes = 128
 
 /** All but the weights. Throws `upstream` for a file that is no GGUF, is damaged, or has absurdly much to say. */
-export const readGguf = (path: string, { arrays = false, name = basename(path) }: GgufOptions = {}) =>
-  look(path, name, async (window): Promise<Gguf> => {
+export const readGguf = (path: string, { arrays = false, what = fileOf(basename(path)) }: GgufOptions = {}) =>
+  look(path, what, async (window): Promise<Gguf> => {
     const { version, tensorCount, entryCount } = await readHeader(window)
     const values = new ValueReader(window)
     const keeps = typeof arrays === 'function' ? arrays : () => arrays
-    const entries: [string, unknown][] = []
+    const entries: Entry[] = []
     while (entries.length < entryCount) entries.push(await readEntry(window, values, keeps))
-    const metadata = Object.fromEntries(entries)
+    const metadata = Object.fromEntries(entries.map(({ key, value }) => [key, value]))
+    const metadataTypes = Object.fromEntries(entries.map(({ key, type }) => [key, type]))
     const tensors: Tensor[] = []
     let weightBytes = 0
     while (tensors.length < tensorCount) {
@@ -60,7 +63,7 @@ export const readGguf = (path: string, { arrays = false, name = basename(path) }
     }
     const alignment = alignmentOf(metadata)
     const isWhole = Math.ceil(window.position / alignment) * alignment + weightBytes <= window.size
-    return { version, metadata, tensors, isWhole: isWhole || weightBytes === 0 }
+    return { version, metadata, metadataTypes, tensors, isWhole: isWhole || weightBytes === 0 }
   })
 
 async function readHeader(window: FileWindow) {
@@ -75,14 +78,21 @@ async function readHeader(window: FileWindow) {
   return { version, tensorCount, entryCount }
 }
 
+interface Entry {
+  readonly key: string
+  readonly type: number
+  readonly value: unknown
+}
+
 async function readEntry(
   window: FileWindow,
   values: ValueReader,
   keeps: (key: string) => boolean,
-): Promise<[string, unknown]> {
+): Promise<Entry> {
   const key = await values.text(maxKeyBytes)
   await window.need(4)
-  return [key, await values.value(window.u32(), keeps(key))]
+  const type = window.u32()
+  return { key, type, value: await values.value(type, keeps(key)) }
 }
 
 /** And where its weights end, counted from the first of all weights. */
@@ -114,8 +124,8 @@ function alignmentOf({ 'general.alignment': alignment = defaultAlignment }: Gguf
 
 export const elementsOf = (shape: readonly number[]): number => shape.reduce((all, length) => all * length, 1)
 
-/** Opens the file, and says of which model it is when it cannot be used. */
-async function look<T>(path: string, name: string, at: (window: FileWindow) => Promise<T>): Promise<T> {
+/** Opens the file, and says which it is when it cannot be used. */
+async function look<T>(path: string, what: string, at: (window: FileWindow) => Promise<T>): Promise<T> {
   try {
     const file = await open(path)
     try {
@@ -128,9 +138,11 @@ async function look<T>(path: string, name: string, at: (window: FileWindow) => P
       cause instanceof Unusable
         ? cause.message
         : `it cannot be read (${(cause as NodeJS.ErrnoException).code})`
-    throw unusable(name, reason, cause)
+    throw unusable(what, reason, cause)
   }
 }
 
-export const unusable = (name: string, reason: string, cause?: unknown): LlmError =>
-  new LlmError('upstream', `The file of the model "${name}" cannot be used: ${reason}.`, {}, { cause })
+export const fileOf = (model: string): string => `file of the model "${model}"`
+
+export const unusable = (what: string, reason: string, cause?: unknown): LlmError =>
+  new LlmError('upstream', `The ${what} cannot be used: ${reason}.`, {}, { cause })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { modelPath } from '@modelmount/tiny-model'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { gguf } from '../../../../test/support/gguf.ts'
-import { expectSource, ModelStore } from './store.ts'
+import { expectSource, type ModelSource, ModelStore } from './store.ts'
 
 let folder: string
 beforeEach(async () => {
@@ -240,10 +240,10 @@ test('files that come and go are seen without a restart', async () => {
 })
 
 test('a file that is no GGUF by its name is no source of models, a folder is', async () => {
-  await expect(expectSource(new URL('../../package.json', import.meta.url).pathname)).rejects.toThrow(
-    'is neither',
-  )
-  await expect(expectSource(new URL('.', import.meta.url).pathname)).resolves.toBeUndefined()
+  await expect(
+    expectSource({ path: new URL('../../package.json', import.meta.url).pathname }),
+  ).rejects.toThrow('is neither')
+  await expect(expectSource({ path: new URL('.', import.meta.url).pathname })).resolves.toBeUndefined()
 })
 
 test('details are read once, also by several at once, until the file changes', async () => {
@@ -295,4 +295,41 @@ test('a model that is not there has no details', async () => {
   const store = new ModelStore([{ path: folder }])
 
   await expect(store.details('none')).rejects.toMatchObject({ code: 'not_found' })
+})
+
+test('a file with adapters has a name of its own, and a digest that changes with them', async () => {
+  await write('base.gguf', 'a.gguf')
+  const [path, adapter] = [join(folder, 'base.gguf'), join(folder, 'a.gguf')]
+  const found = (scale: number) =>
+    new ModelStore([{ name: 'mine', path, adapters: [{ path: adapter, scale }] }]).get('mine')
+  const first = await found(1)
+  const otherScale = await found(0.5)
+  await writeFile(adapter, 'GGUF and more')
+  const otherFile = await found(1)
+
+  expect(first).toMatchObject({
+    name: 'mine:latest',
+    path,
+    adapters: [{ path: adapter, scale: 1, sizeBytes: 4 }],
+  })
+  expect(new Set([first, otherScale, otherFile].map(({ digest }) => digest)).size).toBe(3)
+})
+
+test.each<[ModelSource, string]>([
+  [{ name: 'no name', path: 'base.gguf' }, 'names of models'],
+  [{ name: 'mine', path: '' }, 'is a folder'],
+  [
+    { name: 'mine', path: 'base.gguf', adapters: [{ path: 'gone.gguf', scale: 1 }] },
+    'gone.gguf does not exist',
+  ],
+])('%j is a mistake in the set-up', async (source, message) => {
+  await write('base.gguf')
+  const inFolder = <T extends { readonly path: string }>(one: T): T => ({
+    ...one,
+    path: join(folder, one.path),
+  })
+
+  await expect(
+    expectSource({ ...inFolder(source), adapters: (source.adapters ?? []).map(inFolder) }),
+  ).rejects.toThrow(message)
 })

@@ -4,6 +4,7 @@ import type { Stats } from 'node:fs'
 import { access, constants, readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { modelNotFound } from '../errors.ts'
+import type { Adapter } from './adapter.ts'
 import { checkModel } from './check.ts'
 import { type ModelDetails, readDetails } from './details.ts'
 import { FileCache } from './file-cache.ts'
@@ -17,12 +18,14 @@ export interface Model {
   readonly sizeBytes: number
   readonly modifiedAt: Date
   /**
-   * 64 hexadecimal digits that change with the file. Of its path, size and date, not of its bytes:
+   * 64 hexadecimal digits that change with the file and its adapters. Of path, size and date, not of its bytes:
    * a file that lies alone has no manifest, and gigabytes would have to be read for a list.
    */
   readonly digest: string
   /** It came with the toolkit, and cannot be changed. */
   readonly builtIn: boolean
+  /** What is added to its weights, where it was given with some. */
+  readonly adapters?: readonly Adapter[]
 }
 
 export class ModelStore {
@@ -84,16 +87,33 @@ export const newestFirst = (a: Model, b: Model): number => b.modifiedAt.getTime(
 /** A folder or a file. */
 export interface ModelSource {
   readonly path: string
-  /** The name of the built-in model; all others are named by their files' stems. */
+  /** The name of the built-in model. */
   readonly builtInName?: string
+  /** The name of a file with adapters; all others are named by their stems. */
+  readonly name?: string
+  readonly adapters?: readonly AdapterFile[]
 }
 
+type AdapterFile = Pick<Adapter, 'path' | 'scale'>
+
 /** A path that somebody has named is there, or a mistake. Throws a `TypeError`. */
-export async function expectSource(path: string): Promise<void> {
+export async function expectSource({ path, name, adapters = [] }: ModelSource): Promise<void> {
+  if (name !== undefined && !parseModelName(name))
+    throw new TypeError(`Expected \`models\` to have names of models, but '${name}' is none.`)
+  await Promise.all([
+    expectPath(path, name === undefined),
+    ...adapters.map((one) => expectPath(one.path, false)),
+  ])
+}
+
+async function expectPath(path: string, mayBeFolder: boolean): Promise<void> {
   const problem = await access(path, constants.R_OK)
     .then(() => stat(path))
     .then(
-      (info) => (info.isDirectory() || path.endsWith('.gguf') ? undefined : 'is neither'),
+      (info) => {
+        if (info.isDirectory()) return mayBeFolder ? undefined : 'is a folder'
+        return path.endsWith('.gguf') ? undefined : 'is neither'
+      },
       (error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? 'does not exist' : 'cannot be read'),
     )
   if (problem)
@@ -101,11 +121,17 @@ export async function expectSource(path: string): Promise<void> {
 }
 
 /** What is known of a model without a look at its file. */
-type ModelFile = Pick<Model, 'name' | 'path' | 'builtIn'>
+type ModelFile = Pick<Model, 'name' | 'path' | 'builtIn'> & Pick<ModelSource, 'adapters'>
 
-async function filesIn({ path, builtInName }: ModelSource): Promise<readonly ModelFile[]> {
-  if ((await statOf(path))?.isFile())
-    return [{ name: withTag(builtInName ?? stem(path)), path, builtIn: builtInName !== undefined }]
+async function filesIn({ path, builtInName, name, adapters }: ModelSource): Promise<readonly ModelFile[]> {
+  if ((await statOf(path))?.isFile()) {
+    const file = {
+      name: withTag(builtInName ?? name ?? stem(path)),
+      path,
+      builtIn: builtInName !== undefined,
+    }
+    return [adapters ? { ...file, adapters } : file]
+  }
   const files = await readdir(path).catch(() => [])
   return files
     .filter(isModelFile)
@@ -113,12 +139,20 @@ async function filesIn({ path, builtInName }: ModelSource): Promise<readonly Mod
 }
 
 /** Nothing where it is no file, or is gone. */
-async function toModel(file: ModelFile): Promise<Model | undefined> {
+async function toModel({ adapters: adapterFiles, ...file }: ModelFile): Promise<Model | undefined> {
   const info = await statOf(file.path)
   if (!info?.isFile()) return undefined
   const { size: sizeBytes, mtime: modifiedAt, mtimeMs } = info
-  const digest = createHash('sha256').update([file.path, sizeBytes, mtimeMs].join('\0')).digest('hex')
-  return { ...file, sizeBytes, modifiedAt, digest }
+  const adapters = adapterFiles && (await Promise.all(adapterFiles.map(toAdapter)))
+  const parts = [file.path, sizeBytes, mtimeMs, ...(adapters ? [JSON.stringify(adapters)] : [])]
+  const digest = createHash('sha256').update(parts.join('\0')).digest('hex')
+  return { ...file, sizeBytes, modifiedAt, digest, ...(adapters && { adapters }) }
+}
+
+/** One that is gone is found out when the model is checked, which says so. */
+async function toAdapter(file: AdapterFile): Promise<Adapter> {
+  const { size: sizeBytes = 0, mtime: modifiedAt = new Date(0) } = (await statOf(file.path)) ?? {}
+  return { ...file, sizeBytes, modifiedAt }
 }
 
 async function firstOf(files: readonly ModelFile[]): Promise<Model | undefined> {

@@ -12,10 +12,17 @@ export interface Identity {
 }
 
 export function identify(
-  { path, sizeBytes, modifiedAt }: Pick<Model, 'path' | 'sizeBytes' | 'modifiedAt'>,
+  { adapters = [], ...file }: Pick<Model, 'path' | 'sizeBytes' | 'modifiedAt' | 'adapters'>,
   load: Readonly<Record<string, unknown>>,
 ): Identity {
-  const parts = [protocolVersion, resolve(path), sizeBytes, modifiedAt.getTime(), load]
+  const adapted = adapters.map((adapter) => [...partsOf(adapter), adapter.scale])
+  const parts = [protocolVersion, ...partsOf(file), load, ...adapted]
   const digest = createHash('sha256').update(JSON.stringify(parts)).digest('hex')
   return { name: digest.slice(0, 16), fingerprint: `fp_${digest.slice(0, 12)}` }
 }
+
+const partsOf = ({ path, sizeBytes, modifiedAt }: Pick<Model, 'path' | 'sizeBytes' | 'modifiedAt'>) => [
+  resolve(path),
+  sizeBytes,
+  modifiedAt.getTime(),
+]

@@ -16,7 +16,7 @@ import { Turns } from './turns.ts'
 
 /** How models are loaded in this app, where a call says nothing else. */
 export interface Setting {
-  readonly load: Omit<LoadConfig, 'modelPath' | 'modelName' | 'fingerprint' | 'contextSize'>
+  readonly load: Omit<LoadConfig, 'modelPath' | 'modelName' | 'fingerprint' | 'contextSize' | 'adapters'>
   readonly contextSize: number
   /** In milliseconds. */
   readonly keepAlive: number | 'forever'
@@ -234,6 +234,11 @@ export class LocalModel {
         modelName: model.name,
         fingerprint,
         contextSize,
+        adapters: model.adapters?.map(({ path, scale, sizeBytes }) => ({
+          path: resolve(path),
+          scale,
+          sizeBytes,
+        })),
         ...load,
       },
       reads: () => reads(model),

@@ -27,6 +27,10 @@ export const LoadConfig = z.object({
   flashAttention: z.boolean().optional(),
   /** The library takes others, too, and crashes with some of them. */
   kvCacheType: z.enum(['f16', 'q8_0', 'q4_0']),
+  /** LoRA, in force for every answer. */
+  adapters: z
+    .array(z.object({ path: z.string(), scale: z.number(), sizeBytes: z.number().min(0) }))
+    .optional(),
 })
 export type LoadConfig = z.output<typeof LoadConfig>
 

@@ -1,5 +1,6 @@
 /** The model as the rest of this folder sees it. The only file that loads node-llama-cpp; the others know its types. */
 
+import { basename } from 'node:path'
 import type {
   GgufInsights,
   Llama,
@@ -132,6 +133,8 @@ export async function loadModel(
     )
     const { contextSize, parallel } = plan
     const purpose = purposeOf(model.fileInsights)
+    const { adapters = [] } = config
+    if (purpose !== 'text' && adapters.length > 0) throw notAdaptable(config.modelName)
     if (purpose !== 'text') return await reader(config, model, plan, purpose)
     const context = await model.createContext({
       contextSize,
@@ -141,6 +144,7 @@ export async function loadModel(
       flashAttention: plan.flashAttention,
       experimentalKvCacheKeyType: cacheTypes[plan.kvCacheType],
       experimentalKvCacheValueType: cacheTypes[plan.kvCacheType],
+      lora: { adapters: adapters.map(({ path, scale }) => ({ filePath: path, scale })) },
     })
     const decoder = open(llama, model, context, plan)
     const { threads, tuneThreads } = config
@@ -173,8 +177,7 @@ export async function loadModel(
     if (cause instanceof LlmError) throw cause
     if (cause instanceof library.NoBinaryFoundError)
       throw upstream(missingBuild(await library.getModuleVersion()), cause)
-    const reason =
-      cause instanceof Error ? cause.message.replaceAll(config.modelPath, 'the file') : String(cause)
+    const reason = cause instanceof Error ? withoutPaths(cause.message, config) : String(cause)
     throw upstream(`The model "${config.modelName}" could not be loaded: ${reason}`, cause)
   }
 }
@@ -282,6 +285,18 @@ const quietly = ({ LlamaLogLevel }: typeof import('node-llama-cpp')) =>
     progressLogs: false,
     logLevel: LlamaLogLevel.error,
   }) as const
+
+const withoutPaths = (message: string, { modelPath, adapters = [] }: ProcessConfig): string =>
+  adapters.reduce(
+    (text, { path }) => text.replaceAll(path, basename(path)),
+    message.replaceAll(modelPath, 'the file'),
+  )
+
+const notAdaptable = (name: string): LlmError =>
+  upstream(
+    `The model "${name}" reads texts, and cannot have adapters: they are for models that write.`,
+    undefined,
+  )
 
 const notForChat = (name: string): LlmError =>
   new LlmError('invalid_request', `The model "${name}" reads texts, and cannot chat.`, { param: 'model' })

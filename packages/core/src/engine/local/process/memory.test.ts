@@ -258,3 +258,11 @@ test('nobody waits for what the machine can never hold', async () => {
   })
   expect(waits).toBe(0)
 })
+
+test('adapters take memory beside the weights', async () => {
+  const adapter = { path: '/a.gguf', scale: 1, sizeBytes: 20 * mb }
+
+  const plan = await planMemory({ ...config, adapters: [adapter, adapter] }, insights(), space(1_000))
+
+  expect(plan.need.ram).toBe((100 + 4 * 10 + 40) * mb)
+})

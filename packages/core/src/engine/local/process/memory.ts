@@ -79,6 +79,7 @@ export async function planMemory(
   const wanted = !reads ? config.parallel : onCard ? 1 : config.threads
   const batchSize = (parallel: number): number =>
     reads ? contextSize : Math.max(parallel, chunkSize * chunksAtOnce)
+  const adapterBytes = (config.adapters ?? []).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
   let ram = await roomFor(0)
   let mappedBytes = 0
 
@@ -104,8 +105,8 @@ export async function planMemory(
       mappedBytes = weights.cpuRam
       const contexts = reads ? parallel : 1
       return {
-        ram: weights.cpuRam + contexts * context.cpuRam,
-        vram: weights.gpuVram + contexts * context.gpuVram,
+        ram: weights.cpuRam + contexts * context.cpuRam + (onCard ? 0 : adapterBytes),
+        vram: weights.gpuVram + contexts * context.gpuVram + (onCard ? adapterBytes : 0),
       }
     } catch {
       return { ram: 0, vram: 0 }
