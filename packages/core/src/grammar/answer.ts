@@ -5,7 +5,6 @@ import { checkGrammar } from './check.ts'
 import { choice, type Expression, Grammar, print, repeat, sequence, text } from './gbnf.ts'
 import { anyObject } from './json.ts'
 import { addSchema, inField } from './json-schema.ts'
-import { readGbnf } from './read-gbnf.ts'
 import { textUpTo } from './up-to.ts'
 
 export interface AnswerForm {
@@ -74,10 +73,7 @@ function formatted(format: NonNullable<AnswerForm['format']>, grammar: Grammar):
     case 'json-schema':
       return inField('format.schema', () => addSchema(grammar, format.schema))
     case 'grammar':
-      return inField('format.source', () => {
-        checkGrammar(format.source)
-        return grammar.include(readGbnf(format.source))
-      })
+      return inField('format.source', () => grammar.include(checkGrammar(format.source)))
   }
 }
 

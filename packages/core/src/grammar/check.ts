@@ -17,8 +17,8 @@ export const checkLimits = {
   optionals: 12,
 } as const
 
-/** Throws `invalid_request` with what is wrong. */
-export function checkGrammar(source: string): void {
+/** Its rules. Throws `invalid_request` with what is wrong. */
+export function checkGrammar(source: string): Rules {
   const rules = readGbnf(source)
   if (!rules.has('root')) throw wrong('it has no rule root')
   if (rules.size > checkLimits.rules) throw wrong(`it has more than ${checkLimits.rules} rules`)
@@ -30,6 +30,7 @@ export function checkGrammar(source: string): void {
   }
   if (size > grammarLimits.elements) throw wrong('its repetitions make it too large')
   checkRules(rules)
+  return rules
 }
 
 /** Left recursion, empty loops, and the number of ways to begin. */

@@ -1,5 +1,4 @@
 /** The model as the rest of this folder sees it. The only file that loads node-llama-cpp; the others know its types. */
-
 import { basename } from 'node:path'
 import type {
   GgufInsights,
