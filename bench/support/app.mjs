@@ -15,6 +15,9 @@ function lead() {
     if (++listening === workers) announce(port)
   })
   for (let worker = 0; worker < workers; worker++) cluster.fork()
+  cluster.on('exit', () => {
+    if (Object.keys(cluster.workers).length === 0) process.exit()
+  })
   whenLeft(() => {
     for (const worker of Object.values(cluster.workers)) worker.kill()
   })

@@ -61,6 +61,31 @@ test('where all hold something, the one goes that was not used longest', () => {
   expect(slots.take(wish(tokens(20, 300)))?.slot.id).toBe(1)
 })
 
+test('who comes together gets neighbours, whatever was used last', () => {
+  const slots = new Slots(6, chunkSize, () => true)
+  // Used last in another order than they lie.
+  for (const first of [100, 200, 300, 400, 500, 600]) use(slots, tokens(20, first))
+  for (const first of [100, 300, 500]) use(slots, tokens(20, first))
+
+  const taken = [1, 2, 3, 4].map((index) => slots.take(wish(tokens(20, index * 1_000)))?.slot.id)
+
+  expect(taken).toEqual([1, 0, 2, 3])
+})
+
+test('a long prompt is not lost for a place beside another', () => {
+  const slots = new Slots(4, chunkSize, () => true)
+  for (const first of [1_000, 2_000, 3_000, 4_000]) use(slots, tokens(100, first))
+
+  const taken = [100, 200].map((first) => slots.take(wish(tokens(20, first)))?.slot.id)
+  expect(taken).toEqual([0, 1])
+
+  const other = new Slots(4, chunkSize, () => true)
+  for (const first of [1_000, 2_000, 3_000, 4_000]) use(other, tokens(100, first))
+  use(other, tokens(100, 2_000))
+
+  expect([100, 200].map((first) => other.take(wish(tokens(20, first)))?.slot.id)).toEqual([0, 2])
+})
+
 test('what was read for one tenant is not used for another', () => {
   const slots = new Slots(1, chunkSize, () => true)
   use(slots, tokens(20))

@@ -31,6 +31,8 @@ export interface Wish {
 
 /** A match of less is no reason to take a slot from a prompt that may come again. */
 const worthKeeping = 16
+/** What holds less is read again soon. */
+const littleChunks = 4
 
 export class Slots {
   readonly #slots: readonly Slot[]
@@ -53,7 +55,8 @@ export class Slots {
   }
 
   /**
-   * The slot with the longest match, else the first that holds nothing, else the one that was not used longest.
+   * The slot with the longest match, else one that holds little beside one in use, else the first that holds nothing,
+   * else the one that was not used longest.
    * @param saved a match of less is not worth keeping: so much of the prompt comes from elsewhere
    */
   take(wish: Wish, saved = 0): Place | undefined {
@@ -62,7 +65,7 @@ export class Slots {
       .map((slot) => ({ slot, keep: this.#match(slot, wish) }))
       .sort((a, b) => b.keep - a.keep)
     if (!match) return undefined
-    const place = match.keep >= Math.max(worthKeeping, saved) ? match : { slot: leastUseful(free), keep: 0 }
+    const place = match.keep >= Math.max(worthKeeping, saved) ? match : { slot: this.#leastUseful(free), keep: 0 }
     place.slot.busy = true
     place.slot.tenant = wish.tenant
     place.slot.usedAt = ++this.#uses
@@ -79,6 +82,17 @@ export class Slots {
     slot.clean = 0
   }
 
+  /** The model joins neighbours alone: what runs in slots with gaps between is as slow as one after the other. */
+  #leastUseful(free: readonly Slot[]): Slot {
+    const isBusy = (id: number): boolean => this.#slots[id]?.busy ?? false
+    const joining = free.filter(
+      ({ id, tokens }) =>
+        tokens.length < littleChunks * this.#chunkSize && (isBusy(id - 1) || isBusy(id + 1)),
+    )
+    if (joining.length > 0) return oldest(joining)
+    return free.find(({ tokens }) => tokens.length === 0) ?? oldest(free)
+  }
+
   #match(slot: Slot, { prompt, tenant, repeatable }: Wish): number {
     if (slot.tenant !== tenant || slot.tokens.length === 0) return 0
     const most = Math.min(prompt.length - 1, repeatable ? slot.clean : slot.tokens.length)
@@ -89,7 +103,5 @@ export class Slots {
   }
 }
 
-/** Low ids first, so that those in use stay side by side. */
-const leastUseful = (free: readonly Slot[]): Slot =>
-  free.find(({ tokens }) => tokens.length === 0) ??
-  free.reduce((least, slot) => (slot.usedAt < least.usedAt ? slot : least))
+const oldest = (slots: readonly Slot[]): Slot =>
+  slots.reduce((least, slot) => (slot.usedAt < least.usedAt ? slot : least))
