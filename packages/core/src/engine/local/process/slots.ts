@@ -65,7 +65,8 @@ export class Slots {
       .map((slot) => ({ slot, keep: this.#match(slot, wish) }))
       .sort((a, b) => b.keep - a.keep)
     if (!match) return undefined
-    const place = match.keep >= Math.max(worthKeeping, saved) ? match : { slot: this.#leastUseful(free), keep: 0 }
+    const place =
+      match.keep >= Math.max(worthKeeping, saved) ? match : { slot: this.#leastUseful(free), keep: 0 }
     place.slot.busy = true
     place.slot.tenant = wish.tenant
     place.slot.usedAt = ++this.#uses
