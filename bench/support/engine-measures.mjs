@@ -10,7 +10,7 @@ const shortPrompt = () => prompt(8)
 export const promptLengths = [100, 500, 1_500]
 const longest = promptLengths.at(-1)
 /** Tokens of each answer by the number of answers side by side. */
-const streamTokens = { 1: 80, 2: 48, 4: 24, 8: 24, 16: 12 }
+const streamTokens = { 1: 160, 2: 48, 4: 24, 8: 24, 16: 12 }
 export const streamCounts = Object.keys(streamTokens).map(Number)
 
 /** With less than this, a token costs less than the way around it. */
