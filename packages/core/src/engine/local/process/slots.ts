@@ -1,5 +1,6 @@
 /** Sequences keep their tokens: what a prompt has in common with the last one need not be read again. */
 import type { Token } from 'node-llama-cpp'
+import type { State } from './snapshots.ts'
 
 export interface Slot {
   /** Of the sequence. */
@@ -79,13 +80,37 @@ export class Slots {
     slot.clean = 0
   }
 
+  /** Its end is forgotten. */
+  cut(slot: Slot, keep: number): void {
+    slot.tokens.length = keep
+    slot.clean = Math.min(slot.clean, this.#wholeChunks(keep))
+  }
+
+  /** It holds a state that was saved. */
+  restore(slot: Slot, { tokens, clean }: Pick<State, 'tokens' | 'clean'>): void {
+    slot.tokens = [...tokens]
+    slot.clean = clean ? tokens.length : 0
+  }
+
+  /** @param isPrompt what an answer says is never read in chunks */
+  append(slot: Slot, tokens: readonly Token[], isPrompt: boolean): void {
+    const isClean = isPrompt && slot.clean === slot.tokens.length
+    for (const one of tokens) slot.tokens.push(one)
+    // Whole chunks only: fewer rows are added up by another kernel.
+    if (isClean) slot.clean = this.#wholeChunks(slot.tokens.length)
+  }
+
   #match(slot: Slot, { prompt, tenant, repeatable }: Wish): number {
     if (slot.tenant !== tenant || slot.tokens.length === 0) return 0
     const most = Math.min(prompt.length - 1, repeatable ? slot.clean : slot.tokens.length)
     let length = 0
     while (length < most && slot.tokens[length] === prompt[length]) length++
-    const keep = repeatable ? length - (length % this.#chunkSize) : length
+    const keep = repeatable ? this.#wholeChunks(length) : length
     return keep === slot.tokens.length || this.#isWhole(slot.id) ? keep : 0
+  }
+
+  #wholeChunks(length: number): number {
+    return length - (length % this.#chunkSize)
   }
 }
 
