@@ -106,12 +106,16 @@ describe('core', () => {
     }
   })
 
-  test('node-llama-cpp is loaded in one file', () => {
+  test('node-llama-cpp is loaded in one file, and what it keeps for itself is touched in another', () => {
     const loading = sources(core).filter((file) =>
       importsOf(file).some(({ specifier, typesOnly }) => specifier === 'node-llama-cpp' && !typesOnly),
     )
+    const touching = sources(join(core, 'engine/local')).filter((file) =>
+      /\b_[a-z]/.test(readFileSync(file, 'utf8')),
+    )
 
-    expect(loading.map((file) => relative(core, file))).toEqual(['engine/local/process/binding.ts'])
+    expect(loading.map((file) => relative(core, file))).toEqual(['engine/local/process/binding/library.ts'])
+    expect(touching.map((file) => relative(core, file))).toEqual(['engine/local/process/binding/addon.ts'])
   })
 })
 

@@ -1,8 +1,9 @@
 /** A worker for what comes from anywhere, a thread or a process: one job at a time, each with a deadline; and a cap on its memory. */
 import { fork, type Serializable } from 'node:child_process'
-import type { EventEmitter } from 'node:events'
+import { existsSync } from 'node:fs'
+import { basename } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { LlmError } from '../../../errors.ts'
+import { LlmError } from '../../../errors.ts'
 
 /** Nobody waits for it any more; most are through by then, and a new worker costs more. */
 const leftDeadlineMs = 500
@@ -14,35 +15,56 @@ interface Bounds {
   readonly idleMs?: number
   /** What to say of a job that goes beyond. */
   readonly tooMuch: (what: 'time' | 'memory') => LlmError
+  /** What to say of a job that crashes native code. @default `internal` */
+  readonly crashed?: () => LlmError
 }
 
 interface Started {
-  /** `message` with each result; `error` or `exit` where it ends. */
-  readonly events: EventEmitter
   post(job: unknown): void
   end(): void
 }
 
-type Start = (file: URL, memoryMb: number) => Started
+/** Why a worker has ended by itself. `failure`: no job is to blame. */
+type Why = 'memory' | 'crash' | 'failure'
 
-const inThread: Start = (file, memoryMb) => {
+type Start = (
+  file: URL,
+  memoryMb: number,
+  onResult: (result: unknown) => void,
+  onEnd: (why: Why, cause: unknown) => void,
+) => Started
+
+const inThread: Start = (file, memoryMb, onResult, onEnd) => {
   const worker = new Worker(file, { resourceLimits: { maxOldGenerationSizeMb: memoryMb } })
   worker.unref()
-  return { events: worker, post: (job) => worker.postMessage(job), end: () => void worker.terminate() }
+  worker.on('message', onResult)
+  worker.on('error', (cause: NodeJS.ErrnoException) =>
+    onEnd(cause?.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'failure', cause),
+  )
+  worker.on('exit', (code) => onEnd('failure', new Error(`The worker has ended: exit code ${code}.`)))
+  return { post: (job) => worker.postMessage(job), end: () => void worker.terminate() }
 }
 
 /** For native code. Its file has to see that it keeps to its memory, and ends with this process: as its standard input does. */
-export const inProcess: Start = (file, memoryMb) => {
+export const inProcess: Start = (file, memoryMb, onResult, onEnd) => {
   const child = fork(file, [String(memoryMb)], {
     execArgv: [],
     serialization: 'advanced',
     stdio: ['pipe', 'ignore', 'ignore', 'ipc'],
   })
-  return {
-    events: child,
-    post: (job) => void child.send(job as Serializable),
-    end: () => void child.kill('SIGKILL'),
-  }
+  child.on('message', onResult)
+  child.on('error', (cause) => onEnd('failure', cause))
+  child.on('exit', (code, signal) =>
+    onEnd(whyOf(code ?? 0, signal), new Error(`The worker has ended: ${signal ?? `exit code ${code}`}.`)),
+  )
+  return { post: (job) => void child.send(job as Serializable), end: () => void child.kill('SIGKILL') }
+}
+
+function whyOf(code: number, signal: NodeJS.Signals | null): Why {
+  // Whoever watches its memory kills it, and so does a system that runs out of it.
+  if (signal === 'SIGKILL') return 'memory'
+  // Where there are no signals, a crash has a high number; what JavaScript throws has not.
+  return signal !== null || code > 128 ? 'crash' : 'failure'
 }
 
 /** The others wait. */
@@ -52,7 +74,7 @@ export class BoundedWorker<Job, Result> {
   readonly #start: Start
   #worker: Started | undefined
   #onResult: (result: Result) => void = () => {}
-  #onEnd = (): void => {}
+  #onFailure: (error: LlmError) => void = () => {}
   #idle: NodeJS.Timeout | undefined
   #queue: Promise<unknown> = Promise.resolve()
 
@@ -65,18 +87,16 @@ export class BoundedWorker<Job, Result> {
   /** So that the first job need not wait for it. */
   start(): Started {
     if (this.#worker) return this.#worker
-    const worker = this.#start(this.#file, this.#bounds.memoryMb)
-    this.#worker = worker
-    const onEnd = (): void => {
+    const onResult = (result: unknown): void => {
+      if (this.#worker === worker) this.#onResult(result as Result)
+    }
+    const onEnd = (why: Why, cause: unknown): void => {
       if (this.#worker !== worker) return
       this.#end()
-      this.#onEnd()
+      this.#onFailure(this.#errorOf(why, cause))
     }
-    worker.events.on('error', onEnd)
-    worker.events.on('exit', onEnd)
-    worker.events.on('message', (result: Result) => {
-      if (this.#worker === worker) this.#onResult(result)
-    })
+    const worker = this.#start(this.#file, this.#bounds.memoryMb, onResult, onEnd)
+    this.#worker = worker
     return worker
   }
 
@@ -108,13 +128,22 @@ export class BoundedWorker<Job, Result> {
       }
       signal.addEventListener('abort', hurry)
       this.#onResult = resolve
-      this.#onEnd = () => reject(tooMuch('memory'))
+      this.#onFailure = reject
       this.start().post(job)
     }).finally(() => {
       clearTimeout(timer)
       signal.removeEventListener('abort', hurry)
       if (idleMs !== undefined) this.#idle = setTimeout(() => this.#end(), idleMs)
     })
+  }
+
+  #errorOf(why: Why, cause: unknown): LlmError {
+    const { tooMuch, crashed } = this.#bounds
+    if (why === 'memory') return tooMuch('memory')
+    if (why === 'crash' && crashed) return crashed()
+    if (existsSync(this.#file)) return LlmError.from(cause)
+    const message = `The installation is incomplete: ${basename(this.#file.pathname)} is missing.`
+    return new LlmError('internal', message, {}, { cause })
   }
 
   #end(): void {

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { calibrate, threadCandidates } from './calibrate.ts'
-import type { Decoder, Piece } from './scheduler.ts'
+import type { Decoder, Piece } from './decoder.ts'
 
 /** @param msOf what a step takes with so many threads and tokens; the clock is scripted, too */
 function decoderOf(msOf: (threads: number, tokens: number) => number, chunkSize = 64) {

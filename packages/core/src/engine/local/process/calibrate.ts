@@ -1,13 +1,15 @@
 /** At load, within a bound: how many threads are best for an answer, how much of a prompt is read at once, and how long a step takes at worst. */
 import type { Token } from 'node-llama-cpp'
+import type { Decoder } from './decoder.ts'
 import type { Draw } from './sampling.ts'
-import type { Decoder } from './scheduler.ts'
 
 /** So often one token goes through the model with each number of threads; less often where there is no choice. */
 const samples = { choice: 8, none: 2 }
 const limitMs = 2_000
 /** A chunk of somebody's prompt holds up the answers of others for so long. */
 const longestChunkMs = 200
+/** What a step is taken to last where nothing was measured. */
+export const unknownStepMs = 6_000
 
 /** Rows from which the fast kernel of processors is used: less is never better. */
 export const smallestChunk = 64

@@ -5,9 +5,9 @@ import { invalidRequest, LlmError } from '../../../errors.ts'
 import type { EmbedRequest, RerankRequest } from '../../embeddings.ts'
 import { type Result, toFloats } from '../protocol.ts'
 import type { Work } from './answer.ts'
+import type { Reader, Reading } from './binding/reading.ts'
 import type { Binding } from './binding.ts'
 import { known } from './prompt.ts'
-import type { Reader, Reading } from './reading.ts'
 import { withSpecial } from './vocabulary.ts'
 
 type Say = (result: Result) => void

@@ -28,7 +28,7 @@ import { Grammars } from './grammars.ts'
 import { Presence, shareOfCores } from './presence.ts'
 import { countTokens, promptText } from './prompt.ts'
 import { PromptRenderer } from './render.ts'
-import type { Runner } from './scheduler.ts'
+import type { Runner } from './runner.ts'
 import { detokenize, tokenize } from './vocabulary.ts'
 
 /** So long a process waits for its first client; one that never comes must not leave an orphan. */
@@ -71,7 +71,7 @@ let leaving = setTimeout(leave, firstClientMs)
 // Behind the socket, so that apps have something to ask meanwhile.
 const loading = claim(config, server, presence.record).then(async (isFirst) => {
   if (!isFirst) process.exit(takenExitCode)
-  const { loadModel } = await import('./binding.ts')
+  const { loadModel } = await import('./binding/load.ts')
   return loadModel(config, progress, undefined, { roomFor: (bytes) => presence.roomFor(bytes), waitForRoom })
 })
 loading.then(

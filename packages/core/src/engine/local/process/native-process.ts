@@ -1,7 +1,7 @@
 /** A process in which native code fills templates: a bad one ends or hangs it, and with it nobody's answer. */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { openNativeTemplates } from './binding.ts'
+import { openNativeTemplates } from './binding/native-templates.ts'
 import { maxLength, type NativeJob, type NativeResult } from './render.ts'
 
 const memoryMb = Number(process.argv[2])

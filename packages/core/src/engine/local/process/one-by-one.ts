@@ -2,8 +2,8 @@
 import type { LlamaContextSequence, Token } from 'node-llama-cpp'
 import { invalidRequest, LlmError } from '../../../errors.ts'
 import type { Progress } from './binding.ts'
+import type { Ending, Job, Runner } from './runner.ts'
 import { toEvaluateOptions } from './sampling.ts'
-import type { Ending, Job, Runner } from './scheduler.ts'
 
 type ToBias = Parameters<typeof toEvaluateOptions>[1]
 

@@ -11,6 +11,10 @@ const bounds = {
       param: 'messages',
     }),
 }
+const crashed = () =>
+  invalidRequest("The model's chat template crashes the native code that fills it, with these messages.", {
+    param: 'messages',
+  })
 /** A loop in a template must not fill the memory of its reader. In characters. */
 export const maxLength = 64 * 1024 * 1024
 
@@ -41,7 +45,7 @@ export class PromptRenderer {
   )
   readonly #native = new BoundedWorker<NativeJob, NativeResult>(
     new URL('./native-process.js', import.meta.url),
-    { ...bounds, memoryMb: 1_024, idleMs: 60_000 },
+    { ...bounds, memoryMb: 1_024, idleMs: 60_000, crashed },
     inProcess,
   )
 

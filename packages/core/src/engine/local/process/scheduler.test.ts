@@ -5,8 +5,10 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Decoder, Piece, Sampler } from './decoder.ts'
+import type { Job } from './runner.ts'
 import { toDraw } from './sampling.ts'
-import { type Decoder, type Job, type Piece, type Sampler, Scheduler } from './scheduler.ts'
+import { Scheduler } from './scheduler.ts'
 import { Snapshots } from './snapshots.ts'
 
 const chunkSize = 8

@@ -5,95 +5,12 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
 import { LlmError } from '../../../errors.ts'
-import type { Grammar, Progress } from './binding.ts'
-import type { Draw } from './sampling.ts'
+import type { Progress } from './binding.ts'
+import type { Decoder, Piece, Sampler } from './decoder.ts'
+import type { Ending, Job, Runner } from './runner.ts'
 import { type Place, type Slot, Slots } from './slots.ts'
 import { type Snapshot, type Snapshots, snapshotLength } from './snapshots.ts'
 import { StepCosts } from './steps.ts'
-
-/** What the scheduler needs of the model. One call at a time. */
-export interface Decoder {
-  /** How many sequences there are. */
-  readonly sequences: number
-  /** So many tokens of prompts are read at once. */
-  readonly chunkSize: number
-  /** So many chunks may be read at once, and sums come out as if they were read one after the other. */
-  readonly chunksAtOnce: number
-  /**
-   * Puts the pieces through the model, ascending by sequence, and draws a token behind each that has a sampler.
-   * Rejects when the model fails; a draw that fails is an error among the tokens.
-   */
-  decode(pieces: readonly Piece[]): Promise<readonly (Token | Error | undefined)[]>
-  /** Keeps the first tokens of a sequence. `false`: not all of them are there. */
-  forget(sequence: number, keep: number): boolean
-  /** Whether all tokens of a sequence are still held, so that its end can be forgotten. */
-  isWhole(sequence: number): boolean
-  /** Saves the state of a sequence, and says how many bytes that are. */
-  save(sequence: number, tokens: readonly Token[], file: string): Promise<number>
-  /** Whether a loaded state of so many tokens lies in memory as it did: else sums come out a little different. */
-  loadsAlike(length: number): boolean
-  /** Loads a saved state into a sequence, and says how many tokens it was made from. Damaged ones end the process. */
-  load(sequence: number, file: string): Promise<number>
-  /** From the next step on: for one token of each answer, and for prompts. Never for a token that has to be repeatable. */
-  setThreads(answers: number, prompts: number): void
-  sampler(draw: Draw, prompt: readonly Token[], grammar?: Grammar): Sampler
-  /** Whether a token ends an answer. */
-  isEnd(token: Token): boolean
-}
-
-export interface Piece {
-  readonly sequence: number
-  /** Of its first token. */
-  readonly position: number
-  readonly tokens: readonly Token[]
-  readonly sampler?: Sampler | undefined
-  /** Has to come out the same each time, also with other numbers of threads for answers. */
-  readonly repeatable: boolean
-}
-
-export interface Sampler {
-  /** Of the token that it drew last, where the draw asks for them. */
-  readonly odds?: Odds | undefined
-  dispose(): void
-}
-
-/** Natural logarithms, of what the model says with biases, before all else that shapes the draw. */
-export interface Odds {
-  readonly logprob: number
-  /** Of the likeliest tokens, in order. */
-  readonly top: readonly (readonly [token: Token, logprob: number])[]
-}
-
-/** One answer. */
-export interface Job {
-  readonly prompt: readonly Token[]
-  readonly draw: Draw
-  /** What the answer is held to. */
-  readonly grammar?: Grammar | undefined
-  /** The same answer is expected each time. */
-  readonly repeatable: boolean
-  /** How many tokens at most. */
-  readonly limit: number
-  readonly tenant: string
-  /** It makes room for those who wait for their answer. */
-  readonly background: boolean
-  readonly signal: AbortSignal
-  /** It has a place; so many tokens of its prompt need not be read again. */
-  onStart(reusedTokens: number): void
-  /** Called while the model works on. `false`: it is enough. */
-  onToken(token: Token, odds?: Odds): boolean
-}
-
-/** `end`: the model said so. `enough`: `onToken` did. `left`: the signal aborted. */
-export type Ending = 'end' | 'limit' | 'enough' | 'left'
-
-/** What makes answers of jobs. */
-export interface Runner {
-  /** Resolves when the answer has ended. Rejects with an `LlmError` when the model fails. */
-  run(job: Job): Promise<Ending>
-  /** Resolves when the model does nothing. */
-  rest(): Promise<void>
-}
 
 interface Running {
   readonly job: Job
@@ -262,8 +179,7 @@ export class Scheduler implements Runner {
   /** `false`: it holds nothing of the prompt. */
   #cut({ slot, keep }: Place): boolean {
     if (keep === 0 || !this.#decoder.forget(slot.id, keep)) return false
-    slot.tokens.length = keep
-    slot.clean = Math.min(slot.clean, keep - (keep % this.#decoder.chunkSize))
+    this.#slots.cut(slot, keep)
     return true
   }
 
@@ -274,10 +190,8 @@ export class Scheduler implements Runner {
     if (!saved) return
     const loading = this.#snapshots?.load(saved, (file) => this.#decoder.load(slot.id, file))
     this.#tell()
-    if (await loading) {
-      slot.tokens = [...saved.tokens]
-      slot.clean = saved.clean ? slot.tokens.length : 0
-    } else this.#decoder.forget(slot.id, 0)
+    if (await loading) this.#slots.restore(slot, saved)
+    else this.#decoder.forget(slot.id, 0)
   }
 
   /** What is worth it when so much of a prompt is read. */
@@ -388,10 +302,7 @@ export class Scheduler implements Runner {
 
   #took({ running, tokens, draws }: Part, token: Token | Error | undefined): void {
     const { slot, job } = running
-    const isClean = running.last === undefined && slot.clean === slot.tokens.length
-    for (const one of tokens) slot.tokens.push(one)
-    // Whole chunks only: fewer rows are added up by another kernel.
-    if (isClean) slot.clean = slot.tokens.length - (slot.tokens.length % this.#decoder.chunkSize)
+    this.#slots.append(slot, tokens, running.last === undefined)
     // It was enough while this step was made.
     if (!draws || running.over) return
     if (token === undefined || token instanceof Error) {

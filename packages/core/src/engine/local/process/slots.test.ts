@@ -1,6 +1,6 @@
 import type { Token } from 'node-llama-cpp'
 import { expect, test } from 'vitest'
-import { Slots, type Wish } from './slots.ts'
+import { type Place, Slots, type Wish } from './slots.ts'
 
 const chunkSize = 8
 const tokens = (length: number, first = 0): Token[] =>
@@ -130,4 +130,20 @@ test('a match that is shorter than what was saved takes no slot', () => {
 
   expect(take(48)).toEqual([1, 0])
   expect(take(40)).toEqual([0, 40])
+})
+
+test('whole chunks of a prompt are clean, but not what was said, nor what was read behind it', () => {
+  const slots = new Slots(1, chunkSize, () => true)
+  const { slot } = slots.take(wish(tokens(30))) as Place
+  const cleanAfter = (change: () => void): number => {
+    change()
+    return slot.clean
+  }
+
+  expect(cleanAfter(() => slots.append(slot, tokens(16), true))).toBe(16)
+  expect(cleanAfter(() => slots.append(slot, tokens(14, 16), true))).toBe(24)
+  expect(cleanAfter(() => slots.append(slot, tokens(10, 30), false))).toBe(24)
+  expect(cleanAfter(() => slots.cut(slot, 20))).toBe(16)
+  expect(cleanAfter(() => slots.append(slot, tokens(20, 500), true))).toBe(16)
+  expect(slot.tokens).toEqual([...tokens(20), ...tokens(20, 500)])
 })

@@ -1,5 +1,6 @@
 /** Sequences keep their tokens: what a prompt has in common with the last one need not be read again. */
 import type { Token } from 'node-llama-cpp'
+import type { State } from './snapshots.ts'
 
 export interface Slot {
   /** Of the sequence. */
@@ -83,6 +84,26 @@ export class Slots {
     slot.clean = 0
   }
 
+  /** Its end is forgotten. */
+  cut(slot: Slot, keep: number): void {
+    slot.tokens.length = keep
+    slot.clean = Math.min(slot.clean, this.#wholeChunks(keep))
+  }
+
+  /** It holds a state that was saved. */
+  restore(slot: Slot, { tokens, clean }: Pick<State, 'tokens' | 'clean'>): void {
+    slot.tokens = [...tokens]
+    slot.clean = clean ? tokens.length : 0
+  }
+
+  /** @param isPrompt what an answer says is never read in chunks */
+  append(slot: Slot, tokens: readonly Token[], isPrompt: boolean): void {
+    const isClean = isPrompt && slot.clean === slot.tokens.length
+    for (const one of tokens) slot.tokens.push(one)
+    // Whole chunks only: fewer rows are added up by another kernel.
+    if (isClean) slot.clean = this.#wholeChunks(slot.tokens.length)
+  }
+
   /** The model joins neighbours alone: what runs in slots with gaps between is as slow as one after the other. */
   #leastUseful(free: readonly Slot[]): Slot {
     const isBusy = (id: number): boolean => this.#slots[id]?.busy ?? false
@@ -99,8 +120,12 @@ export class Slots {
     const most = Math.min(prompt.length - 1, repeatable ? slot.clean : slot.tokens.length)
     let length = 0
     while (length < most && slot.tokens[length] === prompt[length]) length++
-    const keep = repeatable ? length - (length % this.#chunkSize) : length
+    const keep = repeatable ? this.#wholeChunks(length) : length
     return keep === slot.tokens.length || this.#isWhole(slot.id) ? keep : 0
+  }
+
+  #wholeChunks(length: number): number {
+    return length - (length % this.#chunkSize)
   }
 }
 

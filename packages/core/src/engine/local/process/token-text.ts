@@ -2,7 +2,7 @@
 import type { Token } from 'node-llama-cpp'
 import type { DrawnToken } from '../../events.ts'
 import type { Binding } from './binding.ts'
-import type { Odds } from './scheduler.ts'
+import type { Odds } from './decoder.ts'
 
 type Vocabulary = Pick<Binding, 'detokenize' | 'written'>
 

@@ -1,7 +1,8 @@
 /** What a model makes of texts that it reads: contexts of one thread each, which read one text at a time. */
 import type { LlamaModel, Token } from 'node-llama-cpp'
-import { Pool } from './pool.ts'
-import type { Purpose } from './purpose.ts'
+import { Pool } from '../pool.ts'
+import type { Purpose } from '../purpose.ts'
+import { encoderOf } from './addon.ts'
 
 /** A vector of one text, or the rank of two, a query and a document: one number from 0 to 1. */
 export type Reader = (...texts: readonly (readonly Token[])[]) => Promise<ArrayLike<number>>
@@ -32,7 +33,7 @@ export async function openReading(
   makes: 'vectors' | 'ranks',
   contextSize: number,
   most: number,
-  inside = addonIn,
+  inside = encoderOf,
 ): Promise<Reading> {
   const open = (): Promise<Opened> =>
     makes === 'ranks' ? openRanker(model, contextSize) : openEncoder(model, contextSize, inside)
@@ -47,49 +48,29 @@ export async function openReading(
   return { makes, room, lengthOf, stepMs, pool: new Pool(read, async () => (await open()).read, most) }
 }
 
-/** The part of the library's inside that is used here. Shape: its `bindings/AddonTypes`. */
-interface AddonContext {
-  initBatch(size: number): void
-  addToBatch(sequence: number, position: number, tokens: Uint32Array, outputs: Uint32Array): void
-  decodeBatch(): Promise<void>
-  removeTokenCellsFromSequence(sequence: number, from: number, to: number): boolean
-  getEmbedding(tokens: number): Float64Array
-}
-
-const methods = [
-  'initBatch',
-  'addToBatch',
-  'decodeBatch',
-  'removeTokenCellsFromSequence',
-  'getEmbedding',
-] as const satisfies readonly (keyof AddonContext)[]
-
-/** Nothing where the library's inside is not as it is known here. */
-function addonIn(context: object): AddonContext | undefined {
-  const { _llamaContext } = context as { readonly _llamaContext?: { readonly _ctx?: Partial<AddonContext> } }
-  const addon = _llamaContext?._ctx
-  return methods.every((name) => typeof addon?.[name] === 'function') ? (addon as AddonContext) : undefined
-}
-
 /** All of a text in one batch: of pieces an encoder would see no more than each. */
 const optionsFor = (contextSize: number) => ({ contextSize, batchSize: contextSize, threads: 1 })
 
-async function openEncoder(model: LlamaModel, contextSize: number, inside: typeof addonIn): Promise<Opened> {
+async function openEncoder(
+  model: LlamaModel,
+  contextSize: number,
+  inside: typeof encoderOf,
+): Promise<Opened> {
   const context = await model.createEmbeddingContext(optionsFor(contextSize))
-  const addon = inside(context)
+  const encoder = inside(context)
   const lengthOf = (...texts: readonly (readonly Token[])[]): number =>
     texts.reduce((sum, { length }) => sum + length, 0)
   // What is public leaves room for an answer.
-  if (!addon) {
+  if (!encoder) {
     const read = async (text: readonly Token[] = []) => (await context.getEmbeddingFor([...text])).vector
     return { read, room: contextSize - 1, lengthOf }
   }
   const read = async (text: readonly Token[] = []): Promise<Float64Array> => {
-    addon.removeTokenCellsFromSequence(0, -1, -1)
-    addon.initBatch(text.length)
-    addon.addToBatch(0, 0, Uint32Array.from(text), Uint32Array.of(text.length - 1))
-    await addon.decodeBatch()
-    return addon.getEmbedding(text.length)
+    encoder.removeTokenCellsFromSequence(0, -1, -1)
+    encoder.initBatch(text.length)
+    encoder.addToBatch(0, 0, Uint32Array.from(text), Uint32Array.of(text.length - 1))
+    await encoder.decodeBatch()
+    return encoder.getEmbedding(text.length)
   }
   return { read, room: contextSize, lengthOf }
 }

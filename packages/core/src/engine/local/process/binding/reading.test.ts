@@ -7,8 +7,8 @@ import {
   type Token,
 } from 'node-llama-cpp'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { encoderModel, noiseModel } from '../../../../../../test/support/models.ts'
-import { purposeOf } from './purpose.ts'
+import { encoderModel, noiseModel } from '../../../../../../../test/support/models.ts'
+import { purposeOf } from '../purpose.ts'
 import { openReading, type Reading } from './reading.ts'
 
 const options: LlamaOptions = { build: 'never', skipDownload: true, progressLogs: false, maxThreads: 1 }

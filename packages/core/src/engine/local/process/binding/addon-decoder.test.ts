@@ -1,0 +1,125 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Llama, LlamaContext, LlamaModel, Token } from 'node-llama-cpp'
+import { afterAll, expect, test, vi } from 'vitest'
+import { config } from '../../../../../../../test/support/bindings.ts'
+import type { Decoder } from '../decoder.ts'
+import { openDecoder } from './addon-decoder.ts'
+import { loadModel } from './load.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'states-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+test('answers and prompts have their numbers of threads, and a token that has to be repeatable always the same', async () => {
+  const log: number[] = []
+  const { decoder, sampler } = scripted({ setThreads: (threads: number) => log.push(threads) })
+  const step = (tokens: number, repeatable: boolean) =>
+    decoder?.decode([
+      { sequence: 0, position: 0, tokens: Array<Token>(tokens).fill(1 as Token), sampler, repeatable },
+    ])
+
+  for (const [answers, prompts] of [
+    [3, 7],
+    [2, 4],
+  ] as const) {
+    decoder?.setThreads(answers, prompts)
+    await step(1, false)
+    await step(1, true)
+    await step(5, false)
+    await step(5, true)
+  }
+
+  expect(log).toEqual([3, 1, 7, 7, 2, 1, 4, 4])
+})
+
+test('a step that fails has not failed before its draws have ended: their samplers are freed then', async () => {
+  vi.stubEnv('UV_THREADPOOL_SIZE', '1')
+  vi.resetModules()
+  const { openDecoder } = await import('./addon-decoder.ts')
+  vi.unstubAllEnvs()
+  const log: string[] = []
+  const fails = {
+    decodeBatch: () => Promise.reject(new Error('Eval has failed')),
+    async sampleToken() {
+      await delay(20)
+      log.push('drawn')
+      return 1
+    },
+  }
+  const { decoder, sampler } = scripted(fails, openDecoder)
+
+  const step = decoder?.decode([
+    { sequence: 0, position: 0, tokens: [1 as Token], sampler, repeatable: false },
+  ])
+
+  await expect(step?.finally(() => log.push('failed'))).rejects.toThrow('Eval has failed')
+  expect(log).toEqual(['drawn', 'failed'])
+})
+
+const greedy = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, bias: [] }
+
+/** Over an inside that does as it is told. */
+function scripted(context: object, open = openDecoder) {
+  class AddonSampler {
+    applyConfig(): void {}
+    dispose(): void {}
+  }
+  const _ctx = {
+    initBatch() {},
+    addToBatch: () => Uint32Array.of(0),
+    async decodeBatch() {},
+    sampleToken: async () => 1,
+    removeTokenCellsFromSequence: () => true,
+    getSequenceKvCacheMinPosition: () => 0,
+    saveSequenceStateToFile: async () => 0,
+    loadSequenceStateFromFile: async () => new Uint32Array(),
+    setThreads() {},
+    ...context,
+  }
+  const decoder = open(
+    { _bindings: { AddonSampler } } as unknown as Llama,
+    { _model: {}, fileInsights: {} } as unknown as LlamaModel,
+    { _ctx, contextSize: 512, idealThreads: 1 } as unknown as LlamaContext,
+    { parallel: 1, chunkSize: 64, chunksAtOnce: 1 },
+  )
+  return { decoder, sampler: decoder?.sampler(greedy, []) }
+}
+
+test('chunks that are read at once leave the same behind as one after the other, to the last bit', async ({
+  skip,
+}) => {
+  let decoder: Decoder | undefined
+  await loadModel(config, { steps: 0 }, (...parts) => {
+    decoder = openDecoder(...parts)
+    return decoder
+  })
+  if (!decoder) throw new Error('The inside of the library is not as it was.')
+  const { chunkSize, chunksAtOnce, decode, forget, save } = decoder
+  skip(chunksAtOnce === 1, 'it reads one at once')
+  const prompt = Array.from(
+    { length: 5 * chunkSize - 9 },
+    (_, index) => (20 + ((index * 7_919) % 300)) as Token,
+  )
+  const whole = prompt.slice(0, 4 * chunkSize)
+  /** Of the whole chunks, after the prompt was read up to one after the other of these places. */
+  const stateAfter = async (...ends: readonly number[]): Promise<Buffer> => {
+    forget(0, 0)
+    for (const [index, end] of ends.entries()) {
+      const position = ends[index - 1] ?? 0
+      await decode([{ sequence: 0, position, tokens: prompt.slice(position, end), repeatable: false }])
+    }
+    forget(0, whole.length)
+    const file = join(folder, ends.join('-'))
+    await save(0, whole, file)
+    return readFile(file)
+  }
+
+  const oneByOne = await stateAfter(...[1, 2, 3, 4].map((chunks) => chunks * chunkSize))
+
+  expect(oneByOne.length).toBeGreaterThan(whole.length * 100)
+  expect(oneByOne.equals(await stateAfter(chunkSize * 2, chunkSize * 4))).toBe(true)
+  expect(oneByOne.equals(await stateAfter(chunkSize, chunkSize * 3, prompt.length))).toBe(true)
+})

@@ -1,0 +1,87 @@
+/** Steps of the model, over the library's inside: what is public puts one sequence after the other through it. */
+import type { Llama, LlamaContext, LlamaModel, Token } from 'node-llama-cpp'
+import { LlmError } from '../../../../errors.ts'
+import type { Grammar } from '../binding.ts'
+import type { Decoder, Piece } from '../decoder.ts'
+import type { Plan } from '../memory.ts'
+import { shareOfCores } from '../presence.ts'
+import { type SamplerConfig, toSamplerConfig } from '../sampling.ts'
+import { addonOf, stateOf } from './addon.ts'
+import { Drawer } from './drawer.ts'
+
+/** As the app starts model processes. With more, drawing would begin beside the step that it draws from. */
+const onePoolThread = process.env.UV_THREADPOOL_SIZE === '1'
+
+/** Where nothing is drawn behind a piece. */
+const noOutput = new Uint32Array()
+
+/** Nothing where the inside is not as it is known here. */
+export function openDecoder(
+  llama: Llama,
+  model: LlamaModel,
+  llamaContext: LlamaContext,
+  { parallel, chunkSize, chunksAtOnce }: Pick<Plan, 'parallel' | 'chunkSize' | 'chunksAtOnce'>,
+): Decoder | undefined {
+  const addon = addonOf(llama, model, llamaContext)
+  if (!addon) return undefined
+  const { context } = addon
+  const { swaSize = Number.POSITIVE_INFINITY } = model.fileInsights
+  let threads: { readonly answers: number; readonly prompts: number } | undefined
+  // As many as another busy model leaves it: with more threads than cores, a step takes twenty times as long.
+  const repeatableThreads = Math.min(llamaContext.idealThreads, shareOfCores(2))
+  return {
+    sequences: parallel,
+    chunkSize,
+    chunksAtOnce,
+    decode: async (pieces) => {
+      context.initBatch(pieces.reduce((sum, { tokens }) => sum + tokens.length, 0))
+      const outputs = pieces.map(
+        ({ sequence, position, tokens, sampler }) =>
+          context.addToBatch(
+            sequence,
+            position,
+            Uint32Array.from(tokens),
+            sampler ? Uint32Array.of(tokens.length - 1) : noOutput,
+          )[0] ?? -1,
+      )
+      if (threads) {
+        const isSpoken = pieces.every(({ tokens }) => tokens.length === 1)
+        // For one token, attention over a long text is split among the threads: with another number, sums come out different.
+        const isFixed = isSpoken && pieces.some(({ repeatable }) => repeatable)
+        context.setThreads(isFixed ? repeatableThreads : isSpoken ? threads.answers : threads.prompts)
+      }
+      const decoded = context.decodeBatch()
+      const draw = ({ sampler }: Piece, index: number): Promise<Token | Error> | undefined =>
+        (sampler as Drawer | undefined)?.next(outputs[index] as number)
+      // Behind it in the queue of the one pool thread: nobody has to come back here in between.
+      const draws = onePoolThread ? Promise.all(pieces.map(draw)) : undefined
+      // After a failure, too, they have to end first: their samplers are freed soon.
+      await decoded.finally(() => draws)
+      return draws ?? Promise.all(pieces.map(draw))
+    },
+    forget: (sequence, keep) => context.removeTokenCellsFromSequence(sequence, keep === 0 ? -1 : keep, -1),
+    // Not every file says that its model looks at a window only; what has left it is gone.
+    isWhole: (sequence) => context.getSequenceKvCacheMinPosition(sequence) === 0,
+    save: (sequence, tokens, file) =>
+      context.saveSequenceStateToFile(file, sequence, Uint32Array.from(tokens)),
+    // What has left the window is not saved, and what is in it comes to lie in another order.
+    loadsAlike: (length) => length <= swaSize,
+    load: async (sequence, file) =>
+      (await context.loadSequenceStateFromFile(file, sequence, llamaContext.contextSize)).length,
+    setThreads: (answers, prompts) => {
+      threads = { answers, prompts }
+    },
+    sampler: (draw, prompt, grammar) => {
+      const held = grammar && heldTo(grammar)
+      return new Drawer(addon, draw, (drawn) => ({ ...toSamplerConfig(draw, prompt, drawn), ...held }))
+    },
+    isEnd: (token) => model.isEogToken(token),
+  }
+}
+
+/** Throws rather than let an answer be free. */
+function heldTo(grammar: Grammar): Pick<SamplerConfig, 'grammarEvaluationState'> {
+  const grammarEvaluationState = stateOf(grammar.begin())
+  if (grammarEvaluationState) return { grammarEvaluationState }
+  throw new LlmError('upstream', 'The engine cannot hold answers to grammars.')
+}

@@ -1,0 +1,91 @@
+/** Draws the tokens of one answer. What it draws from is not what the model says: probes look at that. */
+import type { Token } from 'node-llama-cpp'
+import type { Odds, Sampler } from '../decoder.ts'
+import { type Draw, type SamplerConfig, toProbeConfig } from '../sampling.ts'
+import type { Addon, AddonSampler, Probed } from './addon.ts'
+
+export class Drawer implements Sampler {
+  odds: Odds | undefined
+  readonly #addon: Addon
+  readonly #draw: Draw
+  readonly #configAt: (drawn: readonly Token[]) => SamplerConfig
+  readonly #drawn: Token[] = []
+  readonly #sampler: AddonSampler
+  /** Of all tokens, and of the likeliest. One that does both would sort the whole vocabulary. */
+  readonly #probes: readonly AddonSampler[]
+
+  /** @param configAt of an answer that has these tokens */
+  constructor(addon: Addon, draw: Draw, configAt: (drawn: readonly Token[]) => SamplerConfig) {
+    this.#addon = addon
+    this.#draw = draw
+    this.#configAt = configAt
+    const { logprobs } = draw
+    const tops = logprobs === undefined ? [] : logprobs === 0 ? [0] : [0, logprobs]
+    this.#sampler = samplerOf(addon, configAt([]))
+    this.#probes = tops.map((top) => samplerOf(addon, toProbeConfig(draw, top)))
+  }
+
+  /** Begins at once, and never rejects. */
+  async next(output: number): Promise<Token | Error> {
+    try {
+      const token = await this.#addon.context.sampleToken(output, this.#sampler)
+      if (token === -1) return new Error('no token is possible')
+      this.#count(token)
+      this.odds = await this.#oddsOf(token, output)
+      return token
+    } catch (cause) {
+      return new Error('drawing failed', { cause })
+    }
+  }
+
+  dispose(): void {
+    for (const sampler of [this.#sampler, ...this.#probes]) sampler.dispose()
+  }
+
+  /** Up to the end of a ban, which may have none. */
+  #count(token: Token): void {
+    const { until = 0 } = this.#draw.ban ?? {}
+    if (this.#drawn.length >= until || until === Number.POSITIVE_INFINITY) return
+    this.#drawn.push(token)
+    if (this.#drawn.length === until) this.#sampler.applyConfig(this.#configAt(this.#drawn))
+  }
+
+  async #oddsOf(token: Token, output: number): Promise<Odds | undefined> {
+    const [all, likeliest] = this.#probes
+    if (!all) return undefined
+    const { context } = this.#addon
+    const [weighed, ranked] = await Promise.all([
+      context.sampleToken(output, all, false, false, [[token], false, false, true, 0], true),
+      likeliest &&
+        context.sampleToken(
+          output,
+          likeliest,
+          false,
+          false,
+          [[], false, false, false, this.#draw.logprobs ?? 0],
+          false,
+        ),
+    ])
+    return toOdds(token, weighed, ranked)
+  }
+}
+
+function samplerOf({ AddonSampler, model }: Addon, config: SamplerConfig): AddonSampler {
+  const sampler = new AddonSampler(model)
+  sampler.applyConfig(config)
+  return sampler
+}
+
+/** Throws where the model said something that is no number. */
+function toOdds(token: Token, [, , , weighed, totalWeight = 0]: Probed, ranked: Probed | undefined): Odds {
+  const logits = pairs(weighed)
+  const base = Math.max(...logits.map(([, logit]) => logit)) + Math.log(totalWeight)
+  const toLogprob = ([id, logit]: readonly [Token, number]) => [id, logit - base] as const
+  const logprob = logits.map(toLogprob).find(([id]) => id === token)?.[1] ?? Number.NaN
+  if (!Number.isFinite(logprob)) throw new Error('the odds are no numbers')
+  const top = pairs(ranked?.[3] ?? []).map(toLogprob)
+  return { logprob, top: top.filter(([, logprob]) => Number.isFinite(logprob)) }
+}
+
+const pairs = (flat: readonly number[]): (readonly [Token, number])[] =>
+  Array.from({ length: flat.length / 2 }, (_, at) => [flat[2 * at] as Token, flat[2 * at + 1] as number])

@@ -1,0 +1,9 @@
+import { expect, test } from 'vitest'
+import { openNativeTemplates } from './native-templates.ts'
+
+test('native code fills a template, and one that it cannot read throws', async () => {
+  const fill = await openNativeTemplates()
+
+  expect(fill?.('{{ names.pop() }} of {{ names | length }}', { names: ['a', 'b', 'c'] })).toBe('c of 2')
+  expect(() => fill?.('{% if %}', {})).toThrow()
+})

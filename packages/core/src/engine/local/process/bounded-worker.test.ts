@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, expect, test } from 'vitest'
+import { invalidRequest, type LlmError } from '../../../errors.ts'
+import { BoundedWorker, inProcess } from './bounded-worker.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'workers-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** What jobs can ask for; all else comes back as it is. */
+const jobs = `{
+  memory() { for (const all = []; ; ) all.push(Array(100_000).fill(0.5)) },
+  time() { for (;;); },
+  throw() { throw new Error('Broken.') },
+  exit() { process.exit(3) },
+  kill() { process.kill(process.pid, 'SIGKILL') },
+  crash() { process.kill(process.pid, 'SIGSEGV') },
+}`
+const thread = write(
+  'thread.mjs',
+  `import { parentPort } from 'node:worker_threads'
+  const jobs = ${jobs}
+  parentPort.on('message', (job) => parentPort.postMessage(jobs[job] ? jobs[job]() : job))`,
+)
+const child = write(
+  'child.mjs',
+  `const jobs = ${jobs}
+  process.stdin.on('close', () => process.exit()).resume()
+  process.on('message', (job) => process.send(jobs[job] ? jobs[job]() : job))`,
+)
+
+function write(name: string, source: string): URL {
+  const path = join(folder, name)
+  writeFileSync(path, source)
+  return pathToFileURL(path)
+}
+
+const bounds = {
+  deadlineMs: 20_000,
+  memoryMb: 32,
+  tooMuch: (what: string): LlmError => invalidRequest(`too much ${what}`),
+  crashed: (): LlmError => invalidRequest('crashed'),
+}
+const { signal } = new AbortController()
+
+const internal = { code: 'internal', message: 'Something went wrong inside the server.' }
+
+test.each([
+  ['memory', { message: 'too much memory' }],
+  ['throw', { ...internal, cause: expect.objectContaining({ message: 'Broken.' }) }],
+  [
+    'exit',
+    { ...internal, cause: expect.objectContaining({ message: expect.stringContaining('exit code 3') }) },
+  ],
+])('a thread that ends of "%s" is told by that, and the next job has another one', async (job, error) => {
+  const worker = new BoundedWorker<string, string>(thread, bounds)
+
+  await expect(worker.run(job, signal)).rejects.toMatchObject(error)
+  expect(await worker.run('next', signal)).toBe('next')
+})
+
+test.skipIf(process.platform === 'win32').each([
+  ['kill', { message: 'too much memory' }],
+  ['crash', { message: 'crashed' }],
+  [
+    'throw',
+    { ...internal, cause: expect.objectContaining({ message: expect.stringContaining('exit code 1') }) },
+  ],
+  [
+    'exit',
+    { ...internal, cause: expect.objectContaining({ message: expect.stringContaining('exit code 3') }) },
+  ],
+])('a process that ends of "%s" is told by that, and the next job has another one', async (job, error) => {
+  const worker = new BoundedWorker<string, string>(child, { ...bounds, idleMs: 0 }, inProcess)
+
+  await expect(worker.run(job, signal)).rejects.toMatchObject(error)
+  expect(await worker.run('next', signal)).toBe('next')
+})
+
+test.each([
+  ['thread', undefined],
+  ['process', inProcess],
+])('a %s whose file is missing is told by its name', async (_what, start) => {
+  const worker = new BoundedWorker<string, string>(new URL('gone.mjs', thread), bounds, start)
+  worker.start()
+
+  await expect(worker.run('any', signal)).rejects.toMatchObject({
+    code: 'internal',
+    message: 'The installation is incomplete: gone.mjs is missing.',
+    cause: expect.any(Error),
+  })
+})
+
+test('a job that goes on after its deadline is ended', async () => {
+  const worker = new BoundedWorker<string, string>(thread, { ...bounds, deadlineMs: 200 })
+
+  await expect(worker.run('time', signal)).rejects.toMatchObject({ message: 'too much time' })
+})

@@ -1,0 +1,35 @@
+/** Answers, as they are asked for; and what makes them. */
+import type { Token } from 'node-llama-cpp'
+import type { Grammar } from './binding.ts'
+import type { Odds } from './decoder.ts'
+import type { Draw } from './sampling.ts'
+
+/** One answer. */
+export interface Job {
+  readonly prompt: readonly Token[]
+  readonly draw: Draw
+  /** What the answer is held to. */
+  readonly grammar?: Grammar | undefined
+  /** The same answer is expected each time. */
+  readonly repeatable: boolean
+  /** How many tokens at most. */
+  readonly limit: number
+  readonly tenant: string
+  /** It makes room for those who wait for their answer. */
+  readonly background: boolean
+  readonly signal: AbortSignal
+  /** It has a place; so many tokens of its prompt need not be read again. */
+  onStart(reusedTokens: number): void
+  /** Called while the model works on. `false`: it is enough. */
+  onToken(token: Token, odds?: Odds): boolean
+}
+
+/** `end`: the model said so. `enough`: `onToken` did. `left`: the signal aborted. */
+export type Ending = 'end' | 'limit' | 'enough' | 'left'
+
+export interface Runner {
+  /** Resolves when the answer has ended. Rejects with an `LlmError` when the model fails. */
+  run(job: Job): Promise<Ending>
+  /** Resolves when the model does nothing. */
+  rest(): Promise<void>
+}

@@ -1,0 +1,49 @@
+/** Models loaded in the test's own process, and what they answer. */
+import { modelPath } from '@modelmount/tiny-model'
+import type { GenerateEvent } from '../../packages/core/src/engine/events.ts'
+import { answer, type Work } from '../../packages/core/src/engine/local/process/answer.ts'
+import type { Binding } from '../../packages/core/src/engine/local/process/binding.ts'
+import type { PromptRenderer } from '../../packages/core/src/engine/local/process/render.ts'
+import type { GenerateRequest } from '../../packages/core/src/engine/request.ts'
+import { answerGrammar } from '../../packages/core/src/grammar/answer.ts'
+import { parseChat } from '../../packages/core/src/template/jinja.ts'
+
+/** Of the built-in model. */
+export const config = {
+  runFolder: '',
+  name: '',
+  folder: '',
+  modelPath,
+  modelName: 'tiny:latest',
+  fingerprint: 'fp_1',
+  threads: 1,
+  tuneThreads: false,
+  contextSize: 512,
+  parallel: 4,
+  gpuLayers: 'auto',
+  kvCacheType: 'f16',
+} as const
+
+const renderer = {
+  render: async ({ template, messages, options }) => parseChat(template)(messages, options),
+} as Pick<PromptRenderer, 'render'> as PromptRenderer
+const grammars: Work['grammars'] = { make: async (form) => answerGrammar(form) }
+
+export async function ask(
+  model: Binding,
+  text: string,
+  signal = new AbortController().signal,
+  more: Partial<GenerateRequest> = {},
+): Promise<GenerateEvent[]> {
+  const events: GenerateEvent[] = []
+  const input = { kind: 'text', prompt: [text] } as const
+  await answer(
+    { model: 'tiny', input, maxTokens: 40, sampling: { temperature: 0 }, ...more },
+    { model, renderer, grammars, progress: { steps: 0 }, tenant: '', background: false, signal },
+    (event) => events.push(event),
+  )
+  return events
+}
+
+export const textOf = (events: readonly GenerateEvent[]): string =>
+  events.map((event) => (event.type === 'text' ? event.text : '')).join('')
