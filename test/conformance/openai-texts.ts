@@ -42,6 +42,12 @@ const upon: Piece = {
   text: ' upon',
   logprobs: [{ ...token(' upon', -0.5), top: [token(' upon', -0.5), token(' a', -1)] }],
 }
+const readOnce: Piece = {
+  prompt: [
+    { ...token('On', 0), logprob: null, top: [] },
+    { ...token('ce', -3), top: [token(' the', -1), token('ce', -3)] },
+  ],
+}
 /** A character of two tokens. */
 const fox: Piece = {
   text: '🦊!',
@@ -195,6 +201,48 @@ export const texts = {
     }
   },
 
+  'openai:completions:echo-logprobs': async (serve) => {
+    const engine = scriptedEngine([readOnce, upon])
+    const url = await serve(engine)
+    const body = { ...once, echo: true, logprobs: 1 }
+    const promptPart = {
+      tokens: ['On', 'ce'],
+      token_logprobs: [null, -3],
+      top_logprobs: [null, { ' the': -1, ce: -3 }],
+      text_offset: [0, 2],
+    }
+
+    const whole = await completionOf(await complete(url, body))
+    const scored = await completionOf(await complete(url, { ...body, max_tokens: 0 }))
+    const chunks = await chunksOf(await complete(url, { ...body, stream: true }))
+    const echoed = await completionOf(await complete(url, { ...once, echo: true, max_tokens: 0 }))
+
+    expect(whole.choices[0]).toMatchObject({
+      text: 'Once upon',
+      logprobs: {
+        tokens: ['On', 'ce', ' upon'],
+        token_logprobs: [null, -3, -0.5],
+        top_logprobs: [null, { ' the': -1, ce: -3 }, { ' upon': -0.5 }],
+        text_offset: [0, 2, 4],
+      },
+    })
+    expect(scored.choices).toEqual([{ text: 'Once', index: 0, logprobs: promptPart, finish_reason: 'length' }])
+    expect(scored.usage).toMatchObject({ prompt_tokens: 1, completion_tokens: 0, total_tokens: 1 })
+    expect(chunks.map(({ choices: [choice] }) => [choice?.text, choice?.logprobs])).toEqual([
+      ['Once', null],
+      ['', promptPart],
+      [' upon', expect.objectContaining({ tokens: [' upon'], text_offset: [4] })],
+      ['', null],
+    ])
+    expect(echoed.choices[0]).toMatchObject({ text: 'Once', logprobs: null, finish_reason: 'length' })
+    expect(engine.requests.map(({ maxTokens, promptLogprobs }) => [maxTokens, promptLogprobs])).toEqual([
+      [16, true],
+      [0, true],
+      [16, true],
+      [0, undefined],
+    ])
+  },
+
   'openai:completions:suffix': async (serve) => {
     const engine = scriptedEngine(' upon a')
     const url = await serve(engine)
@@ -276,7 +324,9 @@ export const texts = {
       [{ logprobs: 9 }, 'logprobs', 'integer_above_max_value'],
       [{ logprobs: -1 }, 'logprobs', 'integer_below_min_value'],
       [{ echo: 1 }, 'echo', 'invalid_type'],
-      [{ echo: true, logprobs: 1 }, 'echo', 'unsupported_parameter'],
+      [{ echo: true, logprobs: 1, suffix: '.' }, 'echo', 'unsupported_parameter'],
+      [{ max_tokens: 0 }, 'max_tokens', 'integer_below_min_value'],
+      [{ max_tokens: 0, echo: false }, 'max_tokens', 'integer_below_min_value'],
       [{ suffix: 5 }, 'suffix', 'invalid_type'],
       [{ n: 2 }, 'n', 'unsupported_parameter'],
       [{ best_of: 2 }, 'best_of', 'unsupported_parameter'],

@@ -399,7 +399,7 @@ export const requirements = {
   },
   'openai:completions:max-tokens': {
     source: text,
-    behavior: 'Without `max_tokens` an answer has at most 16 tokens; -1 is no limit and 0 a 400.',
+    behavior: 'Without `max_tokens` an answer has at most 16 tokens; -1 is no limit, and 0 a 400 without `echo`.',
   },
   'openai:completions:prompt-forms': {
     source: text,
@@ -416,6 +416,11 @@ export const requirements = {
   'openai:completions:echo': {
     source: text,
     behavior: 'With `echo` the text begins with the prompt, also with one of token ids.',
+  },
+  'openai:completions:echo-logprobs': {
+    source: text,
+    behavior:
+      'With `echo` the `logprobs` begin with the tokens of the prompt, the first with null; a `max_tokens` of 0 leaves it at that.',
   },
   'openai:completions:suffix': {
     source: text,

@@ -1,5 +1,5 @@
 /** Completions without a conversation. Shape: OpenAI API reference, "The completion object". */
-import { collect, type DrawnToken, type TokenUsage } from '../../engine/events.ts'
+import { collect, type PromptToken, type TokenUsage } from '../../engine/events.ts'
 import type { Generation } from '../../generate.ts'
 import { dataFrame } from '../../http/streams.ts'
 import { finishReasons, finite, head, toUsage, usageFrame } from './render.ts'
@@ -21,7 +21,8 @@ export async function textCompletion(
   let opening: object = {}
   let usage = noUsage
   for await (const generation of generations) {
-    const { text, logprobs = [], reason, fingerprint, ...answer } = await collect(generation)
+    const { text, promptLogprobs = [], logprobs = [], reason, fingerprint, ...answer } =
+      await collect(generation)
     const index = choices.length
     if (index === 0)
       opening = { ...head(generation, 'text_completion', 'cmpl'), system_fingerprint: fingerprint }
@@ -29,7 +30,7 @@ export async function textCompletion(
     choices.push({
       text: (echoes[index] ?? '') + text,
       index,
-      logprobs: body.logprobs === undefined ? null : logprobsFrom()(logprobs),
+      logprobs: body.logprobs === undefined ? null : logprobsFrom()([...promptLogprobs, ...logprobs]),
       finish_reason: finishReasons[reason],
     })
   }
@@ -60,6 +61,8 @@ export async function* textChunks(
         opening ||= JSON.stringify({ ...common, system_fingerprint: event.fingerprint }).slice(0, -1)
         const echo = echoes[index]
         if (echo) yield chunk(echo)
+      } else if (event.type === 'prompt') {
+        yield chunk('', null, toLogprobs(event.tokens))
       } else if (event.type === 'text') {
         yield chunk(event.text, null, event.logprobs && toLogprobs(event.logprobs))
       } else if (event.type === 'end') {
@@ -82,27 +85,28 @@ const sum = (a: TokenUsage, b: TokenUsage): TokenUsage => ({
 })
 
 /** Offsets go on from piece to piece; they count code points, as the clients that read them do. */
-function logprobsFrom(): (tokens: readonly DrawnToken[]) => object {
+function logprobsFrom(): (tokens: readonly PromptToken[]) => object {
   // Tokens can be parts of characters.
   const decoder = new TextDecoder()
   let offset = 0
-  const offsetOf = ({ bytes }: DrawnToken): number => {
+  const offsetOf = ({ bytes }: PromptToken): number => {
     const start = offset
     offset += [...decoder.decode(Uint8Array.from(bytes), { stream: true })].length
     return start
   }
   return (tokens) => ({
     tokens: tokens.map(({ text }) => text),
-    token_logprobs: tokens.map(({ logprob }) => finite(logprob)),
+    token_logprobs: tokens.map(({ logprob }) => logprob === null ? null : finite(logprob)),
     top_logprobs: tokens.map(alternatives),
     text_offset: tokens.map(offsetOf),
   })
 }
 
-/** The drawn one is among them. Tokens that are spelt alike are one, as likely as the likeliest. */
-function alternatives(drawn: DrawnToken): Readonly<Record<string, number>> {
+/** The one that came is among them. Tokens that are spelt alike are one, as likely as the likeliest. */
+function alternatives({ text, logprob, top }: PromptToken): Readonly<Record<string, number>> | null {
+  if (logprob === null) return null
   const found = new Map<string, number>()
-  for (const { text, logprob } of [...drawn.top, drawn])
-    found.set(text, Math.max(finite(logprob), found.get(text) ?? -9999))
+  for (const one of [...top, { text, logprob }])
+    found.set(one.text, Math.max(finite(one.logprob), found.get(one.text) ?? -9999))
   return Object.fromEntries(found)
 }

@@ -372,8 +372,19 @@ function addonOf(llama: Llama, model: LlamaModel, context: LlamaContext): Addon 
 /** As the app starts model processes. With more, drawing would begin beside the step that it draws from. */
 const onePoolThread = process.env.UV_THREADPOOL_SIZE === '1'
 
-/** Where nothing is drawn behind a piece. */
-const noOutput = new Uint32Array()
+/** Behind which tokens of a piece logits are kept. */
+function rowsOf({ tokens, sampler, followers }: Piece): Uint32Array {
+  const rows = followers ? [...followers.tokens.keys()] : []
+  return Uint32Array.from(sampler ? [...rows, tokens.length - 1] : rows)
+}
+
+/** Begins at once, and never rejects. */
+function drawn({ sampler, followers }: Piece, outputs: Uint32Array): Promise<Token | Error | undefined> {
+  const next = async () => (sampler as Drawer | undefined)?.next(outputs.at(-1) as number)
+  return followers
+    ? (followers.sampler as Drawer).weigh(followers.tokens, outputs).then((failed) => failed ?? next())
+    : next()
+}
 
 export function openDecoder(
   llama: Llama,
@@ -394,14 +405,8 @@ export function openDecoder(
     chunksAtOnce,
     decode: async (pieces) => {
       context.initBatch(pieces.reduce((sum, { tokens }) => sum + tokens.length, 0))
-      const outputs = pieces.map(
-        ({ sequence, position, tokens, sampler }) =>
-          context.addToBatch(
-            sequence,
-            position,
-            Uint32Array.from(tokens),
-            sampler ? Uint32Array.of(tokens.length - 1) : noOutput,
-          )[0] ?? -1,
+      const outputs = pieces.map((piece) =>
+        context.addToBatch(piece.sequence, piece.position, Uint32Array.from(piece.tokens), rowsOf(piece)),
       )
       if (threads) {
         const isSpoken = pieces.every(({ tokens }) => tokens.length === 1)
@@ -410,8 +415,7 @@ export function openDecoder(
         context.setThreads(isFixed ? repeatableThreads : isSpoken ? threads.answers : threads.prompts)
       }
       const decoded = context.decodeBatch()
-      const draw = ({ sampler }: Piece, index: number): Promise<Token | Error> | undefined =>
-        (sampler as Drawer | undefined)?.next(outputs[index] as number)
+      const draw = (piece: Piece, index: number) => drawn(piece, outputs[index] as Uint32Array)
       // Behind it in the queue of the one pool thread: nobody has to come back here in between.
       const draws = onePoolThread ? Promise.all(pieces.map(draw)) : undefined
       // After a failure, too, they have to end first: their samplers are freed soon.
@@ -476,6 +480,7 @@ function compiler(
 /** Draws the tokens of one answer. What it draws from is not what the model says: probes look at that. */
 class Drawer implements Sampler {
   odds: Odds | undefined
+  followerOdds: readonly Odds[] | undefined
   readonly #addon: Addon
   readonly #draw: Draw
   readonly #configAt: (drawn: readonly Token[]) => SamplerConfig
@@ -505,6 +510,21 @@ class Drawer implements Sampler {
       return token
     } catch (cause) {
       return new Error('drawing failed', { cause })
+    }
+  }
+
+  /** One row after the other: a probe looks at one at a time. Begins at once, and never rejects. */
+  async weigh(followers: readonly Token[], outputs: Uint32Array): Promise<Error | undefined> {
+    try {
+      const all: Odds[] = []
+      for (const [row, token] of followers.entries()) {
+        const odds = await this.#oddsOf(token, outputs[row] as number)
+        if (odds) all.push(odds)
+      }
+      this.followerOdds = all
+      return undefined
+    } catch (cause) {
+      return new Error('the odds of a prompt are not known', { cause })
     }
   }
 

@@ -21,7 +21,7 @@ export interface Decoder {
   readonly chunksAtOnce: number
   /**
    * Puts the pieces through the model, ascending by sequence, and draws a token behind each that has a sampler.
-   * Rejects when the model fails; a draw that fails is an error among the tokens.
+   * Rejects when the model fails; a draw that fails, or odds that are not known, is an error among the tokens.
    */
   decode(pieces: readonly Piece[]): Promise<readonly (Token | Error | undefined)[]>
   /** Keeps the first tokens of a sequence. `false`: not all of them are there. */
@@ -47,13 +47,22 @@ export interface Piece {
   readonly position: number
   readonly tokens: readonly Token[]
   readonly sampler?: Sampler | undefined
+  readonly followers?: Followers | undefined
   /** Has to come out the same each time, also with other numbers of threads for answers. */
   readonly repeatable: boolean
+}
+
+/** What follows the tokens of a piece in its prompt, from the first on, for who is asked how likely that was. */
+export interface Followers {
+  readonly tokens: readonly Token[]
+  readonly sampler: Sampler
 }
 
 export interface Sampler {
   /** Of the token that it drew last, where the draw asks for them. */
   readonly odds?: Odds | undefined
+  /** Of the followers that it was asked for last. */
+  readonly followerOdds?: readonly Odds[] | undefined
   dispose(): void
 }
 
@@ -72,7 +81,7 @@ export interface Job {
   readonly grammar?: Grammar | undefined
   /** The same answer is expected each time. */
   readonly repeatable: boolean
-  /** How many tokens at most. */
+  /** How many tokens at most; with 0 its prompt is read. */
   readonly limit: number
   readonly tenant: string
   /** It makes room for those who wait for their answer. */
@@ -80,6 +89,8 @@ export interface Job {
   readonly signal: AbortSignal
   /** It has a place; so many tokens of its prompt need not be read again. */
   onStart(reusedTokens: number): void
+  /** Hears how likely the prompt's tokens were, piece by piece from the second token on. All of it is read for that. */
+  readonly onPrompt?: ((odds: readonly Odds[]) => void) | undefined
   /** Called while the model works on. `false`: it is enough. */
   onToken(token: Token, odds?: Odds): boolean
 }
@@ -128,7 +139,11 @@ interface Part {
   readonly tokens: readonly Token[]
   /** Whether a token is drawn behind it. */
   readonly draws: boolean
+  readonly followers?: Followers | undefined
 }
+
+/** A prompt whose odds are asked for is read in pieces of so many at most: the logits of a whole vocabulary are kept for each. */
+const mostFollowers = 64
 
 /** So long those who speak wait for short prompts, and for the chunk that is read by then. */
 const longestPauseMs = 1_000
@@ -206,8 +221,9 @@ export class Scheduler implements Runner {
       const foreground = this.#waiting.filter(({ job }) => !job.background)
       const candidates = foreground.length > 0 ? foreground : this.#waiting
       const next = candidates.reduce((best, one) => (runningOf(one) < runningOf(best) ? one : best))
-      const saved = this.#snapshots?.find(next.job)
-      const place = this.#slots.take(next.job, saved?.tokens.length)
+      const saved = isTold(next.job) ? undefined : this.#snapshots?.find(next.job)
+      const worth = isTold(next.job) ? Number.POSITIVE_INFINITY : saved?.tokens.length
+      const place = this.#slots.take(next.job, worth)
       if (!place) {
         if (foreground.length > 0 && this.#interrupt()) continue
         return
@@ -350,14 +366,21 @@ export class Scheduler implements Runner {
     for (const running of reading.sort((a, b) => a.readAt - b.readAt)) {
       const { prompt } = running.job
       const from = running.slot.tokens.length
-      const alone = goesAlone(running)
-      const to = endOfPiece(from, prompt.length, chunkSize, isOnly && !alone ? atOnce : 1)
+      const told = isTold(running.job)
+      const alone = told || goesAlone(running)
+      const rows = told ? Math.min(chunkSize, mostFollowers) : chunkSize
+      const to = endOfPiece(from, prompt.length, rows, isOnly && !alone ? atOnce : 1)
       const most = chunkSize * (isOnly || this.#isShort(running) ? atOnce : 1)
       if (read + to - from > most || (alone && parts.length > 0)) continue
       read = alone ? Number.POSITIVE_INFINITY : read + to - from
       running.readAt = ++this.#chunks
       running.hasRead = true
-      parts.push({ running, tokens: prompt.slice(from, to), draws: to === prompt.length })
+      parts.push({
+        running,
+        tokens: prompt.slice(from, to),
+        draws: to === prompt.length && running.job.limit > 0,
+        ...(told && { followers: { tokens: prompt.slice(from + 1, to + 1), sampler: running.sampler } }),
+      })
     }
     if (parts.length > 0) await this.#step(parts.sort((a, b) => a.running.slot.id - b.running.slot.id))
     if (this.#snapshots) for (const { running } of parts) await this.#save(running, this.#snapshots)
@@ -386,16 +409,23 @@ export class Scheduler implements Runner {
     }
   }
 
-  #took({ running, tokens, draws }: Part, token: Token | Error | undefined): void {
+  #took({ running, tokens, draws, followers }: Part, token: Token | Error | undefined): void {
     const { slot, job } = running
     const isClean = running.last === undefined && slot.clean === slot.tokens.length
     for (const one of tokens) slot.tokens.push(one)
     // Whole chunks only: fewer rows are added up by another kernel.
     if (isClean) slot.clean = slot.tokens.length - (slot.tokens.length % this.#decoder.chunkSize)
     // It was enough while this step was made.
-    if (!draws || running.over) return
-    if (token === undefined || token instanceof Error) {
+    if (running.over) return
+    if (token instanceof Error || (draws && token === undefined)) {
       this.#finish(running, failed(token))
+      return
+    }
+    const { followerOdds = [] } = running.sampler
+    if (followers) this.#later(running, () => job.onPrompt?.(followerOdds))
+    if (token === undefined) {
+      running.over = job.limit === 0 && slot.tokens.length === job.prompt.length
+      if (running.over) this.#later(running, () => this.#finish(running, 'limit'))
       return
     }
     const isEnd = this.#decoder.isEnd(token)
@@ -405,12 +435,19 @@ export class Scheduler implements Runner {
     running.over = isEnd || running.drawn >= job.limit
     const { over } = running
     const { odds } = running.sampler
+    this.#later(running, () => {
+      const goesOn = isEnd || job.onToken(token, odds)
+      if (!goesOn) this.#finish(running, 'enough')
+      else if (over) this.#finish(running, isEnd ? 'end' : 'limit')
+    })
+  }
+
+  /** Beside the next step. */
+  #later(running: Running, tell: () => void): void {
     this.#untold.push(() => {
       if (running.ended) return
       try {
-        const goesOn = isEnd || job.onToken(token, odds)
-        if (!goesOn) this.#finish(running, 'enough')
-        else if (over) this.#finish(running, isEnd ? 'end' : 'limit')
+        tell()
       } catch (cause) {
         this.#finish(running, LlmError.from(cause))
       }
@@ -443,14 +480,19 @@ const isAtWork = ({ over }: Running): boolean => !over
 /** Kernels add up in another order for one row than for several: now and then another token is drawn. */
 const goesAlone = ({ job }: Running): boolean => job.repeatable
 
-/** What it has said would be read in chunks, and sums come out different then. */
-const isLostIfRead = ({ job, last }: Running): boolean => job.repeatable && last !== undefined
+/** What it has said would be read in chunks, and sums come out different then; or what was told would be told again. */
+const isLostIfRead = ({ job, last, hasRead }: Running): boolean =>
+  (job.repeatable && last !== undefined) || (isTold(job) && hasRead)
 
-const toPiece = ({ running: { job, slot, sampler }, tokens, draws }: Part): Piece => ({
+/** How likely the tokens of its prompt were. What was read before does not say that any more. */
+const isTold = ({ onPrompt }: Job): boolean => onPrompt !== undefined
+
+const toPiece = ({ running: { job, slot, sampler }, tokens, draws, followers }: Part): Piece => ({
   sequence: slot.id,
   position: slot.tokens.length,
   tokens,
   sampler: draws ? sampler : undefined,
+  ...(followers && { followers }),
   repeatable: job.repeatable,
 })
 
