@@ -2,8 +2,8 @@
 import { type EmbedRequest, type Engine, type GenerateRequest, LlmError } from '@modelmount/core'
 import { type Piece, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
-import { expect } from 'vitest'
-import { eventsOf, expectError, json, promptOf } from './calls.ts'
+import { expect, vi } from 'vitest'
+import { eventsOf, expectError, json, promptOf, soon } from './calls.ts'
 import type { OpenAIRequirementId } from './requirements.ts'
 import type { Check } from './suite.ts'
 
@@ -163,6 +163,32 @@ export const texts = {
       [1, '', 'stop'],
     ])
     expect(chunks.at(-1)?.usage).toEqual(whole.usage)
+  },
+
+  'openai:completions:side-by-side': async (serve) => {
+    let most = 0
+    const engine = scriptedEngine(async (request) => {
+      most = Math.max(most, engine.running)
+      await vi.waitFor(() => expect(engine.requests.length).toBeGreaterThan(3), soon)
+      return `${promptOf(request)}!`
+    })
+    const slow = scriptedEngine(
+      (request) => (promptOf(request) === 'Fail' ? new LlmError('upstream', 'It has ended.') : 'Hello.'),
+      { delayMs: 60_000 },
+    )
+    const prompt = ['a', 'b', 'c', 'd', 'e', 'f']
+
+    const whole = await completionOf(await complete(await serve(engine), { ...once, prompt }))
+    const failed = await complete(await serve(slow), { ...once, prompt: ['a', 'b', 'Fail', ...prompt] })
+
+    expect(whole.choices.map(({ index, text }) => [index, text])).toEqual(
+      prompt.map((text, index) => [index, `${text}!`]),
+    )
+    expect(whole.usage).toMatchObject({ prompt_tokens: 6, completion_tokens: 6 })
+    expect(most).toBe(4)
+    await expectError(failed, 500, { message: 'It has ended.', type: 'server_error', param: null, code: null })
+    await expect.poll(() => slow.running, soon).toBe(0)
+    expect(slow.requests.length).toBeLessThan(5)
   },
 
   'openai:completions:stream': async (serve) => {

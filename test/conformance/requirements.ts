@@ -409,6 +409,10 @@ export const requirements = {
     source: text,
     behavior: 'Each prompt has a choice of its own, in order, whole and streamed; the usage is of all.',
   },
+  'openai:completions:side-by-side': {
+    source: text,
+    behavior: 'Whole answers to several prompts are made side by side, in order all the same; a failure ends all.',
+  },
   'openai:completions:stream': {
     source: text,
     behavior: 'A stream has pieces of text, a last one with the reason, the usage if asked, and `[DONE]`.',

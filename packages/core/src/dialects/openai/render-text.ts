@@ -1,45 +1,40 @@
 /** Completions without a conversation. Shape: OpenAI API reference, "The completion object". */
-import { collect, type PromptToken, type TokenUsage } from '../../engine/events.ts'
+import type { Answer, PromptToken, TokenUsage } from '../../engine/events.ts'
 import type { Generation } from '../../generate.ts'
 import { dataFrame } from '../../http/streams.ts'
 import { finishReasons, finite, head, toUsage, usageFrame } from './render.ts'
 import type { CompletionRequest } from './schema.ts'
 
-/** An answer to each prompt, begun when it is reached. */
-export interface Texts {
-  readonly generations: AsyncIterable<Generation>
-  /** What is said again in front of each answer; none where that was not asked for. */
-  readonly echoes: readonly string[]
+/** The answer to a prompt. */
+export interface Text {
+  readonly generation: Generation
+  /** What is said again in front of it; empty where that was not asked for. */
+  readonly echo: string
+}
+
+export interface WholeText extends Text {
+  readonly answer: Answer
 }
 
 /** Whole answers, one choice each. */
-export async function textCompletion(
-  { generations, echoes }: Texts,
-  body: CompletionRequest,
-): Promise<object> {
-  const choices: object[] = []
-  let opening: object = {}
-  let usage = noUsage
-  for await (const generation of generations) {
-    const { text, promptLogprobs = [], logprobs = [], reason, fingerprint, ...answer } =
-      await collect(generation)
-    const index = choices.length
-    if (index === 0)
-      opening = { ...head(generation, 'text_completion', 'cmpl'), system_fingerprint: fingerprint }
-    usage = sum(usage, answer.usage)
-    choices.push({
-      text: (echoes[index] ?? '') + text,
+export function textCompletion(texts: readonly WholeText[], body: CompletionRequest): object {
+  const [first] = texts
+  return {
+    ...(first && head(first.generation, 'text_completion', 'cmpl')),
+    system_fingerprint: first?.answer.fingerprint,
+    choices: texts.map(({ echo, answer: { text, promptLogprobs = [], logprobs = [], reason } }, index) => ({
+      text: echo + text,
       index,
       logprobs: body.logprobs === undefined ? null : logprobsFrom()([...promptLogprobs, ...logprobs]),
       finish_reason: finishReasons[reason],
-    })
+    })),
+    usage: toUsage(texts.reduce((usage, { answer }) => sum(usage, answer.usage), noUsage)),
   }
-  return { ...opening, choices, usage: toUsage(usage) }
 }
 
 /** The frames of streamed answers, one after the other. */
 export async function* textChunks(
-  { generations, echoes }: Texts,
+  texts: AsyncIterable<Text>,
   body: CompletionRequest,
 ): AsyncGenerator<string> {
   const withUsage = body.stream_options?.include_usage ?? false
@@ -52,14 +47,13 @@ export async function* textChunks(
     return dataFrame(`${opening},"choices":[${choice}]${tail}`)
   }
 
-  for await (const generation of generations) {
+  for await (const { generation, echo } of texts) {
     const toLogprobs = logprobsFrom()
     for await (const event of generation) {
       if (event.type === 'start') {
         const common = head(generation, 'text_completion', 'cmpl')
         // Of the first, for all.
         opening ||= JSON.stringify({ ...common, system_fingerprint: event.fingerprint }).slice(0, -1)
-        const echo = echoes[index]
         if (echo) yield chunk(echo)
       } else if (event.type === 'prompt') {
         yield chunk('', null, toLogprobs(event.tokens))
