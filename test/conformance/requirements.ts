@@ -1211,6 +1211,10 @@ export const requirements = {
     source: ollamaShow,
     behavior: 'A model is described in the fields of the reference.',
   },
+  'ollama:show:insert': {
+    source: ollamaShow,
+    behavior: 'A model whose file names the tokens around a gap can `insert`, in the list, too.',
+  },
   'ollama:show:lists': {
     source: ollamaShow,
     behavior: 'Long lists of the metadata are null, unless `verbose` is true.',
