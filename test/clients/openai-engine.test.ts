@@ -94,6 +94,63 @@ test('a format is kept', async () => {
   }
 })
 
+test('a text is scored as evaluation harnesses do it: its tokens come first, the first without a number', async () => {
+  const [context, continuation] = ['Hello! How can', ' I help you?']
+  const score = async (prompt: string | number[] | string[], more = {}) => {
+    const body = { model: 'tiny', prompt, echo: true, logprobs: 5, temperature: 0, ...more }
+    return (await client.completions.create({ ...body, max_tokens: 0 })).choices
+  }
+  const prompt = context + continuation
+  const ids = await llm.tokenize({ model: 'tiny', text: prompt })
+  const before = (await llm.tokenize({ model: 'tiny', text: context })).length
+
+  const [one] = await score(prompt)
+  const [same] = await score([...ids])
+  const several = await score([prompt, context])
+  const [answered] = (
+    await client.completions.create({ model: 'tiny', prompt, echo: true, logprobs: 0, max_tokens: 3 })
+  ).choices
+
+  const { tokens, token_logprobs, top_logprobs, text_offset } = one?.logprobs as Required<
+    NonNullable<OpenAI.CompletionChoice['logprobs']>
+  >
+  expect(one).toMatchObject({ text: prompt, finish_reason: 'length' })
+  expect([tokens.length, token_logprobs.length, top_logprobs.length]).toEqual(Array(3).fill(ids.length))
+  expect(tokens.join('')).toBe(prompt)
+  expect(text_offset).toEqual(tokens.map((_, index) => tokens.slice(0, index).join('').length))
+  expect([token_logprobs[0], top_logprobs[0]]).toEqual([null, null])
+  // What the model was trained to say, it would say itself.
+  const likely = token_logprobs.slice(before).map((logprob, index) => {
+    return logprob === Math.max(...Object.values(top_logprobs[before + index] ?? {}))
+  })
+  expect(likely.filter(Boolean).length).toBeGreaterThan(likely.length / 2)
+  expect(same?.logprobs).toEqual(one?.logprobs)
+  expect(several.map(({ text }) => text)).toEqual([prompt, context])
+  expect(several[0]?.logprobs).toEqual(one?.logprobs)
+  expect(answered?.text.startsWith(prompt)).toBe(true)
+  expect(answered?.logprobs?.token_logprobs?.length).toBeGreaterThan(ids.length)
+})
+
+test('scores are streamed, too', async () => {
+  const body = { model: 'tiny', prompt: 'Hello! How can I help you?', echo: true, logprobs: 2, max_tokens: 2 }
+  const seeded = { ...body, seed: 1 }
+  const [whole] = (await client.completions.create(seeded)).choices
+  const chunks = await client.completions.create({ ...seeded, stream: true })
+
+  let text = ''
+  const logprobs: (number | null)[] = []
+  const offsets: number[] = []
+  for await (const { choices } of chunks) {
+    text += choices[0]?.text ?? ''
+    logprobs.push(...(choices[0]?.logprobs?.token_logprobs ?? []))
+    offsets.push(...(choices[0]?.logprobs?.text_offset ?? []))
+  }
+
+  expect(text).toBe(whole?.text)
+  expect(logprobs).toEqual(whole?.logprobs?.token_logprobs)
+  expect(offsets).toEqual(whole?.logprobs?.text_offset)
+})
+
 test('a schema that cannot be kept is a 400 that names the keyword', async () => {
   const schema = { type: 'object', properties: { a: { not: { type: 'string' } } } }
   const format = { type: 'json_schema' as const, json_schema: { name: 'a', schema } }

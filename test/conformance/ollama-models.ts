@@ -1,6 +1,7 @@
 /** What the Ollama API says of itself and of its models. */
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
+import { gapModel } from '../support/made-models.ts'
 import { expectOllamaError, hello, wholeOf } from './calls.ts'
 import { chat, encoder, folderOf, get, isLoaded, notEmpty, plain, show, time } from './ollama-calls.ts'
 import type { OllamaRequirementId } from './requirements.ts'
@@ -84,6 +85,19 @@ export const models = {
       ...['b:latest', 'c:latest', 'tiny:latest', 'a:latest'],
     ])
     expect(listed[0]).toMatchObject({ capabilities: ['embedding'], details: { family: 'bert' } })
+  },
+
+  'ollama:show:insert': async (serve) => {
+    const models = folderOf({ 'gap.gguf': [gapModel(), '2001-01-01'] })
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine, { models })
+
+    const shown = await wholeOf(await show(url, { model: 'gap' }))
+    const { models: listed } = await wholeOf(await get(url, 'tags'))
+
+    const capabilities = ['tools', 'insert', 'thinking', 'completion']
+    expect(shown).toMatchObject({ capabilities })
+    expect(listed).toContainEqual(expect.objectContaining({ name: 'gap:latest', capabilities }))
   },
 
   'ollama:show:shape': async (serve) => {

@@ -2,8 +2,8 @@
 import { type EmbedRequest, type Engine, type GenerateRequest, LlmError } from '@modelmount/core'
 import { type Piece, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
-import { expect } from 'vitest'
-import { eventsOf, expectError, json, promptOf } from './calls.ts'
+import { expect, vi } from 'vitest'
+import { eventsOf, expectError, json, promptOf, soon } from './calls.ts'
 import type { OpenAIRequirementId } from './requirements.ts'
 import type { Check } from './suite.ts'
 
@@ -41,6 +41,12 @@ const token = (text: string, logprob: number, bytes = [...Buffer.from(text)]) =>
 const upon: Piece = {
   text: ' upon',
   logprobs: [{ ...token(' upon', -0.5), top: [token(' upon', -0.5), token(' a', -1)] }],
+}
+const readOnce: Piece = {
+  prompt: [
+    { ...token('On', 0), logprob: null, top: [] },
+    { ...token('ce', -3), top: [token(' the', -1), token('ce', -3)] },
+  ],
 }
 /** A character of two tokens. */
 const fox: Piece = {
@@ -159,6 +165,32 @@ export const texts = {
     expect(chunks.at(-1)?.usage).toEqual(whole.usage)
   },
 
+  'openai:completions:side-by-side': async (serve) => {
+    let most = 0
+    const engine = scriptedEngine(async (request) => {
+      most = Math.max(most, engine.running)
+      await vi.waitFor(() => expect(engine.requests.length).toBeGreaterThan(3), soon)
+      return `${promptOf(request)}!`
+    })
+    const slow = scriptedEngine(
+      (request) => (promptOf(request) === 'Fail' ? new LlmError('upstream', 'It has ended.') : 'Hello.'),
+      { delayMs: 60_000 },
+    )
+    const prompt = ['a', 'b', 'c', 'd', 'e', 'f']
+
+    const whole = await completionOf(await complete(await serve(engine), { ...once, prompt }))
+    const failed = await complete(await serve(slow), { ...once, prompt: ['a', 'b', 'Fail', ...prompt] })
+
+    expect(whole.choices.map(({ index, text }) => [index, text])).toEqual(
+      prompt.map((text, index) => [index, `${text}!`]),
+    )
+    expect(whole.usage).toMatchObject({ prompt_tokens: 6, completion_tokens: 6 })
+    expect(most).toBe(4)
+    await expectError(failed, 500, { message: 'It has ended.', type: 'server_error', param: null, code: null })
+    await expect.poll(() => slow.running, soon).toBe(0)
+    expect(slow.requests.length).toBeLessThan(5)
+  },
+
   'openai:completions:stream': async (serve) => {
     const url = await serve(scriptedEngine(' upon a time'))
 
@@ -193,6 +225,48 @@ export const texts = {
       expect(whole.choices[0]?.text).toBe('Once upon')
       expect(chunks.map(({ choices }) => choices[0]?.text)).toEqual(['Once', ' upon', ''])
     }
+  },
+
+  'openai:completions:echo-logprobs': async (serve) => {
+    const engine = scriptedEngine([readOnce, upon])
+    const url = await serve(engine)
+    const body = { ...once, echo: true, logprobs: 1 }
+    const promptPart = {
+      tokens: ['On', 'ce'],
+      token_logprobs: [null, -3],
+      top_logprobs: [null, { ' the': -1, ce: -3 }],
+      text_offset: [0, 2],
+    }
+
+    const whole = await completionOf(await complete(url, body))
+    const scored = await completionOf(await complete(url, { ...body, max_tokens: 0 }))
+    const chunks = await chunksOf(await complete(url, { ...body, stream: true }))
+    const echoed = await completionOf(await complete(url, { ...once, echo: true, max_tokens: 0 }))
+
+    expect(whole.choices[0]).toMatchObject({
+      text: 'Once upon',
+      logprobs: {
+        tokens: ['On', 'ce', ' upon'],
+        token_logprobs: [null, -3, -0.5],
+        top_logprobs: [null, { ' the': -1, ce: -3 }, { ' upon': -0.5 }],
+        text_offset: [0, 2, 4],
+      },
+    })
+    expect(scored.choices).toEqual([{ text: 'Once', index: 0, logprobs: promptPart, finish_reason: 'length' }])
+    expect(scored.usage).toMatchObject({ prompt_tokens: 1, completion_tokens: 0, total_tokens: 1 })
+    expect(chunks.map(({ choices: [choice] }) => [choice?.text, choice?.logprobs])).toEqual([
+      ['Once', null],
+      ['', promptPart],
+      [' upon', expect.objectContaining({ tokens: [' upon'], text_offset: [4] })],
+      ['', null],
+    ])
+    expect(echoed.choices[0]).toMatchObject({ text: 'Once', logprobs: null, finish_reason: 'length' })
+    expect(engine.requests.map(({ maxTokens, promptLogprobs }) => [maxTokens, promptLogprobs])).toEqual([
+      [16, true],
+      [0, true],
+      [16, true],
+      [0, undefined],
+    ])
   },
 
   'openai:completions:suffix': async (serve) => {
@@ -276,7 +350,9 @@ export const texts = {
       [{ logprobs: 9 }, 'logprobs', 'integer_above_max_value'],
       [{ logprobs: -1 }, 'logprobs', 'integer_below_min_value'],
       [{ echo: 1 }, 'echo', 'invalid_type'],
-      [{ echo: true, logprobs: 1 }, 'echo', 'unsupported_parameter'],
+      [{ echo: true, logprobs: 1, suffix: '.' }, 'echo', 'unsupported_parameter'],
+      [{ max_tokens: 0 }, 'max_tokens', 'integer_below_min_value'],
+      [{ max_tokens: 0, echo: false }, 'max_tokens', 'integer_below_min_value'],
       [{ suffix: 5 }, 'suffix', 'invalid_type'],
       [{ n: 2 }, 'n', 'unsupported_parameter'],
       [{ best_of: 2 }, 'best_of', 'unsupported_parameter'],

@@ -399,7 +399,7 @@ export const requirements = {
   },
   'openai:completions:max-tokens': {
     source: text,
-    behavior: 'Without `max_tokens` an answer has at most 16 tokens; -1 is no limit and 0 a 400.',
+    behavior: 'Without `max_tokens` an answer has at most 16 tokens; -1 is no limit, and 0 a 400 without `echo`.',
   },
   'openai:completions:prompt-forms': {
     source: text,
@@ -409,6 +409,10 @@ export const requirements = {
     source: text,
     behavior: 'Each prompt has a choice of its own, in order, whole and streamed; the usage is of all.',
   },
+  'openai:completions:side-by-side': {
+    source: text,
+    behavior: 'Whole answers to several prompts are made side by side, in order all the same; a failure ends all.',
+  },
   'openai:completions:stream': {
     source: text,
     behavior: 'A stream has pieces of text, a last one with the reason, the usage if asked, and `[DONE]`.',
@@ -416,6 +420,11 @@ export const requirements = {
   'openai:completions:echo': {
     source: text,
     behavior: 'With `echo` the text begins with the prompt, also with one of token ids.',
+  },
+  'openai:completions:echo-logprobs': {
+    source: text,
+    behavior:
+      'With `echo` the `logprobs` begin with the tokens of the prompt, the first with null; a `max_tokens` of 0 leaves it at that.',
   },
   'openai:completions:suffix': {
     source: text,
@@ -1201,6 +1210,10 @@ export const requirements = {
   'ollama:show:shape': {
     source: ollamaShow,
     behavior: 'A model is described in the fields of the reference.',
+  },
+  'ollama:show:insert': {
+    source: ollamaShow,
+    behavior: 'A model whose file names the tokens around a gap can `insert`, in the list, too.',
   },
   'ollama:show:lists': {
     source: ollamaShow,

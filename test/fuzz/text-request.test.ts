@@ -30,7 +30,7 @@ const tokens = asJson(fc.array(fc.nat(60_000), { minLength: 1, maxLength: 5 }))
 const inputs = fc.oneof(text, tokens, list(fc.oneof(text, tokens)))
 
 const completions: Values = {
-  max_tokens: asJson(fc.integer({ min: 1, max: 20 })),
+  max_tokens: asJson(fc.integer({ min: 0, max: 20 })),
   stream: asJson(fc.boolean()),
   stream_options: asJson(fc.record({ include_usage: fc.boolean() }, { requiredKeys: [] })),
   temperature: numbers(0, 2),

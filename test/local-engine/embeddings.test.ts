@@ -2,8 +2,10 @@
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createLlm, type Embeddings, type InfillInput, type Llm, LlmError } from '@modelmount/core'
+import { createLlm, type Embeddings, type InfillInput, type Llm, LlmError, routesFor } from '@modelmount/core'
+import { toNodeHandler } from '@modelmount/core/http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { listen } from '../support/listen.ts'
 import { gapModel, gapTokens, rankingModel } from '../support/made-models.ts'
 import { encoderModel, noiseModel } from '../support/models.ts'
 
@@ -104,6 +106,37 @@ describe('vectors', () => {
 
     expect(inputTokens).toBe(16)
     await expect(embed([words(15)], { load })).rejects.toMatchObject({ code: 'context_length' })
+  })
+
+  describe('in the Ollama API, with a `num_ctx` below the smallest context', () => {
+    const ask = async (num_ctx: number, fields: object, path = 'embed') => {
+      const { url, close } = await listen(toNodeHandler(routesFor(), llm))
+      const body = JSON.stringify({ model, ...fields, options: { num_ctx } })
+      const response = await fetch(`${url}/api/${path}`, { method: 'POST', body })
+      const answer = (await response.json()) as Record<string, unknown>
+      await close()
+      return { status: response.status, ...answer }
+    }
+
+    test.each([3, 8, 15, 16])('%i, texts are read in that one', async (size) => {
+      const cut = await ask(size, { input: [words(20), 'Hello'] })
+      const whole = await ask(size, { input: words(20), truncate: false })
+      const legacy = await ask(size, { prompt: words(5) }, 'embeddings')
+
+      expect(cut).toMatchObject({ status: 200, prompt_eval_count: 16 + 3 })
+      expect(whole).toMatchObject({
+        status: 400,
+        error: expect.stringContaining('the input length exceeds the context length'),
+      })
+      expect(legacy).toMatchObject({ status: 200, embedding: await vectorOf(words(5)) })
+    })
+
+    test.each([0, 1, 2])('%i, where no token has room, they are refused', async (size) => {
+      const error = 'input exceeds maximum context length and cannot be truncated further'
+
+      expect(await ask(size, { input: 'Hello' })).toEqual({ status: 400, error })
+      expect(await ask(size, { prompt: 'Hello' }, 'embeddings')).toEqual({ status: 400, error })
+    })
   })
 
   test.each<[what: string, inputs: Inputs, more: object, param: string]>([

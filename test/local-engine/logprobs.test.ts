@@ -5,14 +5,15 @@ import {
   type GenerateEvent,
   type GenerateRequest,
   type Llm,
+  type PromptToken,
 } from '@modelmount/core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { emptyFolder } from '../support/empty-folder.ts'
+import { noiseModel, recurrentModel } from '../support/models.ts'
 
 let llm: Llm
 
 beforeAll(async () => {
-  llm = await createLlm({ models: emptyFolder(), local: { parallel: 4 } })
+  llm = await createLlm({ models: [noiseModel, recurrentModel], local: { parallel: 4 } })
   await llm.load('tiny')
 })
 
@@ -39,7 +40,7 @@ async function ask(text: string, asked: Asked) {
   }
 }
 
-const spelled = (tokens: readonly DrawnToken[]): string =>
+const spelled = (tokens: readonly PromptToken[]): string =>
   Buffer.from(tokens.flatMap(({ bytes }) => bytes)).toString()
 const probabilities = ({ top }: DrawnToken): number =>
   top.reduce((sum, { logprob }) => sum + Math.exp(logprob), 0)
@@ -207,6 +208,135 @@ test('the tokens of a call have none', async () => {
 
   expect(events.some(({ type }) => type === 'tool-call')).toBe(true)
   expect(events.filter((event) => 'logprobs' in event && event.logprobs?.length)).toEqual([])
+})
+
+describe('the prompt', () => {
+  const signal = new AbortController().signal
+  /** Several pieces. */
+  const story = Array.from({ length: 40 }, (_, day) => `On day ${day} Mia saw ${3 * day} birds.`).join(' ')
+
+  async function weigh(prompt: string | readonly number[], asked: Asked = {}) {
+    const { events } = await ask('', {
+      input: { kind: 'text', prompt: [prompt], template: false },
+      ...{ logprobs: 3, promptLogprobs: true, maxTokens: 0, ...asked },
+    })
+    const tokens = events.flatMap((event) => (event.type === 'prompt' ? event.tokens : []))
+    return { events, tokens, end: events.at(-1) as GenerateEvent & { type: 'end' } }
+  }
+  const logprobsOf = (tokens: readonly PromptToken[]) => tokens.map(({ logprob }) => logprob ?? 0)
+  const farthest = (left: readonly number[], right: readonly number[]): number => {
+    expect(left).toHaveLength(right.length)
+    return Math.max(...left.map((one, index) => Math.abs(one - (right[index] ?? 0))))
+  }
+
+  test.each(['tiny', 'tiny-llama-spm.f16'])('is told token by token: %s', async (model) => {
+    const text = `${story} 🍂 ü`
+    const ids = await llm.tokenize({ model, text })
+
+    const { tokens, events, end } = await weigh(text, { model })
+
+    expect(tokens.map(({ id }) => id)).toEqual(ids)
+    expect(spelled(tokens)).toBe(text)
+    expect(tokens[0]).toMatchObject({ logprob: null, top: [] })
+    for (const { logprob, top } of tokens.slice(1)) {
+      expect(logprob).toBeLessThanOrEqual(0)
+      expect(top).toHaveLength(3)
+      expect(logprob).toBeLessThanOrEqual((top[0]?.logprob ?? 0) + 1e-6)
+    }
+    expect(events.filter(({ type }) => type === 'prompt').length).toBeGreaterThan(3)
+    expect(events.map(({ type }) => type).filter((type) => type !== 'prompt')).toEqual(['start', 'end'])
+    expect(end).toMatchObject({ reason: 'length', usage: { reusedTokens: 0, outputTokens: 0 } })
+  })
+
+  test('has the odds that its tokens had when the model drew them', async () => {
+    for (const model of ['tiny', 'tiny-llama-spm.f16', 'tiny-mamba.f16']) {
+      const drawn = await ask('Write a short story about Mia.', {
+        ...{ model, sampling: greedy, logprobs: 3, maxTokens: 90 },
+        returnTokens: true,
+      })
+      const { tokens: all = [], usage } = drawn.events.at(-1) as GenerateEvent & { type: 'end' }
+
+      const { tokens } = await weigh(all, { model })
+
+      const again = tokens.slice(usage.inputTokens, usage.inputTokens + usage.outputTokens)
+      expect(again.map(({ id }) => id)).toEqual(drawn.tokens.map(({ id }) => id))
+      expect(again.length).toBeGreaterThan(30)
+      expect(farthest(logprobsOf(again), logprobsOf(drawn.tokens))).toBeLessThan(0.02)
+    }
+  })
+
+  test('is the same whatever was read before, and with an answer behind it', async () => {
+    const first = await weigh(story)
+    const again = await weigh(story)
+    const answered = await weigh(story, { maxTokens: 5, sampling: greedy })
+    const seeded = await weigh(story, { maxTokens: 5, sampling: { seed: 3 } })
+
+    for (const { tokens } of [again, answered, seeded]) expect(tokens).toEqual(first.tokens)
+    expect(answered.end.usage).toMatchObject({ reusedTokens: 0, outputTokens: 5 })
+    expect(answered.events.map(({ type }) => type).indexOf('text')).toBeGreaterThan(
+      answered.events.map(({ type }) => type).lastIndexOf('prompt'),
+    )
+  })
+
+  test('token ids are told as they are given', async () => {
+    const model = 'tiny-llama-spm.f16'
+    const [bos, ...ids] = await llm.tokenize({ model, text: 'Hello there.', addSpecial: true })
+
+    const without = await weigh(ids, { model })
+    const begun = await weigh([bos as number, ...ids], { model })
+
+    expect(without.tokens.map(({ id }) => id)).toEqual(ids)
+    expect(begun.tokens.map(({ id }) => id)).toEqual([bos, ...ids])
+    // The model begins with it anyway.
+    expect(logprobsOf(begun.tokens).slice(2)).toEqual(logprobsOf(without.tokens).slice(1))
+  })
+
+  test('biases count, and who leaves hears no end', async () => {
+    const [, second = 0] = await llm.tokenize({ model: 'tiny', text: 'Hello there' })
+    const biased = await weigh('Hello there', { sampling: { logitBias: [[second, 100]] } })
+    const leaving = new AbortController()
+    const generation = await llm.generate(
+      {
+        model: 'tiny',
+        input: { kind: 'text', prompt: [story.repeat(3)], template: false },
+        ...({ logprobs: 0, promptLogprobs: true, maxTokens: 0 } as const),
+      },
+      { signal: leaving.signal },
+    )
+    const types: string[] = []
+    for await (const { type } of generation) {
+      types.push(type)
+      leaving.abort()
+    }
+
+    expect(biased.tokens[1]?.logprob).toBeCloseTo(0, 4)
+    expect(types).not.toContain('end')
+  })
+
+  test('is read beside answers that run, which are the same as alone', async () => {
+    const question = 'Count from 1 to 9'
+    const alone = await ask(question, { sampling: { ...greedy, seed: 1 } })
+
+    const [{ tokens }, beside] = await Promise.all([
+      weigh(story),
+      ask(question, { sampling: { ...greedy, seed: 1 } }),
+    ])
+
+    expect(beside.text).toBe(alone.text)
+    expect(tokens.length).toBeGreaterThan(300)
+  })
+
+  test('logprobs have to be asked for with it', async () => {
+    const asked = llm.generate(
+      { model: 'tiny', input: { kind: 'text', prompt: ['Hello'] }, promptLogprobs: true },
+      { signal },
+    )
+
+    await expect(asked).rejects.toMatchObject({
+      code: 'invalid_request',
+      details: { param: 'promptLogprobs' },
+    })
+  })
 })
 
 describe('tokens that end an answer', () => {

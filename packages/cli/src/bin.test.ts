@@ -7,9 +7,11 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { readEvents } from '@modelmount/core/testing'
 import { afterEach, expect, test } from 'vitest'
+import { adapterFile } from '../../../test/support/adapter.ts'
 import { until } from '../../../test/support/processes.ts'
 
 const bin = fileURLToPath(new URL('../bin/modelmount.js', import.meta.url))
+const tinyModel = fileURLToPath(new URL('../../tiny-model/tiny-chat.gguf', import.meta.url))
 const noiseModel = fileURLToPath(new URL('../../../test/models/tiny-llama-spm.f16.gguf', import.meta.url))
 
 const started: { kill(signal: NodeJS.Signals): boolean }[] = []
@@ -109,6 +111,33 @@ test('--model serves one file', async () => {
   expect(await response.json()).toMatchObject({ usage: { completion_tokens: 3 } })
 })
 
+test('--adapter changes the model of --model, by as much as is said', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'adapters-'))
+  const [mine, other] = [join(folder, 'mine.gguf'), join(folder, 'other.gguf')]
+  await writeFile(mine, adapterFile())
+  await writeFile(other, adapterFile({ weight: 0.1 }))
+  const answerWith = async (...adapters: readonly string[]): Promise<string | undefined> => {
+    const named = adapters.flatMap((adapter) => ['--adapter', adapter])
+    const server = run(['serve', '--port', '0', '--model', tinyModel, '--context', '256', ...named])
+    const response = await ask(await server.address, { model: 'tiny-chat', temperature: 0, max_tokens: 12 })
+    const { choices } = (await response.json()) as { choices: { message: { content: string } }[] }
+    server.kill('SIGTERM')
+    return choices[0]?.message.content
+  }
+
+  const plain = await answerWith()
+  const answers = [
+    await answerWith(mine),
+    await answerWith(`${mine}=0`),
+    await answerWith(`${mine}=0`, `${other}=0`),
+  ]
+
+  expect(plain).toBe('Hello! How can I help you?')
+  expect(answers[0]).not.toBe(plain)
+  expect(answers.slice(1)).toEqual([plain, plain])
+  await rm(folder, { recursive: true })
+}, 60_000)
+
 test('how models are loaded is said by options', async () => {
   const server = run(
     [
@@ -185,6 +214,8 @@ test.each([
   [['serve', '--keep-alive', 'long'], "duration such as '5m'"],
   [['serve', '--no-flash-attention', '--kv-type', 'q8_0'], 'flash attention'],
   [['serve', '--prot', '1'], 'Did you mean --port'],
+  [['serve', '--adapter', 'a.gguf=much'], 'file.gguf=0.5'],
+  [['serve', '--adapter', 'a.gguf='], 'file.gguf=0.5'],
 ])('%j says what was expected', async (args, expected) => {
   const { code, complaint } = await run(args).exit
 
@@ -207,6 +238,13 @@ test('a port that is taken is one plain line that names who has it and the way o
 test.each([
   [['serve', '--port', '0', '--models', 'no-such-folder'], {}, 'no-such-folder does not exist'],
   [['serve', '--port', '0', '--model', 'no-such.gguf'], {}, 'no-such.gguf does not exist'],
+  [['serve', '--adapter', 'a.gguf'], {}, '--adapter is for the model of --model'],
+  [['serve', '--model', noiseModel, '--adapter', 'a.gguf'], {}, 'a.gguf does not exist'],
+  [
+    ['serve', '--model', noiseModel, '--adapter', './a.gguf', '--adapter', 'a.gguf=0.5'],
+    {},
+    'a.gguf is named twice',
+  ],
   [['serve', '--port', '0'], { OLLAMA_HOST: 'a:b:c' }, 'OLLAMA_HOST'],
   [['serve', '--port', '0'], { OLLAMA_CONTEXT_LENGTH: 'abc' }, 'OLLAMA_CONTEXT_LENGTH'],
   [['serve', '--port', '0'], { OLLAMA_KV_CACHE_TYPE: 'q9' }, 'OLLAMA_KV_CACHE_TYPE'],

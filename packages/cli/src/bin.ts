@@ -17,6 +17,11 @@ program
   .option('--models <folder>', 'folder with GGUF files (default: $OLLAMA_MODELS, else ~/.ollama/models)')
   .option('--model <file>', 'one GGUF file to serve, without a folder or before it')
   .option(
+    '--adapter <file>',
+    'a LoRA adapter (GGUF) for the model of --model, file.gguf=0.5 for half of it; may be said several times',
+    adapter,
+  )
+  .option(
     '--threads <count>',
     'compute threads (default: one less than there are cores)',
     wholeNumber(1, 1_024),
@@ -75,6 +80,13 @@ function wholeNumber(least: number, most: number): (text: string) => number {
     if (value >= least && value <= most) return value
     throw new InvalidArgumentError(`Expected a whole number from ${least} to ${most}.`)
   }
+}
+
+/** Behind those that were said before. */
+function adapter(text: string, before: ServeOptions['adapter'] = []): NonNullable<ServeOptions['adapter']> {
+  const [, file = text, scale = '1'] = /^(.+\.gguf)=(.*)$/.exec(text) ?? []
+  if (scale.trim() !== '' && Number.isFinite(Number(scale))) return [...before, { file, scale: Number(scale) }]
+  throw new InvalidArgumentError('Expected a file, or a file and its scale, such as file.gguf=0.5.')
 }
 
 function gpuLayers(text: string): number | 'auto' | 'max' {

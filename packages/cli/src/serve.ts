@@ -2,7 +2,8 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createLlm, type Llm, type LocalOptions } from '@modelmount/core'
+import { basename } from 'node:path'
+import { type AdaptedModel, createLlm, type Llm, type LocalOptions } from '@modelmount/core'
 import { llmRouter } from '@modelmount/express'
 import express, { type Express } from 'express'
 import { isLoopback } from './host.ts'
@@ -13,6 +14,8 @@ export interface ServeOptions {
   readonly port: number
   readonly models?: string
   readonly model?: string
+  /** Of this model. */
+  readonly adapter?: AdaptedModel['adapters']
   readonly threads?: number
   readonly context?: number
   readonly maxContext?: number
@@ -30,8 +33,8 @@ export interface ServeOptions {
 const drainMs = 10_000
 
 export async function serve(options: ServeOptions): Promise<void> {
-  const { host, port, models, model, auth = true } = options
-  const paths = [model, models].filter((path) => path !== undefined)
+  const { host, port, models, auth = true } = options
+  const sources = [modelOf(options), models].filter((source) => source !== undefined)
   const open = !isLoopback(host)
   if (open && auth)
     fail(
@@ -39,7 +42,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     )
   const llm = await createLlm({
     ...(open && { auth: 'host', origins: [] }),
-    ...(paths.length > 0 && { models: paths }),
+    ...(sources.length > 0 && { models: sources }),
     local: {
       threads: options.threads,
       contextSize: options.context,
@@ -66,6 +69,13 @@ export async function serve(options: ServeOptions): Promise<void> {
   if (open) print(`Warning: ${host} can be reached by others, and nobody is asked for a key.`)
   drainAtSignals(server, llm)
   await noteMissing(llm, models)
+}
+
+/** Under the name of its file, whatever is added to it. */
+function modelOf({ model, adapter: adapters }: ServeOptions): string | AdaptedModel | undefined {
+  if (!adapters) return model
+  if (model === undefined) fail('--adapter is for the model of --model, and none is named.')
+  return { name: basename(model, '.gguf'), file: model, adapters }
 }
 
 async function listen(app: Express, host: string, port: number): Promise<Server> {

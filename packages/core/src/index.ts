@@ -10,6 +10,7 @@ export type {
   DrawnToken,
   FinishReason,
   GenerateEvent,
+  PromptToken,
   Timings,
   TokenLogprob,
   TokenUsage,

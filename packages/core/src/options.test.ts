@@ -275,6 +275,14 @@ test.each([
     'Expected `models`',
   ],
   [{ models: [{ name: 'mine', path: '/m.gguf', adapters: [] }] }, 'Unknown option `models[].path`'],
+  [
+    {
+      models: [
+        { name: 'mine', file: '/m.gguf', adapters: [{ file: '/a.gguf' }, { file: '/b/../a.gguf', scale: 2 }] },
+      ],
+    },
+    'the adapters of the model "mine" to be different files, but /a.gguf is named twice',
+  ],
   [{ engine: {} }, 'Expected `engine` to have the method generate()'],
   [{ engine: 'scripted' }, 'Expected `engine` to have the method generate()'],
   [{ logger: true }, 'Expected `logger` to have the method warn()'],

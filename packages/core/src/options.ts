@@ -1,6 +1,6 @@
 /** Every option of `createLlm`: its meaning, default and check. The app's environment is read here and nowhere else. */
 import { availableParallelism, homedir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { AccessOptions } from './access.ts'
 import type { Engine } from './engine/engine.ts'
 import type { Logger } from './logger.ts'
@@ -225,7 +225,7 @@ export function resolveOptions(
       `Expected flash attention for the KV cache type ${kvCacheType}: set \`local.kvCacheType\` to 'f16', or \`local.flashAttention\` to true`,
     )
   return {
-    models: models.map(withHome),
+    models: models.map(withHome).map(withEachOnce),
     local: {
       threads: count('local.threads', threads, 1, availableParallelism()),
       contextSize: count('local.contextSize', contextSize, 16, maxContext),
@@ -353,3 +353,14 @@ const withHome = (given: string | AdaptedModel): string | AdaptedModel =>
         file: expandHome(given.file),
         adapters: given.adapters.map((adapter) => ({ ...adapter, file: expandHome(adapter.file) })),
       }
+
+/** Of two scales for one file the engine would take the last. */
+function withEachOnce(given: string | AdaptedModel): string | AdaptedModel {
+  if (typeof given === 'string') return given
+  const files = given.adapters.map(({ file }) => resolve(file))
+  const twice = files.find((file, index) => files.indexOf(file) !== index)
+  if (twice === undefined) return given
+  throw new TypeError(
+    `Expected the adapters of the model "${given.name}" to be different files, but ${twice} is named twice`,
+  )
+}

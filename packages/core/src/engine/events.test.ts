@@ -56,6 +56,20 @@ test('an answer without a word is an empty text', async () => {
   expect(answer.text).toBe('')
 })
 
+test('the tokens of the prompt are joined', async () => {
+  const token = { id: 1, text: 'a', bytes: [97], logprob: null, top: [] }
+  async function* events(): AsyncGenerator<GenerateEvent> {
+    yield start
+    yield { type: 'prompt', tokens: [token] }
+    yield { type: 'prompt', tokens: [{ ...token, logprob: -1 }] }
+    yield end
+  }
+
+  const answer = await collect(events())
+
+  expect(answer).toMatchObject({ text: '', promptLogprobs: [{ logprob: null }, { logprob: -1 }] })
+})
+
 test('an answer that was cancelled rejects with an AbortError', async () => {
   async function* events(): AsyncGenerator<GenerateEvent> {
     yield start

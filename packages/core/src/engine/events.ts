@@ -1,8 +1,8 @@
 /** What an engine says while it answers, in nobody's dialect. */
 
 /**
- * One `start`, then pieces in order, then one `end`. Each piece carries the tokens it
- * took, so that an abandoned answer can be metered exactly.
+ * One `start`, then the prompt where it is asked for, then pieces in order, then one `end`. Each piece carries the
+ * tokens it took, so that an abandoned answer can be metered exactly.
  */
 export type GenerateEvent =
   | {
@@ -13,6 +13,8 @@ export type GenerateEvent =
       /** Changes with the weights and the settings of the engine. */
       readonly fingerprint: string
     }
+  /** Some tokens of the prompt, in order: all but the one that the model begins every text with. */
+  | { readonly type: 'prompt'; readonly tokens: readonly PromptToken[] }
   | {
       readonly type: 'text' | 'reasoning'
       readonly text: string
@@ -55,6 +57,11 @@ export interface DrawnToken extends TokenLogprob {
   readonly top: readonly TokenLogprob[]
 }
 
+/** The first has no logprob: nothing is before it. */
+export interface PromptToken extends Omit<DrawnToken, 'logprob'> {
+  readonly logprob: number | null
+}
+
 /** `context`: the context was full. `length`: `maxTokens` was reached. `tool-calls`: it ended with calls, all of them whole. */
 export type FinishReason = 'stop' | 'length' | 'context' | 'tool-calls'
 
@@ -90,6 +97,8 @@ export interface Answer {
   readonly tokens?: readonly number[]
   /** Of the tokens of `text`. */
   readonly logprobs?: readonly DrawnToken[]
+  /** Of the prompt's. */
+  readonly promptLogprobs?: readonly PromptToken[]
   readonly fingerprint: string
 }
 
@@ -107,9 +116,11 @@ export async function collect(events: AsyncIterable<GenerateEvent>): Promise<Ans
   let reasoningTokens = 0
   let fingerprint = ''
   const logprobs: DrawnToken[] = []
+  const promptLogprobs: PromptToken[] = []
   const calls: { -readonly [Key in keyof ToolCall]: ToolCall[Key] }[] = []
   for await (const event of events) {
     if (event.type === 'start') fingerprint = event.fingerprint
+    else if (event.type === 'prompt') for (const token of event.tokens) promptLogprobs.push(token)
     else if (event.type === 'text') {
       text += event.text
       for (const token of event.logprobs ?? []) logprobs.push(token)
@@ -128,6 +139,7 @@ export async function collect(events: AsyncIterable<GenerateEvent>): Promise<Ans
         ...(reasoning !== '' && { reasoning, reasoningTokens }),
         ...(toolCalls.length > 0 && { toolCalls }),
         ...(logprobs.length > 0 && { logprobs }),
+        ...(promptLogprobs.length > 0 && { promptLogprobs }),
         ...end,
         fingerprint,
       }

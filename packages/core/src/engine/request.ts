@@ -4,7 +4,7 @@ export interface GenerateRequest {
   /** As the client wrote it: `llama3.2`, `team/model:tag`. */
   readonly model: string
   readonly input: ChatInput | TextInput | InfillInput
-  /** Upper bound on generated tokens; the context size bounds it further. */
+  /** Upper bound on generated tokens; the context size bounds it further. With 0 the prompt is read, and nothing said. */
   readonly maxTokens?: number
   /** Texts that end the answer; they are not part of it. At most 64, of at most 1,024 characters. */
   readonly stop?: readonly string[]
@@ -18,6 +18,8 @@ export interface GenerateRequest {
   readonly format?: OutputFormat
   /** How many of the likeliest tokens are told beside each that was drawn, at most 20; 0: that one alone. @default none is */
   readonly logprobs?: number
+  /** The tokens of the prompt are told, too, with as many beside each. All of it is read for that, also what was before. */
+  readonly promptLogprobs?: true
   /** A prompt that is longer than the context: refused, or its oldest messages are left out. @default 'error' */
   readonly overflow?: 'error' | 'truncate'
   readonly load?: LoadOptions

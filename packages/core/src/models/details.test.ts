@@ -30,6 +30,8 @@ async function modelOf(bytes: Uint8Array) {
 }
 
 const architecture = textEntry('general.architecture', 'llama')
+const gap = (...tokens: readonly string[]) =>
+  tokens.map((token) => countEntry(`tokenizer.ggml.${token}_token_id`, 5))
 const template = (jinja: string) => textEntry('tokenizer.chat_template', jinja)
 
 // What Ollama 0.33.0 answered about these very files.
@@ -114,6 +116,14 @@ test.each([
   [[template("{{ '</think>' }}")], ['thinking', 'completion']],
   [[countEntry('llama.pooling_type', 0)], ['embedding']],
   [[countEntry('llama.vision.block_count', 2)], ['completion', 'vision']],
+  [gap('fim_pre', 'fim_suf', 'fim_mid'), ['insert', 'completion']],
+  [gap('prefix', 'suffix', 'fim_mid'), ['insert', 'completion']],
+  [gap('fim_pre', 'fim_suf'), ['completion']],
+  [
+    [template('tools <think>'), ...gap('prefix', 'suffix', 'middle')],
+    ['tools', 'insert', 'thinking', 'completion'],
+  ],
+  [[countEntry('llama.pooling_type', 1), ...gap('fim_pre', 'fim_suf', 'fim_mid')], ['embedding']],
   [
     [template('tools <think>'), countEntry('llama.audio.block_count', 2)],
     ['tools', 'thinking', 'completion', 'audio'],

@@ -4,7 +4,8 @@ import { elementsOf, fileOf, type Gguf, type GgufOptions, readGguf } from './ggu
 import { fileTypes } from './gguf-types.ts'
 import type { Model } from './store.ts'
 
-export type Capability = 'completion' | 'embedding' | 'tools' | 'thinking' | 'vision' | 'audio'
+/** `insert`: to fill a gap in a text. */
+export type Capability = 'completion' | 'embedding' | 'tools' | 'insert' | 'thinking' | 'vision' | 'audio'
 
 export interface ModelDetails extends Pick<Gguf, 'metadata' | 'tensors'> {
   /** `llama`, or `unknown`. */
@@ -69,16 +70,25 @@ function capabilities(
   template = '',
 ): readonly Capability[] {
   const has = (key: string): boolean => Object.hasOwn(metadata, `${architecture}.${key}`)
+  const writes = !has('pooling_type')
   const found: Readonly<Partial<Record<Capability, boolean>>> = {
     tools: /tools|tool_call/.test(template),
+    insert: writes && gapTokens.every((keys) => keys.some((key) => countOf(metadata[key]) !== undefined)),
     thinking: /<\/?think>/.test(template) || /^gpt-?oss$/.test(architecture),
-    completion: !has('pooling_type'),
+    completion: writes,
     embedding: has('pooling_type'),
     vision: has('vision.block_count'),
     audio: has('audio.block_count'),
   }
   return (Object.keys(found) as Capability[]).filter((capability) => found[capability])
 }
+
+/** The tokens in front of a gap, behind it, and in front of what fills it: by their keys now, and before. */
+const gapTokens = [
+  ['tokenizer.ggml.fim_pre_token_id', 'tokenizer.ggml.prefix_token_id'],
+  ['tokenizer.ggml.fim_suf_token_id', 'tokenizer.ggml.suffix_token_id'],
+  ['tokenizer.ggml.fim_mid_token_id', 'tokenizer.ggml.middle_token_id'],
+] as const
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 

@@ -149,6 +149,23 @@ test('logprobs are told to who asks, with as many alternatives', async () => {
   expect(unasked[1]).toEqual({ type: 'text', text: 'Hi', tokens: 1 })
 })
 
+test('the tokens of the prompt are told to who asks, also where nothing is to be said', async () => {
+  const token = (text: string, logprob: number) => ({ id: 1, text, bytes: [...Buffer.from(text)], logprob })
+  const asks = { ...request, logprobs: 0, promptLogprobs: true } as const
+  const told = { ...token('Hi', -0.1), top: [token('Ho', -2)] }
+  const engine = scriptedEngine([{ prompt: [told] }, '!'])
+
+  const asked = await all(engine.generate(asks, live()))
+  const alone = await all(engine.generate({ ...asks, maxTokens: 0 }, live()))
+  const unasked = await all(engine.generate({ ...request, logprobs: 0 }, live()))
+
+  expect(asked[1]).toEqual({ type: 'prompt', tokens: [{ ...told, top: [] }] })
+  expect(asked.map(({ type }) => type)).toEqual(['start', 'prompt', 'text', 'end'])
+  expect(alone.map(({ type }) => type)).toEqual(['start', 'prompt', 'end'])
+  expect(alone.at(-1)).toMatchObject({ reason: 'length', usage: { outputTokens: 0 } })
+  expect(unasked.map(({ type }) => type)).toEqual(['start', 'text', 'end'])
+})
+
 test('an error alone is thrown before anything is said', async () => {
   const error = new LlmError('not_found', 'No such model.')
   const engine = scriptedEngine(error)

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Embeddings, EmbedRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
-import type { DrawnToken, FinishReason, GenerateEvent } from '../engine/events.ts'
+import type { DrawnToken, FinishReason, GenerateEvent, PromptToken } from '../engine/events.ts'
 import { type GenerateRequest, type Message, messagesOf } from '../engine/request.ts'
 import { LlmError } from '../errors.ts'
 import { checkKeys } from '../options.ts'
@@ -17,6 +17,8 @@ export type Piece =
   | LlmError
   | { readonly text: string; readonly logprobs?: readonly DrawnToken[] }
   | { readonly reasoning: string; readonly logprobs?: readonly DrawnToken[] }
+  /** Told to who asks for the logprobs of the prompt. */
+  | { readonly prompt: readonly PromptToken[] }
   | ScriptedCall
 
 export interface ScriptedCall {
@@ -66,15 +68,16 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
 
       const calls: string[] = []
       let outputTokens = 0
-      let isCut = false
+      let isCut = request.maxTokens === 0
       for (const event of events(pieces, request)) {
-        isCut = outputTokens === request.maxTokens
-        if (isCut) break
+        const isSaid = isError(event) || event.type !== 'prompt'
+        isCut ||= isSaid && outputTokens === request.maxTokens
+        if (isCut && isSaid) break
         if (delayMs > 0) await delay(delayMs, undefined, { signal }).catch(() => {})
         if (signal.aborted) return
         if (isError(event)) throw event
         if (event.type === 'tool-call') calls.push('')
-        else outputTokens++
+        else if (isSaid) outputTokens++
         if (event.type === 'tool-arguments') calls[event.index] += event.json
         yield event
       }
@@ -124,7 +127,8 @@ const words = (text: string): readonly string[] => text.match(/\s*\S+|\s+$/g) ??
 
 type Spoken = Exclude<GenerateEvent, { type: 'start' | 'end' }>
 
-function* events(pieces: readonly Piece[], { logprobs }: GenerateRequest): Generator<Spoken | LlmError> {
+function* events(pieces: readonly Piece[], request: GenerateRequest): Generator<Spoken | LlmError> {
+  const { logprobs, promptLogprobs } = request
   let index = 0
   for (const piece of pieces) {
     if (isError(piece)) yield piece
@@ -132,7 +136,8 @@ function* events(pieces: readonly Piece[], { logprobs }: GenerateRequest): Gener
     else if ('text' in piece) yield { type: 'text', text: piece.text, tokens: 1, ...told(piece, logprobs) }
     else if ('reasoning' in piece)
       yield { type: 'reasoning', text: piece.reasoning, tokens: 1, ...told(piece, logprobs) }
-    else yield* callEvents(piece, index++)
+    else if ('call' in piece) yield* callEvents(piece, index++)
+    else if (promptLogprobs) yield { type: 'prompt', tokens: piece.prompt.map((one) => cut(one, logprobs ?? 0)) }
   }
 }
 
@@ -148,8 +153,13 @@ const told = (
   alternatives: number | undefined,
 ): { logprobs?: readonly DrawnToken[] } =>
   logprobs && alternatives !== undefined
-    ? { logprobs: logprobs.map((token) => ({ ...token, top: token.top.slice(0, alternatives) })) }
+    ? { logprobs: logprobs.map((token) => cut(token, alternatives)) }
     : {}
+
+const cut = <Token extends PromptToken>(token: Token, alternatives: number): Token => ({
+  ...token,
+  top: token.top.slice(0, alternatives),
+})
 
 function isObject(json: string): boolean {
   try {
@@ -190,12 +200,15 @@ const toText = (tokens: readonly number[]): string => String.fromCodePoint(...to
 /** Of any copy of this package. */
 const isError = (piece: unknown): piece is LlmError => LlmError.from(piece) === piece
 
+const textKeys = ['text', 'reasoning', 'call'] as const
+
 const isPiece = (piece: unknown): boolean =>
   typeof piece === 'string' ||
   isError(piece) ||
   (typeof piece === 'object' &&
     piece !== null &&
-    ['text', 'reasoning', 'call'].some((key) => typeof (piece as Record<string, unknown>)[key] === 'string'))
+    (textKeys.some((key) => typeof (piece as Record<string, unknown>)[key] === 'string') ||
+      Array.isArray((piece as { readonly prompt?: unknown }).prompt)))
 
 function check(said: unknown): Say {
   if (typeof said === 'string' || isError(said) || (Array.isArray(said) && said.every(isPiece)))

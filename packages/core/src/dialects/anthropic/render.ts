@@ -28,7 +28,7 @@ export async function message(generation: Generation, thoughts: Thoughts): Promi
   const said: Said[] = []
   let thinkingTokens = 0
   for await (const event of generation) {
-    if (event.type === 'start') continue
+    if (event.type === 'start' || event.type === 'prompt') continue
     if (event.type === 'tool-call') said.push({ ...event, text: '' })
     else if (event.type === 'end') {
       const broken = new Set(event.incompleteCalls)
@@ -86,7 +86,7 @@ export async function* events(generation: Generation, thoughts: Thoughts): Async
       const delta = { ...ending(event, isCalling), container: null }
       yield blocks.close() + frame('message_delta', { delta, usage })
       yield frame('message_stop', {})
-    } else {
+    } else if (event.type !== 'prompt') {
       if (event.type === 'reasoning') thinkingTokens += event.tokens
       // Nothing at all, where it is hidden: the silence is broken by pings.
       const frames = blocks.say(event)
@@ -95,7 +95,7 @@ export async function* events(generation: Generation, thoughts: Thoughts): Async
   }
 }
 
-type Piece = Exclude<GenerateEvent, { type: 'start' | 'end' }>
+type Piece = Exclude<GenerateEvent, { type: 'start' | 'prompt' | 'end' }>
 
 /** One block after the other, each closed before the next is opened: clients go by the last one. */
 class BlockFrames {

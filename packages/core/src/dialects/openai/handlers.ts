@@ -1,10 +1,9 @@
 import { collect } from '../../engine/events.ts'
-import type { GenerateRequest } from '../../engine/request.ts'
-import type { Generation } from '../../generate.ts'
 import { json } from '../../http/respond.ts'
 import { sse } from '../../http/streams.ts'
 import type { Call, Handler } from '../dialect.ts'
 import { parse } from '../parse.ts'
+import { inTurn, type Question, sideBySide } from './answers.ts'
 import { wording } from './errors.ts'
 import { chunks, completion } from './render.ts'
 import { textChunks, textCompletion } from './render-text.ts'
@@ -24,40 +23,27 @@ export const chatCompletions: Handler = async ({ request, llm, caller, onError }
 
 /** `POST /v1/completions` */
 export const completions: Handler = async (call) => {
-  const body = parse(CompletionRequest, await call.request.json(), wording)
+  const { request, llm, caller, onError } = call
+  const body = parse(CompletionRequest, await request.json(), wording)
   const stream = body.stream ?? false
-  const requests = toTextRequests(body)
-  const echoes = await echoesOf(body, call)
-  const generations = await inTurn(requests, (one) =>
-    call.llm.generate(one, { signal: call.request.signal, caller: call.caller, stream }),
+  const questions = toTextRequests(body).map(
+    (asked, index): Question =>
+      async (signal) => ({
+        echo: await echoOf(body, index, { llm, caller, signal }),
+        generation: await llm.generate(asked, { signal, caller, stream }),
+      }),
   )
-
   return stream
-    ? sse(textChunks({ generations, echoes }, body), { onError: call.onError })
-    : json(await textCompletion({ generations, echoes }, body))
+    ? sse(textChunks(await inTurn(questions, request.signal), body), { onError })
+    : json(textCompletion(await sideBySide(questions, request.signal), body))
 }
 
-/** Resolves when the first has begun. A prompt waits for the answer to the one before it. */
-async function inTurn(
-  requests: readonly GenerateRequest[],
-  ask: (request: GenerateRequest) => Promise<Generation>,
-): Promise<AsyncIterable<Generation>> {
-  const [first, ...others] = requests
-  const begun = first && (await ask(first))
-  return (async function* () {
-    if (begun) yield begun
-    for (const request of others) yield await ask(request)
-  })()
-}
-
-const echoesOf = async (
+/** What is said again in front of an answer. */
+async function echoOf(
   { model, prompt, echo }: CompletionRequest,
-  { request: { signal }, llm, caller }: Call,
-): Promise<readonly string[]> =>
-  echo
-    ? Promise.all(
-        prompt.map((one) =>
-          typeof one === 'string' ? one : llm.detokenize({ model, tokens: one }, { signal, caller }),
-        ),
-      )
-    : []
+  index: number,
+  { llm, ...call }: Pick<Call, 'llm' | 'caller'> & { readonly signal: AbortSignal },
+): Promise<string> {
+  const said = (echo && prompt[index]) || ''
+  return typeof said === 'string' ? said : llm.detokenize({ model, tokens: said }, call)
+}

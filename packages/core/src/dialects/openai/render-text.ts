@@ -1,44 +1,40 @@
 /** Completions without a conversation. Shape: OpenAI API reference, "The completion object". */
-import { collect, type DrawnToken, type TokenUsage } from '../../engine/events.ts'
+import type { Answer, PromptToken, TokenUsage } from '../../engine/events.ts'
 import type { Generation } from '../../generate.ts'
 import { dataFrame } from '../../http/streams.ts'
 import { finishReasons, finite, head, toUsage, usageFrame } from './render.ts'
 import type { CompletionRequest } from './schema.ts'
 
-/** An answer to each prompt, begun when it is reached. */
-export interface Texts {
-  readonly generations: AsyncIterable<Generation>
-  /** What is said again in front of each answer; none where that was not asked for. */
-  readonly echoes: readonly string[]
+/** The answer to a prompt. */
+export interface Text {
+  readonly generation: Generation
+  /** What is said again in front of it; empty where that was not asked for. */
+  readonly echo: string
+}
+
+export interface WholeText extends Text {
+  readonly answer: Answer
 }
 
 /** Whole answers, one choice each. */
-export async function textCompletion(
-  { generations, echoes }: Texts,
-  body: CompletionRequest,
-): Promise<object> {
-  const choices: object[] = []
-  let opening: object = {}
-  let usage = noUsage
-  for await (const generation of generations) {
-    const { text, logprobs = [], reason, fingerprint, ...answer } = await collect(generation)
-    const index = choices.length
-    if (index === 0)
-      opening = { ...head(generation, 'text_completion', 'cmpl'), system_fingerprint: fingerprint }
-    usage = sum(usage, answer.usage)
-    choices.push({
-      text: (echoes[index] ?? '') + text,
+export function textCompletion(texts: readonly WholeText[], body: CompletionRequest): object {
+  const [first] = texts
+  return {
+    ...(first && head(first.generation, 'text_completion', 'cmpl')),
+    system_fingerprint: first?.answer.fingerprint,
+    choices: texts.map(({ echo, answer: { text, promptLogprobs = [], logprobs = [], reason } }, index) => ({
+      text: echo + text,
       index,
-      logprobs: body.logprobs === undefined ? null : logprobsFrom()(logprobs),
+      logprobs: body.logprobs === undefined ? null : logprobsFrom()([...promptLogprobs, ...logprobs]),
       finish_reason: finishReasons[reason],
-    })
+    })),
+    usage: toUsage(texts.reduce((usage, { answer }) => sum(usage, answer.usage), noUsage)),
   }
-  return { ...opening, choices, usage: toUsage(usage) }
 }
 
 /** The frames of streamed answers, one after the other. */
 export async function* textChunks(
-  { generations, echoes }: Texts,
+  texts: AsyncIterable<Text>,
   body: CompletionRequest,
 ): AsyncGenerator<string> {
   const withUsage = body.stream_options?.include_usage ?? false
@@ -51,15 +47,16 @@ export async function* textChunks(
     return dataFrame(`${opening},"choices":[${choice}]${tail}`)
   }
 
-  for await (const generation of generations) {
+  for await (const { generation, echo } of texts) {
     const toLogprobs = logprobsFrom()
     for await (const event of generation) {
       if (event.type === 'start') {
         const common = head(generation, 'text_completion', 'cmpl')
         // Of the first, for all.
         opening ||= JSON.stringify({ ...common, system_fingerprint: event.fingerprint }).slice(0, -1)
-        const echo = echoes[index]
         if (echo) yield chunk(echo)
+      } else if (event.type === 'prompt') {
+        yield chunk('', null, toLogprobs(event.tokens))
       } else if (event.type === 'text') {
         yield chunk(event.text, null, event.logprobs && toLogprobs(event.logprobs))
       } else if (event.type === 'end') {
@@ -82,27 +79,28 @@ const sum = (a: TokenUsage, b: TokenUsage): TokenUsage => ({
 })
 
 /** Offsets go on from piece to piece; they count code points, as the clients that read them do. */
-function logprobsFrom(): (tokens: readonly DrawnToken[]) => object {
+function logprobsFrom(): (tokens: readonly PromptToken[]) => object {
   // Tokens can be parts of characters.
   const decoder = new TextDecoder()
   let offset = 0
-  const offsetOf = ({ bytes }: DrawnToken): number => {
+  const offsetOf = ({ bytes }: PromptToken): number => {
     const start = offset
     offset += [...decoder.decode(Uint8Array.from(bytes), { stream: true })].length
     return start
   }
   return (tokens) => ({
     tokens: tokens.map(({ text }) => text),
-    token_logprobs: tokens.map(({ logprob }) => finite(logprob)),
+    token_logprobs: tokens.map(({ logprob }) => logprob === null ? null : finite(logprob)),
     top_logprobs: tokens.map(alternatives),
     text_offset: tokens.map(offsetOf),
   })
 }
 
-/** The drawn one is among them. Tokens that are spelt alike are one, as likely as the likeliest. */
-function alternatives(drawn: DrawnToken): Readonly<Record<string, number>> {
+/** The one that came is among them. Tokens that are spelt alike are one, as likely as the likeliest. */
+function alternatives({ text, logprob, top }: PromptToken): Readonly<Record<string, number>> | null {
+  if (logprob === null) return null
   const found = new Map<string, number>()
-  for (const { text, logprob } of [...drawn.top, drawn])
-    found.set(text, Math.max(finite(logprob), found.get(text) ?? -9999))
+  for (const one of [...top, { text, logprob }])
+    found.set(one.text, Math.max(finite(one.logprob), found.get(one.text) ?? -9999))
   return Object.fromEntries(found)
 }

@@ -151,20 +151,21 @@ export const textsOrTokens = (Text: z.ZodString) =>
     )
 const isTokens = (given: readonly unknown[]): given is readonly number[] => typeof given[0] === 'number'
 
-export const CompletionRequest = z.object({
-  ...options,
-  prompt: textsOrTokens(z.string()),
-  // -1 is "no limit" here, too.
-  max_tokens: optional(
-    whole(-1).refine((value) => value !== 0, {
-      params: { issue: 'integer_too_small' },
-      error: 'expected a whole number from 1 up.',
-    }),
-  ),
-  suffix: optional(z.string()),
-  echo: optional(z.boolean()),
-  logprobs: optional(whole(0, 5)),
+export const CompletionRequest = z
+  .object({
+    ...options,
+    prompt: textsOrTokens(z.string()),
+    // -1 is "no limit" here, too.
+    max_tokens: optional(whole(-1)),
+    suffix: optional(z.string()),
+    echo: optional(z.boolean()),
+    logprobs: optional(whole(0, 5)),
 
-  best_of: notYet(whole(1, 20), '`best_of`', (value) => value === 1),
-})
+    best_of: notYet(whole(1, 20), '`best_of`', (value) => value === 1),
+  })
+  .refine(({ max_tokens, echo }) => max_tokens !== 0 || echo, {
+    path: ['max_tokens'],
+    params: { issue: 'integer_too_small' },
+    error: "expected a whole number from 1 up, or 0 together with 'echo'.",
+  })
 export type CompletionRequest = z.output<typeof CompletionRequest>

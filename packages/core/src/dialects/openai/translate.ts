@@ -28,8 +28,9 @@ export function toGenerateRequest(body: ChatCompletionRequest): GenerateRequest 
 /** One for each prompt. Throws `invalid_request`. */
 export function toTextRequests(body: CompletionRequest): readonly GenerateRequest[] {
   const { max_tokens: maxTokens = defaultMaxTokens, logprobs } = body
-  if (body.echo && logprobs !== undefined)
-    throw invalidRequest("'echo' together with 'logprobs' is not supported yet.", {
+  const promptLogprobs = body.echo && logprobs !== undefined
+  if (promptLogprobs && body.suffix)
+    throw invalidRequest("'echo' and 'logprobs' together with a 'suffix' are not supported.", {
       param: 'echo',
       issue: 'unsupported',
     })
@@ -37,9 +38,10 @@ export function toTextRequests(body: CompletionRequest): readonly GenerateReques
   return body.prompt.map((prompt) => ({
     ...toCommon(body),
     input: toTextInput(prompt, body),
-    ...(maxTokens > 0 && { maxTokens }),
+    ...(maxTokens >= 0 && { maxTokens }),
     ...(format && { format }),
     ...(logprobs !== undefined && { logprobs }),
+    ...(promptLogprobs && { promptLogprobs }),
   }))
 }
 

@@ -200,7 +200,7 @@ test.each<[what: string, value: unknown, param: string]>([
     },
     'messages[0].content[0].text',
   ],
-  ['no tokens to make', { ...request, maxTokens: 0 }, 'maxTokens'],
+  ['fewer than no tokens to make', { ...request, maxTokens: -1 }, 'maxTokens'],
   ['half a token to make', { ...request, maxTokens: 1.5 }, 'maxTokens'],
   ['an empty stop sequence', { ...request, stop: ['\n', ''] }, 'stop[1]'],
   ['a temperature below zero', { ...request, sampling: { temperature: -0.1 } }, 'temperature'],
@@ -245,6 +245,7 @@ test.each<[what: string, value: unknown, param: string]>([
   ],
   ['an answer of no length at least', { ...request, sampling: { minTokens: -1 } }, 'minTokens'],
   ['21 logprobs a token', { ...request, logprobs: 21 }, 'logprobs'],
+  ['logprobs of the prompt alone', { ...request, promptLogprobs: true }, 'promptLogprobs'],
   ['a topK that 32 bits cannot hold', { ...request, sampling: { topK: 2 ** 31 } }, 'topK'],
   ['a repeat penalty that divides by zero', { ...request, sampling: { repeatPenalty: 0 } }, 'repeatPenalty'],
   [

@@ -7,7 +7,7 @@ import { areTokens, callableTools, type GenerateRequest, limits, textLength } fr
 import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 
 /** Raised with each change after which an older side would misunderstand a newer one: their processes are then not shared. */
-export const protocolVersion = 3
+export const protocolVersion = 4
 
 /** What is loaded, and how. */
 export const LoadConfig = z.object({
@@ -215,7 +215,7 @@ const Request = z
   .object({
     model: z.string(),
     input: z.discriminatedUnion('kind', [ChatInput, TextInput, InfillInput]),
-    maxTokens: z.int().min(1).optional(),
+    maxTokens: z.int().min(0).optional(),
     stop: z
       .array(
         z
@@ -230,6 +230,7 @@ const Request = z
     reasoning: z.union([z.boolean(), z.literal('auto')]).optional(),
     format: Format.optional(),
     logprobs: z.int().min(0).max(limits.logprobs).optional(),
+    promptLogprobs: z.literal(true).optional(),
     overflow: z.enum(['error', 'truncate']).optional(),
     load: LoadOptions.optional(),
     returnTokens: z.literal(true).optional(),
@@ -237,6 +238,10 @@ const Request = z
   .refine(({ format, input }) => !format || input.kind !== 'chat' || input.toolChoice?.mode !== 'required', {
     path: ['format'],
     error: 'nothing is said where a call is forced.',
+  })
+  .refine(({ logprobs, promptLogprobs }) => !promptLogprobs || logprobs !== undefined, {
+    path: ['promptLogprobs'],
+    error: "it is only taken together with 'logprobs'.",
   })
 
 const tokenIds = z.custom<readonly number[]>(areTokens, 'expected token ids.')
@@ -287,6 +292,8 @@ export const ToProcess = z.discriminatedUnion('type', [
 export type ToProcess = z.output<typeof ToProcess>
 
 const TokenLogprob = z.object({ id: z.int(), text: z.string(), bytes: z.array(z.int()), logprob: number })
+const DrawnToken = TokenLogprob.extend({ top: z.array(TokenLogprob) })
+const PromptToken = DrawnToken.extend({ logprob: number.nullable() })
 const Usage = z.object({ inputTokens: z.int(), reusedTokens: z.int(), outputTokens: z.int() })
 const Event = z.discriminatedUnion('type', [
   z.object({
@@ -296,11 +303,12 @@ const Event = z.discriminatedUnion('type', [
     reusedTokens: z.int(),
     fingerprint: z.string(),
   }),
+  z.object({ type: z.literal('prompt'), tokens: z.array(PromptToken) }),
   z.object({
     type: z.enum(['text', 'reasoning']),
     text: z.string(),
     tokens: z.int(),
-    logprobs: z.array(TokenLogprob.extend({ top: z.array(TokenLogprob) })).optional(),
+    logprobs: z.array(DrawnToken).optional(),
   }),
   z.object({ type: z.literal('tool-call'), index: z.int(), id: z.string(), name: z.string() }),
   z.object({ type: z.literal('tool-arguments'), index: z.int(), json: z.string(), tokens: z.int() }),

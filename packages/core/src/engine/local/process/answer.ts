@@ -10,7 +10,8 @@ import { callableTools, type GenerateRequest, isRaw } from '../../request.ts'
 import type { Binding, Progress } from './binding.ts'
 import { Detokenizer } from './detokenize.ts'
 import type { Grammars } from './grammars.ts'
-import { promptTokens } from './prompt.ts'
+import { addedTokens, promptTokens } from './prompt.ts'
+import { promptOdds } from './prompt-odds.ts'
 import type { PromptRenderer } from './render.ts'
 import { SaidTokens } from './said-tokens.ts'
 import { toDraw } from './sampling.ts'
@@ -85,6 +86,7 @@ export async function answer(
     }
   }
 
+  const oddsOf = promptOdds(prompt, addedTokens(request, prompt, model), model)
   const ending = await model.runner.run({
     prompt,
     draw: { ...toDraw(request.sampling ?? {}, model), ...(logprobs !== undefined && { logprobs }) },
@@ -100,6 +102,7 @@ export async function answer(
       const { fingerprint } = model
       emit({ type: 'start', model: request.model, inputTokens: prompt.length, reusedTokens, fingerprint })
     },
+    onPrompt: request.promptLogprobs && ((odds) => emit({ type: 'prompt', tokens: oddsOf(odds) })),
     onToken: (token, odds) => {
       firstAt ||= performance.now()
       drawn.push(token)

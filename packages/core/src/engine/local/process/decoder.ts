@@ -13,7 +13,7 @@ export interface Decoder {
   readonly chunksAtOnce: number
   /**
    * Puts the pieces through the model, ascending by sequence, and draws a token behind each that has a sampler.
-   * Rejects when the model fails; a draw that fails is an error among the tokens.
+   * Rejects when the model fails; a draw that fails, or odds that are not known, is an error among the tokens.
    */
   decode(pieces: readonly Piece[]): Promise<readonly (Token | Error | undefined)[]>
   /** Keeps the first tokens of a sequence. `false`: not all of them are there. */
@@ -39,13 +39,22 @@ export interface Piece {
   readonly position: number
   readonly tokens: readonly Token[]
   readonly sampler?: Sampler | undefined
+  readonly followers?: Followers | undefined
   /** Has to come out the same each time, also with other numbers of threads for answers. */
   readonly repeatable: boolean
+}
+
+/** What follows the tokens of a piece in its prompt, from the first on, for who is asked how likely that was. */
+export interface Followers {
+  readonly tokens: readonly Token[]
+  readonly sampler: Sampler
 }
 
 export interface Sampler {
   /** Of the token that it drew last, where the draw asks for them. */
   readonly odds?: Odds | undefined
+  /** Of the followers that it was asked for last. */
+  readonly followerOdds?: readonly Odds[] | undefined
   dispose(): void
 }
 

@@ -46,6 +46,7 @@ export class OneByOne implements Runner {
       if (signal.aborted) return 'left'
       await this.#sequence.evaluateWithoutGeneratingNewTokens(head.slice(start, start + this.#chunkSize))
     }
+    if (limit === 0) return 'limit'
     const drawn: Token[] = []
     const options = {
       ...toEvaluateOptions(draw, this.#toBias, prompt, drawn),

@@ -5,7 +5,7 @@ import type { ChatTemplate } from '../../../template/jinja.ts'
 import type { GenerateRequest, Message } from '../../request.ts'
 import type { Work } from './answer.ts'
 import type { Binding } from './binding.ts'
-import { countTokens, promptText, promptTokens } from './prompt.ts'
+import { addedTokens, countTokens, promptText, promptTokens } from './prompt.ts'
 import type { PromptRenderer } from './render.ts'
 
 const bos = 1
@@ -135,6 +135,19 @@ test.each([
 
 test('a model that wants no beginning gets none', async () => {
   expect(await promptTokens(raw('2'), fakeWork())).toEqual([2])
+})
+
+test.each([
+  ['nobody wrote', raw('2'), [1, 2], 1],
+  ['a template wrote', chat(message('user', '2')), [1, 2], 1],
+  ['stands in the text', raw('<s> 2'), [1, 2], 0],
+  ['stands in the tokens', raw([1, 2]), [1, 2], 0],
+  ['is not there', raw([2]), [2], 0],
+])('a beginning that %s', (_how, request, tokens, added) => {
+  const model = { bos: bos as Token, spell: () => '<s>' }
+
+  expect(addedTokens(request, tokens as Token[], model)).toBe(added)
+  expect(addedTokens(request, tokens as Token[], { ...model, bos: undefined })).toBe(0)
 })
 
 test('a prompt has to leave room for one token', async () => {

@@ -41,6 +41,18 @@ export async function promptTokens(request: GenerateRequest, work: Work): Promis
   throw contextLength(typeof tokens === 'number' ? tokens : tokens.length, contextSize)
 }
 
+/** How many tokens of a prompt are not of the request: the one that the model begins every text with, if nobody wrote it. */
+export function addedTokens(
+  { input }: Pick<GenerateRequest, 'input'>,
+  prompt: readonly Token[],
+  { bos, spell }: Pick<Binding, 'bos' | 'spell'>,
+): number {
+  if (bos === undefined || prompt[0] !== bos) return 0
+  const [first = ''] = input.kind === 'text' ? input.prompt : []
+  const isWritten = typeof first === 'string' ? first.startsWith(spell([bos])) : first[0] === bos
+  return isWritten ? 0 : 1
+}
+
 /** How long a prompt is, also one that is longer than the context. Nothing is read. */
 export async function countTokens(request: GenerateRequest, work: Work): Promise<number> {
   const tokens = await tokensOrCount(request, request.input, work)

@@ -12,7 +12,7 @@ export interface Job {
   readonly grammar?: Grammar | undefined
   /** The same answer is expected each time. */
   readonly repeatable: boolean
-  /** How many tokens at most. */
+  /** How many tokens at most; with 0 its prompt is read. */
   readonly limit: number
   readonly tenant: string
   /** It makes room for those who wait for their answer. */
@@ -20,6 +20,8 @@ export interface Job {
   readonly signal: AbortSignal
   /** It has a place; so many tokens of its prompt need not be read again. */
   onStart(reusedTokens: number): void
+  /** Hears how likely the prompt's tokens were, piece by piece from the second token on. All of it is read for that. */
+  readonly onPrompt?: ((odds: readonly Odds[]) => void) | undefined
   /** Called while the model works on. `false`: it is enough. */
   onToken(token: Token, odds?: Odds): boolean
 }

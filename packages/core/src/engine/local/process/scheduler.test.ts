@@ -51,7 +51,11 @@ function fakeDecoder(
       await setImmediate()
       working = false
       if (failsAt(pieces)) throw new Error('The model fails.')
-      return pieces.map(({ sequence, sampler }) => {
+      return pieces.map(({ sequence, sampler, followers }) => {
+        if (followers) {
+          const followerOdds = followers.tokens.map((token) => ({ logprob: -token, top: [] }))
+          Object.assign(followers.sampler, { followerOdds })
+        }
         const { alive, said } = (sampler ?? {}) as { alive?: boolean; said?: number }
         if (!sampler) return undefined
         expect(alive).toBe(true)
@@ -681,6 +685,135 @@ test('a background answer that has to be repeatable keeps its place: it would co
   ])
 
   expect(order).toEqual(['background', 'other'])
+})
+
+test('with a limit of 0 a prompt is read, and nothing is drawn', async () => {
+  const decoder = fakeDecoder()
+  const one = job(prompt(20), { limit: 0 })
+
+  expect(await scheduler(decoder).run(one)).toBe('limit')
+
+  expect(one.tokens).toEqual([])
+  expect(decoder.steps.flat().map(([, , count]) => count)).toEqual([8, 12])
+  expect(decoder.samplers).toBe(0)
+})
+
+describe('a prompt whose odds are asked for', () => {
+  /** Each token is as likely as its number says. */
+  function told(
+    tokens: readonly Token[],
+    more: Partial<Job> = {},
+  ): Job & Said & { readonly odds: number[][] } {
+    const odds: number[][] = []
+    const onPrompt: Job['onPrompt'] = (all) => odds.push(all.map(({ logprob }) => -logprob))
+    return Object.assign(job(tokens, { onPrompt, ...more }), { odds })
+  }
+
+  test('is told from its second token on, piece by piece, before the answer', async () => {
+    const decoder = fakeDecoder()
+    const one = told(prompt(20))
+
+    expect(await scheduler(decoder).run(one)).toBe('limit')
+
+    expect(one.odds).toEqual([
+      [1, 2, 3, 4, 5, 6, 7, 8],
+      [9, 10, 11, 12, 13, 14, 15, 16],
+      [17, 18, 19],
+    ])
+    expect(one.tokens).toEqual([1, 2, 3])
+    expect(decoder.steps.slice(0, 3)).toEqual([[[0, 0, 8]], [[0, 8, 8]], [[0, 16, 4]]])
+  })
+
+  test('is told alone where nothing is to be said', async () => {
+    const decoder = fakeDecoder()
+    const [one, single] = [told(prompt(9), { limit: 0 }), told(prompt(1), { limit: 0 })]
+    const all = scheduler(decoder)
+
+    expect(await Promise.all([all.run(one), all.run(single)])).toEqual(['limit', 'limit'])
+
+    expect([one.odds, single.odds]).toEqual([[[1, 2, 3, 4, 5, 6, 7, 8], []], [[]]])
+    expect([one.tokens, single.tokens]).toEqual([[], []])
+    expect(decoder.samplers).toBe(0)
+  })
+
+  test('is read from its beginning, whatever was read before, and others go on from it', async () => {
+    const all = scheduler(fakeDecoder({ sequences: 1 }))
+    await all.run(job(prompt(30)))
+    const one = told(prompt(30), { limit: 0 })
+    await all.run(one)
+    const next = job(prompt(40))
+    await all.run(next)
+
+    expect(one.reused).toBe(0)
+    expect(one.odds.flat()).toHaveLength(29)
+    expect(next.reused).toBe(30)
+  })
+
+  test('has a step for itself, of 64 rows at most, and others speak between two of them', async () => {
+    const decoder = fakeDecoder({ chunkSize: 256 })
+    const all = scheduler(decoder)
+    let running: Promise<unknown> | undefined
+    const one = told(prompt(200))
+    const onToken = (): boolean => {
+      running ??= all.run(one)
+      return true
+    }
+
+    await all.run(job(prompt(3, 100), { limit: 12, onToken }))
+    await running
+
+    const reads = decoder.steps.filter((pieces) => pieces.some(([, , count]) => count > 3))
+    expect(reads).toEqual([[[1, 0, 64]], [[1, 64, 64]], [[1, 128, 64]], [[1, 192, 8]]])
+    const order = decoder.steps.map((pieces) => (reads.includes(pieces) ? 'reads' : 'speaks'))
+    expect(order.join()).toContain('reads,speaks,reads,speaks,reads')
+  })
+
+  test('fails alone where they are not known', async () => {
+    const decoder = fakeDecoder()
+    const { decode } = decoder
+    decoder.decode = async (pieces) =>
+      (await decode(pieces)).map((token, index) =>
+        pieces[index]?.followers ? new Error('no numbers') : token,
+      )
+    const all = scheduler(decoder)
+
+    const [fine, bad] = await Promise.allSettled([all.run(job(prompt(3))), all.run(told(prompt(40, 100)))])
+
+    expect(fine).toEqual({ status: 'fulfilled', value: 'limit' })
+    expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'upstream' } })
+  })
+
+  test('keeps its place in the background, once it is begun: it would be told twice', async () => {
+    const all = scheduler(fakeDecoder({ sequences: 1 }))
+    let other: Promise<unknown> | undefined
+    const one = told(prompt(40), { background: true })
+    const { onPrompt } = one
+
+    await all.run({
+      ...one,
+      onPrompt: (odds) => {
+        onPrompt?.(odds)
+        other ??= all.run(job(prompt(3, 100)))
+      },
+    })
+    await other
+
+    expect(one.odds.flat()).toEqual(Array.from({ length: 39 }, (_, index) => index + 1))
+  })
+
+  test('loads no state of a prompt that began so', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'snapshots-'))
+    const decoder = fakeDecoder({ isWhole: () => false })
+    const all = new Scheduler(decoder, { steps: 0 }, new Snapshots(folder, 1_000))
+    await all.run(job(prompt(30)))
+    const one = told(prompt(30))
+
+    await all.run(one)
+
+    expect(one.reused).toBe(0)
+    expect(one.odds.flat()).toHaveLength(29)
+    rmSync(folder, { recursive: true, force: true })
+  })
 })
 
 test('the background waits for a place behind all others', async () => {

@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
 import { LlmError } from '../../../errors.ts'
 import type { Progress } from './binding.ts'
-import type { Decoder, Piece, Sampler } from './decoder.ts'
+import type { Decoder, Followers, Piece, Sampler } from './decoder.ts'
 import type { Ending, Job, Runner } from './runner.ts'
 import { type Place, type Slot, Slots } from './slots.ts'
 import { type Snapshot, type Snapshots, snapshotLength } from './snapshots.ts'
@@ -45,7 +45,11 @@ interface Part {
   readonly tokens: readonly Token[]
   /** Whether a token is drawn behind it. */
   readonly draws: boolean
+  readonly followers?: Followers | undefined
 }
+
+/** A prompt whose odds are asked for is read in pieces of so many at most: the logits of a whole vocabulary are kept for each. */
+const mostFollowers = 64
 
 /** So long those who speak wait for short prompts, and for the chunk that is read by then. */
 const longestPauseMs = 1_000
@@ -123,8 +127,9 @@ export class Scheduler implements Runner {
       const foreground = this.#waiting.filter(({ job }) => !job.background)
       const candidates = foreground.length > 0 ? foreground : this.#waiting
       const next = candidates.reduce((best, one) => (runningOf(one) < runningOf(best) ? one : best))
-      const saved = this.#snapshots?.find(next.job)
-      const place = this.#slots.take(next.job, saved?.tokens.length)
+      const saved = isTold(next.job) ? undefined : this.#snapshots?.find(next.job)
+      const worth = isTold(next.job) ? Number.POSITIVE_INFINITY : saved?.tokens.length
+      const place = this.#slots.take(next.job, worth)
       if (!place) {
         if (foreground.length > 0 && this.#interrupt()) continue
         return
@@ -264,14 +269,21 @@ export class Scheduler implements Runner {
     for (const running of reading.sort((a, b) => a.readAt - b.readAt)) {
       const { prompt } = running.job
       const from = running.slot.tokens.length
-      const alone = goesAlone(running)
-      const to = endOfPiece(from, prompt.length, chunkSize, isOnly && !alone ? atOnce : 1)
+      const told = isTold(running.job)
+      const alone = told || goesAlone(running)
+      const rows = told ? Math.min(chunkSize, mostFollowers) : chunkSize
+      const to = endOfPiece(from, prompt.length, rows, isOnly && !alone ? atOnce : 1)
       const most = chunkSize * (isOnly || this.#isShort(running) ? atOnce : 1)
       if (read + to - from > most || (alone && parts.length > 0)) continue
       read = alone ? Number.POSITIVE_INFINITY : read + to - from
       running.readAt = ++this.#chunks
       running.hasRead = true
-      parts.push({ running, tokens: prompt.slice(from, to), draws: to === prompt.length })
+      parts.push({
+        running,
+        tokens: prompt.slice(from, to),
+        draws: to === prompt.length && running.job.limit > 0,
+        ...(told && { followers: { tokens: prompt.slice(from + 1, to + 1), sampler: running.sampler } }),
+      })
     }
     if (parts.length > 0) await this.#step(parts.sort((a, b) => a.running.slot.id - b.running.slot.id))
     if (this.#snapshots) for (const { running } of parts) await this.#save(running, this.#snapshots)
@@ -300,13 +312,20 @@ export class Scheduler implements Runner {
     }
   }
 
-  #took({ running, tokens, draws }: Part, token: Token | Error | undefined): void {
+  #took({ running, tokens, draws, followers }: Part, token: Token | Error | undefined): void {
     const { slot, job } = running
     this.#slots.append(slot, tokens, running.last === undefined)
     // It was enough while this step was made.
-    if (!draws || running.over) return
-    if (token === undefined || token instanceof Error) {
+    if (running.over) return
+    if (token instanceof Error || (draws && token === undefined)) {
       this.#finish(running, failed(token))
+      return
+    }
+    const { followerOdds = [] } = running.sampler
+    if (followers) this.#later(running, () => job.onPrompt?.(followerOdds))
+    if (token === undefined) {
+      running.over = job.limit === 0 && slot.tokens.length === job.prompt.length
+      if (running.over) this.#later(running, () => this.#finish(running, 'limit'))
       return
     }
     const isEnd = this.#decoder.isEnd(token)
@@ -316,12 +335,19 @@ export class Scheduler implements Runner {
     running.over = isEnd || running.drawn >= job.limit
     const { over } = running
     const { odds } = running.sampler
+    this.#later(running, () => {
+      const goesOn = isEnd || job.onToken(token, odds)
+      if (!goesOn) this.#finish(running, 'enough')
+      else if (over) this.#finish(running, isEnd ? 'end' : 'limit')
+    })
+  }
+
+  /** Beside the next step. */
+  #later(running: Running, tell: () => void): void {
     this.#untold.push(() => {
       if (running.ended) return
       try {
-        const goesOn = isEnd || job.onToken(token, odds)
-        if (!goesOn) this.#finish(running, 'enough')
-        else if (over) this.#finish(running, isEnd ? 'end' : 'limit')
+        tell()
       } catch (cause) {
         this.#finish(running, LlmError.from(cause))
       }
@@ -354,14 +380,19 @@ const isAtWork = ({ over }: Running): boolean => !over
 /** Kernels add up in another order for one row than for several: now and then another token is drawn. */
 const goesAlone = ({ job }: Running): boolean => job.repeatable
 
-/** What it has said would be read in chunks, and sums come out different then. */
-const isLostIfRead = ({ job, last }: Running): boolean => job.repeatable && last !== undefined
+/** What it has said would be read in chunks, and sums come out different then; or what was told would be told again. */
+const isLostIfRead = ({ job, last, hasRead }: Running): boolean =>
+  (job.repeatable && last !== undefined) || (isTold(job) && hasRead)
 
-const toPiece = ({ running: { job, slot, sampler }, tokens, draws }: Part): Piece => ({
+/** How likely the tokens of its prompt were. What was read before does not say that any more. */
+const isTold = ({ onPrompt }: Job): boolean => onPrompt !== undefined
+
+const toPiece = ({ running: { job, slot, sampler }, tokens, draws, followers }: Part): Piece => ({
   sequence: slot.id,
   position: slot.tokens.length,
   tokens,
   sampler: draws ? sampler : undefined,
+  ...(followers && { followers }),
   repeatable: job.repeatable,
 })
 

@@ -4,7 +4,7 @@ import type { DrawnToken } from '../../events.ts'
 import type { Binding } from './binding.ts'
 import type { Odds } from './decoder.ts'
 
-type Vocabulary = Pick<Binding, 'detokenize' | 'written'>
+export type Vocabulary = Pick<Binding, 'detokenize' | 'written'>
 
 export function toDrawnToken(id: Token, { logprob, top }: Odds, model: Vocabulary): DrawnToken {
   return {
@@ -13,9 +13,13 @@ export function toDrawnToken(id: Token, { logprob, top }: Odds, model: Vocabular
   }
 }
 
-export function tokenText(token: Token, model: Vocabulary): { text: string; bytes: number[] } {
-  // Behind others: some tokenizers leave out the space in front of a text, and one space may be all of it.
-  const text = model.detokenize([token], [token, token], true)
+/** @param before some tokenizers leave out the space in front of a text, and one space may be all of it */
+export function tokenText(
+  token: Token,
+  model: Vocabulary,
+  before: readonly Token[] = [token, token],
+): { text: string; bytes: number[] } {
+  const text = model.detokenize([token], before, true)
   const bytes = text.includes('\uFFFD') ? bytesOf(model.written(token)) : undefined
   return { text, bytes: bytes ?? [...Buffer.from(text)] }
 }

@@ -12,9 +12,6 @@ import { Drawer } from './drawer.ts'
 /** As the app starts model processes. With more, drawing would begin beside the step that it draws from. */
 const onePoolThread = process.env.UV_THREADPOOL_SIZE === '1'
 
-/** Where nothing is drawn behind a piece. */
-const noOutput = new Uint32Array()
-
 /** Nothing where the inside is not as it is known here. */
 export function openDecoder(
   llama: Llama,
@@ -35,14 +32,8 @@ export function openDecoder(
     chunksAtOnce,
     decode: async (pieces) => {
       context.initBatch(pieces.reduce((sum, { tokens }) => sum + tokens.length, 0))
-      const outputs = pieces.map(
-        ({ sequence, position, tokens, sampler }) =>
-          context.addToBatch(
-            sequence,
-            position,
-            Uint32Array.from(tokens),
-            sampler ? Uint32Array.of(tokens.length - 1) : noOutput,
-          )[0] ?? -1,
+      const outputs = pieces.map((piece) =>
+        context.addToBatch(piece.sequence, piece.position, Uint32Array.from(piece.tokens), rowsOf(piece)),
       )
       if (threads) {
         const isSpoken = pieces.every(({ tokens }) => tokens.length === 1)
@@ -51,8 +42,7 @@ export function openDecoder(
         context.setThreads(isFixed ? repeatableThreads : isSpoken ? threads.answers : threads.prompts)
       }
       const decoded = context.decodeBatch()
-      const draw = ({ sampler }: Piece, index: number): Promise<Token | Error> | undefined =>
-        (sampler as Drawer | undefined)?.next(outputs[index] as number)
+      const draw = (piece: Piece, index: number) => drawn(piece, outputs[index] as Uint32Array)
       // Behind it in the queue of the one pool thread: nobody has to come back here in between.
       const draws = onePoolThread ? Promise.all(pieces.map(draw)) : undefined
       // After a failure, too, they have to end first: their samplers are freed soon.
@@ -77,6 +67,20 @@ export function openDecoder(
     },
     isEnd: (token) => model.isEogToken(token),
   }
+}
+
+/** Behind which tokens of a piece logits are kept. */
+function rowsOf({ tokens, sampler, followers }: Piece): Uint32Array {
+  const rows = followers ? [...followers.tokens.keys()] : []
+  return Uint32Array.from(sampler ? [...rows, tokens.length - 1] : rows)
+}
+
+/** Begins at once, and never rejects. */
+function drawn({ sampler, followers }: Piece, outputs: Uint32Array): Promise<Token | Error | undefined> {
+  const next = async () => (sampler as Drawer | undefined)?.next(outputs.at(-1) as number)
+  return followers
+    ? (followers.sampler as Drawer).weigh(followers.tokens, outputs).then((failed) => failed ?? next())
+    : next()
 }
 
 /** Throws rather than let an answer be free. */

@@ -6,6 +6,7 @@ import type { Addon, AddonSampler, Probed } from './addon.ts'
 
 export class Drawer implements Sampler {
   odds: Odds | undefined
+  followerOdds: readonly Odds[] | undefined
   readonly #addon: Addon
   readonly #draw: Draw
   readonly #configAt: (drawn: readonly Token[]) => SamplerConfig
@@ -35,6 +36,21 @@ export class Drawer implements Sampler {
       return token
     } catch (cause) {
       return new Error('drawing failed', { cause })
+    }
+  }
+
+  /** One row after the other: a probe looks at one at a time. Begins at once, and never rejects. */
+  async weigh(followers: readonly Token[], outputs: Uint32Array): Promise<Error | undefined> {
+    try {
+      const all: Odds[] = []
+      for (const [row, token] of followers.entries()) {
+        const odds = await this.#oddsOf(token, outputs[row] as number)
+        if (odds) all.push(odds)
+      }
+      this.followerOdds = all
+      return undefined
+    } catch (cause) {
+      return new Error('the odds of a prompt are not known', { cause })
     }
   }
 

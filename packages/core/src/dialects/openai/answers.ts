@@ -1,0 +1,42 @@
+/** The answers to several prompts of one request: streamed one after the other, whole ones side by side. */
+import { collect } from '../../engine/events.ts'
+import type { Text, WholeText } from './render-text.ts'
+
+/** Asks for the answer to one prompt. */
+export type Question = (signal: AbortSignal) => Promise<Text>
+
+/** Resolves when the first has begun. A prompt waits for the answer to the one before it. */
+export async function inTurn(
+  [first, ...others]: readonly Question[],
+  signal: AbortSignal,
+): Promise<AsyncIterable<Text>> {
+  const begun = await first?.(signal)
+  return (async function* () {
+    if (begun) yield begun
+    for (const ask of others) yield await ask(signal)
+  })()
+}
+
+/** So many prompts of one request are answered at a time: as many as a model has places for, where nobody says otherwise. */
+const atATime = 4
+
+/** Whole answers, in the order of their prompts. The first failure ends all. */
+export async function sideBySide(questions: readonly Question[], leaves: AbortSignal): Promise<readonly WholeText[]> {
+  const failure = new AbortController()
+  const signal = AbortSignal.any([leaves, failure.signal])
+  const answers: WholeText[] = []
+  const left = questions.entries()
+  const work = async (): Promise<void> => {
+    for (const [index, ask] of left) {
+      const text = await ask(signal)
+      answers[index] = { ...text, answer: await collect(text.generation) }
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: atATime }, work))
+    return answers
+  } catch (cause) {
+    failure.abort()
+    throw cause
+  }
+}

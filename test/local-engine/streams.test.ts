@@ -1,0 +1,368 @@
+/** What is streamed is what is said whole: the same text, thoughts, calls and end, in every API. */
+import { createLlm, type Llm, routesFor } from '@modelmount/core'
+import { toNodeHandler } from '@modelmount/core/http'
+import { readEvents } from '@modelmount/core/testing'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { emptyFolder } from '../support/empty-folder.ts'
+import { type Listening, listen } from '../support/listen.ts'
+import { anySchema, bounded } from '../support/random-schemas.ts'
+import { times } from '../support/scale.ts'
+
+let llm: Llm
+let server: Listening
+
+beforeAll(async () => {
+  llm = await createLlm({ models: emptyFolder(), local: { contextSize: 2_048 } })
+  // Anthropic's API has no seed.
+  const seeded: Llm = {
+    ...llm,
+    generate: (request, call) => {
+      const seed = JSON.stringify(request.input).length
+      return llm.generate({ ...request, sampling: { seed, ...request.sampling } }, call)
+    },
+  }
+  server = await listen(toNodeHandler(routesFor(), seeded))
+  await llm.load('tiny')
+})
+
+afterAll(async () => {
+  await server.close()
+  await llm.close()
+})
+
+/** What comes out of an API, in none of its words. */
+interface Said {
+  text: string
+  thoughts: string
+  /** Name and JSON. */
+  calls: [name: string, json: string][]
+  finish: string
+}
+
+interface Question {
+  readonly prompt: string
+  readonly system: string
+  readonly limit: number
+  readonly topP: number
+  readonly seed: number
+  readonly stop: readonly string[]
+  readonly kind: 'plain' | 'tools' | 'forced' | 'thinking' | 'thinking tools' | 'format'
+  readonly schema: object
+}
+
+interface Api {
+  readonly path: string
+  /** Nothing where it cannot be asked. */
+  body(question: Question): object | undefined
+  whole(answer: never): Said
+  streamed(body: string): Promise<Said>
+}
+
+const nothing = (): Said => ({ text: '', thoughts: '', calls: [], finish: '' })
+
+const weather = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
+const dice = { type: 'object', properties: { sides: { enum: [6, 20] }, count: { type: 'integer' } } }
+const tools = [
+  { name: 'get_weather', description: 'Get the current weather for a city', parameters: weather },
+  { name: 'roll_dice', description: 'Rolls dice.', parameters: dice },
+]
+const hasTools = ({ kind }: Question): boolean => /tools|forced/.test(kind)
+const thinks = ({ kind }: Question): boolean => kind.startsWith('thinking')
+const messagesOf = ({ system, prompt }: Question) => [
+  ...(system === '' ? [] : [{ role: 'system', content: system }]),
+  { role: 'user', content: prompt },
+]
+const functions = tools.map((tool) => ({ type: 'function', function: tool }))
+
+interface OpenAICall {
+  readonly index: number
+  readonly function: { readonly name?: string; readonly arguments: string }
+}
+interface OpenAIMessage {
+  readonly content?: string | null
+  readonly reasoning_content?: string
+  readonly tool_calls?: readonly OpenAICall[]
+}
+
+const openai: Api = {
+  path: '/v1/chat/completions',
+  body: (question) => ({
+    ...{ model: 'tiny', messages: messagesOf(question), max_tokens: question.limit, temperature: 1 },
+    ...{ top_p: question.topP, seed: question.seed, stop: question.stop },
+    reasoning_effort: thinks(question) ? 'medium' : 'none',
+    ...(hasTools(question) && { tools: functions }),
+    ...(question.kind === 'forced' && { tool_choice: 'required' }),
+    ...(question.kind === 'format' && {
+      response_format: { type: 'json_schema', json_schema: { name: 'it', schema: question.schema } },
+    }),
+  }),
+  whole: ({ choices: [choice] }: { choices: { message: OpenAIMessage; finish_reason: string }[] }) => ({
+    text: choice?.message.content ?? '',
+    thoughts: choice?.message.reasoning_content ?? '',
+    calls: (choice?.message.tool_calls ?? []).map((call) => [
+      call.function.name ?? '',
+      call.function.arguments,
+    ]),
+    finish: choice?.finish_reason ?? '',
+  }),
+  streamed: async (body) => {
+    const said = nothing()
+    for await (const { data } of readEvents(body)) {
+      if (data === '[DONE]') continue
+      const { choices } = JSON.parse(data) as {
+        choices: { delta: OpenAIMessage; finish_reason: string | null }[]
+      }
+      for (const { delta, finish_reason } of choices) {
+        said.text += delta.content ?? ''
+        said.thoughts += delta.reasoning_content ?? ''
+        said.finish += finish_reason ?? ''
+        for (const { index, function: piece } of delta.tool_calls ?? []) {
+          said.calls[index] ??= [piece.name ?? '', '']
+          said.calls[index][1] += piece.arguments
+        }
+      }
+    }
+    return said
+  },
+}
+
+interface TextChoice {
+  readonly text: string
+  readonly finish_reason: string | null
+}
+
+const completions: Api = {
+  path: '/v1/completions',
+  body: ({ kind, prompt, limit, topP, seed, stop }) =>
+    kind === 'plain'
+      ? {
+          ...{ model: 'tiny', prompt, max_tokens: limit, temperature: 1, top_p: topP, seed, stop },
+          ...(limit % 2 === 0 && { echo: true, logprobs: 1 }),
+        }
+      : undefined,
+  whole: ({ choices: [choice] }: { choices: TextChoice[] }) => ({
+    ...nothing(),
+    text: choice?.text ?? '',
+    finish: choice?.finish_reason ?? '',
+  }),
+  streamed: async (body) => {
+    const said = nothing()
+    for await (const { data } of readEvents(body)) {
+      if (data === '[DONE]') continue
+      for (const { text, finish_reason } of (JSON.parse(data) as { choices: TextChoice[] }).choices) {
+        said.text += text
+        said.finish += finish_reason ?? ''
+      }
+    }
+    return said
+  },
+}
+
+interface OllamaAnswer {
+  readonly message: {
+    readonly content: string
+    readonly thinking?: string
+    readonly tool_calls?: readonly { readonly function: { readonly name: string; readonly arguments: object } }[]
+  }
+  readonly done_reason?: string
+}
+
+const addLine = (said: Said, { message, done_reason }: OllamaAnswer): Said => ({
+  text: said.text + message.content,
+  thoughts: said.thoughts + (message.thinking ?? ''),
+  calls: [
+    ...said.calls,
+    ...(message.tool_calls ?? []).map(({ function: { name, arguments: values } }): [string, string] => [
+      name,
+      JSON.stringify(values),
+    ]),
+  ],
+  finish: said.finish + (done_reason ?? ''),
+})
+
+const ollama: Api = {
+  path: '/api/chat',
+  body: (question) =>
+    question.kind === 'forced'
+      ? undefined
+      : {
+          ...{ model: 'tiny', messages: messagesOf(question), think: thinks(question) },
+          options: {
+            ...{ num_predict: question.limit, temperature: 1, top_k: 0, top_p: question.topP },
+            ...{ seed: question.seed, stop: question.stop },
+          },
+          ...(hasTools(question) && { tools: functions }),
+          ...(question.kind === 'format' && { format: question.schema }),
+        },
+  whole: (answer: OllamaAnswer) => addLine(nothing(), answer),
+  streamed: async (body) =>
+    body
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as OllamaAnswer)
+      .reduce(addLine, nothing()),
+}
+
+/** A block, or what is added to one. */
+interface Block {
+  readonly type: string
+  readonly text?: string
+  readonly thinking?: string
+  readonly name?: string
+  readonly input?: object
+  readonly partial_json?: string
+}
+const addBlock = (said: Said, { text = '', thinking = '' }: Block): void => {
+  said.text += text
+  said.thoughts += thinking
+}
+/** So many tokens for thoughts have to be below the limit. */
+const budget = 1_024
+
+const anthropic: Api = {
+  path: '/v1/messages',
+  body: (question) => ({
+    ...{ model: 'tiny', messages: [{ role: 'user', content: question.prompt }], temperature: 1 },
+    ...(question.system !== '' && { system: question.system }),
+    ...{ max_tokens: question.limit + (thinks(question) ? budget : 0), top_p: question.topP },
+    stop_sequences: question.stop.filter((text) => text.trim() !== ''),
+    ...(thinks(question) && { thinking: { type: 'enabled', budget_tokens: budget } }),
+    ...(hasTools(question) && {
+      tools: tools.map(({ parameters, ...tool }) => ({ ...tool, input_schema: parameters })),
+    }),
+    ...(question.kind === 'forced' && { tool_choice: { type: 'any' } }),
+    ...(question.kind === 'format' && {
+      output_config: { format: { type: 'json_schema', schema: question.schema } },
+    }),
+  }),
+  whole: ({ content, stop_reason }: { content: readonly Block[]; stop_reason: string }) => {
+    const said = { ...nothing(), finish: stop_reason }
+    for (const block of content) {
+      addBlock(said, block)
+      if (block.type === 'tool_use') said.calls.push([block.name ?? '', JSON.stringify(block.input)])
+    }
+    return said
+  },
+  streamed: async (body) => {
+    const said = nothing()
+    for await (const { event, data } of readEvents(body)) {
+      const frame = JSON.parse(data) as { content_block: Block; delta: Block & { stop_reason?: string } }
+      if (event === 'content_block_start' && frame.content_block.type === 'tool_use')
+        said.calls.push([frame.content_block.name ?? '', ''])
+      if (event === 'content_block_delta') addBlock(said, frame.delta)
+      const call = said.calls.at(-1)
+      if (call) call[1] += frame.delta?.partial_json ?? ''
+      if (event === 'message_delta') said.finish = frame.delta.stop_reason ?? ''
+    }
+    return said
+  },
+}
+
+const apis = { openai, completions, ollama, anthropic }
+
+const word = fc.constantFrom('Mia', 'Ben', 'Paris', 'a river', 'GGUF', 'é🍂', '7', '<|im_end|>', '')
+const prompts = fc.oneof(
+  word.map((about) => `Write a short story about ${about}.`),
+  word.map((city) => `What is the weather in ${city}?`),
+  fc.tuple(fc.nat(99), fc.nat(99)).map(([a, b]) => `What is ${a} plus ${b}?`),
+  fc.constantFrom('Hello', 'Count from 1 to 9', 'Who are you?', 'Say the word apple.'),
+  fc.string({ minLength: 1, maxLength: 60 }),
+)
+const questions = fc.record<Question>({
+  prompt: prompts,
+  system: fc.constantFrom('', '', 'Be brief.'),
+  limit: fc.integer({ min: 1, max: 160 }),
+  topP: fc.constantFrom(1, 1, 0.9),
+  seed: fc.nat(100_000),
+  stop: fc.oneof(
+    { weight: 3, arbitrary: fc.constant([]) },
+    { weight: 1, arbitrary: fc.array(fc.constantFrom('.', 'e', ' the ', '\n', '"', '}', 'Mia'), { maxLength: 2 }) },
+  ),
+  kind: fc.constantFrom('plain', 'tools', 'forced', 'thinking', 'thinking tools', 'format'),
+  schema: anySchema.map(bounded),
+})
+
+const post = (path: string, body: object): Promise<Response> =>
+  fetch(`${server.url}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+
+const isJson = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Calls that were broken off cannot be taken back in a stream; whole answers leave them out. */
+function withoutBroken(said: Said, isOpenAI: boolean): { readonly said: Said; readonly isBroken: boolean } {
+  const calls = said.calls.filter(([, json]) => isJson(json || '{}'))
+  const isBroken = calls.length < said.calls.length
+  if (isBroken && isOpenAI) expect(said.finish).toBe('length')
+  return { isBroken, said: { ...said, calls } }
+}
+
+const count = times(200, 12)
+
+test(`${count} random requests are answered alike, whole and streamed`, async () => {
+  const asked = fc
+    .sample(fc.tuple(fc.constantFrom(...Object.keys(apis) as (keyof typeof apis)[]), questions), {
+      numRuns: 3 * count,
+      seed: 5,
+    })
+    .flatMap(([name, question]) => {
+      const body = apis[name].body(question)
+      return body ? [{ name, body }] : []
+    })
+  const seen = { answered: 0, refused: 0, calls: 0, broken: 0, thoughts: 0, cut: 0 }
+
+  const compare = async ({ name, body }: (typeof asked)[number]): Promise<void> => {
+    const { path, whole: read, streamed: join } = apis[name]
+    const whole = await post(path, { ...body, stream: false })
+    const stream = await post(path, { ...body, stream: true })
+    expect(stream.status, JSON.stringify(body)).toBe(whole.status)
+    if (whole.status !== 200) {
+      // A schema that no grammar keeps, in the same words.
+      expect([whole.status, JSON.parse(await whole.text()).error]).toEqual([
+        400,
+        JSON.parse(await stream.text()).error,
+      ])
+      seen.refused++
+      return
+    }
+    const expected = read((await whole.json()) as never)
+    const { said, isBroken } = withoutBroken(await join(await stream.text()), name === 'openai')
+    const finish = isBroken && name === 'openai' ? said.finish : expected.finish
+    expect(normal(said), `${path} ${JSON.stringify(body)}`).toEqual(normal({ ...expected, finish }))
+    seen.answered++
+    if (said.calls.length > 0) seen.calls++
+    if (said.thoughts !== '') seen.thoughts++
+    if (isBroken) seen.broken++
+    if (/length|max_tokens/.test(said.finish)) seen.cut++
+  }
+  const worker = async (): Promise<void> => {
+    while (seen.answered < count) {
+      const next = asked.shift()
+      if (!next) return
+      await compare(next)
+    }
+  }
+  await Promise.all([worker(), worker(), worker()])
+  process.stdout.write(
+    `${seen.answered} random requests streamed as whole: ${seen.calls} with calls, ${seen.broken} with one that was broken off, ${seen.thoughts} with thoughts, ${seen.cut} cut by the limit; ${seen.refused} refused alike\n`,
+  )
+
+  expect(seen.answered).toBeGreaterThanOrEqual(count)
+  for (const what of ['calls', 'thoughts', 'cut'] as const) expect(seen[what], what).toBeGreaterThan(0)
+}, 600_000)
+
+/** Arguments are the same JSON, however they are spelt: in one of the APIs they come as an object when they are whole. */
+const normal = (said: Said): Said => ({
+  ...said,
+  calls: said.calls.map(([name, json]) => [name, JSON.stringify(JSON.parse(json || '{}'))]),
+})
