@@ -698,7 +698,10 @@ test('with a limit of 0 a prompt is read, and nothing is drawn', async () => {
 
 describe('a prompt whose odds are asked for', () => {
   /** Each token is as likely as its number says. */
-  function told(tokens: readonly Token[], more: Partial<Job> = {}): Job & Said & { readonly odds: number[][] } {
+  function told(
+    tokens: readonly Token[],
+    more: Partial<Job> = {},
+  ): Job & Said & { readonly odds: number[][] } {
     const odds: number[][] = []
     const onPrompt: Job['onPrompt'] = (all) => odds.push(all.map(({ logprob }) => -logprob))
     return Object.assign(job(tokens, { onPrompt, ...more }), { odds })
@@ -767,7 +770,9 @@ describe('a prompt whose odds are asked for', () => {
     const decoder = fakeDecoder()
     const { decode } = decoder
     decoder.decode = async (pieces) =>
-      (await decode(pieces)).map((token, index) => (pieces[index]?.followers ? new Error('no numbers') : token))
+      (await decode(pieces)).map((token, index) =>
+        pieces[index]?.followers ? new Error('no numbers') : token,
+      )
     const all = scheduler(decoder)
 
     const [fine, bad] = await Promise.allSettled([all.run(job(prompt(3))), all.run(told(prompt(40, 100)))])
