@@ -186,7 +186,12 @@ export const texts = {
     )
     expect(whole.usage).toMatchObject({ prompt_tokens: 6, completion_tokens: 6 })
     expect(most).toBe(4)
-    await expectError(failed, 500, { message: 'It has ended.', type: 'server_error', param: null, code: null })
+    await expectError(failed, 500, {
+      message: 'It has ended.',
+      type: 'server_error',
+      param: null,
+      code: null,
+    })
     await expect.poll(() => slow.running, soon).toBe(0)
     expect(slow.requests.length).toBeLessThan(5)
   },
@@ -252,7 +257,9 @@ export const texts = {
         text_offset: [0, 2, 4],
       },
     })
-    expect(scored.choices).toEqual([{ text: 'Once', index: 0, logprobs: promptPart, finish_reason: 'length' }])
+    expect(scored.choices).toEqual([
+      { text: 'Once', index: 0, logprobs: promptPart, finish_reason: 'length' },
+    ])
     expect(scored.usage).toMatchObject({ prompt_tokens: 1, completion_tokens: 0, total_tokens: 1 })
     expect(chunks.map(({ choices: [choice] }) => [choice?.text, choice?.logprobs])).toEqual([
       ['Once', null],

@@ -399,7 +399,8 @@ export const requirements = {
   },
   'openai:completions:max-tokens': {
     source: text,
-    behavior: 'Without `max_tokens` an answer has at most 16 tokens; -1 is no limit, and 0 a 400 without `echo`.',
+    behavior:
+      'Without `max_tokens` an answer has at most 16 tokens; -1 is no limit, and 0 a 400 without `echo`.',
   },
   'openai:completions:prompt-forms': {
     source: text,
@@ -411,7 +412,8 @@ export const requirements = {
   },
   'openai:completions:side-by-side': {
     source: text,
-    behavior: 'Whole answers to several prompts are made side by side, in order all the same; a failure ends all.',
+    behavior:
+      'Whole answers to several prompts are made side by side, in order all the same; a failure ends all.',
   },
   'openai:completions:stream': {
     source: text,

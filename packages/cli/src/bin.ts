@@ -85,7 +85,8 @@ function wholeNumber(least: number, most: number): (text: string) => number {
 /** Behind those that were said before. */
 function adapter(text: string, before: ServeOptions['adapter'] = []): NonNullable<ServeOptions['adapter']> {
   const [, file = text, scale = '1'] = /^(.+\.gguf)=(.*)$/.exec(text) ?? []
-  if (scale.trim() !== '' && Number.isFinite(Number(scale))) return [...before, { file, scale: Number(scale) }]
+  if (scale.trim() !== '' && Number.isFinite(Number(scale)))
+    return [...before, { file, scale: Number(scale) }]
   throw new InvalidArgumentError('Expected a file, or a file and its scale, such as file.gguf=0.5.')
 }
 

@@ -278,7 +278,11 @@ test.each([
   [
     {
       models: [
-        { name: 'mine', file: '/m.gguf', adapters: [{ file: '/a.gguf' }, { file: '/b/../a.gguf', scale: 2 }] },
+        {
+          name: 'mine',
+          file: '/m.gguf',
+          adapters: [{ file: '/a.gguf' }, { file: '/b/../a.gguf', scale: 2 }],
+        },
       ],
     },
     'the adapters of the model "mine" to be different files, but /a.gguf is named twice',

@@ -137,7 +137,8 @@ function* events(pieces: readonly Piece[], request: GenerateRequest): Generator<
     else if ('reasoning' in piece)
       yield { type: 'reasoning', text: piece.reasoning, tokens: 1, ...told(piece, logprobs) }
     else if ('call' in piece) yield* callEvents(piece, index++)
-    else if (promptLogprobs) yield { type: 'prompt', tokens: piece.prompt.map((one) => cut(one, logprobs ?? 0)) }
+    else if (promptLogprobs)
+      yield { type: 'prompt', tokens: piece.prompt.map((one) => cut(one, logprobs ?? 0)) }
   }
 }
 

@@ -21,7 +21,10 @@ export async function inTurn(
 const atATime = 4
 
 /** Whole answers, in the order of their prompts. The first failure ends all. */
-export async function sideBySide(questions: readonly Question[], leaves: AbortSignal): Promise<readonly WholeText[]> {
+export async function sideBySide(
+  questions: readonly Question[],
+  leaves: AbortSignal,
+): Promise<readonly WholeText[]> {
   const failure = new AbortController()
   const signal = AbortSignal.any([leaves, failure.signal])
   const answers: WholeText[] = []

@@ -90,7 +90,7 @@ function logprobsFrom(): (tokens: readonly PromptToken[]) => object {
   }
   return (tokens) => ({
     tokens: tokens.map(({ text }) => text),
-    token_logprobs: tokens.map(({ logprob }) => logprob === null ? null : finite(logprob)),
+    token_logprobs: tokens.map(({ logprob }) => (logprob === null ? null : finite(logprob))),
     top_logprobs: tokens.map(alternatives),
     text_offset: tokens.map(offsetOf),
   })

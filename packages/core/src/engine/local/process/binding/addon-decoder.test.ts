@@ -59,6 +59,46 @@ test('a step that fails has not failed before its draws have ended: their sample
   expect(log).toEqual(['drawn', 'failed'])
 })
 
+test('the odds of a prompt are looked at row by row, and what cannot be known is an error', async () => {
+  let [inside, most, isBroken] = [0, 0, false]
+  const asked: unknown[] = []
+  const { decoder } = scripted({
+    addToBatch: (_sequence: number, _position: number, _tokens: unknown, outputs: Uint32Array) => outputs,
+    async sampleToken(output: number, _sampler: object, ...[, , logits]: unknown[]) {
+      most = Math.max(most, ++inside)
+      await delay(1)
+      inside--
+      if (isBroken) throw new Error('no logits')
+      const [[token]] = logits as [[number]]
+      asked.push([output, token])
+      return [token, undefined, undefined, [token, -token, 99, 0], 1]
+    },
+  })
+  const sampler = decoder?.sampler({ ...greedy, logprobs: 0 }, [])
+  if (!decoder || !sampler) throw new Error('The inside of the library is not as it was.')
+  const tokens = [4, 5, 6] as Token[]
+  const step = () =>
+    decoder.decode([
+      {
+        sequence: 0,
+        position: 0,
+        tokens,
+        followers: { tokens: tokens.slice(1), sampler },
+        repeatable: false,
+      },
+    ])
+
+  expect(await step()).toEqual([undefined])
+  expect(asked).toEqual([
+    [0, 5],
+    [1, 6],
+  ])
+  expect(most).toBe(1)
+  expect(sampler.followerOdds?.map(({ logprob }) => logprob)).toEqual([-5, -6])
+  isBroken = true
+  expect(await step()).toEqual([expect.any(Error)])
+})
+
 const greedy = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, bias: [] }
 
 /** Over an inside that does as it is told. */
