@@ -61,15 +61,30 @@ test('where all hold something, the one goes that was not used longest', () => {
   expect(slots.take(wish(tokens(20, 300)))?.slot.id).toBe(1)
 })
 
-test('who comes together gets neighbours, whatever was used last', () => {
-  const slots = new Slots(6, chunkSize, () => true)
-  // Used last in another order than they lie.
-  for (const first of [100, 200, 300, 400, 500, 600]) use(slots, tokens(20, first))
-  for (const first of [100, 300, 500]) use(slots, tokens(20, first))
+test('who comes together gets neighbours, of the half that was not used for long', () => {
+  const slots = new Slots(8, chunkSize, () => true)
+  for (let first = 1; first <= 8; first++) use(slots, tokens(20, first * 100))
+  // The next in line is 6, and behind 7 comes 0.
+  for (let first = 1; first <= 6; first++) use(slots, tokens(20, first * 100))
 
   const taken = [1, 2, 3, 4].map((index) => slots.take(wish(tokens(20, index * 1_000)))?.slot.id)
 
-  expect(taken).toEqual([1, 0, 2, 3])
+  expect(taken).toEqual([0, 1, 2, 3])
+})
+
+test('what was just read is still there when it comes again, however many others come', () => {
+  const slots = new Slots(10, chunkSize, () => true)
+  for (let first = 1; first <= 10; first++) use(slots, tokens(20, first * 100))
+  const running = [1, 2, 3, 4].map((index) => slots.take(wish(tokens(20, index * 1_000))))
+  const [last] = running.slice(-1)
+  if (!last) throw new Error('There is no slot.')
+  last.slot.tokens = tokens(20, 4_000)
+  slots.release(last.slot)
+
+  const others = [5, 6].map((index) => slots.take(wish(tokens(20, index * 1_000)))?.slot.id)
+
+  expect(others).not.toContain(last.slot.id)
+  expect(slots.take(wish(tokens(30, 4_000)))?.keep).toBe(20)
 })
 
 test('a long prompt is not lost for a place beside another', () => {

@@ -56,8 +56,7 @@ export class Slots {
   }
 
   /**
-   * The slot with the longest match, else one that holds little beside one in use, else the first that holds nothing,
-   * else the one that was not used longest.
+   * The slot with the longest match, else the least useful one.
    * @param saved a match of less is not worth keeping: so much of the prompt comes from elsewhere
    */
   take(wish: Wish, saved = 0): Place | undefined {
@@ -104,15 +103,20 @@ export class Slots {
     if (isClean) slot.clean = this.#wholeChunks(slot.tokens.length)
   }
 
-  /** The model joins neighbours alone: what runs in slots with gaps between is as slow as one after the other. */
+  /**
+   * One that holds nothing, or little and was not used for long; the model joins neighbours alone, so one beside others
+   * in use, or with a low id.
+   */
   #leastUseful(free: readonly Slot[]): Slot {
+    const empty = free.filter(({ tokens }) => tokens.length === 0)
+    const byUse = free.toSorted((a, b) => a.usedAt - b.usedAt)
+    const little = byUse
+      .slice(0, Math.ceil(free.length / 2))
+      .filter(({ tokens }) => tokens.length < littleChunks * this.#chunkSize)
+      .sort((a, b) => a.id - b.id)
+    const good = empty.length > 0 ? empty : little
     const isBusy = (id: number): boolean => this.#slots[id]?.busy ?? false
-    const joining = free.filter(
-      ({ id, tokens }) =>
-        tokens.length < littleChunks * this.#chunkSize && (isBusy(id - 1) || isBusy(id + 1)),
-    )
-    if (joining.length > 0) return oldest(joining)
-    return free.find(({ tokens }) => tokens.length === 0) ?? oldest(free)
+    return good.find(({ id }) => isBusy(id - 1) || isBusy(id + 1)) ?? good[0] ?? (byUse[0] as Slot)
   }
 
   #match(slot: Slot, { prompt, tenant, repeatable }: Wish): number {
@@ -128,6 +132,3 @@ export class Slots {
     return length - (length % this.#chunkSize)
   }
 }
-
-const oldest = (slots: readonly Slot[]): Slot =>
-  slots.reduce((least, slot) => (slot.usedAt < least.usedAt ? slot : least))
