@@ -42,7 +42,7 @@ export function answerGrammar(form: AnswerForm): string | undefined {
 
 /** It is about the whole, not a place in one schema. */
 const isTooLarge = (error: unknown): boolean =>
-  error instanceof LlmError && error.code === 'invalid_request' && !error.details.param?.includes('#')
+  error instanceof LlmError && error.details.issue === 'value' && !error.details.param?.includes('#')
 
 /** The arguments of tools that are not strict may be any object; nothing where all are. */
 function withoutSchemas(form: AnswerForm): AnswerForm | undefined {

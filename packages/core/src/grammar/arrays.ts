@@ -28,6 +28,8 @@ export function readArray(node: Node): ArrayShape {
     throw refuse(node, 'uniqueItems', 'is not supported')
   // Before 2020-12, `items` was the list and `additionalItems` the rest.
   const isList = Array.isArray(read(node, 'items'))
+  if (isList && read(node, 'prefixItems') !== undefined)
+    throw refuse(node, 'items', 'must be a schema, beside "prefixItems"', 'value')
   const first = readSchemas(node, isList ? 'items' : 'prefixItems') ?? []
   const rest = readSchema(node, isList ? 'additionalItems' : 'items')
   return {

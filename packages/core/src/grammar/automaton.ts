@@ -131,6 +131,32 @@ export function intersect(a: Automaton, b: Automaton): Automaton {
   })
 }
 
+/** The same texts with as few states as can be: those behind which the same texts are accepted are one (Moore). */
+export function minimize({ states }: Automaton): Automaton {
+  let classes = states.map(({ accepting }) => (accepting ? 1 : 0))
+  for (let count = 0; ; ) {
+    const edgesOf = ({ edges }: State): readonly Edge[] =>
+      join(edges.map((edge) => ({ ...edge, next: classes[edge.next] as number })))
+    const numbers = new Map<string, number>()
+    const refined = states.map((state, at) => {
+      const key = `${classes[at]} ${edgesOf(state).map(({ low, high, next }) => `${low}-${high}:${next}`)}`
+      const number = numbers.get(key) ?? numbers.size
+      numbers.set(key, number)
+      return number
+    })
+    // In order of their first states, so that 0 stays the first.
+    if (numbers.size === count)
+      return {
+        states: [...numbers.values()].map((number) => {
+          const state = states[classes.indexOf(number)] as State
+          return { accepting: state.accepting, edges: edgesOf(state) }
+        }),
+      }
+    classes = refined
+    count = numbers.size
+  }
+}
+
 /** Every text that it does not accept. */
 export function complement({ states }: Automaton): Automaton {
   return explore<number>(0, String, (at) => {

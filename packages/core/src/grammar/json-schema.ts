@@ -5,7 +5,7 @@
 import { invalidRequest, LlmError } from '../errors.ts'
 import { arrayExpression } from './arrays.ts'
 import { TooComplex } from './automaton.ts'
-import { both, type Conjunction, keyOf } from './conjunction.ts'
+import { both, type Conjunction, keyOf, whoSays } from './conjunction.ts'
 import { choice, type Expression, Grammar, nothing, print } from './gbnf.ts'
 import { anyInteger, anyNumber, anyValue } from './json.ts'
 import type { Node } from './keywords.ts'
@@ -14,7 +14,7 @@ import { declaredOnly, objectExpression } from './objects.ts'
 import { openSchema } from './references.ts'
 import { type Shape, Shapes } from './shapes.ts'
 import { textRule, wordsRule } from './spell.ts'
-import { stringExpression } from './strings.ts'
+import { keep, stringExpression } from './strings.ts'
 
 /**
  * GBNF. Throws `invalid_request` with the JSON pointer and the keyword in `param`: `unsupported` where it is valid but
@@ -96,12 +96,12 @@ class Writer {
     const { rule, become } = this.#grammar.reserve('value')
     this.#rules.set(key, rule)
     this.#waiting.push(() =>
-      become(choice(...this.#shapes.of(conjunction).map((shape) => this.#expressionOf(shape)))),
+      become(choice(...this.#shapes.of(conjunction).map((shape) => this.#expressionOf(shape, conjunction)))),
     )
     return rule
   }
 
-  #expressionOf(shape: Shape): Expression {
+  #expressionOf(shape: Shape, conjunction: Conjunction): Expression {
     const grammar = this.#grammar
     switch (shape.type) {
       case 'values': {
@@ -114,11 +114,13 @@ class Writer {
       case 'number':
         if (isPlain(shape)) return shape.integer ? anyInteger(grammar) : anyNumber(grammar)
         return textRule(
-          this.#shapes.effort.automaton(`number ${JSON.stringify(shape)}`, () => numberAutomaton(shape)),
+          keep(...whoSays(conjunction, 'multipleOf'), () =>
+            this.#shapes.effort.automaton(`number ${JSON.stringify(shape)}`, () => numberAutomaton(shape)),
+          ),
           grammar,
         )
       case 'string':
-        return stringExpression(shape, grammar)
+        return keep(...whoSays(conjunction, 'pattern', 'format'), () => stringExpression(shape, grammar))
       case 'array':
         return arrayExpression(shape, grammar, this.#ruleOf)
       case 'object':

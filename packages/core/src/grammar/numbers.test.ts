@@ -90,6 +90,9 @@ test.each([
   [7, '22', false],
   [2.5, '7.5', true],
   [2.5, '7', false],
+  [1_000, '12000', true],
+  [1_000, '12500', false],
+  [500, '12500', true],
 ])('of the multiples of %j, %j is one: %j', (step, text, isMultiple) => {
   const shape: NumberShape = {
     ...{ type: 'number', integer: false, multiples: [step] },

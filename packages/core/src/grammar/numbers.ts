@@ -2,7 +2,16 @@
  * Numbers: ranges and multiples, kept digit by digit. Integers are written without a point, fractions without an
  * exponent where they are bounded, and so short that reading them cannot round one past its bound.
  */
-import { type Automaton, explore, follow, intersect, noText, type State, union } from './automaton.ts'
+import {
+  type Automaton,
+  explore,
+  follow,
+  intersect,
+  minimize,
+  noText,
+  type State,
+  union,
+} from './automaton.ts'
 import { type Node, read, refuse } from './keywords.ts'
 import { whole } from './pattern.ts'
 
@@ -280,7 +289,7 @@ function multiplesAutomaton(step: number, places: number): Automaton {
   const [factor, modulus] =
     own <= places ? [1n, digits * 10n ** BigInt(places - own)] : [10n ** BigInt(own - places), digits]
   const unit = (behind: number) => 10n ** BigInt(places - Math.max(behind, 0)) * factor
-  return explore<readonly [behind: number, rest: bigint]>([-1, 0n], String, ([behind, rest]) => {
+  const remainders = explore<readonly [behind: number, rest: bigint]>([-1, 0n], String, ([behind, rest]) => {
     const digitEdges = Array.from({ length: 10 }, (_, digit) => {
       const next = (rest * 10n + BigInt(digit)) % modulus
       return [zero + digit, zero + digit, [behind < 0 ? -1 : behind + 1, next]] as const
@@ -293,4 +302,6 @@ function multiplesAutomaton(step: number, places: number): Automaton {
       ],
     }
   })
+  // Of 1,000 the last three digits say it all.
+  return minimize(remainders)
 }

@@ -22,8 +22,6 @@ export interface ObjectShape {
   readonly properties: ReadonlyMap<string, Conjunction>
   /** Of all other names: sets of them that have nothing in common, and what their values are. */
   readonly others: readonly Others[]
-  /** Whether a schema says itself what they are. */
-  readonly isOpen: boolean
   readonly required: readonly string[]
   readonly min: number
   readonly max: number
@@ -33,13 +31,14 @@ export interface ObjectShape {
 interface Others {
   readonly names: Automaton
   readonly value: Conjunction
+  /** Whether a schema speaks of them, and be it to say that they are anything. */
+  readonly isSaid: boolean
 }
 
 export const anyObject: ObjectShape = {
   type: 'object',
   properties: new Map(),
-  others: [{ names: anyText, value: [] }],
-  isOpen: false,
+  others: [{ names: anyText, value: [], isSaid: false }],
   required: [],
   min: 0,
   max: Number.POSITIVE_INFINITY,
@@ -59,7 +58,10 @@ export function readObject(node: Node, shapes: Shapes): ObjectShape {
   const patterns = splitByPatterns(node, shapes)
   const names: readonly Others[] = namesOf(node, shapes)
   const unmatched = both(additional ? [additional] : [], [])
-  const others = patterns.map(({ names, value }) => ({ names, value: value ?? unmatched }))
+  const others = patterns.map(({ names, value }) => ({
+    ...{ names, value: value ?? unmatched },
+    isSaid: (value ?? additional) !== undefined,
+  }))
   // What patterns say of a name, they say of a declared one, too; `additionalProperties` does not.
   const properties = declared.map(([name, value]): [string, Conjunction] => {
     const matched = patterns.find(({ names }) => accepts(names, name))?.value ?? []
@@ -68,7 +70,6 @@ export function readObject(node: Node, shapes: Shapes): ObjectShape {
   return {
     ...meetObjects({ ...anyObject, others }, { ...anyObject, others: names }),
     ...{ properties: new Map(properties), required: readRequired(node), min, max, at: node.at },
-    isOpen: additional !== undefined,
   }
 }
 
@@ -112,7 +113,7 @@ function namesOf(node: Node, shapes: Shapes): readonly Others[] {
     return []
   })
   const [first, ...rest] = sets
-  return first ? [{ names: rest.reduce(union, first), value: [] }] : []
+  return first ? [{ names: rest.reduce(union, first), value: [], isSaid: false }] : []
 }
 
 /** What holds for a name that is not declared. */
@@ -130,10 +131,10 @@ export function meetObjects(a: ObjectShape, b: ObjectShape): ObjectShape {
     others: a.others.flatMap((left) =>
       b.others.flatMap((right) => {
         const common = intersect(left.names, right.names)
-        return isEmpty(common) ? [] : [{ names: common, value: both(left.value, right.value) }]
+        if (isEmpty(common)) return []
+        return [{ names: common, value: both(left.value, right.value), isSaid: left.isSaid || right.isSaid }]
       }),
     ),
-    isOpen: a.isOpen || b.isOpen,
     required: [...new Set([...a.required, ...b.required])],
     min: Math.max(a.min, b.min),
     max: Math.min(a.max, b.max),
@@ -143,13 +144,13 @@ export function meetObjects(a: ObjectShape, b: ObjectShape): ObjectShape {
 
 /** Without others that no schema speaks of, where there are enough properties without: nobody waits for them. */
 export function declaredOnly(shape: ObjectShape): ObjectShape {
-  const { properties, required, others, isOpen, min } = shape
+  const { properties, required, others, min } = shape
   const named = [...new Set([...properties.keys(), ...required])]
-  if (properties.size === 0 || isOpen || named.length < min) return shape
+  if (properties.size === 0 || named.length < min) return shape
   return {
     ...shape,
     properties: new Map(named.map((name) => [name, propertyOf(shape, name)])),
-    others: others.filter(({ value }) => value.length > 0),
+    others: others.filter(({ isSaid }) => isSaid),
   }
 }
 
