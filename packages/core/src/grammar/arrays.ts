@@ -1,6 +1,7 @@
 /** Arrays: items by their place, all others alike, and how many. */
 import { both, type Conjunction } from './conjunction.ts'
-import { choice, type Expression, type Grammar, nothing, optional, sequence, text } from './gbnf.ts'
+import { choice, type Expression, nothing, optional, sequence, text } from './expressions.ts'
+import type { Grammar } from './grammar.ts'
 import { space } from './json.ts'
 import { type Node, read, readCounts, readSchema, readSchemas, refuse } from './keywords.ts'
 

@@ -4,7 +4,8 @@
  * taken in one after the other: each can take for ever, or the process with it.
  */
 import { invalidRequest, type LlmError } from '../errors.ts'
-import { type Expression, grammarLimits, isNothing, namesIn, type Rules, rulesWhere, sizeOf } from './gbnf.ts'
+import { type Expression, isNothing, namesIn, type Rules, rulesWhere, sizeOf } from './expressions.ts'
+import { grammarLimits } from './grammar.ts'
 import { readGbnf } from './read-gbnf.ts'
 
 export const checkLimits = {

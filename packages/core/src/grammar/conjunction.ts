@@ -16,6 +16,10 @@ export function both(a: Conjunction, b: Conjunction): Conjunction {
 /** Names in it can hold any character, so nothing plain could stand between two. */
 export const keyOf = (conjunction: Conjunction): string => JSON.stringify(conjunction.map(({ at }) => at))
 
+/** The same wherever it stands: references go from the root. */
+export const meaningOf = (conjunction: Conjunction): string =>
+  [...new Set(conjunction.map(({ schema }) => JSON.stringify(schema)))].sort().join(' & ')
+
 /** Which schema says one of these, and which one it says; for messages. The first of both where it is said further inside. */
 export function whoSays(
   conjunction: Conjunction,

@@ -223,6 +223,31 @@ test('alternatives of oneOf that hold each other are told apart by what they mus
   expect(takes(tree, { child: { child: null, kind: 'z' }, kind: 'y' })).toEqual([false])
 })
 
+test('alternatives that begin alike are one until they differ', () => {
+  const branch = (kind: string, more: object) => ({
+    type: 'object',
+    properties: { child: { $ref: '#' }, name: { type: 'string' }, kind: { const: kind }, ...more },
+    required: ['child', 'kind'],
+    additionalProperties: false,
+  })
+  const tree = { anyOf: [{ type: 'null' }, branch('x', { size: { type: 'integer' } }), branch('y', {})] }
+  const grammar = schemaToGrammar(tree)
+
+  expect(grammar.match(/child/g)).toHaveLength(1)
+  expect(schemaToGrammar({ anyOf: [tree.anyOf[1], tree.anyOf[1]] })).not.toContain('alternatives')
+  expect(
+    takes(
+      tree,
+      { child: { child: null, kind: 'x', size: 1 }, name: 'a', kind: 'y' },
+      { child: null, kind: 'x' },
+      { child: null, name: 'a', kind: 'y', size: 1 },
+      { child: { child: null, kind: 'y', size: 1 }, kind: 'x' },
+      { name: 'a', kind: 'x' },
+      { child: null },
+    ),
+  ).toEqual([true, true, false, false, false, false])
+})
+
 const deep = (levels: number) => {
   let schema: object = {}
   for (let level = 0; level < levels; level++) schema = { items: schema }

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { accepts } from './automaton.ts'
-import { hasNumber, isNumberEmpty, type NumberShape, numberAutomaton } from './numbers.ts'
+import { numberAutomaton } from './digits.ts'
+import { hasNumber, isNumberEmpty, type NumberShape } from './numbers.ts'
 
 const bound = (infinite: number) =>
   fc.record({

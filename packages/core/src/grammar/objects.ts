@@ -10,12 +10,13 @@ import {
   words,
 } from './automaton.ts'
 import { both, type Conjunction, keyOf, never } from './conjunction.ts'
-import { choice, type Expression, type Grammar, impossible, optional, sequence, text } from './gbnf.ts'
+import { choice, type Expression, impossible, optional, sequence, text } from './expressions.ts'
+import type { Grammar } from './grammar.ts'
 import { space } from './json.ts'
 import { type Node, read, readCounts, readNamed, readSchema, refuse } from './keywords.ts'
 import type { Shapes } from './shapes.ts'
 import { stringRule } from './spell.ts'
-import { patternAutomaton, stringAutomaton } from './strings.ts'
+import { keep, patternAutomaton, stringAutomaton } from './strings.ts'
 
 export interface ObjectShape {
   readonly type: 'object'
@@ -95,10 +96,12 @@ function splitByPatterns(
   for (const [pattern, value] of patterns) {
     const found = patternAutomaton(node, 'patternProperties', pattern, shapes.effort)
     const missed = complement(found)
-    split = split.flatMap((set) => [
-      { names: intersect(set.names, found), value: both(set.value ?? [], [value]) },
-      { ...set, names: intersect(set.names, missed) },
-    ])
+    split = keep(node, 'patternProperties', () =>
+      split.flatMap((set) => [
+        { names: intersect(set.names, found), value: both(set.value ?? [], [value]) },
+        { ...set, names: intersect(set.names, missed) },
+      ]),
+    )
   }
   return split.filter(({ names }) => !isEmpty(names))
 }
@@ -108,7 +111,7 @@ function namesOf(node: Node, shapes: Shapes): readonly Others[] {
   const schema = readSchema(node, 'propertyNames')
   if (!schema) return anyObject.others
   const sets = shapes.of([schema]).flatMap((shape) => {
-    if (shape.type === 'string') return [stringAutomaton(shape)]
+    if (shape.type === 'string') return [keep(node, 'propertyNames', () => stringAutomaton(shape))]
     if (shape.type === 'values') return [words(shape.values.filter((value) => typeof value === 'string'))]
     return []
   })
@@ -205,10 +208,11 @@ export function objectExpression(
     mayEnd(at, said) ? optional(sequence(comma, key)) : sequence(comma, key)
 
   // From the last to the first, so that what follows is there; by how many have been said.
-  const tail = Array.from({ length: top + 1 }, () => grammar.reserve('others'))
+  const numbers = Array.from({ length: top + 1 }, (_, said) => said)
+  const tail = others.length > 0 ? numbers.map(() => grammar.reserve('others')) : []
   const full = (said: number) => counts && said >= max
   const after = (said: number) => Math.min(said + 1, top)
-  let keys = tail.map(({ rule }, said) => (full(said) ? impossible : rule))
+  let keys = numbers.map((said) => (full(said) ? impossible : (tail[said]?.rule ?? impossible)))
   let nexts = keys.map((key, said) => grammar.define('next', nextOf(names.length, said, key)))
   for (const [said, { become }] of tail.entries())
     become(sequence(choice(...others), nexts[after(said)] ?? impossible))

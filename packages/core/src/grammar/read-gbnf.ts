@@ -1,6 +1,6 @@
 /** Reads GBNF as llama.cpp does (`src/llama-grammar.cpp`), into rules; what that refuses or drops is refused here. */
 import { invalidRequest, type LlmError } from '../errors.ts'
-import { characters, type Expression, type Rules, repeat, sequence, text } from './gbnf.ts'
+import { characters, type Expression, type Rules, repeat, sequence, text } from './expressions.ts'
 import { anyCharacter, lastCharacter, others, type Range } from './ranges.ts'
 
 export const userGrammarLimits = {
