@@ -10,59 +10,51 @@ import { write } from './write-gbnf.ts'
 /** What is still to come, in order. */
 type Way = readonly Expression[]
 
-/** Where there are more, they stay as they are: to look at all of them would take too long. */
-const maxWays = 100
-const maxPlaces = 1_000
+/** Where there are more, options stay as they are: at one place, and in all. */
+const maxWays = { atOnce: 100, inAll: 5_000 }
 
 export class Alternatives {
   readonly #grammar: Grammar
   readonly #places = new Map<string, Expression>()
+  #left = maxWays.inAll
 
   constructor(grammar: Grammar) {
     this.#grammar = grammar
   }
 
   of(options: readonly Expression[]): Expression {
-    const distinct = new Map(options.map((option) => [write(option), option]))
-    return this.#byBeginning([...distinct.values()])
-  }
-
-  #byBeginning(options: readonly Expression[]): Expression {
-    const ways = options.length > 1 && this.#places.size < maxPlaces ? this.#open(options) : undefined
-    const groups = new Map<string, Way[]>()
-    for (const way of ways ?? []) {
-      const key = way[0] ? write(way[0]) : ''
-      groups.set(key, [...(groups.get(key) ?? []), way])
+    const common: Expression[] = []
+    for (let rest = distinct(options); ; ) {
+      const key = [...rest.keys()].join(' | ')
+      const known = this.#places.get(key)
+      if (known) return sequence(...common, known)
+      const ways = this.#open([...rest.values()])
+      const groups = byBeginning(ways)
+      if (groups.length === ways.length) return sequence(...common, choice(...rest.values()))
+      if (groups.length > 1) {
+        const options = groups.map((group) => this.#goOn(group))
+        const place = this.#grammar.define('alternatives', choice(...options))
+        this.#places.set(key, place)
+        return sequence(...common, place)
+      }
+      const [group = []] = groups
+      common.push(...(group[0]?.slice(0, 1) ?? []))
+      rest = distinct(behind(group))
     }
-    if (groups.size === (ways?.length ?? 0)) return choice(...options)
-    return choice(
-      ...[...groups.values()].map((group) => {
-        const [head] = group[0] ?? []
-        return head ? sequence(head, this.#behind(group)) : nothing
-      }),
-    )
   }
 
-  /** What follows the beginning that these have in common. */
-  #behind(ways: readonly Way[]): Expression {
-    const rests = ways.map(([, ...rest]) => sequence(...rest)).map((rest) => [write(rest), rest] as const)
-    const distinct = new Map(rests)
-    const key = [...distinct.keys()].join(' | ')
-    const known = this.#places.get(key)
-    if (known) return known
-    const [first = nothing, ...others] = distinct.values()
-    if (others.length === 0) return first
-    const behind = this.#grammar.define('alternatives', this.#byBeginning([first, ...others]))
-    this.#places.set(key, behind)
-    return behind
+  #goOn(group: readonly Way[]): Expression {
+    const [head] = group[0] ?? []
+    return head ? sequence(head, this.of(behind(group))) : nothing
   }
 
-  /** By what comes first: a text, characters, or a rule that may hold itself. Nothing where there are too many. */
-  #open(options: readonly Expression[]): readonly Way[] | undefined {
+  /** By what comes first: a text, characters, or a rule that may hold itself. None where there is nothing to tell apart. */
+  #open(options: readonly Expression[]): readonly Way[] {
     const opened: Way[] = []
     const ahead: Way[] = options.map((option) => [option]).reverse()
+    if (options.length < 2 || this.#left <= 0) return []
     for (let way = ahead.pop(); way; way = ahead.pop()) {
-      if (opened.length + ahead.length > maxWays) return undefined
+      if (opened.length + ahead.length >= maxWays.atOnce) return []
       const [head, ...rest] = way
       const body = head?.kind === 'rule' ? this.#grammar.bodyOf(head.name) : undefined
       if (!head) opened.push(way)
@@ -75,6 +67,25 @@ export class Alternatives {
         ahead.push(rest, [head.of, ...rest])
       else opened.push(way)
     }
+    this.#left -= opened.length
     return opened
   }
 }
+
+/** By how they are written: each once. */
+const distinct = (options: readonly Expression[]): ReadonlyMap<string, Expression> =>
+  new Map(options.map((option) => [write(option), option]))
+
+function byBeginning(ways: readonly Way[]): readonly (readonly Way[])[] {
+  const groups = new Map<string, Way[]>()
+  for (const way of ways) {
+    const beginning = way[0] ? write(way[0]) : ''
+    const group = groups.get(beginning)
+    if (group) group.push(way)
+    else groups.set(beginning, [way])
+  }
+  return [...groups.values()]
+}
+
+const behind = (ways: readonly Way[]): readonly Expression[] =>
+  ways.map(([, ...rest]) => sequence(...rest))

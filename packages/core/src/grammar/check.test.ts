@@ -58,11 +58,11 @@ test('beginnings that double with each rule are refused quickly', () => {
 
 test('groups count, too, where rules begin with each other', () => {
   const rules = Array.from(
-    { length: 20 },
+    { length: 14 },
     (_, at) => `r${at} ::= ${'('.repeat(50)}r${at + 1}${')'.repeat(50)}`,
   )
 
-  expect(() => checkGrammar(['root ::= r0', ...rules, 'r20 ::= "c"'].join('\n'))).toThrow(
+  expect(() => checkGrammar(['root ::= r0', ...rules, 'r14 ::= "c"'].join('\n'))).toThrow(
     'rules begin with each other',
   )
 })
