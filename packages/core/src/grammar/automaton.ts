@@ -79,18 +79,22 @@ function trim(states: readonly State[]): Automaton {
   }
   if (!alive.has(0)) return noText
   const numbers = new Map([...alive].sort((a, b) => a - b).map((old, at) => [old, at]))
-  return {
-    states: [...numbers.keys()].map((old) => {
-      const { accepting, edges } = states[old] as State
-      return {
-        accepting,
-        edges: edges.flatMap((edge) => {
-          const next = numbers.get(edge.next)
-          return next === undefined ? [] : [{ ...edge, next }]
-        }),
-      }
-    }),
-  }
+  const trimmed = [...numbers.keys()].map((old): State => {
+    const { accepting, edges } = states[old] as State
+    return {
+      accepting,
+      edges: edges.flatMap((edge) => {
+        const next = numbers.get(edge.next)
+        return next === undefined ? [] : [{ ...edge, next }]
+      }),
+    }
+  })
+  return isAnyText(trimmed) ? anyText : { states: trimmed }
+}
+
+const isAnyText = ([first, ...others]: readonly State[]): boolean => {
+  const [edge] = first?.edges ?? []
+  return others.length === 0 && first?.accepting === true && edge?.low === 0 && edge.high === lastCharacter
 }
 
 export const noText: Automaton = { states: [{ accepting: false, edges: [] }] }

@@ -89,6 +89,10 @@ describe('strings', () => {
     expect(takes(long, text(1_500), text(2_999), text(4_000), text(4_200))).toEqual(yes(4))
     expect(takes(long, text(1_499), text(4_201))).toEqual(no(2))
     expect(takes({ type: 'string', maxLength: 2 ** 31 - 1 }, text(5_000))).toEqual([true])
+    expect(takes({ type: 'string', pattern: '.*', maxLength: 5_000 }, text(5_000), text(5_001))).toEqual([
+      true,
+      false,
+    ])
   })
 
   test('hold a pattern and a length together', () => {
