@@ -257,6 +257,24 @@ test('answers of all kinds side by side are each what they are held to', async (
   )
 })
 
+test('alternatives that hold each other cost no more at each level', async () => {
+  const level = (inner: string) => (kind: string) => ({
+    type: 'object',
+    properties: { in: { $ref: inner }, kind: { const: kind } },
+    required: ['in', 'kind'],
+    additionalProperties: false,
+  })
+  const levels = Array.from({ length: 20 }, (_, at) => [
+    `l${at}`,
+    { anyOf: ['x', 'y'].map(level(`#/$defs/l${at + 1}`)) },
+  ])
+  const schema = { $defs: Object.fromEntries([...levels, ['l20', { const: 1 }]]), $ref: '#/$defs/l0' }
+
+  const { text, end } = await say({ format: { type: 'json-schema', schema } })
+
+  expect([end.reason, validator(schema)(JSON.parse(text))]).toEqual(['stop', true])
+})
+
 test('an answer in the background goes on as it has to when it was interrupted', async () => {
   const format = { type: 'grammar', source: 'root ::= ("ab" | "cd"){150}' } as const
   let others: Promise<readonly Said[]> | undefined

@@ -16,7 +16,7 @@ export function whereItBrokeOff(answer: string): string {
     if (part !== ' ') before = part
   }
   if (open.length > deep) return 'values in values'
-  if (!inside || inside.text.length < long) return repeats(answer) ? 'a list that repeats itself' : 'a long list'
+  if (!inside || inside.text.length < long) return repeats(answer) ? 'parts that repeat themselves' : 'many parts'
   return `a ${inside.isName ? 'name' : 'text'} that ${repeats(inside.text) ? 'repeats itself' : 'goes on'}`
 }
 
