@@ -10,13 +10,15 @@ export function whereItBrokeOff(answer: string): string {
   let before = ''
   for (const [part] of answer.matchAll(/\\.?|[^\\]/gs)) {
     if (inside && part !== '"') inside.text += part
-    else if (part === '"') inside = inside ? undefined : { isName: open.at(-1) === '{' && before !== ':', text: '' }
+    else if (part === '"')
+      inside = inside ? undefined : { isName: open.at(-1) === '{' && before !== ':', text: '' }
     else if (part === '{' || part === '[') open.push(part)
     else if (part === '}' || part === ']') open.pop()
     if (part !== ' ') before = part
   }
   if (open.length > deep) return 'values in values'
-  if (!inside || inside.text.length < long) return repeats(answer) ? 'parts that repeat themselves' : 'many parts'
+  if (!inside || inside.text.length < long)
+    return repeats(answer) ? 'parts that repeat themselves' : 'many parts'
   return `a ${inside.isName ? 'name' : 'text'} that ${repeats(inside.text) ? 'repeats itself' : 'goes on'}`
 }
 

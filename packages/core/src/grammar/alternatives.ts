@@ -87,5 +87,4 @@ function byBeginning(ways: readonly Way[]): readonly (readonly Way[])[] {
   return [...groups.values()]
 }
 
-const behind = (ways: readonly Way[]): readonly Expression[] =>
-  ways.map(([, ...rest]) => sequence(...rest))
+const behind = (ways: readonly Way[]): readonly Expression[] => ways.map(([, ...rest]) => sequence(...rest))

@@ -137,7 +137,7 @@ export function intersect(a: Automaton, b: Automaton): Automaton {
 
 /** The same texts with as few states as can be: those behind which the same texts are accepted are one (Moore). */
 export function minimize({ states }: Automaton): Automaton {
-  let classes = states.map(({ accepting }) => (accepting ? 1 : 0))
+  let classes: readonly number[] = states.map(({ accepting }) => (accepting ? 1 : 0))
   for (let count = 0; ; ) {
     const edgesOf = ({ edges }: State): readonly Edge[] =>
       join(edges.map((edge) => ({ ...edge, next: classes[edge.next] as number })))

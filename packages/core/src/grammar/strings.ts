@@ -1,8 +1,8 @@
 /** Strings: their length, patterns and formats. Where they have none, every escape of JSON is taken. */
 import { type Automaton, accepts, anyText, intersect, isEmpty, ofLength, TooComplex } from './automaton.ts'
 import type { Effort } from './effort.ts'
-import { formatAutomaton, isFormat } from './formats.ts'
 import { type Expression, sequence, text } from './expressions.ts'
+import { formatAutomaton, isFormat } from './formats.ts'
 import type { Grammar } from './grammar.ts'
 import * as json from './json.ts'
 import { type Node, read, readCounts, refuse } from './keywords.ts'
