@@ -1,17 +1,13 @@
 /** Answers that are held to something: JSON, schemas, grammars, calls that have to be. */
-import {
-  createLlm,
-  type GenerateEvent,
-  type GenerateRequest,
-  type Llm,
-  LlmError,
-  type Tool,
-} from '@modelmount/core'
+import { createLlm, type GenerateEvent, type GenerateRequest, type Llm, type Tool } from '@modelmount/core'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { LlmError } from '../../packages/core/src/errors.ts'
+import { answerGrammar } from '../../packages/core/src/grammar/answer.ts'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { anySchema, bounded, validator } from '../support/random-schemas.ts'
 import { times } from '../support/scale.ts'
+import { countsOf, whereItBrokeOff } from '../support/unfinished.ts'
 
 let llm: Llm
 
@@ -74,39 +70,54 @@ test('JSON is an object, with any draw, or the beginning of one that the limit b
     expect([end.reason, end.usage.outputTokens, text[0]]).toEqual(['length', 200, '{'])
 }, 60_000)
 
-test('random schemas: what is finished is valid, and most is finished', async () => {
-  const schemas = fc.sample(anySchema.map(bounded), { numRuns: times(600, 80), seed: 7 })
-  let [kept, finished, invalid] = [0, 0, 0]
-  const unfinished: string[] = []
-  const one = async (schema: object): Promise<void> => {
-    if (kept >= times(300, 40)) return
-    const answer = await say({ format: { type: 'json-schema', schema }, sampling: { temperature: 1 } }).catch(
-      (error) => {
-        if (!(error instanceof LlmError && error.code === 'invalid_request')) throw error
-      },
-    )
-    if (!answer) return
-    kept++
-    if (answer.end.reason !== 'stop') {
-      unfinished.push(`${JSON.stringify(schema)} ${answer.text.slice(-80)}`)
-      return
-    }
-    finished++
-    const isValid = validator(schema)(JSON.parse(answer.text))
-    if (!isValid) invalid++
-    expect([answer.text, isValid], JSON.stringify(schema)).toEqual([answer.text, true])
+/** Few are refused by name: what contradicts itself, mostly. */
+const isKept = (schema: object): boolean => {
+  try {
+    return answerGrammar({ format: { type: 'json-schema', schema } }) !== undefined
+  } catch (error) {
+    if (error instanceof LlmError && error.code === 'invalid_request') return false
+    throw error
   }
-  const waiting = [...schemas]
-  const worker = async (): Promise<void> => {
-    for (let next = waiting.pop(); next; next = waiting.pop()) await one(next)
-  }
-  await Promise.all([worker(), worker(), worker(), worker()])
-  process.stdout.write(`${kept} random schemas, ${finished} finished within 512 tokens, ${invalid} invalid\n`)
-  if (process.env.SHOW) process.stdout.write(`${unfinished.join('\n')}\n`)
+}
 
-  expect(kept).toBeGreaterThan(times(250, 30))
-  expect(finished / kept).toBeGreaterThanOrEqual(0.9)
-}, 1_200_000)
+/** Without bounds a model of this size goes round in texts; of 300 answers less than nine in ten finish. */
+test.each([
+  ['with bounds', anySchema.map(bounded), times(0.9, 0.8)],
+  ['without bounds', anySchema, times(0.75, 0.65)],
+] as const)(
+  'random schemas %s: what is finished is valid, and most is finished',
+  async (kind, schemas, least) => {
+    const count = times(300, 40)
+    const kept = fc
+      .sample(schemas, { numRuns: 2 * count, seed: 7 })
+      .filter(isKept)
+      .slice(0, count)
+    const unfinished: string[] = []
+    const invalid: string[] = []
+    const waiting = [...kept.entries()]
+    const worker = async (): Promise<void> => {
+      for (let next = waiting.shift(); next; next = waiting.shift()) {
+        const [seed, schema] = next
+        const { text, end } = await say({
+          format: { type: 'json-schema', schema },
+          sampling: { temperature: 1, seed },
+        })
+        if (end.reason !== 'stop') unfinished.push(whereItBrokeOff(text))
+        else if (!validator(schema)(JSON.parse(text))) invalid.push(`${text} of ${JSON.stringify(schema)}`)
+      }
+    }
+    await Promise.all([worker(), worker(), worker(), worker()])
+    const finished = kept.length - unfinished.length
+    process.stdout.write(
+      `${kept.length} random schemas ${kind}: ${finished} finished within 512 tokens, ${invalid.length} invalid; broken off: ${countsOf(unfinished)}\n`,
+    )
+
+    expect(kept.length).toBe(count)
+    expect(invalid).toEqual([])
+    expect(finished / kept.length).toBeGreaterThanOrEqual(least)
+  },
+  1_200_000,
+)
 
 /** None that the model has seen. */
 const unseen: readonly Tool[] = fc
@@ -240,6 +251,24 @@ test('answers of all kinds side by side are each what they are held to', async (
   expect(words.map(({ text }) => text)).toEqual(
     ['north ', 'south ', 'east ', 'west '].map((word) => word.repeat(20)),
   )
+})
+
+test('alternatives that hold each other cost no more at each level', async () => {
+  const level = (inner: string) => (kind: string) => ({
+    type: 'object',
+    properties: { in: { $ref: inner }, kind: { const: kind } },
+    required: ['in', 'kind'],
+    additionalProperties: false,
+  })
+  const levels = Array.from({ length: 20 }, (_, at) => [
+    `l${at}`,
+    { anyOf: ['x', 'y'].map(level(`#/$defs/l${at + 1}`)) },
+  ])
+  const schema = { $defs: Object.fromEntries([...levels, ['l20', { const: 1 }]]), $ref: '#/$defs/l0' }
+
+  const { text, end } = await say({ format: { type: 'json-schema', schema } })
+
+  expect([end.reason, validator(schema)(JSON.parse(text))]).toEqual(['stop', true])
 })
 
 test('an answer in the background goes on as it has to when it was interrupted', async () => {

@@ -1,4 +1,4 @@
-import { type Expression, namesIn, type Rules } from '../../packages/core/src/grammar/gbnf.ts'
+import { type Expression, namesIn, type Rules } from '../../packages/core/src/grammar/expressions.ts'
 import { readGbnf } from '../../packages/core/src/grammar/read-gbnf.ts'
 
 /** What is still to come: this, then that. Equal ones are one object. */

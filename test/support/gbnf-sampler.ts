@@ -1,4 +1,4 @@
-import type { Expression, Rules } from '../../packages/core/src/grammar/gbnf.ts'
+import type { Expression, Rules } from '../../packages/core/src/grammar/expressions.ts'
 import { readGbnf } from '../../packages/core/src/grammar/read-gbnf.ts'
 
 /** Texts that a grammar takes, at random; after so many choices the shortest way to an end. */

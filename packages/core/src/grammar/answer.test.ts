@@ -67,5 +67,23 @@ test('where properties are declared, no others are made up, unless the schema sp
   expect(held({ ...declared, additionalProperties: { type: 'null' } }, '{"b":null,"c":null}')).toBe(true)
   expect(held({ ...declared, required: ['a'], minProperties: 2 }, '{"a":1,"c":2}')).toBe(true)
   expect(held({ ...declared, patternProperties: { '^x': { type: 'null' } } }, '{"b":1,"x1":null}')).toBe(true)
+  expect(held({ ...declared, patternProperties: { '^x': true } }, '{"b":1,"x1":2}')).toBe(true)
+  expect(held({ ...declared, patternProperties: { '^x': true } }, '{"b":1,"y1":2}')).toBe(false)
   expect(held({ type: 'object' }, '{"c":2}')).toBe(true)
+})
+
+test('parameters that are too large together may be any object, those that are no schema may not', () => {
+  const many = Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`p${at}`, { type: 'string' }]))
+  const large = { type: 'object', properties: many, additionalProperties: false, minProperties: 300 }
+  const calling = (parameters: unknown): AnswerForm => ({
+    calls: {
+      tools: [{ name: 'a', parameters }],
+      form: { call: ['{"name":"', '","arguments":', '}'] },
+      forced: true,
+      parallel: false,
+    },
+  })
+
+  expect(takes(calling(large), '{"name":"a","arguments":{"any":1}}')).toBe(true)
+  expect(() => answerGrammar(calling('none'))).toThrow('must be an object or a boolean')
 })

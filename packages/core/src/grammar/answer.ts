@@ -2,7 +2,8 @@
 import { invalidRequest, LlmError } from '../errors.ts'
 import { type CallableTool, type CallForm, callsOf } from './calls.ts'
 import { checkGrammar } from './check.ts'
-import { choice, type Expression, Grammar, print, repeat, sequence, text } from './gbnf.ts'
+import { choice, type Expression, repeat, sequence, text } from './expressions.ts'
+import { Grammar, print } from './grammar.ts'
 import { anyObject } from './json.ts'
 import { addSchema, inField } from './json-schema.ts'
 import { textUpTo } from './up-to.ts'
@@ -42,7 +43,7 @@ export function answerGrammar(form: AnswerForm): string | undefined {
 
 /** It is about the whole, not a place in one schema. */
 const isTooLarge = (error: unknown): boolean =>
-  error instanceof LlmError && error.code === 'invalid_request' && !error.details.param?.includes('#')
+  error instanceof LlmError && error.details.issue === 'value' && !error.details.param?.includes('#')
 
 /** The arguments of tools that are not strict may be any object; nothing where all are. */
 function withoutSchemas(form: AnswerForm): AnswerForm | undefined {

@@ -1,6 +1,7 @@
 /** Arrays: items by their place, all others alike, and how many. */
 import { both, type Conjunction } from './conjunction.ts'
-import { choice, type Expression, type Grammar, nothing, optional, sequence, text } from './gbnf.ts'
+import { choice, type Expression, nothing, optional, sequence, text } from './expressions.ts'
+import type { Grammar } from './grammar.ts'
 import { space } from './json.ts'
 import { type Node, read, readCounts, readSchema, readSchemas, refuse } from './keywords.ts'
 
@@ -28,6 +29,8 @@ export function readArray(node: Node): ArrayShape {
     throw refuse(node, 'uniqueItems', 'is not supported')
   // Before 2020-12, `items` was the list and `additionalItems` the rest.
   const isList = Array.isArray(read(node, 'items'))
+  if (isList && read(node, 'prefixItems') !== undefined)
+    throw refuse(node, 'items', 'must be a schema, beside "prefixItems"', 'value')
   const first = readSchemas(node, isList ? 'items' : 'prefixItems') ?? []
   const rest = readSchema(node, isList ? 'additionalItems' : 'items')
   return {

@@ -79,18 +79,22 @@ function trim(states: readonly State[]): Automaton {
   }
   if (!alive.has(0)) return noText
   const numbers = new Map([...alive].sort((a, b) => a - b).map((old, at) => [old, at]))
-  return {
-    states: [...numbers.keys()].map((old) => {
-      const { accepting, edges } = states[old] as State
-      return {
-        accepting,
-        edges: edges.flatMap((edge) => {
-          const next = numbers.get(edge.next)
-          return next === undefined ? [] : [{ ...edge, next }]
-        }),
-      }
-    }),
-  }
+  const trimmed = [...numbers.keys()].map((old): State => {
+    const { accepting, edges } = states[old] as State
+    return {
+      accepting,
+      edges: edges.flatMap((edge) => {
+        const next = numbers.get(edge.next)
+        return next === undefined ? [] : [{ ...edge, next }]
+      }),
+    }
+  })
+  return isAnyText(trimmed) ? anyText : { states: trimmed }
+}
+
+const isAnyText = ([first, ...others]: readonly State[]): boolean => {
+  const [edge] = first?.edges ?? []
+  return others.length === 0 && first?.accepting === true && edge?.low === 0 && edge.high === lastCharacter
 }
 
 export const noText: Automaton = { states: [{ accepting: false, edges: [] }] }
@@ -129,6 +133,32 @@ export function intersect(a: Automaton, b: Automaton): Automaton {
     }
     return { accepting: left.accepting && right.accepting, edges }
   })
+}
+
+/** The same texts with as few states as can be: those behind which the same texts are accepted are one (Moore). */
+export function minimize({ states }: Automaton): Automaton {
+  let classes: readonly number[] = states.map(({ accepting }) => (accepting ? 1 : 0))
+  for (let count = 0; ; ) {
+    const edgesOf = ({ edges }: State): readonly Edge[] =>
+      join(edges.map((edge) => ({ ...edge, next: classes[edge.next] as number })))
+    const numbers = new Map<string, number>()
+    const refined = states.map((state, at) => {
+      const key = `${classes[at]} ${edgesOf(state).map(({ low, high, next }) => `${low}-${high}:${next}`)}`
+      const number = numbers.get(key) ?? numbers.size
+      numbers.set(key, number)
+      return number
+    })
+    // In order of their first states, so that 0 stays the first.
+    if (numbers.size === count)
+      return {
+        states: [...numbers.values()].map((number) => {
+          const state = states[classes.indexOf(number)] as State
+          return { accepting: state.accepting, edges: edgesOf(state) }
+        }),
+      }
+    classes = refined
+    count = numbers.size
+  }
 }
 
 /** Every text that it does not accept. */

@@ -1,6 +1,7 @@
 /** Calls of tools in the form of a family of models: what stands around a name and its arguments, which are JSON. */
 import { LlmError } from '../errors.ts'
-import { choice, type Expression, type Grammar, optional, sequence, text } from './gbnf.ts'
+import { choice, type Expression, optional, sequence, text } from './expressions.ts'
+import type { Grammar } from './grammar.ts'
 import { anyObject } from './json.ts'
 import { addSchema, inField, unsatisfiable } from './json-schema.ts'
 import { wordsRule } from './spell.ts'

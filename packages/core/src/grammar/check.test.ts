@@ -38,6 +38,7 @@ test.each([
   ['root ::= a*\na ::= b\nb ::= ""', 'repeats what can be empty'],
   [`root ::= ${'" "? '.repeat(30)}`, 'optional parts in a row'],
   [`root ::= ${'('.repeat(501)}"a"${')'.repeat(501)}`, 'groups are more than 500 deep'],
+  [`root ::= "a"${'?'.repeat(1_000)}`, 'more than 4 repetitions stand in a row'],
   ['root ::= "\ud800"', 'halves of characters'],
   [`root ::= "${'a'.repeat(300_000)}"`, 'longer than'],
   ['root ::= ((("a"{1000}){1000}){1000})', 'too large'],
@@ -53,6 +54,21 @@ test('beginnings that double with each rule are refused quickly', () => {
   expect(() => checkGrammar(['root ::= r0', ...rules, 'r60 ::= "c"'].join('\n'))).toThrow(
     'can begin in more than',
   )
+})
+
+test('groups count, too, where rules begin with each other', () => {
+  const rules = Array.from(
+    { length: 14 },
+    (_, at) => `r${at} ::= ${'('.repeat(50)}r${at + 1}${')'.repeat(50)}`,
+  )
+
+  expect(() => checkGrammar(['root ::= r0', ...rules, 'r14 ::= "c"'].join('\n'))).toThrow(
+    'rules begin with each other',
+  )
+})
+
+test('a grammar of very many parts is read', () => {
+  expect(() => checkGrammar(`root ::= ${'.'.repeat(99_000)}`)).not.toThrow()
 })
 
 test('a long chain of beginnings is refused, from either end', () => {

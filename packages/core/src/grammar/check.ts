@@ -4,13 +4,14 @@
  * taken in one after the other: each can take for ever, or the process with it.
  */
 import { invalidRequest, type LlmError } from '../errors.ts'
-import { type Expression, grammarLimits, isNothing, namesIn, type Rules, rulesWhere, sizeOf } from './gbnf.ts'
+import { type Expression, isNothing, namesIn, type Rules, rulesWhere, sizeOf } from './expressions.ts'
+import { grammarLimits } from './grammar.ts'
 import { readGbnf } from './read-gbnf.ts'
 
 export const checkLimits = {
   rules: 10_000,
-  /** Rules that begin with each other. */
-  chain: 500,
+  /** Rules and groups that begin with each other: native code calls itself for each. */
+  chain: 600,
   /** Ways to begin a rule, through all rules that it can begin with: each is held against each token of the vocabulary. */
   ways: 1_000,
   /** Optional parts in a row: a text of their characters can be taken in two ways for each. */
@@ -29,15 +30,10 @@ export function checkGrammar(source: string): Rules {
       if (!rules.has(used)) throw wrong(`${name} asks for ${used}, which is no rule`)
   }
   if (size > grammarLimits.elements) throw wrong('its repetitions make it too large')
-  checkRules(rules)
-  return rules
-}
-
-/** Left recursion, empty loops, and the number of ways to begin. */
-export function checkRules(rules: Rules): void {
   const empty = rulesWhere(rules, isEmpty)
   for (const [name, body] of rules) checkRepeats(name, body, empty)
   new Beginnings(rules, empty).check()
+  return rules
 }
 
 const wrong = (what: string): LlmError =>
@@ -83,9 +79,13 @@ function checkRepeats(name: string, expression: Expression, empty: ReadonlySet<s
 interface Beginning {
   /** In how many ways. */
   readonly ways: number
-  /** How many rules begin with each other there. */
+  /** How many rules and groups begin with each other there. */
   readonly chain: number
 }
+
+const inside = ({ ways, chain }: Beginning): Beginning => ({ ways, chain: chain + 1 })
+
+const tooDeep = (): LlmError => wrong(`more than ${checkLimits.chain} groups and rules begin with each other`)
 
 /** What rules can begin with: depth first, each rule once, the sums kept. */
 class Beginnings {
@@ -107,14 +107,12 @@ class Beginnings {
     const known = this.#known.get(name)
     if (known) return known
     if (this.#open.has(name)) throw wrong(`${name} begins with itself`)
-    if (this.#open.size > checkLimits.chain)
-      throw wrong(`more than ${checkLimits.chain} rules begin with each other`)
+    if (this.#open.size > checkLimits.chain) throw tooDeep()
     this.#open.add(name)
     const beginning = this.#of(this.#rules.get(name) as Expression)
     if (beginning.ways > checkLimits.ways)
       throw wrong(`${name} can begin in more than ${checkLimits.ways} ways`)
-    if (beginning.chain > checkLimits.chain)
-      throw wrong(`more than ${checkLimits.chain} rules begin with each other`)
+    if (beginning.chain > checkLimits.chain) throw tooDeep()
     this.#open.delete(name)
     this.#known.set(name, beginning)
     return beginning
@@ -125,14 +123,13 @@ class Beginnings {
       case 'text':
       case 'characters':
         return { ways: 1, chain: 0 }
-      case 'rule': {
-        const { ways, chain } = this.#look(expression.name)
-        return { ways, chain: chain + 1 }
-      }
+      case 'rule':
+        return this.#look(expression.name)
+      // A rule of its own each, in native code.
       case 'choice':
-        return this.#any(expression.options)
+        return inside(this.#any(expression.options))
       case 'repeat':
-        return this.#any(expression.max > 0 ? [expression.of] : [])
+        return inside(this.#any(expression.max > 0 ? [expression.of] : []))
       case 'sequence': {
         const last = expression.parts.findIndex((part) => !isEmpty(part, this.#empty))
         return this.#any(last === -1 ? expression.parts : expression.parts.slice(0, last + 1))

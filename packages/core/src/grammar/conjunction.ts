@@ -1,5 +1,5 @@
 /** Schemas that hold at the same place. */
-import { type Node, saysSomething } from './keywords.ts'
+import { type Node, read, saysSomething } from './keywords.ts'
 
 /** Of none, anything holds. */
 export type Conjunction = readonly Node[]
@@ -15,3 +15,18 @@ export function both(a: Conjunction, b: Conjunction): Conjunction {
 
 /** Names in it can hold any character, so nothing plain could stand between two. */
 export const keyOf = (conjunction: Conjunction): string => JSON.stringify(conjunction.map(({ at }) => at))
+
+/** The same wherever it stands: references go from the root. */
+export const meaningOf = (conjunction: Conjunction): string =>
+  [...new Set(conjunction.map(({ schema }) => JSON.stringify(schema)))].sort().join(' & ')
+
+/** Which schema says one of these, and which one it says; for messages. The first of both where it is said further inside. */
+export function whoSays(
+  conjunction: Conjunction,
+  ...keywords: readonly [string, ...string[]]
+): readonly [Node, string] {
+  for (const keyword of keywords)
+    for (const node of conjunction) if (read(node, keyword) !== undefined) return [node, keyword]
+  return [conjunction[0] ?? anything, keywords[0]]
+}
+const anything: Node = { schema: true, at: '#' }

@@ -89,6 +89,10 @@ describe('strings', () => {
     expect(takes(long, text(1_500), text(2_999), text(4_000), text(4_200))).toEqual(yes(4))
     expect(takes(long, text(1_499), text(4_201))).toEqual(no(2))
     expect(takes({ type: 'string', maxLength: 2 ** 31 - 1 }, text(5_000))).toEqual([true])
+    expect(takes({ type: 'string', pattern: '.*', maxLength: 5_000 }, text(5_000), text(5_001))).toEqual([
+      true,
+      false,
+    ])
   })
 
   test('hold a pattern and a length together', () => {
@@ -223,6 +227,30 @@ test('alternatives of oneOf that hold each other are told apart by what they mus
   expect(takes(tree, { child: { child: null, kind: 'z' }, kind: 'y' })).toEqual([false])
 })
 
+test('alternatives that begin alike are one until they differ', () => {
+  const branch = (kind: string, more: object) => ({
+    type: 'object',
+    properties: { child: { $ref: '#' }, name: { type: 'string' }, kind: { const: kind }, ...more },
+    required: ['child', 'kind'],
+    additionalProperties: false,
+  })
+  const tree = { anyOf: [{ type: 'null' }, branch('x', { size: { type: 'integer' } }), branch('y', {})] }
+  const grammar = schemaToGrammar(tree)
+
+  expect(grammar.match(/child/g)).toHaveLength(1)
+  expect(
+    takes(
+      tree,
+      { child: { child: null, kind: 'x', size: 1 }, name: 'a', kind: 'y' },
+      { child: null, kind: 'x' },
+      { child: null, name: 'a', kind: 'y', size: 1 },
+      { child: { child: null, kind: 'y', size: 1 }, kind: 'x' },
+      { name: 'a', kind: 'x' },
+      { child: null },
+    ),
+  ).toEqual([true, true, false, false, false, false])
+})
+
 const deep = (levels: number) => {
   let schema: object = {}
   for (let level = 0; level < levels; level++) schema = { items: schema }
@@ -270,6 +298,25 @@ const refused: readonly (readonly [what: string, schema: unknown, message: strin
   ['a word that nobody knows', { minimun: 3 }, '"minimun"'],
   ['oneOf that overlaps', { oneOf: [{ type: 'integer' }, { minimum: 2 }] }, '"oneOf"'],
   ['a format that nobody knows', { format: 'colour' }, '"format"'],
+  [
+    'a list of places beside a list of places',
+    { type: 'array', items: [{ type: 'string' }], prefixItems: [{ type: 'null' }] },
+    '"items"',
+  ],
+  ['a number that JSON.parse makes infinite', { const: Number.POSITIVE_INFINITY }, 'too large'],
+  [
+    'a pattern beside a length that multiplies its states',
+    { properties: { a: { type: 'string', pattern: '^(?:[a-z]{1,30}-){1,30}[a-z]$', maxLength: 900 } } },
+    '"pattern" at #/properties/a',
+    '#/properties/a/pattern',
+  ],
+  [
+    'a format beside such a length',
+    { items: { type: 'string', format: 'email', maxLength: 254 } },
+    '"format" at #/items',
+    '#/items/format',
+  ],
+  ['a step of 999', { type: 'integer', multipleOf: 999 }, '"multipleOf" at #', '#/multipleOf'],
   ['a pattern that looks ahead', { pattern: '(?=a)' }, '"pattern"'],
   ['a pattern that explodes', { pattern: '(a|b)*a(a|b){30}' }, '"pattern"'],
   ['a pattern that is none', { pattern: '(' }, '"pattern"'],

@@ -3,18 +3,21 @@
  * is refused by name. Properties come in the order in which they are declared, values compact (see `json.ts`).
  */
 import { invalidRequest, LlmError } from '../errors.ts'
+import { Alternatives } from './alternatives.ts'
 import { arrayExpression } from './arrays.ts'
 import { TooComplex } from './automaton.ts'
-import { both, type Conjunction, keyOf } from './conjunction.ts'
-import { choice, type Expression, Grammar, nothing, print } from './gbnf.ts'
+import { both, type Conjunction, meaningOf, whoSays } from './conjunction.ts'
+import { numberAutomaton } from './digits.ts'
+import { type Expression, nothing } from './expressions.ts'
+import { Grammar, print } from './grammar.ts'
 import { anyInteger, anyNumber, anyValue } from './json.ts'
 import type { Node } from './keywords.ts'
-import { isPlain, numberAutomaton } from './numbers.ts'
+import { isPlain } from './numbers.ts'
 import { declaredOnly, objectExpression } from './objects.ts'
 import { openSchema } from './references.ts'
 import { type Shape, Shapes } from './shapes.ts'
 import { textRule, wordsRule } from './spell.ts'
-import { stringExpression } from './strings.ts'
+import { keep, stringExpression } from './strings.ts'
 
 /**
  * GBNF. Throws `invalid_request` with the JSON pointer and the keyword in `param`: `unsupported` where it is valid but
@@ -71,12 +74,14 @@ class Writer {
   readonly #root: Node
   readonly #properties: 'declared' | 'all'
   readonly #shapes: Shapes
+  readonly #alternatives: Alternatives
   readonly #rules = new Map<string, Expression>()
   readonly #waiting: (() => void)[] = []
 
   constructor(grammar: Grammar, root: Node, properties: 'declared' | 'all') {
     this.#properties = properties
     this.#grammar = grammar
+    this.#alternatives = new Alternatives(grammar)
     this.#root = root
     this.#shapes = new Shapes(root)
   }
@@ -90,18 +95,20 @@ class Writer {
 
   #ruleOf = (conjunction: Conjunction): Expression => {
     if (conjunction.length === 0) return anyValue(this.#grammar)
-    const key = keyOf(conjunction)
+    const key = meaningOf(conjunction)
+    this.#shapes.effort.spend(key.length / 50)
     const known = this.#rules.get(key)
     if (known) return known
     const { rule, become } = this.#grammar.reserve('value')
     this.#rules.set(key, rule)
-    this.#waiting.push(() =>
-      become(choice(...this.#shapes.of(conjunction).map((shape) => this.#expressionOf(shape)))),
-    )
+    this.#waiting.push(() => {
+      const options = this.#shapes.of(conjunction).map((shape) => this.#expressionOf(shape, conjunction))
+      become(this.#alternatives.of(options))
+    })
     return rule
   }
 
-  #expressionOf(shape: Shape): Expression {
+  #expressionOf(shape: Shape, conjunction: Conjunction): Expression {
     const grammar = this.#grammar
     switch (shape.type) {
       case 'values': {
@@ -114,11 +121,13 @@ class Writer {
       case 'number':
         if (isPlain(shape)) return shape.integer ? anyInteger(grammar) : anyNumber(grammar)
         return textRule(
-          this.#shapes.effort.automaton(`number ${JSON.stringify(shape)}`, () => numberAutomaton(shape)),
+          keep(...whoSays(conjunction, 'multipleOf'), () =>
+            this.#shapes.effort.automaton(`number ${JSON.stringify(shape)}`, () => numberAutomaton(shape)),
+          ),
           grammar,
         )
       case 'string':
-        return stringExpression(shape, grammar)
+        return keep(...whoSays(conjunction, 'pattern', 'format'), () => stringExpression(shape, grammar))
       case 'array':
         return arrayExpression(shape, grammar, this.#ruleOf)
       case 'object':

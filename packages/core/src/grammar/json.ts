@@ -2,17 +2,8 @@
  * JSON itself (RFC 8259), as grammars: any value, any object. Compact, with at most one space where one is usual:
  * a model that may add white space can go on with it for ever.
  */
-import {
-  characters,
-  choice,
-  type Expression,
-  Grammar,
-  optional,
-  print,
-  repeat,
-  sequence,
-  text,
-} from './gbnf.ts'
+import { characters, choice, type Expression, optional, repeat, sequence, text } from './expressions.ts'
+import { Grammar, print } from './grammar.ts'
 import type { Range } from './ranges.ts'
 
 /** The grammar of any JSON object. */

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { accepts } from './automaton.ts'
-import { hasNumber, isNumberEmpty, type NumberShape, numberAutomaton } from './numbers.ts'
+import { numberAutomaton } from './digits.ts'
+import { hasNumber, isNumberEmpty, type NumberShape } from './numbers.ts'
 
 const bound = (infinite: number) =>
   fc.record({
@@ -90,6 +91,9 @@ test.each([
   [7, '22', false],
   [2.5, '7.5', true],
   [2.5, '7', false],
+  [1_000, '12000', true],
+  [1_000, '12500', false],
+  [500, '12500', true],
 ])('of the multiples of %j, %j is one: %j', (step, text, isMultiple) => {
   const shape: NumberShape = {
     ...{ type: 'number', integer: false, multiples: [step] },

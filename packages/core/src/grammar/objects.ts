@@ -10,20 +10,19 @@ import {
   words,
 } from './automaton.ts'
 import { both, type Conjunction, keyOf, never } from './conjunction.ts'
-import { choice, type Expression, type Grammar, impossible, optional, sequence, text } from './gbnf.ts'
+import { choice, type Expression, impossible, optional, sequence, text } from './expressions.ts'
+import type { Grammar } from './grammar.ts'
 import { space } from './json.ts'
 import { type Node, read, readCounts, readNamed, readSchema, refuse } from './keywords.ts'
 import type { Shapes } from './shapes.ts'
 import { stringRule } from './spell.ts'
-import { patternAutomaton, stringAutomaton } from './strings.ts'
+import { keep, patternAutomaton, stringAutomaton } from './strings.ts'
 
 export interface ObjectShape {
   readonly type: 'object'
   readonly properties: ReadonlyMap<string, Conjunction>
   /** Of all other names: sets of them that have nothing in common, and what their values are. */
   readonly others: readonly Others[]
-  /** Whether a schema says itself what they are. */
-  readonly isOpen: boolean
   readonly required: readonly string[]
   readonly min: number
   readonly max: number
@@ -33,13 +32,14 @@ export interface ObjectShape {
 interface Others {
   readonly names: Automaton
   readonly value: Conjunction
+  /** Whether a schema speaks of them, and be it to say that they are anything. */
+  readonly isSaid: boolean
 }
 
 export const anyObject: ObjectShape = {
   type: 'object',
   properties: new Map(),
-  others: [{ names: anyText, value: [] }],
-  isOpen: false,
+  others: [{ names: anyText, value: [], isSaid: false }],
   required: [],
   min: 0,
   max: Number.POSITIVE_INFINITY,
@@ -59,7 +59,10 @@ export function readObject(node: Node, shapes: Shapes): ObjectShape {
   const patterns = splitByPatterns(node, shapes)
   const names: readonly Others[] = namesOf(node, shapes)
   const unmatched = both(additional ? [additional] : [], [])
-  const others = patterns.map(({ names, value }) => ({ names, value: value ?? unmatched }))
+  const others = patterns.map(({ names, value }) => ({
+    ...{ names, value: value ?? unmatched },
+    isSaid: (value ?? additional) !== undefined,
+  }))
   // What patterns say of a name, they say of a declared one, too; `additionalProperties` does not.
   const properties = declared.map(([name, value]): [string, Conjunction] => {
     const matched = patterns.find(({ names }) => accepts(names, name))?.value ?? []
@@ -68,7 +71,6 @@ export function readObject(node: Node, shapes: Shapes): ObjectShape {
   return {
     ...meetObjects({ ...anyObject, others }, { ...anyObject, others: names }),
     ...{ properties: new Map(properties), required: readRequired(node), min, max, at: node.at },
-    isOpen: additional !== undefined,
   }
 }
 
@@ -94,10 +96,12 @@ function splitByPatterns(
   for (const [pattern, value] of patterns) {
     const found = patternAutomaton(node, 'patternProperties', pattern, shapes.effort)
     const missed = complement(found)
-    split = split.flatMap((set) => [
-      { names: intersect(set.names, found), value: both(set.value ?? [], [value]) },
-      { ...set, names: intersect(set.names, missed) },
-    ])
+    split = keep(node, 'patternProperties', () =>
+      split.flatMap((set) => [
+        { names: intersect(set.names, found), value: both(set.value ?? [], [value]) },
+        { ...set, names: intersect(set.names, missed) },
+      ]),
+    )
   }
   return split.filter(({ names }) => !isEmpty(names))
 }
@@ -107,12 +111,12 @@ function namesOf(node: Node, shapes: Shapes): readonly Others[] {
   const schema = readSchema(node, 'propertyNames')
   if (!schema) return anyObject.others
   const sets = shapes.of([schema]).flatMap((shape) => {
-    if (shape.type === 'string') return [stringAutomaton(shape)]
+    if (shape.type === 'string') return [keep(node, 'propertyNames', () => stringAutomaton(shape))]
     if (shape.type === 'values') return [words(shape.values.filter((value) => typeof value === 'string'))]
     return []
   })
   const [first, ...rest] = sets
-  return first ? [{ names: rest.reduce(union, first), value: [] }] : []
+  return first ? [{ names: rest.reduce(union, first), value: [], isSaid: false }] : []
 }
 
 /** What holds for a name that is not declared. */
@@ -130,10 +134,10 @@ export function meetObjects(a: ObjectShape, b: ObjectShape): ObjectShape {
     others: a.others.flatMap((left) =>
       b.others.flatMap((right) => {
         const common = intersect(left.names, right.names)
-        return isEmpty(common) ? [] : [{ names: common, value: both(left.value, right.value) }]
+        if (isEmpty(common)) return []
+        return [{ names: common, value: both(left.value, right.value), isSaid: left.isSaid || right.isSaid }]
       }),
     ),
-    isOpen: a.isOpen || b.isOpen,
     required: [...new Set([...a.required, ...b.required])],
     min: Math.max(a.min, b.min),
     max: Math.min(a.max, b.max),
@@ -143,13 +147,13 @@ export function meetObjects(a: ObjectShape, b: ObjectShape): ObjectShape {
 
 /** Without others that no schema speaks of, where there are enough properties without: nobody waits for them. */
 export function declaredOnly(shape: ObjectShape): ObjectShape {
-  const { properties, required, others, isOpen, min } = shape
+  const { properties, required, others, min } = shape
   const named = [...new Set([...properties.keys(), ...required])]
-  if (properties.size === 0 || isOpen || named.length < min) return shape
+  if (properties.size === 0 || named.length < min) return shape
   return {
     ...shape,
     properties: new Map(named.map((name) => [name, propertyOf(shape, name)])),
-    others: others.filter(({ value }) => value.length > 0),
+    others: others.filter(({ isSaid }) => isSaid),
   }
 }
 
@@ -204,10 +208,11 @@ export function objectExpression(
     mayEnd(at, said) ? optional(sequence(comma, key)) : sequence(comma, key)
 
   // From the last to the first, so that what follows is there; by how many have been said.
-  const tail = Array.from({ length: top + 1 }, () => grammar.reserve('others'))
+  const numbers = Array.from({ length: top + 1 }, (_, said) => said)
+  const tail = others.length > 0 ? numbers.map(() => grammar.reserve('others')) : []
   const full = (said: number) => counts && said >= max
   const after = (said: number) => Math.min(said + 1, top)
-  let keys = tail.map(({ rule }, said) => (full(said) ? impossible : rule))
+  let keys = numbers.map((said) => (full(said) ? impossible : (tail[said]?.rule ?? impossible)))
   let nexts = keys.map((key, said) => grammar.define('next', nextOf(names.length, said, key)))
   for (const [said, { become }] of tail.entries())
     become(sequence(choice(...others), nexts[after(said)] ?? impossible))

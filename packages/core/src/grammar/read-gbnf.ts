@@ -1,6 +1,6 @@
 /** Reads GBNF as llama.cpp does (`src/llama-grammar.cpp`), into rules; what that refuses or drops is refused here. */
 import { invalidRequest, type LlmError } from '../errors.ts'
-import { characters, choice, type Expression, type Rules, repeat, sequence, text } from './gbnf.ts'
+import { characters, type Expression, type Rules, repeat, sequence, text } from './expressions.ts'
 import { anyCharacter, lastCharacter, others, type Range } from './ranges.ts'
 
 export const userGrammarLimits = {
@@ -10,6 +10,8 @@ export const userGrammarLimits = {
   depth: 500,
   /** llama.cpp's own; above it, it drops upper bounds without a word. */
   repetitions: 2_000,
+  /** Such signs in a row, as in `"a"+?`: each makes a rule around the others. */
+  signs: 4,
 } as const
 
 /** Throws `invalid_request`, with the line. */
@@ -54,20 +56,23 @@ class Reader {
       this.#skip(true)
       options.push(this.#sequence(nested))
     }
-    return choice(...options)
+    return { kind: 'choice', options }
   }
 
   #sequence(nested: boolean): Expression {
     const parts: Expression[] = []
     for (let item = this.#item(); item; item = this.#item()) {
       this.#skip(nested)
+      let signs = 0
       for (let times = this.#times(nested); times; times = this.#times(nested)) {
+        if (++signs > userGrammarLimits.signs)
+          throw this.#error(`more than ${userGrammarLimits.signs} repetitions stand in a row`)
         item = repeat(item, ...times)
         this.#skip(nested)
       }
       parts.push(item)
     }
-    return sequence(...parts)
+    return { kind: 'sequence', parts }
   }
 
   #item(): Expression | undefined {
@@ -101,7 +106,7 @@ class Reader {
       ranges.push([low, high])
     }
     if (ranges.length === 0) throw this.#error('a class is empty')
-    return characters(...(negated ? others(ranges) : ranges))
+    return { kind: 'characters', ranges: negated ? others(ranges) : ranges }
   }
 
   #group(): Expression {

@@ -34,6 +34,9 @@ function measure(schema: unknown): void {
     const [value, depth] = next
     if (++values > schemaLimits.values) throw tooLarge(`of more than ${schemaLimits.values} values`)
     if (depth > schemaLimits.depth) throw tooLarge(`more than ${schemaLimits.depth} levels deep`)
+    // JSON.parse reads 1e999 as infinite, and JSON.stringify makes null of it.
+    if (typeof value === 'number' && !Number.isFinite(value))
+      throw invalidRequest('The schema has a number that is too large, or none.', { issue: 'value' })
     if (typeof value === 'string') length += value.length
     if (isRecord(value)) for (const name of Object.keys(value)) length += name.length
     if (length > schemaLimits.length) throw tooLarge(`longer than ${schemaLimits.length} characters`)

@@ -1,15 +1,7 @@
 /** Automata written as rules: a rule where ways part or meet, and stretches without a choice in one. */
 import type { Automaton, Edge, State } from './automaton.ts'
-import {
-  characters,
-  choice,
-  type Expression,
-  type Grammar,
-  impossible,
-  nothing,
-  sequence,
-  text,
-} from './gbnf.ts'
+import { characters, choice, type Expression, impossible, nothing, sequence, text } from './expressions.ts'
+import type { Grammar } from './grammar.ts'
 import { character, plain } from './json.ts'
 import { lastCharacter, overlap, type Range } from './ranges.ts'
 

@@ -1,8 +1,9 @@
 /** Strings: their length, patterns and formats. Where they have none, every escape of JSON is taken. */
 import { type Automaton, accepts, anyText, intersect, isEmpty, ofLength, TooComplex } from './automaton.ts'
 import type { Effort } from './effort.ts'
+import { type Expression, sequence, text } from './expressions.ts'
 import { formatAutomaton, isFormat } from './formats.ts'
-import { type Expression, type Grammar, sequence, text } from './gbnf.ts'
+import type { Grammar } from './grammar.ts'
 import * as json from './json.ts'
 import { type Node, read, readCounts, refuse } from './keywords.ts'
 import { PatternError, search } from './pattern.ts'
@@ -27,13 +28,17 @@ export function readString(node: Node, effort: Effort): StringShape {
   const formatted =
     format === undefined ? anyText : effort.automaton(`format ${format}`, () => formatAutomaton(format))
   const found = pattern === undefined ? anyText : patternAutomaton(node, 'pattern', pattern, effort)
-  return { type: 'string', min, max, texts: intersect(formatted, found) }
+  return { type: 'string', min, max, texts: keep(node, 'pattern', () => intersect(formatted, found)) }
 }
 
 /** Texts in which the pattern is found; it stands at this keyword. */
-export function patternAutomaton(node: Node, keyword: string, pattern: string, effort: Effort): Automaton {
+export const patternAutomaton = (node: Node, keyword: string, pattern: string, effort: Effort): Automaton =>
+  keep(node, keyword, () => effort.automaton(`pattern ${pattern}`, () => search(pattern, effort)))
+
+/** Refuses the keyword by name where its texts cannot be told apart, or not with so little effort. */
+export function keep<T>(node: Node, keyword: string, make: () => T): T {
   try {
-    return effort.automaton(`pattern ${pattern}`, () => search(pattern, effort))
+    return make()
   } catch (error) {
     if (error instanceof PatternError || error instanceof TooComplex)
       throw refuse(node, keyword, `is not supported: ${error.message}`)

@@ -1,5 +1,6 @@
 /** Text up to a mark, as rules: one for each beginning of the mark that may have been written (Knuth, Morris and Pratt). */
-import { characters, choice, type Expression, type Grammar, nothing, sequence } from './gbnf.ts'
+import { characters, choice, type Expression, nothing, sequence } from './expressions.ts'
+import type { Grammar } from './grammar.ts'
 import { others, type Range } from './ranges.ts'
 
 /** llama.cpp takes it for the end of a token. */

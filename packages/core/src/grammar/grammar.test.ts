@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { characters, choice, Grammar, optional, print, repeat, sequence, text } from './gbnf.ts'
+import { characters, choice, optional, repeat, sequence, text } from './expressions.ts'
+import { Grammar, print } from './grammar.ts'
 
 const written = (make: (grammar: Grammar) => Parameters<Grammar['rules']>[0]) => {
   const grammar = new Grammar()
