@@ -14,7 +14,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   engine: {},
   http: { values: ['errors', 'units'], types: ['caller'] },
   access: { values: ['errors', 'http'], types: ['caller'] },
-  template: { types: ['engine', 'grammar'] },
+  template: { values: ['engine'], types: ['grammar'] },
   grammar: { values: ['errors'] },
   models: { values: ['errors'] },
   logger: { types: ['errors'] },

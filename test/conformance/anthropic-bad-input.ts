@@ -61,7 +61,20 @@ const refused: Readonly<Record<string, readonly [start: string, ...bodies: (stri
   ],
   'blocks that the model cannot read': [
     'messages.0.content.0: A block of the type',
-    ...['image', 'document', 'search_result', 'container_upload'].map((type) => saying([{ type }])),
+    ...['image', 'container_upload'].map((type) => saying([{ type }])),
+  ],
+  'documents and search results that are none': [
+    'messages.0.content.0.',
+    ...[
+      { type: 'document' },
+      { type: 'document', source: 'Rain.' },
+      { type: 'document', source: { type: 'base64', data: 'AAAA' } },
+      { type: 'document', source: { type: 'text', data: 5 } },
+      { type: 'document', source: { type: 'content', content: [{ type: 'image' }] } },
+      { type: 'document', source: { type: 'text', data: '' }, title: {} },
+      { type: 'search_result', title: 'Rome', content: [] },
+      { type: 'search_result', source: '', title: '', content: [{ type: 'document' }] },
+    ].map((block) => saying([block])),
   ],
   'blocks in a message of the other side': [
     'messages.0.content.0: `t',

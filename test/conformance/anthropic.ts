@@ -654,6 +654,45 @@ export const checks = {
     ])
   },
 
+  'anthropic:messages:engine-errors': async (serve) => {
+    for (const [param, field] of [
+      ['format.schema#/not', 'output_config.format.schema'],
+      ['tools[1].parameters#/not', 'tools.1.custom.input_schema'],
+    ] as const) {
+      const url = await serve(scriptedEngine(new LlmError('invalid_request', 'No.', { param })))
+
+      for (const stream of [false, true])
+        await expectAnthropicError(await ask(url, { ...withTools, stream }), 400, undefined, `${field}: No.`)
+    }
+  },
+
+  'anthropic:messages:documents': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+    const found = [{ type: 'text', text: 'Sunshine.' }]
+    const content = [
+      { type: 'document', title: 'Oslo', source: { type: 'text', media_type: 'text/plain', data: 'Rain.' } },
+      { type: 'search_result', title: 'Rome', source: 'https://a.b', content: found },
+      { type: 'text', text: 'So?' },
+    ]
+    const file = { type: 'base64', media_type: 'application/pdf', data: 'AAAA' }
+
+    const read = await ask(url, asking({ role: 'user', content }))
+    const refused = await ask(url, asking({ role: 'user', content: [{ type: 'document', source: file }] }))
+
+    expect(textOf(await messageOf(read))).toBe('Hello there.')
+    const [prompt] = messagesIn(engine)[0]?.[0]?.content ?? []
+    expect(prompt).toMatchObject({
+      text: expect.stringMatching(/Oslo\s+Rain\..*Rome\s+https:\/\/a\.b\s+Sunshine\..*So\?$/s),
+    })
+    await expectAnthropicError(
+      refused,
+      400,
+      undefined,
+      expect.stringMatching(/^messages\.0\.content\.0\.source: .*'base64'/),
+    )
+  },
+
   'anthropic:tools:broken-off': async (serve) => {
     const url = await serve(scriptedEngine([{ ...weatherCall, arguments: ['{"ci', 'ty":"Oslo"}'] }]))
     const body = { ...withTools, max_tokens: 1 }

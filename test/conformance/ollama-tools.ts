@@ -1,5 +1,5 @@
 /** What the Ollama API has beside text: tools, formats, log probabilities, and gaps to fill. */
-import { type DrawnToken, messagesOf } from '@modelmount/core'
+import { type DrawnToken, LlmError, messagesOf } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { expectOllamaError, hello, linesOf, wholeOf } from './calls.ts'
@@ -205,6 +205,22 @@ export const tooling = {
           'invalid format: expected "json" or a JSON Schema.',
         )
     expect(engine.requests).toEqual([])
+  },
+
+  'ollama:format:engine-errors': async (serve) => {
+    for (const [param, field] of [
+      ['format.schema#/not', 'format'],
+      ['tools[0].parameters#/not', 'tools[0].function.parameters'],
+    ] as const) {
+      const url = await serve(scriptedEngine(new LlmError('invalid_request', 'No.', { param })))
+
+      for (const stream of [false, true])
+        await expectOllamaError(
+          await chat(url, { ...hello, tools, format: schema, stream }),
+          400,
+          `invalid ${field}: No.`,
+        )
+    }
   },
 
   'ollama:logprobs:streamed': async (serve) => {

@@ -453,6 +453,16 @@ export const output = {
     expect(inputOf(request).templateOptions).toEqual({ enable_thinking: false, tone: 'dry' })
   },
 
+  'openai:chat:refusals-handed-back': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+    const said = { role: 'assistant', content: [{ type: 'refusal', refusal: 'I will not.' }] }
+
+    const request = await asked(url, engine, { messages: [...hello.messages, said, ...hello.messages] })
+
+    expect(inputOf(request).messages[1]?.content).toEqual([{ type: 'text', text: 'I will not.' }])
+  },
+
   'openai:chat:reasoning-handed-back': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)

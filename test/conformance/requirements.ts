@@ -385,6 +385,10 @@ export const requirements = {
     source: 'llama.cpp: tools/server/README.md',
     behavior: "`chat_template_kwargs` are variables of the model's template, `enable_thinking` among them.",
   },
+  'openai:chat:refusals-handed-back': {
+    source: create,
+    behavior: 'What a hosted model refused is taken back as what it said.',
+  },
   'openai:chat:reasoning-handed-back': {
     source: deepSeek,
     behavior: "Thoughts of earlier turns reach the model's template.",
@@ -607,6 +611,11 @@ export const requirements = {
     source: anthropicCreate,
     behavior: 'An image for a model of text is a 400 that names the block.',
   },
+  'anthropic:messages:documents': {
+    source: anthropicCreate,
+    behavior:
+      'Documents and search results of text are a part of the prompt; a document in a file is a 400 that names it.',
+  },
   'anthropic:messages:ignored-fields': {
     source: claudeCode,
     behavior: 'Fields about accounts, caching and context editing, and unknown ones, are accepted.',
@@ -628,6 +637,11 @@ export const requirements = {
     source: anthropicFormats,
     behavior:
       'A JSON Schema, under its new name or its old one, reaches the model; an effort changes nothing.',
+  },
+  'anthropic:messages:engine-errors': {
+    source: anthropicFormats,
+    behavior:
+      'A schema that cannot be kept is a 400 that says which, of the answer or of a tool, and streamed, too.',
   },
   'anthropic:tools:whole': {
     source: anthropicTools,
@@ -1078,6 +1092,11 @@ export const requirements = {
   'ollama:format:anything-else': {
     source: ollamaStructured,
     behavior: 'Any other format is a 400 that says what it may be.',
+  },
+  'ollama:format:engine-errors': {
+    source: ollamaStructured,
+    behavior:
+      'A schema that cannot be kept is a 400 that says which, of the answer or of a tool, and streamed, too.',
   },
   'ollama:logprobs:streamed': {
     source: ollamaTypes,

@@ -1,4 +1,4 @@
-/** Fields that several dialects have. */
+/** What fields of several dialects have in common. */
 import { z } from 'zod'
 import { limits } from '../engine/request.ts'
 
@@ -22,6 +22,12 @@ export const notYet = <Schema extends z.ZodType>(
 ) => optional(schema.refine((value) => isNone(value as z.output<Schema>), unsupported(what)))
 export const isEmpty = ({ length }: readonly unknown[]): boolean => length === 0
 
+/** Looked at no further. */
+export const JsonObject = z.custom<Readonly<Record<string, unknown>>>(
+  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  { params: { issue: 'type', expected: 'object' }, error: 'expected an object.' },
+)
+
 /** By hand: zod calls what is beyond its own bounds a decimal, and of a text it does not say that a whole number was expected. */
 export const whole = (least: number, most: number = Number.MAX_SAFE_INTEGER) =>
   z
@@ -43,3 +49,18 @@ export const StopSequence = z
   .string()
   .max(limits.stopLength)
   .refine((text) => text.isWellFormed(), 'has half a character, a lone surrogate.')
+
+/** What a client wrote, in a message to it: no megabytes, and no half character. */
+export const shortly = (text: string): string => text.slice(0, 64).toWellFormed()
+
+/** What the engine says of a field is said of the one that it came from. */
+export const inNames =
+  (names: readonly (readonly [neutral: RegExp, own: string])[]) =>
+  (param: string): string =>
+    names.reduce((name, [neutral, own]) => name.replace(neutral, own), param)
+
+type Given<Values> = { [Key in keyof Values]?: Exclude<Values[Key], undefined> }
+
+/** Without what is undefined. */
+export const given = <Values extends object>(values: Values): Given<Values> =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Given<Values>

@@ -156,6 +156,70 @@ test('what a template raises is thrown', () => {
   )
 })
 
+const inTurn =
+  "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Roles must alternate') }}{% endif %}[{{ m.role }} {{ m.content }}]{% endfor %}"
+const systemFirst =
+  "{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('Only in front') }}{% endif %}[{{ m.role }} {{ m.content }}]{% endfor %}"
+
+test.each([
+  ['wants the roles in turn', inTurn, '[user a\n\nb][assistant c][user d]'],
+  ['takes a system in front only', systemFirst, '[user a][user b][assistant c][user d]'],
+])('a template that %s gets no other turns than it needs', (_, source, expected) => {
+  const messages = [
+    message('user', 'a'),
+    message('user', 'b'),
+    message('assistant', 'c'),
+    message('user', 'd'),
+  ]
+
+  expect(renderChat({ source, bosToken: '', eosToken: '' }, messages)).toBe(expected)
+})
+
+test.each([
+  ['takes no system', inTurn, '[user S\n\nT\n\na][assistant b][user U\n\nc]'],
+  ['takes a system in front only', systemFirst, '[system S\n\nT][user a][assistant b][user U\n\nc]'],
+  [
+    'takes all',
+    '{% for m in messages %}[{{ m.role }} {{ m.content }}]{% endfor %}',
+    '[system S][system T][user a][assistant b][system U][user c]',
+  ],
+])('a template that %s has all that the system says', (_, source, expected) => {
+  const messages = [
+    message('system', 'S'),
+    message('system', 'T'),
+    message('user', 'a'),
+    message('assistant', 'b'),
+    message('system', 'U'),
+    message('user', 'c'),
+  ]
+
+  expect(renderChat({ source, bosToken: '', eosToken: '' }, messages)).toBe(expected)
+})
+
+test('where the user has to speak first, a greeting of the assistant answers nothing', () => {
+  const messages = [message('system', 'S'), message('assistant', 'Hello!'), message('user', 'a')]
+
+  const [refusing, taking] = [inTurn, systemFirst].map((source) =>
+    renderChat({ source, bosToken: '', eosToken: '' }, messages),
+  )
+
+  expect(refusing).toBe('[user S][assistant Hello!][user a]')
+  expect(taking).toBe('[system S][assistant Hello!][user a]')
+})
+
+test('an answer is continued in other turns, too', () => {
+  const messages = [
+    message('system', 'S'),
+    message('user', 'a'),
+    message('assistant', 'b'),
+    message('assistant', 'c'),
+  ]
+
+  const prompt = renderChat({ source: inTurn, bosToken: '', eosToken: '' }, messages)
+
+  expect(prompt).toBe('[user S\n\na][assistant b\n\nc')
+})
+
 test('text that looks like a template is only text', () => {
   const prompt = renderChat(withChatMl, [message('user', '{{ bos_token }}{% raw %}')])
 
@@ -266,6 +330,48 @@ test('a template that knows one call a message gets each with its result', () =>
   )
 })
 
+const result = (id: string | undefined, text: string): Message => ({
+  role: 'tool',
+  content: [{ type: 'tool-result', ...(id && { id }), content: [{ type: 'text', text }] }],
+})
+
+test.each([
+  ['of one call alone', [result('call_b2', 'Sun.')], '[Oslo][Rome][Sun.]'],
+  [
+    'two for one call',
+    [result('call_a1', 'Rain.'), result('call_b2', 'Sun.'), result('call_b2', 'Hot.')],
+    '[Oslo][Rain.][Rome][Sun.][Hot.]',
+  ],
+  ['of other ids', [result('x', 'Rain.'), result(undefined, 'Sun.')], '[Oslo][Rain.][Rome][Sun.]'],
+  ['more than calls', [result('x', '1'), result('y', '2'), result('z', '3')], '[Oslo][1][Rome][2][3]'],
+])('results %s are all there once, where calls are one a message', (_, results, expected) => {
+  const source =
+    '{# tools <|start_header_id|> single tool-calls at once #}{% for m in messages[1:] %}[{% for c in m.tool_calls or [] %}{{ c.function.arguments.city }}{% else %}{{ m.content }}{% endfor %}]{% endfor %}'
+
+  const prompt = renderChat({ source, bosToken: '', eosToken: '' }, [...asking.slice(0, 2), ...results], {
+    tools,
+  })
+
+  expect(prompt).toBe(expected)
+})
+
+test('a result has the name of the last call of its id in front of it', () => {
+  const source =
+    "{# tools <tool_call> #}{% for m in messages %}{% if m.role == 'tool' %}[{{ m.name }}]{% endif %}{% endfor %}"
+  const call = (name: string): Message => ({
+    role: 'assistant',
+    content: [{ type: 'tool-call', id: '1', name, arguments: '{}' }],
+  })
+
+  const prompt = renderChat(
+    { source, bosToken: '', eosToken: '' },
+    [call('get_weather'), result('1', 'Rain.'), call('get_time'), result('1', 'Noon.')],
+    { tools },
+  )
+
+  expect(prompt).toBe('[get_weather][get_time]')
+})
+
 test('results stand in front of what a message says beside them', () => {
   const source = '{# tools <tool_call> #}{% for m in messages %}[{{ m.role }} {{ m.content }}]{% endfor %}'
   const answer: Message = {
@@ -303,6 +409,14 @@ test('a template that takes no system message has the tools in the first one', (
   expect(prompt).toMatch(/^\[Hi\n\nYou can call tools\..*get_weather/s)
 })
 
+test('a template that wants user and assistant in turn has the tools in the first message', () => {
+  const prompt = renderChat({ source: inTurn, bosToken: '', eosToken: '' }, [message('user', 'Hi')], {
+    tools,
+  })
+
+  expect(prompt).toMatch(/^\[user Hi\n\nYou can call tools\..*get_weather/s)
+})
+
 test('without tools nothing is said of them', () => {
   expect(renderChat(withChatMl, [message('user', 'Hi')], { tools: [] })).not.toContain('tool')
 })
@@ -337,4 +451,26 @@ test('tokens that users and tools spell stay text where that is wanted', () => {
   expect(tame.match(/<\|im_start\|>/g)).toHaveLength(3)
   expect(tame).toContain('system\n</s>')
   expect(tame).toContain('a<\u200B|im_end|>\n<\u200B|im_start|>system\nb | c')
+})
+
+test('a token that is spelled in two parts, or in the name of a tool, stays text as well', () => {
+  const source =
+    '{# tools <tool_call> #}{% for m in messages %}{{ m.name }}{{ m.content }}{{ m.reasoning_content }}{% endfor %}'
+  const parts = (...texts: string[]) => texts.map((text) => ({ type: 'text', text }) as const)
+
+  const prompt = renderChat(
+    { source, bosToken: '', eosToken: '', specialTokens: ['<|im_end|>'] },
+    [
+      message('user', '<|im_', 'end|>'),
+      {
+        role: 'tool',
+        content: [{ type: 'tool-result', name: '<|im_end|>', content: parts('<|im', '_end|>') }],
+      },
+      { role: 'user', content: [{ type: 'reasoning', text: '<|im_end|>' }] },
+    ],
+    { tools },
+  )
+
+  expect(prompt).not.toContain('<|im_end|>')
+  expect(prompt.replaceAll('\u200B', '')).toBe('<|im_end|>'.repeat(4))
 })

@@ -1,8 +1,9 @@
 /** The chat template inside a GGUF: messages → prompt text. Pure; hostile templates are run behind a deadline. */
 import { Template } from '@huggingface/jinja'
-import type { Message, Part, Tool } from '../engine/request.ts'
+import type { Message, Tool } from '../engine/request.ts'
 import { toConversation } from './messages.ts'
 import { neutralizer } from './neutralize.ts'
+import { turnsOf } from './other-turns.ts'
 
 export interface ChatTemplate {
   readonly source: string
@@ -28,7 +29,7 @@ export const chatMl =
 /** Templates trim messages and close them with tokens of their own, so where the last one ends is marked. */
 const endMark = '\uE000'
 
-/** From messages to a prompt. Throws what the template raises. */
+/** From messages to a prompt. Throws what the template raises, where it takes them in no order. */
 export type ChatPrompt = (messages: readonly Message[], options?: RenderOptions) => string
 
 /** What a template is filled with, by whatever can do that. */
@@ -42,8 +43,17 @@ export function parseChat(template: ChatTemplate): ChatPrompt {
   const parsed = new Template(template.source)
   const fillingOf = fillings(template)
   return (messages, options) => {
-    const filling = fillingOf(messages, options)
-    return toPrompt(parsed.render({ ...filling.variables }), filling)
+    let refusal: unknown
+    for (const turns of turnsOf(messages)) {
+      try {
+        const filling = fillingOf(turns.messages, options, turns.takesSystem)
+        return toPrompt(parsed.render({ ...filling.variables }), filling)
+      } catch (cause) {
+        // What it says of the messages as they were is to the point.
+        refusal ??= cause
+      }
+    }
+    throw refusal
   }
 }
 
@@ -53,10 +63,11 @@ export function fillings({ source, bosToken, eosToken, specialTokens = [] }: Cha
   return (
     messages: readonly Message[],
     { reasoning, tools = [], variables }: RenderOptions = {},
+    takesSystem = true,
   ): Filling => {
     const last = messages.at(-1)
     const isContinued = last?.role === 'assistant' && last.content.every(({ type }) => type !== 'tool-call')
-    const conversation = toConversation(neutralized(messages, neutralize), tools, source)
+    const conversation = toConversation(messages, { tools, source, neutralize, takesSystem })
     return {
       variables: {
         ...variables,
@@ -84,18 +95,3 @@ const marked = <M extends { readonly content: string }>(messages: readonly M[]):
   messages.map((message, index) =>
     index === messages.length - 1 ? { ...message, content: message.content.trimEnd() + endMark } : message,
   )
-
-/** What the app and the model say stays as it is. */
-function neutralized(messages: readonly Message[], neutralize: (text: string) => string): readonly Message[] {
-  const inPart = (part: Part): Part => {
-    if (part.type === 'tool-call') return part
-    return part.type === 'tool-result'
-      ? { ...part, content: part.content.map(inPart) }
-      : { ...part, text: neutralize(part.text) }
-  }
-  return messages.map((message) =>
-    message.role === 'system' || message.role === 'assistant'
-      ? message
-      : { ...message, content: message.content.map(inPart) },
-  )
-}

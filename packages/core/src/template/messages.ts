@@ -24,22 +24,29 @@ export interface Conversation {
   readonly tools?: readonly object[]
 }
 
+export interface Surroundings {
+  readonly tools: readonly Tool[]
+  /** Of the template. */
+  readonly source: string
+  /** For what users and tools say: the app and the model may spell tokens of the template. */
+  readonly neutralize: (text: string) => string
+  /** Whether it takes a message of the system. */
+  readonly takesSystem: boolean
+}
+
 /**
  * Templates whose calls are not known are told of tools, calls and results in plain words: what such a model answers is
  * read as it was asked for, JSON on a line of its own.
  */
 export function toConversation(
   messages: readonly Message[],
-  tools: readonly Tool[],
-  source: string,
+  { tools, source, neutralize, takesSystem }: Surroundings,
 ): Conversation {
   const family = familyOf(source)
-  const names = new Map(
-    messages.flatMap(({ content }) => content.filter(isCall).map(({ id, name }) => [id, name] as const)),
-  )
   const asText = family !== 'generic' && takesText(source)
-  const all = messages.flatMap((message) => toTemplateMessages(message, names, asText))
-  if (family === 'generic') return { messages: inWords(all, tools, source) }
+  const manner = { names: new Map<string, string>(), asText, neutralize }
+  const all = messages.flatMap((message) => toTemplateMessages(message, manner))
+  if (family === 'generic') return { messages: inWords(all, tools, takesSystem) }
   const apart =
     family === 'harmony'
       ? all.map(withoutPreamble)
@@ -58,16 +65,22 @@ type ResultPart = Extract<Part, { type: 'tool-result' }>
 const isCall = (part: Part): part is CallPart => part.type === 'tool-call'
 const isResult = (part: Part): part is ResultPart => part.type === 'tool-result'
 
+interface Manner {
+  /** Of the calls so far, by their ids, which may come again in another turn. */
+  readonly names: Map<string, string>
+  readonly asText: boolean
+  readonly neutralize: Surroundings['neutralize']
+}
+
 /** Results come first: they answer what is in front of this message. */
-function toTemplateMessages(
-  { role, content }: Message,
-  names: ReadonlyMap<string, string>,
-  asText: boolean,
-): readonly TemplateMessage[] {
-  const results = content.filter(isResult).map((part) => toResult(part, names))
+function toTemplateMessages({ role, content }: Message, manner: Manner): readonly TemplateMessage[] {
+  const { names, asText } = manner
+  const neutralize = role === 'system' || role === 'assistant' ? (text: string) => text : manner.neutralize
+  const results = content.filter(isResult).map((part) => toResult(part, manner))
   const calls = content.filter(isCall)
-  const text = textOf(content, 'text')
-  const thoughts = textOf(content, 'reasoning')
+  for (const { id, name } of calls) names.set(id, name)
+  const text = neutralize(textOf(content, 'text'))
+  const thoughts = neutralize(textOf(content, 'reasoning'))
   if (results.length > 0 && text === '') return results
   return [
     ...results,
@@ -82,10 +95,10 @@ function toTemplateMessages(
 
 function toResult(
   { id, name: ownName, content, isError }: ResultPart,
-  names: ReadonlyMap<string, string>,
+  { names, neutralize }: Manner,
 ): TemplateMessage {
-  const name = ownName ?? (id === undefined ? undefined : names.get(id))
-  const text = textOf(content, 'text')
+  const name = ownName === undefined ? names.get(id ?? '') : neutralize(ownName)
+  const text = neutralize(textOf(content, 'text'))
   return {
     role: 'tool',
     content: isError ? `Error: ${text}` : text,
@@ -136,7 +149,7 @@ function withCallsInText({ tool_calls, ...message }: TemplateMessage): TemplateM
   return { ...message, content: `${message.content}<|tool_call|>${calls}` }
 }
 
-/** For those who know one call a message: each, with its result behind it. */
+/** For those who know one call a message: each, with its result behind it. No result is left out. */
 function oneByOne(messages: readonly TemplateMessage[]): readonly TemplateMessage[] {
   const apart: TemplateMessage[] = []
   for (let at = 0; at < messages.length; at++) {
@@ -148,11 +161,18 @@ function oneByOne(messages: readonly TemplateMessage[]): readonly TemplateMessag
     }
     const results: TemplateMessage[] = []
     while (messages[at + 1]?.role === 'tool') results.push(messages[++at] as TemplateMessage)
-    for (const [index, call] of calls.entries()) {
-      const result = results.find(({ tool_call_id: id }) => id === call.id) ?? results[index]
-      apart.push({ ...(index === 0 ? message : { role, content: '' }), tool_calls: [call] })
-      if (result) apart.push(result)
+    const ids = new Set(calls.map(({ id }) => id))
+    const take = (isIts: (id: string | undefined) => boolean): readonly TemplateMessage[] => {
+      const at = results.findIndex(({ tool_call_id: id }) => isIts(id))
+      return at === -1 ? [] : results.splice(at, 1)
     }
+    for (const [index, call] of calls.entries()) {
+      const own = take((id) => id === call.id)
+      apart.push({ ...(index === 0 ? message : { role, content: '' }), tool_calls: [call] })
+      // One of no call here is by its place.
+      apart.push(...(own.length > 0 ? own : take((id) => id === undefined || !ids.has(id))))
+    }
+    apart.push(...results)
   }
   return apart
 }
@@ -175,7 +195,7 @@ function withIds(messages: readonly TemplateMessage[], source: string): readonly
 function inWords(
   messages: readonly TemplateMessage[],
   tools: readonly Tool[],
-  source: string,
+  takesSystem: boolean,
 ): readonly TemplateMessage[] {
   const said: TemplateMessage[] = []
   /** Whether the last one has results. */
@@ -195,18 +215,17 @@ function inWords(
     }
     isAnswer = isResult
   }
-  return tools.length > 0 ? withDescription(said, tools, source) : said
+  return tools.length > 0 ? withDescription(said, tools, takesSystem) : said
 }
 
 /** In the system message, or where the template takes none, in the first. */
 function withDescription(
   messages: readonly TemplateMessage[],
   tools: readonly Tool[],
-  source: string,
+  takesSystem: boolean,
 ): readonly TemplateMessage[] {
   const [first, ...others] = messages
   const description = describe(tools)
-  const takesSystem = !/raise_exception\([^)]*[Ss]ystem/.test(source)
   if (first && (first.role === 'system' || !takesSystem))
     return [{ ...first, content: `${first.content}\n\n${description}`.trimStart() }, ...others]
   return [{ role: 'system', content: description }, ...messages]

@@ -1,7 +1,7 @@
 /** What a model writes, taken apart: thoughts, tool calls, text. */
 import type { Tool } from '../engine/request.ts'
 import { incremental, type Parser } from './input.ts'
-import { hasOwnTags, ReasoningSplitter } from './reasoning.ts'
+import { hasOwnTags, splitReasoning } from './reasoning.ts'
 import type { Said } from './said.ts'
 import { type FamilyName, families, familyOf } from './tool-calls/detect.ts'
 import { callFormOf } from './tool-calls/forms.ts'
@@ -33,7 +33,7 @@ export function parseOutput(expected: Expected): Parser {
           families[family]({ input, voice, tools, prompt, names: tools.map(({ name }) => name) }),
         )
       : plain
-  return reasoning && family !== 'harmony' ? inTurn(new ReasoningSplitter(prompt, template), calls) : calls
+  return reasoning && family !== 'harmony' ? inTurn(splitReasoning(prompt, template), calls) : calls
 }
 
 /** Whether their markup has tokens that are left out of text elsewhere. */

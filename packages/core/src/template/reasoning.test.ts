@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ReasoningSplitter } from './reasoning.ts'
+import { splitReasoning } from './reasoning.ts'
 
 /** What is told apart, joined. */
 function split(pieces: readonly string[], prompt = '', template = ''): { reasoning: string; text: string } {
-  const splitter = new ReasoningSplitter(prompt, template)
+  const splitter = splitReasoning(prompt, template)
   const said = [...pieces.flatMap((piece) => splitter.push(piece)), ...splitter.flush()]
   const join = (type: string): string =>
     said.map((one) => (one.type === type && 'text' in one ? one.text : '')).join('')
@@ -60,7 +60,7 @@ test.each([
 test('the tags that Granite puts around its answer are not a part of it', () => {
   const template =
     'Write your thoughts between <think></think> and your response between <response></response>.'
-  const splitter = new ReasoningSplitter('', template)
+  const splitter = splitReasoning('', template)
 
   const said = [
     ...splitter.push('<think>a</think> <response> b'),
@@ -75,7 +75,7 @@ test('the tags that Granite puts around its answer are not a part of it', () => 
 })
 
 test('white space without end is read once', () => {
-  const splitter = new ReasoningSplitter('<think>')
+  const splitter = splitReasoning('<think>')
   const startedAt = performance.now()
 
   splitter.push('a')
@@ -86,7 +86,7 @@ test('white space without end is read once', () => {
 })
 
 test('what cannot be the beginning of a tag is said at once', () => {
-  const splitter = new ReasoningSplitter('')
+  const splitter = splitReasoning('')
 
   expect(splitter.push('Hello')).toEqual([{ type: 'text', text: 'Hello' }])
   expect(splitter.push(' <think>')).toEqual([{ type: 'text', text: ' <think>' }])

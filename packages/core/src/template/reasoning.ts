@@ -1,6 +1,6 @@
 /** A model's thoughts apart from its answer: what stands between its family's tags before all else. */
 import { type Input, incremental, type Parser, type Steps } from './input.ts'
-import type { Said, Voice } from './said.ts'
+import type { Voice } from './said.ts'
 
 interface Tags {
   readonly open: string
@@ -47,38 +47,17 @@ export function thoughtOf(prompt: string, template: string, reasoning: boolean):
   return { ...(tagsOf(template).find(({ close }) => template.includes(close)) ?? common), isOpen: false }
 }
 
-/** White space around the tags is nobody's. */
-export class ReasoningSplitter implements Parser {
-  readonly #parser: Parser
+/**
+ * White space around the tags is nobody's.
+ * @param prompt some templates open the thoughts themselves
+ * @param template says which tags the model uses
+ */
+export const splitReasoning = (prompt: string, template = ''): Parser =>
+  incremental((input, voice) => split(input, voice, template, prompt.trimEnd()))
 
-  /**
-   * @param prompt some templates open the thoughts themselves
-   * @param template says which tags the model uses
-   */
-  constructor(prompt: string, template = '') {
-    const isWrapped = template.includes(answer.close)
-    this.#parser = incremental((input, voice) =>
-      split(input, voice, tagsOf(template), isWrapped, prompt.trimEnd()),
-    )
-  }
-
-  push(text: string): readonly Said[] {
-    return this.#parser.push(text)
-  }
-
-  flush(): readonly Said[] {
-    return this.#parser.flush()
-  }
-}
-
-function* split(
-  input: Input,
-  voice: Voice,
-  known: readonly Tags[],
-  isWrapped: boolean,
-  prompt: string,
-): Steps {
+function* split(input: Input, voice: Voice, template: string, prompt: string): Steps {
   const say = (text: string): void => voice.say('text', text)
+  const known = tagsOf(template)
   let tags = known.find(({ open }) => prompt.endsWith(open))
   if (!tags) {
     input.keep()
@@ -93,7 +72,7 @@ function* split(
     voice.mark()
   }
   voice.trims = false
-  if (tags && isWrapped) {
+  if (tags && template.includes(answer.close)) {
     input.keep()
     yield* input.blank()
     if (yield* input.takes(answer.open)) {

@@ -3,14 +3,8 @@
  */
 import { z } from 'zod'
 import { limits } from '../../engine/request.ts'
-import { optional } from '../fields.ts'
+import { JsonObject, optional, shortly } from '../fields.ts'
 import { list } from '../parse.ts'
-
-/** What a JSON object may be, looked at no further. */
-export const Dictionary = z.custom<Readonly<Record<string, unknown>>>(
-  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-  { params: { issue: 'type', expected: 'object' }, error: 'expected an object.' },
-)
 
 /** Those of other servers are longer than our own. */
 const Id = z.string().min(1, 'String should have at least 1 character').max(256)
@@ -23,7 +17,7 @@ const ToolUse = z.object({
   id: Id,
   name: z.string().min(1, 'String should have at least 1 character').max(limits.toolNameLength),
   // Some bridges send it as text.
-  input: z.preprocess((value) => (typeof value === 'string' ? parsed(value) : value), Dictionary),
+  input: z.preprocess((value) => (typeof value === 'string' ? parsed(value) : value), JsonObject),
 })
 
 /** A block as it comes; its type says what else it has. */
@@ -41,7 +35,6 @@ const places: ReadonlyMap<string, 'user' | 'assistant'> = new Map([
   ['thinking', 'assistant'],
   ['redacted_thinking', 'assistant'],
 ])
-const maxTagLength = 64
 
 /** Refuses a block that may not stand here: by its name where the API has it. */
 const only =
@@ -50,7 +43,7 @@ const only =
     if (tags.includes(type)) return
     const refuse = (message: string, issue = 'value'): void =>
       context.addIssue({ code: 'custom', params: { issue }, message })
-    const tag = type.slice(0, maxTagLength).toWellFormed()
+    const tag = shortly(type)
     const place = places.get(type)
     const expected = tags.map((known) => `'${known}'`).join(', ')
     if (place === undefined)
@@ -65,13 +58,48 @@ const contentOf = <Block extends z.ZodType>(block: Block) =>
     error: 'Input should be a valid string or a list of content blocks',
   })
 
+const TextBlock = Tagged.superRefine(only(['text'])).pipe(Text)
+
+/** Of text: what is in other kinds would have to be read by somebody. */
+const Document = z
+  .object({
+    type: z.literal('document'),
+    title: optional(z.string()),
+    context: optional(z.string()),
+    source: Tagged.superRefine(only(['text', 'content'])).pipe(
+      z.discriminatedUnion('type', [
+        z.object({ type: z.literal('text'), data: z.string() }),
+        z.object({ type: z.literal('content'), content: contentOf(TextBlock) }),
+      ]),
+    ),
+  })
+  .transform(({ source, title = '', context = '' }) =>
+    between('document', [title, context, textOf(source.type === 'text' ? source.data : source.content)]),
+  )
+const SearchResult = z
+  .object({
+    type: z.literal('search_result'),
+    source: z.string(),
+    title: z.string(),
+    content: list(TextBlock, { max: limits.parts }),
+  })
+  .transform(({ source, title, content }) => between('search_result', [title, source, textOf(content)]))
+
+/** Apart from the text around it. */
+const between = (tag: string, said: readonly string[]) => ({
+  type: 'text' as const,
+  text: `<${tag}>\n${said.filter((text) => text !== '').join('\n\n')}\n</${tag}>\n\n`,
+})
+const textOf = (content: string | readonly z.output<typeof Text>[]): string =>
+  typeof content === 'string' ? content : content.map(({ text }) => text).join('')
+
 /** Agents show images to every model; one that sees none goes on when it is told so. */
-const ResultBlock = Tagged.superRefine(only(['text', 'image', 'tool_reference']))
+const ResultBlock = Tagged.superRefine(only(['text', 'image', 'tool_reference', 'document', 'search_result']))
   .transform((block) => {
     if (block.type === 'image') return { type: 'text', text: '[An image, which this model cannot see.]' }
-    return block.type === 'tool_reference' ? { type: 'text', text: String(block.tool_name ?? '') } : block
+    return block.type === 'tool_reference' ? { type: 'text', text: nameOf(block.tool_name) } : block
   })
-  .pipe(Text)
+  .pipe(z.discriminatedUnion('type', [Text, Document, SearchResult]))
 const ToolResult = z.object({
   type: z.literal('tool_result'),
   tool_use_id: Id,
@@ -79,8 +107,8 @@ const ToolResult = z.object({
   is_error: optional(z.boolean()),
 })
 
-const UserBlock = Tagged.superRefine(only(['text', 'tool_result'], 'user')).pipe(
-  z.discriminatedUnion('type', [Text, ToolResult]),
+const UserBlock = Tagged.superRefine(only(['text', 'tool_result', 'document', 'search_result'], 'user')).pipe(
+  z.discriminatedUnion('type', [Text, ToolResult, Document, SearchResult]),
 )
 const AssistantBlock = Tagged.superRefine((block, context) => {
   if (places.get(block.type) === 'user') only([], 'assistant')(block, context)
@@ -91,9 +119,8 @@ const AssistantBlock = Tagged.superRefine((block, context) => {
       : { type: 'text' as const, text: inWords(block) },
   )
   .pipe(z.discriminatedUnion('type', [Text, Thinking, ToolUse]))
-const SystemBlock = Tagged.superRefine(only(['text'])).pipe(Text)
 
-export const SystemContent = contentOf(SystemBlock)
+export const SystemContent = contentOf(TextBlock)
 export const Message = z.discriminatedUnion(
   'role',
   [
@@ -116,9 +143,10 @@ export const blocksOf = (content: Message['content'] | undefined): readonly Bloc
 function inWords({ type, name, input, content }: Tagged): string {
   if (typeof content === 'string') return `\n${content}\n`
   if (content) return `\n${shortly(type)}: ${JSON.stringify(content, withoutEncrypted)}\n`
-  return input ? `\n${shortly(name)}: ${JSON.stringify(input)}\n` : ''
+  return input ? `\n${nameOf(name)}: ${JSON.stringify(input)}\n` : ''
 }
-const shortly = (name: unknown): string => String(name).slice(0, maxTagLength)
+/** Nothing where it is none: an object need not become a text. */
+const nameOf = (name: unknown): string => (typeof name === 'string' ? shortly(name) : '')
 const withoutEncrypted = (key: string, value: unknown): unknown =>
   key.startsWith('encrypted_') ? undefined : value
 

@@ -51,6 +51,15 @@ test('a prompt that is too long is said in the words that agents look for', () =
   })
 })
 
+test.each([
+  ['format.schema#/properties/a/not', 'output_config.format.schema: No.'],
+  ['tools[3].parameters#/properties/a\nb', 'tools.3.custom.input_schema: No.'],
+  ['tools[3].name', 'No.'],
+  ['messages', 'No.'],
+])('what the engine says of %j is said as %j', (param, message) => {
+  expect(bodyOf(new LlmError('invalid_request', 'No.', { param }))).toMatchObject({ error: { message } })
+})
+
 test('when to come back is said in whole seconds', () => {
   const error = new LlmError('overloaded', 'Later.', { retryAfterMs: 1_500 })
 

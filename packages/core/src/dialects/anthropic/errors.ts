@@ -3,6 +3,7 @@ import type { Issue, LlmError, LlmErrorCode } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { json, retryAfter } from '../../http/respond.ts'
 import { eventFrame } from '../../http/streams.ts'
+import { inNames } from '../fields.ts'
 import type { Problem, Wording } from '../parse.ts'
 
 export function renderError(error: LlmError, requestId: string): HttpResponse {
@@ -43,10 +44,19 @@ const detailsOf = ({ details: { param, issue } }: LlmError): object =>
     : {}
 
 /** Some messages are read by machines: agents look for these words, to make their conversation shorter. */
-function messageOf({ code, message, details: { inputTokens, contextSize, model } }: LlmError): string {
+function messageOf({ code, message, details }: LlmError): string {
+  const { inputTokens, contextSize, model, param = '' } = details
   if (code === 'context_length') return `prompt is too long: ${inputTokens} tokens > ${contextSize} maximum`
-  return code === 'not_found' && model !== undefined ? `model: ${model}` : message
+  if (code === 'not_found' && model !== undefined) return `model: ${model}`
+  const field = toField(param)
+  return field === param ? message : `${field}: ${message}`
 }
+
+/** Of a schema, where it is wrong, the message says itself. */
+const toField = inNames([
+  [/^format\.schema.*/s, 'output_config.format.schema'],
+  [/^tools\[(\d+)\]\.parameters.*/s, 'tools.$1.custom.input_schema'],
+])
 
 const kinds = {
   invalid_request: [400, 'invalid_request_error'],

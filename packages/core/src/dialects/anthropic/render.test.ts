@@ -275,6 +275,15 @@ test('a whole call is announced, even where the model broke off another one', as
   })
 })
 
+test('a call in front of a stop sequence is announced', async () => {
+  const pieces = call(0, 'now', '{}')
+  const end = { stopSequence: 'STOP' }
+  const announced = { stop_reason: 'tool_use', stop_sequence: null }
+
+  expect(await whole(pieces, end)).toMatchObject(announced)
+  expect((await streamed(pieces, end)).at(-2)).toMatchObject({ delta: announced })
+})
+
 test('a whole answer that was cancelled is none', async () => {
   async function* cancelled(): AsyncGenerator<GenerateEvent> {
     yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, fingerprint: 'fp_1' }

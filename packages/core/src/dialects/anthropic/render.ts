@@ -192,16 +192,15 @@ const head = ({ id, model }: Generation) => ({
 const noEnding = { stop_reason: null, stop_sequence: null, stop_details: null }
 
 /** @param isCalling whether a whole call is among the blocks: agents pass over one that no `tool_use` announces */
-const ending = ({ reason, stopSequence }: Pick<Answer, 'reason' | 'stopSequence'>, isCalling: boolean) => ({
-  stop_reason:
-    stopSequence !== undefined
-      ? 'stop_sequence'
-      : reason === 'stop' && isCalling
-        ? 'tool_use'
-        : stopReasons[reason],
-  stop_sequence: stopSequence ?? null,
-  stop_details: null,
-})
+function ending({ reason, stopSequence }: Pick<Answer, 'reason' | 'stopSequence'>, isCalling: boolean) {
+  const said = reason === 'stop' && isCalling ? 'tool-calls' : reason
+  const isStopped = said === 'stop' && stopSequence !== undefined
+  return {
+    stop_reason: isStopped ? 'stop_sequence' : stopReasons[said],
+    stop_sequence: isStopped ? stopSequence : null,
+    stop_details: null,
+  }
+}
 
 const stopReasons = {
   stop: 'end_turn',

@@ -5,9 +5,18 @@
  */
 import { z } from 'zod'
 import { limits } from '../../engine/request.ts'
-import { isEmpty, notYet, optional, StopSequence, unsupported, whole } from '../fields.ts'
+import {
+  isEmpty,
+  JsonObject,
+  notYet,
+  optional,
+  StopSequence,
+  shortly,
+  unsupported,
+  whole,
+} from '../fields.ts'
 import { list } from '../parse.ts'
-import { blocksOf, Dictionary, Message, SystemContent } from './blocks.ts'
+import { blocksOf, Message, SystemContent } from './blocks.ts'
 import { ToolChoice, Tools } from './tools.ts'
 import { checkTurns } from './turns.ts'
 
@@ -26,7 +35,7 @@ const Thinking = z.discriminatedUnion(
 
 const Format = z.object({
   type: z.literal('json_schema', { error: "Input should be 'json_schema'" }),
-  schema: Dictionary,
+  schema: JsonObject,
 })
 
 /** What makes the prompt, and what is asked for with it. */
@@ -60,7 +69,7 @@ function checkPrompt(body: Prompt, { addIssue }: z.RefinementCtx): void {
   if (choice && choice.type !== 'none' && tools.length === 0)
     report(['tool_choice'], 'tool_choice may only be specified while providing tools')
   else if (choice?.type === 'tool' && !tools.some(({ name }) => name === choice.name))
-    report(['tool_choice', 'name'], `Tool '${spell(choice.name)}' not found in provided tools`)
+    report(['tool_choice', 'name'], `Tool '${shortly(choice.name)}' not found in provided tools`)
   const instead = insteadOfPrefill(body)
   if (instead !== undefined && isPrefilled(messages))
     report(
@@ -86,8 +95,6 @@ function isPrefilled(messages: readonly Message[]): boolean {
 
 export const formatOf = (body: Pick<Prompt, 'output_config' | 'output_format'>) =>
   body.output_config?.format ?? body.output_format
-
-const spell = (name: string): string => name.slice(0, 64).toWellFormed()
 
 const Prompt = z.object(prompt)
 type Prompt = z.output<typeof Prompt>

@@ -1,16 +1,15 @@
 /** What a model may call. Shape: Anthropic API reference, "Create a Message", `tools` and `tool_choice`. */
 import { z } from 'zod'
 import { limits } from '../../engine/request.ts'
-import { optional } from '../fields.ts'
+import { JsonObject, optional, shortly } from '../fields.ts'
 import { list } from '../parse.ts'
-import { Dictionary } from './blocks.ts'
 import { clientTools } from './client-tools.ts'
 
 const name = '^[a-zA-Z0-9_-]{1,128}$'
 const CustomTool = z.object({
   name: z.string().regex(new RegExp(name), `String should match pattern '${name}'`),
   description: optional(z.string()),
-  input_schema: Dictionary.superRefine(({ type }, context) => {
+  input_schema: JsonObject.superRefine(({ type }, context) => {
     if (type === 'object') return
     const issue = type === undefined ? 'missing' : 'value'
     context.addIssue({
@@ -28,7 +27,6 @@ const isHosted = (type: string): boolean =>
   /^(web_search|web_fetch|code_execution|advisor|mcp_toolset|computer|browser)(_|$)/.test(type)
 /** Finds tools among those that are not loaded; here all of them are. */
 const isSearch = (type: string): boolean => /^tool_search_tool_(regex|bm25)(_\d+)?$/.test(type)
-const maxTagLength = 64
 
 /** The type of a tool says who knows its schema: the caller, or the API. */
 const Tool = z
@@ -38,7 +36,7 @@ const Tool = z
     if (own && name !== own.name)
       context.addIssue({ code: 'custom', path: ['name'], message: `Input should be '${own.name}'` })
     if (own || type === 'custom' || isSearch(type)) return
-    const tag = type.slice(0, maxTagLength).toWellFormed()
+    const tag = shortly(type)
     const expected = ['custom', ...clientTools.keys()].map((known) => `'${known}'`).join(', ')
     context.addIssue(
       isHosted(type)

@@ -248,6 +248,59 @@ test('what tools of other servers did is told in words, and what only they can r
   )
 })
 
+test.each([{ toString: null }, 5, null, undefined])(
+  'a tool of others with the name %j is no failure',
+  (name) => {
+    const result = {
+      type: 'tool_result',
+      tool_use_id: 'a',
+      content: [{ type: 'tool_reference', tool_name: name }],
+    }
+    const messages = [
+      user('Hi'),
+      assistant([{ type: 'server_tool_use', name, input: { a: 1 } }, used('a')]),
+      user([result]),
+    ]
+
+    expect(turns({ messages })).toEqual(['user: Hi', 'assistant: \n: {"a":1}\n|', 'tool: '])
+  },
+)
+
+test('documents and search results of text are what they say', () => {
+  const document = {
+    type: 'document',
+    title: 'Oslo',
+    source: { type: 'text', media_type: 'text/plain', data: 'Rain.' },
+  }
+  const found = {
+    type: 'search_result',
+    source: 'https://a.b',
+    title: 'Rome',
+    content: [text('Sun'), text('shine.')],
+  }
+  const source = { type: 'content', content: [text('a'), text('b')] }
+  const messages = [
+    user([document, text('So?')]),
+    assistant([used('a')]),
+    user([
+      {
+        ...(result('a') as object),
+        content: [found, { type: 'document', source, context: 'Of today.', citations: {} }],
+      },
+    ]),
+  ]
+
+  expect(turns({ messages })[0]).toBe('user: <document>\nOslo\n\nRain.\n</document>\n\nSo?')
+  expect(chat({ messages }).messages[2]?.content).toMatchObject([
+    {
+      content: [
+        text('<search_result>\nRome\n\nhttps://a.b\n\nSunshine.\n</search_result>\n\n'),
+        text('<document>\nOf today.\n\nab\n</document>\n\n'),
+      ],
+    },
+  ])
+})
+
 test('thoughts alone are no turn', () => {
   expect(
     turns({ messages: [user('a'), assistant([{ type: 'thinking', thinking: 'Hm.' }]), user('b')] }),

@@ -1,4 +1,6 @@
 /** From the Anthropic API to the neutral language. */
+
+import { mergeTurns } from '../../engine/merge-turns.ts'
 import type { ChatInput, GenerateRequest, Message, Part } from '../../engine/request.ts'
 import * as blocks from './blocks.ts'
 import * as schema from './schema.ts'
@@ -26,7 +28,7 @@ export function toPrompt(
 ): Pick<GenerateRequest, 'model' | 'reasoning'> & { readonly input: ChatInput } {
   const { model, system, messages, thinking: { type: thinking = 'disabled' } = {} } = body
   const said = blocks.blocksOf(system).filter((block) => !isBilling(block))
-  const turns = merged([
+  const turns = mergeTurns([
     { role: 'system', content: said.map(toPart).filter((part) => !isEmpty(part)) },
     ...withResultsFirst(messages.flatMap(toTurns)),
   ])
@@ -37,7 +39,6 @@ export function toPrompt(
   }
 }
 
-/** A `none` still shows the tools: the conversation may be about them. */
 function toTools({
   tools: defined = [],
   tool_choice: choice,
@@ -79,45 +80,12 @@ function toTurns({ role, content }: blocks.Message): readonly Message[] {
 /** Directly behind their calls: many templates take nothing between them. */
 function withResultsFirst(turns: readonly Message[]): readonly Message[] {
   const ordered: Message[] = []
+  const isCalling = ({ role }: Message): boolean => role === 'assistant' || role === 'tool'
   for (const turn of turns) {
-    const calls = ordered.findLastIndex(({ role }) => role === 'assistant' || role === 'tool')
-    ordered.splice(turn.role === 'tool' ? calls + 1 : ordered.length, 0, turn)
+    const before = turn.role === 'tool' ? ordered.findLastIndex(isCalling) : ordered.length - 1
+    ordered.splice(before + 1, 0, turn)
   }
   return ordered
-}
-
-/** Turns of one role in a row are one turn, with a blank line between their texts. */
-function merged(turns: readonly Message[]): readonly Message[] {
-  const runs: { readonly role: Message['role']; readonly content: Part[] }[] = []
-  for (const { role, content } of turns) {
-    const last = runs.at(-1)
-    if (content.length === 0 && role !== 'user') continue
-    if (last?.role === role) append(last.content, content)
-    else {
-      const run: Part[] = []
-      append(run, content)
-      runs.push({ role, content: run })
-    }
-  }
-  return runs.map(({ role, content }) => ({
-    role,
-    content: content.length > 0 ? content : [{ type: 'text', text: '' }],
-  }))
-}
-
-/** Texts side by side are one, as they are: clients split a text where they want it cached. */
-function append(run: Part[], content: readonly Part[]): void {
-  let gap = run.some(({ type }) => type === 'text') ? '\n\n' : ''
-  for (const part of content) {
-    const last = run.at(-1)
-    if (part.type !== 'text') run.push(part)
-    else {
-      const text = gap + part.text
-      if (last?.type === 'text') run.splice(-1, 1, { type: 'text', text: last.text + text })
-      else run.push({ type: 'text', text })
-      gap = ''
-    }
-  }
 }
 
 function toPart(block: blocks.Block): Part {

@@ -83,7 +83,7 @@ test.each([
   ],
   [
     [user({ ...result('a'), content: [{ type: 'smell' }] })],
-    "messages.0.content.0.content.0: Input tag 'smell' found using 'type' does not match any of the expected tags: 'text', 'image', 'tool_reference'",
+    "messages.0.content.0.content.0: Input tag 'smell' found using 'type' does not match any of the expected tags: 'text', 'image', 'tool_reference', 'document', 'search_result'",
   ],
 ])('%j is refused with %j', (messages, message) => {
   expect(() => read(messages)).toThrow(expect.objectContaining({ code: 'invalid_request', message }))

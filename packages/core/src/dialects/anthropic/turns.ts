@@ -1,4 +1,5 @@
 /** The order that calls and their results are held to. Reference: Anthropic guides, "How to implement tool use". */
+import { shortly } from '../fields.ts'
 import { type Block, blocksOf, type Message } from './blocks.ts'
 
 /** Says what is wrong with a message, or with one of its blocks. */
@@ -40,9 +41,9 @@ function read(block: Block, at: number, calls: Turn): string | undefined {
     const { tool_use_id: id } = block
     const call = calls.get(id)
     if (!call)
-      return `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${spell(id)}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`
+      return `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${shortly(id)}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`
     if (call.hasResult)
-      return `each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${spell(id)}`
+      return `each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${shortly(id)}`
     call.hasResult = true
   }
   return undefined
@@ -52,7 +53,7 @@ function reportOpen(calls: Turn, report: Report): boolean {
   const open = [...calls].filter(([, { hasResult }]) => !hasResult)
   const [first] = open
   if (!first) return false
-  const ids = open.slice(0, maxIds).map(([id]) => spell(id))
+  const ids = open.slice(0, maxIds).map(([id]) => shortly(id))
   report(
     ['messages', first[1].at],
     `\`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${ids.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`,
@@ -62,4 +63,3 @@ function reportOpen(calls: Turn, report: Report): boolean {
 
 /** A message need not name a thousand. */
 const maxIds = 8
-const spell = (id: string): string => id.slice(0, 64).toWellFormed()

@@ -55,6 +55,16 @@ test.each<[string, LlmError, string]>([
   ],
   ['a prompt of unknown length', new LlmError('context_length', 'Too long.'), 'Too long.'],
   ['a wrong field', invalidRequest('invalid think', { param: 'think' }), 'invalid think'],
+  [
+    'a format that cannot be kept',
+    invalidRequest('No.', { param: 'format.schema#/not' }),
+    'invalid format: No.',
+  ],
+  [
+    'arguments that cannot be kept',
+    invalidRequest('No.', { param: 'tools[3].parameters#' }),
+    'invalid tools[3].function.parameters: No.',
+  ],
 ])('%s is said in words that clients look for', (_what, error, message) => {
   expect(bodyOf(error)).toEqual({ error: message })
   expect(JSON.parse(renderErrorFrame(error))).toEqual({ error: message })

@@ -3,6 +3,7 @@ import type { LlmError, LlmErrorCode } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { json, retryAfter, text } from '../../http/respond.ts'
 import { jsonLine } from '../../http/streams.ts'
+import { inNames } from '../fields.ts'
 import type { Wording } from '../parse.ts'
 
 export function renderError(error: LlmError): HttpResponse {
@@ -20,12 +21,20 @@ export const wording: Wording = ({ param, reason }) =>
   param === '' ? 'the request body has to be a JSON object' : `invalid ${param}: ${reason}`
 
 /** Some messages are read by machines: clients look for these words. */
-function messageOf({ code, message, details: { inputTokens, contextSize, model } }: LlmError): string {
+function messageOf({ code, message, details }: LlmError): string {
+  const { inputTokens, contextSize, model, param = '' } = details
   if (code === 'not_found' && model !== undefined) return `model '${model}' not found`
-  return code === 'context_length' && inputTokens !== undefined
-    ? `the prompt is longer than the context length currently available to the model: it has ${inputTokens} tokens, and the context holds ${contextSize}`
-    : message
+  if (code === 'context_length' && inputTokens !== undefined)
+    return `the prompt is longer than the context length currently available to the model: it has ${inputTokens} tokens, and the context holds ${contextSize}`
+  const field = toField(param)
+  return field === param ? message : `invalid ${field}: ${message}`
 }
+
+/** Of a schema, where it is wrong, the message says itself. */
+const toField = inNames([
+  [/^format\.schema.*/s, 'format'],
+  [/^(tools\[\d+\])\.parameters.*/s, '$1.function.parameters'],
+])
 
 const statuses = {
   invalid_request: 400,

@@ -6,7 +6,7 @@
  */
 import { z } from 'zod'
 import { areTokens, limits } from '../../engine/request.ts'
-import { isEmpty, notYet, optional, StopSequence, whole } from '../fields.ts'
+import { isEmpty, JsonObject, notYet, optional, StopSequence, whole } from '../fields.ts'
 import { list } from '../parse.ts'
 import { toKeepAlive } from './keep-alive.ts'
 
@@ -63,12 +63,11 @@ const Options = z.object({
 export type Options = z.output<typeof Options>
 
 /** An object is a JSON Schema: what it may say is another's to know. */
-const isObject = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 const Format = z.custom<'' | 'json' | object>(
   (value) => value === '' || value === 'json' || isObject(value),
   'expected "json" or a JSON Schema.',
 )
+const isObject = (value: unknown): value is object => JsonObject.safeParse(value).success
 
 const thinks = [true, false, 'low', 'medium', 'high', 'max'] as const
 const Think = z.literal(thinks, { error: `expected ${thinks.join(', ')}.` })
@@ -116,7 +115,6 @@ const Role = z
   .max(limits.roleLength)
   .transform((role) => role.toLowerCase() || 'user')
 
-const JsonObject = z.custom<object>(isObject, { params: { issue: 'type' }, error: 'expected an object.' })
 /** What shows at a glance; the rest is for whoever makes a grammar of it. */
 const Parameters = JsonObject.superRefine((schema, context) => {
   const { properties } = schema as { readonly properties?: unknown }
@@ -171,7 +169,7 @@ const embedding = { model: common.model, options: common.options, keep_alive: co
 
 export const EmbedRequest = body({
   ...embedding,
-  input: optional(z.union([z.string(), list(z.string(), { max: limits.parts })])),
+  input: optional(z.union([z.string(), list(z.string(), { max: limits.inputs })])),
   truncate: optional(z.boolean()),
   dimensions: optional(integer()),
 })

@@ -255,6 +255,39 @@ test.each([
   expect(parts[0]).toMatchObject({ content: [{ type: 'text', text: '5' }] })
 })
 
+test('a call that nobody answered gets no result of another turn', () => {
+  const { messages } = conversationOf({
+    messages: [
+      { role: 'assistant', tool_calls: [made('a')] },
+      { role: 'user', content: 'Never mind.' },
+      { role: 'assistant', tool_calls: [made('b')] },
+      { role: 'assistant', tool_calls: [made('c')] },
+      { role: 'tool', content: '5' },
+      { role: 'tool', content: '6' },
+    ],
+  })
+
+  expect(messages.slice(-2).map(({ content }) => content)).toMatchObject([
+    [{ id: 'call_1', name: 'b' }],
+    [{ id: 'call_2', name: 'c' }],
+  ])
+})
+
+test('ten thousand results for a hundred thousand calls are sorted out in no time', () => {
+  const calls = { role: 'assistant', tool_calls: Array(9_000).fill(made('a')) }
+  const messages = [
+    ...Array(12).fill(calls),
+    ...Array(9_000).fill({ role: 'tool', tool_call_id: 'x', tool_name: 'b' }),
+  ]
+  const body = bodyOf({ messages })
+  const startedAt = performance.now()
+
+  toConversation(body)
+
+  // A look at all calls for each result takes ten seconds and more.
+  expect(performance.now() - startedAt).toBeLessThan(2_000)
+})
+
 test('a model that knows no tools says so, and one of the app is asked', () => {
   const withTools = conversationOf({ messages: [{ content: 'Hi' }], tools: [tool] })
 

@@ -1,9 +1,9 @@
 /** From the Ollama API to the neutral language. */
-
 import type * as neutral from '../../engine/request.ts'
 import { isRaw } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
 import type { ModelDetails } from '../../models/details.ts'
+import { given } from '../fields.ts'
 import type * as schema from './schema.ts'
 
 /** No context is smaller. */
@@ -37,6 +37,7 @@ export function toConversation({
 function toMessage(message: schema.Message, calls: Calls): neutral.Message {
   const { role = 'user', content = '', thinking, tool_calls: made = [] } = message
   const text = { type: 'text', text: content } as const
+  if (role !== 'assistant') calls.end()
   if (role === 'tool')
     return { role, content: [{ type: 'tool-result', ...calls.answered(message), content: [text] }] }
   return {
@@ -57,19 +58,38 @@ function toMessage(message: schema.Message, calls: Calls): neutral.Message {
 /** Few clients of this API send ids: a result is of the first call that waits for one, and has its name if it says one. */
 class Calls {
   #count = 0
-  #waiting: { readonly id: string; readonly name: string }[] = []
+  /** Names by ids, and ids by names. A hostile conversation has ten thousand results for a hundred thousand calls. */
+  readonly #waiting = new Map<string, string>()
+  readonly #named = new Map<string, Set<string>>()
+  #isOver = false
 
-  made(name: string, id?: string): string {
-    const call = { id: id || `call_${this.#count++}`, name }
-    this.#waiting.push(call)
-    return call.id
+  made(name: string, ownId?: string): string {
+    if (this.#isOver) {
+      this.#waiting.clear()
+      this.#named.clear()
+    }
+    this.#isOver = false
+    const id = ownId || `call_${this.#count++}`
+    this.#waiting.set(id, name)
+    this.#named.set(name, (this.#named.get(name) ?? new Set()).add(id))
+    return id
+  }
+
+  /** Something else was said: what still waits when the next call is made waits in vain. */
+  end(): void {
+    this.#isOver = true
   }
 
   /** Which one: what the result says itself is right, also where there is no such call. */
-  answered({ tool_call_id: id, tool_name: name }: schema.Message): { id?: string; name?: string } {
-    const index = this.#waiting.findIndex((call) => (id ? call.id === id : !name || call.name === name))
-    const [call] = index === -1 ? [] : this.#waiting.splice(index, 1)
-    return { ...call, ...(id && { id }), ...(name && { name }) }
+  answered({ tool_call_id: ownId, tool_name: ownName }: schema.Message): { id?: string; name?: string } {
+    const [next] = (ownName ? this.#named.get(ownName) : this.#waiting.keys()) ?? []
+    const id = ownId || next
+    const name = id === undefined ? undefined : this.#waiting.get(id)
+    if (id !== undefined && name !== undefined) {
+      this.#waiting.delete(id)
+      this.#named.get(name)?.delete(id)
+    }
+    return given({ id, name: ownName || name })
   }
 }
 
@@ -147,15 +167,12 @@ function toSampling({
   seed = -1,
   ...more
 }: schema.Options): neutral.Sampling {
-  const given = {
+  return given({
+    ...{ temperature, topK, topP, minP },
     repeatPenalty: more.repeat_penalty,
     repeatLastN: more.repeat_last_n,
     presencePenalty: more.presence_penalty,
     frequencyPenalty: more.frequency_penalty,
     seed: seed < 0 ? undefined : seed,
-  }
-  return {
-    ...{ temperature, topK, topP, minP },
-    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
-  }
+  })
 }

@@ -3,6 +3,7 @@ import type { Issue, LlmError, LlmErrorCode } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { json, retryAfter } from '../../http/respond.ts'
 import { dataFrame } from '../../http/streams.ts'
+import { inNames } from '../fields.ts'
 import type { Wording } from '../parse.ts'
 
 export function renderError(error: LlmError): HttpResponse {
@@ -33,17 +34,13 @@ function envelope(error: LlmError): object {
   }
 }
 
-/** What the engine says of a field is said of the one that it came from. */
-const toField = (param: string): string =>
-  fields.reduce((name, [neutral, ours]) => name.replace(neutral, ours), param)
-
-const fields: readonly (readonly [neutral: RegExp, ours: string])[] = [
+const toField = inNames([
   [/^format\.source/, 'grammar'],
   [/^format\.schema/, 'response_format.json_schema.schema'],
   [/^format(?=$|\.)/, 'response_format'],
   [/^(tools\[\d+\])\.parameters/, '$1.function.parameters'],
   [/^inputs(?=\[)/, 'input'],
-]
+])
 
 /** Some messages are read by machines: proxies and agents look for these words. */
 function messageOf({ code, message, details: { inputTokens, contextSize } }: LlmError): string {

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { limits, type Sampling } from '../../engine/request.ts'
-import { optional, whole } from '../fields.ts'
+import { given, optional, whole } from '../fields.ts'
 import { list } from '../parse.ts'
 
 const repeatPenalty = z.number().min(limits.repeatPenalty.min).max(limits.repeatPenalty.max)
@@ -48,8 +48,3 @@ export function toLocalSampling(body: LocalOptions): { [Key in keyof Sampling]: 
     minTokens: body.min_tokens,
   }
 }
-
-type Given<Values> = { [Key in keyof Values]?: Exclude<Values[Key], undefined> }
-
-const given = <Values extends object>(values: Values): Given<Values> =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Given<Values>

@@ -48,6 +48,20 @@ test('a turn has its thoughts, its text and its calls, in this order', () => {
   })
 })
 
+test('what a hosted model refused is what it said', () => {
+  const content = [
+    { type: 'text', text: 'Sorry. ' },
+    { type: 'refusal', refusal: 'I will not.' },
+  ]
+
+  const [turn] = read([{ role: 'assistant', content }])
+
+  expect(turn?.content).toEqual([
+    { type: 'text', text: 'Sorry. ' },
+    { type: 'text', text: 'I will not.' },
+  ])
+})
+
 test('arguments that are no JSON stay as they are', () => {
   const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{"a":' } }
 

@@ -10,11 +10,14 @@ import { notYet, optional, unsupported } from '../fields.ts'
 import { list } from '../parse.ts'
 
 const TextPart = z.object({ type: z.literal('text'), text: z.string() })
+const Refusal = z
+  .object({ type: z.literal('refusal'), refusal: z.string() })
+  .transform(({ refusal }) => ({ type: 'text' as const, text: refusal }))
 const OtherPart = z
-  .object({ type: z.enum(['image_url', 'input_audio', 'file', 'refusal']) })
+  .object({ type: z.enum(['image_url', 'input_audio', 'file']) })
   .refine(() => false, { params: { issue: 'unsupported' }, error: 'only text is supported yet.' })
   .transform((): never => z.NEVER)
-const Part = z.discriminatedUnion('type', [TextPart, OtherPart])
+const Part = z.discriminatedUnion('type', [TextPart, Refusal, OtherPart])
 const Content = z.union([z.string(), list(Part, { min: 1, max: limits.parts })], {
   error: 'expected a string or an array of parts.',
 })
@@ -95,17 +98,17 @@ const toCalls = ({ tool_calls = [] }: AssistantMessage): readonly neutral.Part[]
 
 /** Templates go wrong in silence, where OpenAI says what is missing. The words are its own. */
 function checkResults(messages: readonly Message[]): void {
-  let called: readonly string[] = []
+  let called: ReadonlySet<string> = new Set()
   let calledAt = 0
   const waiting = new Set<string>()
   for (const [index, message] of messages.entries()) {
     if (message.role === 'tool') {
-      if (!called.includes(message.tool_call_id)) throw unasked(index)
+      if (!called.has(message.tool_call_id)) throw unasked(index)
       waiting.delete(message.tool_call_id)
       continue
     }
     if (waiting.size > 0) throw unanswered(calledAt, waiting)
-    called = (message.role === 'assistant' && message.tool_calls?.map(({ id }) => id)) || []
+    called = new Set(message.role === 'assistant' ? message.tool_calls?.map(({ id }) => id) : [])
     calledAt = index
     for (const id of called) waiting.add(id)
   }

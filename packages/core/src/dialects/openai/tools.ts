@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type * as neutral from '../../engine/request.ts'
 import { limits } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
-import { optional, unsupported } from '../fields.ts'
+import { optional, shortly, unsupported } from '../fields.ts'
 import { list } from '../parse.ts'
 import { FunctionType } from './messages.ts'
 
@@ -60,8 +60,7 @@ export function toTools({
   const known = namesOf(tools)
   const { mode, names } = toChoice(choice)
   const unknown = names?.find((name) => !known.has(name))
-  if (unknown !== undefined)
-    throw wrongChoice(`there is no function '${unknown.slice(0, 64).toWellFormed()}' among the tools.`)
+  if (unknown !== undefined) throw wrongChoice(`there is no function '${shortly(unknown)}' among the tools.`)
   if (tools.length === 0 && mode === 'required')
     throw wrongChoice('a tool is to be called, and there is none.')
   if (tools.length === 0) return {}
@@ -73,12 +72,8 @@ export function toTools({
 
 function namesOf(tools: readonly Tool[]): ReadonlySet<string> {
   const names = new Set<string>()
-  for (const [
-    index,
-    {
-      function: { name },
-    },
-  ] of tools.entries()) {
+  for (const [index, tool] of tools.entries()) {
+    const { name } = tool.function
     const param = `tools[${index}].function.name`
     if (names.has(name))
       throw invalidRequest(`Invalid '${param}': another tool has it.`, { param, issue: 'value' })

@@ -1,6 +1,7 @@
 /** From the OpenAI API to the neutral language. */
 import type { GenerateRequest, OutputFormat, Sampling } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
+import { given } from '../fields.ts'
 import { toLocalSampling } from './local-options.ts'
 import { toMessages } from './messages.ts'
 import type { ChatCompletionRequest, CompletionRequest, Options, ResponseFormat } from './schema.ts'
@@ -97,7 +98,7 @@ function toFormat({ grammar, response_format: format }: Formats): OutputFormat |
 
 function toSampling(body: Options): Sampling {
   const local = toLocalSampling(body)
-  const given = {
+  return given({
     ...local,
     temperature: body.temperature ?? 1,
     topP: body.top_p ?? 1,
@@ -110,6 +111,5 @@ function toSampling(body: Options): Sampling {
     logitBias:
       body.logit_bias &&
       Object.entries(body.logit_bias).map(([token, bias]) => [Number(token), bias] as const),
-  }
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  })
 }

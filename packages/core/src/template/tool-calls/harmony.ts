@@ -3,8 +3,9 @@ import type { Steps } from '../input.ts'
 import { callWith, type Family, type Scene } from './scene.ts'
 
 const start = '<|start|>'
+const channel = '<|channel|>'
 const message = '<|message|>'
-const ends = ['<|end|>', '<|call|>', '<|return|>', start, '<|channel|>'] as const
+const ends = ['<|end|>', '<|call|>', '<|return|>', start, channel] as const
 
 /** No header is longer: what is, is none. */
 const maxHeader = 200
@@ -41,18 +42,19 @@ export const harmony: Family = function* (scene) {
 
 const channelOf = (header: string): string => /<\|channel\|>\s*(\w+)/.exec(header)?.[1] ?? 'final'
 
-/** Up to where the content begins; undefined where none does. */
+/** Up to where the content begins; empty where it is broken off, undefined where it is none. */
 function* headerOf({ input }: Scene): Steps<string | undefined> {
-  yield* input.takes(start)
+  const isStarted = yield* input.takes(start)
   yield* input.takes('assistant')
   yield* input.blank()
   let header = (yield* input.takes('to=')) ? 'to=' : ''
   const isMarkup = (yield* input.peek()) === '<' && (yield* input.peek(1)) === '|'
-  if (header === '' && !isMarkup) return undefined
+  if (header === '' && !isMarkup && (yield* input.peek()) !== '') return undefined
   while (header.length < maxHeader) {
     if (yield* input.takes(message)) return header
     const character = yield* input.peek()
-    if (character === '' || character === '\n') return undefined
+    if (character === '') return isStarted || header.includes(channel) ? '' : undefined
+    if (character === '\n') return undefined
     header += character
     input.skip()
   }

@@ -149,22 +149,28 @@ export function* copyObject(input: Input, give: (json: string) => void): Steps<b
   return true
 }
 
-/** The same for an object that is given as a string; an empty one has no members. */
+/** The same for an object that is given as a string, the end of which may be missing; an empty one has no members. */
 export function* copyQuotedObject(input: Input, give: (json: string) => void): Steps<boolean> {
   if (!(yield* input.takes('"'))) return false
   const json = new JsonObject()
   let isEmpty = true
   for (;;) {
-    const character = yield* stringCharacter(input)
-    if (character === undefined) break
-    if (blank.includes(character) && (isEmpty || json.isWhole)) continue
-    const valid = json.isWhole ? undefined : json.push(character)
-    if (valid === undefined) return false
-    isEmpty = false
-    give(valid)
+    const next = yield* stringCharacter(input)
+    if (!next) break
+    const [character, length] = next
+    const isAround = blank.includes(character) && (isEmpty || json.isWhole)
+    if (!isAround) {
+      if (json.isWhole) break
+      const valid = json.push(character)
+      if (valid === undefined) return false
+      isEmpty = false
+      give(valid)
+    }
+    input.skip(length)
   }
-  if (isEmpty) give('{}')
-  return (isEmpty || json.isWhole) && (yield* input.takes('"'))
+  const isClosed = yield* input.takes('"')
+  if (isEmpty && isClosed) give('{}')
+  return json.isWhole || (isEmpty && isClosed)
 }
 
 /** A string that is one of these, without its quotes; undefined as soon as it cannot be. */
@@ -172,10 +178,12 @@ export function* stringAmong(input: Input, candidates: readonly string[]): Steps
   if (!(yield* input.takes('"'))) return undefined
   let read = ''
   for (;;) {
-    const character = yield* stringCharacter(input)
-    if (character === undefined) break
+    const next = yield* stringCharacter(input)
+    if (!next) break
+    const [character, length] = next
     read += character
     if (!candidates.some((one) => one.startsWith(read))) return undefined
+    input.skip(length)
   }
   return candidates.includes(read) && (yield* input.takes('"')) ? read : undefined
 }
@@ -203,27 +211,20 @@ const escapes: Readonly<Record<string, string>> = {
   t: '\t',
 }
 
-/** One character of a string; undefined at its closing quote, which is not taken, and at what is none. */
-function* stringCharacter(input: Input): Steps<string | undefined> {
+/** One character of a string and how long it is as it is written, not taken; undefined at the closing quote, and at what is none. */
+function* stringCharacter(input: Input): Steps<readonly [character: string, length: number] | undefined> {
   const character = yield* input.peek()
   if (character === '' || character === '"') return undefined
-  if (character !== '\\') {
-    input.skip()
-    return character
-  }
+  if (character !== '\\') return [character, 1]
   const code = yield* input.peek(1)
-  if (code !== 'u') {
-    input.skip(code in escapes ? 2 : 0)
-    return escapes[code]
-  }
+  if (code !== 'u') return code in escapes ? [escapes[code] as string, 2] : undefined
   let digits = ''
   while (digits.length < 4) {
     const digit = yield* input.peek(2 + digits.length)
     if (!/[0-9a-fA-F]/.test(digit)) return undefined
     digits += digit
   }
-  input.skip(6)
-  return String.fromCharCode(Number.parseInt(digits, 16))
+  return [String.fromCharCode(Number.parseInt(digits, 16)), 6]
 }
 
 /** As it may stand in a JSON string. Halves of characters stay as they are: the other half may come with the next piece. */

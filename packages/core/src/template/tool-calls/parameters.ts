@@ -80,18 +80,24 @@ function* parameter(
 }
 
 /** Which types a parameter may have; undefined where its schema does not say. */
-function typesOf(schema: object, key: string): readonly string[] | undefined {
-  const { properties } = schema as { properties?: Record<string, { type?: unknown } | undefined> }
-  const type = properties && Object.hasOwn(properties, key) ? properties[key]?.type : undefined
-  if (typeof type === 'string') return [type]
-  return Array.isArray(type) ? type : undefined
+function typesOf(schema: object, key: string): readonly unknown[] | undefined {
+  const { properties } = schema as { properties?: Readonly<Record<string, Typed | null>> }
+  const { type, anyOf }: Typed = (properties && Object.hasOwn(properties, key) && properties[key]) || {}
+  // Pydantic's way to say that a text may be null.
+  const types = [type ?? (Array.isArray(anyOf) ? anyOf : []).map((one: Typed | null) => one?.type)].flat(2)
+  return types.length === 0 || types.some((one) => one === undefined) ? undefined : types
+}
+
+interface Typed {
+  readonly type?: unknown
+  readonly anyOf?: unknown
 }
 
 /** As Python prints them, and so do templates that are made for it. */
 const pythonWords: Readonly<Record<string, string>> = { True: 'true', False: 'false', None: 'null' }
 
 /** Models write strings as they are and all else as JSON; where both is possible, the schema decides. */
-function toJson(text: string, types: readonly string[] | undefined): string {
+function toJson(text: string, types: readonly unknown[] | undefined): string {
   const trimmed = text.trim()
   const json = Object.hasOwn(pythonWords, trimmed) ? (pythonWords[trimmed] as string) : trimmed
   try {
@@ -103,7 +109,7 @@ function toJson(text: string, types: readonly string[] | undefined): string {
   return `"${escaped(text)}"`
 }
 
-function isOf(type: string, value: unknown): boolean {
+function isOf(type: unknown, value: unknown): boolean {
   if (type === 'null') return value === null
   if (type === 'array') return Array.isArray(value)
   if (type === 'object') return typeof value === 'object' && value !== null && !Array.isArray(value)
