@@ -29,9 +29,9 @@ export function withHostileTemplate(file) {
   // Shape: key, type, length, text.
   const at = file.indexOf(key) + key.length + 4
   const length = Number(file.readBigUInt64LE(at))
-  if (length < template.length) throw new RangeError('The template of this file is too short.')
+  const comment = `{#${' '.repeat(length - template.length - 4)}#}`
   const changed = Buffer.from(file)
-  changed.write(template.padEnd(length), at + 8)
+  changed.write(template + comment, at + 8)
   return changed
 }
 

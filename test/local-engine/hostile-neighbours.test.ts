@@ -12,7 +12,6 @@ const loop = '{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}
 const popped = '{{ [1].pop() }}'
 const templates = {
   endless: loop,
-  long: '{% for i in range(3000000) %}{{ i }} {% endfor %}',
   native: popped + loop,
 }
 
@@ -62,24 +61,18 @@ async function answer(
   throw new Error('The answer has no end.')
 }
 
-test.each<[what: string, asked: Partial<GenerateRequest>, code: string]>([
-  ['a template that never ends', { model: 'endless' }, 'invalid_request'],
-  ['a template that says three million numbers', { model: 'long' }, 'context_length'],
-  ['a template that never ends in native code', { model: 'native' }, 'invalid_request'],
+test.each<[what: string, asked: Partial<GenerateRequest>]>([
+  ['a template that never ends', { model: 'endless' }],
+  ['a template that never ends in native code', { model: 'native' }],
   [
     'a schema of 10,000 properties',
     { format: { type: 'json-schema', schema: { type: 'object', properties } } },
-    'invalid_request',
   ],
-  [
-    'a pattern that explodes',
-    { format: { type: 'json-schema', schema: { type: 'string', pattern } } },
-    'invalid_request',
-  ],
-  ['a grammar that is nested deeply', { format: { type: 'grammar', source: deep } }, 'invalid_request'],
+  ['a pattern that explodes', { format: { type: 'json-schema', schema: { type: 'string', pattern } } }],
+  ['a grammar that is nested deeply', { format: { type: 'grammar', source: deep } }],
 ])(
   '%s is refused, and eight streams of another model go on to their end',
-  async (_what, asked, code) => {
+  async (_what, asked) => {
     const { processId } = llm.loaded().find(({ name }) => name === 'calm:latest') ?? {}
     let refusal: Promise<unknown> | undefined
     let isOver = false
@@ -99,7 +92,7 @@ test.each<[what: string, asked: Partial<GenerateRequest>, code: string]>([
 
     await Promise.all(Array.from({ length: 8 }, speak))
 
-    expect(await refusal).toMatchObject({ code })
+    expect(await refusal).toMatchObject({ code: 'invalid_request' })
     expect(llm.loaded().find(({ name }) => name === 'calm:latest')?.processId).toBe(processId)
   },
   60_000,
