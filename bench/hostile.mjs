@@ -64,7 +64,6 @@ try {
   say(`${samples.idle.length} rounds, ${options.tokens} tokens for each stream\n`)
   reportGaps(samples)
   reportCalls(samples)
-  if (json) writeFileSync(json, JSON.stringify({ options, samples }, null, 2))
 } finally {
   await app.stop()
   await rm(folder, { recursive: true })
@@ -108,6 +107,7 @@ async function takeRounds(kinds, speaking, guard) {
       const { value, others } = await guard.take(() => sample(speaking, kinds[name]))
       samples[name] = [...(samples[name] ?? []), { ...value, others }]
     }
+    if (json) writeFileSync(json, JSON.stringify({ options, samples }, null, 2))
     sayProgress(`round ${round} of ${options.rounds}, ${guard.retakes} samples taken again so far`)
   }
   return samples
