@@ -184,7 +184,7 @@ const toRows = (items, toRow) => Object.assign({}, ...items.map(toRow))
 const usedBy = ({ roots }, measure) => (roots ? measure(trees(roots)) : Number.NaN)
 
 /** From when the last of them has begun until the first of them ends. */
-function whileAllSpeak(all) {
+export function whileAllSpeak(all) {
   const from = Math.max(...all.map((times) => times[0]))
   const to = Math.min(...all.map((times) => times.at(-1)))
   const gaps = all.flatMap((times) => gapsOf(times.filter((time) => time >= from && time <= to)))
@@ -193,5 +193,5 @@ function whileAllSpeak(all) {
 
 const gapsOf = (times) => times.slice(1).map((time, index) => time - times[index])
 
-const percentile = (values, share) =>
+export const percentile = (values, share) =>
   values.toSorted((a, b) => a - b)[Math.ceil(share * values.length) - 1] ?? Number.NaN

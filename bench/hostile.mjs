@@ -1,0 +1,227 @@
+// Eight streams of a model while what has to be refused is sent to another one, and to the same: their longest gaps.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { modelPath } from '@modelmount/tiny-model'
+import { ask, prompt, toQuestion } from './support/ask.mjs'
+import { percentile, whileAllSpeak } from './support/engine-measures.mjs'
+import { hostileInputs, withHostileTemplate } from './support/hostile-inputs.mjs'
+import { allowed, IdleGuard } from './support/idle-guard.mjs'
+import { describeMachine, median, printTable, quartiles, say, sayProgress } from './support/measure.mjs'
+import { start } from './support/serve.mjs'
+
+const { values: options } = parseArgs({
+  options: {
+    /** A GGUF file: the streams are of this model. */
+    model: { type: 'string' },
+    threads: { type: 'string', default: '1' },
+    rounds: { type: 'string', default: '7' },
+    /** Of each answer; enough for 20 seconds. */
+    tokens: { type: 'string', default: '170' },
+    words: { type: 'string', default: '300' },
+    /** Some of what is sent, with commas between. */
+    only: { type: 'string' },
+    /** Where all numbers are written; rounds that are there already are counted in. */
+    json: { type: 'string' },
+  },
+})
+const { model, threads, json } = options
+if (!model) throw new Error('Say --model file.gguf')
+
+const streams = 8
+/** Between two hostile calls, in milliseconds. */
+const breath = 100
+/** A hostile call that was broken off is over by then, in milliseconds. */
+const rest = 1_000
+
+const folder = await mkdtemp(join(tmpdir(), 'hostile-'))
+const hostile = 'hostile'
+const file = join(folder, `${hostile}.gguf`)
+const app = await open()
+try {
+  const speaking = { ...toQuestion(model, Number(options.words)), url: app.url }
+  const kinds = choose({
+    idle: {},
+    template: sending(hostile, 'template'),
+    schema: sending(hostile, 'schema'),
+    grammar: sending(hostile, 'grammar'),
+    'own-schema': sending(speaking.model, 'schema'),
+    'own-grammar': sending(speaking.model, 'grammar'),
+    control: {},
+  })
+  // Both are loaded before anything is measured: that would be another question.
+  await ask(speaking, { prompt: prompt(8), tokens: 1 })
+  const { how } = await call({ model: hostile, messages: [{ role: 'user', content: 'Hello' }] })
+  if (how !== '200') throw new Error(`The other model says ${how}.`)
+
+  say(`## ${streams} streams of ${basename(model)} beside hostile input, --threads ${threads}\n`)
+  await describeMachine()
+  const samples = await takeRounds(kinds, speaking, new IdleGuard([app.id]))
+  say(`${samples.idle.length} rounds, ${options.tokens} tokens for each stream\n`)
+  reportGaps(samples)
+  reportCalls(samples)
+} finally {
+  await app.stop()
+  await rm(folder, { recursive: true })
+}
+
+/** An app with two models. */
+async function open() {
+  await writeFile(file, withHostileTemplate(await readFile(modelPath)))
+  const local = { threads: Number(threads), contextSize: 2_048, parallel: streams, keepAlive: 'forever' }
+  const app = fileURLToPath(new URL('support/app.mjs', import.meta.url))
+  return start([app, JSON.stringify({ workers: 0, models: [model, file], local })])
+}
+
+/** Each input after the other, over and over. */
+function sending(model, kind) {
+  const inputs = Object.entries(hostileInputs[kind])
+  const forever = (function* () {
+    for (;;) yield* inputs
+  })()
+  const next = () => {
+    const [what, fields] = forever.next().value
+    return [what, { model, messages: [{ role: 'user', content: 'Hello' }], ...fields }]
+  }
+  return { next }
+}
+
+function choose(all) {
+  const only = options.only?.split(',')
+  return Object.fromEntries(
+    Object.entries(all).filter(([name, { next }]) => !next || !only || only.includes(name)),
+  )
+}
+
+/** Who is first changes from round to round. */
+async function takeRounds(kinds, speaking, guard) {
+  const names = Object.keys(kinds)
+  const samples = json && existsSync(json) ? JSON.parse(readFileSync(json, 'utf8')).samples : {}
+  for (let round = 1; round <= Number(options.rounds); round++) {
+    for (let turn = 0; turn < names.length; turn++) {
+      const name = names[(round + turn) % names.length]
+      const { value, others } = await guard.take(() => sample(speaking, kinds[name]))
+      samples[name] = [...(samples[name] ?? []), { ...value, others }]
+    }
+    if (json) writeFileSync(json, JSON.stringify({ options, samples }, null, 2))
+    sayProgress(`round ${round} of ${options.rounds}, ${guard.retakes} samples taken again so far`)
+  }
+  return samples
+}
+
+/** What is sent is sent while all speak. */
+async function sample(speaking, { next }) {
+  const tokens = Number(options.tokens)
+  const done = new AbortController()
+  let begin
+  const begun = new Promise((resolve) => {
+    begin = resolve
+  })
+  let silent = streams
+  const onToken = (count) => {
+    if (count === 1 && --silent === 0) begin()
+  }
+  const answers = Array.from({ length: streams }, () => ask(speaking, { prompt: prompt(8), tokens, onToken }))
+  const oneEnded = Promise.race(answers).catch(() => {})
+  const sent = Promise.race([begun, oneEnded]).then(() => (next ? send(next, done.signal) : []))
+  await oneEnded
+  done.abort()
+  const calls = await sent
+  await Promise.allSettled(answers)
+  await sleep(rest)
+  const { gaps, rate } = whileAllSpeak((await Promise.all(answers)).map(({ times }) => times))
+  return { longest: Math.max(...gaps), p99: percentile(gaps, 0.99), middle: median(gaps), rate, calls }
+}
+
+/** One call at a time, until nobody speaks any more; those that had an answer by then. */
+async function send(next, signal) {
+  const calls = []
+  while (!signal.aborted) {
+    const [what, fields] = next()
+    const ended = await call(fields, signal).catch((error) => ({ how: String(error) }))
+    if (!signal.aborted) calls.push({ what, ...ended })
+    await sleep(breath, undefined, { signal }).catch(() => {})
+  }
+  return calls
+}
+
+async function call(fields, signal = null) {
+  const startedAt = performance.now()
+  const response = await fetch(`${app.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ max_tokens: 16, ...fields }),
+    signal,
+  })
+  const { error } = await response.json()
+  const how = [response.status, ...(error ? [error.code ?? error.type] : [])].join(' ')
+  return { how, ms: performance.now() - startedAt }
+}
+
+function reportGaps(samples) {
+  const labels = {
+    idle: 'nothing',
+    template: 'templates of another model',
+    schema: 'schemas for another model',
+    grammar: 'grammars for another model',
+    'own-schema': 'schemas for the same model',
+    'own-grammar': 'grammars for the same model',
+    control: 'nothing, once more (control)',
+  }
+  const longest = (name) => samples[name].map((sample) => sample.longest)
+  printTable(
+    [
+      'beside',
+      'longest gap, ms',
+      'half of the rounds',
+      'ratio',
+      'aim',
+      'p99, ms',
+      'median, ms',
+      'tokens/s',
+      'counts',
+    ],
+    Object.keys(labels)
+      .filter((name) => name in samples)
+      .map((name) => {
+        const of = (number) => median(samples[name].map((sample) => sample[number])).toFixed(1)
+        const ratio = median(longest(name)) / median(longest('idle'))
+        const others = Math.max(...samples[name].map((sample) => sample.others))
+        return [
+          labels[name],
+          of('longest'),
+          quartiles(longest(name))
+            .map((ms) => ms.toFixed(0))
+            .join(' – '),
+          `**${ratio.toFixed(2)}**`,
+          name === 'idle' || name === 'control' ? '' : ratio < 2 ? '< 2' : '< 2 (missed)',
+          of('p99'),
+          of('middle'),
+          of('rate'),
+          others <= allowed ? 'yes' : `no: others used ${others.toFixed(2)} core`,
+        ]
+      }),
+  )
+}
+
+function reportCalls(samples) {
+  const sent = Object.entries(samples).flatMap(([kind, taken]) =>
+    taken.flatMap(({ calls }) => calls.map((call) => ({ kind, ...call }))),
+  )
+  const inputs = new Set(sent.map(({ kind, what }) => `${what} (${kind})`))
+  printTable(
+    ['', 'calls', 'ended with', 'ms, median', 'ms, longest'],
+    [...inputs].map((input) => {
+      const calls = sent.filter(({ kind, what }) => `${what} (${kind})` === input)
+      const times = calls.map(({ ms = Number.NaN }) => ms)
+      const endings = [...new Set(calls.map(({ how }) => how))].join(', ')
+      return [input, calls.length, endings, median(times).toFixed(0), Math.max(...times).toFixed(0)]
+    }),
+  )
+  const wrong = sent.filter(({ how }) => !/^4\d\d \D/.test(how))
+  if (wrong.length > 0) say(`WARNING: ${wrong.length} calls were not refused as they have to be.\n`)
+}

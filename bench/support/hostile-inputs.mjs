@@ -1,0 +1,76 @@
+// What has to be refused: templates, schemas and grammars that would keep a server busy for ever.
+
+const times = (count, make) => Array.from({ length: count }, (_, index) => make(index))
+
+const loop = '{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}'
+const doubled =
+  '{% set ns = namespace(t="a") %}{% for i in range(40) %}{% set ns.t = ns.t ~ ns.t %}{% endfor %}{{ ns.t }}'
+/** Lists have it in native code only. */
+const popped = '{{ [1].pop() }}'
+
+/** By what a message has to say to get it. */
+const endings = {
+  'an endless loop': loop,
+  'a range of three million': '{% for i in range(3000000) %}{{ i }} {% endfor %}',
+  'an endless loop in native code': popped + loop,
+  'a text doubled 40 times in native code': popped + doubled,
+}
+
+/** Any other message is answered. */
+const template = [
+  '{% set said = messages[0].content %}',
+  ...Object.entries(endings).map(([said, ending]) => `{% if said == "${said}" %}${ending}{% endif %}`),
+  '{{ said }}',
+].join('')
+
+/** The same model with this template. The file has to have one that is no shorter: nothing in it moves. */
+export function withHostileTemplate(file) {
+  const key = 'tokenizer.chat_template'
+  // Shape: key, type, length, text.
+  const at = file.indexOf(key) + key.length + 4
+  const length = Number(file.readBigUInt64LE(at))
+  const comment = `{#${' '.repeat(length - template.length - 4)}#}`
+  const changed = Buffer.from(file)
+  changed.write(template + comment, at + 8)
+  return changed
+}
+
+const properties = Object.fromEntries(times(10_000, (index) => [`p${index}`, { type: 'string' }]))
+/** Each choice is between two that are the next choice. */
+const choices = Object.fromEntries(
+  times(101, (index) => {
+    const either = (name) => ({ required: [`${name}${index}`], $ref: `#/$defs/c${index + 1}` })
+    return [`c${index}`, index < 100 ? { anyOf: [either('a'), either('b')] } : { type: 'object' }]
+  }),
+)
+const schemas = {
+  '10,000 properties': { type: 'object', properties },
+  'a pattern that explodes': { type: 'string', pattern: '^(a|b)*a(a|b){200}$' },
+  'a reference to itself': { $ref: '#' },
+  '100 choices inside each other': { $ref: '#/$defs/c0', $defs: choices },
+}
+
+const grammars = {
+  'groups 9,000 deep': `root ::= ${'('.repeat(9_000)}"a"${')'.repeat(9_000)}`,
+  '20,000 alternatives': `root ::= ${times(20_000, (index) => `"${index}"`).join(' | ')}`,
+  'a billion repetitions': 'root ::= ((("a"){1000}){1000}){1000}',
+  '9,000 rules that begin with each other': [
+    'root ::= r0',
+    ...times(9_000, (index) => `r${index} ::= r${index + 1}`),
+    'r9000 ::= "a"',
+  ].join('\n'),
+  '60 optional parts': `root ::= ${'"a"? '.repeat(60)}`,
+}
+
+/** A request's fields, by kind and by what is hostile about it. */
+export const hostileInputs = {
+  template: toFields(endings, (said) => ({ messages: [{ role: 'user', content: said }] })),
+  schema: toFields(schemas, (name) => ({
+    response_format: { type: 'json_schema', json_schema: { name: 'hostile', schema: schemas[name] } },
+  })),
+  grammar: toFields(grammars, (name) => ({ grammar: grammars[name] })),
+}
+
+function toFields(inputs, toField) {
+  return Object.fromEntries(Object.keys(inputs).map((name) => [name, toField(name)]))
+}

@@ -1,0 +1,99 @@
+/** What is hostile to one model is nothing to another: it is refused, and the other's streams go on to their end. */
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createLlm, type GenerateEvent, type GenerateRequest, type Llm } from '@modelmount/core'
+import { modelPath } from '@modelmount/tiny-model'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { forgedTemplate } from '../support/forgeries.ts'
+
+const loop = '{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}'
+/** Lists have it in native code only. */
+const popped = '{{ [1].pop() }}'
+const templates = {
+  endless: loop,
+  native: popped + loop,
+}
+
+const properties = Object.fromEntries(
+  Array.from({ length: 10_000 }, (_, index) => [`p${index}`, { type: 'string' }]),
+)
+const pattern = '^(a|b)*a(a|b){200}$'
+const deep = `root ::= ${'('.repeat(9_000)}"a"${')'.repeat(9_000)}`
+
+let folder: string
+let llm: Llm
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'neighbours-'))
+  await copyFile(modelPath, join(folder, 'calm.gguf'))
+  await copyFile(modelPath, join(folder, 'other.gguf'))
+  for (const [name, hostile] of Object.entries(templates))
+    await writeFile(join(folder, `${name}.gguf`), forgedTemplate(hostile))
+  llm = await createLlm({
+    models: folder,
+    local: { contextSize: 512, parallel: 8, runFolder: join(folder, 'run') },
+  })
+  await answer({ model: 'calm' })
+})
+
+afterAll(async () => {
+  await llm.close()
+  await rm(folder, { recursive: true })
+})
+
+/** Of 200 tokens, whatever the model would say. */
+async function answer(
+  asked: Partial<GenerateRequest>,
+  onText = (): void => {},
+): Promise<Extract<GenerateEvent, { type: 'end' }>> {
+  const request: GenerateRequest = {
+    model: 'other',
+    input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }] },
+    maxTokens: 200,
+    sampling: { ignoreEos: true },
+    ...asked,
+  }
+  for await (const event of await llm.generate(request, { signal: new AbortController().signal })) {
+    if (event.type === 'text') onText()
+    if (event.type === 'end') return event
+  }
+  throw new Error('The answer has no end.')
+}
+
+test.each<[what: string, asked: Partial<GenerateRequest>]>([
+  ['a template that never ends', { model: 'endless' }],
+  ['a template that never ends in native code', { model: 'native' }],
+  [
+    'a schema of 10,000 properties',
+    { format: { type: 'json-schema', schema: { type: 'object', properties } } },
+  ],
+  ['a pattern that explodes', { format: { type: 'json-schema', schema: { type: 'string', pattern } } }],
+  ['a grammar that is nested deeply', { format: { type: 'grammar', source: deep } }],
+])(
+  '%s is refused, and eight streams of another model go on to their end',
+  async (_what, asked) => {
+    const { processId } = llm.loaded().find(({ name }) => name === 'calm:latest') ?? {}
+    let refusal: Promise<unknown> | undefined
+    let isOver = false
+    const onText = (): void => {
+      refusal ??= answer(asked)
+        .catch((error: unknown) => error)
+        .finally(() => {
+          isOver = true
+        })
+    }
+    const speak = async (): Promise<void> => {
+      do {
+        const { reason, usage } = await answer({ model: 'calm' }, onText)
+        expect([reason, usage.outputTokens]).toEqual(['length', 200])
+      } while (!isOver)
+    }
+
+    await Promise.all(Array.from({ length: 8 }, speak))
+
+    expect(await refusal).toMatchObject({ code: 'invalid_request' })
+    expect(llm.loaded().find(({ name }) => name === 'calm:latest')?.processId).toBe(processId)
+  },
+  60_000,
+)
