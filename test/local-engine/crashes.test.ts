@@ -142,7 +142,8 @@ describe('the folder where apps meet model processes', () => {
 
     const tokens = await within(runFolder, async (app) => {
       const first = await app.chat('Hello', short)
-      await rm(runFolder, { recursive: true })
+      // Meanwhile the process may write there.
+      await rm(runFolder, { recursive: true, maxRetries: 10, retryDelay: 20 })
       const same = await app.chat('Hello', short)
       process.kill(app.loaded()[0]?.processId as number, 'SIGKILL')
       const next = await app.chat('Hello', short).catch(() => app.chat('Hello', short))

@@ -313,7 +313,7 @@ function withoutBroken(said: Said, isOpenAI: boolean): { readonly said: Said; re
   return { isBroken, said: { ...said, calls } }
 }
 
-const count = times(200, 12)
+const count = times(200, 36)
 
 test(`${count} random requests are answered alike, whole and streamed`, async () => {
   const asked = fc

@@ -37,7 +37,7 @@ async function startApp(mode: 'once' | 'forever') {
     signal: (signal: NodeJS.Signals) => process.kill(-(child.pid as number), signal),
     async modelProcessGone(): Promise<void> {
       await until(() => !isAlive(modelProcess), 15_000)
-      await rm(runFolder, { recursive: true })
+      await rm(runFolder, { recursive: true, maxRetries: 10, retryDelay: 20 })
     },
   }
 }
