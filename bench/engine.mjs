@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
-import { fingerprintOf, promptShape, toQuestion } from './support/ask.mjs'
+import { ask, fingerprintOf, prompt, promptShape, toQuestion } from './support/ask.mjs'
 import { isTinyModel, measures } from './support/engine-measures.mjs'
 import { judge, report } from './support/engine-report.mjs'
 import { IdleGuard } from './support/idle-guard.mjs'
@@ -51,7 +51,8 @@ try {
   )
 
   await describe(theirs, guard)
-  const sides = { ours, theirs, control: ours }
+  const warm = (side) => ({ ...side, warmUp: () => ask(side, { prompt: prompt(8), tokens: 8 }) })
+  const sides = { ours: warm(ours), theirs: warm(theirs), control: warm(ours) }
   const samples = await takeRounds(Number(options.rounds), chosen, sides, guard)
   const rows = judge(chosen, samples)
   report(rows, ['ours', 'theirs'])

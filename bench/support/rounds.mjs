@@ -23,6 +23,8 @@ async function inTurns(run, sides, round) {
   const numbers = {}
   for (let turn = 0; turn < names.length; turn++) {
     const name = names[(round + turn) % names.length]
+    // Who was not asked meanwhile begins slowly: its memory has left the caches.
+    await sides[name].warmUp?.()
     numbers[name] = await run(sides[name])
   }
   return numbers
