@@ -768,6 +768,18 @@ describe('a prompt whose odds are asked for', () => {
     expect(order.join()).toContain('reads,speaks,reads,speaks,reads')
   })
 
+  test('is read anew for an answer that has to be repeatable, where that reads larger chunks', async () => {
+    const reusedAfter = async (chunkSize: number): Promise<number | undefined> => {
+      const all = scheduler(fakeDecoder({ chunkSize, sequences: 1 }))
+      await all.run(told(prompt(300), { limit: 0 }))
+      const next = job(prompt(310), { repeatable: true })
+      await all.run(next)
+      return next.reused
+    }
+
+    expect([await reusedAfter(256), await reusedAfter(64)]).toEqual([0, 256])
+  })
+
   test('fails alone where they are not known', async () => {
     const decoder = fakeDecoder()
     const { decode } = decoder

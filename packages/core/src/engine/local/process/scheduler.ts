@@ -271,8 +271,7 @@ export class Scheduler implements Runner {
       const from = running.slot.tokens.length
       const told = isTold(running.job)
       const alone = told || goesAlone(running)
-      const rows = told ? Math.min(chunkSize, mostFollowers) : chunkSize
-      const to = endOfPiece(from, prompt.length, rows, isOnly && !alone ? atOnce : 1)
+      const to = endOfPiece(from, prompt.length, this.#rowsOf(running.job), isOnly && !alone ? atOnce : 1)
       const most = chunkSize * (isOnly || this.#isShort(running) ? atOnce : 1)
       if (read + to - from > most || (alone && parts.length > 0)) continue
       read = alone ? Number.POSITIVE_INFINITY : read + to - from
@@ -287,6 +286,12 @@ export class Scheduler implements Runner {
     }
     if (parts.length > 0) await this.#step(parts.sort((a, b) => a.running.slot.id - b.running.slot.id))
     if (this.#snapshots) for (const { running } of parts) await this.#save(running, this.#snapshots)
+  }
+
+  /** At once, of a prompt. */
+  #rowsOf(job: Job): number {
+    const { chunkSize } = this.#decoder
+    return isTold(job) ? Math.min(chunkSize, mostFollowers) : chunkSize
   }
 
   async #step(parts: readonly Part[]): Promise<void> {
@@ -314,7 +319,11 @@ export class Scheduler implements Runner {
 
   #took({ running, tokens, draws, followers }: Part, token: Token | Error | undefined): void {
     const { slot, job } = running
-    this.#slots.append(slot, tokens, running.last === undefined)
+    this.#slots.append(
+      slot,
+      tokens,
+      running.last === undefined && this.#rowsOf(job) === this.#decoder.chunkSize,
+    )
     // It was enough while this step was made.
     if (running.over) return
     if (token instanceof Error || (draws && token === undefined)) {

@@ -95,9 +95,9 @@ export class Slots {
     slot.clean = clean ? tokens.length : 0
   }
 
-  /** @param isPrompt what an answer says is never read in chunks */
-  append(slot: Slot, tokens: readonly Token[], isPrompt: boolean): void {
-    const isClean = isPrompt && slot.clean === slot.tokens.length
+  /** @param inChunks neither is what an answer says, nor a prompt that is read in smaller pieces */
+  append(slot: Slot, tokens: readonly Token[], inChunks: boolean): void {
+    const isClean = inChunks && slot.clean === slot.tokens.length
     for (const one of tokens) slot.tokens.push(one)
     // Whole chunks only: fewer rows are added up by another kernel.
     if (isClean) slot.clean = this.#wholeChunks(slot.tokens.length)
