@@ -195,9 +195,11 @@ export function resolveOptions(
     'close',
   ])
   methods('logger', options.logger, ['warn', 'error'])
-  const models = modelsOf(options.models) ?? [
+  const given = modelsOf(options.models) ?? [
     environment.OLLAMA_MODELS || join(homedir(), '.ollama', 'models'),
   ]
+  const models = given.map(withHome)
+  for (const model of models) if (typeof model !== 'string') expectEachOnce(model)
   const variable = (name: string): string | undefined => clean(environment[name])
   const wholeNumber = (name: string, least: number, most: number): number | undefined => {
     // Ollama's way to say "as you like".
@@ -225,7 +227,7 @@ export function resolveOptions(
       `Expected flash attention for the KV cache type ${kvCacheType}: set \`local.kvCacheType\` to 'f16', or \`local.flashAttention\` to true`,
     )
   return {
-    models: models.map(withHome).map(withEachOnce),
+    models,
     local: {
       threads: count('local.threads', threads, 1, availableParallelism()),
       contextSize: count('local.contextSize', contextSize, 16, maxContext),
@@ -355,12 +357,11 @@ const withHome = (given: string | AdaptedModel): string | AdaptedModel =>
       }
 
 /** Of two scales for one file the engine would take the last. */
-function withEachOnce(given: string | AdaptedModel): string | AdaptedModel {
-  if (typeof given === 'string') return given
-  const files = given.adapters.map(({ file }) => resolve(file))
+function expectEachOnce({ name, adapters }: AdaptedModel): void {
+  const files = adapters.map(({ file }) => resolve(file))
   const twice = files.find((file, index) => files.indexOf(file) !== index)
-  if (twice === undefined) return given
+  if (twice === undefined) return
   throw new TypeError(
-    `Expected the adapters of the model "${given.name}" to be different files, but ${twice} is named twice`,
+    `Expected the adapters of the model "${name}" to be different files, but ${twice} is named twice`,
   )
 }

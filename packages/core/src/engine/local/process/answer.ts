@@ -86,7 +86,7 @@ export async function answer(
     }
   }
 
-  const oddsOf = promptOdds(prompt, addedTokens(request, prompt, model), model)
+  const oddsOf = request.promptLogprobs && promptOdds(prompt, addedTokens(request, prompt, model), model)
   const ending = await model.runner.run({
     prompt,
     draw: { ...toDraw(request.sampling ?? {}, model), ...(logprobs !== undefined && { logprobs }) },
@@ -102,7 +102,7 @@ export async function answer(
       const { fingerprint } = model
       emit({ type: 'start', model: request.model, inputTokens: prompt.length, reusedTokens, fingerprint })
     },
-    onPrompt: request.promptLogprobs && ((odds) => emit({ type: 'prompt', tokens: oddsOf(odds) })),
+    onPrompt: oddsOf && ((odds) => emit({ type: 'prompt', tokens: oddsOf(odds) })),
     onToken: (token, odds) => {
       firstAt ||= performance.now()
       drawn.push(token)

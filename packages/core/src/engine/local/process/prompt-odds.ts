@@ -16,7 +16,7 @@ export function promptOdds(
   const toPromptToken = (index: number, odds?: Odds): PromptToken => {
     const token = prompt[index] as Token
     if (odds && index > first) return toDrawnToken(token, odds, model)
-    return { ...{ id: token, ...tokenText(token, model, []), logprob: null }, top: [] }
+    return { id: token, ...tokenText(token, model, []), logprob: null, top: [] }
   }
   let next = 0
   return (odds) => {

@@ -127,9 +127,9 @@ export class Scheduler implements Runner {
       const foreground = this.#waiting.filter(({ job }) => !job.background)
       const candidates = foreground.length > 0 ? foreground : this.#waiting
       const next = candidates.reduce((best, one) => (runningOf(one) < runningOf(best) ? one : best))
-      const saved = isTold(next.job) ? undefined : this.#snapshots?.find(next.job)
-      const worth = isTold(next.job) ? Number.POSITIVE_INFINITY : saved?.tokens.length
-      const place = this.#slots.take(next.job, worth)
+      const told = isTold(next.job)
+      const saved = told ? undefined : this.#snapshots?.find(next.job)
+      const place = this.#slots.take(next.job, told ? Number.POSITIVE_INFINITY : saved?.tokens.length)
       if (!place) {
         if (foreground.length > 0 && this.#interrupt()) continue
         return
