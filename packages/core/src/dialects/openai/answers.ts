@@ -1,5 +1,6 @@
 /** The answers to several prompts of one request: streamed one after the other, whole ones side by side. */
 import { collect } from '../../engine/events.ts'
+import { sideBySide } from '../../engine/side-by-side.ts'
 import type { Text, WholeText } from './render-text.ts'
 
 /** Asks for the answer to one prompt. */
@@ -21,25 +22,15 @@ export async function inTurn(
 const atATime = 4
 
 /** Whole answers, in the order of their prompts. The first failure ends all. */
-export async function sideBySide(
+export async function atOnce(
   questions: readonly Question[],
   leaves: AbortSignal,
 ): Promise<readonly WholeText[]> {
-  const failure = new AbortController()
-  const signal = AbortSignal.any([leaves, failure.signal])
   const answers: WholeText[] = []
-  const left = questions.entries()
-  const work = async (): Promise<void> => {
-    for (const [index, ask] of left) {
-      const text = await ask(signal)
-      answers[index] = { ...text, answer: await collect(text.generation) }
-    }
-  }
-  try {
-    await Promise.all(Array.from({ length: atATime }, work))
-    return answers
-  } catch (cause) {
-    failure.abort()
-    throw cause
-  }
+  await sideBySide(questions, atATime, leaves, async (ask, index, signal) => {
+    const text = await ask(signal)
+    answers[index] = { ...text, answer: await collect(text.generation) }
+  })
+  leaves.throwIfAborted()
+  return answers
 }

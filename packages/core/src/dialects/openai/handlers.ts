@@ -3,7 +3,7 @@ import { json } from '../../http/respond.ts'
 import { sse } from '../../http/streams.ts'
 import type { Call, Handler } from '../dialect.ts'
 import { parse } from '../parse.ts'
-import { inTurn, type Question, sideBySide } from './answers.ts'
+import { atOnce, inTurn, type Question } from './answers.ts'
 import { wording } from './errors.ts'
 import { chunks, completion } from './render.ts'
 import { textChunks, textCompletion } from './render-text.ts'
@@ -35,7 +35,7 @@ export const completions: Handler = async (call) => {
   )
   return stream
     ? sse(textChunks(await inTurn(questions, request.signal), body), { onError })
-    : json(textCompletion(await sideBySide(questions, request.signal), body))
+    : json(textCompletion(await atOnce(questions, request.signal), body))
 }
 
 /** What is said again in front of an answer. */

@@ -1,8 +1,8 @@
 /** Texts into vectors and ranks: as many side by side as there are contexts, and each told as soon as it is read. */
-import { setMaxListeners } from 'node:events'
 import type { Token } from 'node-llama-cpp'
 import { invalidRequest, LlmError } from '../../../errors.ts'
 import type { EmbedRequest, RerankRequest } from '../../embeddings.ts'
+import { sideBySide } from '../../side-by-side.ts'
 import { type Result, toFloats } from '../protocol.ts'
 import type { Work } from './answer.ts'
 import type { Reader, Reading } from './binding/reading.ts'
@@ -21,7 +21,7 @@ export async function embed(request: EmbedRequest, work: Work, say: Say): Promis
   for (const [index, input] of inputs.entries())
     if (typeof input !== 'string') known(input, model, nameOf('inputs', index))
 
-  await each(inputs, pool.size, work, async (input, index, signal) => {
+  await sideBySide(inputs, atATime(pool), work.signal, async (input, index, signal) => {
     const name = nameOf('inputs', index)
     const enough = overflow === 'truncate' ? room : undefined
     const given =
@@ -46,7 +46,7 @@ export async function rerank(request: RerankRequest, work: Work, say: Say): Prom
   const around = lengthOf(query, [])
   if (around >= room) throw tooLong('query', around, room)
 
-  await each(documents, pool.size, work, async (text, index, signal) => {
+  await sideBySide(documents, atATime(pool), signal, async (text, index, signal) => {
     const name = nameOf('documents', index)
     const enough = overflow === 'truncate' ? room : undefined
     const whole = await tooLongFor(name, room, model.tokenize(text, signal, { isPlain: true, enough }))
@@ -57,6 +57,9 @@ export async function rerank(request: RerankRequest, work: Work, say: Say): Prom
     if (rank) say({ index, vector: toFloats(rank), inputTokens: lengthOf(query, document) })
   })
 }
+
+/** One more than there are contexts: its tokens are made meanwhile. */
+const atATime = ({ size }: Reading['pool']): number => size + 1
 
 function readingOf({ name, reading }: Binding, makes: Reading['makes']): Reading {
   if (reading?.makes === makes) return reading
@@ -76,30 +79,6 @@ async function read(
   const numbers = Array.from(found)
   if (numbers.every(Number.isFinite)) return numbers
   throw new LlmError('upstream', `The model "${model.name}" makes no numbers of this text.`)
-}
-
-/** One more at a time than there are contexts: its tokens are made meanwhile. The first failure ends all. */
-async function each<T>(
-  items: readonly T[],
-  contexts: number,
-  work: Work,
-  job: (item: T, index: number, signal: AbortSignal) => Promise<void>,
-): Promise<void> {
-  const failure = new AbortController()
-  const signal = AbortSignal.any([work.signal, failure.signal])
-  setMaxListeners(0, signal)
-  const rest = items.entries()
-  const lane = async (): Promise<void> => {
-    for (const [index, item] of rest) {
-      if (signal.aborted) return
-      await job(item, index, signal)
-    }
-  }
-  const lanes = Array.from({ length: Math.min(contexts + 1, items.length) }, () =>
-    lane().catch((cause: unknown) => failure.abort(cause)),
-  )
-  await Promise.all(lanes)
-  if (failure.signal.aborted) throw failure.signal.reason
 }
 
 /** The end goes, but not the token that every text of this model ends with. */
