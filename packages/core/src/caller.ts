@@ -6,6 +6,8 @@ export type Scope = 'inference' | 'models' | 'admin'
 export interface Caller {
   /** Of the app's own making: a user, a team, a key. */
   readonly id: string
+  /** Callers of one tenant share what the model has read for them; others cannot find it, nor tell by the time. @default `id` */
+  readonly tenant?: string
   /** @default ['inference'] */
   readonly scopes?: readonly Scope[]
 }

@@ -25,6 +25,9 @@ export interface CallOptions {
   readonly stream?: boolean
 }
 
+/** Whose the state is that a model has read for a caller. */
+export const tenantOf = (caller: Caller | undefined): string => caller?.tenant ?? caller?.id ?? ''
+
 /** So long a model may load before headers and heartbeats go out instead of a status code. */
 const openAfterMs = 5_000
 
@@ -37,7 +40,7 @@ export async function generate(
   // A signal may be shared by any number of calls, which is no leak and no reason for a warning.
   setMaxListeners(0, call.signal)
   const { signal, caller, background = false } = call
-  const events = whole(engine.generate(request, { signal, tenant: caller?.id ?? '', background }), signal)
+  const events = whole(engine.generate(request, { signal, tenant: tenantOf(caller), background }), signal)
   const opened = await untilStarted(events, call.stream ? openAfterMs : undefined)
   return {
     id: nanoid(),

@@ -17,6 +17,7 @@ export type {
   ToolCall,
 } from './engine/events.ts'
 export {
+  type CacheLifetime,
   type ChatInput,
   type DryPenalty,
   type ExcludeTop,

@@ -9,7 +9,7 @@ import { readAhead } from './engine/read-ahead.ts'
 import type { GenerateRequest, LoadOptions, Message, Sampling } from './engine/request.ts'
 import type { DetokenizeRequest, TokenizeRequest } from './engine/tokens.ts'
 import { invalidRequest, type LlmError } from './errors.ts'
-import { type CallOptions, type Generation, generate } from './generate.ts'
+import { type CallOptions, type Generation, generate, tenantOf } from './generate.ts'
 import { createReport } from './logger.ts'
 import { builtInModel } from './models/built-in.ts'
 import { expectSource, type ModelSource, ModelStore } from './models/store.ts'
@@ -97,7 +97,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     async (request: ModelOptional<Request>, call: QuietCall = {}): Promise<Result> => {
       const { signal = new AbortController().signal, caller, background = false } = call
       const whole = { ...request, model: await named(request.model) } as Request
-      return method(whole, { signal, tenant: caller?.id ?? '', background })
+      return method(whole, { signal, tenant: tenantOf(caller), background })
     }
 
   const start = async (

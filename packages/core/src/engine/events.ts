@@ -1,18 +1,17 @@
 /** What an engine says while it answers, in nobody's dialect. */
+import type { CacheLifetime } from './request.ts'
 
 /**
  * One `start`, then the prompt where it is asked for, then pieces in order, then one `end`. Each piece carries the
  * tokens it took, so that an abandoned answer can be metered exactly.
  */
 export type GenerateEvent =
-  | {
+  | ({
       readonly type: 'start'
       readonly model: string
-      readonly inputTokens: number
-      readonly reusedTokens: number
       /** Changes with the weights and the settings of the engine. */
       readonly fingerprint: string
-    }
+    } & PromptUsage)
   /** Some tokens of the prompt, in order: all but the one that the model begins every text with. */
   | { readonly type: 'prompt'; readonly tokens: readonly PromptToken[] }
   | {
@@ -66,13 +65,23 @@ export interface PromptToken extends Omit<DrawnToken, 'logprob'> {
 export type FinishReason = 'stop' | 'length' | 'context' | 'tool-calls'
 
 /** Counted from what was evaluated, never from what was asked. */
-export interface TokenUsage {
+export interface PromptUsage {
   /** The whole prompt. */
   readonly inputTokens: number
-  /** Prompt tokens whose state was already there. */
+  /** Prompt tokens whose state was already there, for whatever reason. */
   readonly reusedTokens: number
+  /** Of these, the ones up to a breakpoint of an earlier call. */
+  readonly cacheReadTokens: number
+  /** Others up to a breakpoint, whose state is kept from now on; at the start of an answer: is going to be. */
+  readonly cacheWriteTokens: Readonly<Record<CacheLifetime, number>>
+}
+
+export interface TokenUsage extends PromptUsage {
   readonly outputTokens: number
 }
+
+/** Of a prompt without breakpoints. */
+export const uncached = { cacheReadTokens: 0, cacheWriteTokens: { '5m': 0, '1h': 0 } } as const
 
 export interface Timings {
   readonly loadMs: number

@@ -63,7 +63,15 @@ export interface Tool {
   readonly parameters: object
   /** A schema that no grammar can keep is refused; else its arguments are any object. @default false */
   readonly strict?: boolean
+  /** A breakpoint stands behind it. */
+  readonly cache?: CacheLifetime
 }
+
+/**
+ * How long what the model has read up to a breakpoint is kept for the next call, if nobody uses it: five minutes or an hour.
+ * At most four a request. A prompt is ordered as tools, system messages, other messages, and a longer lifetime comes first.
+ */
+export type CacheLifetime = '5m' | '1h'
 
 export interface ToolChoice {
   readonly mode: 'auto' | 'none' | 'required'
@@ -101,7 +109,10 @@ export interface Message {
   readonly content: readonly Part[]
 }
 
-export type Part =
+export type Part = {
+  /** A breakpoint stands behind it. */
+  readonly cache?: CacheLifetime
+} & (
   | {
       /** `reasoning`: what the model thought before it said the rest. */
       readonly type: 'text' | 'reasoning'
@@ -122,6 +133,7 @@ export type Part =
       readonly content: readonly Part[]
       readonly isError?: boolean
     }
+)
 
 export interface Sampling {
   /** 0 takes the likeliest token always, and so does less than a millionth. */
@@ -183,6 +195,8 @@ export const limits = {
   messages: 10_000,
   /** In one message. */
   parts: 10_000,
+  /** As many as Anthropic takes. */
+  breakpoints: 4,
   /** That are read into vectors or ranks by one call. OpenAI takes 2,048. */
   inputs: 10_000,
   /** OpenAI takes 128. */

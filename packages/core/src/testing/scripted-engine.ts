@@ -2,7 +2,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Embeddings, EmbedRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
-import type { DrawnToken, FinishReason, GenerateEvent, PromptToken } from '../engine/events.ts'
+import {
+  type DrawnToken,
+  type FinishReason,
+  type GenerateEvent,
+  type PromptToken,
+  uncached,
+} from '../engine/events.ts'
 import { type GenerateRequest, type Message, messagesOf } from '../engine/request.ts'
 import { LlmError } from '../errors.ts'
 import { checkKeys } from '../options.ts'
@@ -62,9 +68,9 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
       const pieces = typeof said === 'string' ? words(said) : Array.isArray(said) ? said : [said]
       const [first] = pieces
       const startedAt = performance.now()
-      const inputTokens = messagesOf(request.input).length
+      const usage = { inputTokens: messagesOf(request.input).length, reusedTokens: 0, ...uncached }
       if (isError(first)) throw first
-      yield { type: 'start', model: request.model, inputTokens, reusedTokens: 0, fingerprint: 'fp_scripted' }
+      yield { type: 'start', model: request.model, ...usage, fingerprint: 'fp_scripted' }
 
       const calls: string[] = []
       let outputTokens = 0
@@ -88,7 +94,7 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
       yield {
         type: 'end',
         reason,
-        usage: { inputTokens, reusedTokens: 0, outputTokens },
+        usage: { ...usage, outputTokens },
         timings: { loadMs: 0, promptMs: 0, generateMs: performance.now() - startedAt },
         ...(incompleteCalls.length > 0 && { incompleteCalls }),
       }

@@ -1,8 +1,8 @@
 /** Completions without a conversation. Shape: OpenAI API reference, "The completion object". */
-import type { Answer, PromptToken, TokenUsage } from '../../engine/events.ts'
+import type { Answer, PromptToken } from '../../engine/events.ts'
 import type { Generation } from '../../generate.ts'
 import { dataFrame } from '../../http/streams.ts'
-import { finishReasons, finite, head, toUsage, usageFrame } from './render.ts'
+import { finishReasons, finite, head, type Spent, toUsage, usageFrame } from './render.ts'
 import type { CompletionRequest } from './schema.ts'
 
 /** The answer to a prompt. */
@@ -70,9 +70,9 @@ export async function* textChunks(
   yield dataFrame('[DONE]')
 }
 
-const noUsage: TokenUsage = { inputTokens: 0, reusedTokens: 0, outputTokens: 0 }
+const noUsage: Spent = { inputTokens: 0, reusedTokens: 0, outputTokens: 0 }
 
-const sum = (a: TokenUsage, b: TokenUsage): TokenUsage => ({
+const sum = (a: Spent, b: Spent): Spent => ({
   inputTokens: a.inputTokens + b.inputTokens,
   reusedTokens: a.reusedTokens + b.reusedTokens,
   outputTokens: a.outputTokens + b.outputTokens,

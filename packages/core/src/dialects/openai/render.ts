@@ -132,7 +132,9 @@ const toLogprob = ({ text, bytes, logprob }: TokenLogprob) => ({
 /** What cannot be is OpenAI's -9999: JSON has no infinity. */
 export const finite = (logprob: number): number => Math.max(logprob, -9999)
 
-export const toUsage = ({ inputTokens, reusedTokens, outputTokens }: TokenUsage, reasoningTokens = 0) => ({
+export type Spent = Pick<TokenUsage, 'inputTokens' | 'reusedTokens' | 'outputTokens'>
+
+export const toUsage = ({ inputTokens, reusedTokens, outputTokens }: Spent, reasoningTokens = 0) => ({
   prompt_tokens: inputTokens,
   completion_tokens: outputTokens,
   total_tokens: inputTokens + outputTokens,

@@ -7,7 +7,7 @@ import { areTokens, callableTools, type GenerateRequest, limits, textLength } fr
 import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 
 /** Raised with each change after which an older side would misunderstand a newer one: their processes are then not shared. */
-export const protocolVersion = 4
+export const protocolVersion = 5
 
 /** What is loaded, and how. */
 export const LoadConfig = z.object({
@@ -111,7 +111,8 @@ const Sampling = z.object({
 
 const text = z.string().transform(wellFormed)
 
-const TextPart = z.object({ type: z.enum(['text', 'reasoning']), text })
+const cache = z.enum(['5m', '1h']).optional()
+const TextPart = z.object({ type: z.enum(['text', 'reasoning']), text, cache })
 const Part = z.discriminatedUnion('type', [
   TextPart,
   z.object({
@@ -119,6 +120,7 @@ const Part = z.discriminatedUnion('type', [
     id: text,
     name: text,
     arguments: text,
+    cache,
   }),
   z.object({
     type: z.literal('tool-result'),
@@ -126,9 +128,11 @@ const Part = z.discriminatedUnion('type', [
     name: text.optional(),
     content: z.array(TextPart).max(limits.parts),
     isError: z.boolean().optional(),
+    cache,
   }),
 ])
 const Tool = z.object({
+  cache,
   name: z.string().min(1).max(limits.toolNameLength).transform(wellFormed),
   description: text.optional(),
   parameters: z.record(z.string(), z.unknown()),
@@ -294,13 +298,17 @@ export type ToProcess = z.output<typeof ToProcess>
 const TokenLogprob = z.object({ id: z.int(), text: z.string(), bytes: z.array(z.int()), logprob: number })
 const DrawnToken = TokenLogprob.extend({ top: z.array(TokenLogprob) })
 const PromptToken = DrawnToken.extend({ logprob: number.nullable() })
-const Usage = z.object({ inputTokens: z.int(), reusedTokens: z.int(), outputTokens: z.int() })
+const promptUsage = {
+  inputTokens: z.int(),
+  reusedTokens: z.int(),
+  cacheReadTokens: z.int(),
+  cacheWriteTokens: z.object({ '5m': z.int(), '1h': z.int() }),
+}
 const Event = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('start'),
     model: z.string(),
-    inputTokens: z.int(),
-    reusedTokens: z.int(),
+    ...promptUsage,
     fingerprint: z.string(),
   }),
   z.object({ type: z.literal('prompt'), tokens: z.array(PromptToken) }),
@@ -317,7 +325,7 @@ const Event = z.discriminatedUnion('type', [
     reason: z.enum(['stop', 'length', 'context', 'tool-calls']),
     incompleteCalls: z.array(z.int()).optional(),
     stopSequence: z.string().optional(),
-    usage: Usage,
+    usage: z.object({ ...promptUsage, outputTokens: z.int() }),
     timings: z.object({ loadMs: number, promptMs: number, generateMs: number }),
     tokens: z.array(z.int()).optional(),
   }),

@@ -5,7 +5,7 @@ import { answerForm } from '../../../template/answer-form.ts'
 import { hasControlTokens, parseOutput } from '../../../template/output.ts'
 import type { Said } from '../../../template/said.ts'
 import { StopMatcher } from '../../../template/stop.ts'
-import type { DrawnToken, FinishReason, GenerateEvent } from '../../events.ts'
+import { type DrawnToken, type FinishReason, type GenerateEvent, uncached } from '../../events.ts'
 import { callableTools, type GenerateRequest, isRaw } from '../../request.ts'
 import type { Binding, Progress } from './binding.ts'
 import { Detokenizer } from './detokenize.ts'
@@ -100,7 +100,14 @@ export async function answer(
       reusedTokens = reused
       startedAt = performance.now()
       const { fingerprint } = model
-      emit({ type: 'start', model: request.model, inputTokens: prompt.length, reusedTokens, fingerprint })
+      emit({
+        type: 'start',
+        model: request.model,
+        inputTokens: prompt.length,
+        reusedTokens,
+        ...uncached,
+        fingerprint,
+      })
     },
     onPrompt: oddsOf && ((odds) => emit({ type: 'prompt', tokens: oddsOf(odds) })),
     onToken: (token, odds) => {
@@ -135,7 +142,7 @@ export async function answer(
     reason: isCalling ? 'tool-calls' : reason,
     ...(incompleteCalls.length > 0 && { incompleteCalls }),
     ...(stopSequence !== undefined && { stopSequence }),
-    usage: { inputTokens: prompt.length, reusedTokens, outputTokens: drawn.length },
+    usage: { inputTokens: prompt.length, reusedTokens, ...uncached, outputTokens: drawn.length },
     timings: {
       loadMs: 0,
       promptMs: (firstAt || endedAt) - startedAt,
