@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import type { AccessOptions } from './access.ts'
 import type { Engine } from './engine/engine.ts'
 import type { Logger } from './logger.ts'
-import { type Duration, readDuration, toMs } from './units.ts'
+import { type ByteSize, type Duration, readDuration, toBytes, toMs } from './units.ts'
 
 export interface LlmOptions extends AccessOptions {
   /**
@@ -109,6 +109,14 @@ export interface LocalOptions {
   kvCacheType?: 'f16' | 'q8_0' | 'q4_0' | undefined
 
   /**
+   * What the states of prompts take at most that are kept for the next call, of each model: bytes, or `'2gb'`; 0 keeps
+   * none. They are in memory where there is a RAM disk with room, such as `/dev/shm`, else in the folder for temporary files.
+   *
+   * @default 1 GiB, or a quarter of the free memory where that is less
+   */
+  promptCache?: ByteSize | undefined
+
+  /**
    * So long a model stays loaded that nobody uses: milliseconds, `'10m'` or `'forever'`. Calls may say otherwise.
    *
    * @default `$OLLAMA_KEEP_ALIVE`, else `'5m'`
@@ -142,6 +150,8 @@ export interface ResolvedOptions {
     readonly gpuLayers: number | 'auto' | 'max'
     readonly flashAttention: boolean | undefined
     readonly kvCacheType: KvCacheType
+    /** In bytes. */
+    readonly promptCache: number | undefined
     /** In milliseconds. */
     readonly keepAlive: number | 'forever'
     readonly modelProcess: string | undefined
@@ -177,6 +187,7 @@ export function resolveOptions(
     'gpuLayers',
     'flashAttention',
     'kvCacheType',
+    'promptCache',
     'keepAlive',
     'modelProcess',
     'runFolder',
@@ -237,6 +248,7 @@ export function resolveOptions(
       gpuLayers: layers(gpuLayers),
       flashAttention,
       kvCacheType: cacheType('local.kvCacheType', kvCacheType),
+      promptCache: options.local?.promptCache === undefined ? undefined : toBytes(options.local.promptCache),
       keepAlive: keepAlive(options.local?.keepAlive, variable('OLLAMA_KEEP_ALIVE')),
       modelProcess,
       runFolder: options.local?.runFolder ?? runFolder(environment),

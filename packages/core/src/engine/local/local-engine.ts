@@ -40,6 +40,8 @@ export interface LocalEngineOptions {
   readonly gpuLayers: LoadConfig['gpuLayers']
   readonly flashAttention: boolean | undefined
   readonly kvCacheType: LoadConfig['kvCacheType']
+  /** In bytes. */
+  readonly promptCache: number | undefined
   /** In milliseconds. */
   readonly keepAlive: number | 'forever'
   readonly modelProcess: string | undefined
@@ -61,7 +63,7 @@ export class LocalEngine implements Engine {
     this.#models = models
     const { maxContextSize = Number.POSITIVE_INFINITY, contextSize = 4096 } = options
     this.#maxContextSize = maxContextSize
-    const { gpuLayers, flashAttention, kvCacheType, parallel = 4 } = options
+    const { gpuLayers, flashAttention, kvCacheType, promptCache, parallel = 4 } = options
     this.#loaded = new LoadedModels(
       {
         contextSize: Math.min(contextSize, maxContextSize),
@@ -72,6 +74,7 @@ export class LocalEngine implements Engine {
           gpuLayers,
           flashAttention,
           kvCacheType,
+          ...(promptCache !== undefined && { promptCacheBytes: Math.floor(promptCache) }),
         },
         keepAlive: options.keepAlive,
         processFile: options.modelProcess ?? fileURLToPath(new URL('./process/main.js', import.meta.url)),

@@ -27,6 +27,8 @@ export const LoadConfig = z.object({
   flashAttention: z.boolean().optional(),
   /** The library takes others, too, and crashes with some of them. */
   kvCacheType: z.enum(['f16', 'q8_0', 'q4_0']),
+  /** The most that states of prompts take; absent: what there is room for. */
+  promptCacheBytes: z.int().min(0).optional(),
   /** LoRA, in force for every answer. */
   adapters: z
     .array(z.object({ path: z.string(), scale: z.number(), sizeBytes: z.number().min(0) }))

@@ -8,6 +8,8 @@ import { StopMatcher } from '../../../template/stop.ts'
 import { type DrawnToken, type FinishReason, type GenerateEvent, uncached } from '../../events.ts'
 import { callableTools, type GenerateRequest, isRaw } from '../../request.ts'
 import type { Binding, Progress } from './binding.ts'
+import { breakpointsOf } from './breakpoints.ts'
+import type { Cached } from './cache-plan.ts'
 import { Detokenizer } from './detokenize.ts'
 import type { Grammars } from './grammars.ts'
 import { addedTokens, promptTokens } from './prompt.ts'
@@ -35,9 +37,10 @@ export async function answer(
 ): Promise<void> {
   const { model, tenant, background, signal } = work
   const prompt = await promptTokens(request, work)
+  const breakpoints = await breakpointsOf(request, prompt, work)
   let startedAt = 0
   let firstAt = 0
-  let reusedTokens = 0
+  let cached: Cached = { reusedTokens: 0, ...uncached }
   const room = model.contextSize - prompt.length
   const limit = Math.min(request.maxTokens ?? Number.POSITIVE_INFINITY, room)
   const { input } = request
@@ -89,6 +92,7 @@ export async function answer(
   const oddsOf = request.promptLogprobs && promptOdds(prompt, addedTokens(request, prompt, model), model)
   const ending = await model.runner.run({
     prompt,
+    breakpoints,
     draw: { ...toDraw(request.sampling ?? {}, model), ...(logprobs !== undefined && { logprobs }) },
     grammar,
     repeatable: request.sampling?.seed !== undefined,
@@ -96,18 +100,14 @@ export async function answer(
     tenant,
     background,
     signal,
-    onStart: (reused) => {
-      reusedTokens = reused
+    onStart: (plan) => {
+      cached = plan
       startedAt = performance.now()
       const { fingerprint } = model
-      emit({
-        type: 'start',
-        model: request.model,
-        inputTokens: prompt.length,
-        reusedTokens,
-        ...uncached,
-        fingerprint,
-      })
+      emit({ type: 'start', model: request.model, inputTokens: prompt.length, ...cached, fingerprint })
+    },
+    onCached: (actual) => {
+      cached = actual
     },
     onPrompt: oddsOf && ((odds) => emit({ type: 'prompt', tokens: oddsOf(odds) })),
     onToken: (token, odds) => {
@@ -142,7 +142,7 @@ export async function answer(
     reason: isCalling ? 'tool-calls' : reason,
     ...(incompleteCalls.length > 0 && { incompleteCalls }),
     ...(stopSequence !== undefined && { stopSequence }),
-    usage: { inputTokens: prompt.length, reusedTokens, ...uncached, outputTokens: drawn.length },
+    usage: { inputTokens: prompt.length, ...cached, outputTokens: drawn.length },
     timings: {
       loadMs: 0,
       promptMs: (firstAt || endedAt) - startedAt,

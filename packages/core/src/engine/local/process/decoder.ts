@@ -7,6 +7,8 @@ import type { Draw } from './sampling.ts'
 export interface Decoder {
   /** How many sequences there are. */
   readonly sequences: number
+  /** Whether the end of a sequence can be forgotten: recurrent models hold one state, others only what is in their window. */
+  readonly cutsBack: boolean
   /** So many tokens of prompts are read at once. */
   readonly chunkSize: number
   /** So many chunks may be read at once, and sums come out as if they were read one after the other. */

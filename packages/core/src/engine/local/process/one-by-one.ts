@@ -1,6 +1,7 @@
 /** Answers one after the other, over what the library makes public: for versions whose inside is another. */
 import type { LlamaContextSequence, Token } from 'node-llama-cpp'
 import { invalidRequest, LlmError } from '../../../errors.ts'
+import { uncached } from '../../events.ts'
 import type { Progress } from './binding.ts'
 import type { Ending, Job, Runner } from './runner.ts'
 import { toEvaluateOptions } from './sampling.ts'
@@ -38,7 +39,7 @@ export class OneByOne implements Runner {
     // What is public says how likely a token was among those that were left for the draw.
     if (draw.logprobs !== undefined)
       throw invalidRequest('This version of node-llama-cpp tells no logprobs.', { param: 'logprobs' })
-    onStart(0)
+    onStart({ reusedTokens: 0, ...uncached })
     await this.#sequence.clearHistory()
     const head = prompt.slice(0, -1)
     for (let start = 0; start < head.length; start += this.#chunkSize) {

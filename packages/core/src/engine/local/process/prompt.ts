@@ -41,6 +41,16 @@ export async function promptTokens(request: GenerateRequest, work: Work): Promis
   throw contextLength(typeof tokens === 'number' ? tokens : tokens.length, contextSize)
 }
 
+/** The tokens of another input; none where they are far too many. */
+export async function readPrompt(
+  request: GenerateRequest,
+  input: GenerateRequest['input'],
+  work: Work,
+): Promise<readonly Token[]> {
+  const tokens = await tokensOrCount(request, input, work)
+  return typeof tokens === 'number' ? [] : tokens
+}
+
 /** How many tokens of a prompt are not of the request: the one that the model begins every text with, if nobody wrote it. */
 export function addedTokens(
   { input }: Pick<GenerateRequest, 'input'>,

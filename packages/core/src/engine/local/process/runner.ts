@@ -1,12 +1,15 @@
 /** Answers, as they are asked for; and what makes them. */
 import type { Token } from 'node-llama-cpp'
 import type { Grammar } from './binding.ts'
+import type { Breakpoint, Cached } from './cache-plan.ts'
 import type { Odds } from './decoder.ts'
 import type { Draw } from './sampling.ts'
 
 /** One answer. */
 export interface Job {
   readonly prompt: readonly Token[]
+  /** Behind which of its tokens the state is kept for other calls; ascending, the last before its last token. */
+  readonly breakpoints?: readonly Breakpoint[]
   readonly draw: Draw
   /** What the answer is held to. */
   readonly grammar?: Grammar | undefined
@@ -18,8 +21,10 @@ export interface Job {
   /** It makes room for those who wait for their answer. */
   readonly background: boolean
   readonly signal: AbortSignal
-  /** It has a place; so many tokens of its prompt need not be read again. */
-  onStart(reusedTokens: number): void
+  /** It has a place; so much of its prompt need not be read again, and so much is going to be kept. */
+  onStart(cached: Cached): void
+  /** What comes of that, where it comes otherwise. */
+  onCached?(cached: Cached): void
   /** Hears how likely the prompt's tokens were, piece by piece from the second token on. All of it is read for that. */
   readonly onPrompt?: ((odds: readonly Odds[]) => void) | undefined
   /** Called while the model works on. `false`: it is enough. */

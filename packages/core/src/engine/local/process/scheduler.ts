@@ -5,10 +5,12 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
 import { LlmError } from '../../../errors.ts'
+import type { CacheLifetime } from '../../request.ts'
 import type { Progress } from './binding.ts'
+import { type Breakpoint, CachePlan } from './cache-plan.ts'
 import type { Decoder, Followers, Piece, Sampler } from './decoder.ts'
 import type { Ending, Job, Runner } from './runner.ts'
-import { type Place, type Slot, Slots } from './slots.ts'
+import { type Place, type Slot, Slots, type Wish } from './slots.ts'
 import { type Snapshot, type Snapshots, snapshotLength } from './snapshots.ts'
 import { StepCosts } from './steps.ts'
 
@@ -17,6 +19,11 @@ interface Running {
   readonly slot: Slot
   readonly sampler: Sampler
   readonly end: (how: Ending | LlmError) => void
+  /** Of its prompt. */
+  readonly breakpoints: readonly Breakpoint[]
+  readonly plan: CachePlan
+  /** When it came, on the clock of the prompt cache. */
+  readonly since: number
   /** When its prompt was read last, counted in chunks. */
   readAt: number
   /** A part of its prompt. */
@@ -32,11 +39,9 @@ interface Running {
   ended: boolean
 }
 
-interface Waiting {
-  readonly job: Job
-  readonly end: Running['end']
+interface Waiting extends Pick<Running, 'job' | 'end' | 'since'> {
   /** What it has already, where it was interrupted. */
-  readonly begun?: Pick<Running, 'sampler' | 'drawn'>
+  readonly begun?: Pick<Running, 'sampler' | 'drawn' | 'plan'>
 }
 
 /** What one answer puts into a step. */
@@ -50,6 +55,9 @@ interface Part {
 
 /** A prompt whose odds are asked for is read in pieces of so many at most: the logits of a whole vocabulary are kept for each. */
 const mostFollowers = 64
+
+/** What is lost of a slot when another prompt takes it is worth saving from so many chunks on. */
+const worthSavingChunks = 4
 
 /** So long those who speak wait for short prompts, and for the chunk that is read by then. */
 const longestPauseMs = 1_000
@@ -67,7 +75,7 @@ export class Scheduler implements Runner {
   #chunks = 0
   #working: Promise<void> | undefined
 
-  /** @param snapshots for models that cannot go back to what two prompts have in common */
+  /** @param snapshots absent: nothing is kept but what slots hold */
   constructor(decoder: Decoder, progress: Progress, snapshots?: Snapshots) {
     this.#decoder = decoder
     this.#progress = progress
@@ -78,7 +86,7 @@ export class Scheduler implements Runner {
   run(job: Job): Promise<Ending> {
     return new Promise((resolve, reject) => {
       const end: Running['end'] = (how) => (typeof how === 'string' ? resolve(how) : reject(how))
-      this.#waiting.push({ job, end })
+      this.#waiting.push({ job, end, since: this.#snapshots?.now() ?? 0 })
       this.#working ??= this.#work()
     })
   }
@@ -128,8 +136,9 @@ export class Scheduler implements Runner {
       const candidates = foreground.length > 0 ? foreground : this.#waiting
       const next = candidates.reduce((best, one) => (runningOf(one) < runningOf(best) ? one : best))
       const told = isTold(next.job)
-      const saved = told ? undefined : this.#snapshots?.find(next.job)
-      const place = this.#slots.take(next.job, told ? Number.POSITIVE_INFINITY : saved?.tokens.length)
+      const wish = this.#wishOf(next.job)
+      const saved = told ? undefined : this.#snapshots?.find(wish)
+      const place = this.#slots.take(wish, told ? Number.POSITIVE_INFINITY : saved?.tokens.length)
       if (!place) {
         if (foreground.length > 0 && this.#interrupt()) continue
         return
@@ -139,6 +148,36 @@ export class Scheduler implements Runner {
     }
   }
 
+  /** Behind its first breakpoint that nobody keeps nothing is reused: its state can only be saved when it ends there. */
+  #wishOf(job: Job): Wish {
+    const { prompt, tenant, repeatable } = job
+    const breakpoints = this.#breakpointsOf(job)
+    const leased = this.#leased(job)
+    const most = this.#writable(breakpoints).find(({ length }) => length > leased)?.length
+    return { prompt, tenant, repeatable, stops: this.#stopsOf(breakpoints), most }
+  }
+
+  /** What is less than a chunk is not worth it, and a prompt that is told row by row is read in pieces of its own. */
+  #breakpointsOf(job: Job): readonly Breakpoint[] {
+    const { breakpoints = [] } = job
+    return isTold(job) ? [] : breakpoints.filter(({ length }) => length >= this.#decoder.chunkSize)
+  }
+
+  #writable(breakpoints: readonly Breakpoint[]): readonly Breakpoint[] {
+    return breakpoints.filter(({ length }) => this.#snapshots?.fits(length))
+  }
+
+  /** Where a piece ends, though a chunk does not: also where nothing can be kept, so that sums come out the same. */
+  #stopsOf(breakpoints: readonly Breakpoint[]): readonly number[] {
+    return breakpoints.map(({ length }) => length).filter((length) => length % this.#decoder.chunkSize > 0)
+  }
+
+  /** How much of a prompt is kept for a breakpoint of an earlier call; nothing for who has none. */
+  #leased(job: Job): number {
+    const last = this.#breakpointsOf(job).at(-1)
+    return last ? (this.#snapshots?.leased(job.tenant, job.prompt, last.length) ?? 0) : 0
+  }
+
   /** Takes the place of a background answer, which goes on later: what it has said is read then, not said again. */
   #interrupt(): boolean {
     this.#tell()
@@ -146,25 +185,39 @@ export class Scheduler implements Runner {
       (running) => isAtWork(running) && running.job.background && !isLostIfRead(running),
     )
     if (!found) return false
-    const { job, slot, sampler, drawn, last, end } = found
+    const { job, slot, sampler, drawn, plan, last, end, since } = found
     const prompt = last === undefined ? job.prompt : [...slot.tokens, last]
-    this.#waiting.unshift({ job: { ...job, prompt }, end, begun: { sampler, drawn } })
+    this.#waiting.unshift({ job: { ...job, prompt }, end, since, begun: { sampler, drawn, plan } })
     this.#running = this.#running.filter((running) => running !== found)
     this.#slots.release(slot)
     return true
   }
 
-  async #start({ job, end, begun }: Waiting, place: Place, saved: Snapshot | undefined): Promise<void> {
+  async #start(
+    { job, end, since, begun }: Waiting,
+    place: Place,
+    saved: Snapshot | undefined,
+  ): Promise<void> {
     const { slot } = place
     try {
+      await this.#keep(place)
       if (!this.#cut(place)) await this.#fill(slot, saved)
+      slot.promptLength = job.prompt.length
       const sampler = begun?.sampler ?? this.#decoder.sampler(job.draw, job.prompt, job.grammar)
-      if (!begun) job.onStart(slot.tokens.length)
-      this.#running.push({
+      const breakpoints = this.#breakpointsOf(job)
+      const plan =
+        begun?.plan ?? new CachePlan(slot.tokens.length, this.#leased(job), this.#writable(breakpoints))
+      const { cached } = plan
+      if (cached.cacheReadTokens > 0) this.#snapshots?.renew(job.tenant, job.prompt, cached.cacheReadTokens)
+      if (!begun) job.onStart(cached)
+      const running: Running = {
         job,
         slot,
         sampler,
         end,
+        breakpoints,
+        plan,
+        since,
         readAt: ++this.#chunks,
         hasRead: false,
         last: undefined,
@@ -172,7 +225,9 @@ export class Scheduler implements Runner {
         drawn: begun?.drawn ?? 0,
         over: false,
         ended: false,
-      })
+      }
+      this.#running.push(running)
+      await this.#save(running)
     } catch (cause) {
       begun?.sampler.dispose()
       this.#slots.empty(slot)
@@ -199,18 +254,49 @@ export class Scheduler implements Runner {
     else this.#decoder.forget(slot.id, 0)
   }
 
+  /** What another prompt is about to take the place of, where much would have to be read again. */
+  async #keep({ slot, keep, before }: Place): Promise<void> {
+    const { chunkSize, cutsBack } = this.#decoder
+    // Others have saved it when it was read.
+    if (!this.#snapshots || before === undefined || !cutsBack) return
+    const length = Math.min(snapshotLength(slot.promptLength, chunkSize), slot.tokens.length)
+    const isMuch = (kept: number): boolean => length - kept >= worthSavingChunks * chunkSize
+    if (!isMuch(keep)) return
+    const prompt = slot.tokens.slice(0, length + 1)
+    const saved = this.#snapshots.find({ prompt, tenant: before, repeatable: false, stops: [] })
+    if (!isMuch(saved?.tokens.length ?? 0) || !this.#decoder.forget(slot.id, length)) return
+    this.#slots.cut(slot, length)
+    await this.#saveSlot(slot, before, this.#snapshots)
+  }
+
   /** What is worth it when so much of a prompt is read. */
-  async #save({ job, slot }: Running, snapshots: Snapshots): Promise<void> {
-    const { tenant, prompt } = job
+  async #save({ job, slot, plan, since }: Running): Promise<void> {
     const { length } = slot.tokens
-    if (length === 0 || length !== snapshotLength(prompt.length, this.#decoder.chunkSize)) return
+    if (!this.#snapshots || length === 0) return
+    const { chunkSize, cutsBack } = this.#decoder
+    const breakpoint = plan.writes.find((one) => one.length === length)
+    const isEnd = !cutsBack && length === snapshotLength(job.prompt.length, chunkSize)
+    if (!breakpoint && !isEnd) return
+    const isSaved = await this.#saveSlot(slot, job.tenant, this.#snapshots, breakpoint?.lifetime, since)
+    if (isSaved || !breakpoint) return
+    plan.without(breakpoint)
+    job.onCached?.(plan.cached)
+  }
+
+  async #saveSlot(
+    slot: Slot,
+    tenant: string,
+    snapshots: Snapshots,
+    lifetime?: CacheLifetime,
+    since?: number,
+  ): Promise<boolean> {
+    const { length } = slot.tokens
     const tokens = [...slot.tokens]
     const clean = slot.clean === length && this.#decoder.loadsAlike(length)
-    const saving = snapshots.save({ tenant, tokens, clean }, (file) =>
-      this.#decoder.save(slot.id, tokens, file),
-    )
+    const state = { tenant, tokens, clean, stops: [...slot.stops], lifetime }
+    const saving = snapshots.save(state, (file) => this.#decoder.save(slot.id, tokens, file), since)
     this.#tell()
-    await saving
+    return saving
   }
 
   /** The background pauses while anybody else is at work. */
@@ -261,7 +347,7 @@ export class Scheduler implements Runner {
   async #read(): Promise<void> {
     const { chunkSize } = this.#decoder
     // States are saved between two chunks.
-    const atOnce = this.#snapshots ? 1 : this.#decoder.chunksAtOnce
+    const atOnce = this.#decoder.cutsBack ? this.#decoder.chunksAtOnce : 1
     const isOnly = this.#active.length === 1
     let read = 0
     const parts: Part[] = []
@@ -271,7 +357,8 @@ export class Scheduler implements Runner {
       const from = running.slot.tokens.length
       const told = isTold(running.job)
       const alone = told || goesAlone(running)
-      const to = endOfPiece(from, prompt.length, this.#rowsOf(running.job), isOnly && !alone ? atOnce : 1)
+      const stop = running.breakpoints.find(({ length }) => length > from)?.length ?? prompt.length
+      const to = endOfPiece(from, stop, this.#rowsOf(running.job), isOnly && !alone ? atOnce : 1)
       const most = chunkSize * (isOnly || this.#isShort(running) ? atOnce : 1)
       if (read + to - from > most || (alone && parts.length > 0)) continue
       read = alone ? Number.POSITIVE_INFINITY : read + to - from
@@ -285,7 +372,7 @@ export class Scheduler implements Runner {
       })
     }
     if (parts.length > 0) await this.#step(parts.sort((a, b) => a.running.slot.id - b.running.slot.id))
-    if (this.#snapshots) for (const { running } of parts) await this.#save(running, this.#snapshots)
+    for (const { running } of parts) await this.#save(running)
   }
 
   /** At once, of a prompt. */
@@ -323,6 +410,7 @@ export class Scheduler implements Runner {
       slot,
       tokens,
       running.last === undefined && this.#rowsOf(job) === this.#decoder.chunkSize,
+      this.#stopsOf(running.breakpoints),
     )
     // It was enough while this step was made.
     if (running.over) return
@@ -376,12 +464,16 @@ export class Scheduler implements Runner {
   }
 }
 
-/** At a multiple of chunks. As few rows are slow, of several chunks the last one takes along what would be less than one. */
+/**
+ * At a multiple of chunks. As few rows are slow, of several chunks the last one takes along what would be less than one.
+ * Behind a stop there is one alone: the model itself divides several from the first row on.
+ */
 function endOfPiece(from: number, length: number, chunkSize: number, chunks: number): number {
-  const end = from - (from % chunkSize) + chunks * chunkSize
+  const offset = from % chunkSize
+  const end = from - offset + (offset === 0 ? chunks : 1) * chunkSize
   const left = length - end
   if (left <= 0) return length
-  return chunks > 1 && left < chunkSize ? end - chunkSize : end
+  return offset === 0 && chunks > 1 && left < chunkSize ? end - chunkSize : end
 }
 
 const isAtWork = ({ over }: Running): boolean => !over

@@ -7,8 +7,12 @@ export interface Slot {
   readonly id: number
   /** What its state was made from, in order. */
   tokens: Token[]
-  /** How many of them were read in whole chunks from the start: that state is the same each time. */
+  /** How many of them were read in whole chunks from the start, or up to stops: that state is the same each time. */
   clean: number
+  /** Where its prompt was read up to, though a chunk does not end there. */
+  stops: number[]
+  /** How long the prompt was that was read last. */
+  promptLength: number
   /** Whose they are. */
   tenant: string | undefined
   /** Counts up with every use. */
@@ -20,6 +24,8 @@ export interface Place {
   readonly slot: Slot
   /** So many of the prompt's tokens need not be read again; at least one always is. */
   readonly keep: number
+  /** Whose the slot was before. */
+  readonly before: string | undefined
 }
 
 export interface Wish {
@@ -28,7 +34,18 @@ export interface Wish {
   readonly tenant: string
   /** The answer has to be the same as from an empty slot. */
   readonly repeatable: boolean
+  /** What is read ends there, too, though a chunk does not. */
+  readonly stops: readonly number[]
+  /** Not more than so many tokens are to be reused. @default all but the last */
+  readonly most?: number | undefined
 }
+
+/** Whether so many tokens are read in the same pieces with these stops as with others. */
+export const isReadAlike = (some: readonly number[], others: readonly number[], length: number): boolean =>
+  differences(some, others).every((stop) => stop > length)
+
+const differences = (some: readonly number[], others: readonly number[]): readonly number[] =>
+  [...some, ...others].filter((stop) => !(some.includes(stop) && others.includes(stop)))
 
 /** A match of less is no reason to take a slot from a prompt that may come again. */
 const worthKeeping = 16
@@ -47,6 +64,8 @@ export class Slots {
       id,
       tokens: [],
       clean: 0,
+      stops: [],
+      promptLength: 0,
       tenant: undefined,
       usedAt: 0,
       busy: false,
@@ -65,12 +84,13 @@ export class Slots {
       .map((slot) => ({ slot, keep: this.#match(slot, wish) }))
       .sort((a, b) => b.keep - a.keep)
     if (!match) return undefined
-    const place =
-      match.keep >= Math.max(worthKeeping, saved) ? match : { slot: this.#leastUseful(free), keep: 0 }
-    place.slot.busy = true
-    place.slot.tenant = wish.tenant
-    place.slot.usedAt = ++this.#uses
-    return place
+    const isWorthIt = match.keep >= Math.max(worthKeeping, saved)
+    const { slot, keep } = isWorthIt ? match : { slot: this.#leastUseful(free), keep: 0 }
+    const before = slot.tenant
+    slot.busy = true
+    slot.tenant = wish.tenant
+    slot.usedAt = ++this.#uses
+    return { slot, keep, before }
   }
 
   release(slot: Slot): void {
@@ -80,27 +100,34 @@ export class Slots {
   /** Nothing of it can be relied on. */
   empty(slot: Slot): void {
     slot.tokens = []
+    slot.stops = []
     slot.clean = 0
   }
 
   /** Its end is forgotten. */
   cut(slot: Slot, keep: number): void {
     slot.tokens.length = keep
-    slot.clean = Math.min(slot.clean, this.#wholeChunks(keep))
+    slot.stops = slot.stops.filter((stop) => stop <= keep)
+    slot.clean = Math.min(slot.clean, this.#lastEnd(slot))
   }
 
   /** It holds a state that was saved. */
-  restore(slot: Slot, { tokens, clean }: Pick<State, 'tokens' | 'clean'>): void {
+  restore(slot: Slot, { tokens, clean, stops }: Pick<State, 'tokens' | 'clean' | 'stops'>): void {
     slot.tokens = [...tokens]
+    slot.stops = [...stops]
     slot.clean = clean ? tokens.length : 0
   }
 
-  /** @param inChunks neither is what an answer says, nor a prompt that is read in smaller pieces */
-  append(slot: Slot, tokens: readonly Token[], inChunks: boolean): void {
+  /**
+   * @param inChunks neither is what an answer says, nor a prompt that is read in smaller pieces
+   * @param stops of the prompt
+   */
+  append(slot: Slot, tokens: readonly Token[], inChunks: boolean, stops: readonly number[] = []): void {
     const isClean = inChunks && slot.clean === slot.tokens.length
     for (const one of tokens) slot.tokens.push(one)
-    // Whole chunks only: fewer rows are added up by another kernel.
-    if (isClean) slot.clean = this.#wholeChunks(slot.tokens.length)
+    if (!isClean) return
+    if (stops.includes(slot.tokens.length)) slot.stops.push(slot.tokens.length)
+    slot.clean = this.#lastEnd(slot)
   }
 
   /**
@@ -119,16 +146,22 @@ export class Slots {
     return good.find(({ id }) => isBusy(id - 1) || isBusy(id + 1)) ?? good[0] ?? (byUse[0] as Slot)
   }
 
-  #match(slot: Slot, { prompt, tenant, repeatable }: Wish): number {
+  #match(slot: Slot, { prompt, tenant, repeatable, stops, most = prompt.length - 1 }: Wish): number {
     if (slot.tenant !== tenant || slot.tokens.length === 0) return 0
-    const most = Math.min(prompt.length - 1, repeatable ? slot.clean : slot.tokens.length)
+    const end = Math.min(
+      most,
+      ...(repeatable ? [slot.clean, ...differences(slot.stops, stops)] : [slot.tokens.length]),
+    )
     let length = 0
-    while (length < most && slot.tokens[length] === prompt[length]) length++
-    const keep = repeatable ? this.#wholeChunks(length) : length
+    while (length < end && slot.tokens[length] === prompt[length]) length++
+    const keep = repeatable
+      ? this.#lastEnd({ tokens: { length }, stops: slot.stops.filter((stop) => stops.includes(stop)) })
+      : length
     return keep === slot.tokens.length || this.#isWhole(slot.id) ? keep : 0
   }
 
-  #wholeChunks(length: number): number {
-    return length - (length % this.#chunkSize)
+  /** Of the pieces that were read: whole chunks only, as fewer rows are added up by another kernel, or up to a stop. */
+  #lastEnd({ tokens: { length }, stops }: { tokens: { length: number }; stops: readonly number[] }): number {
+    return Math.max(length - (length % this.#chunkSize), stops.findLast((stop) => stop <= length) ?? 0)
   }
 }

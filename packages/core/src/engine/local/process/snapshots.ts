@@ -1,32 +1,37 @@
 /**
- * States of sequences, saved to files: for models whose memory cannot be cut back to what two prompts have in common.
- * The native code ends the process over a damaged file and believes a foreign one, so each is checked before it is loaded.
+ * States of sequences, saved to files: up to the breakpoints of prompts, near their ends where a model cannot go back, and
+ * of sequences that somebody else needs. The native code ends the process over a damaged file and believes a foreign one,
+ * so what each has to be is known here, and checked before it is loaded.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Token } from 'node-llama-cpp'
-import type { Wish } from './slots.ts'
+import { type Lease, Leases } from '../../../cache/leases.ts'
+import { isReadAlike, type Wish } from './slots.ts'
 
-/** What snapshots take at most; a quarter of the free space where that is less. */
-const mostBytes = 256 * 2 ** 20
+/** What snapshots take at most where nobody says otherwise. */
+const mostBytes = 2 ** 30
+/** Of the free space. */
 const spaceShare = 0.25
+/** Less room on the RAM disk than this is not worth it, such as Docker's 64 MB. */
+const leastBytes = 64 * 2 ** 20
 /** Linux has a RAM disk there. In a container it often is small. */
 const ramDisk = '/dev/shm'
 /** So much of a prompt's end belongs to this answer alone: a template's `<think>`, say, which history leaves out. */
 const turnTokens = 8
 
-export interface State {
-  readonly tenant: string
+export interface State extends Pick<Lease, 'tenant' | 'lifetime'> {
   readonly tokens: readonly Token[]
-  /** A prompt that goes on from here comes to the same numbers as one that was read from its start. */
+  /** A prompt that goes on from here comes to the same numbers as one that was read from its start, with the same stops. */
   readonly clean: boolean
+  readonly stops: readonly number[]
 }
 
-export interface Snapshot extends State {
+export interface Snapshot extends State, Lease {
+  readonly tokens: readonly Token[]
   readonly file: string
-  readonly sizeBytes: number
   readonly digest: string
 }
 
@@ -40,43 +45,75 @@ export const snapshotLength = (promptLength: number, chunkSize: number): number 
 export class Snapshots {
   readonly #folder: string
   readonly #budgetBytes: number
-  /** The one that was used last comes last. */
-  #all: Snapshot[] = []
+  readonly #leases: Leases<Snapshot>
   #saved = 0
   /** States of so many tokens do not fit. */
   #tooLong = Number.POSITIVE_INFINITY
 
-  /** @param folder private, and empty */
-  constructor(folder: string, budgetBytes: number) {
+  /**
+   * @param folder private, and empty
+   * @param now in milliseconds
+   */
+  constructor(folder: string, budgetBytes: number, now?: () => number) {
     this.#folder = folder
     this.#budgetBytes = budgetBytes
+    this.#leases = new Leases(budgetBytes, ({ file }) => remove(file), now)
   }
 
   get sizeBytes(): number {
-    return this.#all.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+    return this.#leases.sizeBytes
   }
 
-  /** The longest that the prompt begins with; at least one token comes after it. */
-  find({ prompt, tenant, repeatable }: Wish): Snapshot | undefined {
-    const [longest] = this.#all
-      .filter((one) => one.tenant === tenant && (one.clean || !repeatable))
-      .filter(({ tokens }) => tokens.length < prompt.length && isStart(tokens, prompt))
-      .sort((a, b) => b.tokens.length - a.tokens.length)
-    return longest
+  now(): number {
+    return this.#leases.now()
+  }
+
+  /** Whether states of so many tokens can be kept, as far as is known. */
+  fits(length: number): boolean {
+    return this.#budgetBytes > 0 && length < this.#tooLong
+  }
+
+  /** The longest that the prompt begins with and can go on from; at least one token comes after it. */
+  find(wish: Wish): Snapshot | undefined {
+    const { prompt, tenant, repeatable, most = prompt.length - 1 } = wish
+    return this.#leases
+      .of(tenant, prompt)
+      .find(
+        ({ tokens: { length }, clean, stops }) =>
+          length <= most && (!repeatable || (clean && isReadAlike(stops, wish.stops, length))),
+      )
+  }
+
+  /** How much of the prompt somebody has asked to be kept, up to the limit, and still is. */
+  leased(tenant: string, prompt: readonly Token[], limit: number): number {
+    const lease = this.#leases
+      .of(tenant, prompt)
+      .find(({ tokens, lifetime }) => lifetime && tokens.length <= limit)
+    return lease?.tokens.length ?? 0
+  }
+
+  /** The time of those up to here begins anew. */
+  renew(tenant: string, prompt: readonly Token[], limit: number): void {
+    for (const lease of this.#leases.of(tenant, prompt))
+      if (lease.lifetime && lease.tokens.length <= limit) this.#leases.renew(lease)
   }
 
   /**
    * Never throws: what cannot be saved is read again.
    * @param write saves the state to the file, and says how many bytes that are
+   * @param since when its time began
+   * @returns whether it is kept
    */
-  async save(state: State, write: (file: string) => Promise<number>): Promise<void> {
-    const { tenant, tokens, clean } = state
-    const same = this.#all.find(
-      (one) => one.tenant === tenant && one.tokens.length === tokens.length && isStart(one.tokens, tokens),
-    )
-    if (same && (same.clean || !clean)) return this.#touch(same)
-    if (tokens.length >= this.#tooLong) return
+  async save(state: State, write: (file: string) => Promise<number>, since?: number): Promise<boolean> {
+    const { tenant, tokens } = state
+    const same = this.#leases.get(tenant, tokens)
+    if (same && isAsGood(same, state)) {
+      this.#leases.renew(same)
+      return true
+    }
+    if (!this.fits(tokens.length)) return false
     const unfinished = join(this.#folder, 'unfinished')
+    const file = join(this.#folder, String(++this.#saved))
     try {
       const written = await write(unfinished)
       const { sizeBytes, digest } = await contentOf(unfinished)
@@ -86,14 +123,15 @@ export class Snapshots {
         this.#tooLong = tokens.length
         throw new Error('The state is too large.')
       }
-      if (same) this.#drop(same)
-      while (this.sizeBytes + sizeBytes > this.#budgetBytes) this.#drop(this.#all[0] as Snapshot)
-      const file = join(this.#folder, String(++this.#saved))
       await rename(unfinished, file)
-      this.#all.push({ ...state, file, sizeBytes, digest })
+      const lifetime = state.lifetime ?? same?.lifetime
+      if (this.#leases.keep({ ...state, lifetime, file, sizeBytes, digest }, since)) return true
     } catch {
-      remove(unfinished)
+      // Read again, then.
     }
+    remove(unfinished)
+    remove(file)
+    return false
   }
 
   /**
@@ -105,41 +143,38 @@ export class Snapshots {
       const { sizeBytes, digest } = await contentOf(snapshot.file)
       const isSame = sizeBytes === snapshot.sizeBytes && digest === snapshot.digest
       if (isSame && (await read(snapshot.file)) === snapshot.tokens.length) {
-        this.#touch(snapshot)
+        this.#leases.renew(snapshot)
         return true
       }
     } catch {
       // Gone, or refused: as good as damaged.
     }
-    this.#drop(snapshot)
+    this.#leases.drop(snapshot)
     return false
   }
 
   /** Leaves nothing behind. */
   close(): void {
-    this.#all = []
+    this.#leases.clear()
     remove(this.#folder)
   }
-
-  #touch(snapshot: Snapshot): void {
-    this.#all = [...this.#all.filter((one) => one !== snapshot), snapshot]
-  }
-
-  #drop(snapshot: Snapshot): void {
-    this.#all = this.#all.filter((one) => one !== snapshot)
-    remove(snapshot.file)
-  }
 }
+
+const isAsGood = (one: State, other: State): boolean =>
+  (one.lifetime !== undefined || other.lifetime === undefined) &&
+  (!other.clean || (one.clean && `${one.stops}` === `${other.stops}`))
 
 /**
  * On the RAM disk where that has room, else in the folder of this process.
  * @param home the folder of this process, which somebody removes when it crashes
+ * @param most what they may take, in bytes
  */
-export function openSnapshots(home: string): Snapshots {
+export function openSnapshots(home: string, most = mostBytes): Snapshots {
   removeLeftBehind()
-  if (Math.min(spaceIn(ramDisk), process.availableMemory()) * spaceShare >= mostBytes) {
+  const room = Math.min(spaceIn(ramDisk), process.availableMemory()) * spaceShare
+  if (room >= Math.min(most, leastBytes)) {
     try {
-      return new Snapshots(mkdtempSync(join(ramDisk, `modelmount-${process.pid}-`)), mostBytes)
+      return new Snapshots(mkdtempSync(join(ramDisk, `modelmount-${process.pid}-`)), Math.min(most, room))
     } catch {
       // Not for us.
     }
@@ -150,7 +185,7 @@ export function openSnapshots(home: string): Snapshots {
   } catch {
     // Then nothing can be saved, and all is read again.
   }
-  return new Snapshots(folder, Math.min(mostBytes, spaceIn(home) * spaceShare))
+  return new Snapshots(folder, Math.min(most, spaceIn(home) * spaceShare))
 }
 
 /** A process that was killed has left its memory full: nobody else knows of that folder. */
@@ -204,11 +239,4 @@ function remove(path: string): void {
   } catch {
     // It is somebody else's, or goes with its folder.
   }
-}
-
-/** From the back: prompts of one app begin alike. */
-function isStart(tokens: readonly Token[], prompt: readonly Token[]): boolean {
-  let index = tokens.length
-  while (index > 0 && tokens[index - 1] === prompt[index - 1]) index--
-  return index === 0
 }

@@ -28,6 +28,7 @@ export function openDecoder(
   const repeatableThreads = Math.min(llamaContext.idealThreads, shareOfCores(2))
   return {
     sequences: parallel,
+    cutsBack: cutsBack(model),
     chunkSize,
     chunksAtOnce,
     decode: async (pieces) => {
@@ -68,6 +69,9 @@ export function openDecoder(
     isEnd: (token) => model.isEogToken(token),
   }
 }
+
+const cutsBack = ({ fileInsights: { isRecurrent, isHybrid, swaSize } }: LlamaModel): boolean =>
+  !isRecurrent && !isHybrid && !swaSize
 
 /** Behind which tokens of a piece logits are kept. */
 function rowsOf({ tokens, sampler, followers }: Piece): Uint32Array {

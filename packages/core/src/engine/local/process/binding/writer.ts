@@ -51,11 +51,7 @@ export async function openWriter(
     ...common,
     parallel: plan.parallel,
     stepMs: best.stepMs,
-    runner: new Scheduler(
-      { ...decoder, chunkSize: best.chunkSize },
-      progress,
-      canForget(model) ? undefined : snapshotsIn(config.folder),
-    ),
+    runner: new Scheduler({ ...decoder, chunkSize: best.chunkSize }, progress, snapshotsIn(config)),
     limitThreads,
   }
 }
@@ -79,12 +75,8 @@ function createContext(
   })
 }
 
-/** Recurrent models hold one state, and others only what is in their window. */
-const canForget = ({ fileInsights: { isRecurrent, isHybrid, swaSize } }: LlamaModel): boolean =>
-  !isRecurrent && !isHybrid && !swaSize
-
-function snapshotsIn(folder: string): Snapshots {
-  const snapshots = openSnapshots(folder)
+function snapshotsIn({ folder, promptCacheBytes }: ProcessConfig): Snapshots {
+  const snapshots = openSnapshots(folder, promptCacheBytes)
   process.once('exit', () => snapshots.close())
   return snapshots
 }

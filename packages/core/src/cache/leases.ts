@@ -1,0 +1,111 @@
+/** Which beginnings of prompts are kept, for whom, and until when. */
+import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { CacheLifetime } from '../engine/request.ts'
+
+/** The beginning of a prompt whose state is kept. */
+export interface Lease {
+  /** Nobody else finds it. */
+  readonly tenant: string
+  readonly tokens: readonly number[]
+  /** A call has asked for it by a breakpoint; absent: it is kept while there is room. */
+  readonly lifetime?: CacheLifetime | undefined
+  readonly sizeBytes: number
+}
+
+/** In milliseconds, since it was used last. */
+const lifetimes = { '5m': 5 * 60_000, '1h': 60 * 60_000 } as const satisfies Record<CacheLifetime, number>
+
+export class Leases<L extends Lease> {
+  readonly now: () => number
+  readonly #maxBytes: number
+  readonly #all: LRUCache<string, L>
+
+  /**
+   * @param onEnd its time is over, or its room is needed
+   * @param now in milliseconds, from anywhere but 0
+   */
+  constructor(maxBytes: number, onEnd: (lease: L) => void, now = () => performance.now()) {
+    this.now = now
+    this.#maxBytes = maxBytes
+    this.#all = new LRUCache<string, L>({
+      maxSize: Math.max(1, maxBytes),
+      sizeCalculation: ({ sizeBytes }) => Math.max(1, sizeBytes),
+      ttl: lifetimes['5m'],
+      updateAgeOnGet: true,
+      ttlAutopurge: true,
+      ttlResolution: 0,
+      perf: { now },
+      dispose: onEnd,
+    })
+  }
+
+  get sizeBytes(): number {
+    return this.#all.calculatedSize
+  }
+
+  /** Those of a tenant that the prompt begins with, the longest first. */
+  of(tenant: string, prompt: readonly number[]): readonly L[] {
+    return [...this.#all.values()]
+      .filter((lease) => lease.tenant === tenant && isStart(lease.tokens, prompt))
+      .sort((a, b) => b.tokens.length - a.tokens.length)
+  }
+
+  get(tenant: string, tokens: readonly number[]): L | undefined {
+    return this.#all.peek(keyOf({ tenant, tokens }))
+  }
+
+  /**
+   * In the place of one with the same tokens. `false`: there is no room for it.
+   * @param since when its time began
+   */
+  keep(lease: L, since = this.now()): boolean {
+    const key = keyOf(lease)
+    this.#all.delete(key)
+    if (!this.#makeRoom(lease)) return false
+    this.#all.set(key, lease, { ttl: lifetimes[lease.lifetime ?? '5m'], start: since })
+    return true
+  }
+
+  /** Its time begins anew. */
+  renew(lease: L): void {
+    this.#all.get(keyOf(lease))
+  }
+
+  drop(lease: L): void {
+    this.#all.delete(keyOf(lease))
+  }
+
+  clear(): void {
+    this.#all.clear()
+  }
+
+  /** What nobody has asked for goes first, and never makes room for its like what somebody has asked for. */
+  #makeRoom({ sizeBytes, lifetime }: L): boolean {
+    this.#all.purgeStale()
+    const unused = [...this.#all.rvalues()].filter((one) => one !== undefined)
+    const order = [
+      ...unused.filter((one) => !one.lifetime),
+      ...(lifetime ? unused.filter((one) => one.lifetime) : []),
+    ]
+    const free = (): number => this.#maxBytes - this.sizeBytes
+    const most = order.reduce((sum, one) => sum + one.sizeBytes, free())
+    if (sizeBytes > most) return false
+    for (const one of order) {
+      if (sizeBytes <= free()) break
+      this.drop(one)
+    }
+    return true
+  }
+}
+
+const keyOf = ({ tenant, tokens }: Pick<Lease, 'tenant' | 'tokens'>): string =>
+  createHash('sha256').update(`${tenant.length} ${tenant}`).update(Uint32Array.from(tokens)).digest('base64')
+
+/** From the back: prompts of one app begin alike. */
+function isStart(tokens: readonly number[], prompt: readonly number[]): boolean {
+  if (tokens.length > prompt.length) return false
+  let index = tokens.length
+  while (index > 0 && tokens[index - 1] === prompt[index - 1]) index--
+  return index === 0
+}
