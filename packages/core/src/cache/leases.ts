@@ -1,7 +1,7 @@
 /** Which beginnings of prompts are kept, for whom, and until when. */
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { CacheLifetime } from '../engine/request.ts'
+import { type CacheLifetime, cacheLifetimes } from '../engine/request.ts'
 
 /** The beginning of a prompt whose state is kept. */
 export interface Lease {
@@ -12,9 +12,6 @@ export interface Lease {
   readonly lifetime?: CacheLifetime | undefined
   readonly sizeBytes: number
 }
-
-/** In milliseconds, since it was used last. */
-const lifetimes = { '5m': 5 * 60_000, '1h': 60 * 60_000 } as const satisfies Record<CacheLifetime, number>
 
 export class Leases<L extends Lease> {
   readonly now: () => number
@@ -31,7 +28,7 @@ export class Leases<L extends Lease> {
     this.#all = new LRUCache<string, L>({
       maxSize: Math.max(1, maxBytes),
       sizeCalculation: ({ sizeBytes }) => Math.max(1, sizeBytes),
-      ttl: lifetimes['5m'],
+      ttl: cacheLifetimes['5m'],
       updateAgeOnGet: true,
       ttlAutopurge: true,
       ttlResolution: 0,
@@ -63,7 +60,7 @@ export class Leases<L extends Lease> {
     const key = keyOf(lease)
     this.#all.delete(key)
     if (!this.#makeRoom(lease)) return false
-    this.#all.set(key, lease, { ttl: lifetimes[lease.lifetime ?? '5m'], start: since })
+    this.#all.set(key, lease, { ttl: cacheLifetimes[lease.lifetime ?? '5m'], start: since })
     return true
   }
 

@@ -73,6 +73,12 @@ export interface Tool {
  */
 export type CacheLifetime = '5m' | '1h'
 
+/** In milliseconds. */
+export const cacheLifetimes = {
+  '5m': 5 * 60_000,
+  '1h': 60 * 60_000,
+} as const satisfies Record<CacheLifetime, number>
+
 export interface ToolChoice {
   readonly mode: 'auto' | 'none' | 'required'
   /** Only these may be called. @default all */
@@ -253,6 +259,14 @@ const lengthOf = (content: readonly Part[]): number =>
     if (part.type === 'tool-call') return sum + part.name.length + part.arguments.length
     return sum + (part.type === 'tool-result' ? lengthOf(part.content) : part.text.length)
   }, 0)
+
+/** Of the breakpoints, in the order of a prompt. */
+export function lifetimesOf(input: GenerateRequest['input']): readonly CacheLifetime[] {
+  if (input.kind !== 'chat') return []
+  return [...(input.tools ?? []), ...input.messages.flatMap(({ content }) => content)].flatMap(
+    ({ cache }) => cache ?? [],
+  )
+}
 
 /** It goes to the model as it is, around its template. */
 export const isRaw = (input: GenerateRequest['input']): boolean =>

@@ -7,13 +7,19 @@ import { LlmError } from '../../errors.ts'
 import type { ModelStore } from '../../models/store.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../embeddings.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine.ts'
-import type { GenerateEvent } from '../events.ts'
+import type { GenerateEvent, PromptUsage } from '../events.ts'
 import { readAhead } from '../read-ahead.ts'
-import { type GenerateRequest, type LoadOptions, textLength } from '../request.ts'
+import {
+  cacheLifetimes,
+  type GenerateRequest,
+  type LoadOptions,
+  lifetimesOf,
+  textLength,
+} from '../request.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 import { Crowd } from './crowd.ts'
 import { LoadedModels } from './loaded-models.ts'
-import type { Work } from './local-model.ts'
+import type { Loaded, Work } from './local-model.ts'
 import {
   type Asking,
   fromFloats,
@@ -97,11 +103,13 @@ export class LocalEngine implements Engine {
         checked,
         textLength(checked),
         signal,
-        async ({ fingerprint, process }, loadMs) => {
+        async (loaded, loadMs) => {
+          const { fingerprint, process } = loaded
           try {
             await process.generate(checked, { ...call, tenant: tenantOf(call), signal }, (event) => {
               begun = true
               if (event.type === 'text') this.#loaded.failures.onText(fingerprint)
+              if (event.type === 'start') lease(loaded, checked, event)
               if (event.type === 'end') end = { ...event, timings: { ...event.timings, loadMs } }
               else push(event)
             })
@@ -221,6 +229,14 @@ export class LocalEngine implements Engine {
       this.#loaded.use(model.name, signal, (place) => place.use(model, load, signal, work, hasBegun)),
     )
   }
+}
+
+/** A model stays loaded while it keeps something for the next call. */
+function lease(loaded: Loaded, { input }: GenerateRequest, prompt: PromptUsage): void {
+  const { cacheReadTokens, cacheWriteTokens } = prompt
+  if (cacheReadTokens + cacheWriteTokens['5m'] + cacheWriteTokens['1h'] === 0) return
+  const lifetime = lifetimesOf(input).includes('1h') ? '1h' : '5m'
+  loaded.leasedUntil = Math.max(loaded.leasedUntil, Date.now() + cacheLifetimes[lifetime])
 }
 
 /** Of every request. */

@@ -36,6 +36,8 @@ export interface Loaded {
   readonly process: ModelProcess
   /** As the last call that said so wants it. */
   keepAlive: number | 'forever'
+  /** So long it keeps what somebody asked for by a breakpoint, in milliseconds since 1970. */
+  leasedUntil: number
   /** It goes as soon as nobody uses it. */
   unwanted: boolean
 }
@@ -87,8 +89,8 @@ export class LocalModel {
 
   get loaded(): LoadedModel | undefined {
     if (!this.#loaded || !this.isLoaded) return undefined
-    const { process, keepAlive } = this.#loaded
-    const expiresAt = dateAfter(this.usedAt, keepAlive)
+    const { process } = this.#loaded
+    const expiresAt = dateAfter(this.usedAt, lastsFor(this.#loaded, this.usedAt))
     const { contextSize = 0, sizeBytes = 0, gpuBytes = 0 } = process.footprint ?? {}
     const state = process.footprint ? 'ready' : 'loading'
     return { name: this.name, state, processId: process.id, contextSize, sizeBytes, gpuBytes, expiresAt }
@@ -248,7 +250,7 @@ export class LocalModel {
       ({ notes }) => notes.forEach(warn),
       () => {}, // Whoever waits for it hears of it.
     )
-    this.#loaded = { fingerprint, contextSize, process, keepAlive, unwanted: false }
+    this.#loaded = { fingerprint, contextSize, process, keepAlive, leasedUntil: 0, unwanted: false }
     return this.#loaded
   }
 
@@ -262,7 +264,7 @@ export class LocalModel {
     this.#onRest()
     if (!loaded) return
     // Room is not made for somebody who has left.
-    const keepAlive = loaded.unwanted || loaded.process.isWaiting ? 0 : loaded.keepAlive
+    const keepAlive = loaded.unwanted || loaded.process.isWaiting ? 0 : lastsFor(loaded, Date.now())
     if (keepAlive !== 'forever') this.#letGoIn(keepAlive)
   }
 
@@ -308,6 +310,10 @@ async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
     signal.removeEventListener('abort', leave)
   }
 }
+
+/** Who keeps it alive for no time wants it gone, whatever it holds. */
+const lastsFor = ({ keepAlive, leasedUntil }: Loaded, time: number): number | 'forever' =>
+  keepAlive === 'forever' || keepAlive === 0 ? keepAlive : Math.max(keepAlive, leasedUntil - time)
 
 /** No later than dates go. */
 const dateAfter = (time: number, keepAlive: number | 'forever'): Date | 'never' =>

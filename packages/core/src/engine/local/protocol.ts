@@ -3,7 +3,14 @@ import { z } from 'zod'
 import { fieldPath, invalidRequest, LlmError, type LlmErrorCode, type LlmErrorDetails } from '../../errors.ts'
 import type { EmbedRequest, RerankRequest } from '../embeddings.ts'
 import type { GenerateEvent } from '../events.ts'
-import { areTokens, callableTools, type GenerateRequest, limits, textLength } from '../request.ts'
+import {
+  areTokens,
+  callableTools,
+  type GenerateRequest,
+  lifetimesOf,
+  limits,
+  textLength,
+} from '../request.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 
 /** Raised with each change after which an older side would misunderstand a newer one: their processes are then not shared. */
@@ -172,6 +179,10 @@ const ChatInput = z
       toolChoice?.names?.every((chosen) => tools.some(({ name }) => name === chosen)) ?? true,
     { path: ['toolChoice', 'names'], error: 'has a name that no tool has.' },
   )
+  .refine((input) => lifetimesOf(input as GenerateRequest['input']).length <= limits.breakpoints, {
+    path: ['messages'],
+    error: `has more than ${limits.breakpoints} breakpoints, with the tools.`,
+  })
   .refine(
     (input) =>
       input.toolChoice?.mode !== 'required' ||

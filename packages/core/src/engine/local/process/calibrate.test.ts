@@ -10,6 +10,7 @@ function decoderOf(msOf: (threads: number, tokens: number) => number, chunkSize 
   const seen = { tried: [] as number[], positions: [] as number[], held: 0, samplers: 0 }
   let threads = 0
   const decoder: Decoder = {
+    cutsBack: true,
     sequences: 1,
     chunkSize,
     chunksAtOnce: 1,

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Breakpoint, Cached } from './cache-plan.ts'
 import type { Decoder, Piece, Sampler } from './decoder.ts'
 import type { Job } from './runner.ts'
 import { toDraw } from './sampling.ts'
@@ -33,6 +34,7 @@ function fakeDecoder(
   const { failsAt = () => false, ...rest } = options
   const fake: Fake = {
     sequences: 4,
+    cutsBack: true,
     chunkSize,
     chunksAtOnce: 2,
     steps: [],
@@ -106,6 +108,7 @@ function fakeDecoder(
 interface Said {
   readonly tokens: Token[]
   reused?: number
+  cached?: Cached
 }
 
 function job(tokens: readonly Token[], more: Partial<Job> = {}): Job & Said {
@@ -118,8 +121,12 @@ function job(tokens: readonly Token[], more: Partial<Job> = {}): Job & Said {
     tenant: 'ann',
     background: false,
     signal: new AbortController().signal,
-    onStart: (reused: number) => {
-      said.reused = reused
+    onStart: (plan: Cached) => {
+      said.reused = plan.reusedTokens
+      said.cached = plan
+    },
+    onCached: (actual: Cached) => {
+      said.cached = actual
     },
     onToken: (token: Token) => {
       said.tokens.push(token)
@@ -481,7 +488,7 @@ describe('a model that cannot go back', () => {
   afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
   const forgetful = (options: Parameters<typeof fakeDecoder>[0] = {}) => {
-    const decoder = fakeDecoder({ isWhole: () => false, ...options })
+    const decoder = fakeDecoder({ isWhole: () => false, cutsBack: false, ...options })
     return { decoder, all: new Scheduler(decoder, { steps: 0 }, new Snapshots(folder, 1_000)) }
   }
 
@@ -815,7 +822,7 @@ describe('a prompt whose odds are asked for', () => {
 
   test('loads no state of a prompt that began so', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'snapshots-'))
-    const decoder = fakeDecoder({ isWhole: () => false })
+    const decoder = fakeDecoder({ isWhole: () => false, cutsBack: false })
     const all = new Scheduler(decoder, { steps: 0 }, new Snapshots(folder, 1_000))
     await all.run(job(prompt(30)))
     const one = told(prompt(30))
@@ -825,6 +832,215 @@ describe('a prompt whose odds are asked for', () => {
     expect(one.reused).toBe(0)
     expect(one.odds.flat()).toHaveLength(29)
     rmSync(folder, { recursive: true, force: true })
+  })
+})
+
+describe('breakpoints', () => {
+  let folder: string
+  let clock: number
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'snapshots-'))
+    clock = 1
+  })
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+  const keeping = (options: Parameters<typeof fakeDecoder>[0] = {}, budgetBytes = 10_000) => {
+    const decoder = fakeDecoder(options)
+    return {
+      decoder,
+      all: new Scheduler(decoder, { steps: 0 }, new Snapshots(folder, budgetBytes, () => clock)),
+    }
+  }
+  const at = (...lengths: readonly number[]): readonly Breakpoint[] =>
+    lengths.map((length) => ({ length, lifetime: '5m' }))
+  const told = ({ cached }: Said): readonly (number | undefined)[] => [
+    cached?.reusedTokens,
+    cached?.cacheReadTokens,
+    cached?.cacheWriteTokens['5m'],
+    cached?.cacheWriteTokens['1h'],
+  ]
+  /** One after the other. */
+  async function run(all: Scheduler, ...jobs: readonly (Job & Said)[]) {
+    for (const one of jobs) await all.run(one)
+    return jobs.map(told)
+  }
+
+  test('are written by the first call and read by the next, in whatever place it gets', async () => {
+    const { decoder, all } = keeping({ sequences: 1 })
+    const other = job(prompt(20, 500))
+
+    expect(
+      await run(
+        all,
+        job(prompt(30), { breakpoints: at(19) }),
+        other,
+        job([...prompt(25), ...prompt(9, 900)], { breakpoints: at(19) }),
+      ),
+    ).toEqual([
+      [0, 0, 19, 0],
+      [0, 0, 0, 0],
+      [19, 19, 0, 0],
+    ])
+    expect(decoder.steps.flat().filter(([, position]) => position === 19)).toHaveLength(2)
+  })
+
+  test('end the pieces that a prompt is read in, and the next piece ends where a chunk does', async () => {
+    const { decoder, all } = keeping({ chunksAtOnce: 1 })
+
+    await run(all, job(prompt(40), { breakpoints: at(19, 24, 30), limit: 1 }))
+
+    expect(decoder.steps.flat().map(([, position, count]) => [position, count])).toEqual([
+      [0, 8],
+      [8, 8],
+      [16, 3],
+      [19, 5],
+      [24, 6],
+      [30, 2],
+      [32, 8],
+    ])
+  })
+
+  test('are told apart by how long they live', async () => {
+    const { all } = keeping()
+    const hour: Breakpoint = { length: 16, lifetime: '1h' }
+
+    expect(
+      await run(
+        all,
+        job(prompt(60), { breakpoints: [hour, ...at(30, 40)] }),
+        job(prompt(60), { breakpoints: [hour, ...at(30, 50)] }),
+      ),
+    ).toEqual([
+      [0, 0, 24, 16],
+      [50, 40, 10, 0],
+    ])
+    clock += 6 * 60_000
+    expect(await run(all, job([...prompt(59), 7 as Token], { breakpoints: [hour, ...at(30)] }))).toEqual([
+      [30, 16, 14, 0],
+    ])
+  })
+
+  test('live as long as somebody reads them', async () => {
+    const { all } = keeping()
+    const again = async (minutes: number): Promise<number | undefined> => {
+      clock += minutes * 60_000
+      const [[, read] = []] = await run(all, job(prompt(30), { breakpoints: at(20) }))
+      return read
+    }
+
+    expect([await again(0), await again(4), await again(4), await again(6), await again(1)]).toEqual([
+      0, 20, 20, 0, 20,
+    ])
+  })
+
+  test('of others are not read, nor is what nobody asked for', async () => {
+    const { all } = keeping()
+
+    expect(
+      await run(
+        all,
+        job(prompt(30)),
+        job(prompt(30), { breakpoints: at(20) }),
+        job(prompt(30)),
+        job(prompt(30), { breakpoints: at(20), tenant: 'ben' }),
+        job(prompt(30), { breakpoints: at(19) }),
+      ),
+    ).toEqual([
+      [0, 0, 0, 0],
+      [20, 0, 20, 0],
+      [29, 0, 0, 0],
+      [0, 0, 20, 0],
+      [19, 0, 19, 0],
+    ])
+  })
+
+  test('of less than a chunk are none', async () => {
+    const { all } = keeping()
+
+    expect(await run(all, job(prompt(30), { breakpoints: at(7) }))).toEqual([[0, 0, 0, 0]])
+  })
+
+  test('that cannot be saved are told as a plan, and taken back', async () => {
+    const { all } = keeping({ save: () => Promise.reject(new Error('ENOSPC')) })
+    const plans: unknown[] = []
+    const one = job(prompt(60), { breakpoints: at(19, 40) })
+    const { onStart } = one
+    one.onStart = (plan) => {
+      plans.push(plan.cacheWriteTokens['5m'])
+      onStart(plan)
+    }
+
+    expect([await run(all, one), plans]).toEqual([[[0, 0, 0, 0]], [40]])
+  })
+
+  test('that are too large are not promised again', async () => {
+    const { all } = keeping({}, 60)
+    const plans: unknown[] = []
+    const one = (first: number) =>
+      job(prompt(60, first), {
+        breakpoints: at(40),
+        onStart: (plan) => plans.push(plan.cacheWriteTokens['5m']),
+      })
+
+    await run(all, one(0), one(100))
+
+    expect(plans).toEqual([40, 0])
+  })
+
+  test('of a file that is damaged are written again', async () => {
+    const { all } = keeping({ sequences: 1 })
+    await run(all, job(prompt(30), { breakpoints: at(20) }), job(prompt(40, 500)))
+    for (const name of readdirSync(folder)) await writeFile(join(folder, name), 'nonsense')
+
+    expect(
+      await run(
+        all,
+        job(prompt(30), { breakpoints: at(20) }),
+        job(prompt(40, 500)),
+        job(prompt(30), { breakpoints: at(20) }),
+      ),
+    ).toEqual([
+      [0, 0, 20, 0],
+      [32, 0, 0, 0],
+      [20, 20, 0, 0],
+    ])
+  })
+
+  test('are read by a repeatable prompt in the pieces that it is read in cold', async () => {
+    const { decoder, all } = keeping({ sequences: 1, chunksAtOnce: 1 })
+    const seeded = (...lengths: readonly number[]) =>
+      job(prompt(50), { breakpoints: at(...lengths), repeatable: true, limit: 1 })
+    const pieces = async (one: Job & Said): Promise<readonly (readonly number[])[]> => {
+      decoder.steps.length = 0
+      await all.run(one)
+      return decoder.steps.flat().map(([, position, count]) => [position, count])
+    }
+    const cold = await pieces(seeded(19))
+    await all.run(job(prompt(40, 500)))
+
+    expect(await pieces(seeded(19))).toEqual(cold.slice(3))
+    await all.run(job(prompt(40, 500)))
+    // Cold, it would stop at 12, and not at 19.
+    const other = seeded(12)
+    expect((await pieces(other))[0]?.[0]).toBe(0)
+    expect(told(other)).toEqual([0, 0, 12, 0])
+  })
+
+  test('what a slot held is saved when another prompt takes it, where that is much', async () => {
+    const { all } = keeping({ sequences: 1 })
+    const long = [...prompt(60)]
+
+    expect(
+      await run(all, job(long), job(prompt(20, 500)), job(prompt(20, 700)), job(long), job(prompt(20, 500))),
+    ).toEqual([
+      [0, 0, 0, 0],
+      [0, 0, 0, 0],
+      [0, 0, 0, 0],
+      [48, 0, 0, 0],
+      [0, 0, 0, 0],
+    ])
+    expect(readdirSync(folder)).toHaveLength(1)
   })
 })
 

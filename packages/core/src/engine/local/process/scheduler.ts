@@ -358,7 +358,10 @@ export class Scheduler implements Runner {
       const told = isTold(running.job)
       const alone = told || goesAlone(running)
       const stop = running.breakpoints.find(({ length }) => length > from)?.length ?? prompt.length
-      const to = endOfPiece(from, stop, this.#rowsOf(running.job), isOnly && !alone ? atOnce : 1)
+      // Behind a stop the model itself would divide several chunks otherwise.
+      const isBehindStop = running.slot.clean === from && from % chunkSize > 0
+      const chunks = isOnly && !alone && !isBehindStop ? atOnce : 1
+      const to = endOfPiece(from, stop, this.#rowsOf(running.job), chunks)
       const most = chunkSize * (isOnly || this.#isShort(running) ? atOnce : 1)
       if (read + to - from > most || (alone && parts.length > 0)) continue
       read = alone ? Number.POSITIVE_INFINITY : read + to - from
@@ -464,16 +467,12 @@ export class Scheduler implements Runner {
   }
 }
 
-/**
- * At a multiple of chunks. As few rows are slow, of several chunks the last one takes along what would be less than one.
- * Behind a stop there is one alone: the model itself divides several from the first row on.
- */
+/** At a multiple of chunks. As few rows are slow, of several chunks the last one takes along what would be less than one. */
 function endOfPiece(from: number, length: number, chunkSize: number, chunks: number): number {
-  const offset = from % chunkSize
-  const end = from - offset + (offset === 0 ? chunks : 1) * chunkSize
+  const end = from - (from % chunkSize) + chunks * chunkSize
   const left = length - end
   if (left <= 0) return length
-  return offset === 0 && chunks > 1 && left < chunkSize ? end - chunkSize : end
+  return chunks > 1 && left < chunkSize ? end - chunkSize : end
 }
 
 const isAtWork = ({ over }: Running): boolean => !over

@@ -9,6 +9,7 @@ const wish = (prompt: readonly Token[], more: Partial<Wish> = {}): Wish => ({
   prompt,
   tenant: 'ann',
   repeatable: false,
+  stops: [],
   ...more,
 })
 
@@ -161,4 +162,45 @@ test('whole chunks of a prompt are clean, but not what was said, nor what was re
   expect(cleanAfter(() => slots.cut(slot, 20))).toBe(16)
   expect(cleanAfter(() => slots.append(slot, tokens(20, 500), true))).toBe(16)
   expect(slot.tokens).toEqual([...tokens(20), ...tokens(20, 500)])
+})
+
+test('what is read up to a stop is clean for prompts that stop there, too', () => {
+  const slots = new Slots(1, chunkSize, () => true)
+  const keep = (stops: readonly number[], prompt = tokens(60)): number => {
+    const place = slots.take(wish(prompt, { repeatable: true, stops })) as Place
+    slots.release(place.slot)
+    return place.keep
+  }
+  const { slot } = slots.take(wish(tokens(45), { stops: [19] })) as Place
+  for (const [from, to] of [
+    [0, 8],
+    [8, 16],
+    [16, 19],
+    [19, 24],
+    [24, 40],
+    [40, 45],
+  ] as const)
+    slots.append(slot, tokens(to - from, from), true, [19])
+  slots.release(slot)
+
+  expect([slot.clean, slot.stops]).toEqual([40, [19]])
+  expect(keep([19])).toBe(40)
+  expect(keep([19, 27])).toBe(24)
+  expect(keep([])).toBe(16)
+  expect(keep([19], [...tokens(22), ...tokens(20, 900)])).toBe(19)
+  expect(keep([], [...tokens(22), ...tokens(20, 900)])).toBe(16)
+})
+
+test('no more is reused than is wanted', () => {
+  const slots = new Slots(1, chunkSize, () => true)
+  use(slots, tokens(40))
+
+  expect(slots.take(wish(tokens(50), { most: 21 }))?.keep).toBe(21)
+})
+
+test('whose a slot was before is told with it', () => {
+  const slots = new Slots(1, chunkSize, () => true)
+  use(slots, tokens(40))
+
+  expect(slots.take(wish(tokens(50, 900), { tenant: 'ben' }))?.before).toBe('ann')
 })

@@ -15,11 +15,17 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const tokens = (length: number, first = 0): Token[] =>
   Array.from({ length }, (_, index) => (first + index) as Token)
-const state = (length: number, first = 0) => ({ tenant: 'ann', tokens: tokens(length, first), clean: true })
+const state = (length: number, first = 0) => ({
+  tenant: 'ann',
+  tokens: tokens(length, first),
+  clean: true,
+  stops: [] as number[],
+})
 const wish = (length: number, first = 0) => ({
   tenant: 'ann',
   prompt: tokens(length, first),
   repeatable: false,
+  stops: [] as number[],
 })
 
 /** Writes so many bytes, as a decoder would. */
@@ -118,6 +124,57 @@ test('what does not fit at all is not kept, and not tried again', async () => {
   expect(snapshots.find(wish(60, 100))).toBeUndefined()
   expect(snapshots.find(wish(40))).toBeDefined()
   expect(readdirSync(folder)).toHaveLength(1)
+})
+
+test('what a breakpoint asked for stays where other states need room, and lives on while it is used', async () => {
+  let clock = 1
+  const snapshots = new Snapshots(folder, 300, () => clock)
+  const minutes = (count: number): void => {
+    clock += count * 60_000
+  }
+  const has = (first: number): boolean => snapshots.find(wish(40, first)) !== undefined
+  await snapshots.save({ ...state(20, 100), lifetime: '5m' }, bytes(100))
+  await snapshots.save({ ...state(20, 200), lifetime: '1h' }, bytes(100))
+  await snapshots.save(state(20, 300), bytes(100))
+  expect(await snapshots.save(state(20, 400), bytes(150))).toBe(false)
+  expect(await snapshots.save(state(20, 500), bytes(100))).toBe(true)
+  expect([100, 200, 300, 500].map(has)).toEqual([true, true, false, true])
+
+  minutes(4)
+  expect(snapshots.leased('ann', tokens(40, 100), 30)).toBe(20)
+  snapshots.renew('ann', tokens(40, 100), 30)
+  minutes(4)
+  expect([100, 200, 500].map(has)).toEqual([true, true, false])
+  minutes(2)
+  expect([100, 200].map(has)).toEqual([false, true])
+  minutes(51)
+  expect(has(200)).toBe(false)
+  await snapshots.save(state(20, 600), bytes(300))
+  expect(readdirSync(folder)).toHaveLength(1)
+})
+
+test('what is leased is told to its tenant, up to a limit', async () => {
+  const snapshots = new Snapshots(folder, 1_000)
+  await snapshots.save({ ...state(20), lifetime: '5m' }, bytes(100))
+  await snapshots.save({ ...state(30), lifetime: '5m' }, bytes(100))
+  await snapshots.save(state(35), bytes(100))
+  const leased = (tenant: string, limit: number): number => snapshots.leased(tenant, tokens(40), limit)
+
+  expect([leased('ann', 39), leased('ann', 29), leased('ann', 19), leased('ben', 39)]).toEqual([30, 20, 0, 0])
+})
+
+test('a state that was read in other pieces is saved once more for who has to come to the same numbers', async () => {
+  const snapshots = new Snapshots(folder, 1_000)
+  const seeded = (stops: number[]) => snapshots.find({ ...wish(40), repeatable: true, stops })
+  await snapshots.save({ ...state(20), stops: [20] }, bytes(100))
+  expect(
+    [seeded([20]), seeded([20, 30]), seeded([]), seeded([10, 20])].map((one) => one !== undefined),
+  ).toEqual([true, true, false, false])
+
+  expect(await snapshots.save({ ...state(20), stops: [10, 20] }, bytes(120))).toBe(true)
+
+  expect([seeded([20]), seeded([10, 20])].map((one) => one !== undefined)).toEqual([false, true])
+  expect(snapshots.sizeBytes).toBe(120)
 })
 
 test.each<[string, (file: string) => Promise<void>]>([

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { type Breakpoint, CachePlan } from './cache-plan.ts'
+
+const short = (length: number): Breakpoint => ({ length, lifetime: '5m' })
+const long = (length: number): Breakpoint => ({ length, lifetime: '1h' })
+const told = (plan: CachePlan): readonly number[] => {
+  const { reusedTokens, cacheReadTokens, cacheWriteTokens } = plan.cached
+  return [reusedTokens, cacheReadTokens, cacheWriteTokens['1h'], cacheWriteTokens['5m']]
+}
+
+test.each<[string, ConstructorParameters<typeof CachePlan>, readonly number[]]>([
+  ['nothing was there, and nothing is kept', [0, 0, []], [0, 0, 0, 0]],
+  ['all of it is new', [0, 0, [short(100), short(300)]], [0, 0, 0, 300]],
+  ['some was kept', [100, 100, [short(100), short(300)]], [100, 100, 0, 200]],
+  ['all was kept', [320, 300, [short(100), short(300)]], [320, 300, 0, 0]],
+  ['more was there than was kept', [320, 100, [short(300)]], [320, 100, 0, 200]],
+  ['what was kept is gone', [0, 300, [short(300)]], [0, 0, 0, 300]],
+  ['a part of it is left', [64, 300, [short(300)]], [64, 64, 0, 236]],
+  ['the longer time comes first', [0, 0, [long(100), short(300)]], [0, 0, 100, 200]],
+  ['what is behind the hit is divided', [50, 50, [long(100), long(200), short(300)]], [50, 50, 150, 100]],
+  ['the hit is behind the longer time', [200, 200, [long(100), short(300)]], [200, 200, 0, 100]],
+  ['a template has the longer time last', [0, 0, [short(100), long(300)]], [0, 0, 300, 0]],
+])('%s', (_, [reused, leased, writes], expected) => {
+  expect(told(new CachePlan(reused, leased, writes))).toEqual(expected)
+})
+
+test('what is not written is not told', () => {
+  const writes = [long(100), short(300)]
+  const plan = new CachePlan(0, 0, writes)
+
+  plan.without(writes[1] as Breakpoint)
+
+  expect(told(plan)).toEqual([0, 0, 100, 0])
+})
