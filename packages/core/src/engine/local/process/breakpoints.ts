@@ -17,12 +17,18 @@ export async function breakpointsOf(
 ): Promise<readonly Breakpoint[]> {
   const { input } = request
   if (input.kind !== 'chat') return []
-  const found = new Map<number, CacheLifetime>()
-  for (const { lifetime, other } of marksOf(input)) {
-    const tokens = await readPrompt(request, other, work).catch(ifRefused)
-    const length = Math.min(common(prompt, tokens), prompt.length - 1)
-    if (length > 0 && found.get(length) !== '1h') found.set(length, lifetime)
+  /** How much of the prompt it has in common with this one. */
+  const commonWith = async (other: ChatInput): Promise<number> => {
     work.progress.steps++
+    const tokens = await readPrompt(request, other, work).catch(ifRefused)
+    return Math.min(common(prompt, tokens), prompt.length - 1)
+  }
+  const found = new Map<number, CacheLifetime>()
+  for (const { lifetime, other, behindSystem } of marksOf(input)) {
+    let length = await commonWith(other)
+    if (behindSystem && length <= (await commonWith(behindSystem.start)))
+      length = await commonWith(behindSystem.other)
+    if (length > 0 && found.get(length) !== '1h') found.set(length, lifetime)
   }
   return [...found].map(([length, lifetime]) => ({ length, lifetime })).sort((a, b) => a.length - b.length)
 }
@@ -31,14 +37,26 @@ interface Mark {
   readonly lifetime: CacheLifetime
   /** The same up to the breakpoint. */
   readonly other: ChatInput
+  /** Of a tool, where a template has tools behind the system: the same up to its start, and up to the breakpoint. */
+  readonly behindSystem?: Readonly<Record<'start' | 'other', ChatInput>>
 }
 
 function marksOf(input: ChatInput): readonly Mark[] {
   const { tools = [], messages } = input
   const inTools = tools.flatMap(({ cache: lifetime }, at) => {
     if (!lifetime) return []
-    const others = [...tools.slice(0, at + 1), ...tools.slice(at + 1).map(otherTool)]
-    return [{ lifetime, other: { ...input, tools: others, messages: messages.map(otherMessage) } }]
+    const from = (index: number) => [...tools.slice(0, index), ...tools.slice(index).map(otherTool)]
+    const turns = messages.map((message) => (message.role === 'system' ? message : otherMessage(message)))
+    return [
+      {
+        lifetime,
+        other: { ...input, tools: from(at + 1), messages: messages.map(otherMessage) },
+        behindSystem: {
+          start: { ...input, tools: from(at) },
+          other: { ...input, tools: from(at + 1), messages: turns },
+        },
+      },
+    ]
   })
   const inMessages = messages.flatMap((message, at) =>
     message.content.flatMap(({ cache: lifetime }, index) =>
