@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { GenerateEvent } from '../../engine/events.ts'
+import { type GenerateEvent, uncached } from '../../engine/events.ts'
 import type { Generation } from '../../generate.ts'
 import { readEvents } from '../../testing/read-events.ts'
 import { events, message, ping, type Thoughts, thoughtsOf } from './render.ts'
 
 const head = { id: 'abc', model: 'team/tiny', createdAt: new Date(1_700_000_000_000) }
-const usage = { inputTokens: 10, reusedTokens: 4, outputTokens: 3 }
+const usage = { inputTokens: 10, reusedTokens: 4, ...uncached, outputTokens: 3 }
 const timings = { loadMs: 0, promptMs: 0, generateMs: 0 }
 const common = { id: 'msg_abc', type: 'message', role: 'assistant', model: 'team/tiny', container: null }
 const wireUsage = {
@@ -27,7 +27,14 @@ type Ending = Partial<Pick<Event<'end'>, 'reason' | 'stopSequence' | 'incomplete
 /** A text is a piece of text. */
 function generationOf(pieces: readonly Piece[], end: Ending = {}): Generation {
   async function* events(): AsyncGenerator<GenerateEvent> {
-    yield { type: 'start', model: 'team/tiny', inputTokens: 10, reusedTokens: 4, fingerprint: 'fp_1' }
+    yield {
+      type: 'start',
+      model: 'team/tiny',
+      inputTokens: 10,
+      reusedTokens: 4,
+      ...uncached,
+      fingerprint: 'fp_1',
+    }
     for (const piece of pieces)
       yield typeof piece === 'string' ? { type: 'text', text: piece, tokens: 1 } : piece
     yield { type: 'end', reason: 'stop', ...end, usage, timings }
@@ -147,7 +154,7 @@ test('leaving the frames ends the answer', async () => {
   let closed = false
   async function* answer(): AsyncGenerator<GenerateEvent> {
     try {
-      yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, fingerprint: 'fp_1' }
+      yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, ...uncached, fingerprint: 'fp_1' }
     } finally {
       closed = true
     }
@@ -286,7 +293,7 @@ test('a call in front of a stop sequence is announced', async () => {
 
 test('a whole answer that was cancelled is none', async () => {
   async function* cancelled(): AsyncGenerator<GenerateEvent> {
-    yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, fingerprint: 'fp_1' }
+    yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, ...uncached, fingerprint: 'fp_1' }
   }
 
   await expect(message({ ...head, [Symbol.asyncIterator]: cancelled }, 'hidden')).rejects.toMatchObject({
