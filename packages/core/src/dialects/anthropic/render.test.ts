@@ -106,6 +106,55 @@ test.each(endings)('a stream that ends with %j stops by %s', async (end, stop_re
   expect(data.at(-2)).toMatchObject({ type: 'message_delta', delta: { stop_reason, stop_sequence } })
 })
 
+const cached = {
+  inputTokens: 100,
+  reusedTokens: 64,
+  cacheReadTokens: 60,
+  cacheWriteTokens: { '5m': 7, '1h': 20 },
+}
+async function* cachedEvents(): AsyncGenerator<GenerateEvent> {
+  yield { type: 'start', model: 'team/tiny', ...cached, fingerprint: 'fp_1' }
+  const kept = { ...cached, cacheWriteTokens: { '5m': 0, '1h': 20 } }
+  yield { type: 'end', reason: 'stop', usage: { ...kept, outputTokens: 3 }, timings }
+}
+
+test('what was read from the cache, what was written to it and the rest are the prompt together', async () => {
+  const generation = { ...head, [Symbol.asyncIterator]: cachedEvents }
+
+  expect(await message(generation, 'hidden')).toMatchObject({
+    usage: {
+      input_tokens: 20,
+      cache_read_input_tokens: 60,
+      cache_creation_input_tokens: 20,
+      cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 20 },
+    },
+  })
+})
+
+test('a stream begins with what is going to be kept, and ends with what is', async () => {
+  const data = await dataOf(events({ ...head, [Symbol.asyncIterator]: cachedEvents }, 'hidden'))
+
+  expect(data[0]).toMatchObject({
+    message: {
+      usage: {
+        input_tokens: 13,
+        cache_read_input_tokens: 60,
+        cache_creation_input_tokens: 27,
+        cache_creation: { ephemeral_5m_input_tokens: 7, ephemeral_1h_input_tokens: 20 },
+        output_tokens: 0,
+      },
+    },
+  })
+  expect(data.at(-2)).toMatchObject({
+    usage: {
+      input_tokens: 20,
+      cache_read_input_tokens: 60,
+      cache_creation_input_tokens: 20,
+      output_tokens: 3,
+    },
+  })
+})
+
 test('a stream says the message, its block, the pieces and the end', async () => {
   const { cache_creation, service_tier, ...lastUsage } = wireUsage
 

@@ -267,3 +267,9 @@ test('a prompt that is only to be seen is no answer', () => {
     _debug_info: { rendered_template: '<user>Hi' },
   })
 })
+
+test('what was reused is part of the prompt, whoever asked for it to be kept', async () => {
+  const cached = { ...usage, cacheReadTokens: 3, cacheWriteTokens: { '5m': 2, '1h': 1 } }
+
+  expect(await wholeOf([], { usage: cached })).toMatchObject({ prompt_eval_count: 10 })
+})

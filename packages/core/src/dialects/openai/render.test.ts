@@ -221,3 +221,10 @@ test.each(['"quoted" \\ \n', '\u2028 ü 😀', '}],"x":1'])(
     ])
   },
 )
+
+test('what was reused is part of the prompt, whoever asked for it to be kept', async () => {
+  const cached = { ...usage, cacheReadTokens: 3, cacheWriteTokens: { '5m': 2, '1h': 1 } }
+  const answer = { text: '', reason: 'stop', usage: cached, timings, fingerprint: 'fp_1' } as const
+
+  expect(completion(generationOf([]), answer, body)).toMatchObject({ usage: wireUsage })
+})
