@@ -1,7 +1,7 @@
 /** One check for each requirement of the Anthropic API. */
 
 import type Anthropic from '@anthropic-ai/sdk'
-import { type Engine, LlmError, messagesOf } from '@modelmount/core'
+import { type Engine, LlmError, messagesOf, uncached } from '@modelmount/core'
 import { readEvents, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import {
@@ -33,12 +33,12 @@ const asking = (...messages: readonly object[]): object => ({ ...greeting, messa
 const ending = (end: Partial<Extract<Event, { type: 'end' }>>): Engine => ({
   ...scriptedEngine(''),
   async *generate({ model }) {
-    yield { type: 'start', model, inputTokens: 1, reusedTokens: 0, fingerprint: 'fp' }
+    yield { type: 'start', model, inputTokens: 1, reusedTokens: 0, ...uncached, fingerprint: 'fp' }
     yield { type: 'text', text: 'Once', tokens: 1 }
     yield {
       type: 'end',
       reason: 'stop',
-      usage: { inputTokens: 1, reusedTokens: 0, outputTokens: 1 },
+      usage: { inputTokens: 1, reusedTokens: 0, ...uncached, outputTokens: 1 },
       timings: { loadMs: 0, promptMs: 0, generateMs: 0 },
       ...end,
     }

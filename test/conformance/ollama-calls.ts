@@ -9,6 +9,7 @@ import {
   LlmError,
   type LoadedModel,
   messagesOf,
+  uncached,
 } from '@modelmount/core'
 import { type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import { expect, onTestFinished } from 'vitest'
@@ -54,12 +55,19 @@ export function engineOf(
     ...scriptedEngine(''),
     async *generate(request) {
       requests.push(request)
-      yield { type: 'start', model: request.model, inputTokens: 7, reusedTokens: 5, fingerprint: 'fp' }
+      yield {
+        type: 'start',
+        model: request.model,
+        inputTokens: 7,
+        reusedTokens: 5,
+        ...uncached,
+        fingerprint: 'fp',
+      }
       yield* pieces
       yield {
         type: 'end',
         reason: 'stop',
-        usage: { inputTokens: 7, reusedTokens: 5, outputTokens: pieces.length },
+        usage: { inputTokens: 7, reusedTokens: 5, ...uncached, outputTokens: pieces.length },
         timings: { loadMs: 2, promptMs: 0.5, generateMs: 4.000_001 },
         ...(request.returnTokens && { tokens: [1, 2, 3] }),
         ...end,

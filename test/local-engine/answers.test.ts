@@ -1,7 +1,7 @@
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createLlm, type Llm } from '@modelmount/core'
+import { createLlm, type Llm, uncached } from '@modelmount/core'
 import { modelPath } from '@modelmount/tiny-model'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { encoderModel, noiseModel } from '../support/models.ts'
@@ -28,7 +28,7 @@ test('the built-in model answers a greeting and stops by itself', async () => {
 
   expect(answer.text).toBe('Hello! How can I help you?')
   expect(answer.reason).toBe('stop')
-  expect(answer.usage).toEqual({ inputTokens: 10, reusedTokens: 0, outputTokens: 9 })
+  expect(answer.usage).toEqual({ inputTokens: 10, reusedTokens: 0, ...uncached, outputTokens: 9 })
 })
 
 test('a model in the folder is served by the stem of its file', async () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
-import { createLlm, type Engine, type Llm, routesFor } from '@modelmount/core'
+import { createLlm, type Engine, type Llm, routesFor, uncached } from '@modelmount/core'
 import { toNodeHandler } from '@modelmount/core/http'
 import { type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
@@ -194,7 +194,7 @@ describe.each(mounts)('through %s', (_name, mount) => {
     const flood: Engine = {
       ...scriptedEngine(''),
       async *generate({ model }) {
-        yield { type: 'start', model, inputTokens: 1, reusedTokens: 0, fingerprint: 'fp' }
+        yield { type: 'start', model, inputTokens: 1, reusedTokens: 0, ...uncached, fingerprint: 'fp' }
         for (; ; pulled++) yield { type: 'text', text: piece, tokens: 1 }
       },
     }

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { afterEach, expect, test, vi } from 'vitest'
 import type { Engine } from './engine/engine.ts'
-import type { GenerateEvent } from './engine/events.ts'
+import { type GenerateEvent, uncached } from './engine/events.ts'
 import type { GenerateRequest } from './engine/request.ts'
 import { LlmError } from './errors.ts'
 import { generate } from './generate.ts'
@@ -16,13 +16,14 @@ const start: GenerateEvent = {
   model: 'team/tiny',
   inputTokens: 1,
   reusedTokens: 0,
+  ...uncached,
   fingerprint: 'fp_1',
 }
 const hello: GenerateEvent = { type: 'text', text: 'Hello', tokens: 1 }
 const end: GenerateEvent = {
   type: 'end',
   reason: 'stop',
-  usage: { inputTokens: 1, reusedTokens: 0, outputTokens: 1 },
+  usage: { inputTokens: 1, reusedTokens: 0, ...uncached, outputTokens: 1 },
   timings: { loadMs: 0, promptMs: 0, generateMs: 0 },
 }
 

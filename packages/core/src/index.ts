@@ -5,16 +5,18 @@ export { type DialectName, dialectNames, routesFor } from './dialects/index.ts'
 export type { DialectTable } from './dialects/table.ts'
 export type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './engine/embeddings.ts'
 export type { Engine, EngineCall, LoadedModel } from './engine/engine.ts'
-export type {
-  Answer,
-  DrawnToken,
-  FinishReason,
-  GenerateEvent,
-  PromptToken,
-  Timings,
-  TokenLogprob,
-  TokenUsage,
-  ToolCall,
+export {
+  type Answer,
+  type DrawnToken,
+  type FinishReason,
+  type GenerateEvent,
+  type PromptToken,
+  type PromptUsage,
+  type Timings,
+  type TokenLogprob,
+  type TokenUsage,
+  type ToolCall,
+  uncached,
 } from './engine/events.ts'
 export {
   type CacheLifetime,

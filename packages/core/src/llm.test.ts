@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Engine } from './engine/engine.ts'
+import { uncached } from './engine/events.ts'
 import { LlmError } from './errors.ts'
 import { createLlm } from './llm.ts'
 import { scriptedEngine } from './testing/scripted-engine.ts'
@@ -21,7 +22,7 @@ test('a question gets a whole answer', async () => {
   expect(answer).toEqual({
     text: 'Hello there.',
     reason: 'stop',
-    usage: { inputTokens: 1, reusedTokens: 0, outputTokens: 2 },
+    usage: { inputTokens: 1, reusedTokens: 0, ...uncached, outputTokens: 2 },
     timings: { loadMs: 0, promptMs: 0, generateMs: expect.any(Number) },
     fingerprint: 'fp_scripted',
   })

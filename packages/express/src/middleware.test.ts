@@ -1,5 +1,5 @@
 /** The router among the middleware that people have, before and behind it. */
-import { createLlm, type Engine } from '@modelmount/core'
+import { createLlm, type Engine, uncached } from '@modelmount/core'
 import { readEvents, scriptedEngine } from '@modelmount/core/testing'
 import compression from 'compression'
 import cors from 'cors'
@@ -245,14 +245,14 @@ function twoPieces(first: string, second: string): { gated: Engine; open: () => 
   const gated: Engine = {
     ...scriptedEngine(''),
     async *generate({ model }) {
-      yield { type: 'start', model, inputTokens: 1, reusedTokens: 0, fingerprint: 'fp_gated' }
+      yield { type: 'start', model, inputTokens: 1, reusedTokens: 0, ...uncached, fingerprint: 'fp_gated' }
       yield { type: 'text', text: first, tokens: 1 }
       await opened
       yield { type: 'text', text: second, tokens: 1 }
       yield {
         type: 'end',
         reason: 'stop',
-        usage: { inputTokens: 1, reusedTokens: 0, outputTokens: 2 },
+        usage: { inputTokens: 1, reusedTokens: 0, ...uncached, outputTokens: 2 },
         timings: { loadMs: 0, promptMs: 0, generateMs: 0 },
       }
     },

@@ -1,5 +1,5 @@
 /** The module among what Nest apps have: other modules, guards, interceptors, prefixes, body parsers. */
-import { createLlm, type Engine, type Llm, LlmError } from '@modelmount/core'
+import { createLlm, type Engine, type Llm, LlmError, uncached } from '@modelmount/core'
 import { readEvents, scriptedEngine } from '@modelmount/core/testing'
 import {
   BadRequestException,
@@ -661,14 +661,14 @@ function twoPieces(): { gated: Engine; open: () => void } {
   const gated: Engine = {
     ...engine,
     async *generate({ model }) {
-      yield { type: 'start', model, inputTokens: 1, reusedTokens: 0, fingerprint: 'fp_gated' }
+      yield { type: 'start', model, inputTokens: 1, reusedTokens: 0, ...uncached, fingerprint: 'fp_gated' }
       yield { type: 'text', text: 'Hello', tokens: 1 }
       await opened
       yield { type: 'text', text: ' there.', tokens: 1 }
       yield {
         type: 'end',
         reason: 'stop',
-        usage: { inputTokens: 1, reusedTokens: 0, outputTokens: 2 },
+        usage: { inputTokens: 1, reusedTokens: 0, ...uncached, outputTokens: 2 },
         timings: { loadMs: 0, promptMs: 0, generateMs: 0 },
       }
     },

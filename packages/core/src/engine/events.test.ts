@@ -1,17 +1,18 @@
 import { expect, test } from 'vitest'
-import { collect, type GenerateEvent } from './events.ts'
+import { collect, type GenerateEvent, uncached } from './events.ts'
 
 const start: GenerateEvent = {
   type: 'start',
   model: 'tiny',
   inputTokens: 3,
   reusedTokens: 1,
+  ...uncached,
   fingerprint: 'fp_1',
 }
 const end = {
   type: 'end',
   reason: 'length',
-  usage: { inputTokens: 3, reusedTokens: 1, outputTokens: 2 },
+  usage: { inputTokens: 3, reusedTokens: 1, ...uncached, outputTokens: 2 },
   timings: { loadMs: 1, promptMs: 2, generateMs: 3 },
 } as const satisfies GenerateEvent
 
@@ -28,7 +29,7 @@ test('the pieces of an answer are joined, and its end says the rest', async () =
   expect(answer).toEqual({
     text: 'Hello',
     reason: 'length',
-    usage: { inputTokens: 3, reusedTokens: 1, outputTokens: 2 },
+    usage: { inputTokens: 3, reusedTokens: 1, ...uncached, outputTokens: 2 },
     timings: { loadMs: 1, promptMs: 2, generateMs: 3 },
     fingerprint: 'fp_1',
   })

@@ -24,3 +24,25 @@ test('what says nothing leaves no gap, and no turn but that of the user', () => 
   ])
   expect(mergeTurns([turn('user')])).toEqual([turn('user', text(''))])
 })
+
+test('a text that ends at a breakpoint ends there, and together they say the same', () => {
+  const kept = (said: string): Part => ({ type: 'text', text: said, cache: '5m' })
+  const turns = (a: Part, c: Part): readonly Message[] => [
+    turn('user', text('x'), a, text('b')),
+    turn('user', c, text('d')),
+  ]
+  const joined = ([one]: readonly Message[]): string | undefined =>
+    one?.content.map((part) => ('text' in part ? part.text : '')).join('')
+
+  const merged = mergeTurns(turns(kept('a'), kept('c')))
+
+  expect(merged).toEqual([turn('user', kept('xa'), kept('b\n\nc'), text('d'))])
+  expect(joined(merged)).toBe(joined(mergeTurns(turns(text('a'), text('c')))))
+})
+
+test('what comes behind a breakpoint at the end of a turn brings the gap with it', () => {
+  const kept: Part = { type: 'text', text: 'a', cache: '1h' }
+
+  expect(mergeTurns([turn('user', kept)])[0]?.content).toEqual([kept])
+  expect(mergeTurns([turn('user', kept), turn('user', text('b'))])[0]?.content).toEqual([kept, text('\n\nb')])
+})

@@ -21,7 +21,7 @@ interface Run {
   hasText: boolean
 }
 
-/** Texts side by side are one, as they are: clients split a text where they want it cached. */
+/** Texts side by side are one, as they are; one that ends at a breakpoint ends there, whatever comes behind it. */
 function append(run: Run, content: readonly Part[]): void {
   let gap = run.hasText ? '\n\n' : ''
   for (const part of content) {
@@ -29,8 +29,9 @@ function append(run: Run, content: readonly Part[]): void {
     else if (part.text !== '') {
       const last = run.content.at(-1)
       const text = gap + part.text
-      if (last?.type === 'text') run.content.splice(-1, 1, { type: 'text', text: last.text + text })
-      else run.content.push({ type: 'text', text })
+      if (last?.type === 'text' && last.cache === undefined)
+        run.content.splice(-1, 1, { ...part, text: last.text + text })
+      else run.content.push({ ...part, text })
       gap = ''
       run.hasText = true
     }

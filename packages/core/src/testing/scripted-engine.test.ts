@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { GenerateEvent } from '../engine/events.ts'
+import { type GenerateEvent, uncached } from '../engine/events.ts'
 import type { GenerateRequest } from '../engine/request.ts'
 import { LlmError } from '../errors.ts'
 import { type Script, scriptedEngine } from './scripted-engine.ts'
@@ -30,13 +30,13 @@ test('a text is said word by word, between a start and an end', async () => {
   const events = await all(engine.generate(request, live()))
 
   expect(events).toEqual([
-    { type: 'start', model: 'any', inputTokens: 2, reusedTokens: 0, fingerprint: 'fp_scripted' },
+    { type: 'start', model: 'any', inputTokens: 2, reusedTokens: 0, ...uncached, fingerprint: 'fp_scripted' },
     { type: 'text', text: 'Hello', tokens: 1 },
     { type: 'text', text: ' there.', tokens: 1 },
     {
       type: 'end',
       reason: 'stop',
-      usage: { inputTokens: 2, reusedTokens: 0, outputTokens: 2 },
+      usage: { inputTokens: 2, reusedTokens: 0, ...uncached, outputTokens: 2 },
       timings: { loadMs: 0, promptMs: 0, generateMs: expect.any(Number) },
     },
   ])

@@ -5,19 +5,26 @@ import { z } from 'zod'
 import { limits } from '../../engine/request.ts'
 import { JsonObject, optional, shortly } from '../fields.ts'
 import { list } from '../parse.ts'
+import { breakpoint, type Marked, noBreakpoint } from './breakpoints.ts'
 
 /** Those of other servers are longer than our own. */
 const Id = z.string().min(1, 'String should have at least 1 character').max(256)
 
-const Text = z.object({ type: z.literal('text'), text: z.string() })
+const Text = z
+  .object({ type: z.literal('text'), text: z.string(), ...breakpoint })
+  .refine(({ text, cache_control: cache }) => text !== '' || cache === undefined, {
+    path: ['text'],
+    error: 'cache_control cannot be set for empty text blocks',
+  })
 /** Whoever signed it: conversations come from other servers, too. */
-const Thinking = z.object({ type: z.literal('thinking'), thinking: z.string() })
+const Thinking = z.object({ type: z.literal('thinking'), thinking: z.string(), ...noBreakpoint })
 const ToolUse = z.object({
   type: z.literal('tool_use'),
   id: Id,
   name: z.string().min(1, 'String should have at least 1 character').max(limits.toolNameLength),
   // Some bridges send it as text.
   input: z.preprocess((value) => (typeof value === 'string' ? parsed(value) : value), JsonObject),
+  ...breakpoint,
 })
 
 /** A block as it comes; its type says what else it has. */
@@ -72,18 +79,24 @@ const Document = z
         z.object({ type: z.literal('content'), content: contentOf(TextBlock) }),
       ]),
     ),
+    ...breakpoint,
   })
-  .transform(({ source, title = '', context = '' }) =>
-    between('document', [title, context, textOf(source.type === 'text' ? source.data : source.content)]),
-  )
+  .transform(({ source, title = '', context = '', cache_control }) => ({
+    ...between('document', [title, context, textOf(source.type === 'text' ? source.data : source.content)]),
+    cache_control,
+  }))
 const SearchResult = z
   .object({
     type: z.literal('search_result'),
     source: z.string(),
     title: z.string(),
     content: list(TextBlock, { max: limits.parts }),
+    ...breakpoint,
   })
-  .transform(({ source, title, content }) => between('search_result', [title, source, textOf(content)]))
+  .transform(({ source, title, content, cache_control }) => ({
+    ...between('search_result', [title, source, textOf(content)]),
+    cache_control,
+  }))
 
 /** Apart from the text around it. */
 const between = (tag: string, said: readonly string[]) => ({
@@ -96,16 +109,25 @@ const textOf = (content: string | readonly z.output<typeof Text>[]): string =>
 /** Agents show images to every model; one that sees none goes on when it is told so. */
 const ResultBlock = Tagged.superRefine(only(['text', 'image', 'tool_reference', 'document', 'search_result']))
   .transform((block) => {
-    if (block.type === 'image') return { type: 'text', text: '[An image, which this model cannot see.]' }
-    return block.type === 'tool_reference' ? { type: 'text', text: nameOf(block.tool_name) } : block
+    if (block.type === 'image') return instead(block, '[An image, which this model cannot see.]')
+    return block.type === 'tool_reference' ? instead(block, nameOf(block.tool_name)) : block
   })
   .pipe(z.discriminatedUnion('type', [Text, Document, SearchResult]))
-const ToolResult = z.object({
-  type: z.literal('tool_result'),
-  tool_use_id: Id,
-  content: optional(contentOf(ResultBlock)),
-  is_error: optional(z.boolean()),
-})
+const ToolResult = z
+  .object({
+    type: z.literal('tool_result'),
+    tool_use_id: Id,
+    content: optional(contentOf(ResultBlock)),
+    is_error: optional(z.boolean()),
+    ...breakpoint,
+  })
+  .transform(({ content, cache_control: own, ...result }) => ({
+    ...result,
+    content: typeof content === 'string' ? content : content?.map(({ type, text }) => ({ type, text })),
+    // One within it stands behind it.
+    cache_control:
+      own ?? (typeof content === 'string' ? undefined : content?.findLast(isMarked)?.cache_control),
+  }))
 
 const UserBlock = Tagged.superRefine(only(['text', 'tool_result', 'document', 'search_result'], 'user')).pipe(
   z.discriminatedUnion('type', [Text, ToolResult, Document, SearchResult]),
@@ -113,11 +135,11 @@ const UserBlock = Tagged.superRefine(only(['text', 'tool_result', 'document', 's
 const AssistantBlock = Tagged.superRefine((block, context) => {
   if (places.get(block.type) === 'user') only([], 'assistant')(block, context)
 })
-  .transform((block) =>
-    ['text', 'thinking', 'tool_use'].includes(block.type)
-      ? block
-      : { type: 'text' as const, text: inWords(block) },
-  )
+  .transform((block) => {
+    // Only who encrypted them can read them.
+    if (block.type === 'redacted_thinking') return { ...block, type: 'thinking', thinking: '' }
+    return ['text', 'thinking', 'tool_use'].includes(block.type) ? block : instead(block, inWords(block))
+  })
   .pipe(z.discriminatedUnion('type', [Text, Thinking, ToolUse]))
 
 export const SystemContent = contentOf(TextBlock)
@@ -135,6 +157,15 @@ export type Block = Exclude<Message['content'], string>[number]
 
 export const blocksOf = (content: Message['content'] | undefined): readonly Block[] =>
   typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
+
+const isMarked = ({ cache_control }: Marked): boolean => cache_control !== undefined
+
+/** A text for a block that the model cannot read. */
+const instead = ({ cache_control }: Tagged, text: string) => ({
+  type: 'text' as const,
+  text,
+  ...(text !== '' && { cache_control }),
+})
 
 /**
  * What the tools of other servers did, for their conversations to go on here. What only they can read is left out,

@@ -104,4 +104,5 @@ test('a body that is no object has no field to name', () => {
   const problem = { param: '', issue: 'type', reason: '', expected: 'object', limit: undefined } as const
 
   expect(wording(problem)).toBe('The request body has to be a JSON object.')
+  expect(wording({ ...problem, issue: 'value', reason: 'Too much of it.' })).toBe('Too much of it.')
 })

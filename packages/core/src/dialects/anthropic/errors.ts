@@ -16,10 +16,10 @@ export const renderErrorFrame = (error: LlmError, requestId: string): string =>
   eventFrame('error', JSON.stringify(envelope(error, requestId)))
 
 /** What is wrong with a field, as the hosted API words it: `max_tokens: Field required`. */
-export const wording: Wording = (problem) =>
-  problem.param === ''
-    ? 'The request body has to be a JSON object.'
-    : `${placeOf(problem.param)}: ${words[problem.issue](problem)}`
+export const wording: Wording = (problem) => {
+  if (problem.param !== '') return `${placeOf(problem.param)}: ${words[problem.issue](problem)}`
+  return problem.issue === 'value' ? problem.reason : 'The request body has to be a JSON object.'
+}
 
 /** As the hosted API spells paths: with the kind of a tool, or of thinking, in them. */
 const placeOf = (param: string): string =>

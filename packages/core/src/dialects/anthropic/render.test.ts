@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { GenerateEvent } from '../../engine/events.ts'
+import { type GenerateEvent, uncached } from '../../engine/events.ts'
 import type { Generation } from '../../generate.ts'
 import { readEvents } from '../../testing/read-events.ts'
 import { events, message, ping, type Thoughts, thoughtsOf } from './render.ts'
 
 const head = { id: 'abc', model: 'team/tiny', createdAt: new Date(1_700_000_000_000) }
-const usage = { inputTokens: 10, reusedTokens: 4, outputTokens: 3 }
+const usage = { inputTokens: 10, reusedTokens: 4, ...uncached, outputTokens: 3 }
 const timings = { loadMs: 0, promptMs: 0, generateMs: 0 }
 const common = { id: 'msg_abc', type: 'message', role: 'assistant', model: 'team/tiny', container: null }
 const wireUsage = {
@@ -27,7 +27,14 @@ type Ending = Partial<Pick<Event<'end'>, 'reason' | 'stopSequence' | 'incomplete
 /** A text is a piece of text. */
 function generationOf(pieces: readonly Piece[], end: Ending = {}): Generation {
   async function* events(): AsyncGenerator<GenerateEvent> {
-    yield { type: 'start', model: 'team/tiny', inputTokens: 10, reusedTokens: 4, fingerprint: 'fp_1' }
+    yield {
+      type: 'start',
+      model: 'team/tiny',
+      inputTokens: 10,
+      reusedTokens: 4,
+      ...uncached,
+      fingerprint: 'fp_1',
+    }
     for (const piece of pieces)
       yield typeof piece === 'string' ? { type: 'text', text: piece, tokens: 1 } : piece
     yield { type: 'end', reason: 'stop', ...end, usage, timings }
@@ -99,6 +106,55 @@ test.each(endings)('a stream that ends with %j stops by %s', async (end, stop_re
   expect(data.at(-2)).toMatchObject({ type: 'message_delta', delta: { stop_reason, stop_sequence } })
 })
 
+const cached = {
+  inputTokens: 100,
+  reusedTokens: 64,
+  cacheReadTokens: 60,
+  cacheWriteTokens: { '5m': 7, '1h': 20 },
+}
+async function* cachedEvents(): AsyncGenerator<GenerateEvent> {
+  yield { type: 'start', model: 'team/tiny', ...cached, fingerprint: 'fp_1' }
+  const kept = { ...cached, cacheWriteTokens: { '5m': 0, '1h': 20 } }
+  yield { type: 'end', reason: 'stop', usage: { ...kept, outputTokens: 3 }, timings }
+}
+
+test('what was read from the cache, what was written to it and the rest are the prompt together', async () => {
+  const generation = { ...head, [Symbol.asyncIterator]: cachedEvents }
+
+  expect(await message(generation, 'hidden')).toMatchObject({
+    usage: {
+      input_tokens: 20,
+      cache_read_input_tokens: 60,
+      cache_creation_input_tokens: 20,
+      cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 20 },
+    },
+  })
+})
+
+test('a stream begins with what is going to be kept, and ends with what is', async () => {
+  const data = await dataOf(events({ ...head, [Symbol.asyncIterator]: cachedEvents }, 'hidden'))
+
+  expect(data[0]).toMatchObject({
+    message: {
+      usage: {
+        input_tokens: 13,
+        cache_read_input_tokens: 60,
+        cache_creation_input_tokens: 27,
+        cache_creation: { ephemeral_5m_input_tokens: 7, ephemeral_1h_input_tokens: 20 },
+        output_tokens: 0,
+      },
+    },
+  })
+  expect(data.at(-2)).toMatchObject({
+    usage: {
+      input_tokens: 20,
+      cache_read_input_tokens: 60,
+      cache_creation_input_tokens: 20,
+      output_tokens: 3,
+    },
+  })
+})
+
 test('a stream says the message, its block, the pieces and the end', async () => {
   const { cache_creation, service_tier, ...lastUsage } = wireUsage
 
@@ -147,7 +203,7 @@ test('leaving the frames ends the answer', async () => {
   let closed = false
   async function* answer(): AsyncGenerator<GenerateEvent> {
     try {
-      yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, fingerprint: 'fp_1' }
+      yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, ...uncached, fingerprint: 'fp_1' }
     } finally {
       closed = true
     }
@@ -286,7 +342,7 @@ test('a call in front of a stop sequence is announced', async () => {
 
 test('a whole answer that was cancelled is none', async () => {
   async function* cancelled(): AsyncGenerator<GenerateEvent> {
-    yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, fingerprint: 'fp_1' }
+    yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, ...uncached, fingerprint: 'fp_1' }
   }
 
   await expect(message({ ...head, [Symbol.asyncIterator]: cancelled }, 'hidden')).rejects.toMatchObject({

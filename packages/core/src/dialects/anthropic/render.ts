@@ -209,17 +209,20 @@ const stopReasons = {
   'tool-calls': 'tool_use',
 } as const satisfies Record<FinishReason, string>
 
-/** `input_tokens` has all of the prompt: what was reused was nobody's lease, and is not counted apart. */
-const toUsage = (
-  { inputTokens, outputTokens }: Pick<TokenUsage, 'inputTokens' | 'outputTokens'>,
+/** Disjoint: together the first three are the prompt. What was reused without a breakpoint is not counted apart. */
+function toUsage(
+  { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens }: TokenUsage,
   thinkingTokens = 0,
-) => ({
-  input_tokens: inputTokens,
-  cache_creation_input_tokens: 0,
-  cache_read_input_tokens: 0,
-  cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
-  output_tokens: outputTokens,
-  output_tokens_details: thinkingTokens > 0 ? { thinking_tokens: thinkingTokens } : null,
-  server_tool_use: null,
-  service_tier: 'standard',
-})
+) {
+  const { '5m': short, '1h': long } = cacheWriteTokens
+  return {
+    input_tokens: inputTokens - cacheReadTokens - short - long,
+    cache_creation_input_tokens: short + long,
+    cache_read_input_tokens: cacheReadTokens,
+    cache_creation: { ephemeral_5m_input_tokens: short, ephemeral_1h_input_tokens: long },
+    output_tokens: outputTokens,
+    output_tokens_details: thinkingTokens > 0 ? { thinking_tokens: thinkingTokens } : null,
+    server_tool_use: null,
+    service_tier: 'standard',
+  }
+}

@@ -42,6 +42,7 @@ test.each([
   'mcp_servers',
   'container',
   'thread',
+  'cache_control',
 ])('%s may be null, which means absent', (field) => {
   expect(read({ ...minimal, [field]: null })).toEqual({ ...minimal, [field]: undefined })
 })
@@ -53,7 +54,6 @@ test('fields that nobody knows, and those that change no answer here, are ignore
     speed: 'standard',
     inference_geo: 'eu',
     context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] },
-    cache_control: { type: 'ephemeral', ttl: '1h' },
     betas: ['made-up-2099-01-01'],
     foo: 1,
   }
@@ -71,7 +71,7 @@ test.each([
 })
 
 test('what clients send along with a block of text is no obstacle', () => {
-  const block = { type: 'text', text: 'Hi', citations: null, cache_control: { type: 'ephemeral' } }
+  const block = { type: 'text', text: 'Hi', citations: null, foo: 1 }
 
   expect(read(saying([block])).messages[0]?.content).toEqual([{ type: 'text', text: 'Hi' }])
 })
@@ -210,7 +210,6 @@ test.each<[body: object, message: string, param: string, issue: Issue]>([
 })
 
 test.each([
-  [{ max_tokens: 0 }, 'max_tokens'],
   [{ mcp_servers: [{ type: 'url', name: 'a', url: 'https://a.example' }] }, 'mcp_servers'],
   [{ container: 'container_1' }, 'container'],
   [{ thread: { type: 'create' } }, 'thread'],
@@ -262,8 +261,38 @@ test.each([
   expect(() => read({ ...minimal, ...fields })).toThrow(expect.objectContaining({ message }))
 })
 
-const begun = { messages: [...messages, { role: 'assistant', content: 'The answer is' }] }
 const tools = [{ name: 'now', input_schema: { type: 'object' } }]
+test.each([
+  [{ stream: true }, '`stream`'],
+  [{ tools, tool_choice: { type: 'any' } }, 'a forced tool'],
+  [{ tools, tool_choice: { type: 'tool', name: 'now' } }, 'a forced tool'],
+  [{ output_config: { format: { type: 'json_schema', schema: {} } } }, 'an output format'],
+  [{ output_format: { type: 'json_schema', schema: {} } }, 'an output format'],
+])('a prompt that is only read goes without %j', (fields, what) => {
+  const message = `max_tokens: 0 reads the prompt and says nothing, so it cannot be used with ${what}.`
+
+  expect(() => read({ ...minimal, ...fields, max_tokens: 0 })).toThrow(expect.objectContaining({ message }))
+  expect(read({ ...minimal, ...fields, max_tokens: 1 })).toBeDefined()
+})
+
+test.each([
+  {},
+  { stream: false },
+  { tools, tool_choice: { type: 'auto' } },
+  { thinking: { type: 'adaptive' } },
+])('a prompt may be only read, with %j', (fields) => {
+  expect(read({ ...minimal, ...fields, max_tokens: 0 }).max_tokens).toBe(0)
+})
+
+test('thoughts have no place in an answer that says nothing', () => {
+  const thinking = { type: 'enabled', budget_tokens: 1 }
+
+  expect(() => read({ ...minimal, max_tokens: 0, thinking })).toThrow(
+    'max_tokens: `max_tokens` must be greater than `thinking.budget_tokens`',
+  )
+})
+
+const begun = { messages: [...messages, { role: 'assistant', content: 'The answer is' }] }
 test.each([
   [{ tools, tool_choice: { type: 'any' } }, 'a forced tool'],
   [{ max_tokens: 9, thinking: { type: 'enabled', budget_tokens: 1 } }, 'thinking'],

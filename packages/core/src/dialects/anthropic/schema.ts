@@ -1,22 +1,13 @@
 /**
- * Request shapes. Unknown fields are ignored, and so are those about caching, accounts and context editing,
- * which change no answer here; what would change it and is not built yet is refused by name.
+ * Request shapes. Unknown fields are ignored, and so are those about accounts and context editing, which change no answer here; what would change it and is not built yet is refused by name.
  * Shape: Anthropic API reference, "Create a Message" and "Count tokens in a Message".
  */
 import { z } from 'zod'
 import { limits } from '../../engine/request.ts'
-import {
-  isEmpty,
-  JsonObject,
-  notYet,
-  optional,
-  StopSequence,
-  shortly,
-  unsupported,
-  whole,
-} from '../fields.ts'
+import { isEmpty, JsonObject, notYet, optional, StopSequence, shortly, whole } from '../fields.ts'
 import { list } from '../parse.ts'
 import { blocksOf, Message, SystemContent } from './blocks.ts'
+import { breakpoint, checkBreakpoints, type Place } from './breakpoints.ts'
 import { ToolChoice, Tools } from './tools.ts'
 import { checkTurns } from './turns.ts'
 
@@ -53,6 +44,8 @@ const prompt = {
   output_config: optional(z.object({ format: optional(Format) })),
   /** Its older name. */
   output_format: optional(Format),
+  /** Behind the last block. */
+  ...breakpoint,
 
   mcp_servers: notYet(z.array(z.unknown()), '`mcp_servers`', isEmpty),
   /** Who continues one sends the new messages alone: taken for all, they would be another conversation. */
@@ -60,16 +53,21 @@ const prompt = {
   container: notYet(z.union([z.string(), z.looseObject({})]), 'A container', () => false),
 }
 
-/** What fields must not say together. */
-function checkPrompt(body: Prompt, { addIssue }: z.RefinementCtx): void {
-  const report = (path: readonly (string | number)[], message: string): void =>
+const reporter =
+  ({ addIssue }: z.RefinementCtx) =>
+  (path: readonly (string | number)[], message: string): void =>
     addIssue({ code: 'custom', path: [...path], message })
+
+/** What fields must not say together. */
+function checkPrompt(body: Prompt, context: z.RefinementCtx): void {
+  const report = reporter(context)
   const { messages, tools = [], tool_choice: choice } = body
   checkTurns(messages, report)
   if (choice && choice.type !== 'none' && tools.length === 0)
     report(['tool_choice'], 'tool_choice may only be specified while providing tools')
   else if (choice?.type === 'tool' && !tools.some(({ name }) => name === choice.name))
     report(['tool_choice', 'name'], `Tool '${shortly(choice.name)}' not found in provided tools`)
+  checkBreakpoints(placesOf(body), body.cache_control, report)
   const instead = insteadOfPrefill(body)
   if (instead !== undefined && isPrefilled(messages))
     report(
@@ -77,6 +75,14 @@ function checkPrompt(body: Prompt, { addIssue }: z.RefinementCtx): void {
       `Assistant message prefill is not supported with ${instead}. The conversation must end with a user message.`,
     )
 }
+
+const placesOf = ({ tools = [], system, messages }: Prompt): readonly Place[] => [
+  ...tools.map((block, at) => ({ path: ['tools', at], block })),
+  ...blocksOf(system).map((block, at) => ({ path: ['system', at], block })),
+  ...messages.flatMap(({ content }, at) =>
+    blocksOf(content).map((block, index) => ({ path: ['messages', at, 'content', index], block })),
+  ),
+]
 
 /** What an answer begins with, so that it cannot begin with words of the caller. */
 function insteadOfPrefill({ tool_choice: choice, thinking, ...body }: Prompt): string | undefined {
@@ -105,7 +111,8 @@ export type CountTokensRequest = Prompt
 export const MessagesRequest = z
   .object({
     ...prompt,
-    max_tokens: whole(0).refine((value) => value !== 0, unsupported('Filling a cache with `max_tokens` 0')),
+    /** With 0 the prompt is read, to be there for the next call. */
+    max_tokens: whole(0),
     stream: optional(z.boolean()),
     stop_sequences: optional(
       list(StopSequence, { max: limits.stops }).refine(
@@ -118,8 +125,27 @@ export const MessagesRequest = z
     top_k: optional(whole(0, limits.int32)),
   })
   .superRefine(checkPrompt)
+  .superRefine((body, context) => {
+    const instead = body.max_tokens === 0 ? insteadOfSilence(body) : undefined
+    if (instead !== undefined)
+      reporter(context)(
+        ['max_tokens'],
+        `0 reads the prompt and says nothing, so it cannot be used with ${instead}.`,
+      )
+  })
   .refine(({ max_tokens: most, thinking }) => thinking?.type !== 'enabled' || thinking.budget_tokens < most, {
     path: ['max_tokens'],
     error: '`max_tokens` must be greater than `thinking.budget_tokens`',
   })
+/** What has to say something. */
+function insteadOfSilence({
+  stream,
+  tool_choice: choice,
+  ...body
+}: Prompt & { readonly stream?: boolean | undefined }): string | undefined {
+  if (stream) return '`stream`'
+  if (choice?.type === 'any' || choice?.type === 'tool') return 'a forced tool'
+  return formatOf(body) && 'an output format'
+}
+
 export type MessagesRequest = z.output<typeof MessagesRequest>

@@ -19,7 +19,7 @@ test.each([{}, { type: 'custom' }, { type: null }])(
 )
 
 test('what nobody knows about a tool is ignored, and so is what changes no answer', () => {
-  const more = { cache_control: { type: 'ephemeral' }, defer_loading: true, input_examples: [{}], foo: 1 }
+  const more = { defer_loading: true, input_examples: [{}], foo: 1 }
 
   expect(read({ tools: [{ ...now, ...more }] }).tools).toEqual([now])
 })

@@ -3,10 +3,12 @@ import { z } from 'zod'
 import { limits } from '../../engine/request.ts'
 import { JsonObject, optional, shortly } from '../fields.ts'
 import { list } from '../parse.ts'
+import { breakpoint } from './breakpoints.ts'
 import { clientTools } from './client-tools.ts'
 
 const name = '^[a-zA-Z0-9_-]{1,128}$'
 const CustomTool = z.object({
+  kind: z.literal('custom'),
   name: z.string().regex(new RegExp(name), `String should match pattern '${name}'`),
   description: optional(z.string()),
   input_schema: JsonObject.superRefine(({ type }, context) => {
@@ -20,7 +22,9 @@ const CustomTool = z.object({
     })
   }),
   strict: optional(z.boolean()),
+  ...breakpoint,
 })
+const LeftOut = z.object({ kind: z.literal('left out'), ...breakpoint })
 
 /** What hosted servers run, and what no model here was trained for. */
 const isHosted = (type: string): boolean =>
@@ -52,16 +56,33 @@ const Tool = z
           },
     )
   })
-  .transform((tool) => clientTools.get(tool.type ?? 'custom') ?? (isSearch(tool.type ?? '') ? null : tool))
-  .pipe(CustomTool.nullable())
+  .transform(({ type = 'custom', ...tool }) => {
+    const own = clientTools.get(type)
+    const { cache_control } = tool
+    return { ...(own ? { ...own, cache_control } : tool), kind: isSearch(type) ? 'left out' : 'custom' }
+  })
+  .pipe(z.discriminatedUnion('kind', [CustomTool, LeftOut]))
 
 export const Tools = list(Tool, { max: limits.tools })
-  .transform((tools) => tools.filter((tool) => tool !== null))
+  .transform(callable)
   .refine(
     (tools) => new Set(tools.map(({ name }) => name)).size === tools.length,
     'Tool names must be unique.',
   )
-export type Tool = z.output<typeof Tools>[number]
+export type Tool = Omit<z.output<typeof CustomTool>, 'kind'>
+
+/** A breakpoint behind a tool that is left out stands behind the one before it. */
+function callable(tools: readonly z.output<typeof Tool>[]): readonly Tool[] {
+  const kept: Tool[] = []
+  for (const tool of tools) {
+    const last = kept.at(-1)
+    if (tool.kind === 'custom') {
+      const { kind, ...custom } = tool
+      kept.push(custom)
+    } else if (last) kept.splice(-1, 1, { ...last, cache_control: last.cache_control ?? tool.cache_control })
+  }
+  return kept
+}
 
 const parallel = { disable_parallel_tool_use: optional(z.boolean()) }
 export const ToolChoice = z.discriminatedUnion(

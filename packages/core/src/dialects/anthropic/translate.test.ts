@@ -120,12 +120,18 @@ test('tools get their neutral names, and nothing that was not said', () => {
     name: 'later',
     description: 'Says when.',
     strict: true,
-    cache_control: { type: 'ephemeral' },
+    cache_control: { type: 'ephemeral', ttl: '1h' },
   }
 
   expect(chat({ tools: [now, described] }).tools).toEqual([
     { name: 'now', parameters: { type: 'object' } },
-    { name: 'later', description: 'Says when.', parameters: { type: 'object' }, strict: true },
+    {
+      name: 'later',
+      description: 'Says when.',
+      parameters: { type: 'object' },
+      strict: true,
+      cache: '1h',
+    },
   ])
   expect(chat({ tools: [] })).not.toHaveProperty('tools')
 })

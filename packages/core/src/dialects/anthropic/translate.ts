@@ -1,7 +1,7 @@
 /** From the Anthropic API to the neutral language. */
 
 import { mergeTurns } from '../../engine/merge-turns.ts'
-import type { ChatInput, GenerateRequest, Message, Part } from '../../engine/request.ts'
+import type { CacheLifetime, ChatInput, GenerateRequest, Message, Part, Tool } from '../../engine/request.ts'
 import * as blocks from './blocks.ts'
 import * as schema from './schema.ts'
 import type * as tools from './tools.ts'
@@ -26,15 +26,17 @@ const isForced = ({ toolChoice }: ChatInput): boolean => toolChoice?.mode === 'r
 export function toPrompt(
   body: schema.CountTokensRequest,
 ): Pick<GenerateRequest, 'model' | 'reasoning'> & { readonly input: ChatInput } {
-  const { model, system, messages, thinking: { type: thinking = 'disabled' } = {} } = body
+  const { model, system, messages, cache_control, thinking: { type: thinking = 'disabled' } = {} } = body
   const said = blocks.blocksOf(system).filter((block) => !isBilling(block))
-  const turns = mergeTurns([
+  const turns = [
     { role: 'system', content: said.map(toPart).filter((part) => !isEmpty(part)) },
     ...withResultsFirst(messages.flatMap(toTurns)),
-  ])
+  ]
+  const input: ChatInput = { kind: 'chat', messages: turns, ...toTools(body) }
+  const kept = cache_control ? withBreakpoint(input, cache_control) : input
   return {
     model,
-    input: { kind: 'chat', messages: turns, ...toTools(body) },
+    input: { ...kept, messages: mergeTurns(kept.messages) },
     reasoning: thinking === 'disabled' ? false : thinking === 'enabled' ? true : 'auto',
   }
 }
@@ -45,11 +47,12 @@ function toTools({
 }: schema.CountTokensRequest): Pick<ChatInput, 'tools' | 'toolChoice'> {
   if (defined.length === 0) return {}
   return {
-    tools: defined.map(({ name, description, input_schema: parameters, strict }) => ({
+    tools: defined.map(({ name, description, input_schema: parameters, strict, cache_control: cache }) => ({
       name,
       ...(description !== undefined && { description }),
       parameters,
       ...(strict && { strict }),
+      ...(cache && { cache }),
     })),
     ...(choice && { toolChoice: toToolChoice(choice) }),
   }
@@ -61,6 +64,18 @@ function toToolChoice(choice: tools.ToolChoice): NonNullable<ChatInput['toolChoi
     mode: choice.type === 'auto' ? 'auto' : 'required',
     ...(choice.type === 'tool' && { names: [choice.name] }),
     ...(choice.disable_parallel_tool_use && { parallel: false }),
+  }
+}
+
+/** Behind the last that can have one, as the model reads it. */
+function withBreakpoint({ tools = [], messages, ...input }: ChatInput, cache: CacheLifetime): ChatInput {
+  const all: readonly (Part | Tool)[] = [...tools, ...messages.flatMap(({ content }) => content)]
+  const last = all.findLast((one) => !('type' in one && one.type === 'reasoning'))
+  const mark = <One extends Part | Tool>(one: One): One => (one === last ? { cache, ...one } : one)
+  return {
+    ...input,
+    ...(tools.length > 0 && { tools: tools.map(mark) }),
+    messages: messages.map((turn) => ({ ...turn, content: turn.content.map(mark) })),
   }
 }
 
@@ -89,9 +104,10 @@ function withResultsFirst(turns: readonly Message[]): readonly Message[] {
 }
 
 function toPart(block: blocks.Block): Part {
+  const cache = block.cache_control && { cache: block.cache_control }
   switch (block.type) {
     case 'text':
-      return { type: 'text', text: block.text }
+      return { type: 'text', text: block.text, ...cache }
     case 'thinking':
       return { type: 'reasoning', text: block.thinking }
     case 'tool_use':
@@ -100,6 +116,7 @@ function toPart(block: blocks.Block): Part {
         id: block.id,
         name: block.name,
         arguments: JSON.stringify(block.input),
+        ...cache,
       }
     case 'tool_result':
       return {
@@ -107,6 +124,7 @@ function toPart(block: blocks.Block): Part {
         id: block.tool_use_id,
         content: blocks.blocksOf(block.content).map(toPart),
         ...(block.is_error && { isError: true }),
+        ...cache,
       }
   }
 }

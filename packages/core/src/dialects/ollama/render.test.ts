@@ -1,5 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { DrawnToken, FinishReason, GenerateEvent, TokenLogprob } from '../../engine/events.ts'
+import {
+  type DrawnToken,
+  type FinishReason,
+  type GenerateEvent,
+  type TokenLogprob,
+  uncached,
+} from '../../engine/events.ts'
 import type { Generation } from '../../generate.ts'
 import { acknowledgement, asMessage, asResponse, completion, heartbeat, lines, rendered } from './render.ts'
 
@@ -11,7 +17,7 @@ afterEach(() => {
 })
 
 const head = { model: 'team/tiny', created_at: '2026-01-02T03:04:05.006Z' }
-const usage = { inputTokens: 10, reusedTokens: 4, outputTokens: 3 }
+const usage = { inputTokens: 10, reusedTokens: 4, ...uncached, outputTokens: 3 }
 const timings = { loadMs: 0.5, promptMs: 1, generateMs: 2.5 }
 
 /** How an answer ends, on the wire, when it took two milliseconds. */
@@ -31,7 +37,14 @@ type End = Extract<GenerateEvent, { type: 'end' }>
 
 function generationOf(pieces: readonly Said[], end: Partial<End> = {}): Generation {
   async function* events(): AsyncGenerator<GenerateEvent> {
-    yield { type: 'start', model: 'team/tiny', inputTokens: 10, reusedTokens: 4, fingerprint: 'fp_1' }
+    yield {
+      type: 'start',
+      model: 'team/tiny',
+      inputTokens: 10,
+      reusedTokens: 4,
+      ...uncached,
+      fingerprint: 'fp_1',
+    }
     yield* pieces
     yield { type: 'end', reason: 'stop', usage, timings, ...end }
   }
@@ -253,4 +266,10 @@ test('a prompt that is only to be seen is no answer', () => {
     done: false,
     _debug_info: { rendered_template: '<user>Hi' },
   })
+})
+
+test('what was reused is part of the prompt, whoever asked for it to be kept', async () => {
+  const cached = { ...usage, cacheReadTokens: 3, cacheWriteTokens: { '5m': 2, '1h': 1 } }
+
+  expect(await wholeOf([], { usage: cached })).toMatchObject({ prompt_eval_count: 10 })
 })

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import type { FinishReason, GenerateEvent } from '../../engine/events.ts'
+import { type FinishReason, type GenerateEvent, uncached } from '../../engine/events.ts'
 import type { Generation } from '../../generate.ts'
 import { readEvents } from '../../testing/read-events.ts'
 import { chunks, completion } from './render.ts'
 import type { ChatCompletionRequest } from './schema.ts'
 
 const head = { id: 'abc', model: 'team/tiny', createdAt: new Date(1_700_000_000_999) }
-const usage = { inputTokens: 10, reusedTokens: 4, outputTokens: 3 }
+const usage = { inputTokens: 10, reusedTokens: 4, ...uncached, outputTokens: 3 }
 const timings = { loadMs: 0, promptMs: 1, generateMs: 2 }
 const body: ChatCompletionRequest = { model: 'team/tiny', messages: [{ role: 'user', content: 'Hi' }] }
 
@@ -26,7 +26,14 @@ const wireUsage = {
 
 function generationOf(texts: readonly string[], reason: FinishReason = 'stop'): Generation {
   async function* events(): AsyncGenerator<GenerateEvent> {
-    yield { type: 'start', model: 'team/tiny', inputTokens: 10, reusedTokens: 4, fingerprint: 'fp_1' }
+    yield {
+      type: 'start',
+      model: 'team/tiny',
+      inputTokens: 10,
+      reusedTokens: 4,
+      ...uncached,
+      fingerprint: 'fp_1',
+    }
     for (const text of texts) yield { type: 'text', text, tokens: 1 }
     yield { type: 'end', reason, usage, timings }
   }
@@ -149,7 +156,7 @@ test('each frame is one event, made when it is asked for', async () => {
   let made = 0
   async function* events(): AsyncGenerator<GenerateEvent> {
     made++
-    yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, fingerprint: 'fp_1' }
+    yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, ...uncached, fingerprint: 'fp_1' }
     made++
     yield { type: 'text', text: 'a', tokens: 1 }
   }
@@ -165,7 +172,7 @@ test('leaving the frames ends the answer', async () => {
   let closed = false
   async function* events(): AsyncGenerator<GenerateEvent> {
     try {
-      yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, fingerprint: 'fp_1' }
+      yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, ...uncached, fingerprint: 'fp_1' }
     } finally {
       closed = true
     }
@@ -182,7 +189,7 @@ test('calls in front of a stop sequence are calls', async () => {
   const call = { id: 'call_1', name: 'f', arguments: '{}' }
   const answer = { text: '', toolCalls: [call], reason: 'stop', usage, timings, fingerprint: 'fp_1' } as const
   async function* events(): AsyncGenerator<GenerateEvent> {
-    yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, fingerprint: 'fp_1' }
+    yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, ...uncached, fingerprint: 'fp_1' }
     yield { type: 'tool-call', index: 0, id: 'call_1', name: 'f' }
     yield { type: 'tool-arguments', index: 0, json: '{}', tokens: 2 }
     yield { type: 'end', reason: 'stop', stopSequence: 'STOP', usage, timings }
@@ -199,7 +206,7 @@ test.each(['"quoted" \\ \n', '\u2028 ü 😀', '}],"x":1'])(
   'arguments and names like %j arrive as they are',
   async (text) => {
     async function* events(): AsyncGenerator<GenerateEvent> {
-      yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, fingerprint: 'fp_1' }
+      yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, ...uncached, fingerprint: 'fp_1' }
       yield { type: 'tool-call', index: 0, id: text, name: text }
       yield { type: 'tool-arguments', index: 0, json: text, tokens: 2 }
       yield { type: 'reasoning', text, tokens: 1 }
@@ -214,3 +221,10 @@ test.each(['"quoted" \\ \n', '\u2028 ü 😀', '}],"x":1'])(
     ])
   },
 )
+
+test('what was reused is part of the prompt, whoever asked for it to be kept', async () => {
+  const cached = { ...usage, cacheReadTokens: 3, cacheWriteTokens: { '5m': 2, '1h': 1 } }
+  const answer = { text: '', reason: 'stop', usage: cached, timings, fingerprint: 'fp_1' } as const
+
+  expect(completion(generationOf([]), answer, body)).toMatchObject({ usage: wireUsage })
+})

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { LlmError } from '../../errors.ts'
+import { uncached } from '../events.ts'
 import { messagesOf } from '../request.ts'
 import {
   FromProcess,
@@ -411,7 +412,14 @@ test.each([
       events: [
         {
           id: 1,
-          event: { type: 'start', model: 'tiny', inputTokens: 3, reusedTokens: 0, fingerprint: 'fp_1' },
+          event: {
+            type: 'start',
+            model: 'tiny',
+            inputTokens: 3,
+            reusedTokens: 0,
+            ...uncached,
+            fingerprint: 'fp_1',
+          },
         },
       ],
     },
@@ -432,7 +440,7 @@ test.each([
             type: 'end',
             reason: 'stop',
             stopSequence: '\n',
-            usage: { inputTokens: 3, reusedTokens: 0, outputTokens: 1 },
+            usage: { inputTokens: 3, reusedTokens: 0, ...uncached, outputTokens: 1 },
             timings: { loadMs: 0, promptMs: 0.5, generateMs: 1.5 },
             tokens: [1, 2],
           },
