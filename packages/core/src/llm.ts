@@ -80,7 +80,13 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   if (options.models !== undefined) await Promise.all(sources.map(expectSource))
   const builtIn = await builtInModel()
   const models = new ModelStore([...sources, ...(builtIn ? [builtIn] : [])])
-  const engine = given ?? new LocalEngine(models, { ...local, warn: (message) => logger?.warn({}, message) })
+  const engine =
+    given ??
+    new LocalEngine(models, {
+      ...local,
+      warn: (message) => logger?.warn({}, message),
+      debug: (details, message) => logger?.debug?.(details, message),
+    })
 
   const named = async (model: string | undefined): Promise<string> => {
     // An engine of the user's own may need no model at all.

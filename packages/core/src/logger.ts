@@ -3,6 +3,8 @@ import type { LlmError } from './errors.ts'
 
 /** A pino logger fits as it is. */
 export interface Logger {
+  /** What a prompt has in common with the one before, and where it goes another way. */
+  debug?(details: object, message: string): void
   warn(details: object, message: string): void
   error(details: object, message: string): void
 }

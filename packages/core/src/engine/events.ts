@@ -11,6 +11,11 @@ export type GenerateEvent =
       readonly model: string
       /** Changes with the weights and the settings of the engine. */
       readonly fingerprint: string
+      /**
+       * Where this prompt goes another way than the one that it has most in common with, though that one goes on: behind so
+       * many tokens, and this text. What is behind that has to be read again.
+       */
+      readonly divergence?: { readonly tokens: number; readonly behind: string }
     } & PromptUsage)
   /** Some tokens of the prompt, in order: all but the one that the model begins every text with. */
   | { readonly type: 'prompt'; readonly tokens: readonly PromptToken[] }

@@ -54,6 +54,8 @@ export interface LocalEngineOptions {
   readonly runFolder: string | undefined
   /** Hears what about a loaded model is not as it was wanted. */
   readonly warn?: (message: string) => void
+  /** Hears where prompts go another way than those before. */
+  readonly debug?: (details: object, message: string) => void
 }
 
 type ModelsOnDisk = Pick<ModelStore, 'get' | 'check' | 'details'>
@@ -64,9 +66,11 @@ export class LocalEngine implements Engine {
   readonly #crowd = new Crowd()
   readonly #suspects = new Suspects()
   readonly #maxContextSize: number
+  readonly #debug: NonNullable<LocalEngineOptions['debug']>
 
   constructor(models: ModelsOnDisk, options: LocalEngineOptions) {
     this.#models = models
+    this.#debug = options.debug ?? (() => {})
     const { maxContextSize = Number.POSITIVE_INFINITY, contextSize = 4096 } = options
     this.#maxContextSize = maxContextSize
     const { gpuLayers, flashAttention, kvCacheType, promptCache, parallel = 4 } = options
@@ -109,7 +113,10 @@ export class LocalEngine implements Engine {
             await process.generate(checked, { ...call, tenant: tenantOf(call), signal }, (event) => {
               begun = true
               if (event.type === 'text') this.#loaded.failures.onText(fingerprint)
-              if (event.type === 'start') lease(loaded, checked, event)
+              if (event.type === 'start') {
+                lease(loaded, checked, event)
+                this.#tellOf(event)
+              }
               if (event.type === 'end') end = { ...event, timings: { ...event.timings, loadMs } }
               else push(event)
             })
@@ -209,6 +216,14 @@ export class LocalEngine implements Engine {
     const found = await this.#use(request, size, signal, work, () => results.length > 0)
     if (!found || signal.aborted) throw cancelled()
     return { results, ...found }
+  }
+
+  #tellOf({ model, divergence, inputTokens, reusedTokens }: Extract<GenerateEvent, { type: 'start' }>): void {
+    if (divergence)
+      this.#debug(
+        { model, inputTokens, reusedTokens, ...divergence },
+        'A prompt goes another way than the one before: what is behind that is read again.',
+      )
   }
 
   /** Waits for a place, its turn, and the model. Nothing when the caller has left. */

@@ -323,6 +323,7 @@ const Event = z.discriminatedUnion('type', [
     model: z.string(),
     ...promptUsage,
     fingerprint: z.string(),
+    divergence: z.object({ tokens: z.int(), behind: z.string() }).optional(),
   }),
   z.object({ type: z.literal('prompt'), tokens: z.array(PromptToken) }),
   z.object({

@@ -100,11 +100,22 @@ export async function answer(
     tenant,
     background,
     signal,
-    onStart: (plan) => {
+    onStart: (plan, at) => {
       cached = plan
       startedAt = performance.now()
       const { fingerprint } = model
-      emit({ type: 'start', model: request.model, inputTokens: prompt.length, ...cached, fingerprint })
+      const divergence =
+        at === undefined
+          ? undefined
+          : { tokens: at, behind: model.spell(prompt.slice(Math.max(0, at - tailTokens), at)) }
+      emit({
+        type: 'start',
+        model: request.model,
+        inputTokens: prompt.length,
+        ...cached,
+        fingerprint,
+        ...(divergence && { divergence }),
+      })
     },
     onCached: (actual) => {
       cached = actual

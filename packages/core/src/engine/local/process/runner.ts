@@ -21,8 +21,11 @@ export interface Job {
   /** It makes room for those who wait for their answer. */
   readonly background: boolean
   readonly signal: AbortSignal
-  /** It has a place; so much of its prompt need not be read again, and so much is going to be kept. */
-  onStart(cached: Cached): void
+  /**
+   * It has a place; so much of its prompt need not be read again, and so much is going to be kept.
+   * @param divergence behind so many tokens it goes another way than the prompt that it has most in common with
+   */
+  onStart(cached: Cached, divergence?: number): void
   /** What comes of that, where it comes otherwise. */
   onCached?(cached: Cached): void
   /** Hears how likely the prompt's tokens were, piece by piece from the second token on. All of it is read for that. */

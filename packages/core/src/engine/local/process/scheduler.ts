@@ -44,6 +44,13 @@ interface Waiting extends Pick<Running, 'job' | 'end' | 'since'> {
   readonly begun?: Pick<Running, 'sampler' | 'drawn' | 'plan'>
 }
 
+/** What there is for a prompt already. */
+interface Found {
+  readonly saved: Snapshot | undefined
+  /** Behind so many tokens it goes another way than others did. */
+  readonly divergence: number | undefined
+}
+
 /** What one answer puts into a step. */
 interface Part {
   readonly running: Running
@@ -138,13 +145,14 @@ export class Scheduler implements Runner {
       const told = isTold(next.job)
       const wish = this.#wishOf(next.job)
       const saved = told ? undefined : this.#snapshots?.find(wish)
+      const divergence = this.#slots.divergence(wish)
       const place = this.#slots.take(wish, told ? Number.POSITIVE_INFINITY : saved?.tokens.length)
       if (!place) {
         if (foreground.length > 0 && this.#interrupt()) continue
         return
       }
       this.#waiting.splice(this.#waiting.indexOf(next), 1)
-      await this.#start(next, place, saved)
+      await this.#start(next, place, { saved, divergence })
     }
   }
 
@@ -196,7 +204,7 @@ export class Scheduler implements Runner {
   async #start(
     { job, end, since, begun }: Waiting,
     place: Place,
-    saved: Snapshot | undefined,
+    { saved, divergence }: Found,
   ): Promise<void> {
     const { slot } = place
     try {
@@ -209,7 +217,7 @@ export class Scheduler implements Runner {
         begun?.plan ?? new CachePlan(slot.tokens.length, this.#leased(job), this.#writable(breakpoints))
       const { cached } = plan
       if (cached.cacheReadTokens > 0) this.#snapshots?.renew(job.tenant, job.prompt, cached.cacheReadTokens)
-      if (!begun) job.onStart(cached)
+      if (!begun) job.onStart(cached, divergence)
       const running: Running = {
         job,
         slot,

@@ -204,3 +204,21 @@ test('whose a slot was before is told with it', () => {
 
   expect(slots.take(wish(tokens(50, 900), { tenant: 'ben' }))?.before).toBe('ann')
 })
+
+test('a prompt that goes another way than the last one is found out, also when others ask in between', () => {
+  const slots = new Slots(2, chunkSize, () => true)
+  const divergence = (prompt: readonly Token[], tenant = 'ann') => slots.divergence({ prompt, tenant })
+  const place = slots.take(wish(tokens(60))) as Place
+  place.slot.tokens = tokens(70)
+  place.slot.promptLength = 60
+  slots.release(place.slot)
+
+  expect(divergence([...tokens(30), ...tokens(40, 900)])).toBe(30)
+  expect(divergence([...tokens(30), ...tokens(40, 900)], 'ben')).toBeUndefined()
+  // It goes on with what was said, or says that otherwise.
+  expect(divergence(tokens(90))).toBeUndefined()
+  expect(divergence([...tokens(55), ...tokens(40, 900)])).toBeUndefined()
+  // It is a part of it, or something else.
+  expect(divergence(tokens(40))).toBeUndefined()
+  expect(divergence([...tokens(4), ...tokens(40, 900)])).toBeUndefined()
+})

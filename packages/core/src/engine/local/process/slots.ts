@@ -47,6 +47,15 @@ export const isReadAlike = (some: readonly number[], others: readonly number[], 
 const differences = (some: readonly number[], others: readonly number[]): readonly number[] =>
   [...some, ...others].filter((stop) => !(some.includes(stop) && others.includes(stop)))
 
+function common(some: readonly Token[], others: readonly Token[], most: number): number {
+  let length = 0
+  while (length < most && length < some.length && some[length] === others[length]) length++
+  return length
+}
+
+/** So much of a prompt's end belongs to one answer alone: a template's `<think>`, say, which history leaves out. */
+export const turnTokens = 8
+
 /** A match of less is no reason to take a slot from a prompt that may come again. */
 const worthKeeping = 16
 /** What holds less is read again soon. */
@@ -91,6 +100,19 @@ export class Slots {
     slot.tenant = wish.tenant
     slot.usedAt = ++this.#uses
     return { slot, keep, before }
+  }
+
+  /**
+   * Where a prompt goes another way than the one that it has most in common with; nothing where it goes on behind that one,
+   * or has nothing in common with any.
+   */
+  divergence({ prompt, tenant }: Pick<Wish, 'prompt' | 'tenant'>): number | undefined {
+    const shared = this.#slots
+      .filter((slot) => slot.tenant === tenant && slot.promptLength > 0)
+      .map(({ tokens, promptLength }) => ({ length: common(tokens, prompt, promptLength), promptLength }))
+    const [most] = shared.sort((a, b) => b.length - a.length)
+    if (!most || most.length < worthKeeping || most.length >= most.promptLength - turnTokens) return undefined
+    return most.length < prompt.length - turnTokens ? most.length : undefined
   }
 
   release(slot: Slot): void {
@@ -152,8 +174,7 @@ export class Slots {
       most,
       ...(repeatable ? [slot.clean, ...differences(slot.stops, stops)] : [slot.tokens.length]),
     )
-    let length = 0
-    while (length < end && slot.tokens[length] === prompt[length]) length++
+    const length = common(slot.tokens, prompt, end)
     const keep = repeatable
       ? this.#lastEnd({ tokens: { length }, stops: slot.stops.filter((stop) => stops.includes(stop)) })
       : length

@@ -9,7 +9,7 @@ import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Token } from 'node-llama-cpp'
 import { type Lease, Leases } from '../../../cache/leases.ts'
-import { isReadAlike, type Wish } from './slots.ts'
+import { isReadAlike, turnTokens, type Wish } from './slots.ts'
 
 /** What snapshots take at most where nobody says otherwise. */
 const mostBytes = 2 ** 30
@@ -19,9 +19,6 @@ const spaceShare = 0.25
 const leastBytes = 64 * 2 ** 20
 /** Linux has a RAM disk there. In a container it often is small. */
 const ramDisk = '/dev/shm'
-/** So much of a prompt's end belongs to this answer alone: a template's `<think>`, say, which history leaves out. */
-const turnTokens = 8
-
 export interface State extends Pick<Lease, 'tenant' | 'lifetime'> {
   readonly tokens: readonly Token[]
   /** A prompt that goes on from here comes to the same numbers as one that was read from its start, with the same stops. */
