@@ -17,8 +17,12 @@ const samples: Record<string, string> = {
   'test/local-engine/streams.test.ts': '12 of 200 requests',
   'test/local-engine/seeds.test.ts': '8 of 48 prompts, 2 of 10 conversations',
 }
-/** Suites that measure time or memory, or keep both cores busy by themselves. */
-const alone = ['test/{fuzz,robustness,local-engine}/**/*.test.ts']
+/** What neither measures time or memory, nor keeps both cores busy, though it has a real model. */
+const besideOthers = [
+  ...['agents', 'answers', 'constrained', 'embeddings', 'forged', 'logprobs', 'lora', 'prefixes', 'prompt*'],
+  ...['seeds', 'snapshots', 'streams', 'templates', 'tools'],
+].join('|')
+const alone = ['test/{fuzz,robustness}/**/*.test.ts', `test/local-engine/!(${besideOthers}).test.ts`]
 const leftOut = process.env.MODELMOUNT_ALL_SUITES ? [] : Object.keys(needMore)
 const sampled = process.env.MODELMOUNT_THOROUGH ? [] : Object.keys(samples)
 
