@@ -5,13 +5,13 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
 import { LlmError } from '../../../errors.ts'
-import type { CacheLifetime } from '../../request.ts'
 import type { Progress } from './binding.ts'
-import { type Breakpoint, CachePlan } from './cache-plan.ts'
+import type { Breakpoint, CachePlan } from './cache-plan.ts'
 import type { Decoder, Followers, Piece, Sampler } from './decoder.ts'
+import { isTold, PromptCache, type Taken } from './prompt-cache.ts'
 import type { Ending, Job, Runner } from './runner.ts'
-import { type Place, type Slot, Slots, type Wish } from './slots.ts'
-import { type Snapshot, type Snapshots, snapshotLength } from './snapshots.ts'
+import type { Slot } from './slots.ts'
+import type { Snapshots } from './snapshots.ts'
 import { StepCosts } from './steps.ts'
 
 interface Running {
@@ -44,13 +44,6 @@ interface Waiting extends Pick<Running, 'job' | 'end' | 'since'> {
   readonly begun?: Pick<Running, 'sampler' | 'drawn' | 'plan'>
 }
 
-/** What there is for a prompt already. */
-interface Found {
-  readonly saved: Snapshot | undefined
-  /** Behind so many tokens it goes another way than others did. */
-  readonly divergence: number | undefined
-}
-
 /** What one answer puts into a step. */
 interface Part {
   readonly running: Running
@@ -63,16 +56,12 @@ interface Part {
 /** A prompt whose odds are asked for is read in pieces of so many at most: the logits of a whole vocabulary are kept for each. */
 const mostFollowers = 64
 
-/** What is lost of a slot when another prompt takes it is worth saving from so many chunks on. */
-const worthSavingChunks = 4
-
 /** So long those who speak wait for short prompts, and for the chunk that is read by then. */
 const longestPauseMs = 1_000
 
 export class Scheduler implements Runner {
   readonly #decoder: Decoder
-  readonly #slots: Slots
-  readonly #snapshots: Snapshots | undefined
+  readonly #cache: PromptCache
   readonly #costs = new StepCosts()
   readonly #progress: Progress
   #waiting: Waiting[] = []
@@ -86,14 +75,13 @@ export class Scheduler implements Runner {
   constructor(decoder: Decoder, progress: Progress, snapshots?: Snapshots) {
     this.#decoder = decoder
     this.#progress = progress
-    this.#snapshots = snapshots
-    this.#slots = new Slots(decoder.sequences, decoder.chunkSize, (id) => decoder.isWhole(id))
+    this.#cache = new PromptCache(decoder, snapshots, () => this.#tell())
   }
 
   run(job: Job): Promise<Ending> {
     return new Promise((resolve, reject) => {
       const end: Running['end'] = (how) => (typeof how === 'string' ? resolve(how) : reject(how))
-      this.#waiting.push({ job, end, since: this.#snapshots?.now() ?? 0 })
+      this.#waiting.push({ job, end, since: this.#cache.now() })
       this.#working ??= this.#work()
     })
   }
@@ -123,7 +111,7 @@ export class Scheduler implements Runner {
     if (!this.#running.some(isAtWork)) this.#tell()
     for (const { slot, sampler } of this.#running.filter(({ over }) => over)) {
       sampler.dispose()
-      this.#slots.release(slot)
+      this.#cache.release(slot)
     }
     this.#running = this.#running.filter(isAtWork)
     const left = this.#waiting.filter(({ job }) => job.signal.aborted)
@@ -142,48 +130,14 @@ export class Scheduler implements Runner {
       const foreground = this.#waiting.filter(({ job }) => !job.background)
       const candidates = foreground.length > 0 ? foreground : this.#waiting
       const next = candidates.reduce((best, one) => (runningOf(one) < runningOf(best) ? one : best))
-      const told = isTold(next.job)
-      const wish = this.#wishOf(next.job)
-      const saved = told ? undefined : this.#snapshots?.find(wish)
-      const divergence = this.#slots.divergence(wish)
-      const place = this.#slots.take(wish, told ? Number.POSITIVE_INFINITY : saved?.tokens.length)
-      if (!place) {
+      const taken = this.#cache.take(next.job)
+      if (!taken) {
         if (foreground.length > 0 && this.#interrupt()) continue
         return
       }
       this.#waiting.splice(this.#waiting.indexOf(next), 1)
-      await this.#start(next, place, { saved, divergence })
+      await this.#start(next, taken)
     }
-  }
-
-  /** Behind its first breakpoint that nobody keeps nothing is reused: its state can only be saved when it ends there. */
-  #wishOf(job: Job): Wish {
-    const { prompt, tenant, repeatable } = job
-    const breakpoints = this.#breakpointsOf(job)
-    const leased = this.#leased(job)
-    const most = this.#writable(breakpoints).find(({ length }) => length > leased)?.length
-    return { prompt, tenant, repeatable, stops: this.#stopsOf(breakpoints), most }
-  }
-
-  /** What is less than a chunk is not worth it, and a prompt that is told row by row is read in pieces of its own. */
-  #breakpointsOf(job: Job): readonly Breakpoint[] {
-    const { breakpoints = [] } = job
-    return isTold(job) ? [] : breakpoints.filter(({ length }) => length >= this.#decoder.chunkSize)
-  }
-
-  #writable(breakpoints: readonly Breakpoint[]): readonly Breakpoint[] {
-    return breakpoints.filter(({ length }) => this.#snapshots?.fits(length))
-  }
-
-  /** Where a piece ends, though a chunk does not: also where nothing can be kept, so that sums come out the same. */
-  #stopsOf(breakpoints: readonly Breakpoint[]): readonly number[] {
-    return breakpoints.map(({ length }) => length).filter((length) => length % this.#decoder.chunkSize > 0)
-  }
-
-  /** How much of a prompt is kept for a breakpoint of an earlier call; nothing for who has none. */
-  #leased(job: Job): number {
-    const last = this.#breakpointsOf(job).at(-1)
-    return last ? (this.#snapshots?.leased(job.tenant, job.prompt, last.length) ?? 0) : 0
   }
 
   /** Takes the place of a background answer, which goes on later: what it has said is read then, not said again. */
@@ -197,33 +151,23 @@ export class Scheduler implements Runner {
     const prompt = last === undefined ? job.prompt : [...slot.tokens, last]
     this.#waiting.unshift({ job: { ...job, prompt }, end, since, begun: { sampler, drawn, plan } })
     this.#running = this.#running.filter((running) => running !== found)
-    this.#slots.release(slot)
+    this.#cache.release(slot)
     return true
   }
 
-  async #start(
-    { job, end, since, begun }: Waiting,
-    place: Place,
-    { saved, divergence }: Found,
-  ): Promise<void> {
-    const { slot } = place
+  async #start({ job, end, since, begun }: Waiting, taken: Taken): Promise<void> {
+    const { slot, divergence } = taken
     try {
-      await this.#keep(place)
-      if (!this.#cut(place)) await this.#fill(slot, saved)
-      slot.promptLength = job.prompt.length
+      const prepared = await this.#cache.prepare(taken, job)
+      const plan = begun?.plan ?? prepared
       const sampler = begun?.sampler ?? this.#decoder.sampler(job.draw, job.prompt, job.grammar)
-      const breakpoints = this.#breakpointsOf(job)
-      const plan =
-        begun?.plan ?? new CachePlan(slot.tokens.length, this.#leased(job), this.#writable(breakpoints))
-      const { cached } = plan
-      if (cached.cacheReadTokens > 0) this.#snapshots?.renew(job.tenant, job.prompt, cached.cacheReadTokens)
-      if (!begun) job.onStart(cached, divergence)
+      if (!begun) job.onStart(plan.cached, divergence)
       const running: Running = {
         job,
         slot,
         sampler,
         end,
-        breakpoints,
+        breakpoints: this.#cache.breakpointsOf(job),
         plan,
         since,
         readAt: ++this.#chunks,
@@ -235,76 +179,13 @@ export class Scheduler implements Runner {
         ended: false,
       }
       this.#running.push(running)
-      await this.#save(running)
+      await this.#cache.save(job, slot, plan, since)
     } catch (cause) {
       begun?.sampler.dispose()
-      this.#slots.empty(slot)
-      this.#slots.release(slot)
+      this.#cache.empty(slot)
+      this.#cache.release(slot)
       end(LlmError.from(cause))
     }
-  }
-
-  /** `false`: it holds nothing of the prompt. */
-  #cut({ slot, keep }: Place): boolean {
-    if (keep === 0 || !this.#decoder.forget(slot.id, keep)) return false
-    this.#slots.cut(slot, keep)
-    return true
-  }
-
-  /** With what was saved, or nothing. */
-  async #fill(slot: Slot, saved: Snapshot | undefined): Promise<void> {
-    this.#slots.empty(slot)
-    this.#decoder.forget(slot.id, 0)
-    if (!saved) return
-    const loading = this.#snapshots?.load(saved, (file) => this.#decoder.load(slot.id, file))
-    this.#tell()
-    if (await loading) this.#slots.restore(slot, saved)
-    else this.#decoder.forget(slot.id, 0)
-  }
-
-  /** What another prompt is about to take the place of, where much would have to be read again. */
-  async #keep({ slot, keep, before }: Place): Promise<void> {
-    const { chunkSize, cutsBack } = this.#decoder
-    // Others have saved it when it was read.
-    if (!this.#snapshots || before === undefined || !cutsBack) return
-    const length = Math.min(snapshotLength(slot.promptLength, chunkSize), slot.tokens.length)
-    const isMuch = (kept: number): boolean => length - kept >= worthSavingChunks * chunkSize
-    if (!isMuch(keep)) return
-    const prompt = slot.tokens.slice(0, length + 1)
-    const saved = this.#snapshots.find({ prompt, tenant: before, repeatable: false, stops: [] })
-    if (!isMuch(saved?.tokens.length ?? 0) || !this.#decoder.forget(slot.id, length)) return
-    this.#slots.cut(slot, length)
-    await this.#saveSlot(slot, before, this.#snapshots)
-  }
-
-  /** What is worth it when so much of a prompt is read. */
-  async #save({ job, slot, plan, since }: Running): Promise<void> {
-    const { length } = slot.tokens
-    if (!this.#snapshots || length === 0) return
-    const { chunkSize, cutsBack } = this.#decoder
-    const breakpoint = plan.writes.find((one) => one.length === length)
-    const isEnd = !cutsBack && length === snapshotLength(job.prompt.length, chunkSize)
-    if (!breakpoint && !isEnd) return
-    const isSaved = await this.#saveSlot(slot, job.tenant, this.#snapshots, breakpoint?.lifetime, since)
-    if (isSaved || !breakpoint) return
-    plan.without(breakpoint)
-    job.onCached?.(plan.cached)
-  }
-
-  async #saveSlot(
-    slot: Slot,
-    tenant: string,
-    snapshots: Snapshots,
-    lifetime?: CacheLifetime,
-    since?: number,
-  ): Promise<boolean> {
-    const { length } = slot.tokens
-    const tokens = [...slot.tokens]
-    const clean = slot.clean === length && this.#decoder.loadsAlike(length)
-    const state = { tenant, tokens, clean, stops: [...slot.stops], lifetime }
-    const saving = snapshots.save(state, (file) => this.#decoder.save(slot.id, tokens, file), since)
-    this.#tell()
-    return saving
   }
 
   /** The background pauses while anybody else is at work. */
@@ -383,7 +264,8 @@ export class Scheduler implements Runner {
       })
     }
     if (parts.length > 0) await this.#step(parts.sort((a, b) => a.running.slot.id - b.running.slot.id))
-    for (const { running } of parts) await this.#save(running)
+    for (const { running } of parts)
+      await this.#cache.save(running.job, running.slot, running.plan, running.since)
   }
 
   /** At once, of a prompt. */
@@ -409,7 +291,7 @@ export class Scheduler implements Runner {
       const isBack = this.#decoder.forget(slot.id, slot.tokens.length)
       if (parts.length > 1 && isBack) await this.#step([part])
       else {
-        this.#slots.empty(slot)
+        this.#cache.empty(slot)
         this.#finish(part.running, failed(cause))
       }
     }
@@ -417,12 +299,8 @@ export class Scheduler implements Runner {
 
   #took({ running, tokens, draws, followers }: Part, token: Token | Error | undefined): void {
     const { slot, job } = running
-    this.#slots.append(
-      slot,
-      tokens,
-      running.last === undefined && this.#rowsOf(job) === this.#decoder.chunkSize,
-      this.#stopsOf(running.breakpoints),
-    )
+    const inChunks = running.last === undefined && this.#rowsOf(job) === this.#decoder.chunkSize
+    this.#cache.append(slot, tokens, inChunks, job)
     // It was enough while this step was made.
     if (running.over) return
     if (token instanceof Error || (draws && token === undefined)) {
@@ -491,9 +369,6 @@ const goesAlone = ({ job }: Running): boolean => job.repeatable
 /** What it has said would be read in chunks, and sums come out different then; or what was told would be told again. */
 const isLostIfRead = ({ job, last, hasRead }: Running): boolean =>
   (job.repeatable && last !== undefined) || (isTold(job) && hasRead)
-
-/** How likely the tokens of its prompt were. What was read before does not say that any more. */
-const isTold = ({ onPrompt }: Job): boolean => onPrompt !== undefined
 
 const toPiece = ({ running: { job, slot, sampler }, tokens, draws, followers }: Part): Piece => ({
   sequence: slot.id,
