@@ -97,6 +97,36 @@ test('the engine gets the request, the signal, who asks, and whether it can wait
   expect(calls).toEqual([[request, { signal, tenant: 'ann', background: true }]])
 })
 
+test.each([
+  [undefined, ''],
+  [{ id: 'ann' }, 'ann'],
+  [{ id: 'ann', tenant: 'team' }, 'team'],
+])('what was read for the caller %j belongs to the tenant %j', async (caller, tenant) => {
+  const tenants: unknown[] = []
+  const engine = engineOf(async function* (_request, call) {
+    tenants.push(call.tenant)
+    yield start
+    yield end
+  })
+
+  await generate(engine, request, { signal: live(), ...(caller && { caller }) })
+
+  expect(tenants).toEqual([tenant])
+})
+
+test('an answer that has begun says what of its prompt was there already', async () => {
+  const read = { ...uncached, inputTokens: 9, reusedTokens: 5 }
+  const engine = engineOf(async function* () {
+    yield { ...start, ...read }
+    yield end
+  })
+
+  const generation = await generate(engine, request, { signal: live(), stream: true })
+
+  expect(generation.promptUsage).toMatchObject(read)
+  expect(await all(generation)).toEqual([{ ...start, ...read }, end])
+})
+
 test.each([{ stream: false }, { stream: true }])(
   'an error before the first event rejects: %j',
   async (how) => {
@@ -149,6 +179,7 @@ test('a stream opens after 5 s when the model still loads, and goes on with its 
   expect(before).toBe(false)
   expect(opened).toBe(true)
   loaded()
+  expect(await generation).not.toHaveProperty('promptUsage')
   expect(await all(await generation)).toEqual([start, end])
 })
 

@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events'
 import { nanoid } from 'nanoid'
 import type { Caller } from './caller.ts'
 import type { Engine } from './engine/engine.ts'
-import type { GenerateEvent } from './engine/events.ts'
+import type { GenerateEvent, PromptUsage } from './engine/events.ts'
 import type { GenerateRequest } from './engine/request.ts'
 import { LlmError } from './errors.ts'
 
@@ -13,6 +13,8 @@ export interface Generation extends AsyncIterable<GenerateEvent> {
   /** As the caller named it. */
   readonly model: string
   readonly createdAt: Date
+  /** What of the prompt was there already, as the `start` event says it; absent in a stream that opened before it came. */
+  readonly promptUsage?: PromptUsage
 }
 
 export interface CallOptions {
@@ -41,11 +43,12 @@ export async function generate(
   setMaxListeners(0, call.signal)
   const { signal, caller, background = false } = call
   const events = whole(engine.generate(request, { signal, tenant: tenantOf(caller), background }), signal)
-  const opened = await untilStarted(events, call.stream ? openAfterMs : undefined)
+  const { first, opened } = await untilStarted(events, call.stream ? openAfterMs : undefined)
   return {
     id: nanoid(),
     model: request.model,
     createdAt: new Date(),
+    ...(first?.type === 'start' && { promptUsage: first }),
     [Symbol.asyncIterator]: () => opened,
   }
 }
@@ -76,26 +79,27 @@ async function* whole(
 }
 
 /**
- * Waits for the first event, at most `limitMs`. Returns a plain iterator, not a generator:
- * `return()` must reach the engine even when nobody ever pulled.
+ * Waits for the first event, at most `limitMs`: `first` is it, if it came. All of them are in `opened`, a plain iterator,
+ * not a generator: `return()` must reach the engine even when nobody ever pulled.
  */
 async function untilStarted<T>(
   events: AsyncGenerator<T>,
   limitMs: number | undefined,
-): Promise<AsyncIterator<T>> {
+): Promise<{ readonly first: T | undefined; readonly opened: AsyncIterator<T> }> {
   let first: Promise<IteratorResult<T>> | undefined = events.next()
   let timer: NodeJS.Timeout | undefined
-  const limit = new Promise<void>((resolve) => {
-    if (limitMs !== undefined) timer = setTimeout(resolve, limitMs)
+  const limit = new Promise<undefined>((resolve) => {
+    if (limitMs !== undefined) timer = setTimeout(() => resolve(undefined), limitMs)
   })
+  let come: IteratorResult<T> | undefined
   try {
-    await Promise.race([first, limit])
+    come = await Promise.race([first, limit])
   } finally {
     clearTimeout(timer)
   }
   first.catch(() => {}) // Reported to whoever pulls.
 
-  return {
+  const opened: AsyncIterator<T> = {
     next: () => {
       const step = first ?? events.next()
       first = undefined
@@ -103,4 +107,5 @@ async function untilStarted<T>(
     },
     return: (value?: unknown) => events.return(value),
   }
+  return { first: come?.value, opened }
 }

@@ -256,7 +256,7 @@ test('vectors, ranks and tokens are asked of the engine, with a model and a call
   }
   const call = { signal: new AbortController().signal }
   const llm = await createLlm({ engine, models: folder })
-  const caller = { id: 'ann', scopes: [] }
+  const caller = { id: 'ann', tenant: 'team', scopes: [] }
 
   const { vectors } = await llm.embed({ inputs: ['Hi'] })
   await llm.embed({ model: 'other', inputs: [] }, { ...call, caller, background: true })
@@ -273,7 +273,7 @@ test('vectors, ranks and tokens are asked of the engine, with a model and a call
     ],
     [
       { model: 'other', inputs: [] },
-      { tenant: 'ann', background: true },
+      { tenant: 'team', background: true },
     ],
   ])
 })

@@ -303,3 +303,47 @@ test.each([undefined, 5, [5], { text: 'Hi' }])('%j is nothing to say', (script) 
 test('a misspelt option is named', () => {
   expect(() => scriptedEngine('Hi', { delay: 300 } as object)).toThrow('Unknown option `delay`')
 })
+
+test('a prompt is kept up to its breakpoints, for the tenant, by a clock of the test', async () => {
+  let now = 0
+  const engine = scriptedEngine('Hello.', { now: () => now })
+  const kept: GenerateRequest = {
+    model: 'any',
+    input: {
+      kind: 'chat',
+      tools: [{ name: 'now', parameters: {} }],
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi', cache: '5m' }] }],
+    },
+  }
+  const ask = async (tenant: string, request = kept): Promise<unknown> => {
+    const events = await all(engine.generate(request, { ...live(), tenant }))
+    const [start, end] = [events[0], events.at(-1)]
+    if (start?.type !== 'start' || end?.type !== 'end') throw new Error('no whole answer')
+    expect(end.usage).toMatchObject({
+      inputTokens: start.inputTokens,
+      cacheReadTokens: start.cacheReadTokens,
+      cacheWriteTokens: start.cacheWriteTokens,
+    })
+    return [start.cacheReadTokens, start.cacheWriteTokens['5m']]
+  }
+
+  expect(await engine.countTokens(kept, live())).toBe(2)
+  expect(await ask('ann', { ...kept, maxTokens: 0 })).toEqual([0, 2])
+  expect(await ask('ben')).toEqual([0, 2])
+  expect(await ask('ann')).toEqual([2, 0])
+  now = 5 * 60_000
+  expect(await ask('ann')).toEqual([0, 2])
+})
+
+test('what fails before it begins leaves nothing behind', async () => {
+  const failure = new LlmError('overloaded', 'Busy.')
+  let said: string | LlmError = failure
+  const engine = scriptedEngine(() => said)
+  const messages = [{ role: 'user', content: [{ type: 'text' as const, text: 'Hi', cache: '1h' as const }] }]
+  const kept: GenerateRequest = { model: 'any', input: { kind: 'chat', messages } }
+
+  await expect(all(engine.generate(kept, live()))).rejects.toBe(failure)
+  said = 'Hello.'
+
+  expect((await all(engine.generate(kept, live())))[0]).toMatchObject({ cacheReadTokens: 0 })
+})

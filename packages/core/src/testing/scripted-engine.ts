@@ -2,16 +2,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Embeddings, EmbedRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
-import {
-  type DrawnToken,
-  type FinishReason,
-  type GenerateEvent,
-  type PromptToken,
-  uncached,
-} from '../engine/events.ts'
+import type { DrawnToken, FinishReason, GenerateEvent, PromptToken } from '../engine/events.ts'
 import { type GenerateRequest, type Message, messagesOf } from '../engine/request.ts'
 import { LlmError } from '../errors.ts'
 import { checkKeys } from '../options.ts'
+import { prefixesOf, ScriptedCache } from './scripted-cache.ts'
 
 /** What is said, or a function of the request that says it. A list is said piece by piece; an error ends the answer. */
 export type Script = Say | ((request: GenerateRequest) => Say | Promise<Say>)
@@ -39,6 +34,8 @@ export interface ScriptedCall {
 export interface ScriptedEngineOptions {
   /** Waits so long before each piece, in milliseconds. @default 0 */
   readonly delayMs?: number
+  /** The clock of the prompt cache, in milliseconds. @default Date.now */
+  readonly now?: () => number
 }
 
 export interface ScriptedEngine extends Engine {
@@ -50,17 +47,22 @@ export interface ScriptedEngine extends Engine {
 
 /**
  * A text is said word by word; each piece counts as one token, and so does each of a call's arguments; the prompt has one
- * a message. A vector has 8 numbers, made of the text; a document ranks by the words that it has of the query; tokens
+ * a message and one a tool. What a prompt has up to a breakpoint is kept for the next, as by a real cache, of any length: see
+ * `ScriptedCache`. A vector has 8 numbers, made of the text; a document ranks by the words that it has of the query; tokens
  * are the code points of a text.
  */
 export function scriptedEngine(script: Script, options: ScriptedEngineOptions = {}): ScriptedEngine {
   if (typeof script !== 'function') check(script)
-  checkKeys('', options, ['delayMs'])
-  const { delayMs = 0 } = options
+  checkKeys('', options, ['delayMs', 'now'])
+  const { delayMs = 0, now = Date.now } = options
+  const cache = new ScriptedCache(now)
   const requests: GenerateRequest[] = []
   let running = 0
 
-  async function* generate(request: GenerateRequest, { signal }: EngineCall): AsyncGenerator<GenerateEvent> {
+  async function* generate(
+    request: GenerateRequest,
+    { signal, tenant = '' }: EngineCall,
+  ): AsyncGenerator<GenerateEvent> {
     requests.push(request)
     running++
     try {
@@ -68,8 +70,8 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
       const pieces = typeof said === 'string' ? words(said) : Array.isArray(said) ? said : [said]
       const [first] = pieces
       const startedAt = performance.now()
-      const usage = { inputTokens: messagesOf(request.input).length, reusedTokens: 0, ...uncached }
       if (isError(first)) throw first
+      const usage = cache.use(request, tenant)
       yield { type: 'start', model: request.model, ...usage, fingerprint: 'fp_scripted' }
 
       const calls: string[] = []
@@ -105,7 +107,7 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
 
   return {
     generate,
-    countTokens: async ({ input }) => messagesOf(input).length,
+    countTokens: async ({ input }) => prefixesOf(input).tokens,
     render: async ({ input }) => messagesOf(input).map(textOf).join('\n'),
     embed: async (request) => embeddings(request),
     rerank: async ({ query, documents }) => ({

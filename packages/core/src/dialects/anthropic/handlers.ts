@@ -2,6 +2,7 @@ import { json } from '../../http/respond.ts'
 import { sse } from '../../http/streams.ts'
 import type { Handler } from '../dialect.ts'
 import { parse } from '../parse.ts'
+import { withReuse } from '../reuse.ts'
 import { wording } from './errors.ts'
 import { events, message, ping, thoughtsOf } from './render.ts'
 import { MessagesRequest } from './schema.ts'
@@ -14,7 +15,8 @@ export const messages: Handler = async ({ request, llm, caller, onError }) => {
   const thoughts = thoughtsOf(body)
   const generation = await llm.generate(toGenerateRequest(body), { signal: request.signal, caller, stream })
 
-  return stream
+  const response = stream
     ? sse(events(generation, thoughts), { onError, heartbeat: ping })
     : json(await message(generation, thoughts))
+  return withReuse(response, [generation])
 }

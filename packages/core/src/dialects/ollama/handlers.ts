@@ -7,6 +7,7 @@ import type { Llm } from '../../llm.ts'
 import type { ModelDetails } from '../../models/details.ts'
 import type { Call, Handler } from '../dialect.ts'
 import { parse } from '../parse.ts'
+import { withReuse } from '../reuse.ts'
 import { wording } from './errors.ts'
 import { loadOrUnload } from './loading.ts'
 import { detailsOf } from './models.ts'
@@ -62,9 +63,10 @@ async function answer(
     { ...asked, ...(returnTokens && { returnTokens }) },
     { signal, caller, stream },
   )
-  return stream
+  const response = stream
     ? ndjson(lines(generation, startedAt, piece), { onError, heartbeat: heartbeat(model, piece) })
     : json(await completion(generation, startedAt, piece))
+  return withReuse(response, [generation])
 }
 
 /** What a call without a question is for: to load a model, or to let go of any. */

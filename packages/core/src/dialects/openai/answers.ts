@@ -10,12 +10,13 @@ export type Question = (signal: AbortSignal) => Promise<Text>
 export async function inTurn(
   [first, ...others]: readonly Question[],
   signal: AbortSignal,
-): Promise<AsyncIterable<Text>> {
-  const begun = await first?.(signal)
-  return (async function* () {
-    if (begun) yield begun
+): Promise<{ readonly begun: readonly Text[]; readonly texts: AsyncIterable<Text> }> {
+  const begun = first ? [await first(signal)] : []
+  async function* texts(): AsyncGenerator<Text> {
+    yield* begun
     for (const ask of others) yield await ask(signal)
-  })()
+  }
+  return { begun, texts: texts() }
 }
 
 /** So many prompts of one request are answered at a time: as many as a model has places for, where nobody says otherwise. */

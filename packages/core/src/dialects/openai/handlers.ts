@@ -3,10 +3,11 @@ import { json } from '../../http/respond.ts'
 import { sse } from '../../http/streams.ts'
 import type { Call, Handler } from '../dialect.ts'
 import { parse } from '../parse.ts'
+import { withReuse } from '../reuse.ts'
 import { atOnce, inTurn, type Question } from './answers.ts'
 import { wording } from './errors.ts'
 import { chunks, completion } from './render.ts'
-import { textChunks, textCompletion } from './render-text.ts'
+import { type Text, textChunks, textCompletion } from './render-text.ts'
 import { ChatCompletionRequest, CompletionRequest } from './schema.ts'
 import { toGenerateRequest, toTextRequests } from './translate.ts'
 
@@ -16,9 +17,10 @@ export const chatCompletions: Handler = async ({ request, llm, caller, onError }
   const stream = body.stream ?? false
   const generation = await llm.generate(toGenerateRequest(body), { signal: request.signal, caller, stream })
 
-  return stream
+  const response = stream
     ? sse(chunks(generation, body), { onError })
     : json(completion(generation, await collect(generation), body))
+  return withReuse(response, [generation])
 }
 
 /** `POST /v1/completions` */
@@ -33,10 +35,15 @@ export const completions: Handler = async (call) => {
         generation: await llm.generate(asked, { signal, caller, stream }),
       }),
   )
-  return stream
-    ? sse(textChunks(await inTurn(questions, request.signal), body), { onError })
-    : json(textCompletion(await atOnce(questions, request.signal), body))
+  if (stream) {
+    const { begun, texts } = await inTurn(questions, request.signal)
+    return withReuse(sse(textChunks(texts, body), { onError }), generationsOf(begun))
+  }
+  const texts = await atOnce(questions, request.signal)
+  return withReuse(json(textCompletion(texts, body)), generationsOf(texts))
 }
+
+const generationsOf = (texts: readonly Text[]) => texts.map(({ generation }) => generation)
 
 /** What is said again in front of an answer. */
 async function echoOf(

@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { uncached } from '../engine/events.ts'
+import type { Generation } from '../generate.ts'
+import { json } from '../http/respond.ts'
+import { withReuse } from './reuse.ts'
+
+const answer = (reusedTokens?: number): Generation => ({
+  id: 'abc',
+  model: 'tiny',
+  createdAt: new Date(),
+  ...(reusedTokens !== undefined && { promptUsage: { ...uncached, inputTokens: 9, reusedTokens } }),
+  async *[Symbol.asyncIterator]() {},
+})
+const response = json({})
+const header = 'x-prompt-tokens-reused'
+
+test.each([
+  [[answer(5)], '5'],
+  [[answer(0)], '0'],
+  [[answer(5), answer(2)], '7'],
+  [[answer(5), answer()], '5'],
+])('the tokens that %j reused are a header', (answers, tokens) => {
+  expect(withReuse(response, answers)).toEqual({
+    ...response,
+    headers: { ...response.headers, [header]: tokens },
+  })
+})
+
+test('where no answer has begun there is no header', () => {
+  expect(withReuse(response, [answer()])).toBe(response)
+  expect(withReuse(response, [])).toBe(response)
+})

@@ -1,0 +1,87 @@
+/** A prompt cache without a model, for tests of what is billed and limited by its numbers. */
+import { type PromptUsage, uncached } from '../engine/events.ts'
+import { type CacheLifetime, type GenerateRequest, messagesOf } from '../engine/request.ts'
+
+/**
+ * Each tool and each message is one token, and a breakpoint counts up to and with its own. A prompt reads the longest that
+ * an earlier one of its tenant and model has up to a breakpoint, however short and however far back, and writes the rest up
+ * to its own last breakpoint.
+ */
+export class ScriptedCache {
+  readonly #now: () => number
+  #kept: readonly Kept[] = []
+
+  /** @param now in milliseconds */
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** What a prompt that begins to be answered now reads and writes. */
+  use({ model, input }: GenerateRequest, tenant: string): PromptUsage {
+    const { tokens: inputTokens, breakpoints } = prefixesOf(input)
+    const last = breakpoints.at(-1)
+    if (!last) return { inputTokens, reusedTokens: 0, ...uncached }
+
+    const now = this.#now()
+    this.#kept = this.#kept.filter(({ expiresAt }) => expiresAt > now)
+    const hits = this.#kept.filter(
+      (one) => one.tenant === tenant && one.model === model && last.text.startsWith(one.text),
+    )
+    const read = Math.max(0, ...hits.map(({ tokens }) => tokens))
+    for (const hit of hits) hit.expiresAt = now + lifetimes[hit.lifetime]
+    const written = breakpoints
+      .filter(({ text }) => !hits.some((hit) => hit.text === text))
+      .map((one) => ({ ...one, tenant, model, expiresAt: now + lifetimes[one.lifetime] }))
+    this.#kept = [...this.#kept, ...written]
+
+    const long = Math.max(read, breakpoints.findLast(({ lifetime }) => lifetime === '1h')?.tokens ?? 0)
+    return {
+      inputTokens,
+      reusedTokens: read,
+      cacheReadTokens: read,
+      cacheWriteTokens: { '5m': last.tokens - long, '1h': long - read },
+    }
+  }
+}
+
+/** What a prompt begins with, up to a breakpoint. */
+interface Prefix {
+  readonly text: string
+  readonly tokens: number
+  readonly lifetime: CacheLifetime
+}
+
+interface Kept extends Prefix {
+  readonly tenant: string
+  readonly model: string
+  /** Each use puts it off. */
+  expiresAt: number
+}
+
+const lifetimes = { '5m': 5 * 60_000, '1h': 60 * 60_000 } as const satisfies Record<CacheLifetime, number>
+
+/** The tokens of a whole prompt, and its breakpoints in order. */
+export function prefixesOf(input: GenerateRequest['input']): {
+  readonly tokens: number
+  readonly breakpoints: readonly Prefix[]
+} {
+  const breakpoints: Prefix[] = []
+  let text = ''
+  let tokens = 0
+  const add = (more: string, lifetime: CacheLifetime | undefined): void => {
+    text += more
+    if (lifetime) breakpoints.push({ text, tokens, lifetime })
+  }
+  for (const { cache, ...tool } of (input.kind === 'chat' && input.tools) || []) {
+    tokens++
+    add(JSON.stringify(tool), cache)
+  }
+  for (const { role, content } of messagesOf(input)) {
+    tokens++
+    text += `\0${role}\0`
+    // Texts side by side are one, wherever they are split.
+    for (const { cache, ...part } of content)
+      add(part.type === 'text' ? part.text : JSON.stringify(part), cache)
+  }
+  return { tokens, breakpoints }
+}
