@@ -262,8 +262,8 @@ export class Scheduler implements Runner {
     const length = Math.min(snapshotLength(slot.promptLength, chunkSize), slot.tokens.length)
     const isMuch = (kept: number): boolean => length - kept >= worthSavingChunks * chunkSize
     if (!isMuch(keep)) return
-    const prompt = slot.tokens.slice(0, length + 1)
-    const saved = this.#snapshots.find({ prompt, tenant: before, repeatable: false, stops: [] })
+    // Also behind that: up to a breakpoint near the end.
+    const saved = this.#snapshots.find({ prompt: slot.tokens, tenant: before, repeatable: false, stops: [] })
     if (!isMuch(saved?.tokens.length ?? 0) || !this.#decoder.forget(slot.id, length)) return
     this.#slots.cut(slot, length)
     await this.#saveSlot(slot, before, this.#snapshots)
