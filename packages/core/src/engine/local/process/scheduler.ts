@@ -208,7 +208,9 @@ export class Scheduler implements Runner {
       const plan =
         begun?.plan ?? new CachePlan(slot.tokens.length, this.#leased(job), this.#writable(breakpoints))
       const { cached } = plan
-      if (cached.cacheReadTokens > 0) this.#snapshots?.renew(job.tenant, job.prompt, cached.cacheReadTokens)
+      const hour = breakpoints.findLast(({ lifetime }) => lifetime === '1h')?.length
+      if (cached.cacheReadTokens > 0)
+        this.#snapshots?.renew(job.tenant, job.prompt, cached.cacheReadTokens, hour)
       if (!begun) job.onStart(cached)
       const running: Running = {
         job,
