@@ -28,6 +28,8 @@ const renderer = {
   render: async ({ template, messages, options }) => parseChat(template)(messages, options),
 } as Pick<PromptRenderer, 'render'> as PromptRenderer
 const grammars: Work['grammars'] = { make: async (form) => answerGrammar(form) }
+/** What an answer takes beside a model. */
+export const surroundings = { renderer, grammars } satisfies Partial<Work>
 
 export async function ask(
   model: Binding,
@@ -39,7 +41,7 @@ export async function ask(
   const input = { kind: 'text', prompt: [text] } as const
   await answer(
     { model: 'tiny', input, maxTokens: 40, sampling: { temperature: 0 }, ...more },
-    { model, renderer, grammars, progress: { steps: 0 }, tenant: '', background: false, signal },
+    { model, ...surroundings, progress: { steps: 0 }, tenant: '', background: false, signal },
     (event) => events.push(event),
   )
   return events

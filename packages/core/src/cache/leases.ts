@@ -64,9 +64,11 @@ export class Leases<L extends Lease> {
     return true
   }
 
-  /** Its time begins anew. */
-  renew(lease: L): void {
-    this.#all.get(keyOf(lease))
+  /** Its time begins anew, and is an hour from now on where that is asked for. */
+  renew(lease: L, lifetime?: CacheLifetime): void {
+    const key = keyOf(lease)
+    if (this.#all.get(key) !== lease || lifetime !== '1h') return
+    this.#all.set(key, lease, { ttl: cacheLifetimes[lifetime] })
   }
 
   drop(lease: L): void {

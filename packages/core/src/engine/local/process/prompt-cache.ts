@@ -63,10 +63,11 @@ export class PromptCache {
     await this.#keep(taken)
     if (!this.#cut(taken)) await this.#fill(slot, saved)
     slot.promptLength = job.prompt.length
-    const writes = this.#writable(this.breakpointsOf(job))
-    const plan = new CachePlan(slot.tokens.length, this.#leased(job), writes)
+    const breakpoints = this.breakpointsOf(job)
+    const plan = new CachePlan(slot.tokens.length, this.#leased(job), this.#writable(breakpoints))
     const { cacheReadTokens } = plan.cached
-    if (cacheReadTokens > 0) this.#snapshots?.renew(job.tenant, job.prompt, cacheReadTokens)
+    const hour = breakpoints.findLast(({ lifetime }) => lifetime === '1h')?.length
+    if (cacheReadTokens > 0) this.#snapshots?.renew(job.tenant, job.prompt, cacheReadTokens, hour)
     return plan
   }
 
@@ -151,8 +152,8 @@ export class PromptCache {
     const length = Math.min(snapshotLength(slot.promptLength, chunkSize), slot.tokens.length)
     const isMuch = (kept: number): boolean => length - kept >= worthSavingChunks * chunkSize
     if (!isMuch(keep)) return
-    const prompt = slot.tokens.slice(0, length + 1)
-    const saved = this.#snapshots.find({ prompt, tenant: before, repeatable: false, stops: [] })
+    // Also behind that: up to a breakpoint near the end.
+    const saved = this.#snapshots.find({ prompt: slot.tokens, tenant: before, repeatable: false, stops: [] })
     if (!isMuch(saved?.tokens.length ?? 0) || !this.#decoder.forget(slot.id, length)) return
     this.#slots.cut(slot, length)
     await this.#saveSlot(slot, before, this.#snapshots)

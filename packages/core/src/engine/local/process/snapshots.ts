@@ -89,10 +89,15 @@ export class Snapshots {
     return lease?.tokens.length ?? 0
   }
 
-  /** The time of those up to here begins anew. */
-  renew(tenant: string, prompt: readonly Token[], limit: number): void {
-    for (const lease of this.#leases.of(tenant, prompt))
-      if (lease.lifetime && lease.tokens.length <= limit) this.#leases.renew(lease)
+  /**
+   * The time of those up to here begins anew.
+   * @param hour up to here it is an hour from now on
+   */
+  renew(tenant: string, prompt: readonly Token[], limit: number, hour = 0): void {
+    for (const lease of this.#leases.of(tenant, prompt)) {
+      const { length } = lease.tokens
+      if (lease.lifetime && length <= limit) this.#leases.renew(lease, length <= hour ? '1h' : undefined)
+    }
   }
 
   /**
@@ -105,7 +110,7 @@ export class Snapshots {
     const { tenant, tokens } = state
     const same = this.#leases.get(tenant, tokens)
     if (same && isAsGood(same, state)) {
-      this.#leases.renew(same)
+      this.#leases.renew(same, state.lifetime)
       return true
     }
     if (!this.fits(tokens.length)) return false

@@ -1,0 +1,535 @@
+/** Breakpoints: what one call writes up to them the next one reads, for whom, and how much; and what comes of faults. */
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { type Caller, createLlm, type Llm, type Message, type Part, type Tool } from '@modelmount/core'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { emptyFolder } from '../support/empty-folder.ts'
+import { cached, type Marked, message, notes, part, readMarked } from '../support/marked.ts'
+import { until } from '../support/processes.ts'
+
+const models = emptyFolder()
+const chunk = 64
+
+interface Asked {
+  readonly caller?: string | Caller
+  readonly tools?: readonly Tool[]
+  readonly seed?: number
+  readonly maxTokens?: number
+}
+async function askOf(llm: Llm, messages: readonly Message[], asked: Asked = {}): Promise<Marked> {
+  const { caller = 'ann', tools, seed, maxTokens = 8 } = asked
+  const generation = await llm.generate(
+    {
+      model: 'tiny',
+      input: { kind: 'chat', messages, ...(tools && { tools }) },
+      maxTokens,
+      sampling: seed === undefined ? { temperature: 0 } : { temperature: 1, topK: 0, topP: 1, seed },
+    },
+    { signal: new AbortController().signal, caller: typeof caller === 'string' ? { id: caller } : caller },
+  )
+  return readMarked(generation)
+}
+
+describe('with room for all', () => {
+  let llm: Llm
+  const ask = (messages: readonly Message[], asked?: Asked): Promise<Marked> => askOf(llm, messages, asked)
+
+  beforeAll(async () => {
+    llm = await createLlm({ models, local: { contextSize: 4096, parallel: 2 } })
+    await llm.load('tiny')
+  })
+  afterAll(() => llm.close())
+
+  const system = message('system', notes(40, 1), '5m')
+
+  test('what one call writes the next one reads, and the first word on it is the last', async () => {
+    const caller = 'reader'
+    const first = await ask([system, message('user', 'Hello')], { caller })
+    const second = await ask([system, message('user', 'Who are you?')], { caller })
+    const cold = await ask([system, message('user', 'Who are you?')], { caller: 'somebody' })
+
+    const [, written] = cached(first)
+    expect(written).toBeGreaterThan(500)
+    expect(written).toBeLessThan(first.usage.inputTokens)
+    expect(cached(first)).toEqual([0, written, 0])
+    expect(first.usage.reusedTokens).toBe(0)
+    expect(cached(second)).toEqual([written, 0, 0])
+    expect(second.usage.reusedTokens).toBeGreaterThanOrEqual(written)
+    expect(second.text).toBe(cold.text)
+    for (const { plan, usage } of [first, second, cold]) expect(usage).toMatchObject(plan)
+  })
+
+  test('another tenant begins anew, in tokens and in time; callers of one tenant share', async () => {
+    const ask5m = (caller: Caller) => ask([system, message('user', 'Hello')], { caller })
+    const first = await ask5m({ id: 'eve', tenant: 'team' })
+    const other = await ask5m({ id: 'team' + 'mate' })
+    const shared = await ask5m({ id: 'mallory', tenant: 'team' })
+
+    expect(cached(other)).toEqual(cached(first))
+    expect(other.usage.reusedTokens).toBe(0)
+    expect(other.promptMs).toBeGreaterThan(first.promptMs / 2)
+    expect(cached(shared)).toEqual([cached(first)[1], 0, 0])
+    expect(shared.promptMs).toBeLessThan(first.promptMs / 2)
+  })
+
+  test('a name that is another tenant’s with something before or behind it finds nothing', async () => {
+    const asked = [message('system', notes(20, 50), '5m'), message('user', 'Hello')]
+    await ask(asked, { caller: 'tenant' })
+
+    for (const caller of ['', 't', 'tenant ', ' tenant', 'tenant\0', 'Tenant'])
+      expect((await ask(asked, { caller })).usage.cacheReadTokens).toBe(0)
+  })
+
+  test('without breakpoints nothing is claimed, whatever is reused', async () => {
+    const asked = [message('system', notes(20, 100)), message('user', 'Hello')]
+    await ask([message('system', notes(20, 100), '5m'), message('user', 'Hello')])
+    const { usage } = await ask(asked)
+
+    expect(cached({ usage })).toEqual([0, 0, 0])
+    expect(usage.reusedTokens).toBeGreaterThan(200)
+  })
+
+  test('what is kept for an hour comes first, and the rest is kept for five minutes', async () => {
+    const caller = 'two'
+    const asked = (question: string) => [
+      message('system', notes(20, 200), '1h'),
+      message('user', notes(20, 300), '5m'),
+      message('assistant', 'Yes.'),
+      message('user', question),
+    ]
+    const first = await ask(asked('Hello'), { caller })
+    const second = await ask(asked('Who are you?'), { caller })
+    const changed = await ask(
+      [message('system', notes(20, 200), '1h'), message('user', notes(20, 301), '5m')],
+      { caller },
+    )
+
+    const [, five, hour] = cached(first)
+    expect(five).toBeGreaterThan(200)
+    expect(hour).toBeGreaterThan(200)
+    expect(cached(first)).toEqual([0, five, hour])
+    expect(cached(second)).toEqual([five + hour, 0, 0])
+    const [read, again, none] = cached(changed)
+    expect([read, none]).toEqual([hour, 0])
+    expect(again).toBeGreaterThan(200)
+  })
+
+  test('each of four breakpoints can be read', async () => {
+    const caller = 'four'
+    const blocks = [notes(12, 400), notes(12, 500), notes(12, 600), notes(12, 700)]
+    const asked = (texts: readonly string[]): Message[] =>
+      texts.map((text, at) => message(at === 0 ? 'system' : 'user', text, at < 2 ? '1h' : '5m'))
+    const first = await ask(asked(blocks), { caller })
+    const [, five, hour] = cached(first)
+    // Each of them differs from one block on.
+    const reads: (readonly [number, number, number])[] = []
+    for (const changed of [3, 2, 1, 0])
+      reads.push(
+        cached(
+          await ask(asked(blocks.map((text, at) => (at < changed ? text : `Else. ${text}`))), {
+            caller: { id: 'x', tenant: caller },
+          }),
+        ),
+      )
+
+    expect(five).toBeGreaterThan(300)
+    expect(hour).toBeGreaterThan(300)
+    expect(five + hour).toBeGreaterThan(first.usage.inputTokens - 20)
+    const lengths = reads.map(([read]) => read)
+    expect(lengths).toEqual(lengths.toSorted((a, b) => b - a))
+    expect(new Set(lengths).size).toBe(4)
+    expect(lengths[1]).toBe(hour)
+    expect(lengths[3]).toBe(0)
+    for (const [read, again5m, again1h] of reads) expect(read + again5m + again1h).toBeGreaterThan(600)
+    // Up to the third block all that was written for an hour is read; from there on it is written again.
+    expect(reads.map(([, , again1h]) => again1h > 0)).toEqual([false, false, true, true])
+  })
+
+  const tools = (description: string, cache?: '5m' | '1h'): Tool[] => [
+    {
+      name: 'weather',
+      description,
+      parameters: { type: 'object', properties: { city: { type: 'string' } } },
+    },
+    { name: 'clock', description: notes(10, 7), parameters: { type: 'object' }, ...(cache && { cache }) },
+  ]
+
+  test('a breakpoint on a tool is read, whatever comes after the tools', async () => {
+    const asked = { caller: 'tools', tools: tools('Tells the weather.', '1h') }
+    const first = await ask([message('user', 'Hello')], asked)
+    const second = await ask([message('user', 'How is the weather?')], asked)
+
+    const [, , written] = cached(first)
+    expect(written).toBeGreaterThan(150)
+    expect(cached(first)).toEqual([0, 0, written])
+    expect(cached(second)).toEqual([written, 0, 0])
+  })
+
+  test('where a tool is described otherwise all is written again', async () => {
+    const caller = 'described'
+    const asked = [message('system', notes(20, 800), '5m'), message('user', 'Hello')]
+    const first = await ask(asked, { caller, tools: tools('Tells the weather.') })
+    const same = await ask(asked, { caller, tools: tools('Tells the weather.') })
+    const other = await ask(asked, { caller, tools: tools('Knows the weather.') })
+
+    const [, written] = cached(first)
+    expect(cached(same)).toEqual([written, 0, 0])
+    const [read, again] = cached(other)
+    expect(read).toBe(0)
+    expect(again).toBeGreaterThan(500)
+    expect(other.usage.inputTokens - again).toBe(first.usage.inputTokens - (written ?? 0))
+  })
+
+  test('breakpoints stand behind calls of tools and their results', async () => {
+    const caller = 'called'
+    const call: Part = { type: 'tool-call', id: 'a', name: 'weather', arguments: '{"city":"Rome"}' }
+    const result: Part = { type: 'tool-result', id: 'a', name: 'weather', content: [part(notes(10, 900))] }
+    const start = [message('system', notes(10, 850)), message('user', 'How is the weather in Rome?')]
+    const turn = (role: string, ...content: Part[]): Message => ({ role, content })
+    const asked = { caller, tools: tools('Tells the weather.') }
+    const atCall = await ask(
+      [...start, turn('assistant', { ...call, cache: '5m' }), turn('tool', result)],
+      asked,
+    )
+    const atResult = await ask(
+      [...start, turn('assistant', call), turn('tool', { ...result, cache: '5m' })],
+      asked,
+    )
+    const next = await ask(
+      [
+        ...start,
+        turn('assistant', call),
+        turn('tool', result),
+        message('assistant', 'It is warm.'),
+        message('user', 'Thank you', '5m'),
+      ],
+      asked,
+    )
+
+    const [, toCall] = cached(atCall)
+    const [read, toResult] = cached(atResult)
+    expect(toCall).toBeGreaterThan(300)
+    expect(read).toBe(toCall)
+    expect(toResult).toBeGreaterThan(100)
+    expect(cached(next)[0]).toBe(toCall + toResult)
+  })
+
+  test('in the middle of a message it is read though the message goes on otherwise', async () => {
+    const caller = 'middle'
+    const asked = (end: string): Message[] => [
+      { role: 'user', content: [part(notes(20, 1_000), '5m'), part(end)] },
+    ]
+    const first = await ask(asked(' What is in box 7000?'), { caller })
+    const second = await ask(asked(' And which note is the last?'), { caller })
+    const other = await ask([{ role: 'user', content: [part(`Else. ${notes(20, 1_000)}`, '5m')] }], {
+      caller,
+    })
+
+    const [, written] = cached(first)
+    expect(written).toBeGreaterThan(200)
+    expect(cached(second)).toEqual([written, 0, 0])
+    expect(cached(other)[0]).toBe(0)
+  })
+
+  test('of a conversation that grows, with the breakpoint on its last message, each turn reads more', async () => {
+    const caller = 'talk'
+    const talk: Message[] = [message('system', notes(10, 1_100))]
+    const turns: Marked[] = []
+    for (const subject of ['Ada', 'a fox', 'the sea', 'a robot', 'rain']) {
+      const question = `Tell me about ${subject}. ${notes(2, 1_200)}`
+      turns.push(await ask([...talk, message('user', question, '5m')], { caller }))
+      talk.push(message('user', question), message('assistant', turns.at(-1)?.text ?? ''))
+    }
+
+    const ends = turns.map((turn) => cached(turn).reduce((sum, tokens) => sum + tokens))
+    expect(turns.map((turn) => cached(turn)[0])).toEqual([0, ...ends.slice(0, -1)])
+    // All but what the template ends a prompt with.
+    expect(turns.every(({ usage }, at) => usage.inputTokens - (ends[at] ?? 0) < 16)).toBe(true)
+  })
+
+  test('twenty-five blocks behind the last breakpoint its state is still found', async () => {
+    const caller = 'agent'
+    const start = [message('system', notes(10, 1_300)), message('user', 'Look at all boxes.')]
+    const first = await ask([...start, message('assistant', 'I look.', '5m')], { caller })
+    const blocks = Array.from({ length: 25 }, (_, at) => part(`Box ${at} is empty. `))
+    const next = await ask(
+      [
+        ...start,
+        message('assistant', 'I look.'),
+        { role: 'user', content: [...blocks, part('Go on.', '5m')] },
+      ],
+      { caller },
+    )
+
+    const [, written] = cached(first)
+    expect(written).toBeGreaterThan(100)
+    expect(cached(next)[0]).toBe(written)
+    expect(cached(next)[1]).toBeGreaterThan(150)
+  })
+
+  test('what is less than a chunk is not kept, and not claimed', async () => {
+    const asked = [message('system', 'You are kind.', '5m'), message('user', notes(10, 1_400))]
+    const first = await ask(asked, { caller: 'short' })
+    const second = await ask(asked, { caller: 'short' })
+
+    expect([cached(first), cached(second)]).toEqual([
+      [0, 0, 0],
+      [0, 0, 0],
+    ])
+    expect(second.usage.reusedTokens).toBeGreaterThan(chunk)
+  })
+
+  test('a prompt that is read alone is kept for the next call', async () => {
+    const asked = [message('system', notes(20, 1_500), '5m'), message('user', 'Hello')]
+    const warming = await ask(asked, { caller: 'early', maxTokens: 0 })
+    const next = await ask(asked, { caller: 'early' })
+
+    expect(warming.text).toBe('')
+    expect(warming.usage.outputTokens).toBe(0)
+    expect(cached(next)).toEqual([cached(warming)[1], 0, 0])
+    expect(cached(next)[0]).toBeGreaterThan(200)
+  })
+
+  test('who comes while the same is read for another call reads it, too, and claims what is true', async () => {
+    const asked = [message('system', notes(30, 1_600), '5m'), message('user', 'Hello')]
+    const answers = await Promise.all([ask(asked, { caller: 'both' }), ask(asked, { caller: 'both' })])
+    const next = await ask(asked, { caller: 'both' })
+
+    const [, written] = cached(next)[0] > 0 ? [0, cached(next)[0]] : [0, -1]
+    for (const answer of answers) {
+      const [read, five, hour] = cached(answer)
+      expect(read + five).toBe(written)
+      expect(hour).toBe(0)
+      expect(read).toBeLessThanOrEqual(answer.usage.reusedTokens)
+    }
+    expect(answers[1]?.text).toBe(answers[0]?.text)
+  })
+})
+
+const ramDisk = '/dev/shm'
+
+function folderOf(llm: Llm): string | undefined {
+  const [{ processId } = {}] = llm.loaded()
+  const name = filesIn(ramDisk).find((one) => one.startsWith(`modelmount-${processId}-`))
+  return name && join(ramDisk, name)
+}
+const filesIn = (folder: string): string[] =>
+  statSync(folder, { throwIfNoEntry: false })?.isDirectory() ? readdirSync(folder) : []
+const bytesIn = (folder: string): number =>
+  filesIn(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
+
+describe('with one place, so that states come back from files', () => {
+  let llm: Llm
+  let folder: string
+  const ask = (caller: string, messages: readonly Message[]): Promise<Marked> =>
+    askOf(llm, messages, { caller })
+  const asked = (first: number, question = 'Hello'): Message[] => [
+    message('system', notes(20, first), '5m'),
+    message('user', question),
+  ]
+
+  beforeAll(async () => {
+    llm = await createLlm({ models, local: { contextSize: 2048, parallel: 1 } })
+    await llm.load('tiny')
+  })
+  afterAll(() => llm.close())
+  beforeEach(({ skip }) => {
+    folder = folderOf(llm) ?? skip('The RAM disk has no room here.')
+  })
+
+  /** Asks, and gives the place to somebody else. Tells which files that made. */
+  async function write(
+    caller: string,
+    first: number,
+  ): Promise<Marked & { readonly files: readonly string[] }> {
+    const before = filesIn(folder)
+    const marked = await ask(caller, asked(first))
+    await ask('somebody', [message('user', 'Hello')])
+    const made = filesIn(folder).filter((name) => !before.includes(name))
+    return { ...marked, files: made.map((name) => join(folder, name)) }
+  }
+
+  test('they do, quickly, and answers are the same', async () => {
+    const first = await write('ann', 1)
+    const warm = await ask('ann', asked(1, 'Who are you?'))
+    const cold = await ask('cold', asked(1, 'Who are you?'))
+
+    expect(cached(warm)).toEqual([cached(first)[1], 0, 0])
+    expect(warm.text).toBe(cold.text)
+    expect(warm.promptMs).toBeLessThan(cold.promptMs / 2)
+  })
+
+  test('what is kept for a breakpoint near the end of a prompt is not kept once more when the place is taken', async () => {
+    const { files } = await write('twice', 1)
+    await ask('twice', asked(1))
+
+    expect((await write('somebody else', 1)).files).toHaveLength(1)
+    expect(files).toHaveLength(1)
+  })
+
+  test.each([
+    ['damaged', (file: string) => writeFileSync(file, readFileSync(file).fill(1, 4_000, 5_000))],
+    ['cut off', (file: string) => truncateSync(file, statSync(file).size - 1)],
+    ['emptied', (file: string) => truncateSync(file, 0)],
+    ['gone', (file: string) => rmSync(file)],
+  ])('a file that is %s is read again, and kept again', async (how, harm) => {
+    const first = await write(how, 1)
+    for (const file of first.files) harm(file)
+
+    const again = await write(how, 1)
+    const warm = await ask(how, asked(1))
+
+    expect(first.files).toHaveLength(1)
+    expect(again).toMatchObject({ text: first.text, usage: first.usage })
+    expect(again.plan).toEqual(first.plan)
+    expect(cached(warm)).toEqual([cached(first)[1], 0, 0])
+    expect(folderOf(llm)).toBe(folder)
+  })
+
+  test('files of two tenants that were swapped are nobody’s', async () => {
+    const first = await write('swapped', 1)
+    const other = await write('with', 100)
+    const [[one = ''], [two = '']] = [first.files, other.files]
+    renameSync(one, `${one}-`)
+    renameSync(two, one)
+    renameSync(`${one}-`, two)
+
+    expect(await ask('swapped', asked(1))).toMatchObject({ text: first.text, usage: first.usage })
+    expect(await ask('with', asked(100))).toMatchObject({ text: other.text, usage: other.usage })
+  })
+
+  test('where the disk is full the plan is corrected; with room again it is kept', async () => {
+    symlinkSync('/dev/full', join(folder, 'unfinished'))
+    const full = await write('full', 1)
+    const again = await write('full', 1)
+    const warm = await ask('full', asked(1))
+
+    expect(full.plan.cacheWriteTokens['5m']).toBeGreaterThan(200)
+    expect(cached(full)).toEqual([0, 0, 0])
+    expect(cached(again)).toEqual([0, full.plan.cacheWriteTokens['5m'], 0])
+    expect(cached(warm)).toEqual([cached(again)[1], 0, 0])
+  })
+
+  test('without the folder, or with a file in its place, nothing is kept and nothing claimed', async () => {
+    const first = await write('folder', 1)
+    rmSync(folder, { recursive: true })
+    const gone = await write('folder', 1)
+    writeFileSync(folder, '')
+    const taken = await write('folder', 1)
+
+    for (const { plan, text, usage } of [gone, taken]) {
+      expect(plan).toEqual(first.plan)
+      expect(cached({ usage })).toEqual([0, 0, 0])
+      expect(usage.reusedTokens).toBe(0)
+      expect(text).toBe(first.text)
+    }
+    expect(llm.loaded()).toHaveLength(1)
+  })
+})
+
+describe('a process', () => {
+  let contextSize = 1024
+  const asked = [message('system', notes(20, 1), '5m'), message('user', 'Hello')]
+  /** With a process of its own. */
+  const open = (): Promise<Llm> => createLlm({ models, local: { contextSize: ++contextSize, parallel: 1 } })
+
+  test('that is killed leaves all cold, which is said, and its files are removed by the next one', async ({
+    skip,
+  }) => {
+    const llm = await open()
+    const first = await askOf(llm, asked)
+    const folder = folderOf(llm) ?? skip('The RAM disk has no room here.')
+    const had = filesIn(folder)
+    const [{ processId = 0 } = {}] = llm.loaded()
+    process.kill(processId, 'SIGKILL')
+    await until(() => llm.loaded()[0]?.processId !== processId, 5_000)
+
+    const cold = await askOf(llm, asked)
+
+    expect(had.length).toBeGreaterThan(0)
+    expect(cold).toMatchObject({ text: first.text, usage: first.usage })
+    expect(existsSync(folder)).toBe(false)
+    expect(folderOf(llm)).not.toBe(folder)
+    await llm.close()
+  })
+
+  test('that nobody needs any more leaves nothing behind', async ({ skip }) => {
+    const llm = await open()
+    await askOf(llm, asked)
+    const folder = folderOf(llm) ?? skip('The RAM disk has no room here.')
+    const had = filesIn(folder)
+    await llm.close()
+
+    await until(() => !existsSync(folder), 15_000)
+    expect(had.length).toBeGreaterThan(0)
+  })
+})
+
+describe('with little room', () => {
+  const asked = (first: number): Message[] => [
+    message('system', notes(20, first), '5m'),
+    message('user', 'Hello'),
+  ]
+
+  async function withRoom<T>(promptCache: number, run: (llm: Llm) => Promise<T>): Promise<T> {
+    const llm = await createLlm({ models, local: { contextSize: 2048, parallel: 1, promptCache } })
+    try {
+      return await run(llm)
+    } finally {
+      await llm.close()
+    }
+  }
+
+  test('what makes room for others is written again, and never read', async ({ skip }) => {
+    const sizeBytes = await withRoom(2 ** 28, async (llm) => {
+      await askOf(llm, asked(1))
+      const folder = folderOf(llm)
+      return folder === undefined ? skip('The RAM disk has no room here.') : bytesIn(folder)
+    })
+    const answers = await withRoom(2.5 * sizeBytes, async (llm) => {
+      const said: Marked[] = []
+      const sizes: number[] = []
+      for (const first of [1, 100, 1, 200, 1, 100]) {
+        said.push(await askOf(llm, asked(first)))
+        sizes.push(bytesIn(folderOf(llm) ?? ''))
+      }
+      expect(Math.max(...sizes)).toBeLessThanOrEqual(2.5 * sizeBytes)
+      return said
+    })
+
+    const isRead = answers.map((answer) => cached(answer)[0] > 0)
+    const isWritten = answers.map((answer) => cached(answer)[1] > 0)
+    // The one that was used last stays.
+    expect(isRead).toEqual([false, false, true, false, true, false])
+    expect(isWritten).toEqual(isRead.map((read) => !read))
+  })
+
+  test.each([0, 1_000])(
+    'of %i bytes nothing is kept, and in the end nothing claimed',
+    async (promptCache) => {
+      await withRoom(promptCache, async (llm) => {
+        const first = await askOf(llm, asked(1))
+        const second = await askOf(llm, asked(1))
+
+        expect([cached(first), cached(second)]).toEqual([
+          [0, 0, 0],
+          [0, 0, 0],
+        ])
+        expect(second.plan).toMatchObject({ cacheReadTokens: 0, cacheWriteTokens: { '5m': 0, '1h': 0 } })
+        expect(second.text).toBe(first.text)
+        expect(second.usage.reusedTokens).toBeGreaterThan(200)
+        expect(bytesIn(folderOf(llm) ?? '')).toBe(0)
+      })
+    },
+  )
+})

@@ -1,0 +1,81 @@
+/** A model in the test's own process: the clock of its prompt cache is set by hand, and what it evaluates is counted. */
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { GenerateEvent } from '../../packages/core/src/engine/events.ts'
+import { answer } from '../../packages/core/src/engine/local/process/answer.ts'
+import { openDecoder } from '../../packages/core/src/engine/local/process/binding/addon-decoder.ts'
+import { loadModel } from '../../packages/core/src/engine/local/process/binding/load.ts'
+import type { Binding } from '../../packages/core/src/engine/local/process/binding.ts'
+import type { Decoder } from '../../packages/core/src/engine/local/process/decoder.ts'
+import { Scheduler } from '../../packages/core/src/engine/local/process/scheduler.ts'
+import { Snapshots } from '../../packages/core/src/engine/local/process/snapshots.ts'
+import type { GenerateRequest } from '../../packages/core/src/engine/request.ts'
+import { config, surroundings } from './bindings.ts'
+import { type Marked, readMarked } from './marked.ts'
+
+export interface ClockedOptions {
+  readonly modelPath?: string
+  readonly contextSize?: number
+  readonly parallel?: number
+  readonly budgetBytes?: number
+}
+
+export interface Clocked {
+  /** In milliseconds. */
+  now: number
+  /** Tokens that were put through the model, of prompts and of answers. */
+  evaluated: number
+  /** In milliseconds: so long a step takes, on that clock. */
+  stepMs: number
+  ask(request: Omit<GenerateRequest, 'model'>, tenant?: string): Promise<Marked>
+  /** As after a kill: nothing is known any more. */
+  restart(): void
+  /** Of all that is kept. */
+  bytes(): number
+  close(): void
+}
+
+export async function openClocked(options: ClockedOptions = {}): Promise<Clocked> {
+  const { budgetBytes = 2 ** 28, ...wanted } = options
+  const home = mkdtempSync(join(tmpdir(), 'clocked-'))
+  const progress = { steps: 0 }
+  let decoder: Decoder | undefined
+  const loaded = await loadModel({ ...config, folder: home, ...wanted }, progress, (...inside) => {
+    decoder = openDecoder(...inside)
+    return decoder
+  })
+
+  let folder = ''
+  let model: Binding | undefined
+  const clocked: Clocked = {
+    now: 1,
+    evaluated: 0,
+    stepMs: 0,
+    async ask(request, tenant = 'ann') {
+      const events: GenerateEvent[] = []
+      const { signal } = new AbortController()
+      const work = { model: model as Binding, ...surroundings, progress, tenant, background: false, signal }
+      await answer({ model: 'tiny', ...request }, work, (event) => events.push(event))
+      return readMarked(events)
+    },
+    restart() {
+      rmSync(folder, { recursive: true, force: true })
+      folder = mkdtempSync(join(home, 'states-'))
+      const snapshots = new Snapshots(folder, budgetBytes, () => clocked.now)
+      model = { ...loaded, runner: new Scheduler(watched(decoder as Decoder), progress, snapshots) }
+    },
+    bytes: () => readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0),
+    close: () => rmSync(home, { recursive: true }),
+  }
+  const watched = (opened: Decoder): Decoder => ({
+    ...opened,
+    decode: (pieces) => {
+      clocked.evaluated += pieces.reduce((sum, { tokens }) => sum + tokens.length, 0)
+      clocked.now += clocked.stepMs
+      return opened.decode(pieces)
+    },
+  })
+  clocked.restart()
+  return clocked
+}
