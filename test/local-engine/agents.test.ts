@@ -54,11 +54,10 @@ const systemOf = (turn: number, more = ''): Anthropic.TextBlockParam[] => [
 
 /** With a breakpoint on its last block alone. */
 function marked(messages: readonly Anthropic.MessageParam[]): Anthropic.MessageParam[] {
-  return messages.map(({ role, content }, at) => {
-    if (at < messages.length - 1 || typeof content === 'string') return { role, content }
-    const blocks = content as Anthropic.ToolResultBlockParam[]
-    return { role, content: [...blocks.slice(0, -1), { ...blocks.at(-1), cache_control }] as typeof blocks }
-  })
+  const last = messages.at(-1)
+  const blocks = last?.content as Anthropic.ToolResultBlockParam[]
+  const content = blocks.map((block, at) => (at < blocks.length - 1 ? block : { ...block, cache_control }))
+  return [...messages.slice(0, -1), { role: 'user', content }]
 }
 
 test('twenty turns of an agent: only what is new is read, though its billing header changes', async () => {
@@ -78,21 +77,24 @@ test('twenty turns of an agent: only what is new is read, though its billing hea
       )
     else messages.push({ role: 'user', content: [{ type: 'text', text: 'What is the weather in Paris?' }] })
 
-    const { usage } = await anthropic.messages.create({
+    const call = anthropic.messages.create({
       model: 'tiny',
       max_tokens: 12,
-      temperature: 0,
       system: systemOf(turn),
       tools,
       messages: marked(messages),
     })
+    const { data, response } = await call.withResponse()
 
+    const { usage } = data
+    const reused = Number(response.headers.get('x-prompt-tokens-reused'))
     const cached = usage.cache_read_input_tokens ?? 0
     const total = usage.input_tokens + cached + (usage.cache_creation_input_tokens ?? 0)
     if (turn > 0) {
-      const evaluated = total - cached
+      const evaluated = total - reused
       expect(evaluated, `turn ${turn}`).toBeLessThan(1.2 * (total - before) + chunkSize)
       expect(cached).toBeGreaterThan(read)
+      expect(reused).toBeGreaterThanOrEqual(cached)
     }
     before = total
     read = cached
@@ -106,7 +108,6 @@ test('where a prompt leaves the one before is told to the log of the app, at deb
     anthropic.messages.create({
       model: 'tiny',
       max_tokens: 2,
-      temperature: 0,
       system: systemOf(0, `${more} ${text(30)}`),
       messages: [{ role: 'user', content: 'Hello.' }],
     })
