@@ -37,9 +37,8 @@ export function run(
 
 /** @returns the paths of the tarballs, in the order of the names */
 export async function pack(names: readonly string[], into: string): Promise<readonly string[]> {
-  const folders = names.map((name) => `./packages/${name}`)
-  const { stdout } = await run('npm', ['pack', ...folders, '--json', '--pack-destination', into], root)
-  return (JSON.parse(stdout) as { filename: string }[]).map(({ filename }) => join(into, filename))
+  const { stdout } = await run(process.execPath, ['scripts/pack.mjs', into, ...names], root)
+  return stdout.trim().split('\n')
 }
 
 /** A folder that holds nothing but a `package.json`, and then what `npm install` makes of it. */

@@ -16,7 +16,7 @@ test('without options and environment, models are where Ollama keeps them, and t
       gpuLayers: 'auto',
       kvCacheType: 'f16',
       keepAlive: 300_000,
-      modelProcess: undefined,
+      modelProcess: join(import.meta.dirname, 'engine/local/process/main.js'),
     },
     engine: undefined,
     access: { auth: undefined, origins: undefined },

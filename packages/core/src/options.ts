@@ -1,6 +1,7 @@
 /** Every option of `createLlm`: its meaning, default and check. The app's environment is read here and nowhere else. */
 import { availableParallelism, homedir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { AccessOptions } from './access.ts'
 import type { Engine } from './engine/engine.ts'
 import type { Logger } from './logger.ts'
@@ -154,7 +155,7 @@ export interface ResolvedOptions {
     readonly promptCache: number | undefined
     /** In milliseconds. */
     readonly keepAlive: number | 'forever'
-    readonly modelProcess: string | undefined
+    readonly modelProcess: string
     readonly runFolder: string | undefined
   }
   readonly engine: Engine | undefined
@@ -229,7 +230,8 @@ export function resolveOptions(
       '$OLLAMA_KV_CACHE_TYPE',
       variable('OLLAMA_KV_CACHE_TYPE')?.toLowerCase() ?? 'f16',
     ),
-    modelProcess,
+    // Said here, beside `index.ts`: from there it is found in the packed form, too.
+    modelProcess = fileURLToPath(new URL('./engine/local/process/main.js', import.meta.url)),
   } = options.local ?? {}
   if (flashAttention !== undefined && typeof flashAttention !== 'boolean')
     throw new TypeError(`Expected \`local.flashAttention\` to be a boolean, got ${shown(flashAttention)}`)

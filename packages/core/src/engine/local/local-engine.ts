@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { availableParallelism } from 'node:os'
-import { fileURLToPath } from 'node:url'
 import { LlmError } from '../../errors.ts'
 import type { ModelStore } from '../../models/store.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../embeddings.ts'
@@ -50,7 +49,7 @@ export interface LocalEngineOptions {
   readonly promptCache: number | undefined
   /** In milliseconds. */
   readonly keepAlive: number | 'forever'
-  readonly modelProcess: string | undefined
+  readonly modelProcess: string
   readonly runFolder: string | undefined
   /** Hears what about a loaded model is not as it was wanted. */
   readonly warn?: (message: string) => void
@@ -87,7 +86,7 @@ export class LocalEngine implements Engine {
           ...(promptCache !== undefined && { promptCacheBytes: Math.floor(promptCache) }),
         },
         keepAlive: options.keepAlive,
-        processFile: options.modelProcess ?? fileURLToPath(new URL('./process/main.js', import.meta.url)),
+        processFile: options.modelProcess,
         runFolder: new RunFolder(options.runFolder),
         check: (model) => models.check(model),
         reads: async (model) => (await models.details(model)).capabilities.includes('embedding'),
