@@ -87,6 +87,23 @@ export const numbers = {
     expect(sumOf(sameSystem)).toBe(await countOf(site, otherQuestion))
   },
 
+  'anthropic:cache:other-choice': async (site) => {
+    const tool = (name: string) => ({ name, description: notes(name), input_schema: { type: 'object' } })
+    const tools = [tool('now'), { ...tool('later'), ...ephemeral }]
+    const fields = { tools, system: [kept(notes('i'))] }
+    for (const tool_choice of [
+      { type: 'auto', disable_parallel_tool_use: true },
+      { type: 'any' },
+      { type: 'tool', name: 'now' },
+    ]) {
+      somebody(site)
+      const first = await usageOf(site, fields)
+
+      expect(writtenOf(first)).toBeGreaterThan(0)
+      expect(readOf(await usageOf(site, { ...fields, tool_choice }))).toBe(writtenOf(first))
+    }
+  },
+
   'anthropic:cache:tenants': async (site) => {
     const fields = { system: [kept(notes('c'))] }
     const { id } = somebody(site)

@@ -732,6 +732,10 @@ export const requirements = {
     behavior:
       'With another description of a tool nothing is read and all is written anew; with another question the system is read.',
   },
+  'anthropic:cache:other-choice': {
+    source: anthropicCaching,
+    behavior: 'With another `tool_choice` tools and system are read all the same.',
+  },
   'anthropic:cache:tenants': {
     source: anthropicCaching,
     behavior:
