@@ -218,6 +218,20 @@ const refused: Readonly<Record<string, readonly [start: string, ...bodies: (stri
       withFields({ stop_sequences }),
     ),
   ],
+  'a `cache_control` that is no object': [
+    'cache_control: Input should be a valid dictionary',
+    ...['ephemeral', 5, true, []].map((cache_control) => withFields({ cache_control })),
+  ],
+  'a `cache_control` that is not one': [
+    'messages.0.content.0.cache_control.',
+    ...[{}, { type: null }, { type: 'x'.repeat(2 ** 20) }, { type: 'ephemeral', ttl: [] }].map(
+      (cache_control) => saying([{ type: 'text', text: 'Hello', cache_control }]),
+    ),
+  ],
+  'breakpoints by the thousand': [
+    'A maximum of 4 blocks with cache_control may be provided. Found 10000.',
+    saying(Array(10_000).fill({ type: 'text', text: 'a', cache_control: { type: 'ephemeral', ttl: '1h' } })),
+  ],
   'a stream that is no boolean': [
     'stream: Input should be a valid boolean',
     ...['true', 1, [], {}].map((stream) => withFields({ stream })),

@@ -4,6 +4,7 @@ import type Anthropic from '@anthropic-ai/sdk'
 import { type Engine, LlmError, messagesOf, uncached } from '@modelmount/core'
 import { readEvents, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
+import { caching } from './anthropic-cache.ts'
 import {
   ask,
   expectAnthropicError,
@@ -84,6 +85,7 @@ const unknown = (name: string): LlmError =>
   new LlmError('not_found', `model "${name}" not found`, { param: 'model', model: name })
 
 export const checks = {
+  ...caching,
   'anthropic:auth:any-key-is-accepted': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
@@ -303,7 +305,7 @@ export const checks = {
   'anthropic:messages:text-blocks': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
-    const blocks = (text: string): object[] => [{ type: 'text', text, cache_control: { type: 'ephemeral' } }]
+    const blocks = (text: string): object[] => [{ type: 'text', text }]
 
     await ask(url, { ...asking({ role: 'user', content: 'Hello' }), system: 'Be brief.' })
     await ask(url, { ...asking({ role: 'user', content: blocks('Hello') }), system: blocks('Be brief.') })
@@ -323,19 +325,6 @@ export const checks = {
       stop_sequence: null,
       usage: { output_tokens: 1 },
     })
-  },
-
-  'anthropic:messages:max-tokens-zero': async (serve) => {
-    const url = await serve(scriptedEngine('Hello there.'))
-
-    const response = await ask(url, { ...greeting, max_tokens: 0 })
-
-    await expectAnthropicError(
-      response,
-      400,
-      'invalid_request_error',
-      expect.stringMatching(/^max_tokens: .* not supported yet\.$/),
-    )
   },
 
   'anthropic:messages:stop-sequence': async (serve) => {
@@ -486,7 +475,6 @@ export const checks = {
       speed: 'standard',
       inference_geo: 'eu',
       context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] },
-      cache_control: { type: 'ephemeral' },
       foo: 1,
     })
 

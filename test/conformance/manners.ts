@@ -1,7 +1,7 @@
 /** Who may call, and from which pages: the same in every mount, and said in every dialect. */
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import type { Caller, DialectName } from '@modelmount/core'
+import { type Caller, type DialectName, type Engine, uncached } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { greeting, hello, json } from './calls.ts'
@@ -158,6 +158,18 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
     expect(response.headers.get('access-control-allow-headers')).toBe(wanted)
   },
 
+  'the prompt tokens that were reused are a header, whole and streamed': (dialect) => async (serve) => {
+    const url = await serve(reusing)
+
+    for (const stream of [false, true]) {
+      const response = await call(url, { ...dialect, body: { ...dialect.body, stream } }, {})
+
+      expect(response.status).toBe(200)
+      expect(response.headers.get('x-prompt-tokens-reused')).toBe('5')
+      await response.text()
+    }
+  },
+
   'a browser that asks for a page on another origin is told no': (dialect) => async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
@@ -168,9 +180,36 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
   },
 }
 
+/** Has read most of each prompt before. */
+const reusing: Engine = {
+  ...scriptedEngine(''),
+  async *generate({ model }) {
+    const usage = { inputTokens: 7, reusedTokens: 5, ...uncached }
+    yield { type: 'start', model, ...usage, fingerprint: 'fp' }
+    const timings = { loadMs: 0, promptMs: 0, generateMs: 0 }
+    yield { type: 'end', reason: 'stop', usage: { ...usage, outputTokens: 0 }, timings }
+  },
+}
+
 /** Every check in every dialect. */
-export const manners: Readonly<Record<string, Check>> = Object.fromEntries(
-  Object.entries(dialects).flatMap(([name, dialect]) =>
-    Object.entries(checks).map(([what, check]) => [`${name}: ${what}`, check(dialect)]),
+export const manners: Readonly<Record<string, Check>> = {
+  ...Object.fromEntries(
+    Object.entries(dialects).flatMap(([name, dialect]) =>
+      Object.entries(checks).map(([what, check]) => [`${name}: ${what}`, check(dialect)]),
+    ),
   ),
-)
+
+  'openai: what several prompts reused is counted together, in a stream as far as it is known': async (
+    serve,
+  ) => {
+    const url = await serve(reusing)
+    const reused = async (stream: boolean): Promise<string | null> => {
+      const body = { model: 'tiny', prompt: ['Hello', 'there'], stream }
+      const response = await call(url, { ...dialects.openai, path: '/v1/completions', body }, {})
+      await response.text()
+      return response.headers.get('x-prompt-tokens-reused')
+    }
+
+    expect([await reused(false), await reused(true)]).toEqual(['10', '5'])
+  },
+}

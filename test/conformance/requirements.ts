@@ -32,6 +32,7 @@ const anthropicTools = 'Anthropic guides, Tool use, How to implement tool use'
 const anthropicToolChoice = 'Anthropic guides, Tool use, Forcing tool use'
 const anthropicThinking = 'Anthropic guides, Extended thinking'
 const anthropicFormats = 'Anthropic guides, Structured outputs'
+const anthropicCaching = 'Anthropic guides, Prompt caching'
 const anthropicCount = 'Anthropic API reference, Messages, Count tokens in a Message'
 const anthropicModels = 'Anthropic API reference, Models'
 const claudeCode = 'Claude Code docs, LLM gateway configuration'
@@ -565,11 +566,6 @@ export const requirements = {
     source: anthropicStops,
     behavior: '`max_tokens` ends the answer with `max_tokens` after exactly so many tokens.',
   },
-  'anthropic:messages:max-tokens-zero': {
-    source: anthropicCreate,
-    behavior:
-      '`max_tokens` of 0, which only fills a cache, is a 400 that names it, never silently something else.',
-  },
   'anthropic:messages:stop-sequence': {
     source: anthropicStops,
     behavior:
@@ -618,7 +614,7 @@ export const requirements = {
   },
   'anthropic:messages:ignored-fields': {
     source: claudeCode,
-    behavior: 'Fields about accounts, caching and context editing, and unknown ones, are accepted.',
+    behavior: 'Fields about accounts and context editing, and unknown ones, are accepted.',
   },
   'anthropic:messages:billing-block': {
     source: claudeCode,
@@ -725,6 +721,121 @@ export const requirements = {
   'anthropic:thinking:budget': {
     source: anthropicThinking,
     behavior: 'A budget that is not below `max_tokens` is a 400.',
+  },
+  'anthropic:cache:accounting': {
+    source: anthropicCaching,
+    behavior:
+      'What is up to a breakpoint is written by the first call and read by the next; what is read, written and neither is the prompt together, as it is counted.',
+  },
+  'anthropic:cache:changes': {
+    source: anthropicCaching,
+    behavior:
+      'With another description of a tool nothing is read and all is written anew; with another question the system is read.',
+  },
+  'anthropic:cache:other-choice': {
+    source: anthropicCaching,
+    behavior: 'With another `tool_choice` tools and system are read all the same.',
+  },
+  'anthropic:cache:tenants': {
+    source: anthropicCaching,
+    behavior:
+      'Nothing is read of what another tenant wrote; callers of one tenant read what the others wrote.',
+  },
+  'anthropic:cache:not-asked-for': {
+    source: anthropicCaching,
+    behavior:
+      'Without a breakpoint nothing is read and nothing written, whatever was reused: all of the prompt is `input_tokens`.',
+  },
+  'anthropic:cache:billing-block': {
+    source: claudeCode,
+    behavior: 'A block that tells of billing may change with each call: what is behind it is read.',
+  },
+  'anthropic:cache:growing-conversation': {
+    source: anthropicCaching,
+    behavior: 'A conversation with its breakpoint on the last block reads more with each turn.',
+  },
+  'anthropic:cache:streams': {
+    source: anthropicStreaming,
+    behavior: '`message_start` and `message_delta` say the same of the cache as a whole answer.',
+  },
+  'anthropic:cache:pre-warm': {
+    source: anthropicCaching,
+    behavior:
+      '`max_tokens` of 0 reads the prompt and says nothing: no content, `max_tokens`, and what was written, which the next call reads.',
+  },
+  'anthropic:cache:pre-warm-refused': {
+    source: anthropicCaching,
+    behavior: '`max_tokens` of 0 with a stream, thinking, a format or a forced tool is a 400 that names it.',
+  },
+  'anthropic:cache:markers': {
+    source: anthropicCaching,
+    behavior:
+      '`cache_control` is taken on tools, system and the blocks of messages, within results, too, for five minutes or an hour; null is none.',
+  },
+  'anthropic:cache:order': {
+    source: anthropicCaching,
+    behavior: 'A prefix is made of tools, then system, then messages, in whatever order the body has them.',
+  },
+  'anthropic:cache:at-most-four': {
+    source: anthropicCaching,
+    behavior: 'Five breakpoints, with that of the body, are a 400 that counts them; four are taken.',
+  },
+  'anthropic:cache:not-on-these': {
+    source: anthropicCaching,
+    behavior: 'A breakpoint on an empty text, on thinking or on redacted thinking is a 400 that names it.',
+  },
+  'anthropic:cache:types': {
+    source: anthropicCaching,
+    behavior: 'A `cache_control` with another type or `ttl` is a 400 that names it.',
+  },
+  'anthropic:cache:longer-first': {
+    source: anthropicCaching,
+    behavior: 'A breakpoint for an hour behind one for five minutes, in the order of the prompt, is a 400.',
+  },
+  'anthropic:cache:mixed-lifetimes': {
+    source: anthropicCaching,
+    behavior:
+      'What is written up to the last breakpoint for an hour, and from there up to the last one, is told apart.',
+  },
+  'anthropic:cache:automatic': {
+    source: anthropicCaching,
+    behavior:
+      'The breakpoint of the body stands behind the last block that can have one; where none can, nothing is kept.',
+  },
+  'anthropic:cache:automatic-beside-others': {
+    source: anthropicCaching,
+    behavior:
+      'The breakpoint of the body is the one that the last block has already; with another `ttl` there, or four others, it is a 400.',
+  },
+  'anthropic:cache:lifetime': {
+    source: anthropicCaching,
+    behavior: 'What is kept goes five minutes or an hour after its last use; each use begins them anew.',
+  },
+  'anthropic:cache:at-breakpoints': {
+    source: anthropicCaching,
+    behavior: 'Prompts are kept up to breakpoints and nowhere else, and nothing behind the last one is read.',
+  },
+  'anthropic:cache:far-back': {
+    source: anthropicCaching,
+    behavior: 'What was kept is found, also more than 20 blocks in front of a breakpoint.',
+  },
+  'anthropic:cache:exact': {
+    source: anthropicCaching,
+    behavior:
+      'Only the same is read: to the letter, in the same order, also of tools and keys. One block of text is the text.',
+  },
+  'anthropic:cache:invalidation': {
+    source: anthropicCaching,
+    behavior:
+      'Other tools and another model lose all, another system keeps the tools, and what changes messages alone keeps tools and system.',
+  },
+  'anthropic:cache:same-answer': {
+    source: anthropicCaching,
+    behavior: 'An answer is the same without a breakpoint, when it writes and when it reads.',
+  },
+  'anthropic:cache:nobody-waits': {
+    source: anthropicCaching,
+    behavior: 'A call does not wait for another one that is going to write what it could read.',
   },
   'anthropic:messages:context-length': {
     source: anthropicErrors,
