@@ -15,6 +15,7 @@ const samples: Record<string, string> = {
   'test/local-engine/forged.test.ts': '12 of 187 files that native code sees',
   'test/local-engine/kills.test.ts': '12 of 200 kills',
   'test/local-engine/streams.test.ts': '12 of 200 requests',
+  'test/local-engine/prompt-cache.random.test.ts': '160 of 1,600 lives of a cache',
   'test/local-engine/seeds.test.ts': '8 of 48 prompts, 2 of 10 conversations',
 }
 /** Suites that measure time or memory, or keep both cores busy by themselves. */
