@@ -100,7 +100,7 @@ async function live(all: readonly Step[], { budgetBytes, cutsBack, isExact }: Su
   let folder = ''
   let isHarmed = false
   let scheduler: Scheduler
-  let snapshots: Snapshots
+  let snapshots = new Snapshots(home, budgetBytes)
   const states = (): string[] => readdirSync(folder).filter((name) => name !== 'unfinished')
   const bytes = (): number => states().reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
   const checkRoom = (): void => {
@@ -215,7 +215,7 @@ async function live(all: readonly Step[], { budgetBytes, cutsBack, isExact }: Su
         else truncateSync(join(folder, name), statSync(join(folder, name)).size - 1)
       }
     }
-    snapshots?.close()
+    snapshots.close()
     expect(existsSync(folder)).toBe(false)
   } finally {
     rmSync(home, { recursive: true })
