@@ -1,6 +1,6 @@
 /** A prompt cache without a model, for tests of what is billed and limited by its numbers. */
 import { type PromptUsage, uncached } from '../engine/events.ts'
-import { type CacheLifetime, type GenerateRequest, messagesOf } from '../engine/request.ts'
+import { type CacheLifetime, cacheLifetimes, type GenerateRequest, messagesOf } from '../engine/request.ts'
 
 /**
  * Each tool and each message is one token, and a breakpoint counts up to and with its own. A prompt reads the longest that
@@ -28,10 +28,10 @@ export class ScriptedCache {
       (one) => one.tenant === tenant && one.model === model && last.text.startsWith(one.text),
     )
     const read = Math.max(0, ...hits.map(({ tokens }) => tokens))
-    for (const hit of hits) hit.expiresAt = now + lifetimes[hit.lifetime]
+    for (const hit of hits) hit.expiresAt = now + cacheLifetimes[hit.lifetime]
     const written = breakpoints
       .filter(({ text }) => !hits.some((hit) => hit.text === text))
-      .map((one) => ({ ...one, tenant, model, expiresAt: now + lifetimes[one.lifetime] }))
+      .map((one) => ({ ...one, tenant, model, expiresAt: now + cacheLifetimes[one.lifetime] }))
     this.#kept = [...this.#kept, ...written]
 
     const long = Math.max(read, breakpoints.findLast(({ lifetime }) => lifetime === '1h')?.tokens ?? 0)
@@ -57,8 +57,6 @@ interface Kept extends Prefix {
   /** Each use puts it off. */
   expiresAt: number
 }
-
-const lifetimes = { '5m': 5 * 60_000, '1h': 60 * 60_000 } as const satisfies Record<CacheLifetime, number>
 
 /** The tokens of a whole prompt, and its breakpoints in order. */
 export function prefixesOf(input: GenerateRequest['input']): {

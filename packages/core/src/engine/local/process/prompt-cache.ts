@@ -87,10 +87,13 @@ export class PromptCache {
     const breakpoint = plan.writes.find((one) => one.length === length)
     const isEnd = !cutsBack && length === snapshotLength(job.prompt.length, chunkSize)
     if (!breakpoint && !isEnd) return
-    const isSaved = await this.#saveSlot(slot, job.tenant, this.#snapshots, breakpoint?.lifetime, since)
-    if (isSaved || !breakpoint) return
-    plan.without(breakpoint)
-    job.onCached?.(plan.cached)
+    await this.#saveSlot(slot, job.tenant, this.#snapshots, breakpoint?.lifetime, since)
+    // It may not fit, or have taken the room of one before it.
+    const isLost = ({ length: end }: Breakpoint): boolean =>
+      end <= length && !this.#snapshots?.keeps(job.tenant, job.prompt.slice(0, end))
+    const lost = plan.writes.filter(isLost)
+    for (const one of lost) plan.without(one)
+    if (lost.length > 0) job.onCached?.(plan.cached)
   }
 
   release(slot: Slot): void {
@@ -165,14 +168,14 @@ export class PromptCache {
     snapshots: Snapshots,
     lifetime?: CacheLifetime,
     since?: number,
-  ): Promise<boolean> {
+  ): Promise<void> {
     const { length } = slot.tokens
     const tokens = [...slot.tokens]
     const clean = slot.clean === length && this.#decoder.loadsAlike(length)
     const state = { tenant, tokens, clean, stops: [...slot.stops], lifetime }
     const saving = snapshots.save(state, (file) => this.#decoder.save(slot.id, tokens, file), since)
     this.#beside()
-    return saving
+    await saving
   }
 }
 

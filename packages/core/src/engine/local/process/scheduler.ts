@@ -245,12 +245,13 @@ export class Scheduler implements Runner {
       const { prompt } = running.job
       const from = running.slot.tokens.length
       const told = isTold(running.job)
-      const alone = told || goesAlone(running)
-      const stop = running.breakpoints.find(({ length }) => length > from)?.length ?? prompt.length
-      // Behind a stop the model itself would divide several chunks otherwise.
+      const isSingle = told || goesAlone(running)
+      const stop = this.#nextStop(running)
+      // Behind a breakpoint the model itself would divide several chunks otherwise.
       const isBehindStop = running.slot.clean === from && from % chunkSize > 0
-      const chunks = isOnly && !alone && !isBehindStop ? atOnce : 1
+      const chunks = isOnly && !isSingle && !isBehindStop ? atOnce : 1
       const to = endOfPiece(from, stop, this.#rowsOf(running.job), chunks)
+      const alone = isSingle || this.#isFewer(running, to)
       const most = chunkSize * (isOnly || this.#isShort(running) ? atOnce : 1)
       if (read + to - from > most || (alone && parts.length > 0)) continue
       read = alone ? Number.POSITIVE_INFINITY : read + to - from
@@ -266,6 +267,26 @@ export class Scheduler implements Runner {
     if (parts.length > 0) await this.#step(parts.sort((a, b) => a.running.slot.id - b.running.slot.id))
     for (const { running } of parts)
       await this.#cache.save(running.job, running.slot, running.plan, running.since)
+  }
+
+  /** The next breakpoint, or the end of its prompt. What is less than a chunk before a breakpoint is read for itself. */
+  #nextStop({ job, slot, breakpoints }: Running): number {
+    const from = slot.tokens.length
+    const next = breakpoints.find(({ length }) => length > from)?.length
+    if (next === undefined) return job.prompt.length
+    const whole = next - (next % this.#decoder.chunkSize)
+    return whole > from ? whole : next
+  }
+
+  /**
+   * Whether a piece is less than a chunk, and has to come out as in an answer that goes alone: beside other rows, fewer of
+   * them would be added up as if they were many.
+   */
+  #isFewer({ slot, breakpoints }: Running, to: number): boolean {
+    const { chunkSize } = this.#decoder
+    const { length: from } = slot.tokens
+    const isEnd = to % chunkSize === 0 || breakpoints.some(({ length }) => length === to)
+    return isEnd && slot.clean === from && to - from < chunkSize
   }
 
   /** At once, of a prompt. */

@@ -89,6 +89,11 @@ export class Snapshots {
     return lease?.tokens.length ?? 0
   }
 
+  /** Whether somebody has asked for just these tokens to be kept, and they are. */
+  keeps(tenant: string, tokens: readonly Token[]): boolean {
+    return this.#leases.get(tenant, tokens)?.lifetime !== undefined
+  }
+
   /**
    * The time of those up to here begins anew.
    * @param hour up to here it is an hour from now on

@@ -1,0 +1,242 @@
+// The prompt cache: how long the first token takes warm, beside cold, and what is left of it with many conversations.
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { createLlm } from '@modelmount/core'
+import { IdleGuard } from './support/idle-guard.mjs'
+import {
+  describeMachine,
+  median,
+  percent,
+  printTable,
+  quartiles,
+  say,
+  sayProgress,
+} from './support/measure.mjs'
+
+const { values: options } = parseArgs({
+  options: {
+    model: { type: 'string' },
+    threads: { type: 'string', default: '1' },
+    parallel: { type: 'string', default: '4' },
+    /** Of what prompts begin with. */
+    tokens: { type: 'string', default: '2000' },
+    /** Of each question behind that. */
+    question: { type: 'string', default: '30' },
+    rounds: { type: 'string', default: '5' },
+    conversations: { type: 'string', default: '40' },
+    budget: { type: 'string', default: '1.5gb' },
+    /** `warm` or `conversations`. */
+    only: { type: 'string' },
+  },
+})
+if (!options.model) throw new Error('Say --model file.gguf')
+const model = basename(options.model, '.gguf')
+const [tokens, question, parallel] = [options.tokens, options.question, options.parallel].map(Number)
+/** Of each answer that is compared. */
+const answerTokens = 16
+
+const vocabulary =
+  'river stone cloud house green window paper water light story garden winter music letter road bridge silver morning animal number'.split(
+    ' ',
+  )
+
+const llm = await createLlm({
+  models: dirname(options.model),
+  local: {
+    contextSize: tokens + question + 128,
+    parallel,
+    threads: Number(options.threads),
+    promptCache: options.budget,
+    keepAlive: 'forever',
+  },
+})
+try {
+  await llm.load(model)
+  const guard = new IdleGuard([llm.loaded()[0].processId])
+  const words = await wordsFor()
+  say(
+    `## Prompt cache: ${basename(options.model)}, ${options.threads} thread${options.threads === '1' ? '' : 's'}\n`,
+  )
+  await describeMachine()
+  if (!guard.isOn) say('WARNING: the idle guard is off.')
+  say('')
+  if (options.only !== 'conversations') await compareWarm(words, guard)
+  if (options.only !== 'warm') await compareConversations(words)
+} finally {
+  await llm.close()
+}
+
+/** Warm, from where it was read and from a file; with a seed; and for others, who have to begin anew. */
+async function compareWarm(words, guard) {
+  const names = [
+    'cold',
+    'warm',
+    'warm, with a seed',
+    'warm, from a file',
+    'another tenant',
+    'one more (control)',
+  ]
+  const samples = []
+  for (let round = 1; round <= Number(options.rounds); round++) {
+    const { value } = await guard.take(() => takeRound(words))
+    samples.push(value)
+    sayProgress(`round ${round} of ${options.rounds}, ${guard.retakes} taken again so far`)
+  }
+  const { reads, prefix } = samples[0]
+  say(`### A beginning of ${prefix} tokens and a question of ${question}, ${samples.length} rounds\n`)
+  const rows = names.map((name) => {
+    const ratios = samples.map(({ times }) => times[name] / times.cold)
+    const shown = (ratio) => `${(100 * ratio).toFixed(1)} %`
+    return [
+      name,
+      `${reads[name]}`,
+      `${median(samples.map(({ times }) => times[name])).toFixed(0)} ms`,
+      `**${shown(median(ratios))}**`,
+      quartiles(ratios).map(shown).join(' – '),
+    ]
+  })
+  printTable(['first token', 'tokens read from the cache', 'takes', 'of cold', 'half of the rounds'], rows)
+}
+
+/** Of a text that nobody has asked before. */
+async function takeRound(words) {
+  const text = textOf(words)
+  const times = {}
+  const reads = {}
+  const measure = async (name, tenant, more) => {
+    const answer = await ask(text, { tenant, limit: 1, ...more })
+    times[name] = answer.ms
+    reads[name] = answer.usage.cacheReadTokens
+    return answer
+  }
+  const others = () =>
+    Promise.all(Array.from({ length: parallel }, () => ask('Hello', { tenant: unique(), limit: 2 })))
+  const [ann, ben, eve] = [unique(), unique(), unique()]
+  const cold = await measure('cold', ann)
+  await measure('warm', ann)
+  await measure('warm, with a seed', ann, { seed: 1 })
+  await others()
+  await measure('warm, from a file', ann)
+  await measure('another tenant', ben)
+  await measure('one more (control)', eve)
+  return { times, reads, prefix: cold.usage.cacheWriteTokens['5m'] }
+}
+
+/** One after the other, around and around: first all cold, then all again, without and with a seed; then each in a cold run. */
+async function compareConversations(words) {
+  const count = Number(options.conversations)
+  const all = Array.from({ length: count }, (_, index) => ({
+    text: textOf(words),
+    question: questionOf(),
+    seed: index,
+  }))
+  const around = async (name, tenantOf, withSeed) => {
+    const answers = []
+    for (const [at, { text, question, seed }] of all.entries()) {
+      const tenant = tenantOf(at)
+      answers.push(await ask(text, { tenant, question, limit: answerTokens, ...(withSeed && { seed }) }))
+      sayProgress(`${name}: ${at + 1} of ${count}`)
+    }
+    return answers
+  }
+  const app = unique()
+  const first = await around('first', () => app)
+  const greedy = await around('again', () => app)
+  const seeded = await around('again, with a seed', () => app, true)
+  const { bytes, files } = kept()
+  const cold = await around('cold, with a seed', unique, true)
+
+  const [{ usage }] = first
+  const prefix = usage.cacheWriteTokens['5m']
+  const warm = [...greedy, ...seeded]
+  const colds = [...first, ...cold]
+  const isHit = (answer, at) =>
+    answer.usage.cacheReadTokens === first[at % count].usage.cacheWriteTokens['5m']
+  const hits = warm.flatMap((answer, at) => (isHit(answer, at) ? [answer.ms / colds[at].ms] : []))
+  const isSame = (one, other) => one.tokens.join() === other.tokens.join()
+  const same = (some, others) => some.filter((one, at) => isSame(one, others[at])).length
+  say(`### ${count} conversations in ${parallel} places, each begins with ${prefix} tokens\n`)
+  printTable(
+    ['', ''],
+    [
+      ['hits', `**${percent(hits.length / warm.length)}** of ${warm.length}`],
+      [
+        'first token of a hit, of cold',
+        `**${percent(median(hits))}**, half of them ${quartiles(hits).map(percent).join(' – ')}, at most ${percent(Math.max(...hits))}`,
+      ],
+      ['first token, cold', `${median(colds.map(({ ms }) => ms)).toFixed(0)} ms`],
+      ['answers as cold, at temperature 0', `**${same(greedy, first)}** of ${count}`],
+      ['answers as cold, at temperature 1 with a seed', `**${same(seeded, cold)}** of ${count}`],
+      ['kept before the cold runs', `${files} states, ${(bytes / 1e9).toFixed(2)} GB of ${options.budget}`],
+    ],
+  )
+}
+
+async function ask(text, { tenant, question = questionOf(), limit, seed }) {
+  const messages = [
+    { role: 'system', content: [{ type: 'text', text, cache: '5m' }] },
+    { role: 'user', content: [{ type: 'text', text: question }] },
+  ]
+  const sampling = seed === undefined ? { temperature: 0 } : { temperature: 1, topK: 0, topP: 1, seed }
+  const startedAt = performance.now()
+  const generation = await llm.generate(
+    {
+      model,
+      input: { kind: 'chat', messages },
+      maxTokens: limit,
+      returnTokens: true,
+      // With random weights a model may stop early.
+      sampling: { ...sampling, ignoreEos: true },
+    },
+    { signal: new AbortController().signal, caller: { id: tenant } },
+  )
+  for await (const event of generation) {
+    if (event.type === 'end') {
+      const { usage, timings } = event
+      // Text may come later than its token: half a character is none.
+      const ms = performance.now() - startedAt - (limit === 1 ? 0 : timings.generateMs)
+      return { ms, usage, tokens: event.tokens.slice(usage.inputTokens) }
+    }
+  }
+  throw new Error('The answer did not end.')
+}
+
+/** So that the beginning has as many tokens as are wanted. */
+async function wordsFor() {
+  const count = async (words) => {
+    const messages = [{ role: 'system', content: [{ type: 'text', text: textOf(words) }] }]
+    const call = { signal: new AbortController().signal, tenant: '', background: false }
+    return llm.countTokens({ model, input: { kind: 'chat', messages } }, call)
+  }
+  const [few, many] = [await count(100), await count(1_100)]
+  const perWord = (many - few) / 1_000
+  return Math.round((tokens - few) / perWord) + 100
+}
+
+/** Begins like no other. */
+function textOf(words) {
+  return `${unique()} ${Array.from({ length: words }, (_, at) => vocabulary[(at * at + at) % vocabulary.length]).join(' ')}`
+}
+
+function questionOf() {
+  return Array.from(
+    { length: question - 4 },
+    () => vocabulary[Math.floor(Math.random() * vocabulary.length)],
+  ).join(' ')
+}
+
+function unique() {
+  return String(Math.random()).slice(2, 10)
+}
+
+/** What lies on the RAM disk, if there is one. */
+function kept() {
+  const ramDisk = '/dev/shm'
+  const [{ processId }] = llm.loaded()
+  const names = existsSync(ramDisk) ? readdirSync(ramDisk) : []
+  const folder = names.find((name) => name.startsWith(`modelmount-${processId}-`))
+  const files = folder ? readdirSync(join(ramDisk, folder)) : []
+  const bytes = files.reduce((sum, name) => sum + statSync(join(ramDisk, folder, name)).size, 0)
+  return { bytes, files: files.length }
+}

@@ -1,0 +1,79 @@
+/** A model of nothing but memory: it holds tokens as an engine holds states, and throws where it is used otherwise. */
+import { readFile, writeFile } from 'node:fs/promises'
+import type { Token } from 'node-llama-cpp'
+import type { Decoder, Sampler } from '../../packages/core/src/engine/local/process/decoder.ts'
+
+export interface Remembering extends Decoder {
+  /** Tokens that were put through it, of prompts and of answers. */
+  evaluated: number
+  /** The next state does not get onto the disk. */
+  fails: 'at once' | 'at the end' | undefined
+}
+
+interface Prompted extends Sampler {
+  readonly prompt: readonly Token[]
+}
+
+interface RememberingOptions {
+  readonly sequences: number
+  readonly chunkSize: number
+  readonly cutsBack: boolean
+  readonly bytesPerToken: number
+  /** Before each step. */
+  readonly onStep: () => void
+}
+
+export function rememberingDecoder(options: RememberingOptions): Remembering {
+  const { sequences, chunkSize, cutsBack, bytesPerToken, onStep } = options
+  const cells = new Map<number, readonly Token[]>()
+  const of = (sequence: number): readonly Token[] => cells.get(sequence) ?? []
+  const decoder: Remembering = {
+    evaluated: 0,
+    fails: undefined,
+    sequences,
+    chunkSize,
+    cutsBack,
+    chunksAtOnce: 2,
+    async decode(pieces) {
+      onStep()
+      return pieces.map(({ sequence, position, tokens, sampler }) => {
+        if (of(sequence).length !== position)
+          throw new Error(`It holds ${of(sequence).length}, not ${position}.`)
+        decoder.evaluated += tokens.length
+        cells.set(sequence, [...of(sequence), ...tokens])
+        if (!sampler) return undefined
+        const { prompt } = sampler as Prompted
+        // Whatever it was made from, this has to be the state of the whole prompt.
+        if (!prompt.every((token, at) => of(sequence)[at] === token))
+          throw new Error('It holds another prompt.')
+        return 1 as Token
+      })
+    },
+    forget(sequence, keep) {
+      const held = of(sequence)
+      if (keep !== 0 && keep !== held.length && !cutsBack) return false
+      cells.set(sequence, held.slice(0, keep))
+      return true
+    },
+    isWhole: () => cutsBack,
+    async save(sequence, tokens, file) {
+      const { fails } = decoder
+      decoder.fails = undefined
+      if (fails === 'at once') throw new Error('The disk is full.')
+      if (JSON.stringify(of(sequence)) !== JSON.stringify(tokens)) throw new Error('It holds something else.')
+      const content = JSON.stringify(tokens).padEnd(tokens.length * bytesPerToken)
+      await writeFile(file, fails === 'at the end' ? content.slice(1) : content)
+      return content.length
+    },
+    loadsAlike: () => true,
+    async load(sequence, file) {
+      const tokens = JSON.parse(await readFile(file, 'utf8')) as Token[]
+      cells.set(sequence, tokens)
+      return tokens.length
+    },
+    sampler: (_, prompt) => ({ prompt, dispose() {} }) as Prompted,
+    isEnd: () => false,
+    setThreads() {},
+  }
+  return decoder
+}
