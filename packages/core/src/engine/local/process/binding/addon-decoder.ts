@@ -87,5 +87,3 @@ function drawn({ sampler, followers }: Piece, outputs: Uint32Array): Promise<Tok
     ? (followers.sampler as Drawer).weigh(followers.tokens, outputs).then((failed) => failed ?? next())
     : next()
 }
-
-
