@@ -11,7 +11,7 @@ const needMore: Record<string, string> = {
 }
 /** Suites that try a sample of what they could. */
 const samples: Record<string, string> = {
-  'test/local-engine/constrained.test.ts': '80 of 600 schemas, 15 of 100 tools',
+  'test/local-engine/constrained.test.ts': '80 of 300 schemas, 15 of 100 tools',
   'test/local-engine/forged.test.ts': '12 of 187 files that native code sees',
   'test/local-engine/kills.test.ts': '12 of 200 kills',
   'test/local-engine/streams.test.ts': '12 of 200 requests',

@@ -80,14 +80,11 @@ const isKept = (schema: object): boolean => {
   }
 }
 
-/** Without bounds a model of this size goes round in texts; of 300 answers less than nine in ten finish. */
-test.each([
-  ['with bounds', anySchema.map(bounded), times(0.9, 0.7)],
-  ['without bounds', anySchema, times(0.75, 0.6)],
-] as const)(
-  'random schemas %s: what is finished is valid, and most is finished',
-  async (kind, schemas, least) => {
-    const count = times(300, 40)
+test('random schemas: what is finished is valid, and nine in ten are', async () => {
+  const count = times(150, 40)
+  const kinds = { 'with bounds': anySchema.map(bounded), 'without bounds': anySchema }
+  let finished = 0
+  for (const [kind, schemas] of Object.entries(kinds)) {
     const kept = fc
       .sample(schemas, { numRuns: 2 * count, seed: 7 })
       .filter(isKept)
@@ -107,17 +104,16 @@ test.each([
       }
     }
     await Promise.all([worker(), worker(), worker(), worker()])
-    const finished = kept.length - unfinished.length
     process.stdout.write(
-      `${kept.length} random schemas ${kind}: ${finished} finished within 512 tokens, ${invalid.length} invalid; broken off: ${countsOf(unfinished)}\n`,
+      `${kept.length} random schemas ${kind}: ${kept.length - unfinished.length} finished within 512 tokens, ${invalid.length} invalid; broken off: ${countsOf(unfinished)}\n`,
     )
-
     expect(kept.length).toBe(count)
     expect(invalid).toEqual([])
-    expect(finished / kept.length).toBeGreaterThanOrEqual(least)
-  },
-  1_200_000,
-)
+    finished += kept.length - unfinished.length
+  }
+
+  expect(finished / (2 * count)).toBeGreaterThanOrEqual(times(0.9, 0.85))
+}, 1_200_000)
 
 /** None that the model has seen. */
 const unseen: readonly Tool[] = fc
@@ -220,6 +216,34 @@ test('a grammar of the user holds; the limit breaks it off as usual; a seed repe
   expect(whole.end.reason).toBe('stop')
   expect(again.text).toBe(whole.text)
   expect([half.end.reason, whole.text.startsWith(half.text)]).toEqual(['length', true])
+})
+
+const greeting = { type: 'json-schema', schema: { type: 'string', pattern: '^Hello' } } as const
+const greedy = { format: greeting, sampling: { temperature: 0 } } as const
+
+test('a text in JSON ends where the model would end its answer; with a draw, too, and a seed repeats it', async () => {
+  const sampling = { temperature: 1, seed: 5, repeatPenalty: 1.1 }
+  const [{ text, end }, first, second] = await Promise.all([
+    say(greedy, 'Hello'),
+    say({ format: greeting, sampling }, 'Hello'),
+    say({ format: greeting, sampling }, 'Hello'),
+  ])
+
+  expect([text, end.reason]).toEqual(['"Hello! How can I help you?"', 'stop'])
+  expect([first.end.reason, first.text]).toEqual(['stop', second.text])
+})
+
+test('a text goes on where more tokens are asked for, and in grammars of the user', async () => {
+  const source = 'root ::= "\\"" "Hello" [^"]* "\\""'
+  const [more, endless, own] = await Promise.all([
+    say({ ...greedy, sampling: { temperature: 0, minTokens: 40 } }, 'Hello'),
+    say({ ...greedy, sampling: { temperature: 0, ignoreEos: true }, maxTokens: 60 }, 'Hello'),
+    say({ ...greedy, format: { type: 'grammar', source }, maxTokens: 60 }, 'Hello'),
+  ])
+
+  expect(more.end.usage.outputTokens).toBeGreaterThanOrEqual(40)
+  expect(endless.end.reason).toBe('length')
+  expect(own.end.reason).toBe('length')
 })
 
 test('a stop sequence ends it', async () => {

@@ -54,6 +54,7 @@ export async function answer(
   const form = answerForm(request, expected)
   const source = form && (await work.grammars.make(form, signal))
   const grammar = source === undefined ? undefined : await model.grammar(source)
+  const isJson = form !== undefined && form.format?.type !== 'grammar'
   const parser = parseOutput(expected)
   // What a grammar has let pass is said, also where a token stands for it that is no text elsewhere.
   const detokenizer = new Detokenizer(model, prompt, hasControlTokens(expected) || grammar !== undefined)
@@ -93,7 +94,7 @@ export async function answer(
   const ending = await model.runner.run({
     prompt,
     breakpoints,
-    draw: { ...toDraw(request.sampling ?? {}, model), ...(logprobs !== undefined && { logprobs }) },
+    draw: { ...toDraw(request.sampling ?? {}, model), isJson, ...(logprobs !== undefined && { logprobs }) },
     grammar,
     repeatable: request.sampling?.seed !== undefined,
     limit,

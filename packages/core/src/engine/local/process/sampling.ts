@@ -24,6 +24,8 @@ export interface Draw {
   readonly xtc?: ExcludeTop
   /** Tokens that are kept out while an answer is shorter than that. */
   readonly ban?: { readonly tokens: readonly number[]; readonly until: number }
+  /** What the answer is held to is JSON, with thoughts and calls around it. */
+  readonly isJson?: boolean
   /** Of how many of the likeliest tokens the odds are told, beside those of the drawn one. */
   readonly logprobs?: number
 }

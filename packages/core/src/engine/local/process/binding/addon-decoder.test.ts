@@ -104,6 +104,8 @@ const greedy = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, bias: [] }
 /** Over an inside that does as it is told. */
 function scripted(context: object, open = openDecoder) {
   class AddonSampler {
+    static canBeNextTokenForGrammarEvaluationState(): void {}
+    static acceptGrammarEvaluationStateToken(): void {}
     applyConfig(): void {}
     dispose(): void {}
   }

@@ -1,12 +1,10 @@
 /** Steps of the model, over the library's inside: what is public puts one sequence after the other through it. */
-import type { Llama, LlamaContext, LlamaModel, Token } from 'node-llama-cpp'
-import { LlmError } from '../../../../errors.ts'
-import type { Grammar } from '../binding.ts'
+import type { Llama, LlamaContext, LlamaGrammarEvaluationState, LlamaModel, Token } from 'node-llama-cpp'
 import type { Decoder, Piece } from '../decoder.ts'
 import type { Plan } from '../memory.ts'
 import { shareOfCores } from '../presence.ts'
-import { type SamplerConfig, toSamplerConfig } from '../sampling.ts'
-import { addonOf, stateOf } from './addon.ts'
+import { addonOf } from './addon.ts'
+import { Closing, type Marks, marksOf } from './closing.ts'
 import { Drawer } from './drawer.ts'
 
 /** As the app starts model processes. With more, drawing would begin beside the step that it draws from. */
@@ -26,6 +24,12 @@ export function openDecoder(
   let threads: { readonly answers: number; readonly prompts: number } | undefined
   // As many as another busy model leaves it: with more threads than cores, a step takes twenty times as long.
   const repeatableThreads = Math.min(llamaContext.idealThreads, shareOfCores(2))
+  const isEnd = (token: Token): boolean => model.isEogToken(token)
+  let marks: Marks | undefined
+  const closingIn = (state: LlamaGrammarEvaluationState): Closing | undefined => {
+    marks ??= marksOf(model)
+    return marks && new Closing(marks, addon.AddonSampler, state.clone(), isEnd)
+  }
   return {
     sequences: parallel,
     cutsBack: cutsBack(model),
@@ -63,10 +67,11 @@ export function openDecoder(
       threads = { answers, prompts }
     },
     sampler: (draw, prompt, grammar) => {
-      const held = grammar && heldTo(grammar)
-      return new Drawer(addon, draw, (drawn) => ({ ...toSamplerConfig(draw, prompt, drawn), ...held }))
+      const state = grammar?.begin()
+      const closing = state && draw.isJson ? closingIn(state) : undefined
+      return new Drawer(addon, draw, prompt, state, closing)
     },
-    isEnd: (token) => model.isEogToken(token),
+    isEnd,
   }
 }
 
@@ -85,11 +90,4 @@ function drawn({ sampler, followers }: Piece, outputs: Uint32Array): Promise<Tok
   return followers
     ? (followers.sampler as Drawer).weigh(followers.tokens, outputs).then((failed) => failed ?? next())
     : next()
-}
-
-/** Throws rather than let an answer be free. */
-function heldTo(grammar: Grammar): Pick<SamplerConfig, 'grammarEvaluationState'> {
-  const grammarEvaluationState = stateOf(grammar.begin())
-  if (grammarEvaluationState) return { grammarEvaluationState }
-  throw new LlmError('upstream', 'The engine cannot hold answers to grammars.')
 }

@@ -11,13 +11,20 @@ import type {
   Token,
   TokenBias,
 } from 'node-llama-cpp'
+import { LlmError } from '../../../../errors.ts'
 import type { SamplerConfig } from '../sampling.ts'
 
 /** What answers are made with. */
 export interface Addon {
   readonly context: AddonContext
   readonly model: object
-  readonly AddonSampler: new (model: object) => AddonSampler
+  readonly AddonSampler: AddonSamplers
+}
+
+interface AddonSamplers {
+  new (model: object): AddonSampler
+  canBeNextTokenForGrammarEvaluationState(state: object, token: Token): boolean
+  acceptGrammarEvaluationStateToken(state: object, token: Token): void
 }
 
 /** Shape: the library's `bindings/AddonTypes`, as those below. */
@@ -83,8 +90,12 @@ export function addonOf(llama: Llama, model: LlamaModel, context: LlamaContext):
     'loadSequenceStateFromFile',
     'setThreads',
   ])
-  const sampler = withMethods<AddonSampler>(AddonSampler?.prototype, ['applyConfig', 'dispose'])
-  return known && _model && AddonSampler && sampler && { context: known, model: _model, AddonSampler }
+  const samplers = withMethods<AddonSamplers>(AddonSampler, [
+    'canBeNextTokenForGrammarEvaluationState',
+    'acceptGrammarEvaluationStateToken',
+  ])
+  const sampler = withMethods<AddonSampler>(samplers?.prototype, ['applyConfig', 'dispose'])
+  return known && _model && samplers && sampler && { context: known, model: _model, AddonSampler: samplers }
 }
 
 export function encoderOf(context: LlamaEmbeddingContext): AddonEncoder | undefined {
@@ -105,8 +116,12 @@ export function rendererOf(llama: Llama): (new (source: string) => AddonRenderer
     : undefined
 }
 
-export const stateOf = (grammar: LlamaGrammarEvaluationState): object | undefined =>
-  (grammar as unknown as { readonly _state?: object })._state
+/** Throws rather than let an answer be free. */
+export function stateOf(grammar: LlamaGrammarEvaluationState): object {
+  const { _state } = grammar as unknown as { readonly _state?: object }
+  if (_state) return _state
+  throw new LlmError('upstream', 'The engine cannot hold answers to grammars.')
+}
 
 export const biasesOf = (bias: TokenBias): Map<number, number> | undefined =>
   (bias as unknown as { readonly _biases?: Map<number, number> })._biases

@@ -1,37 +1,50 @@
 /** Draws the tokens of one answer. What it draws from is not what the model says: probes look at that. */
-import type { Token } from 'node-llama-cpp'
+import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp'
 import type { Odds, Sampler } from '../decoder.ts'
-import { type Draw, type SamplerConfig, toProbeConfig } from '../sampling.ts'
-import type { Addon, AddonSampler, Probed } from './addon.ts'
+import { type Draw, type SamplerConfig, toProbeConfig, toSamplerConfig } from '../sampling.ts'
+import { type Addon, type AddonSampler, type Probed, stateOf } from './addon.ts'
+import type { Closing } from './closing.ts'
 
 export class Drawer implements Sampler {
   odds: Odds | undefined
   followerOdds: readonly Odds[] | undefined
   readonly #addon: Addon
   readonly #draw: Draw
-  readonly #configAt: (drawn: readonly Token[]) => SamplerConfig
+  readonly #prompt: readonly Token[]
   readonly #drawn: Token[] = []
   readonly #sampler: AddonSampler
+  /** Goes on with each token that the sampler draws. */
+  #grammar: LlamaGrammarEvaluationState | undefined
+  readonly #closing: Closing | undefined
   /** Of all tokens, and of the likeliest. One that does both would sort the whole vocabulary. */
   readonly #probes: readonly AddonSampler[]
+  /** Which of all tokens is it. */
+  readonly #likeliest: AddonSampler | undefined
 
-  /** @param configAt of an answer that has these tokens */
-  constructor(addon: Addon, draw: Draw, configAt: (drawn: readonly Token[]) => SamplerConfig) {
+  constructor(
+    addon: Addon,
+    draw: Draw,
+    prompt: readonly Token[],
+    grammar?: LlamaGrammarEvaluationState,
+    closing?: Closing,
+  ) {
     this.#addon = addon
     this.#draw = draw
-    this.#configAt = configAt
+    this.#prompt = prompt
+    this.#grammar = grammar
+    this.#closing = closing
     const { logprobs } = draw
     const tops = logprobs === undefined ? [] : logprobs === 0 ? [0] : [0, logprobs]
-    this.#sampler = samplerOf(addon, configAt([]))
+    this.#sampler = samplerOf(addon, this.#config())
+    this.#likeliest = closing && samplerOf(addon, toProbeConfig(draw, 0))
     this.#probes = tops.map((top) => samplerOf(addon, toProbeConfig(draw, top)))
   }
 
   /** Begins at once, and never rejects. */
   async next(output: number): Promise<Token | Error> {
     try {
-      const token = await this.#addon.context.sampleToken(output, this.#sampler)
+      const token = await this.#say(output)
       if (token === -1) return new Error('no token is possible')
-      this.#count(token)
       this.odds = await this.#oddsOf(token, output)
       return token
     } catch (cause) {
@@ -56,21 +69,41 @@ export class Drawer implements Sampler {
 
   dispose(): void {
     for (const sampler of [this.#sampler, ...this.#probes]) sampler.dispose()
+    this.#likeliest?.dispose()
   }
 
-  /** Up to the end of a ban, which may have none. */
-  #count(token: Token): void {
-    const { until = 0 } = this.#draw.ban ?? {}
-    if (this.#drawn.length >= until || until === Number.POSITIVE_INFINITY) return
+  #config(): SamplerConfig {
+    return {
+      ...toSamplerConfig(this.#draw, this.#prompt, this.#drawn),
+      ...(this.#grammar && { grammarEvaluationState: stateOf(this.#grammar) }),
+    }
+  }
+
+  /** What is drawn, or what closes something instead. */
+  async #say(output: number): Promise<Token | -1> {
+    const { context } = this.#addon
+    const until = this.#draw.ban?.until ?? 0
+    const probe = this.#drawn.length < until ? undefined : this.#likeliest
+    // Both at once: between one and the other the model would rest.
+    const [likeliest, drawn] = await allEnded([
+      probe && context.sampleToken(output, probe),
+      context.sampleToken(output, this.#sampler),
+    ])
+    const isKnown = likeliest !== undefined && likeliest !== -1
+    const token = (isKnown ? this.#closing?.instead(likeliest) : undefined) ?? drawn
+    if (token === -1) return -1
     this.#drawn.push(token)
-    if (this.#drawn.length === until) this.#sampler.applyConfig(this.#configAt(this.#drawn))
+    this.#closing?.accept(token)
+    if (token !== drawn) this.#grammar = this.#closing?.grammar()
+    if (token !== drawn || this.#drawn.length === until) this.#sampler.applyConfig(this.#config())
+    return token
   }
 
   async #oddsOf(token: Token, output: number): Promise<Odds | undefined> {
     const [all, likeliest] = this.#probes
     if (!all) return undefined
     const { context } = this.#addon
-    const [weighed, ranked] = await Promise.all([
+    const [weighed, ranked] = await allEnded([
       context.sampleToken(output, all, false, false, [[token], false, false, true, 0], true),
       likeliest &&
         context.sampleToken(
@@ -84,6 +117,12 @@ export class Drawer implements Sampler {
     ])
     return toOdds(token, weighed, ranked)
   }
+}
+
+/** Also those beside one that failed: their samplers are freed then. */
+async function allEnded<const All extends readonly unknown[]>(all: All) {
+  await Promise.allSettled(all)
+  return Promise.all(all)
 }
 
 function samplerOf({ AddonSampler, model }: Addon, config: SamplerConfig): AddonSampler {
