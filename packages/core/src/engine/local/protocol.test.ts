@@ -56,6 +56,24 @@ test('a request is read as it was sent', () => {
   expect(read).toEqual(full)
 })
 
+test('breakpoints arrive, on tools and on parts, and no lifetime that nobody knows', () => {
+  const input = (cache: string): object => ({
+    kind: 'chat',
+    tools: [{ name: 'now', parameters: {}, cache }],
+    messages: [
+      { role: 'user', content: [{ type: 'text', text: 'Hi', cache }] },
+      { role: 'assistant', content: [{ type: 'tool-call', id: '1', name: 'now', arguments: '{}', cache }] },
+      { role: 'tool', content: [{ type: 'tool-result', id: '1', content: [], cache }] },
+    ],
+  })
+
+  for (const cache of ['5m', '1h'])
+    expect(readRequest({ model: 'tiny', input: input(cache) }).input).toEqual(input(cache))
+  expect(() => readRequest({ model: 'tiny', input: input('10m') })).toThrow(
+    expect.objectContaining({ code: 'invalid_request' }),
+  )
+})
+
 test.each([
   [{ kind: 'text', prompt: [] }],
   [{ kind: 'text', prompt: ['Hi', [], [0, 2_147_483_647], ''] }],
