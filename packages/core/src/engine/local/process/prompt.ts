@@ -8,6 +8,7 @@ import {
   type InfillInput,
   isRaw,
   messagesOf,
+  type Tool,
 } from '../../request.ts'
 import type { Work } from './answer.ts'
 import type { Binding } from './binding.ts'
@@ -152,7 +153,7 @@ async function piecesOf(
   if (input.kind === 'text' && isRaw(input)) return input.prompt
   const options = {
     reasoning: reasoning === 'auto' ? undefined : reasoning,
-    tools: callableTools(input),
+    tools: shownTools(input),
     variables: input.templateOptions,
   }
   const job = { template: model.template, messages: messagesOf(input), options }
@@ -160,6 +161,13 @@ async function piecesOf(
   const ids = input.kind === 'text' ? input.prompt.filter((piece) => typeof piece !== 'string') : []
   return [...ids, text]
 }
+
+/**
+ * Where a call is forced, all tools, whichever it may be: the answer is held to those, and a prompt that stays the same is
+ * not read again.
+ */
+const shownTools = (input: GenerateRequest['input']): readonly Tool[] =>
+  input.kind === 'chat' && input.toolChoice?.mode === 'required' ? (input.tools ?? []) : callableTools(input)
 
 /** The order that models are trained for mostly: what they write comes behind both. */
 function aroundGap({ prefix, suffix }: InfillInput, { name, infill }: Binding): Pieces {
