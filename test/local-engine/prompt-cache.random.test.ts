@@ -3,14 +3,13 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync } 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import type { Token } from 'node-llama-cpp'
 import { expect, test } from 'vitest'
 import type { Breakpoint, Cached } from '../../packages/core/src/engine/local/process/cache-plan.ts'
 import { toDraw } from '../../packages/core/src/engine/local/process/sampling.ts'
 import { Scheduler } from '../../packages/core/src/engine/local/process/scheduler.ts'
 import { Snapshots } from '../../packages/core/src/engine/local/process/snapshots.ts'
 import { LeaseBook } from '../support/lease-book.ts'
-import { rememberingDecoder } from '../support/remembering-decoder.ts'
+import { rememberingDecoder, type Token } from '../support/remembering-decoder.ts'
 import { times } from '../support/scale.ts'
 
 const chunkSize = 8

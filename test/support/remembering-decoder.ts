@@ -1,7 +1,8 @@
 /** A model of nothing but memory: it holds tokens as an engine holds states, and throws where it is used otherwise. */
 import { readFile, writeFile } from 'node:fs/promises'
-import type { Token } from 'node-llama-cpp'
 import type { Decoder, Sampler } from '../../packages/core/src/engine/local/process/decoder.ts'
+
+export type Token = Parameters<Decoder['isEnd']>[0]
 
 export interface Remembering extends Decoder {
   /** Tokens that were put through it, of prompts and of answers. */
