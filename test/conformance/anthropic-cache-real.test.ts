@@ -1,6 +1,7 @@
 /** What usage says of the prompt cache when a model keeps it: the built-in one, by every way to mount the routes. */
 import { randomUUID } from 'node:crypto'
 import type { RequestListener } from 'node:http'
+import type Anthropic from '@anthropic-ai/sdk'
 import { type Caller, createLlm, type Llm, routesFor } from '@modelmount/core'
 import { toNodeHandler } from '@modelmount/core/http'
 import { llmRouter } from '@modelmount/express'
@@ -33,12 +34,21 @@ const mounts: Readonly<Record<string, (llm: Llm, caller: WhoCalls) => RequestLis
   fetch: fetchHandler,
 }
 
+/** What is kept of one prompt of these tests takes more than half of it. */
+const roomForOne = '2mb'
+
 let llm: Llm
+let small: Llm
 beforeAll(async () => {
   llm = await createLlm({ models: emptyFolder(), auth: 'host', local: { contextSize: 4096 } })
-  await llm.load('tiny')
+  small = await createLlm({
+    models: emptyFolder(),
+    auth: 'host',
+    local: { contextSize: 1024, parallel: 1, promptCache: roomForOne },
+  })
+  await Promise.all([llm.load('tiny'), small.load('tiny')])
 }, 60_000)
-afterAll(() => llm.close())
+afterAll(() => Promise.all([llm.close(), small.close()]))
 
 describe.each(Object.entries(mounts))('mounted in %s', (_name, mount) => {
   let caller: Caller = { id: 'nobody' }
@@ -66,6 +76,18 @@ describe.each(Object.entries(mounts))('mounted in %s', (_name, mount) => {
       expect([readOf(usage), writtenOf(usage)]).toEqual([0, 0])
       expect(usage.input_tokens).toBeGreaterThan(0)
     }
+  })
+
+  test('what had to give way to another prompt is written again, and never read', async () => {
+    const own: Caller = { id: randomUUID() }
+    const { url, close } = await listen(mount(small, () => own))
+    const usages: Anthropic.Usage[] = []
+    for (const name of ['a', 'b', 'a', 'a'])
+      usages.push(await usageOf({ ...site, url }, { system: [kept(notes(name))] }))
+    await close()
+
+    expect(usages.map((usage) => readOf(usage) > 0)).toEqual([false, false, false, true])
+    expect(usages.map((usage) => writtenOf(usage) > 0)).toEqual([true, true, true, false])
   })
 
   test('what was reused without a breakpoint is in the header alone, and in the usage of other APIs', async () => {

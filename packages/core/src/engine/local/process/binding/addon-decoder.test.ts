@@ -99,6 +99,42 @@ test('the odds of a prompt are looked at row by row, and what cannot be known is
   expect(await step()).toEqual([expect.any(Error)])
 })
 
+test.each([
+  ['fewer tokens than a chunk, behind a long text', 1_000, [50], [50]],
+  ['a whole chunk', 1_000, [64], []],
+  ['few tokens', 1_000, [49], []],
+  ['one token, which is not read but said', 60_000, [1], []],
+  ['tokens behind a shorter text', 999, [50], []],
+  ['several prompts', 1_024, [30, 20], []],
+  ['the end of the context', 65_480, [50], []],
+])('%s: tokens fill up a chunk, and are forgotten again', async (_what, position, lengths, filled) => {
+  const log: (readonly [string, number, number])[] = []
+  const { decoder } = scripted({
+    initBatch: (size: number) => log.push(['rows', 0, size]),
+    addToBatch(_sequence: number, at: number, tokens: Uint32Array, rows: Uint32Array) {
+      log.push(['tokens', at, tokens.length])
+      return rows
+    },
+    removeTokenCellsFromSequence: (_sequence: number, from: number, to: number) =>
+      log.push(['gone', from, to]),
+  })
+  const piece = (length: number, sequence: number) => ({
+    sequence,
+    position,
+    tokens: Array<Token>(length).fill(7 as Token),
+    repeatable: true,
+  })
+
+  await decoder?.decode(lengths.map(piece))
+
+  const rows = filled.length > 0 ? 64 : lengths.reduce((sum, length) => sum + length, 0)
+  expect(log).toEqual([
+    ['rows', 0, rows],
+    ...lengths.map((length) => ['tokens', position, filled.length > 0 ? 64 : length]),
+    ...filled.map((length) => ['gone', position + length, -1]),
+  ])
+})
+
 const greedy = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, bias: [] }
 
 /** Over an inside that does as it is told. */
@@ -122,9 +158,9 @@ function scripted(context: object, open = openDecoder) {
     ...context,
   }
   const decoder = open(
-    { _bindings: { AddonSampler } } as unknown as Llama,
+    { _bindings: { AddonSampler }, gpu: false } as unknown as Llama,
     { _model: {}, fileInsights: {} } as unknown as LlamaModel,
-    { _ctx, contextSize: 512, idealThreads: 1 } as unknown as LlamaContext,
+    { _ctx, contextSize: 65_536, idealThreads: 1 } as unknown as LlamaContext,
     { parallel: 1, chunkSize: 64, chunksAtOnce: 1 },
   )
   return { decoder, sampler: decoder?.sampler(greedy, []) }

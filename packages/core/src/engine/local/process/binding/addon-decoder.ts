@@ -10,6 +10,12 @@ import { Drawer } from './drawer.ts'
 /** As the app starts model processes. With more, drawing would begin beside the step that it draws from. */
 const onePoolThread = process.env.UV_THREADPOOL_SIZE === '1'
 
+/**
+ * On the processor, attention over a long text is faster for so many tokens at a time than for fewer: what lacks is filled
+ * up with tokens that are forgotten again. That pays from so many on, times what is before them.
+ */
+const filled = { rows: 64, from: 50_000 }
+
 /** Nothing where the inside is not as it is known here. */
 export function openDecoder(
   llama: Llama,
@@ -30,16 +36,27 @@ export function openDecoder(
     marks ??= marksOf(model)
     return marks && new Closing(marks, addon.AddonSampler, state.clone(), isEnd)
   }
+  const canFill = cutsBack(model) && llama.gpu === false && chunkSize === filled.rows
+  /** Of one piece alone: several are as many tokens, and rather not at the end of a long text. */
+  const fillingOf = ([piece, ...others]: readonly Piece[]): readonly Token[] => {
+    const { position = 0, tokens = [] } = piece ?? {}
+    const isSlow = tokens.length < filled.rows && tokens.length > 1 && tokens.length * position >= filled.from
+    const fits = position + filled.rows <= llamaContext.contextSize
+    if (!canFill || !isSlow || !fits || others.length > 0) return []
+    return Array<Token>(filled.rows - tokens.length).fill(tokens[0] as Token)
+  }
   return {
     sequences: parallel,
     cutsBack: cutsBack(model),
     chunkSize,
     chunksAtOnce,
     decode: async (pieces) => {
-      context.initBatch(pieces.reduce((sum, { tokens }) => sum + tokens.length, 0))
-      const outputs = pieces.map((piece) =>
-        context.addToBatch(piece.sequence, piece.position, Uint32Array.from(piece.tokens), rowsOf(piece)),
-      )
+      const filling = fillingOf(pieces)
+      context.initBatch(pieces.reduce((sum, { tokens }) => sum + tokens.length, filling.length))
+      const outputs = pieces.map((piece) => {
+        const tokens = Uint32Array.from([...piece.tokens, ...filling])
+        return context.addToBatch(piece.sequence, piece.position, tokens, rowsOf(piece))
+      })
       if (threads) {
         const isSpoken = pieces.every(({ tokens }) => tokens.length === 1)
         // For one token, attention over a long text is split among the threads: with another number, sums come out different.
@@ -52,7 +69,11 @@ export function openDecoder(
       const draws = onePoolThread ? Promise.all(pieces.map(draw)) : undefined
       // After a failure, too, they have to end first: their samplers are freed soon.
       await decoded.finally(() => draws)
-      return draws ?? Promise.all(pieces.map(draw))
+      const all = await (draws ?? Promise.all(pieces.map(draw)))
+      if (filling.length > 0)
+        for (const { sequence, position, tokens } of pieces)
+          context.removeTokenCellsFromSequence(sequence, position + tokens.length, -1)
+      return all
     },
     forget: (sequence, keep) => context.removeTokenCellsFromSequence(sequence, keep === 0 ? -1 : keep, -1),
     // Not every file says that its model looks at a window only; what has left it is gone.
