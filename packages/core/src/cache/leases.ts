@@ -14,7 +14,6 @@ export interface Lease {
 }
 
 export class Leases<L extends Lease> {
-  readonly now: () => number
   readonly #maxBytes: number
   readonly #all: LRUCache<string, L>
 
@@ -23,7 +22,6 @@ export class Leases<L extends Lease> {
    * @param now in milliseconds, from anywhere but 0
    */
   constructor(maxBytes: number, onEnd: (lease: L) => void, now = () => performance.now()) {
-    this.now = now
     this.#maxBytes = maxBytes
     this.#all = new LRUCache<string, L>({
       maxSize: Math.max(1, maxBytes),
@@ -52,15 +50,12 @@ export class Leases<L extends Lease> {
     return this.#all.peek(keyOf({ tenant, tokens }))
   }
 
-  /**
-   * In the place of one with the same tokens. `false`: there is no room for it.
-   * @param since when its time began
-   */
-  keep(lease: L, since = this.now()): boolean {
+  /** In the place of one with the same tokens. `false`: there is no room for it. */
+  keep(lease: L): boolean {
     const key = keyOf(lease)
     this.#all.delete(key)
     if (!this.#makeRoom(lease)) return false
-    this.#all.set(key, lease, { ttl: cacheLifetimes[lease.lifetime ?? '5m'], start: since })
+    this.#all.set(key, lease, { ttl: cacheLifetimes[lease.lifetime ?? '5m'] })
     return true
   }
 
@@ -72,7 +67,8 @@ export class Leases<L extends Lease> {
   }
 
   drop(lease: L): void {
-    this.#all.delete(keyOf(lease))
+    const key = keyOf(lease)
+    if (this.#all.peek(key) === lease) this.#all.delete(key)
   }
 
   clear(): void {

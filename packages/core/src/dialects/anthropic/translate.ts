@@ -33,7 +33,7 @@ export function toPrompt(
     ...withResultsFirst(messages.flatMap(toTurns)),
   ]
   const input: ChatInput = { kind: 'chat', messages: turns, ...toTools(body) }
-  const kept = cache_control ? withBreakpoint(input, cache_control) : input
+  const kept = cache_control && !isMarkedLast(body) ? withBreakpoint(input, cache_control) : input
   return {
     model,
     input: { ...kept, messages: mergeTurns(kept.messages) },
@@ -66,6 +66,16 @@ function toToolChoice(choice: tools.ToolChoice): NonNullable<ChatInput['toolChoi
     ...(choice.disable_parallel_tool_use && { parallel: false }),
   }
 }
+
+/** Whether the last that can have a breakpoint has one of its own. */
+const isMarkedLast = ({ tools = [], system, messages }: schema.CountTokensRequest): boolean =>
+  [
+    ...tools,
+    ...blocks.blocksOf(system),
+    ...messages.flatMap(({ content }) => blocks.blocksOf(content)),
+  ].findLast(
+    (block) => !('type' in block) || (block.type !== 'thinking' && !('text' in block && block.text === '')),
+  )?.cache_control !== undefined
 
 /** Behind the last that can have one, as the model reads it. */
 function withBreakpoint({ tools = [], messages, ...input }: ChatInput, cache: CacheLifetime): ChatInput {

@@ -16,7 +16,7 @@ export async function breakpointsOf(
   work: Work,
 ): Promise<readonly Breakpoint[]> {
   const { input } = request
-  if (input.kind !== 'chat') return []
+  if (input.kind !== 'chat' || request.promptLogprobs) return []
   /** How much of the prompt it has in common with this one. */
   const commonWith = async (other: ChatInput): Promise<number> => {
     work.progress.steps++
@@ -25,6 +25,7 @@ export async function breakpointsOf(
   }
   const found = new Map<number, CacheLifetime>()
   for (const { lifetime, other, behindSystem } of marksOf(input)) {
+    if (work.signal.aborted) break
     let length = await commonWith(other)
     if (behindSystem && length <= (await commonWith(behindSystem.start)))
       length = await commonWith(behindSystem.other)

@@ -36,11 +36,6 @@ export class PromptCache {
     this.#beside = beside
   }
 
-  /** On the clock that lifetimes are measured by. */
-  now(): number {
-    return this.#snapshots?.now() ?? 0
-  }
-
   /** Where the pieces of a prompt end, though a chunk does not, and what is kept. None of less than a chunk. */
   breakpointsOf(job: Job): readonly Breakpoint[] {
     const { breakpoints = [] } = job
@@ -60,11 +55,15 @@ export class PromptCache {
   /** Puts what there is of a prompt into its slot. */
   async prepare(taken: Taken, job: Job): Promise<CachePlan> {
     const { slot, saved } = taken
+    // What takes the place of another state must not take that of this one.
+    if (saved) this.#snapshots?.use(saved)
     await this.#keep(taken)
     if (!this.#cut(taken)) await this.#fill(slot, saved)
     slot.promptLength = job.prompt.length
     const breakpoints = this.breakpointsOf(job)
-    const plan = new CachePlan(slot.tokens.length, this.#leased(job), this.#writable(breakpoints))
+    // What ended meanwhile is behind where it could be written.
+    const writes = this.#writable(breakpoints).filter(({ length }) => length >= slot.tokens.length)
+    const plan = new CachePlan(slot.tokens.length, this.#leased(job), writes)
     const { cacheReadTokens } = plan.cached
     const hour = breakpoints.findLast(({ lifetime }) => lifetime === '1h')?.length
     if (cacheReadTokens > 0) this.#snapshots?.renew(job.tenant, job.prompt, cacheReadTokens, hour)
@@ -76,18 +75,15 @@ export class PromptCache {
     this.#slots.append(slot, tokens, inChunks, this.#stopsOf(this.breakpointsOf(job)))
   }
 
-  /**
-   * What is worth it when so much of a prompt is read.
-   * @param since when its call came
-   */
-  async save(job: Job, slot: Slot, plan: CachePlan, since: number): Promise<void> {
+  /** What is worth it when so much of a prompt is read. */
+  async save(job: Job, slot: Slot, plan: CachePlan): Promise<void> {
     const { length } = slot.tokens
     if (!this.#snapshots || length === 0) return
     const { chunkSize, cutsBack } = this.#decoder
     const breakpoint = plan.writes.find((one) => one.length === length)
     const isEnd = !cutsBack && length === snapshotLength(job.prompt.length, chunkSize)
     if (!breakpoint && !isEnd) return
-    await this.#saveSlot(slot, job.tenant, this.#snapshots, breakpoint?.lifetime, since)
+    await this.#saveSlot(slot, job.tenant, this.#snapshots, breakpoint?.lifetime)
     // It may not fit, or have taken the room of one before it.
     const isLost = ({ length: end }: Breakpoint): boolean =>
       end <= length && !this.#snapshots?.keeps(job.tenant, job.prompt.slice(0, end))
@@ -162,18 +158,12 @@ export class PromptCache {
     await this.#saveSlot(slot, before, this.#snapshots)
   }
 
-  async #saveSlot(
-    slot: Slot,
-    tenant: string,
-    snapshots: Snapshots,
-    lifetime?: CacheLifetime,
-    since?: number,
-  ): Promise<void> {
+  async #saveSlot(slot: Slot, tenant: string, snapshots: Snapshots, lifetime?: CacheLifetime): Promise<void> {
     const { length } = slot.tokens
     const tokens = [...slot.tokens]
     const clean = slot.clean === length && this.#decoder.loadsAlike(length)
     const state = { tenant, tokens, clean, stops: [...slot.stops], lifetime }
-    const saving = snapshots.save(state, (file) => this.#decoder.save(slot.id, tokens, file), since)
+    const saving = snapshots.save(state, (file) => this.#decoder.save(slot.id, tokens, file))
     this.#beside()
     await saving
   }

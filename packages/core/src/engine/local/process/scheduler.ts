@@ -22,8 +22,6 @@ interface Running {
   /** Of its prompt. */
   readonly breakpoints: readonly Breakpoint[]
   readonly plan: CachePlan
-  /** When it came, on the clock of the prompt cache. */
-  readonly since: number
   /** When its prompt was read last, counted in chunks. */
   readAt: number
   /** A part of its prompt. */
@@ -39,7 +37,7 @@ interface Running {
   ended: boolean
 }
 
-interface Waiting extends Pick<Running, 'job' | 'end' | 'since'> {
+interface Waiting extends Pick<Running, 'job' | 'end'> {
   /** What it has already, where it was interrupted. */
   readonly begun?: Pick<Running, 'sampler' | 'drawn' | 'plan'>
 }
@@ -81,7 +79,7 @@ export class Scheduler implements Runner {
   run(job: Job): Promise<Ending> {
     return new Promise((resolve, reject) => {
       const end: Running['end'] = (how) => (typeof how === 'string' ? resolve(how) : reject(how))
-      this.#waiting.push({ job, end, since: this.#cache.now() })
+      this.#waiting.push({ job, end })
       this.#working ??= this.#work()
     })
   }
@@ -147,15 +145,15 @@ export class Scheduler implements Runner {
       (running) => isAtWork(running) && running.job.background && !isLostIfRead(running),
     )
     if (!found) return false
-    const { job, slot, sampler, drawn, plan, last, end, since } = found
+    const { job, slot, sampler, drawn, plan, last, end } = found
     const prompt = last === undefined ? job.prompt : [...slot.tokens, last]
-    this.#waiting.unshift({ job: { ...job, prompt }, end, since, begun: { sampler, drawn, plan } })
+    this.#waiting.unshift({ job: { ...job, prompt }, end, begun: { sampler, drawn, plan } })
     this.#running = this.#running.filter((running) => running !== found)
     this.#cache.release(slot)
     return true
   }
 
-  async #start({ job, end, since, begun }: Waiting, taken: Taken): Promise<void> {
+  async #start({ job, end, begun }: Waiting, taken: Taken): Promise<void> {
     const { slot, divergence } = taken
     try {
       const prepared = await this.#cache.prepare(taken, job)
@@ -169,7 +167,6 @@ export class Scheduler implements Runner {
         end,
         breakpoints: this.#cache.breakpointsOf(job),
         plan,
-        since,
         readAt: ++this.#chunks,
         hasRead: false,
         last: undefined,
@@ -179,7 +176,7 @@ export class Scheduler implements Runner {
         ended: false,
       }
       this.#running.push(running)
-      await this.#cache.save(job, slot, plan, since)
+      await this.#cache.save(job, slot, plan)
     } catch (cause) {
       begun?.sampler.dispose()
       this.#cache.empty(slot)
@@ -251,7 +248,7 @@ export class Scheduler implements Runner {
       const isBehindStop = running.slot.clean === from && from % chunkSize > 0
       const chunks = isOnly && !isSingle && !isBehindStop ? atOnce : 1
       const to = endOfPiece(from, stop, this.#rowsOf(running.job), chunks)
-      const alone = isSingle || this.#isFewer(running, to)
+      const alone = isSingle || this.#isKept(running, to)
       const most = chunkSize * (isOnly || this.#isShort(running) ? atOnce : 1)
       if (read + to - from > most || (alone && parts.length > 0)) continue
       read = alone ? Number.POSITIVE_INFINITY : read + to - from
@@ -265,8 +262,7 @@ export class Scheduler implements Runner {
       })
     }
     if (parts.length > 0) await this.#step(parts.sort((a, b) => a.running.slot.id - b.running.slot.id))
-    for (const { running } of parts)
-      await this.#cache.save(running.job, running.slot, running.plan, running.since)
+    for (const { running } of parts) await this.#cache.save(running.job, running.slot, running.plan)
   }
 
   /** The next breakpoint, or the end of its prompt. What is less than a chunk before a breakpoint is read for itself. */
@@ -278,15 +274,12 @@ export class Scheduler implements Runner {
     return whole > from ? whole : next
   }
 
-  /**
-   * Whether a piece is less than a chunk, and has to come out as in an answer that goes alone: beside other rows, fewer of
-   * them would be added up as if they were many.
-   */
-  #isFewer({ slot, breakpoints }: Running, to: number): boolean {
+  /** Whether a piece of a prompt with breakpoints is going to be kept: beside others its sums would come out different. */
+  #isKept({ slot, breakpoints }: Running, to: number): boolean {
     const { chunkSize } = this.#decoder
     const { length: from } = slot.tokens
     const isEnd = to % chunkSize === 0 || breakpoints.some(({ length }) => length === to)
-    return isEnd && slot.clean === from && to - from < chunkSize
+    return breakpoints.length > 0 && isEnd && slot.clean === from && to - from <= chunkSize
   }
 
   /** At once, of a prompt. */
@@ -302,7 +295,7 @@ export class Scheduler implements Runner {
     const drawn = await drawing.catch((error: unknown) => ({ error }))
     this.#progress.steps++
     if ('error' in drawn) return this.#recover(parts, drawn.error)
-    for (const [index, part] of parts.entries()) this.#took(part, drawn[index])
+    for (const [index, part] of parts.entries()) this.#took(part, drawn[index], parts.length === 1)
   }
 
   /** A failure hits all of a step, though mostly one of them is to blame. */
@@ -318,9 +311,14 @@ export class Scheduler implements Runner {
     }
   }
 
-  #took({ running, tokens, draws, followers }: Part, token: Token | Error | undefined): void {
+  /** @param isAlone the model divides several into pieces of its own */
+  #took(
+    { running, tokens, draws, followers }: Part,
+    token: Token | Error | undefined,
+    isAlone: boolean,
+  ): void {
     const { slot, job } = running
-    const inChunks = running.last === undefined && this.#rowsOf(job) === this.#decoder.chunkSize
+    const inChunks = isAlone && running.last === undefined && this.#rowsOf(job) === this.#decoder.chunkSize
     this.#cache.append(slot, tokens, inChunks, job)
     // It was enough while this step was made.
     if (running.over) return

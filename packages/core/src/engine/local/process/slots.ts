@@ -93,7 +93,9 @@ export class Slots {
       .map((slot) => ({ slot, keep: this.#match(slot, wish) }))
       .sort((a, b) => b.keep - a.keep)
     if (!match) return undefined
-    const isWorthIt = match.keep >= Math.max(worthKeeping, saved)
+    // Beside places that hold nothing, a long text is not given up for a few words.
+    const isFree = free.some(({ tokens }) => tokens.length === 0)
+    const isWorthIt = match.keep >= Math.max(worthKeeping, isFree ? this.#chunkSize : 0, saved)
     const { slot, keep } = isWorthIt ? match : { slot: this.#leastUseful(free), keep: 0 }
     const before = slot.tenant
     slot.busy = true

@@ -9,6 +9,7 @@ import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Token } from 'node-llama-cpp'
 import { type Lease, Leases } from '../../../cache/leases.ts'
+import { ownNamespace } from '../run-folder.ts'
 import { isReadAlike, turnTokens, type Wish } from './slots.ts'
 
 /** What snapshots take at most where nobody says otherwise. */
@@ -53,16 +54,12 @@ export class Snapshots {
    */
   constructor(folder: string, budgetBytes: number, now?: () => number) {
     this.#folder = folder
-    this.#budgetBytes = budgetBytes
-    this.#leases = new Leases(budgetBytes, ({ file }) => remove(file), now)
+    this.#budgetBytes = Math.floor(budgetBytes)
+    this.#leases = new Leases(this.#budgetBytes, ({ file }) => remove(file), now)
   }
 
   get sizeBytes(): number {
     return this.#leases.sizeBytes
-  }
-
-  now(): number {
-    return this.#leases.now()
   }
 
   /** Whether states of so many tokens can be kept, as far as is known. */
@@ -79,6 +76,11 @@ export class Snapshots {
         ({ tokens: { length }, clean, stops }) =>
           length <= most && (!repeatable || (clean && isReadAlike(stops, wish.stops, length))),
       )
+  }
+
+  /** It is used. */
+  use(snapshot: Snapshot): void {
+    this.#leases.renew(snapshot)
   }
 
   /** How much of the prompt somebody has asked to be kept, up to the limit, and still is. */
@@ -108,10 +110,9 @@ export class Snapshots {
   /**
    * Never throws: what cannot be saved is read again.
    * @param write saves the state to the file, and says how many bytes that are
-   * @param since when its time began
    * @returns whether it is kept
    */
-  async save(state: State, write: (file: string) => Promise<number>, since?: number): Promise<boolean> {
+  async save(state: State, write: (file: string) => Promise<number>): Promise<boolean> {
     const { tenant, tokens } = state
     const same = this.#leases.get(tenant, tokens)
     if (same && isAsGood(same, state)) {
@@ -131,8 +132,8 @@ export class Snapshots {
         throw new Error('The state is too large.')
       }
       await rename(unfinished, file)
-      const lifetime = state.lifetime ?? same?.lifetime
-      if (this.#leases.keep({ ...state, lifetime, file, sizeBytes, digest }, since)) return true
+      const lifetime = same?.lifetime === '1h' ? '1h' : (state.lifetime ?? same?.lifetime)
+      if (this.#leases.keep({ ...state, lifetime, file, sizeBytes, digest })) return true
     } catch {
       // Read again, then.
     }
@@ -181,7 +182,10 @@ export function openSnapshots(home: string, most = mostBytes): Snapshots {
   const room = Math.min(spaceIn(ramDisk), process.availableMemory()) * spaceShare
   if (room >= Math.min(most, leastBytes)) {
     try {
-      return new Snapshots(mkdtempSync(join(ramDisk, `modelmount-${process.pid}-`)), Math.min(most, room))
+      return new Snapshots(
+        mkdtempSync(join(ramDisk, `modelmount-${process.pid}-${namespace()}-`)),
+        Math.min(most, room),
+      )
     } catch {
       // Not for us.
     }
@@ -198,10 +202,14 @@ export function openSnapshots(home: string, most = mostBytes): Snapshots {
 /** A process that was killed has left its memory full: nobody else knows of that folder. */
 function removeLeftBehind(): void {
   for (const name of filesIn(ramDisk)) {
-    const [, pid] = /^modelmount-(\d+)-/.exec(name) ?? []
-    if (pid !== undefined && !isAlive(Number(pid))) remove(join(ramDisk, name))
+    const [, pid, owner = namespace()] = /^modelmount-(\d+)-(?:(\d+)-)?/.exec(name) ?? []
+    // Containers may share the disk, and not their ids.
+    if (pid !== undefined && owner === namespace() && !isAlive(Number(pid))) remove(join(ramDisk, name))
   }
 }
+
+/** Of process ids, in digits. */
+const namespace = (): string => ownNamespace().replace(/\D/g, '') || '0'
 
 function isAlive(pid: number): boolean {
   try {
