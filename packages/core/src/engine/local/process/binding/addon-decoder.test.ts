@@ -100,12 +100,12 @@ test('the odds of a prompt are looked at row by row, and what cannot be known is
 })
 
 test.each([
-  ['fewer tokens than a chunk, behind a long text', 1_000, [50], [50]],
-  ['a whole chunk', 1_000, [64], []],
-  ['few tokens', 1_000, [49], []],
-  ['one token, which is not read but said', 60_000, [1], []],
-  ['tokens behind a shorter text', 999, [50], []],
-  ['several prompts', 1_024, [30, 20], []],
+  ['fewer tokens than a chunk, behind a long text', 1_280, [50], [50]],
+  ['a whole chunk', 1_280, [64], []],
+  ['few tokens', 1_280, [49], []],
+  ['one token, which is not read but said', 65_000, [1], []],
+  ['tokens behind a shorter text', 1_279, [50], []],
+  ['several prompts', 1_280, [30, 20], []],
   ['the end of the context', 65_480, [50], []],
 ])('%s: tokens fill up a chunk, and are forgotten again', async (_what, position, lengths, filled) => {
   const log: (readonly [string, number, number])[] = []

@@ -14,7 +14,7 @@ const onePoolThread = process.env.UV_THREADPOOL_SIZE === '1'
  * On the processor, attention over a long text is faster for so many tokens at a time than for fewer: what lacks is filled
  * up with tokens that are forgotten again. That pays from so many on, times what is before them.
  */
-const filled = { rows: 64, from: 50_000 }
+const filled = { rows: 64, from: 64_000 }
 
 /** Nothing where the inside is not as it is known here. */
 export function openDecoder(
