@@ -17,7 +17,7 @@ const samples: Record<string, string> = {
   'test/local-engine/streams.test.ts': '12 of 200 requests',
   'test/local-engine/prompt-cache-answers.random.test.ts': '60 of 600 calls, 3 of 20 kills',
   'test/local-engine/prompt-cache-conversations.test.ts': '12 of 40 conversations, 12 of 48 seeds',
-  'test/local-engine/prompt-cache-kinds.test.ts': '8 of 30 lengths of prompts',
+  'test/local-engine/prompt-cache-kinds.test.ts': '8 of 26 lengths of prompts',
   'test/local-engine/prompt-cache.random.test.ts': '160 of 1,600 lives of a cache',
   'test/local-engine/seeds.test.ts': '8 of 48 prompts, 2 of 10 conversations',
 }
