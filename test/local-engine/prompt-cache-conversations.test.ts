@@ -10,7 +10,7 @@ const chunk = 64
 let llm: Llm
 
 beforeAll(async () => {
-  llm = await createLlm({ models, local: { contextSize: 4096, parallel: 2, promptCache: '256mb' } })
+  llm = await createLlm({ models, local: { contextSize: 4096, parallel: 2, promptCache: '1gb' } })
   await llm.load('tiny')
 })
 afterAll(() => llm.close())
