@@ -85,6 +85,20 @@ export interface TokenUsage extends PromptUsage {
   readonly outputTokens: number
 }
 
+/**
+ * What is written behind the part of a prompt that was read: what is kept for longer comes first, so up to the last
+ * breakpoint of an hour all is.
+ * @param breakpoints ascending, behind so many tokens
+ */
+export function cacheWrites(
+  readTokens: number,
+  breakpoints: readonly { readonly length: number; readonly lifetime: CacheLifetime }[],
+): PromptUsage['cacheWriteTokens'] {
+  const hour = Math.max(readTokens, breakpoints.findLast(({ lifetime }) => lifetime === '1h')?.length ?? 0)
+  const last = Math.max(hour, breakpoints.at(-1)?.length ?? 0)
+  return { '5m': last - hour, '1h': hour - readTokens }
+}
+
 /** Of a prompt without breakpoints. */
 export const uncached = { cacheReadTokens: 0, cacheWriteTokens: { '5m': 0, '1h': 0 } } as const
 

@@ -1,5 +1,5 @@
 /** A prompt cache without a model, for tests of what is billed and limited by its numbers. */
-import { type PromptUsage, uncached } from '../engine/events.ts'
+import { cacheWrites, type PromptUsage, uncached } from '../engine/events.ts'
 import { type CacheLifetime, cacheLifetimes, type GenerateRequest, messagesOf } from '../engine/request.ts'
 
 /**
@@ -27,19 +27,18 @@ export class ScriptedCache {
     const hits = this.#kept.filter(
       (one) => one.tenant === tenant && one.model === model && last.text.startsWith(one.text),
     )
-    const read = Math.max(0, ...hits.map(({ tokens }) => tokens))
+    const read = Math.max(0, ...hits.map(({ length }) => length))
     for (const hit of hits) hit.expiresAt = now + cacheLifetimes[hit.lifetime]
     const written = breakpoints
       .filter(({ text }) => !hits.some((hit) => hit.text === text))
       .map((one) => ({ ...one, tenant, model, expiresAt: now + cacheLifetimes[one.lifetime] }))
     this.#kept = [...this.#kept, ...written]
 
-    const long = Math.max(read, breakpoints.findLast(({ lifetime }) => lifetime === '1h')?.tokens ?? 0)
     return {
       inputTokens,
       reusedTokens: read,
       cacheReadTokens: read,
-      cacheWriteTokens: { '5m': last.tokens - long, '1h': long - read },
+      cacheWriteTokens: cacheWrites(read, breakpoints),
     }
   }
 }
@@ -47,7 +46,8 @@ export class ScriptedCache {
 /** What a prompt begins with, up to a breakpoint. */
 interface Prefix {
   readonly text: string
-  readonly tokens: number
+  /** In tokens. */
+  readonly length: number
   readonly lifetime: CacheLifetime
 }
 
@@ -68,7 +68,7 @@ export function prefixesOf(input: GenerateRequest['input']): {
   let tokens = 0
   const add = (more: string, lifetime: CacheLifetime | undefined): void => {
     text += more
-    if (lifetime) breakpoints.push({ text, tokens, lifetime })
+    if (lifetime) breakpoints.push({ text, length: tokens, lifetime })
   }
   for (const { cache, ...tool } of (input.kind === 'chat' && input.tools) || []) {
     tokens++

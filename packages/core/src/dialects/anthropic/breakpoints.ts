@@ -27,6 +27,10 @@ export interface Place {
   readonly block: Marked & { readonly type?: string; readonly text?: string }
 }
 
+/** The last that can have a breakpoint: where one of the whole request stands. */
+export const lastPlace = (places: readonly Place[]): Place | undefined =>
+  places.findLast(({ block }) => block.type !== 'thinking' && block.text !== '')
+
 /**
  * @param places in the order of the prompt: tools, system, messages
  * @param automatic the breakpoint of the body itself, which stands behind the last that can have one
@@ -36,7 +40,7 @@ export function checkBreakpoints(
   automatic: CacheLifetime | undefined,
   report: (path: Place['path'], message: string) => void,
 ): void {
-  const last = automatic && places.findLast(({ block }) => block.type !== 'thinking' && block.text !== '')
+  const last = automatic && lastPlace(places)
   const { cache_control: own } = last?.block ?? {}
   if (own !== undefined && own !== automatic)
     report(

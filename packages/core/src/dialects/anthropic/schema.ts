@@ -1,5 +1,6 @@
 /**
- * Request shapes. Unknown fields are ignored, and so are those about accounts and context editing, which change no answer here; what would change it and is not built yet is refused by name.
+ * Request shapes. Unknown fields are ignored, and so are those about accounts and context editing, which change no answer
+ * here; what would change it and is not built yet is refused by name.
  * Shape: Anthropic API reference, "Create a Message" and "Count tokens in a Message".
  */
 import { z } from 'zod'
@@ -76,7 +77,8 @@ function checkPrompt(body: Prompt, context: z.RefinementCtx): void {
     )
 }
 
-const placesOf = ({ tools = [], system, messages }: Prompt): readonly Place[] => [
+/** In the order of the prompt. */
+export const placesOf = ({ tools = [], system, messages }: Prompt): readonly Place[] => [
   ...tools.map((block, at) => ({ path: ['tools', at], block })),
   ...blocksOf(system).map((block, at) => ({ path: ['system', at], block })),
   ...messages.flatMap(({ content }, at) =>
@@ -84,9 +86,11 @@ const placesOf = ({ tools = [], system, messages }: Prompt): readonly Place[] =>
   ),
 ]
 
+const isForced = (choice: Prompt['tool_choice']): boolean => choice?.type === 'any' || choice?.type === 'tool'
+
 /** What an answer begins with, so that it cannot begin with words of the caller. */
 function insteadOfPrefill({ tool_choice: choice, thinking, ...body }: Prompt): string | undefined {
-  if (choice?.type === 'any' || choice?.type === 'tool') return 'a forced tool'
+  if (isForced(choice)) return 'a forced tool'
   if (thinking?.type === 'enabled') return 'thinking'
   return formatOf(body) && 'an output format'
 }
@@ -137,6 +141,8 @@ export const MessagesRequest = z
     path: ['max_tokens'],
     error: '`max_tokens` must be greater than `thinking.budget_tokens`',
   })
+export type MessagesRequest = z.output<typeof MessagesRequest>
+
 /** What has to say something. */
 function insteadOfSilence({
   stream,
@@ -144,8 +150,6 @@ function insteadOfSilence({
   ...body
 }: Prompt & { readonly stream?: boolean | undefined }): string | undefined {
   if (stream) return '`stream`'
-  if (choice?.type === 'any' || choice?.type === 'tool') return 'a forced tool'
+  if (isForced(choice)) return 'a forced tool'
   return formatOf(body) && 'an output format'
 }
-
-export type MessagesRequest = z.output<typeof MessagesRequest>

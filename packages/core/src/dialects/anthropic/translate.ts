@@ -3,6 +3,7 @@
 import { mergeTurns } from '../../engine/merge-turns.ts'
 import type { CacheLifetime, ChatInput, GenerateRequest, Message, Part, Tool } from '../../engine/request.ts'
 import * as blocks from './blocks.ts'
+import { lastPlace } from './breakpoints.ts'
 import * as schema from './schema.ts'
 import type * as tools from './tools.ts'
 
@@ -33,7 +34,8 @@ export function toPrompt(
     ...withResultsFirst(messages.flatMap(toTurns)),
   ]
   const input: ChatInput = { kind: 'chat', messages: turns, ...toTools(body) }
-  const kept = cache_control && !isMarkedLast(body) ? withBreakpoint(input, cache_control) : input
+  const isMarked = lastPlace(schema.placesOf(body))?.block.cache_control !== undefined
+  const kept = cache_control && !isMarked ? withBreakpoint(input, cache_control) : input
   return {
     model,
     input: { ...kept, messages: mergeTurns(kept.messages) },
@@ -66,16 +68,6 @@ function toToolChoice(choice: tools.ToolChoice): NonNullable<ChatInput['toolChoi
     ...(choice.disable_parallel_tool_use && { parallel: false }),
   }
 }
-
-/** Whether the last that can have a breakpoint has one of its own. */
-const isMarkedLast = ({ tools = [], system, messages }: schema.CountTokensRequest): boolean =>
-  [
-    ...tools,
-    ...blocks.blocksOf(system),
-    ...messages.flatMap(({ content }) => blocks.blocksOf(content)),
-  ].findLast(
-    (block) => !('type' in block) || (block.type !== 'thinking' && !('text' in block && block.text === '')),
-  )?.cache_control !== undefined
 
 /** Behind the last that can have one, as the model reads it. */
 function withBreakpoint({ tools = [], messages, ...input }: ChatInput, cache: CacheLifetime): ChatInput {

@@ -8,6 +8,7 @@ import type { CacheLifetime, ChatInput, GenerateRequest, Message, Part, Tool } f
 import type { Work } from './answer.ts'
 import type { Breakpoint } from './cache-plan.ts'
 import { readPrompt } from './prompt.ts'
+import { common } from './slots.ts'
 
 /** Ascending, and none twice; what a template or a tokenizer does not keep apart is left out. */
 export async function breakpointsOf(
@@ -102,12 +103,6 @@ function withOtherStart(part: Part): Part {
 const otherMessage = ({ role, content }: Message): Message => ({ role, content: content.map(withOtherStart) })
 
 const otherTool = (tool: Tool): Tool => ({ ...tool, name: mark + tool.name })
-
-function common(some: readonly Token[], others: readonly Token[]): number {
-  let length = 0
-  while (length < some.length && some[length] === others[length]) length++
-  return length
-}
 
 /** A template need not take what it takes otherwise; then nothing is known to be in common. */
 function ifRefused(cause: unknown): readonly Token[] {

@@ -1,5 +1,5 @@
 /** What one call takes from the prompt cache, and what it puts there: told when it begins, and corrected where that fails. */
-import type { PromptUsage } from '../../events.ts'
+import { cacheWrites, type PromptUsage } from '../../events.ts'
 import type { CacheLifetime } from '../../request.ts'
 
 /** Behind so many tokens of a prompt its state is kept. */
@@ -36,14 +36,11 @@ export class CachePlan {
     this.#writes = this.#writes.filter((one) => one !== breakpoint)
   }
 
-  /** What is kept for longer comes first: up to the last breakpoint of an hour, all is. */
   get cached(): Cached {
-    const hour = this.#writes.findLast(({ lifetime }) => lifetime === '1h')?.length ?? this.#read
-    const last = this.#writes.at(-1)?.length ?? this.#read
     return {
       reusedTokens: this.#reused,
       cacheReadTokens: this.#read,
-      cacheWriteTokens: { '5m': last - hour, '1h': hour - this.#read },
+      cacheWriteTokens: cacheWrites(this.#read, this.#writes),
     }
   }
 }

@@ -45,6 +45,8 @@ export class PromptCache {
 
   /** Nothing where all slots are in use. */
   take(job: Job): Taken | undefined {
+    // Asked before each step while somebody waits.
+    if (this.#slots.isFull) return undefined
     const wish = this.#wishOf(job)
     const saved = isTold(job) ? undefined : this.#snapshots?.find(wish)
     const divergence = this.#slots.divergence(wish)
@@ -72,7 +74,7 @@ export class PromptCache {
 
   /** These tokens of a prompt were read, or said. */
   append(slot: Slot, tokens: Parameters<Slots['append']>[1], inChunks: boolean, job: Job): void {
-    this.#slots.append(slot, tokens, inChunks, this.#stopsOf(this.breakpointsOf(job)))
+    this.#slots.append(slot, tokens, inChunks, inChunks ? this.#stopsOf(this.breakpointsOf(job)) : [])
   }
 
   /** What is worth it when so much of a prompt is read. */

@@ -47,7 +47,8 @@ export const isReadAlike = (some: readonly number[], others: readonly number[], 
 const differences = (some: readonly number[], others: readonly number[]): readonly number[] =>
   [...some, ...others].filter((stop) => !(some.includes(stop) && others.includes(stop)))
 
-function common(some: readonly Token[], others: readonly Token[], most: number): number {
+/** How many tokens two texts begin with alike. */
+export function common(some: readonly Token[], others: readonly Token[], most = some.length): number {
   let length = 0
   while (length < most && length < some.length && some[length] === others[length]) length++
   return length
@@ -102,6 +103,10 @@ export class Slots {
     slot.tenant = wish.tenant
     slot.usedAt = ++this.#uses
     return { slot, keep, before }
+  }
+
+  get isFull(): boolean {
+    return this.#slots.every(({ busy }) => busy)
   }
 
   /**
