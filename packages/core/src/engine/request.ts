@@ -9,6 +9,8 @@ export interface GenerateRequest {
   /** Texts that end the answer; they are not part of it. At most 64, of at most 1,024 characters. */
   readonly stop?: readonly string[]
   readonly sampling?: Sampling
+  /** What holds where neither `sampling` nor the model's own parameters say otherwise. */
+  readonly defaultSampling?: Sampling
   /**
    * Whether a model that can think first, does; `auto`: its template decides. Given, its thoughts are told apart from its
    * text; absent, all is text, and the model's template decides, too.
@@ -51,6 +53,8 @@ export interface ChatInput {
   /** What the model may call. */
   readonly tools?: readonly Tool[]
   readonly toolChoice?: ToolChoice
+  /** In Go's template language, in place of the model's own. */
+  readonly template?: string
   /** Variables for the model's template. */
   readonly templateOptions?: Readonly<Record<string, unknown>>
 }
@@ -96,8 +100,10 @@ export interface TextInput {
    */
   readonly prompt: readonly (string | readonly number[])[]
   readonly system?: string
-  /** `false` leaves out the template: the model continues the text. */
-  readonly template?: false
+  /** Turns before it. @default those that the model begins every conversation with, where there are no ids */
+  readonly messages?: readonly Message[]
+  /** In Go's template language, in place of the model's own. `false` leaves out all: the model continues the text. */
+  readonly template?: string | false
   /** Variables for the model's template. */
   readonly templateOptions?: Readonly<Record<string, unknown>>
 }
@@ -107,6 +113,8 @@ export interface InfillInput {
   readonly kind: 'infill'
   readonly prefix: string
   readonly suffix: string
+  /** In Go's template language, in place of the model's tokens for that. */
+  readonly template?: string
 }
 
 export interface Message {

@@ -9,7 +9,9 @@ import { checkModel } from './check.ts'
 import { type ModelDetails, readDetails } from './details.ts'
 import { FileCache } from './file-cache.ts'
 import type { GgufOptions } from './gguf.ts'
+import type { ModelConfig } from './manifest.ts'
 import { nameKey, parseModelName } from './name.ts'
+import type { Recipe } from './recipe.ts'
 
 export interface Model {
   /** With its tag: `tiny:latest`. */
@@ -26,6 +28,11 @@ export interface Model {
   readonly builtIn: boolean
   /** What is added to its weights, where it was given with some. */
   readonly adapters?: readonly Adapter[]
+  /** What a Modelfile says of it beside that; absent for a file that lies alone. */
+  readonly recipe?: Recipe
+  readonly config?: ModelConfig
+  /** The model that it was made from. */
+  readonly parent?: string
 }
 
 export class ModelStore {

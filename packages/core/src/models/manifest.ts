@@ -1,0 +1,58 @@
+/** What belongs to a model, by digest. Shape: Ollama `types/model`, `manifest`; the files in `manifests/` of its store. */
+import type { Digest } from './digest.ts'
+
+export const manifestType = 'application/vnd.docker.distribution.manifest.v2+json'
+export const configType = 'application/vnd.docker.container.image.v1+json'
+
+const layerTypes = {
+  model: 'application/vnd.ollama.image.model',
+  projector: 'application/vnd.ollama.image.projector',
+  adapter: 'application/vnd.ollama.image.adapter',
+  template: 'application/vnd.ollama.image.template',
+  /** An older name of `template`. */
+  prompt: 'application/vnd.ollama.image.prompt',
+  system: 'application/vnd.ollama.image.system',
+  params: 'application/vnd.ollama.image.params',
+  messages: 'application/vnd.ollama.image.messages',
+  license: 'application/vnd.ollama.image.license',
+} as const
+export type LayerKind = keyof typeof layerTypes
+
+export const layerType = (kind: LayerKind): string => layerTypes[kind]
+
+/** Nothing for what this store does not know: it is kept, and not read. */
+export const layerKind = (mediaType: string): LayerKind | undefined =>
+  (Object.keys(layerTypes) as LayerKind[]).find((kind) => layerTypes[kind] === mediaType)
+
+export interface Layer {
+  readonly mediaType: string
+  readonly digest: Digest
+  readonly size: number
+  /** The model that it was taken from, or the file. */
+  readonly from?: string
+}
+
+export interface Manifest {
+  readonly config: Layer
+  readonly layers: readonly Layer[]
+}
+
+/** The blob that `config` names. Shape: Ollama `types/model/config.go`. */
+export interface ModelConfig {
+  readonly model_format?: string
+  readonly model_family?: string
+  readonly model_families?: readonly string[] | null
+  /** `3.64M` */
+  readonly model_type?: string
+  /** `Q4_K_M` */
+  readonly file_type?: string
+  readonly renderer?: string
+  readonly parser?: string
+  readonly requires?: string
+  readonly remote_host?: string
+  readonly remote_model?: string
+  readonly capabilities?: readonly string[]
+  readonly context_length?: number
+  readonly embedding_length?: number
+  readonly base_name?: string
+}

@@ -1,0 +1,50 @@
+/** What the parts of the model store are to each other. */
+import type { Digest } from './digest.ts'
+import type { Manifest } from './manifest.ts'
+import type { ModelName } from './name.ts'
+
+/** Content-addressed files: written once, checked always. A file that is visible here is whole. */
+export interface Blobs {
+  /** In whichever folder it lies. */
+  find(digest: Digest): Promise<{ readonly path: string; readonly sizeBytes: number } | undefined>
+  /** The whole of a small one. Throws `upstream` for one that is not there, or larger. */
+  read(digest: Digest, maxBytes: number): Promise<Buffer>
+  /** Throws `invalid_request` when the bytes have another digest; nothing is kept then. */
+  write(digest: Digest, bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>
+  /** A small one, whatever its digest is. */
+  add(
+    bytes: Uint8Array,
+  ): Promise<{ readonly digest: Digest; readonly sizeBytes: number; readonly isNew: boolean }>
+  /** Where a download may put what it has so far: `<blob>-partial`, and files whose names begin so. In the folder that is written to. */
+  partial(digest: Digest): Promise<string>
+  /** Reads the partial file; whole and right, it becomes the blob at once. Throws `upstream` where it is not, and removes it. */
+  commit(digest: Digest, signal: AbortSignal): Promise<void>
+  /** Nobody else on this machine writes this blob meanwhile. Waits for who does. */
+  locked<T>(digest: Digest, signal: AbortSignal, work: () => Promise<T>): Promise<T>
+  /** Throws `too_large` where the folder's budget or its disk has no room for so many bytes more. */
+  expectRoom(bytes: number): Promise<void>
+}
+
+/** Which names there are, and what they mean. Names are found whatever their case. */
+export interface Manifests {
+  list(): Promise<readonly Entry[]>
+  find(name: ModelName): Promise<Entry | undefined>
+  /** Exactly these bytes, at once or not at all; the spelling that is there already is kept. Returns what stood there before. */
+  write(name: ModelName, bytes: Uint8Array): Promise<Manifest | undefined>
+  /** And folders that are empty then. */
+  remove(name: ModelName): Promise<void>
+  /** Blobs of these that no manifest names any more. Not those that somebody has just written. */
+  prune(candidates: readonly Digest[]): Promise<readonly Digest[]>
+}
+
+export interface Entry {
+  readonly name: ModelName
+  readonly manifest: Manifest
+  /** As they lie there. */
+  readonly bytes: Buffer
+  /** Of those. */
+  readonly digest: Digest
+  readonly modifiedAt: Date
+  /** It lies in a folder that is not written to. */
+  readonly isReadOnly: boolean
+}
