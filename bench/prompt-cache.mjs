@@ -26,12 +26,15 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '5' },
     conversations: { type: 'string', default: '40' },
     budget: { type: 'string', default: '1.5gb' },
+    /** `on` or `off`; else as it is by default. */
+    'flash-attention': { type: 'string' },
     /** `warm` or `conversations`. */
     only: { type: 'string' },
   },
 })
 if (!options.model) throw new Error('Say --model file.gguf')
 const model = basename(options.model, '.gguf')
+const attention = options['flash-attention']
 const [tokens, question, parallel] = [options.tokens, options.question, options.parallel].map(Number)
 /** Of each answer that is compared. */
 const answerTokens = 16
@@ -48,6 +51,7 @@ const llm = await createLlm({
     parallel,
     threads: Number(options.threads),
     promptCache: options.budget,
+    flashAttention: attention && attention === 'on',
     keepAlive: 'forever',
   },
 })
@@ -56,7 +60,7 @@ try {
   const guard = new IdleGuard([llm.loaded()[0].processId])
   const words = await wordsFor()
   say(
-    `## Prompt cache: ${basename(options.model)}, ${options.threads} thread${options.threads === '1' ? '' : 's'}\n`,
+    `## Prompt cache: ${basename(options.model)}, ${options.threads} thread${options.threads === '1' ? '' : 's'}${attention ? `, flash attention ${attention}` : ''}\n`,
   )
   await describeMachine()
   if (!guard.isOn) say('WARNING: the idle guard is off.')

@@ -95,7 +95,8 @@ export interface LocalOptions {
   gpuLayers?: number | 'auto' | 'max' | undefined
 
   /**
-   * A faster way to compute, which takes less memory.
+   * A way to compute that takes less memory. Without a graphics card it reads long prompts faster, and short questions
+   * behind a long cached beginning slower.
    *
    * @default `$OLLAMA_FLASH_ATTENTION`, else where the model and the machine can
    */

@@ -11,8 +11,8 @@ import { Drawer } from './drawer.ts'
 const onePoolThread = process.env.UV_THREADPOOL_SIZE === '1'
 
 /**
- * On the processor, attention over a long text is faster for so many tokens at a time than for fewer: what lacks is filled
- * up with tokens that are forgotten again. That pays from so many on, times what is before them.
+ * On the processor, flash attention over a long text is faster for so many tokens at a time than for fewer: what lacks is
+ * filled up with tokens that are forgotten again. That pays from so many on, times what is before them.
  */
 const filled = { rows: 64, from: 64_000 }
 
@@ -36,7 +36,8 @@ export function openDecoder(
     marks ??= marksOf(model)
     return marks && new Closing(marks, addon.AddonSampler, state.clone(), isEnd)
   }
-  const canFill = cutsBack(model) && llama.gpu === false && chunkSize === filled.rows
+  const { flashAttention } = llamaContext
+  const canFill = flashAttention && cutsBack(model) && llama.gpu === false && chunkSize === filled.rows
   /** Of one piece alone: several are as many tokens, and rather not at the end of a long text. */
   const fillingOf = ([piece, ...others]: readonly Piece[]): readonly Token[] => {
     const { position = 0, tokens = [] } = piece ?? {}
