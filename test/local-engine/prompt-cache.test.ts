@@ -420,19 +420,23 @@ describe('with one place, so that states come back from files', () => {
     expect(cached(warm)).toEqual([cached(again)[1], 0, 0])
   })
 
-  test('without the folder, or with a file in its place, nothing is kept and nothing claimed', async () => {
+  test('a folder that is gone is made again; with a file in its place nothing is kept and nothing claimed', async () => {
     const first = await write('folder', 1)
     rmSync(folder, { recursive: true })
     const gone = await write('folder', 1)
+    const again = await write('folder', 1)
+    rmSync(folder, { recursive: true })
     writeFileSync(folder, '')
     const taken = await write('folder', 1)
 
     for (const { plan, text, usage } of [gone, taken]) {
       expect(plan).toEqual(first.plan)
-      expect(cached({ usage })).toEqual([0, 0, 0])
       expect(usage.reusedTokens).toBe(0)
       expect(text).toBe(first.text)
     }
+    expect(cached(gone)).toEqual(cached(first))
+    expect(cached(again)).toEqual([cached(first)[1], 0, 0])
+    expect(cached(taken)).toEqual([0, 0, 0])
     expect(llm.loaded()).toHaveLength(1)
   })
 })

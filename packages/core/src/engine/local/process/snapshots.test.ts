@@ -242,15 +242,24 @@ test.each<[string, (file: string) => Promise<number>]>([
   expect(readdirSync(folder)).toHaveLength(1)
 })
 
-test('without its folder nothing is saved, and nothing thrown', async () => {
+test('a folder that somebody has removed is made again; what was in it is read anew', async () => {
   const snapshots = new Snapshots(folder, 1_000)
   await snapshots.save(state(20), bytes(100))
   rmSync(folder, { recursive: true })
 
-  expect(await load(snapshots, snapshots.find(wish(40)))).toEqual([false, undefined])
-  await snapshots.save(state(20), bytes(100))
+  const lost = await load(snapshots, snapshots.find(wish(40)))
+  const isKept = await snapshots.save(state(20), bytes(100))
 
-  expect(snapshots.find(wish(40))).toBeUndefined()
+  expect(lost).toEqual([false, undefined])
+  expect(isKept).toBe(true)
+  expect(await load(snapshots, snapshots.find(wish(40)))).toEqual([true, 100])
+  expect(statSync(folder).mode & 0o777).toBe(0o700)
+})
+
+test('where it cannot be made nothing is saved, and nothing thrown', async () => {
+  const snapshots = new Snapshots(join(folder, 'gone', 'snapshots'), 1_000)
+
+  expect(await snapshots.save(state(20), bytes(100))).toBe(false)
 })
 
 test('nor where nothing can be written', async () => {

@@ -123,6 +123,7 @@ export class Snapshots {
     const unfinished = join(this.#folder, 'unfinished')
     const file = join(this.#folder, String(++this.#saved))
     try {
+      makeFolder(this.#folder)
       const written = await write(unfinished)
       const { sizeBytes, digest } = await contentOf(unfinished)
       // The last bytes go out when the file is closed, and the library does not look whether they got there.
@@ -190,13 +191,7 @@ export function openSnapshots(home: string, most = mostBytes): Snapshots {
       // Not for us.
     }
   }
-  const folder = join(home, 'snapshots')
-  try {
-    mkdirSync(folder, { mode: 0o700 })
-  } catch {
-    // Then nothing can be saved, and all is read again.
-  }
-  return new Snapshots(folder, Math.min(most, spaceIn(home) * spaceShare))
+  return new Snapshots(join(home, 'snapshots'), Math.min(most, spaceIn(home) * spaceShare))
 }
 
 /** A process that was killed has left its memory full: nobody else knows of that folder. */
@@ -228,6 +223,15 @@ async function contentOf(file: string): Promise<Pick<Snapshot, 'sizeBytes' | 'di
     sizeBytes += piece.length
   }
   return { sizeBytes, digest: hash.digest('hex') }
+}
+
+/** Where somebody has cleaned up, it is made again. Throws where it cannot be. */
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
 }
 
 function filesIn(folder: string): readonly string[] {
