@@ -1,6 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 import { ClientTable } from './test/support/client-table.ts'
 import { CountReporter } from './test/support/count-reporter.ts'
+import { hasDockerRegistry } from './test/support/docker-registry.mjs'
 
 /** Suites that need more than Node: left out, with a line, unless asked for. */
 const needMore: Record<string, string> = {
@@ -20,6 +21,7 @@ const samples: Record<string, string> = {
   'test/local-engine/prompt-cache-kinds.test.ts': '8 of 26 lengths of prompts',
   'test/local-engine/prompt-cache.random.test.ts': '160 of 1,600 lives of a cache',
   'test/local-engine/seeds.test.ts': '8 of 48 prompts, 2 of 10 conversations',
+  'test/registry/kills.test.ts': '3 of 10 kills, 150 of 500 MB',
 }
 /** What neither measures time or memory, nor keeps both cores busy, though it has a real model. */
 const besideOthers = [
@@ -40,6 +42,9 @@ export default defineConfig({
       new ClientTable(),
       new CountReporter([
         ...leftOut.map((suite) => `${suite} (needs ${needMore[suite]}; MODELMOUNT_ALL_SUITES=1 runs it)`),
+        ...(hasDockerRegistry
+          ? []
+          : ["Docker's registry in test/registry (not installed: a small one stands in)"]),
         ...sampled.map((suite) => `most of ${suite} (${samples[suite]}; MODELMOUNT_THOROUGH=1 tries all)`),
       ]),
     ],

@@ -69,5 +69,5 @@ export async function serve(mount: Mount, models: string): Promise<Server> {
 /** Nobody, without the key. Anthropic's clients have a header of their own for it. */
 function callerOf(headers: NodeJS.Dict<string | string[]>): Caller | undefined {
   const key = headers['x-api-key'] ?? String(headers.authorization).replace(/^Bearer /, '')
-  return key === keys.right ? { id: 'ada' } : undefined
+  return key === keys.right ? { id: 'ada', scopes: ['inference', 'models'] } : undefined
 }

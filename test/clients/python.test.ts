@@ -1,13 +1,20 @@
 /** The clients for Python, mounted in Express, with the built-in model. */
 import { execFile, spawn } from 'node:child_process'
+import { symlinkSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { createLlm, type Llm } from '@modelmount/core'
+import { modelPath } from '@modelmount/tiny-model'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hasDockerRegistry, startDockerRegistry } from '../support/docker-registry.mjs'
 import { emptyFolder } from '../support/empty-folder.ts'
+import { type Listening, listen } from '../support/listen.ts'
+import { encoderModel } from '../support/models.ts'
+import { SmallRegistry } from '../support/registry.ts'
 import { keys, mounts, type Server, serve } from './mounts.ts'
 import { situationNames } from './situations.ts'
 
@@ -15,6 +22,7 @@ const sdks = new Set(['ollama', 'openai', 'anthropic'])
 
 const requirements = fileURLToPath(new URL('python/requirements.txt', import.meta.url))
 const script = fileURLToPath(new URL('python/situations.py', import.meta.url))
+const methodsScript = fileURLToPath(new URL('python/methods.py', import.meta.url))
 const mount = 'Express 5'
 const models = emptyFolder()
 let folder: string
@@ -54,6 +62,38 @@ describe.each([...sdks].flatMap((sdk) => ['sync', 'async'].map((mode) => [sdk, m
     })
   },
 )
+
+describe.each(['sync', 'async'])('ollama, %s', (mode) => {
+  const store = emptyFolder()
+  symlinkSync(encoderModel, join(store, 'bert.gguf'))
+  let registry: { readonly host: string; close(): Promise<void> }
+  let llm: Llm
+  let app: Listening
+
+  beforeAll(async () => {
+    registry = await (hasDockerRegistry ? startDockerRegistry() : SmallRegistry.start())
+    const privateRegistries = [registry.host]
+    llm = await createLlm({ models: store, auth: 'host', store: { registries: [], privateRegistries } })
+    app = await listen(mounts[mount].handler(llm))
+    await llm.load('tiny')
+  }, 60_000)
+
+  afterAll(async () => {
+    await app?.close()
+    await llm?.close()
+    await registry?.close()
+  })
+
+  test('every method does what it is for', async () => {
+    const env = { SERVER_URL: app.url, RIGHT_KEY: keys.right, REGISTRY: registry.host, GGUF: modelPath }
+    const { stdout } = await promisify(execFile)(pythonIn(folder), [methodsScript, mode], { env })
+    const lines = stdout.split('\n').filter(Boolean)
+
+    const tried = lines.map((line) => JSON.parse(line) as { method: string; failure: string | null })
+    expect(tried.filter(({ failure }) => failure)).toEqual([])
+    expect(tried.length).toBeGreaterThan(15)
+  }, 150_000)
+})
 
 /** What the script prints: how a situation went, or what it cannot do itself. */
 interface Line {

@@ -85,9 +85,15 @@ export const bodies = {
   'ollama:errors:unknown-path': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
-    await expectOllamaError(await get(url, 'nope'), 404, expect.stringContaining('/api/nope'))
-    await expectOllamaError(await get(url, 'nope/deeper', { method: 'POST' }), 404)
-    await expectOllamaError(await get(url, 'tags/tiny', { method: 'DELETE' }), 404)
+    for (const [path, method] of [
+      ['nope', 'GET'],
+      ['nope/deeper', 'POST'],
+      ['tags/tiny', 'DELETE'],
+    ] as const) {
+      const response = await get(url, path, { method })
+      expect([response.status, await response.text()]).toEqual([404, '404 page not found'])
+      expect(response.headers.get('content-type')).toMatch(/^text\/plain/)
+    }
   },
 
   'ollama:errors:wrong-method': async (serve) => {
@@ -371,7 +377,11 @@ export const bodies = {
         await generate(url, { ...question, model }),
         await show(url, { model }),
       ])
-        await expectOllamaError(response, 403, expect.stringContaining(model))
+        await expectOllamaError(
+          response,
+          403,
+          expect.stringMatching(/^ollama cloud is disabled: remote model /),
+        )
     expect(engine.requests).toEqual([])
   },
 } satisfies Partial<Record<OllamaRequirementId, Check>>

@@ -3,6 +3,7 @@ import { messagesOf } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { callOllama, expectOllamaError, hello, linesOf, promptOf, soon, wholeOf } from './calls.ts'
+import { blobs } from './ollama-blobs.ts'
 import { bodies } from './ollama-bodies.ts'
 import {
   asked,
@@ -29,6 +30,8 @@ import {
 import { embedding } from './ollama-embed.ts'
 import { models } from './ollama-models.ts'
 import { options } from './ollama-options.ts'
+import { points } from './ollama-points.ts'
+import { routes } from './ollama-routes.ts'
 import { tooling } from './ollama-tools.ts'
 import type { OllamaRequirementId } from './requirements.ts'
 import type { Check } from './suite.ts'
@@ -38,6 +41,9 @@ export const checks = {
   ...options,
   ...models,
   ...tooling,
+  ...routes,
+  ...blobs,
+  ...points,
   ...embedding,
 
   'ollama:generate:streams-by-default': async (serve) => {
@@ -167,8 +173,9 @@ export const checks = {
     const some = await asked(url, engine, { ...question, context: [5, 0, 7] })
     const none = await asked(url, engine, { ...question, context: [] })
 
-    expect(some.input).toEqual({ kind: 'text', prompt: [[5, 0, 7], 'Hello'] })
-    expect(none).toEqual(await asked(url, engine, question))
+    // What a conversation begins with is in the context that it came from.
+    expect(some.input).toEqual({ kind: 'text', prompt: [[5, 0, 7], 'Hello'], messages: [] })
+    expect(none.input).toEqual({ kind: 'text', prompt: ['Hello'], messages: [] })
   },
 
   'ollama:generate:raw': async (serve) => {
@@ -297,15 +304,13 @@ export const checks = {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
 
-    for (const [field, value] of [
-      ['template', '{{ .Prompt }}'],
-      ['images', ['AAAA']],
-    ] as const)
-      await expectOllamaError(
-        await generate(url, { ...question, [field]: value }),
-        400,
-        expect.stringMatching(new RegExp(`^invalid ${field}: .* not supported yet\\.$`)),
-      )
+    await expectOllamaError(
+      await generate(url, { ...question, images: ['AAAA'] }),
+      400,
+      expect.stringMatching(/^invalid images: .* not supported yet\.$/),
+    )
+    const { input } = await asked(url, engine, { ...question, template: '{{ .Prompt }}' })
+    expect(input).toMatchObject({ template: '{{ .Prompt }}' })
     const none = { suffix: '', template: '', images: [], format: '', logprobs: false, top_logprobs: 3 }
     expect((await generate(url, { ...question, ...none })).status).toBe(200)
   },

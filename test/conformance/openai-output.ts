@@ -414,11 +414,12 @@ export const output = {
       content: 'Hello there.',
       refusal: null,
       reasoning_content: 'Hm.',
+      reasoning: 'Hm.',
     })
     expect(whole.usage).toMatchObject(usage)
     expect(deltasOf(chunks).slice(1, -2)).toEqual([
-      { reasoning_content: 'Hm' },
-      { reasoning_content: '.' },
+      { reasoning_content: 'Hm', reasoning: 'Hm' },
+      { reasoning_content: '.', reasoning: '.' },
       { content: 'Hello' },
       { content: ' there.' },
     ])

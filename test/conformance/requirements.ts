@@ -375,7 +375,8 @@ export const requirements = {
   },
   'openai:chat:reasoning': {
     source: deepSeek,
-    behavior: 'Thoughts are `reasoning_content`, never content, and their tokens are counted apart.',
+    behavior:
+      'Thoughts are `reasoning_content` and `reasoning`, never content, and their tokens are counted apart.',
   },
   'openai:chat:reasoning-effort': {
     source: create,
@@ -941,7 +942,7 @@ export const requirements = {
   },
   'ollama:errors:unknown-path': {
     source: ollamaErrors,
-    behavior: 'An unknown path under `/api` is a 404 with a text as its `error`.',
+    behavior: 'An unknown path under `/api` is a 404 of text, in the words of its router.',
   },
   'ollama:errors:wrong-method': {
     source: ollamaRoutes,
@@ -1091,7 +1092,7 @@ export const requirements = {
   },
   'ollama:generate:not-built': {
     source: ollamaGenerate,
-    behavior: 'A template and images are a 400 that names them, never ignored.',
+    behavior: 'Images are a 400 that names them, never ignored; a template reaches the model.',
   },
   'ollama:generate:encoder': {
     source: ollamaRoutes,
@@ -1378,6 +1379,171 @@ export const requirements = {
   'ollama:ps:order': {
     source: ollamaRunning,
     behavior: 'What goes last comes first; what never goes has a date centuries ahead.',
+  },
+  'ollama:routes:root': {
+    source: ollamaRoutes,
+    behavior: '`GET /` and `HEAD /` are answered.',
+  },
+  'ollama:routes:version': {
+    source: ollamaRoutes,
+    behavior: '`GET` and `HEAD /api/version` are answered.',
+  },
+  'ollama:routes:status': {
+    source: ollamaRoutes,
+    behavior: '`GET /api/status` says that there is no cloud.',
+  },
+  'ollama:routes:tags': {
+    source: ollamaRoutes,
+    behavior: '`GET` and `HEAD /api/tags` are answered.',
+  },
+  'ollama:routes:ps': {
+    source: ollamaRoutes,
+    behavior: '`GET /api/ps` is answered.',
+  },
+  'ollama:routes:show': {
+    source: ollamaRoutes,
+    behavior: '`POST /api/show` is answered.',
+  },
+  'ollama:routes:generate': {
+    source: ollamaRoutes,
+    behavior: '`POST /api/generate` is answered.',
+  },
+  'ollama:routes:chat': {
+    source: ollamaRoutes,
+    behavior: '`POST /api/chat` is answered.',
+  },
+  'ollama:routes:embed': {
+    source: ollamaRoutes,
+    behavior: '`POST /api/embed` is answered.',
+  },
+  'ollama:routes:embeddings': {
+    source: ollamaRoutes,
+    behavior: '`POST /api/embeddings` is answered.',
+  },
+  'ollama:routes:create': {
+    source: ollamaRoutes,
+    behavior: '`POST /api/create` makes a model of a blob, and one of another model.',
+  },
+  'ollama:routes:copy': {
+    source: ollamaRoutes,
+    behavior: '`POST /api/copy` gives a model a second name.',
+  },
+  'ollama:routes:delete': {
+    source: ollamaRoutes,
+    behavior: '`DELETE /api/delete` takes a model away, once.',
+  },
+  'ollama:routes:pull': {
+    source: ollamaRoutes,
+    behavior: '`POST /api/pull` tells how far it is, and what went wrong.',
+  },
+  'ollama:routes:push': {
+    source: ollamaRoutes,
+    behavior: '`POST /api/push` tells how far it is, and what went wrong.',
+  },
+  'ollama:routes:blobs': {
+    source: ollamaRoutes,
+    behavior: '`HEAD` and `POST /api/blobs/:digest` find a blob, and take one.',
+  },
+  'ollama:routes:account': {
+    source: ollamaRoutes,
+    behavior: 'Without a cloud there is no account: `/api/me` is a 503 on purpose, and nobody can sign out.',
+  },
+  'ollama:routes:web': {
+    source: ollamaRoutes,
+    behavior: 'Without a cloud the web is neither searched nor fetched: a 403 on purpose.',
+  },
+  'ollama:routes:recommendations': {
+    source: ollamaRoutes,
+    behavior: '`GET /api/experimental/model-recommendations` recommends none.',
+  },
+  'ollama:routes:v1': {
+    source: ollamaRoutes,
+    behavior: 'What Ollama has of the APIs of OpenAI and Anthropic is answered.',
+  },
+  'ollama:routes:not-here': {
+    source: ollamaRoutes,
+    behavior: 'The Responses API, transcriptions and paths that Ollama does not have either are a 404.',
+  },
+  'ollama:routes:scope': {
+    source: ollamaRoutes,
+    behavior: 'What changes the models takes the scope `models`; without it, it is a 403.',
+  },
+  'ollama:blobs:large': {
+    source: ollamaRoutes,
+    behavior: 'A blob may be larger than any other body.',
+  },
+  'ollama:blobs:parsed-body': {
+    source: ollamaRoutes,
+    behavior:
+      'A blob that a body parser in front has read is taken as the bytes that it kept; without them it is a 400 that says what to do.',
+  },
+  'ollama:blobs:client-leaves': {
+    source: ollamaRoutes,
+    behavior: 'Of a blob whose client leaves nothing is kept.',
+  },
+  'ollama:points:01-not-found': {
+    source: ollamaRoutes,
+    behavior:
+      'Each route has its own words for a model that is not there; without a name it is a 404 in one and a 400 in others.',
+  },
+  'ollama:points:02-options': {
+    source: ollamaRoutes,
+    behavior:
+      'An option of a wrong type is a 400, as is a `keep_alive` that is none; an option that nobody knows is ignored.',
+  },
+  'ollama:points:03-load-and-unload': {
+    source: ollamaRoutes,
+    behavior: 'That a model was loaded or let go is one JSON object without durations.',
+  },
+  'ollama:points:04-last-line': {
+    source: ollamaTypes,
+    behavior: 'The last line of generate has the `context`, and a `load_duration` above zero.',
+  },
+  'ollama:points:05-whole-prompt': {
+    source: ollamaRoutes,
+    behavior: '`prompt_eval_count` is the whole prompt, also where it was there already.',
+  },
+  'ollama:points:06-thinking': {
+    source: ollamaRoutes,
+    behavior:
+      "A model that can think does, where nobody says whether; under `/v1` its template decides, but in Anthropic's API, where only who asks for thoughts gets any.",
+  },
+  'ollama:points:07-pull-errors': {
+    source: ollamaStreaming,
+    behavior: 'What goes wrong in a pull is said in the stream, whose status is 200.',
+  },
+  'ollama:points:08-progress': {
+    source: ollamaStreaming,
+    behavior: 'What is nothing yet is no key of a progress line.',
+  },
+  'ollama:points:09-whole-calls': {
+    source: ollamaRoutes,
+    behavior: "Calls are whole; natively their arguments are an object, in OpenAI's API a text.",
+  },
+  'ollama:points:10-v1-sampling': {
+    source: ollamaRoutes,
+    behavior: 'Chat completions draw at temperature 1 and top_p 1 where nothing is said.',
+  },
+  'ollama:points:11-digests': {
+    source: ollamaRoutes,
+    behavior: 'The digests of tags and ps are 64 hexadecimal digits without a prefix.',
+  },
+  'ollama:points:12-model-info': {
+    source: ollamaRoutes,
+    behavior: 'show always has a `model_info`.',
+  },
+  'ollama:points:13-refused-pages': {
+    source: ollamaRoutes,
+    behavior:
+      "A page that may not call, or calls by another machine's name, gets a 403 without a body.",
+  },
+  'ollama:points:14-delete-and-mismatch': {
+    source: ollamaRoutes,
+    behavior: 'A model that is deleted stays loaded; a blob with another digest is refused, and kept under that one.',
+  },
+  'ollama:points:15-names': {
+    source: ollamaRoutes,
+    behavior: 'Names are found in any case, listed with their tags, and echoed as they were asked.',
   },
   'ollama:clients:no-error-key': {
     source: ollamaJs,

@@ -1,6 +1,6 @@
 /** Every requirement, checked on one way to mount the routes: an adapter brings only that way. */
 import type { RequestListener, Server } from 'node:http'
-import { type Caller, createLlm, type Engine, type Llm } from '@modelmount/core'
+import { type Caller, createLlm, type Engine, type Llm, type Scope } from '@modelmount/core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { listen } from '../support/listen.ts'
@@ -11,11 +11,12 @@ import { faults } from './faults.ts'
 import { manners } from './manners.ts'
 import { checks as ollama } from './ollama.ts'
 import { badInput as ollamaBadInput } from './ollama-bad-input.ts'
+import { badNamesAndBodies } from './ollama-bad-names.ts'
 import { checks as openai } from './openai.ts'
 import { type RequirementId, requirements } from './requirements.ts'
 
 const checks = { ...openai, ...anthropic, ...ollama }
-const badInput = { ...openaiBadInput, ...anthropicBadInput, ...ollamaBadInput }
+const badInput = { ...openaiBadInput, ...anthropicBadInput, ...ollamaBadInput, ...badNamesAndBodies }
 
 /** Makes a handler for Node's own server. Paths that no route has are to be answered, not passed on. */
 export type Mount = (llm: Llm, caller: WhoCalls) => RequestListener
@@ -35,6 +36,8 @@ export interface Given {
   readonly models?: string
   /** With `auth: 'host'`: who calls. @default `auth: 'anonymous'` */
   readonly caller?: WhoCalls
+  /** What callers may do where nobody says who calls. @default ['inference'] */
+  readonly scopes?: readonly Scope[]
 }
 
 export interface Started {
@@ -63,8 +66,15 @@ export function conformanceSuite(
   describe(`routes mounted in ${name}`, () => {
     const noModels = emptyFolder()
 
-    const start: Start = async (engine, { inFront = nothing, models = noModels, caller } = {}) => {
-      const llm = await createLlm({ engine, models, auth: caller ? 'host' : 'anonymous' })
+    const start: Start = async (engine, { inFront = nothing, models = noModels, caller, scopes } = {}) => {
+      const llm = await createLlm({
+        engine,
+        models,
+        scopes,
+        auth: caller ? 'host' : 'anonymous',
+        // Nobody here speaks to the world.
+        store: { registries: [], privateRegistries: ['127.0.0.1:1'] },
+      })
       const { close, ...listening } = await listen(inFront(mount(llm, caller ?? nobody)))
       onTestFinished(async () => {
         await close()

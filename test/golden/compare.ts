@@ -10,8 +10,14 @@ export interface Answer {
 
 /** A line for each difference; none when the answers are equal. */
 export async function differences(recorded: Answer, ours: Answer, rules: Rules): Promise<string[]> {
-  if (recorded.status !== ours.status)
-    return [`status ${ours.status}, recorded ${recorded.status}: ${excerpt(ours.body)}`]
+  if (recorded.status !== ours.status) {
+    const line = `status ${ours.status}, recorded ${recorded.status}: ${excerpt(ours.body)}`
+    // Whose fault it is, is one thing, and how it is told another.
+    const isClients = recorded.status >= 500 && Math.floor(ours.status / 100) === 4
+    return isClients
+      ? [line, ...(await differences({ ...recorded, status: ours.status }, ours, rules))]
+      : [line]
+  }
   const type = mediaType(ours)
   const recordedType = mediaType(recorded)
   if (recordedType !== type) return [`content type ${type}, recorded ${recordedType}`]
@@ -35,12 +41,46 @@ async function bodyDifferences(
     case 'application/json':
       return shapeDifferences(JSON.parse(recorded), JSON.parse(ours), rules)
     case 'application/x-ndjson':
-      return streamDifferences(linesOf(recorded), linesOf(ours), rules)
+      return linesDifferences(linesOf(recorded), linesOf(ours), rules)
     case 'text/event-stream':
       return streamDifferences(await eventsOf(recorded), await eventsOf(ours), rules)
     default:
       return []
   }
+}
+
+function linesDifferences(recorded: readonly unknown[], ours: readonly unknown[], rules: Rules): string[] {
+  if (!recorded.some(hasStatus)) return streamDifferences(recorded, ours, rules)
+  const [wanted, told] = [statusesOf(recorded), statusesOf(ours)]
+  const inOrder = wanted.join(', ') === told.join(', ')
+  return [
+    ...(inOrder ? [] : [`statuses ${told.join(', ')}, recorded ${wanted.join(', ')}`]),
+    ...ours.flatMap((line) =>
+      shapeDifferences(stepOf(line), line, { ...rules, optional: ['total', 'completed'] }),
+    ),
+  ]
+}
+
+const hasStatus = (line: unknown): line is { readonly status: string } =>
+  typeof line === 'object' && line !== null && 'status' in line
+
+/**
+ * What is said of a transfer comes as often as time allows, also never. Whether a layer is new depends on what the store has
+ * had: the recorded one rewrote the files that it was given.
+ */
+function statusesOf(lines: readonly unknown[]): string[] {
+  return lines
+    .map((line) => (hasStatus(line) ? line.status : 'error'))
+    .filter((status) => !transfer.test(status))
+    .map((status) => status.replace(/^(creating new|using existing) layer .*$/, 'layer'))
+}
+
+const transfer = /^(pulling|pushing) [0-9a-f]{12}$/
+
+/** A step as it was recorded, of its kind. */
+function stepOf(line: unknown): unknown {
+  if (!hasStatus(line)) return { error: '' }
+  return transfer.test(line.status) ? { status: '', digest: '', total: 1, completed: 1 } : { status: '' }
 }
 
 /** How many pieces there are is the model's affair; which shapes they have is not, and the last has one of its own. */

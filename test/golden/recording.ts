@@ -18,6 +18,8 @@ export interface RecordedRequest {
   readonly headers: Readonly<Record<string, string>>
   /** As text. A byte that no text has is written `\xff`. */
   readonly body?: string
+  /** The name of a file that is the body. */
+  readonly upload?: string
 }
 
 export const exchanges: readonly Exchange[] = readFileSync(

@@ -1,35 +1,26 @@
-import { createLlm, type Llm, routesFor } from '@modelmount/core'
-import { toNodeHandler } from '@modelmount/core/http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Listening, listen } from '../support/listen.ts'
 import { intendedDifferences } from './intended-differences.ts'
 import { exchanges } from './recording.ts'
 import { describeResult, type Result, replay } from './replay.ts'
-import { folderOfStandIns } from './stand-ins.ts'
+import { openSites, type Sites } from './sites.ts'
 
 /** Prints every difference, intended or not, and what took long. */
 const isVerbose = process.env.MODELMOUNT_DIFFERENCES === '1'
 
-const models = folderOfStandIns()
 const intended = new Set(intendedDifferences.flatMap(({ ids }) => ids))
 const notBuilt = new Set(intendedDifferences.flatMap(({ ids, notBuilt }) => (notBuilt ? ids : [])))
+const clientErrors = new Set(intendedDifferences.flatMap(({ ids, clientError }) => (clientError ? ids : [])))
 
-let llm: Llm
-let server: Listening
+let sites: Sites
 let results: readonly Result[]
 
 beforeAll(async () => {
-  llm = await createLlm({ models: models.path })
-  server = await listen(toNodeHandler(routesFor(), llm))
-  results = await replay(exchanges, server.url)
+  sites = await openSites()
+  results = await replay(exchanges, sites)
   print(summary())
 }, 300_000)
 
-afterAll(async () => {
-  await server.close()
-  await llm.close()
-  models.remove()
-})
+afterAll(() => sites.close())
 
 const differingOf = (some: readonly Result[]): readonly Result[] =>
   some.filter(({ differences }) => differences.length > 0)
@@ -48,10 +39,18 @@ describe('replayed, the recorded requests', () => {
     expect(equal.map(({ exchange }) => exchange.id).filter((id) => intended.has(id))).toEqual([])
   })
 
-  test('get equal answers nine times out of ten, where what they ask for is built', () => {
-    const built = results.filter(({ exchange }) => !notBuilt.has(exchange.id))
+  test('differ in nothing but the status where that says whose fault it is', () => {
+    const more = differing().filter(
+      ({ exchange, differences }) => clientErrors.has(exchange.id) && differences.length > 1,
+    )
 
-    expect(1 - differingOf(built).length / built.length).toBeGreaterThanOrEqual(0.9)
+    expect(more.map(describeResult)).toEqual([])
+  })
+
+  test('get equal answers, or a 4xx in place of a 5xx, 92 times out of 100 where what they ask for is built', () => {
+    const { equal, built } = counted()
+
+    expect((equal + clientErrors.size) / built).toBeGreaterThanOrEqual(0.92)
   })
 })
 
@@ -63,11 +62,21 @@ test('an intended difference names recorded exchanges, each once', () => {
   expect(ids).toHaveLength(intended.size)
 })
 
+const counted = () => ({
+  equal: results.length - differing().length,
+  built: results.length - notBuilt.size,
+})
+
 function summary(): string {
-  const equal = results.length - differing().length
-  const built = results.length - notBuilt.size
-  const percent = ((100 * equal) / built).toFixed(1)
-  return `${equal} of ${built} recorded exchanges equal (${percent} %), ${built - equal} different by intention; ${notBuilt.size} more ask for what is not built yet`
+  const { equal, built } = counted()
+  const percent = (count: number, of: number): string => `${((100 * count) / of).toFixed(1)} %`
+  const told = equal + clientErrors.size
+  return [
+    `${equal} of ${results.length} recorded exchanges equal (${percent(equal, results.length)})`,
+    `${clientErrors.size} more but for a 4xx in place of a 5xx (${percent(told, built)} of the ${built} whose routes are built)`,
+    `${built - told} different by intention`,
+    `${notBuilt.size} ask for what is not built yet`,
+  ].join('; ')
 }
 
 function print(line: string): void {

@@ -36,6 +36,10 @@ export const gapModel = (): Buffer =>
     }),
   )
 
+/** The same model in a file with another digest. */
+export const variantOf = (path: string): Buffer =>
+  fileOf(withCounts(partsOf(readFileSync(path)), { 'general.variant': 1 }))
+
 function withCounts(parts: Parts, counts: Readonly<Record<string, number>>): Parts {
   const added = Object.entries(counts).map(([key, value]) => [key, [countType, u32(value)]] as const)
   return { ...parts, entries: new Map([...parts.entries, ...added]) }

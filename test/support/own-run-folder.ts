@@ -1,4 +1,4 @@
-/** Each test file has model processes of its own: one that kills them must not meet those of another. */
+/** Each test file has model processes, and models, of its own: one that kills them must not meet those of another. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +6,8 @@ import { afterAll, vi } from 'vitest'
 
 const folder = mkdtempSync(join(tmpdir(), 'run-'))
 process.env.XDG_RUNTIME_DIR = folder
+// Nor is what somebody has at home any test's business.
+process.env.OLLAMA_MODELS = join(folder, 'models')
 
 // A process that leaves just now may write its last record between two looks.
 afterAll(() => vi.waitFor(() => rmSync(folder, { recursive: true, force: true }), 10_000))

@@ -74,7 +74,7 @@ test.each([
   expect(await server.exit).toMatchObject({
     code: 1,
     complaint:
-      'modelmount: 0.0.0.0 can be reached by others, and there are no keys to ask for yet. Say --no-auth to let everybody in.\n',
+      'Error: 0.0.0.0 can be reached by others, and there are no keys to ask for yet. Say --no-auth to let everybody in.\n',
   })
   expect(server.printed).toEqual([])
 })
@@ -231,7 +231,7 @@ test('a port that is taken is one plain line that names who has it and the way o
 
   expect(code).toBe(1)
   expect(complaint).toBe(
-    `modelmount: Port ${port} on 127.0.0.1 is taken by another Modelmount. Stop it, or choose another port: --port ${port + 1}\n`,
+    `Error: Port ${port} on 127.0.0.1 is taken by another Modelmount. Stop it, or choose another port: --port ${port + 1}\n`,
   )
 })
 
@@ -252,7 +252,7 @@ test.each([
   const { code, complaint } = await run(args, environment).exit
 
   expect(code).toBe(1)
-  expect(complaint).toMatch(/^modelmount: .*\n$/)
+  expect(complaint).toMatch(/^Error: .*\n$/)
   expect(complaint).toContain(expected)
 })
 

@@ -1,103 +1,32 @@
-/** The command line: what can be said, and what it means. */
+/** The command line. */
 import { createRequire } from 'node:module'
-import { Command, InvalidArgumentError, Option } from 'commander'
-import { parseHost } from './host.ts'
-import { type ServeOptions, serve } from './serve.ts'
+import { Command } from 'commander'
+import { cp } from './commands/cp.ts'
+import { create } from './commands/create.ts'
+import { list } from './commands/list.ts'
+import { ps } from './commands/ps.ts'
+import { pull } from './commands/pull.ts'
+import { push } from './commands/push.ts'
+import { rm } from './commands/rm.ts'
+import { run, thinkAlone } from './commands/run.ts'
+import { serve } from './commands/serve.ts'
+import { show } from './commands/show.ts'
+import { stop } from './commands/stop.ts'
 
 const { version, description } = createRequire(import.meta.url)('../package.json') as Record<string, string>
 
-const program = new Command('modelmount').description(description ?? '').version(version ?? '')
+const program = new Command('modelmount')
+  .description(description ?? '')
+  .version(version ?? '', '-v, --version')
+  // Behind a command `-v` is the command's.
+  .enablePositionalOptions()
+for (const command of [serve, run, pull, push, create, list, ps, show, cp, rm, stop])
+  program.addCommand(command)
 
-program
-  .command('serve')
-  .description('serve local models over HTTP')
-  .option('--host <host>', 'address to listen on (default: 127.0.0.1, or from $OLLAMA_HOST)')
-  .option('--port <port>', 'port to listen on (default: 11434, or from $OLLAMA_HOST)', wholeNumber(0, 65_535))
-  .option('--no-auth', 'ask nobody for a key; needed for a host that others can reach')
-  .option('--models <folder>', 'folder with GGUF files (default: $OLLAMA_MODELS, else ~/.ollama/models)')
-  .option('--model <file>', 'one GGUF file to serve, without a folder or before it')
-  .option(
-    '--adapter <file>',
-    'a LoRA adapter (GGUF) for the model of --model, file.gguf=0.5 for half of it; may be said several times',
-    adapter,
-  )
-  .option(
-    '--threads <count>',
-    'compute threads (default: one less than there are cores)',
-    wholeNumber(1, 1_024),
-  )
-  .option(
-    '--parallel <count>',
-    'answers side by side (default: $OLLAMA_NUM_PARALLEL, else 4)',
-    wholeNumber(1, 256),
-  )
-  .option(
-    '--context <tokens>',
-    'context size (default: $OLLAMA_CONTEXT_LENGTH, else 4096)',
-    wholeNumber(16, 2 ** 24),
-  )
-  .option(
-    '--max-context <tokens>',
-    'the most that a call may ask for (default: what the model was trained for)',
-    wholeNumber(16, 2 ** 24),
-  )
-  .option(
-    '--max-loaded <count>',
-    'models in memory at the same time (default: $OLLAMA_MAX_LOADED_MODELS, else 3)',
-    wholeNumber(1, 1_024),
-  )
-  .option(
-    '--keep-alive <time>',
-    'how long an unused model stays loaded: 10m, seconds, or forever (default: $OLLAMA_KEEP_ALIVE, else 5m)',
-    keepAlive,
-  )
-  .option(
-    '--gpu-layers <count>',
-    'layers on the graphics card: a number, max, or auto for as many as fit (default: auto)',
-    gpuLayers,
-  )
-  .addOption(
-    new Option(
-      '--kv-type <type>',
-      'how a context is kept (default: $OLLAMA_KV_CACHE_TYPE, else f16)',
-    ).choices(['f16', 'q8_0', 'q4_0']),
-  )
-  .option('--flash-attention', 'compute with it (default: $OLLAMA_FLASH_ATTENTION, else where possible)')
-  .option('--no-flash-attention', 'compute without it')
-  .action(async (options: Partial<ServeOptions>) => {
-    const { host, port } = parseHost(process.env.OLLAMA_HOST ?? '')
-    await serve({ host, port, ...options })
-  })
+// Whoever reads our output may have enough of it.
+process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1))
 
-await program.parseAsync().catch((error: Error) => {
-  process.stderr.write(`modelmount: ${error.message}\n`)
+await program.parseAsync(thinkAlone(process.argv)).catch((error: Error) => {
+  process.stderr.write(`Error: ${error.message}\n`)
   process.exitCode = 1
 })
-
-function wholeNumber(least: number, most: number): (text: string) => number {
-  return (text) => {
-    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
-    if (value >= least && value <= most) return value
-    throw new InvalidArgumentError(`Expected a whole number from ${least} to ${most}.`)
-  }
-}
-
-/** Behind those that were said before. */
-function adapter(text: string, before: ServeOptions['adapter'] = []): NonNullable<ServeOptions['adapter']> {
-  const [, file = text, scale = '1'] = /^(.+\.gguf)=(.*)$/.exec(text) ?? []
-  if (scale.trim() !== '' && Number.isFinite(Number(scale)))
-    return [...before, { file, scale: Number(scale) }]
-  throw new InvalidArgumentError('Expected a file, or a file and its scale, such as file.gguf=0.5.')
-}
-
-function gpuLayers(text: string): number | 'auto' | 'max' {
-  if (text === 'auto' || text === 'max') return text
-  if (/^\d{1,4}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('Expected a whole number, max or auto.')
-}
-
-/** As in Ollama: a bare number is seconds, and what is negative means for ever. */
-function keepAlive(text: string): NonNullable<ServeOptions['keepAlive']> {
-  if (text.startsWith('-')) return 'forever'
-  return /^\d+$/.test(text) ? `${Number(text)}s` : (text as `${number}m`)
-}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isLoopback, parseHost } from './host.ts'
+import { isLoopback, parseHost, serverUrl } from './host.ts'
 
 test.each([
   ['', '127.0.0.1', 11_434],
@@ -26,6 +26,20 @@ test.each(['localhost:65536', 'localhost:http', 'localhost:-1', 'localhost:', 'a
     expect(() => parseHost(text)).toThrow(`Expected OLLAMA_HOST to be host:port, got '${text}'`)
   },
 )
+
+test.each([
+  ['', 'http://127.0.0.1:11434'],
+  [':8080', 'http://127.0.0.1:8080'],
+  ['my-host.local', 'http://my-host.local:11434'],
+  ['0.0.0.0:80', 'http://127.0.0.1:80'],
+  ['[::]:80', 'http://[::1]:80'],
+  ['http://localhost', 'http://localhost:11434'],
+  ['https://example.com', 'https://example.com:443'],
+  ['https://example.com:8443/llm/', 'https://example.com:8443/llm'],
+  ['http://[fe80::1]:9000', 'http://[fe80::1]:9000'],
+])('%j is asked at %s', (text, url) => {
+  expect(serverUrl(text)).toBe(url)
+})
 
 test.each(['localhost', '127.0.0.1', '127.1.2.3', '::1'])('%s can be reached only from here', (host) => {
   expect(isLoopback(host)).toBe(true)

@@ -8,15 +8,27 @@ export interface Host {
 
 const defaults: Host = { host: '127.0.0.1', port: 11_434 }
 
-export function parseHost(text: string): Host {
+export function parseHost(text: string, defaultPort = defaults.port): Host {
   const [, , rest = ''] = /^(\w+:\/\/)?([^/]*)/.exec(text.trim()) ?? []
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]*))(?::(\d+))?$/.exec(rest) ?? []
-  const number = port === undefined ? defaults.port : Number(port)
+  const number = port === undefined ? defaultPort : Number(port)
   if ((bracketed ?? plain) === undefined || number > 65_535) {
     throw new Error(`Expected OLLAMA_HOST to be host:port, got '${text}'`)
   }
   return { host: bracketed || plain || defaults.host, port: number }
 }
+
+/** Where a client finds the server that listens there; a path stays, as that of a mount. Without a slash at its end. */
+export function serverUrl(text: string): string {
+  const [, scheme = 'http', path = ''] = /^(?:(\w+):\/\/)?[^/]*(.*)$/.exec(text.trim()) ?? []
+  const { host, port } = parseHost(text, scheme === 'https' ? 443 : undefined)
+  return `${scheme}://${withBrackets(reachable[host] ?? host)}:${port}${path.replace(/\/+$/, '')}`
+}
+
+/** Who listens on all addresses is asked on one of them. */
+const reachable: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+
+export const withBrackets = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))

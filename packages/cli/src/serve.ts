@@ -3,11 +3,12 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename } from 'node:path'
-import { type AdaptedModel, createLlm, type Llm, type LocalOptions } from '@modelmount/core'
+import { type AdaptedModel, type ByteSize, createLlm, type Llm, type LocalOptions } from '@modelmount/core'
 import { llmRouter } from '@modelmount/express'
 import express, { type Express } from 'express'
-import { isLoopback } from './host.ts'
+import { isLoopback, withBrackets } from './host.ts'
 import { occupantOf } from './occupant.ts'
+import { complain } from './output.ts'
 
 export interface ServeOptions {
   readonly host: string
@@ -27,6 +28,9 @@ export interface ServeOptions {
   readonly keepAlive?: LocalOptions['keepAlive']
   /** False lets everybody in. */
   readonly auth?: boolean
+  readonly registry?: readonly string[]
+  readonly privateRegistry?: readonly string[]
+  readonly storeMax?: ByteSize
 }
 
 /** So long running answers may take to end after SIGTERM or Ctrl-C. */
@@ -41,7 +45,8 @@ export async function serve(options: ServeOptions): Promise<void> {
       `${host} can be reached by others, and there are no keys to ask for yet. Say --no-auth to let everybody in.`,
     )
   const llm = await createLlm({
-    ...(open && { auth: 'host', origins: [] }),
+    // Who can log in here may change what lies here; who comes from elsewhere may only ask.
+    ...(open ? { auth: 'host', origins: [] } : { scopes: ['inference', 'models'] }),
     ...(sources.length > 0 && { models: sources }),
     local: {
       threads: options.threads,
@@ -54,10 +59,12 @@ export async function serve(options: ServeOptions): Promise<void> {
       kvCacheType: options.kvType,
       keepAlive: options.keepAlive,
     },
-    logger: {
-      warn: complain,
-      error: complain,
+    store: {
+      registries: options.registry,
+      privateRegistries: options.privateRegistry,
+      maxBytes: options.storeMax,
     },
+    logger: { warn: complain, error: complain },
   })
   const app = express()
     .disable('x-powered-by')
@@ -123,17 +130,9 @@ function drainAtSignals(server: Server, llm: Llm): void {
   process.on('SIGTERM', stop)
 }
 
-const urlOf = (host: string, port: number): string =>
-  `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+const urlOf = (host: string, port: number): string => `http://${withBrackets(host)}:${port}`
 
 const print = (line: string): boolean => process.stdout.write(`${line}\n`)
-
-/** With the cause, if it says more: whoever reads this may know everything. */
-function complain(details: object, message: string): void {
-  const { err } = details as { readonly err?: Error }
-  const [cause] = err?.cause instanceof Error ? err.cause.message.split('\n') : []
-  process.stderr.write(`modelmount: ${message}${cause ? ` (${cause})` : ''}\n`)
-}
 
 function fail(message: string): never {
   throw new Error(message)

@@ -19,6 +19,7 @@ const call = ({ address = '127.0.0.1', caller, headers = {} }: From = {}): HttpR
   header: (name) => headers[name],
   query: () => undefined,
   json: async () => ({}),
+  bytes: async function* () {},
 })
 
 const thrownBy = (attempt: () => unknown): unknown => {
@@ -73,6 +74,22 @@ test('a caller that the app names may not come along where nobody is asked', () 
   expect(callerOf(call({ caller: { id: 'admin', scopes: ['admin'] } }), 'inference')).toEqual({
     id: 'anonymous',
   })
+})
+
+test('who says nothing of scopes has those of the options', () => {
+  const { callerOf } = createAccess({ scopes: ['inference', 'models'] })
+  const { callerOf: callerOfApp } = createAccess({ auth: 'host', scopes: ['inference', 'models'] })
+
+  expect(callerOf(call(), 'models')).toEqual({ id: 'anonymous' })
+  expect(thrownBy(() => callerOf(call(), 'admin'))).toMatchObject({ code: 'permission' })
+  expect(callerOfApp(call({ caller: { id: 'ada' } }), 'models')).toEqual({ id: 'ada' })
+  expect(
+    thrownBy(() => callerOfApp(call({ caller: { id: 'guest', scopes: ['inference'] } }), 'models')),
+  ).toMatchObject({ code: 'permission' })
+})
+
+test('a scope that nobody knows is a mistake', () => {
+  expect(() => createAccess({ scopes: ['all' as 'admin'] })).toThrow('Expected `scopes` to be some of')
 })
 
 test('a configured page may call, others may not, and the default pages are no longer there', () => {

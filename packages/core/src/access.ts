@@ -19,6 +19,14 @@ export interface AccessOptions {
    * @default pages from this machine; with `auth: 'host'` all, since the app's own CORS middleware decides
    */
   origins?: readonly string[] | undefined
+
+  /**
+   * What callers may do of whom nobody says otherwise: ask models (`inference`), change which there are (`models`), run the
+   * whole (`admin`).
+   *
+   * @default ['inference']
+   */
+  scopes?: readonly Scope[] | undefined
 }
 
 export interface Access {
@@ -29,9 +37,13 @@ export interface Access {
   callerOf(request: HttpRequest, scope: Scope): Caller
 }
 
-export function createAccess({ auth = 'anonymous', origins }: AccessOptions): Access {
+export function createAccess({ auth = 'anonymous', origins, scopes = ['inference'] }: AccessOptions): Access {
   if (auth !== 'anonymous' && auth !== 'host')
     throw new TypeError(`Expected \`auth\` to be 'anonymous' or 'host', got '${String(auth)}'`)
+  if (!Array.isArray(scopes) || !scopes.every((scope) => allScopes.includes(scope)))
+    throw new TypeError(
+      `Expected \`scopes\` to be some of ${allScopes.join(', ')}, got ${JSON.stringify(scopes)}`,
+    )
   const allowed = origins ?? (auth === 'anonymous' ? localOrigins : undefined)
 
   return {
@@ -44,17 +56,19 @@ export function createAccess({ auth = 'anonymous', origins }: AccessOptions): Ac
     callerOf: (request, scope) => {
       const caller = auth === 'host' ? request.caller : anonymous(request)
       if (!caller) throw nobody()
-      if (!(caller.scopes ?? ['inference']).includes(scope))
+      if (!(caller.scopes ?? scopes).includes(scope))
         throw new LlmError('permission', `This caller may not do that: it has no scope '${scope}'.`)
       return caller
     },
   }
 }
 
+const allScopes: readonly Scope[] = ['inference', 'models', 'admin']
+
 function anonymous(request: HttpRequest): Caller {
   if (!isDirectLoopback(request)) throw notFromHere()
   if (!isLocalHost(request.header('host')))
-    throw new LlmError('permission', 'The Host header of this call names another machine.')
+    throw new LlmError('permission', 'The Host header of this call names another machine.', { page: true })
   return { id: 'anonymous' }
 }
 
@@ -71,4 +85,5 @@ const refusedOrigin = (origin: string): LlmError =>
   new LlmError(
     'permission',
     `Pages from ${origin} may not call. In the app, allow them: createLlm({ origins: ['${origin}'] }).`,
+    { page: true },
   )

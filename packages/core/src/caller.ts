@@ -8,6 +8,6 @@ export interface Caller {
   readonly id: string
   /** Callers of one tenant share what the model has read for them; others cannot find it, nor tell by the time. @default `id` */
   readonly tenant?: string
-  /** @default ['inference'] */
+  /** @default those of the option `scopes` of `createLlm` */
   readonly scopes?: readonly Scope[]
 }

@@ -26,7 +26,11 @@ export interface LlmErrorDetails {
   readonly contextSize?: number
   /** The model that was not found, as the caller named it. */
   readonly model?: string
+  /** The path that no route has. */
+  readonly path?: string
   readonly retryAfterMs?: number
+  /** A browser's page that may not call, or calls by another machine's name. */
+  readonly page?: true
   /** The app is mounted wrongly; the client cannot help it. */
   readonly setup?: boolean
 }

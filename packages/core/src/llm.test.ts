@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Engine } from './engine/engine.ts'
 import { uncached } from './engine/events.ts'
+import type { GenerateRequest } from './engine/request.ts'
 import { LlmError } from './errors.ts'
 import { createLlm } from './llm.ts'
 import { scriptedEngine } from './testing/scripted-engine.ts'
@@ -230,6 +231,35 @@ test('generate is the road to the engine', async () => {
   for await (const { type } of generation) types.push(type)
   expect(generation.model).toBe('any')
   expect(types).toEqual(['start', 'text', 'end'])
+})
+
+test('what a model was made with goes with every request, and what is wrong of it is told once', async () => {
+  const engine = scriptedEngine('Hi')
+  const warnings: string[] = []
+  const logger = { warn: (_: object, message: string) => void warnings.push(message), error: () => {} }
+  const llm = await createLlm({ models: folder, engine, logger })
+  const spec = {
+    ...{ name: 'bob', from: 'tiny', system: 'You are Bob.', template: '{{ .Prompt }}!' },
+    parameters: { temperature: 0, num_ctx: 512, top_p: 7 },
+  }
+  for await (const _step of llm.models.create(spec));
+
+  await llm.chat('Hello', { model: 'bob' })
+  const request: GenerateRequest = { model: 'Bob:latest', input: { kind: 'text', prompt: ['Hello'] } }
+  const call = { signal: new AbortController().signal }
+  await llm.countTokens(request, call)
+  await llm.render(request, call)
+  await llm.load('bob', { keepAlive: 5 })
+
+  expect(engine.requests[0]).toMatchObject({
+    input: {
+      template: '{{ .Prompt }}!',
+      messages: [{ role: 'system', content: [{ text: 'You are Bob.' }] }, { role: 'user' }],
+    },
+    sampling: { temperature: 0 },
+    load: { contextSize: 512 },
+  })
+  expect(warnings).toEqual([expect.stringContaining('`top_p`')])
 })
 
 test('the tokens of a prompt are counted by the engine', async () => {

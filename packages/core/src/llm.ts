@@ -8,11 +8,14 @@ import { LocalEngine } from './engine/local/local-engine.ts'
 import { readAhead } from './engine/read-ahead.ts'
 import type { GenerateRequest, LoadOptions, Message, Sampling } from './engine/request.ts'
 import type { DetokenizeRequest, TokenizeRequest } from './engine/tokens.ts'
-import { invalidRequest, type LlmError } from './errors.ts'
+import { invalidRequest, LlmError } from './errors.ts'
 import { type CallOptions, type Generation, generate, tenantOf } from './generate.ts'
 import { createReport } from './logger.ts'
 import { builtInModel } from './models/built-in.ts'
-import { expectSource, type ModelSource, ModelStore } from './models/store.ts'
+import { readParameters } from './models/parameters.ts'
+import { expectSource, type ModelSource } from './models/plain-files.ts'
+import { recipeOf, withRecipe } from './models/recipe.ts'
+import { ModelStore } from './models/store.ts'
 import { type AdaptedModel, type LlmOptions, resolveOptions } from './options.ts'
 
 export interface Llm {
@@ -43,7 +46,10 @@ export interface Llm {
   load(model: string, options?: LoadOptions & Partial<EngineCall>): Promise<void>
   /** Frees the memory of a model, when its running answers have ended. Throws `not_found`. */
   unload(model: string): Promise<void>
-  readonly models: Pick<ModelStore, 'list' | 'get' | 'details'>
+  readonly models: Pick<
+    ModelStore,
+    'list' | 'get' | 'details' | 'create' | 'copy' | 'delete' | 'pull' | 'push' | 'prune' | 'blobs'
+  >
   readonly loaded: Engine['loaded']
   /** Who may call the routes. */
   readonly access: Access
@@ -75,11 +81,11 @@ export interface ChatOptions extends Sampling {
 
 /** Puts the parts together. Nothing is loaded, and no process started, before the first call that needs it. */
 export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
-  const { models: paths, local, engine: given, access, logger } = resolveOptions(options)
+  const { models: paths, store, local, engine: given, access, logger } = resolveOptions(options)
   const sources = paths.map(toSource)
   if (options.models !== undefined) await Promise.all(sources.map(expectSource))
   const builtIn = await builtInModel()
-  const models = new ModelStore([...sources, ...(builtIn ? [builtIn] : [])])
+  const models = new ModelStore([...sources, ...(builtIn ? [builtIn] : [])], store)
   const engine =
     given ??
     new LocalEngine(models, {
@@ -87,6 +93,21 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
       warn: (message) => logger?.warn({}, message),
       debug: (details, message) => logger?.debug?.(details, message),
     })
+
+  /** Models whose recipes somebody was warned of. */
+  const warned = new Set<string>()
+
+  /** As its recipe wants it. An engine of the user's own may know names that are no files here. */
+  const prepared = async (request: GenerateRequest): Promise<GenerateRequest> => {
+    const model = await models.get(request.model).catch(ifNotFound)
+    const recipe = model && recipeOf(model)
+    if (model && recipe && !warned.has(model.digest)) {
+      warned.add(model.digest)
+      for (const problem of readParameters(recipe.parameters).problems)
+        logger?.warn({ model: model.name }, `A parameter of the model is left out: ${problem}`)
+    }
+    return withRecipe(request, recipe, local.maxContextSize)
+  }
 
   const named = async (model: string | undefined): Promise<string> => {
     // An engine of the user's own may need no model at all.
@@ -118,7 +139,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
       ...(stop && { stop }),
       sampling,
     }
-    return generate(engine, request, { signal, stream })
+    return generate(engine, await prepared(request), { signal, stream })
   }
 
   function chat(input: ChatPrompt, options: ChatOptions & { readonly stream: true }): AsyncIterable<string>
@@ -133,15 +154,17 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   }
 
   return {
-    generate: (request, call) => generate(engine, request, call),
-    countTokens: (request, call) => engine.countTokens(request, call),
-    render: (request, call) => engine.render(request, call),
+    generate: async (request, call) => generate(engine, await prepared(request), call),
+    countTokens: async (request, call) => engine.countTokens(await prepared(request), call),
+    render: async (request, call) => engine.render(await prepared(request), call),
     embed: ask((request: EmbedRequest, call) => engine.embed(request, call)),
     rerank: ask((request: RerankRequest, call) => engine.rerank(request, call)),
     tokenize: ask((request: TokenizeRequest, call) => engine.tokenize(request, call)),
     detokenize: ask((request: DetokenizeRequest, call) => engine.detokenize(request, call)),
-    load: (model, { signal = new AbortController().signal, ...how } = {}) =>
-      engine.load(model, how, { signal }),
+    load: async (model, { signal = new AbortController().signal, ...how } = {}) => {
+      const { load = {} } = await prepared({ model, input: { kind: 'text', prompt: [] }, load: how })
+      return engine.load(model, load, { signal })
+    },
     unload: (model) => engine.unload(model),
     chat,
     models,
@@ -150,6 +173,10 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     report: createReport(logger),
     close: () => engine.close(),
   }
+}
+
+function ifNotFound(cause: unknown): undefined {
+  if (LlmError.from(cause).code !== 'not_found') throw cause
 }
 
 const toSource = (given: string | AdaptedModel): ModelSource =>

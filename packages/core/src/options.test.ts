@@ -9,6 +9,15 @@ test('without options and environment, models are where Ollama keeps them, and t
 
   expect(resolved).toEqual({
     models: [join(homedir(), '.ollama', 'models')],
+    store: {
+      registries: {
+        hosts: ['registry.ollama.ai', 'hf.co', 'huggingface.co'],
+        privateHosts: [],
+        keyFile: join(homedir(), '.ollama', 'id_ed25519'),
+      },
+      maxBytes: Number.POSITIVE_INFINITY,
+      prune: true,
+    },
     local: {
       threads: undefined,
       contextSize: undefined,
@@ -19,7 +28,7 @@ test('without options and environment, models are where Ollama keeps them, and t
       modelProcess: join(import.meta.dirname, 'engine/local/process/main.js'),
     },
     engine: undefined,
-    access: { auth: undefined, origins: undefined },
+    access: { auth: undefined, origins: undefined, scopes: undefined },
     logger: undefined,
   })
 })
@@ -310,4 +319,44 @@ test('a model with adapters stands among paths, and ~ is home there, too', () =>
       adapters: [{ file: join(homedir(), 'a.gguf'), scale: 0.5 }],
     },
   ])
+})
+
+test('registries and what the store may take are said in words of the field', () => {
+  const { store } = resolveOptions(
+    {
+      store: {
+        registries: [],
+        privateRegistries: ['Registry.local:5000', '[::1]:80'],
+        maxBytes: '2gb',
+        prune: false,
+      },
+    },
+    {},
+  )
+
+  expect(store).toMatchObject({
+    registries: { hosts: [], privateHosts: ['registry.local:5000', '[::1]:80'] },
+    maxBytes: 2 * 1024 ** 3,
+    prune: false,
+  })
+})
+
+test.each([
+  [undefined, '1', false],
+  [true, '1', true],
+  [undefined, '0', true],
+])('pruning %s, with $OLLAMA_NOPRUNE %s, is %s', (prune, variable, expected) => {
+  expect(resolveOptions({ store: { prune } }, { OLLAMA_NOPRUNE: variable }).store.prune).toBe(expected)
+})
+
+test.each([
+  [{ registries: 'hf.co' }, 'store.registries'],
+  [{ registries: ['https://hf.co'] }, 'store.registries'],
+  [{ privateRegistries: ['host/path'] }, 'store.privateRegistries'],
+  [{ privateRegistries: [''] }, 'store.privateRegistries'],
+  [{ maxBytes: 'much' }, 'byte size'],
+  [{ prune: 'yes' }, 'store.prune'],
+  [{ budget: 5 }, 'store.budget'],
+])('the store %j is a mistake', (store, message) => {
+  expect(() => resolveOptions({ store } as unknown as LlmOptions, {})).toThrow(message)
 })

@@ -9,13 +9,17 @@ import { type ByteSize, type Duration, readDuration, toBytes, toMs } from './uni
 
 export interface LlmOptions extends AccessOptions {
   /**
-   * Where models are: folders whose `*.gguf` files are served by their stem, or single such
+   * Where models are: folders, as Ollama fills them or with `*.gguf` files that are served by their stem; or single such
    * files, or files with LoRA adapters under names of their own. Of two with the same name the earlier wins, and all
-   * win over the built-in one. A path that is given has to exist; the default one need not.
+   * win over the built-in one. The first folder is written to, the others are only read. A path that is given has to
+   * exist; the default one need not.
    *
    * @default `$OLLAMA_MODELS`, else `~/.ollama/models`
    */
   models?: string | readonly (string | AdaptedModel)[] | undefined
+
+  /** How models are kept, and where they come from. */
+  store?: StoreOptions | undefined
 
   /** How models are loaded on this machine. */
   local?: LocalOptions | undefined
@@ -47,6 +51,38 @@ export interface AdaptedModel {
     /** How much of it is added. @default 1 */
     readonly scale?: number
   }[]
+}
+
+export interface StoreOptions {
+  /**
+   * Registries that may be asked for models, as `host` or `host:port`. They are spoken to over https, and not at private
+   * addresses.
+   *
+   * @default ['registry.ollama.ai', 'hf.co', 'huggingface.co']
+   */
+  registries?: readonly string[] | undefined
+
+  /**
+   * Registries of your own, beside those: they may lie at private addresses, and are spoken to over http where a call says
+   * `insecure`.
+   *
+   * @default none
+   */
+  privateRegistries?: readonly string[] | undefined
+
+  /**
+   * What the blobs in the folder that is written to take at most: bytes, or `'200gb'`. What would be more is refused.
+   *
+   * @default as much as the disk holds
+   */
+  maxBytes?: ByteSize | undefined
+
+  /**
+   * Whether blobs are removed that no model has any more once one is replaced. What is deleted, is in any case.
+   *
+   * @default not `$OLLAMA_NOPRUNE`
+   */
+  prune?: boolean | undefined
 }
 
 export interface LocalOptions {
@@ -143,6 +179,15 @@ export interface LocalOptions {
 
 export interface ResolvedOptions {
   readonly models: readonly (string | AdaptedModel)[]
+  readonly store: {
+    readonly registries: {
+      readonly hosts: readonly string[]
+      readonly privateHosts: readonly string[]
+      readonly keyFile: string
+    }
+    readonly maxBytes: number
+    readonly prune: boolean
+  }
   readonly local: {
     readonly threads: number | undefined
     readonly contextSize: number | undefined
@@ -179,7 +224,8 @@ export function resolveOptions(
   options: LlmOptions,
   environment: NodeJS.ProcessEnv = process.env,
 ): ResolvedOptions {
-  checkKeys('', options, ['models', 'local', 'auth', 'origins', 'engine', 'logger'])
+  checkKeys('', options, ['models', 'store', 'local', 'auth', 'origins', 'scopes', 'engine', 'logger'])
+  checkKeys('store.', options.store ?? {}, ['registries', 'privateRegistries', 'maxBytes', 'prune'])
   checkKeys('local.', options.local ?? {}, [
     'threads',
     'contextSize',
@@ -242,6 +288,7 @@ export function resolveOptions(
     )
   return {
     models,
+    store: storeOf(options.store, variable),
     local: {
       threads: count('local.threads', threads, 1, availableParallelism()),
       contextSize: count('local.contextSize', contextSize, 16, maxContext),
@@ -257,7 +304,7 @@ export function resolveOptions(
       runFolder: options.local?.runFolder ?? runFolder(environment),
     },
     engine: options.engine,
-    access: { auth: options.auth, origins: options.origins },
+    access: { auth: options.auth, origins: options.origins, scopes: options.scopes },
     logger: options.logger,
   }
 }
@@ -304,6 +351,35 @@ function isAdapter(value: unknown): boolean {
   checkKeys('models[].adapters[].', value, ['file', 'scale'])
   const { file, scale = 1 } = value as AdaptedModel['adapters'][number]
   return isText(file) && Number.isFinite(scale)
+}
+
+const publicRegistries = ['registry.ollama.ai', 'hf.co', 'huggingface.co']
+
+function storeOf(
+  { registries = publicRegistries, privateRegistries = [], maxBytes, prune }: StoreOptions = {},
+  variable: (name: string) => string | undefined,
+): ResolvedOptions['store'] {
+  if (prune !== undefined && typeof prune !== 'boolean')
+    throw new TypeError(`Expected \`store.prune\` to be a boolean, got ${shown(prune)}`)
+  return {
+    registries: {
+      hosts: hosts('store.registries', registries),
+      privateHosts: hosts('store.privateRegistries', privateRegistries),
+      // As the `ollama` command made it: its public half is what people register with their accounts.
+      keyFile: join(homedir(), '.ollama', 'id_ed25519'),
+    },
+    maxBytes: maxBytes === undefined ? Number.POSITIVE_INFINITY : toBytes(maxBytes),
+    prune: prune ?? !toggle('$OLLAMA_NOPRUNE', variable('OLLAMA_NOPRUNE')),
+  }
+}
+
+function hosts(option: string, value: readonly string[]): readonly string[] {
+  const isHost = (one: unknown): boolean =>
+    typeof one === 'string' && /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i.test(one)
+  if (Array.isArray(value) && value.every(isHost)) return value.map((one) => one.toLowerCase())
+  throw new TypeError(
+    `Expected \`${option}\` to be a list of hosts such as 'registry.example.com:5000', got ${JSON.stringify(value)}`,
+  )
 }
 
 /** As Ollama reads its variables. Nothing for an empty one. */

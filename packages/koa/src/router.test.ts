@@ -57,13 +57,13 @@ describe('at the root', () => {
     expect(response.body).toEqual({ params: {}, matched: [], route: null })
   })
 
-  test('an unknown path is a typed 404 where unknownRoutes says so', async () => {
+  test('an unknown path is a 404 in the words of its API where unknownRoutes says so', async () => {
     const app = appOf(llmRouter(llm, { unknownRoutes: 'error' }).routes(), users.routes())
 
     const response = await request(app).get('/api/users')
 
     expect(response.status).toBe(404)
-    expect(response.body).toEqual({ error: 'Invalid URL (GET /api/users)' })
+    expect(response.text).toBe('404 page not found')
   })
 
   test.each([

@@ -1,13 +1,8 @@
 /** What fields of several dialects have in common. */
 import { z } from 'zod'
-import { limits } from '../engine/request.ts'
+import { optional, StopSequence } from '../models/parameters.ts'
 
-/** Every optional field may be null, which means absent. */
-export const optional = <Schema extends z.ZodType>(schema: Schema) =>
-  schema
-    .nullable()
-    .transform((value) => value ?? undefined)
-    .optional()
+export { optional, StopSequence }
 
 /** Refuses what is not built yet by its name. */
 export const unsupported = (what: string) => ({
@@ -43,12 +38,6 @@ export const whole = (least: number, most: number = Number.MAX_SAFE_INTEGER) =>
       params: { issue: 'integer_too_big', limit: most },
       error: `expected a whole number up to ${most}.`,
     })
-
-/** Half a character would match inside of others, and leave their other half in the answer. */
-export const StopSequence = z
-  .string()
-  .max(limits.stopLength)
-  .refine((text) => text.isWellFormed(), 'has half a character, a lone surrogate.')
 
 /** What a client wrote, in a message to it: no megabytes, and no half character. */
 export const shortly = (text: string): string => text.slice(0, 64).toWellFormed()

@@ -15,6 +15,7 @@ const requestOf = (path: string, headers: Readonly<Record<string, string>> = {})
   header: (name) => headers[name],
   query: () => undefined,
   json: async () => ({}),
+  bytes: async function* () {},
 })
 
 const pathsOf = (names?: readonly DialectName[]): string[] =>
@@ -22,8 +23,9 @@ const pathsOf = (names?: readonly DialectName[]): string[] =>
     .routes.filter(({ method }) => method !== 'OPTIONS')
     .map(({ method, path }) => `${method} ${path}`)
 
-/** The body says whose words they are. */
+/** The body says whose words they are. Only Ollama's router says it in plain text. */
 function speakerOf(response: { readonly body: unknown }): string {
+  if (response.body === '404 page not found') return 'ollama'
   const body = JSON.parse(response.body as string)
   if (typeof body.error === 'string') return 'ollama'
   return 'request_id' in body ? 'anthropic' : 'openai'
@@ -32,16 +34,30 @@ function speakerOf(response: { readonly body: unknown }): string {
 test('all dialects are spoken, and a path that two of them have is one route', () => {
   expect(dialectNames).toEqual(['ollama', 'openai', 'anthropic'])
   expect(pathsOf().sort()).toEqual([
+    'DELETE /api/delete',
+    'DELETE /api/user/keys/:key',
+    'GET /api/experimental/model-recommendations',
     'GET /api/ps',
+    'GET /api/status',
     'GET /api/tags',
     'GET /api/version',
     'GET /v1/models',
     'GET /v1/models/*model',
+    'HEAD /api/blobs/:digest',
+    'POST /api/blobs/:digest',
     'POST /api/chat',
+    'POST /api/copy',
+    'POST /api/create',
     'POST /api/embed',
     'POST /api/embeddings',
+    'POST /api/experimental/web_fetch',
+    'POST /api/experimental/web_search',
     'POST /api/generate',
+    'POST /api/me',
+    'POST /api/pull',
+    'POST /api/push',
     'POST /api/show',
+    'POST /api/signout',
     'POST /v1/chat/completions',
     'POST /v1/completions',
     'POST /v1/embeddings',

@@ -90,5 +90,5 @@ const allow = (methods: readonly Method[]): string =>
 
 const refusal = ({ method, path }: HttpRequest, allowed: string): LlmError =>
   allowed === ''
-    ? new LlmError('not_found', `Invalid URL (${method} ${path})`)
+    ? new LlmError('not_found', `Invalid URL (${method} ${path})`, { path })
     : new LlmError('method_not_allowed', `${method} is not allowed on ${path}. Allowed: ${allowed}.`)

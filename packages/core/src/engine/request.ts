@@ -221,6 +221,8 @@ export const limits = {
   schemaLength: 1024 * 1024,
   /** A grammar, in characters. */
   grammarLength: 256 * 1024,
+  /** One in Go’s language, in characters: the longest that models come with is a ninth of it. */
+  templateLength: 64 * 1024,
   /** Of all messages together, in characters. */
   text: 64 * 1024 * 1024,
   /** Of a context, in tokens: the largest models are trained for ten million. */
@@ -256,8 +258,11 @@ export const textLength = ({ input }: Pick<GenerateRequest, 'input'>): number =>
   input.kind === 'chat'
     ? input.messages.reduce((sum, { content }) => sum + lengthOf(content), toolsLength(input))
     : input.kind === 'text'
-      ? input.prompt.reduce((sum, piece) => sum + piece.length, input.system?.length ?? 0)
+      ? input.prompt.reduce((sum, piece) => sum + piece.length, turnsLength(input))
       : input.prefix.length + input.suffix.length
+
+const turnsLength = ({ system = '', messages = [] }: TextInput): number =>
+  messages.reduce((sum, { content }) => sum + lengthOf(content), system.length)
 
 const toolsLength = ({ tools = [] }: ChatInput): number =>
   tools.length === 0 ? 0 : JSON.stringify(tools).length
@@ -292,7 +297,11 @@ export function messagesOf(input: GenerateRequest['input']): readonly Message[] 
   if (input.kind === 'chat') return input.messages
   if (input.kind === 'infill') return [message('user', input.prefix + input.suffix)]
   const text = input.prompt.filter((piece) => typeof piece === 'string').join('')
-  return [...(input.system ? [message('system', input.system)] : []), message('user', text)]
+  return [
+    ...(input.system ? [message('system', input.system)] : []),
+    ...(input.messages ?? []),
+    message('user', text),
+  ]
 }
 
 const message = (role: Message['role'], text: string): Message => ({

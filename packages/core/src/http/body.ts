@@ -1,4 +1,4 @@
-/** Reading a JSON body once, up to a limit, and never parsing what would block the event loop. */
+/** Reading a body once: JSON up to a limit, never parsing what would block the event loop; or its bytes as they come. */
 import type { IncomingMessage } from 'node:http'
 import { invalidRequest, LlmError } from '../errors.ts'
 
@@ -14,23 +14,53 @@ export interface BodySource {
 }
 
 export async function readNodeJson(stream: IncomingMessage, limitBytes: number): Promise<unknown> {
-  const { 'content-length': contentLength, 'content-encoding': contentEncoding } = stream.headers
   try {
-    // Leaving the default iterator early would destroy the socket, and with it the answer.
-    const chunks = stream.iterator({ destroyOnReturn: false })
-    return await readJson({ chunks, contentLength, contentEncoding }, limitBytes)
+    return await readJson(sourceOf(stream), limitBytes)
   } finally {
-    // What is left is read and dropped, so that a client that still sends gets to see the answer.
-    stream.resume()
+    drop(stream)
   }
 }
 
+/** No more of it is read than somebody asks for. */
+export async function* readNodeBytes(stream: IncomingMessage): AsyncGenerator<Uint8Array> {
+  try {
+    yield* readBytes(sourceOf(stream))
+  } finally {
+    drop(stream)
+  }
+}
+
+const sourceOf = (stream: IncomingMessage): BodySource => ({
+  // Leaving the default iterator early would destroy the socket, and with it the answer.
+  chunks: stream.iterator({ destroyOnReturn: false }),
+  contentLength: stream.headers['content-length'],
+  contentEncoding: stream.headers['content-encoding'],
+})
+
+/** What is left is read and dropped, so that a client that still sends gets to see the answer. */
+const drop = (stream: IncomingMessage): void => void stream.resume()
+
 export async function readJson(source: BodySource, limitBytes: number): Promise<unknown> {
-  const encoding = source.contentEncoding ?? 'identity'
+  if (Number(source.contentLength ?? 0) > limitBytes) throw tooLarge(limitBytes)
+  return parseJson(await joined(readBytes(source), limitBytes))
+}
+
+export async function* readBytes({ chunks, contentEncoding }: BodySource): AsyncGenerator<Uint8Array> {
+  const encoding = contentEncoding ?? 'identity'
   if (encoding.toLowerCase() !== 'identity')
     throw invalidRequest(`A request body in content-encoding ${encoding} is not supported.`)
-  if (Number(source.contentLength ?? 0) > limitBytes) throw tooLarge(limitBytes)
-  return parseJson(await readBytes(source.chunks, limitBytes))
+  try {
+    yield* chunks
+  } catch (cause) {
+    throw new LlmError('invalid_request', 'The request body ended before it was complete.', {}, { cause })
+  }
+}
+
+/** The bytes that a body parser in front has kept. */
+export async function* bytesFromParser(parsed: unknown): AsyncGenerator<Uint8Array> {
+  if (!(parsed instanceof Uint8Array))
+    throw misread('The request body was read in front of this route, and its bytes were not handed on.')
+  yield parsed
 }
 
 /** What a body parser in front, which has read the stream, has made of it. */
@@ -66,19 +96,14 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-async function readBytes(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<Uint8Array> {
+async function joined(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let length = 0
-  try {
-    for await (const chunk of source) {
-      length += chunk.length
-      if (length > limitBytes) break
-      chunks.push(chunk)
-    }
-  } catch (cause) {
-    throw new LlmError('invalid_request', 'The request body ended before it was complete.', {}, { cause })
+  for await (const chunk of source) {
+    length += chunk.length
+    if (length > limitBytes) throw tooLarge(limitBytes)
+    chunks.push(chunk)
   }
-  if (length > limitBytes) throw tooLarge(limitBytes)
   return Buffer.concat(chunks)
 }
 

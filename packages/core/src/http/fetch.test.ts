@@ -96,3 +96,30 @@ test('a reader that cancels closes the source', async () => {
 
   expect(closed).toBe(true)
 })
+
+test('the bytes of a body have no limit', async () => {
+  const sizes = toFetchHandler<undefined>(
+    {
+      ...table,
+      routes: [
+        {
+          method: 'POST',
+          path: '/size',
+          bodyLimit: 100,
+          handle: async (request) => {
+            let sizeBytes = 0
+            for await (const chunk of request.bytes()) sizeBytes += chunk.length
+            return json({ sizeBytes })
+          },
+        },
+      ],
+    },
+    undefined,
+  )
+
+  const response = await sizes(
+    new Request('http://host/size', { method: 'POST', body: Buffer.alloc(1_000_000) }),
+  )
+
+  expect(await response.json()).toEqual({ sizeBytes: 1_000_000 })
+})

@@ -1,7 +1,7 @@
 /** The routes for hosts that speak the web's own `Request` and `Response`: Hono, Bun, Deno, Next. */
 import type { Caller } from '../caller.ts'
 import { type ByteSize, toBytes } from '../units.ts'
-import { readJson } from './body.ts'
+import { type BodySource, readBytes, readJson } from './body.ts'
 import type { HttpRequest, HttpResponse } from './message.ts'
 import { createMatcher, type RouteTable } from './route.ts'
 
@@ -57,17 +57,16 @@ function readFetchRequest(
     signal,
     header: (name) => request.headers.get(name) ?? undefined,
     query: (name) => new URL(request.url).searchParams.get(name) ?? undefined,
-    json: () =>
-      readJson(
-        {
-          chunks: request.body ?? nothing(),
-          contentLength: request.headers.get('content-length'),
-          contentEncoding: request.headers.get('content-encoding'),
-        },
-        toBytes(bodyLimit),
-      ),
+    json: () => readJson(sourceOf(request), toBytes(bodyLimit)),
+    bytes: () => readBytes(sourceOf(request)),
   }
 }
+
+const sourceOf = ({ body, headers }: Request): BodySource => ({
+  chunks: body ?? nothing(),
+  contentLength: headers.get('content-length'),
+  contentEncoding: headers.get('content-encoding'),
+})
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 

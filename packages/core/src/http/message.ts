@@ -21,7 +21,7 @@ export interface HttpRequest {
   /** The parsed body if something in front read it, else read here. Throws `too_large` and `invalid_request`. */
   json(): Promise<unknown>
   /** The body as it comes, of any length: for files. Throws `invalid_request` where it ends too soon, or was read in front. */
-  bytes?(): AsyncIterable<Uint8Array>
+  bytes(): AsyncIterable<Uint8Array>
 }
 
 export interface HttpResponse {

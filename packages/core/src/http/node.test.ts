@@ -165,6 +165,101 @@ test('a body is held to the limit of its route', async () => {
   expect(tooLarge).toMatchObject({ code: 'too_large' })
 })
 
+/** What the bytes of a call come to: how many, and what is wrong with them. */
+async function sizeOf(call: HttpRequest): Promise<unknown> {
+  try {
+    let sizeBytes = 0
+    for await (const chunk of call.bytes()) sizeBytes += chunk.length
+    return { sizeBytes }
+  } catch (error) {
+    const { code, message } = LlmError.from(error)
+    return { code, message }
+  }
+}
+
+test('the bytes of a body have no limit', async () => {
+  const url = await listen(async (req, res) => {
+    const call = readNodeRequest(req, res, { path: '/', bodyLimit: '1kb' })
+    res.end(JSON.stringify(await sizeOf(call)))
+  })
+
+  expect(await post(url, 'x'.repeat(5_000_000))).toEqual({ sizeBytes: 5_000_000 })
+})
+
+test('bytes that nobody asks for stay with the client', async () => {
+  const arrived = happening()
+  const sockets: Socket[] = []
+  const url = await listen(async (req, res) => {
+    sockets.push(req.socket)
+    await readNodeRequest(req, res, { path: '/' }).bytes()[Symbol.asyncIterator]().next()
+    arrived.happen()
+  })
+  const sender = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {})
+  sender.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 50000000\r\n\r\n')
+  sender.write(Buffer.alloc(50_000_000))
+  await arrived.happened
+
+  const taken = (): number => sockets[0]?.bytesRead ?? 0
+  for (let before = 0, still = 0; still < 10; before = taken()) {
+    await new Promise((resolve) => setTimeout(resolve, 2))
+    still = taken() === before ? still + 1 : 0
+  }
+
+  expect(taken()).toBeLessThan(5_000_000)
+})
+
+test('who stops reading the bytes can still answer', async () => {
+  const url = await listen(async (req, res) => {
+    for await (const chunk of readNodeRequest(req, res, { path: '/' }).bytes()) {
+      res.end(JSON.stringify({ isSome: chunk.length > 0 }))
+      break
+    }
+  })
+
+  expect(await post(url, 'x'.repeat(5_000_000))).toEqual({ isSome: true })
+})
+
+test('bytes that a parser in front has read are handed on, if it has kept them', async () => {
+  const kept: readonly unknown[] = [Buffer.from('four'), undefined, {}, 'four']
+  const outcomes: unknown[] = []
+  for (const parsedBody of kept) {
+    const url = await listen(async (req, res) => {
+      for await (const _chunk of req);
+      res.end(JSON.stringify(await sizeOf(readNodeRequest(req, res, { path: '/', parsedBody }))))
+    })
+    outcomes.push(await post(url, 'four'))
+  }
+
+  const refused = {
+    code: 'invalid_request',
+    message:
+      'The request body was read in front of this route, and its bytes were not handed on. In the app, mount the routes before the body parser.',
+  }
+  expect(outcomes).toEqual([{ sizeBytes: 4 }, refused, refused, refused])
+})
+
+test('bytes cut short by a client that leaves are an error', async () => {
+  const arrived = happening()
+  const settled = happening()
+  const outcomes: unknown[] = []
+  const url = await listen(async (req, res) => {
+    const read = sizeOf(readNodeRequest(req, res, { path: '/' }))
+    req.once('readable', arrived.happen)
+    outcomes.push(await read)
+    settled.happen()
+  })
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nfour')
+  await arrived.happened
+
+  socket.destroy()
+  await settled.happened
+
+  expect(outcomes).toEqual([
+    { code: 'invalid_request', message: 'The request body ended before it was complete.' },
+  ])
+})
+
 test('a whole answer is sent with its status and headers', async () => {
   const url = await listen((_req, res) => {
     void writeNodeResponse({ status: 418, headers: { 'x-tea': 'yes' }, body: 'short and stout' }, res)

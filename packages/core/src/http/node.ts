@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { pipeline } from 'node:stream/promises'
 import type { Caller } from '../caller.ts'
 import { type ByteSize, toBytes } from '../units.ts'
-import { fromParser, readNodeJson } from './body.ts'
+import { bytesFromParser, fromParser, readNodeBytes, readNodeJson } from './body.ts'
 import type { HttpRequest, HttpResponse } from './message.ts'
 import { createMatcher, joinParams, type RouteTable } from './route.ts'
 
@@ -40,6 +40,7 @@ export function readNodeRequest(
       req.readableDidRead
         ? fromParser(parsedBody, req.headers['content-type'])
         : readNodeJson(req, toBytes(bodyLimit)),
+    bytes: () => (req.readableDidRead ? bytesFromParser(parsedBody) : readNodeBytes(req)),
   }
 }
 

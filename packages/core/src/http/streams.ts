@@ -8,7 +8,7 @@ export interface StreamOptions {
   /** Silence longer than this is broken by a heartbeat; twice this is the longest silence. */
   heartbeatMs?: number
   /** What breaks it. */
-  heartbeat: string
+  heartbeat: string | (() => string)
 }
 
 /** One server-sent event without a name. JSON only: it has no line breaks of its own. */
@@ -57,7 +57,7 @@ function lively(
   frames: AsyncIterable<string>,
   onError: StreamOptions['onError'],
   everyMs: number,
-  heartbeat: string,
+  heartbeat: StreamOptions['heartbeat'],
 ): AsyncIterableIterator<string> {
   const source = frames[Symbol.asyncIterator]()
   let pending: Promise<IteratorResult<string>> | undefined
@@ -76,7 +76,7 @@ function lively(
     }
   }
   const beat = (): void => {
-    if (quiet) waiting?.({ value: heartbeat, done: false })
+    if (quiet) waiting?.({ value: typeof heartbeat === 'string' ? heartbeat : heartbeat(), done: false })
     if (quiet) waiting = undefined
     quiet = true
   }

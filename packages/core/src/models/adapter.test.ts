@@ -15,16 +15,8 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true }))
 
-const stats = { sizeBytes: 0, modifiedAt: new Date(0) }
 const checkWith = (adapterPath: string, path = modelPath) =>
-  checkModel({
-    ...stats,
-    name: 'some:latest',
-    path,
-    digest: '',
-    builtIn: false,
-    adapters: [{ ...stats, path: adapterPath, scale: 1 }],
-  })
+  checkModel({ name: 'some:latest', path, adapters: [{ path: adapterPath }] })
 
 async function checkBytes(bytes: Buffer, path?: string): Promise<void> {
   const adapter = join(folder, 'mine.gguf')
@@ -167,7 +159,7 @@ test('a whole model is no adapter, and an adapter no model', async () => {
 
   const path = join(folder, 'lora.gguf')
   await writeFile(path, adapterFile())
-  const check = checkModel({ ...stats, name: 'some:latest', path, digest: '', builtIn: false })
+  const check = checkModel({ name: 'some:latest', path })
   await expect(check).rejects.toThrow('an adapter for models, and none itself')
 })
 

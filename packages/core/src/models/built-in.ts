@@ -1,5 +1,5 @@
 /** The built-in model: there where the optional package is installed. */
-import type { ModelSource } from './store.ts'
+import type { ModelSource } from './plain-files.ts'
 
 export async function builtInModel(): Promise<ModelSource | undefined> {
   try {

@@ -26,8 +26,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true }))
 
-const check = (path: string) =>
-  checkModel({ name: 'some:latest', path, sizeBytes: 0, modifiedAt: new Date(0), digest: '', builtIn: false })
+const check = (path: string) => checkModel({ name: 'some:latest', path })
 
 async function checkFile(entries: readonly Buffer[], tensors: readonly Buffer[] = [], weightBytes = 4_096) {
   const path = join(folder, 'some.gguf')

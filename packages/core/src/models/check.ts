@@ -23,8 +23,12 @@ const slice = 2_000
 
 const vocabularyKey = 'tokenizer.ggml.tokens'
 
+interface CheckedModel extends Pick<Model, 'name' | 'path'> {
+  readonly adapters?: readonly { readonly path: string }[]
+}
+
 /** Throws `upstream`, with what is wrong, for a file that is damaged or would end the native code. */
-export async function checkModel({ name, path, adapters = [] }: Model): Promise<void> {
+export async function checkModel({ name, path, adapters = [] }: CheckedModel): Promise<void> {
   const what = fileOf(name)
   const file = await readGguf(path, { what, arrays: isLookedAt })
   const [problem] = problems(file)

@@ -1,6 +1,18 @@
-/** What a model is made of. Shape: Ollama API reference, "Create a model". */
+/** A model is made: of another one, or of files, and of what is said of it. Shape: Ollama `server/create.go`. */
+import { invalidRequest } from '../errors.ts'
+import { checkCreate } from './create-check.ts'
+import { goJson } from './go-json.ts'
+import { configType, type Layer, layerType, manifestType } from './manifest.ts'
+import { digestsOf } from './manifests.ts'
+import { configOf } from './model-config.ts'
+import { type ModelName, parseModelName, spelledName } from './name.ts'
+import type { Blobs, Manifests } from './parts.ts'
+import type { Progress, TransferOptions } from './progress.ts'
 import type { RecipeMessage } from './recipe.ts'
+import { expectReadable, layersOf } from './said-layers.ts'
+import { weightsOfFiles, weightsOfModel } from './weights.ts'
 
+/** What a model is made of. Shape: Ollama API reference, "Create a model". */
 export interface CreateModel {
   readonly name: string
   /** Another model; pulled first where it is not there. */
@@ -21,4 +33,74 @@ export interface CreateModel {
   readonly requires?: string
   /** What its configuration is to say instead: `capabilities`, `model_family`, `context_length` and the like. */
   readonly info?: Readonly<Record<string, unknown>>
+}
+
+export interface CreateParts {
+  readonly blobs: Blobs
+  readonly manifests: Manifests
+  pull(name: string, options: TransferOptions): AsyncIterable<Progress>
+  /** The path of a model that is a file by itself, and has no manifest. */
+  file?(name: string): Promise<string | undefined>
+  /** Blobs that only the model had which this one replaces are removed. */
+  readonly prune: boolean
+}
+
+/**
+ * Yields a `Progress` per step; the last has status `success`. A blob is the layer, as it was uploaded. Throws
+ * `invalid_request` for what makes no model (before the first step, where no file has to be looked into), and what
+ * `pull` throws. Ends quietly when the signal aborts.
+ */
+export async function* createModel(
+  spec: CreateModel,
+  parts: CreateParts,
+  options: TransferOptions,
+): AsyncGenerator<Progress, void> {
+  checkCreate(spec)
+  try {
+    yield* steps(spec, parts, options)
+  } catch (error) {
+    if (!options.signal.aborted) throw error
+  }
+}
+
+async function* steps(
+  spec: CreateModel,
+  parts: CreateParts,
+  options: TransferOptions,
+): AsyncGenerator<Progress, void> {
+  const { blobs, manifests } = parts
+  const name = expectName(spelledName(spec.name))
+  const weights = spec.from
+    ? yield* weightsOfModel(expectName(parseModelName(spec.from)), spec, parts, options)
+    : yield* weightsOfFiles(spec, parts)
+
+  const said = layersOf(spec, weights)
+  const configText = goJson(configOf(spec, weights))
+  expectReadable(said, configText)
+  const layers: Layer[] = [...said.kept]
+  const statuses = layers.map(({ digest }) => `using existing layer ${digest}`)
+  for (const [kind, text] of said.added) {
+    const { digest, sizeBytes: size, isNew } = await blobs.add(Buffer.from(text))
+    layers.push({ mediaType: layerType(kind), digest, size })
+    statuses.push(`${isNew ? 'creating new' : 'using existing'} layer ${digest}`)
+  }
+  const config = await blobs.add(Buffer.from(configText))
+  for (const status of statuses) yield { status }
+
+  if (options.signal.aborted) return
+  yield { status: 'writing manifest' }
+  const manifest = {
+    schemaVersion: 2,
+    mediaType: manifestType,
+    config: { mediaType: configType, digest: config.digest, size: config.sizeBytes },
+    layers,
+  }
+  const before = await manifests.write(name, Buffer.from(goJson(manifest)))
+  if (before && parts.prune) await manifests.prune(digestsOf(before))
+  yield { status: 'success' }
+}
+
+function expectName(name: ModelName | undefined): ModelName {
+  if (name) return name
+  throw invalidRequest('invalid model name', { param: 'model' })
 }

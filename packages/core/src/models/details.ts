@@ -1,5 +1,6 @@
 /** What a model is and what it can do, as far as its file tells. */
 
+import { parseGoTemplate } from '../template/go-template/index.ts'
 import { elementsOf, fileOf, type Gguf, type GgufOptions, readGguf } from './gguf.ts'
 import { fileTypes } from './gguf-types.ts'
 import type { Model } from './store.ts'
@@ -26,9 +27,11 @@ export interface ModelDetails extends Pick<Gguf, 'metadata' | 'tensors'> {
   readonly capabilities: readonly Capability[]
 }
 
-/** Throws `upstream` when the file cannot be used. */
+type ReadModel = Pick<Model, 'path' | 'name' | 'config' | 'recipe' | 'projectors'>
+
+/** Throws `upstream` when the file cannot be used. What a model's configuration says goes before what its file says. */
 export async function readDetails(
-  { path, name }: Model,
+  { path, name, config = {}, recipe, projectors = [] }: ReadModel,
   { arrays = false }: Pick<GgufOptions, 'arrays'> = {},
 ): Promise<ModelDetails> {
   const { metadata, tensors } = await readGguf(path, { arrays, what: fileOf(name) })
@@ -36,22 +39,29 @@ export async function readDetails(
   const parameterCount =
     countOf(metadata['general.parameter_count']) ??
     tensors.reduce((sum, { shape }) => sum + elementsOf(shape), 0)
-  const contextSize = countOf(metadata[`${architecture}.context_length`])
-  const embeddingSize = countOf(metadata[`${architecture}.embedding_length`])
+  const contextSize = config.context_length || countOf(metadata[`${architecture}.context_length`])
+  const embeddingSize = config.embedding_length || countOf(metadata[`${architecture}.embedding_length`])
   const chatTemplate = textOf(metadata['tokenizer.chat_template'])
+  const can = capabilities({ metadata, architecture, chatTemplate, goTemplate: recipe?.template })
+  const added = [...(projectors.length > 0 ? ['vision'] : []), ...(config.capabilities ?? [])]
   return {
     architecture,
     parameterCount,
-    parameterSize: parameterSize(parameterCount),
-    quantization: fileTypes[countOf(metadata['general.file_type']) ?? -1] ?? 'unknown',
+    parameterSize: config.model_type || parameterSize(parameterCount),
+    quantization:
+      known(config.file_type) ?? fileTypes[countOf(metadata['general.file_type']) ?? -1] ?? unknown,
     ...(contextSize !== undefined && { contextSize }),
     ...(embeddingSize !== undefined && { embeddingSize }),
     ...(chatTemplate !== undefined && { chatTemplate }),
-    capabilities: capabilities(metadata, architecture, chatTemplate),
+    capabilities: [...new Set([...can, ...(added as readonly Capability[])])],
     metadata,
     tensors,
   }
 }
+
+const unknown = 'unknown'
+const known = (text: string | undefined): string | undefined =>
+  text === unknown ? undefined : text || undefined
 
 /** Shape: Ollama `format/format.go`, `HumanNumber`. */
 export function parameterSize(count: number): string {
@@ -64,23 +74,53 @@ const short = (value: number, decimals: number): string =>
   value.toFixed(Number.isInteger(value) ? 0 : decimals)
 
 /** What a template never mentions cannot reach the model. Shape: Ollama `server/images.go`, `Capabilities`. */
-function capabilities(
-  metadata: Gguf['metadata'],
-  architecture: string,
-  template = '',
-): readonly Capability[] {
+function capabilities({
+  metadata,
+  architecture,
+  chatTemplate = '',
+  goTemplate,
+}: {
+  readonly metadata: Gguf['metadata']
+  readonly architecture: string
+  readonly chatTemplate: string | undefined
+  readonly goTemplate: string | undefined
+}): readonly Capability[] {
   const has = (key: string): boolean => Object.hasOwn(metadata, `${architecture}.${key}`)
   const writes = !has('pooling_type')
-  const found: Readonly<Partial<Record<Capability, boolean>>> = {
-    tools: /tools|tool_call/.test(template),
-    insert: writes && gapTokens.every((keys) => keys.some((key) => countOf(metadata[key]) !== undefined)),
-    thinking: /<\/?think>/.test(template) || /^gpt-?oss$/.test(architecture),
+  const fillsGaps = gapTokens.every((keys) => keys.some((key) => countOf(metadata[key]) !== undefined))
+  const uses =
+    goTemplate === undefined
+      ? {
+          tools: /tools|tool_call/.test(chatTemplate),
+          thinking: /<\/?think>/.test(chatTemplate),
+          suffix: false,
+        }
+      : usedBy(goTemplate)
+  const byTemplate = {
+    tools: uses.tools,
+    insert: writes && (fillsGaps || uses.suffix),
+    thinking: uses.thinking || /^gpt-?oss$/.test(architecture),
+  }
+  const byWeights = {
     completion: writes,
     embedding: has('pooling_type'),
     vision: has('vision.block_count'),
     audio: has('audio.block_count'),
   }
+  // In the order in which Ollama tells them of either template.
+  const found: Readonly<Partial<Record<Capability, boolean>>> =
+    goTemplate === undefined ? { ...byTemplate, ...byWeights } : { ...byWeights, ...byTemplate }
   return (Object.keys(found) as Capability[]).filter((capability) => found[capability])
+}
+
+/** What a template in Go's language mentions; one that is none says so where it is used. */
+function usedBy(source: string) {
+  try {
+    const { tools, suffix, thinking } = parseGoTemplate(source).uses
+    return { tools, suffix, thinking: thinking !== undefined }
+  } catch {
+    return { tools: false, suffix: false, thinking: false }
+  }
 }
 
 /** The tokens in front of a gap, behind it, and in front of what fills it: by their keys now, and before. */

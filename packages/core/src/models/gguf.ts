@@ -127,6 +127,7 @@ export const elementsOf = (shape: readonly number[]): number => shape.reduce((al
 /** Opens the file, and says which it is when it cannot be used. */
 async function look<T>(path: string, what: string, at: (window: FileWindow) => Promise<T>): Promise<T> {
   try {
+    if (path === '') throw new Unusable('its weights are not on this machine')
     const file = await open(path)
     try {
       return await at(new FileWindow(file, (await file.stat()).size))

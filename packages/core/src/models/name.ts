@@ -1,7 +1,12 @@
 /** How models are named. Shape: Ollama `types/model/name.go`, and the `:local` of `internal/modelref`. */
 
-/** `[host/][namespace/]model[:tag]`, spelled as it was written. */
-export interface ModelName {
+/** `[host/][namespace/]model[:tag]`, spelled as it was written. Made here alone: its parts become parts of paths. */
+export interface ModelName extends NameParts {
+  readonly [brand]: true
+}
+declare const brand: unique symbol
+
+interface NameParts {
   readonly host: string
   readonly namespace: string
   readonly model: string
@@ -10,7 +15,7 @@ export interface ModelName {
 
 const defaults = { host: 'registry.ollama.ai', namespace: 'library', tag: 'latest' } as const
 
-const grammar: Readonly<Record<keyof ModelName, RegExp>> = {
+const grammar: Readonly<Record<keyof NameParts, RegExp>> = {
   host: /^\w[\w.:-]{0,349}$/,
   namespace: /^\w[\w-]{0,79}$/,
   model: /^\w[\w.-]{0,79}$/,
@@ -21,18 +26,27 @@ const grammar: Readonly<Record<keyof ModelName, RegExp>> = {
 const maxLength = 1_000
 
 /** Nothing where the text is no name. */
-export function parseModelName(text: string): ModelName | undefined {
-  if (text.length > maxLength) return undefined
-  const [path, tag] = splitTag(text.trim().replace(localSuffix, ''))
+export const parseModelName = (text: string): ModelName | undefined =>
+  text.length > maxLength ? undefined : parsed(text.trim().replace(localSuffix, ''))
+
+/** With a `:local` for its tag: a store may have such a name. */
+export const spelledName = (text: string): ModelName | undefined =>
+  text.length > maxLength ? undefined : parsed(text.trim())
+
+function parsed(text: string): ModelName | undefined {
+  const [path, tag] = splitTag(text)
   const [rest, model] = cutLast(path)
   const [origin, namespace] = rest === undefined ? [undefined, defaults.namespace] : cutLast(rest)
   const host = origin === undefined ? defaults.host : origin.replace(scheme, '')
+  return toModelName({ host, namespace, model, tag })
+}
 
-  const name: ModelName = { host, namespace, model, tag }
+/** Nothing where a part cannot be one. */
+export function toModelName(name: NameParts): ModelName | undefined {
   const valid = Object.entries(grammar).every(([part, pattern]) =>
-    pattern.test(name[part as keyof ModelName]),
+    pattern.test(name[part as keyof NameParts]),
   )
-  return valid ? name : undefined
+  return valid ? (name as ModelName) : undefined
 }
 
 /** As short as it can be said, and always with its tag: `tiny:latest`, `user/tiny:8b`. */

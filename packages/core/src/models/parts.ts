@@ -9,7 +9,7 @@ export interface Blobs {
   find(digest: Digest): Promise<{ readonly path: string; readonly sizeBytes: number } | undefined>
   /** The whole of a small one. Throws `upstream` for one that is not there, or larger. */
   read(digest: Digest, maxBytes: number): Promise<Buffer>
-  /** Throws `invalid_request` when the bytes have another digest; nothing is kept then. */
+  /** Throws `invalid_request` when the bytes have another digest; they are kept under that, then. */
   write(digest: Digest, bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>
   /** A small one, whatever its digest is. */
   add(
@@ -17,10 +17,14 @@ export interface Blobs {
   ): Promise<{ readonly digest: Digest; readonly sizeBytes: number; readonly isNew: boolean }>
   /** Where a download may put what it has so far: `<blob>-partial`, and files whose names begin so. In the folder that is written to. */
   partial(digest: Digest): Promise<string>
-  /** Reads the partial file; whole and right, it becomes the blob at once. Throws `upstream` where it is not, and removes it. */
-  commit(digest: Digest, signal: AbortSignal): Promise<void>
-  /** Nobody else on this machine writes this blob meanwhile. Waits for who does. */
-  locked<T>(digest: Digest, signal: AbortSignal, work: () => Promise<T>): Promise<T>
+  /**
+   * Reads the partial file; whole and right, it becomes the blob at once. Throws `upstream` where it is not, and removes it.
+   *
+   * @param real its digest, where who wrote it has read it already
+   */
+  commit(digest: Digest, signal: AbortSignal, real?: Digest): Promise<void>
+  /** Nobody else on this machine writes this blob meanwhile. Waits for who does. The work is told when that is true no more. */
+  locked<T>(digest: Digest, signal: AbortSignal, work: (lost: AbortSignal) => Promise<T>): Promise<T>
   /** Throws `too_large` where the folder's budget or its disk has no room for so many bytes more. */
   expectRoom(bytes: number): Promise<void>
 }
@@ -45,6 +49,8 @@ export interface Entry {
   /** Of those. */
   readonly digest: Digest
   readonly modifiedAt: Date
-  /** It lies in a folder that is not written to. */
+  /** The folder of models in which it lies. */
+  readonly root: string
+  /** That is not written to. */
   readonly isReadOnly: boolean
 }

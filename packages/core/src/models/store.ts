@@ -1,33 +1,49 @@
-/** The models on disk: GGUF files in folders, files named one by one, and the built-in one. */
-import { createHash } from 'node:crypto'
-import type { Stats } from 'node:fs'
-import { access, constants, readdir, stat } from 'node:fs/promises'
-import { basename, join } from 'node:path'
-import { modelNotFound } from '../errors.ts'
+/** The models on disk: those of manifests, GGUF files that lie alone, and the built-in one. */
+import { invalidRequest, LlmError, modelNotFound } from '../errors.ts'
 import type { Adapter } from './adapter.ts'
+import { type BlobOptions, BlobStore } from './blobs.ts'
 import { checkModel } from './check.ts'
+import { type CreateModel, createModel } from './create.ts'
+import { DescribedModels } from './described.ts'
 import { type ModelDetails, readDetails } from './details.ts'
 import { FileCache } from './file-cache.ts'
 import type { GgufOptions } from './gguf.ts'
 import type { ModelConfig } from './manifest.ts'
-import { nameKey, parseModelName } from './name.ts'
+import { digestsOf, ManifestStore } from './manifests.ts'
+import { displayName, type ModelName, nameKey, parseModelName, spelledName } from './name.ts'
+import type { Blobs, Entry } from './parts.ts'
+import {
+  filesIn,
+  isFolder,
+  keyOf,
+  type ModelFile,
+  type ModelSource,
+  toModel,
+  withTag,
+} from './plain-files.ts'
+import type { Progress, TransferOptions } from './progress.ts'
 import type { Recipe } from './recipe.ts'
+import { type RegistryOptions, Transfers } from './transfer.ts'
 
 export interface Model {
   /** With its tag: `tiny:latest`. */
   readonly name: string
+  /** Of the weights; empty where they are not on this machine. */
   readonly path: string
+  /** Of all that belongs to it. */
   readonly sizeBytes: number
   readonly modifiedAt: Date
   /**
-   * 64 hexadecimal digits that change with the file and its adapters. Of path, size and date, not of its bytes:
-   * a file that lies alone has no manifest, and gigabytes would have to be read for a list.
+   * 64 hexadecimal digits: of the manifest's bytes. A file that lies alone has none: of its path, size and date, and of its
+   * adapters, since gigabytes would have to be read for a list.
    */
   readonly digest: string
   /** It came with the toolkit, and cannot be changed. */
   readonly builtIn: boolean
   /** What is added to its weights, where it was given with some. */
   readonly adapters?: readonly Adapter[]
+  /** The files of what makes it see or hear. */
+  readonly projectors?: readonly string[]
   /** What a Modelfile says of it beside that; absent for a file that lies alone. */
   readonly recipe?: Recipe
   readonly config?: ModelConfig
@@ -35,36 +51,65 @@ export interface Model {
   readonly parent?: string
 }
 
+export interface StoreOptions extends BlobOptions {
+  /** @default none may be asked */
+  readonly registries?: RegistryOptions
+  /** Whether blobs go that nothing names any more once a model is replaced. @default true */
+  readonly prune?: boolean
+}
+
+/** A manifest, or a file that lies alone. */
+type Found = { readonly entry: Entry } | { readonly file: ModelFile }
+
 export class ModelStore {
+  readonly blobs: Blobs
   readonly #sources: readonly ModelSource[]
+  readonly #manifests: ManifestStore
+  readonly #described: DescribedModels
+  readonly #transfers: Transfers
+  readonly #prune: boolean
   readonly #details = new FileCache((model) => readDetails(model))
   readonly #checks = new FileCache(checkModel)
 
-  /** @param sources where models are looked for; of two with the same name the earlier wins */
-  constructor(sources: readonly ModelSource[]) {
+  /**
+   * @param sources where models are looked for; of two with the same name the earlier wins. Written to is the first folder
+   */
+  constructor(
+    sources: readonly ModelSource[],
+    { registries = { hosts: [], privateHosts: [] }, prune = true, ...limits }: StoreOptions = {},
+  ) {
+    const folders = sources.filter(isFolder).map(({ path }) => path)
+    const blobs = new BlobStore(folders, limits)
+    const manifests = new ManifestStore(folders, blobs)
+    this.blobs = blobs
     this.#sources = sources
+    this.#manifests = manifests
+    this.#described = new DescribedModels(blobs)
+    this.#transfers = new Transfers({ blobs, manifests, registries, prune })
+    this.#prune = prune
   }
 
   /** In order of their names. Read anew each time: files come and go. */
   async list(): Promise<readonly Model[]> {
+    const entries = await this.#manifests.list()
+    const inFolders = this.#sources.map(async (source) => [
+      ...entries.filter(({ root }) => root === source.path).map((entry) => this.#described.glance(entry)),
+      ...(await filesIn(source)).map(toModel),
+    ])
+    const all = await Promise.all((await Promise.all(inFolders)).flat())
     const models = new Map<string, Model>()
-    for (const model of await Promise.all((await this.#files()).map(toModel)))
-      if (model && !models.has(model.name)) models.set(model.name, model)
+    for (const model of all) if (model && !models.has(model.name)) models.set(model.name, model)
     return [...models.values()].sort(byName)
   }
 
   /**
    * `tiny` means `tiny:latest`, and so do `Tiny` and `registry.ollama.ai/library/tiny` where no model
-   * is named just so. Throws `not_found`.
+   * is named just so. Throws `not_found`, and `upstream` where a part of it is missing.
    */
   async get(name: string): Promise<Model> {
-    const files = await this.#files()
-    const listed = withTag(name)
-    const key = keyOf(name)
-    // Only what could be meant is looked at: this is on the road of every call, and there may be many files.
+    const found = await this.#find(name)
     const model =
-      (await firstOf(files.filter((file) => file.name === listed))) ??
-      (key && (await firstOf(files.filter((file) => keyOf(file.name) === key).sort(byName))))
+      found && ('entry' in found ? await this.#described.read(found.entry) : await toModel(found.file))
     if (model) return model
     throw modelNotFound(name)
   }
@@ -84,106 +129,127 @@ export class ModelStore {
     return this.#checks.get(model)
   }
 
-  async #files(): Promise<readonly ModelFile[]> {
-    return (await Promise.all(this.#sources.map(filesIn))).flat()
+  /**
+   * Makes a model of another one, or of files among the blobs. Yields a `Progress` per step, the last with status `success`;
+   * throws `invalid_request`, and what `pull` throws where the other model has to be fetched.
+   */
+  create(spec: CreateModel, options: Partial<TransferOptions> = {}): AsyncIterable<Progress> {
+    const parts = {
+      blobs: this.blobs,
+      manifests: this.#manifests,
+      prune: this.#prune,
+      pull: (name: string, transfer: TransferOptions) => this.#transfers.pull(name, transfer),
+      file: (name: string) => this.#fileOf(name),
+    }
+    return createModel(spec, parts, { signal: never(), ...options })
   }
+
+  /**
+   * Fetches a model from its registry, and goes on where it was interrupted. Yields a `Progress` now and then, the last
+   * with status `success`; throws `permission` for a registry that may not be asked, `not_found`, `upstream` and `too_large`.
+   */
+  pull(name: string, options: Partial<TransferOptions> = {}): AsyncIterable<Progress> {
+    return this.#transfers.pull(name, { signal: never(), ...options })
+  }
+
+  /** Gives a model to the registry of its name. Yields and throws like `pull`. */
+  push(name: string, options: Partial<TransferOptions> = {}): AsyncIterable<Progress> {
+    return this.#transfers.push(name, { signal: never(), ...options })
+  }
+
+  /** Under another name, too. Throws `not_found`, `invalid_request` for what is no name, and `permission`. */
+  async copy(from: string, to: string): Promise<void> {
+    const name = spelledName(to)
+    if (!name) throw invalidRequest(`destination "${to}" is invalid`, { param: 'destination' })
+    const found = await this.#find(from)
+    if (!found) throw modelNotFound(from)
+    if ('entry' in found) {
+      const before = await this.#manifests.write(name, found.entry.bytes)
+      if (before && this.#prune) await this.#manifests.prune(digestsOf(before))
+    } else for await (const _step of this.create({ name: to, from }));
+  }
+
+  /**
+   * Takes away the name, and what nothing else needs. A model that is loaded goes on. Throws `not_found`, and
+   * `permission` for what is only read.
+   */
+  async delete(name: string): Promise<void> {
+    const found = await this.#find(name)
+    if (!found) throw modelNotFound(name)
+    if (!('entry' in found)) throw liesAlone(found.file)
+    const { entry } = found
+    if (entry.isReadOnly)
+      throw notAllowed(`The model "${displayName(entry.name)}" lies in a folder that is only read.`)
+    await this.#manifests.remove(entry.name)
+    await this.#manifests.prune(digestsOf(entry.manifest))
+  }
+
+  /** Removes what no model names for an hour and more, such as what is left of downloads. Nothing does so by itself. */
+  prune(): Promise<void> {
+    return this.#manifests.sweep()
+  }
+
+  /** Throws `permission` for one with adapters, which would be lost. */
+  async #fileOf(name: string): Promise<string | undefined> {
+    const found = await this.#find(name)
+    if (!found || 'entry' in found) return undefined
+    if (found.file.adapters)
+      throw notAllowed(
+        `The model "${found.file.name}" has adapters by the app's options: make one of its file.`,
+      )
+    return found.file.path
+  }
+
+  async #entry(name: string): Promise<Entry | undefined> {
+    for (const one of namesOf(name)) {
+      const entry = await this.#manifests.find(one)
+      if (entry) return entry
+    }
+    return undefined
+  }
+
+  /** By the exact name where there is one; else whatever its case. */
+  async #find(name: string): Promise<Found | undefined> {
+    const entry = await this.#entry(name)
+    const listed = withTag(name)
+    const isExact = entry && namesOf(name).some((one) => displayName(one) === displayName(entry.name))
+    const key = keyOf(name)
+    for (const source of this.#sources) {
+      if (isExact && entry.root === source.path) return { entry }
+      const file = await firstOf((await filesIn(source)).filter((one) => one.name === listed))
+      if (file) return { file }
+    }
+    if (entry) return { entry }
+    if (!key) return undefined
+    const files = (await Promise.all(this.#sources.map(filesIn))).flat()
+    const file = await firstOf(files.filter((one) => keyOf(one.name) === key).sort(byName))
+    return file && { file }
+  }
+}
+
+/** As it is spelled, and without a `:local` at its end. */
+function namesOf(text: string): readonly ModelName[] {
+  const names = [spelledName(text), parseModelName(text)].flatMap((name) => name ?? [])
+  return [...new Map(names.map((name) => [nameKey(name), name])).values()]
 }
 
 export const newestFirst = (a: Model, b: Model): number => b.modifiedAt.getTime() - a.modifiedAt.getTime()
 
-/** A folder or a file. */
-export interface ModelSource {
-  readonly path: string
-  /** The name of the built-in model. */
-  readonly builtInName?: string
-  /** The name of a file with adapters; all others are named by their stems. */
-  readonly name?: string
-  readonly adapters?: readonly AdapterFile[]
-}
-
-type AdapterFile = Pick<Adapter, 'path' | 'scale'>
-
-/** A path that somebody has named is there, or a mistake. Throws a `TypeError`. */
-export async function expectSource({ path, name, adapters = [] }: ModelSource): Promise<void> {
-  if (name !== undefined && !parseModelName(name))
-    throw new TypeError(`Expected \`models\` to have names of models, but '${name}' is none.`)
-  await Promise.all([
-    expectPath(path, name === undefined),
-    ...adapters.map((one) => expectPath(one.path, false)),
-  ])
-}
-
-async function expectPath(path: string, mayBeFolder: boolean): Promise<void> {
-  const problem = await access(path, constants.R_OK)
-    .then(() => stat(path))
-    .then(
-      (info) => {
-        if (info.isDirectory()) return mayBeFolder ? undefined : 'is a folder'
-        return path.endsWith('.gguf') ? undefined : 'is neither'
-      },
-      (error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? 'does not exist' : 'cannot be read'),
-    )
-  if (problem)
-    throw new TypeError(`Expected \`models\` to be a folder or a GGUF file, but ${path} ${problem}.`)
-}
-
-/** What is known of a model without a look at its file. */
-type ModelFile = Pick<Model, 'name' | 'path' | 'builtIn'> & Pick<ModelSource, 'adapters'>
-
-async function filesIn({ path, builtInName, name, adapters }: ModelSource): Promise<readonly ModelFile[]> {
-  if ((await statOf(path))?.isFile()) {
-    const file = {
-      name: withTag(builtInName ?? name ?? stem(path)),
-      path,
-      builtIn: builtInName !== undefined,
-    }
-    return [adapters ? { ...file, adapters } : file]
-  }
-  const files = await readdir(path).catch(() => [])
-  return files
-    .filter(isModelFile)
-    .map((file) => ({ name: withTag(stem(file)), path: join(path, file), builtIn: false }))
-}
-
-/** Nothing where it is no file, or is gone. */
-async function toModel({ adapters: adapterFiles, ...file }: ModelFile): Promise<Model | undefined> {
-  const info = await statOf(file.path)
-  if (!info?.isFile()) return undefined
-  const { size: sizeBytes, mtime: modifiedAt, mtimeMs } = info
-  const adapters = adapterFiles && (await Promise.all(adapterFiles.map(toAdapter)))
-  const parts = [file.path, sizeBytes, mtimeMs, ...(adapters ? [JSON.stringify(adapters)] : [])]
-  const digest = createHash('sha256').update(parts.join('\0')).digest('hex')
-  return { ...file, sizeBytes, modifiedAt, digest, ...(adapters && { adapters }) }
-}
-
-/** One that is gone is found out when the model is checked, which says so. */
-async function toAdapter(file: AdapterFile): Promise<Adapter> {
-  const { size: sizeBytes = 0, mtime: modifiedAt = new Date(0) } = (await statOf(file.path)) ?? {}
-  return { ...file, sizeBytes, modifiedAt }
-}
-
-async function firstOf(files: readonly ModelFile[]): Promise<Model | undefined> {
-  for (const file of files) {
-    const model = await toModel(file)
-    if (model) return model
-  }
+async function firstOf(files: readonly ModelFile[]): Promise<ModelFile | undefined> {
+  for (const file of files) if (await toModel(file)) return file
   return undefined
 }
 
-const statOf = (path: string): Promise<Stats | undefined> => stat(path).catch(() => undefined)
+const byName = (a: { readonly name: string }, b: { readonly name: string }): number =>
+  a.name < b.name ? -1 : a.name > b.name ? 1 : 0
 
-const byName = (a: ModelFile, b: ModelFile): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)
+const notAllowed = (message: string): LlmError => new LlmError('permission', message, { param: 'model' })
 
-/** Of a model in several files the first stands for all; a projector is no model of its own. */
-const isModelFile = (file: string): boolean =>
-  file.endsWith('.gguf') && !file.startsWith('mmproj') && !/-(?!00001)\d{5}-of-\d{5}\.gguf$/.test(file)
+const liesAlone = ({ name, builtIn }: ModelFile): LlmError =>
+  notAllowed(
+    builtIn
+      ? `The model "${name}" came with the toolkit, and cannot be deleted.`
+      : `The model "${name}" is a file that lies alone: whoever put it there may delete it.`,
+  )
 
-const stem = (path: string): string => basename(path, '.gguf').replace(/-00001-of-\d{5}$/, '')
-
-const withTag = (name: string): string => (name.includes(':') ? name : `${name}:latest`)
-
-/** A file can have a name that the grammar does not know: it is found by that name only. */
-function keyOf(text: string): string | undefined {
-  const name = parseModelName(text)
-  return name && nameKey(name)
-}
+const never = (): AbortSignal => new AbortController().signal

@@ -16,7 +16,7 @@ const analysis = {
 /** `undefined` where any text will do. */
 export function answerForm(
   { format, reasoning, input }: Pick<GenerateRequest, 'format' | 'reasoning' | 'input'>,
-  { template, prompt, tools, held = false }: Expected,
+  { template, shown, prompt, tools, held = false }: Expected,
 ): AnswerForm | undefined {
   const form = callFormOf(template, prompt) ?? (held ? genericForm : undefined)
   const calls = tools.length > 0 ? form : undefined
@@ -25,7 +25,11 @@ export function answerForm(
   const isHarmony = familyOf(template) === 'harmony' && prompt.endsWith('assistant')
   // Nobody is led to think who was not told to: thoughts have no end that a grammar knows.
   const told = reasoning !== undefined && familyOf(template) !== 'harmony'
-  const thought = told ? thoughtOf(prompt, template, reasoning === true) : isHarmony ? analysis : undefined
+  const thought = told
+    ? thoughtOf(prompt, template, reasoning === true, shown?.thinking)
+    : isHarmony
+      ? analysis
+      : undefined
   const all = input.kind === 'chat' ? (input.tools ?? []) : []
   const fields = tools.map((tool) => ({ ...tool, field: `tools[${all.indexOf(tool)}].parameters` }))
   const parallel = input.kind !== 'chat' || input.toolChoice?.parallel !== false

@@ -1,6 +1,7 @@
 /** The chat template inside a GGUF: messages → prompt text. Pure; hostile templates are run behind a deadline. */
 import { Template } from '@huggingface/jinja'
 import type { Message, Tool } from '../engine/request.ts'
+import { isContinued, marked, toPrompt } from './continuation.ts'
 import { toConversation } from './messages.ts'
 import { neutralizer } from './neutralize.ts'
 import { turnsOf } from './other-turns.ts'
@@ -25,9 +26,6 @@ export interface RenderOptions {
 export const chatMl =
   "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}{% endfor %}" +
   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
-
-/** Templates trim messages and close them with tokens of their own, so where the last one ends is marked. */
-const endMark = '\uE000'
 
 /** From messages to a prompt. Throws what the template raises, where it takes them in no order. */
 export type ChatPrompt = (messages: readonly Message[], options?: RenderOptions) => string
@@ -57,7 +55,6 @@ export function parseChat(template: ChatTemplate): ChatPrompt {
   }
 }
 
-/** A trailing assistant message is left open, to be continued, unless it calls tools. */
 export function fillings({ source, bosToken, eosToken, specialTokens = [] }: ChatTemplate) {
   const neutralize = neutralizer(specialTokens)
   return (
@@ -65,33 +62,21 @@ export function fillings({ source, bosToken, eosToken, specialTokens = [] }: Cha
     { reasoning, tools = [], variables }: RenderOptions = {},
     takesSystem = true,
   ): Filling => {
-    const last = messages.at(-1)
-    const isContinued = last?.role === 'assistant' && last.content.every(({ type }) => type !== 'tool-call')
+    const isOpen = isContinued(messages)
     const conversation = toConversation(messages, { tools, source, neutralize, takesSystem })
     return {
       variables: {
         ...variables,
         ...conversation,
-        messages: isContinued ? marked(conversation.messages) : conversation.messages,
-        add_generation_prompt: !isContinued,
+        messages: isOpen ? marked(conversation.messages) : conversation.messages,
+        add_generation_prompt: !isOpen,
         bos_token: bosToken,
         eos_token: eosToken,
         ...(reasoning !== undefined && { enable_thinking: reasoning, thinking: reasoning }),
         // Seed-OSS counts instead.
         ...(reasoning === false && { thinking_budget: 0 }),
       },
-      isContinued,
+      isContinued: isOpen,
     }
   }
 }
-
-/** What a template has said, up to where an open message ends. Variables and schemas are as they came: half a character is none in UTF-8. */
-export function toPrompt(said: string, { isContinued }: Pick<Filling, 'isContinued'>): string {
-  const end = isContinued ? said.lastIndexOf(endMark) : -1
-  return (end === -1 ? said : said.slice(0, end)).toWellFormed()
-}
-
-const marked = <M extends { readonly content: string }>(messages: readonly M[]): readonly M[] =>
-  messages.map((message, index) =>
-    index === messages.length - 1 ? { ...message, content: message.content.trimEnd() + endMark } : message,
-  )

@@ -60,6 +60,23 @@ export function toConversation(
   }
 }
 
+/**
+ * For templates in Go's language, which have a place for calls and results. Where one does not show tools, they are told of in
+ * words.
+ */
+export function toPlainConversation(
+  messages: readonly Message[],
+  {
+    tools,
+    takesTools,
+    neutralize,
+  }: Pick<Surroundings, 'tools' | 'neutralize'> & { readonly takesTools: boolean },
+): readonly TemplateMessage[] {
+  const manner = { names: new Map<string, string>(), asText: false, neutralize }
+  const all = messages.flatMap((message) => toTemplateMessages(message, manner))
+  return takesTools ? all : inWords(all, tools, true)
+}
+
 type CallPart = Extract<Part, { type: 'tool-call' }>
 type ResultPart = Extract<Part, { type: 'tool-result' }>
 const isCall = (part: Part): part is CallPart => part.type === 'tool-call'

@@ -1,14 +1,19 @@
 /** What a model writes, taken apart: thoughts, tool calls, text. */
 import type { Tool } from '../engine/request.ts'
+import type { Uses } from './go-template/index.ts'
 import { incremental, type Parser } from './input.ts'
 import { hasOwnTags, splitReasoning } from './reasoning.ts'
 import type { Said } from './said.ts'
 import { type FamilyName, families, familyOf } from './tool-calls/detect.ts'
 import { callFormOf } from './tool-calls/forms.ts'
+import { bareJson, genericTags } from './tool-calls/generic.ts'
+import type { Family } from './tool-calls/scene.ts'
 
 export interface Expected {
   /** The source of the model's chat template. */
   readonly template: string
+  /** What it shows of thoughts and calls beyond the families that are known. */
+  readonly shown?: Pick<Uses, 'thinking' | 'calls'>
   /** How the prompt ends. */
   readonly prompt: string
   /** Whether thoughts are told apart. gpt-oss does it always. */
@@ -23,22 +28,29 @@ export interface Expected {
 const familyIn = ({ template, prompt, held }: Expected): FamilyName =>
   held && !callFormOf(template, prompt) ? 'generic' : familyOf(template)
 
+/** @param calls what a template puts around calls */
+const genericWith = ({ open, close }: NonNullable<Uses['calls']>): Family =>
+  bareJson({ ...genericTags, [open]: close })
+
 /** The same, in however many pieces the text comes. */
 export function parseOutput(expected: Expected): Parser {
-  const { template, prompt, reasoning, tools } = expected
+  const { template, shown = {}, prompt, reasoning, tools } = expected
   const family = familyIn(expected)
+  const read = family === 'generic' && shown.calls ? genericWith(shown.calls) : families[family]
   const calls =
     tools.length > 0 || family === 'harmony'
       ? incremental((input, voice) =>
-          families[family]({ input, voice, tools, prompt, names: tools.map(({ name }) => name) }),
+          read({ input, voice, tools, prompt, names: tools.map(({ name }) => name) }),
         )
       : plain
-  return reasoning && family !== 'harmony' ? inTurn(splitReasoning(prompt, template), calls) : calls
+  return reasoning && family !== 'harmony'
+    ? inTurn(splitReasoning(prompt, template, shown.thinking), calls)
+    : calls
 }
 
 /** Whether their markup has tokens that are left out of text elsewhere. */
-export const hasControlTokens = ({ template, reasoning, tools }: Expected): boolean =>
-  tools.length > 0 || familyOf(template) === 'harmony' || (reasoning && hasOwnTags(template))
+export const hasControlTokens = ({ template, shown, reasoning, tools }: Expected): boolean =>
+  tools.length > 0 || familyOf(template) === 'harmony' || (reasoning && hasOwnTags(template, shown?.thinking))
 
 const plain: Parser = {
   push: (text) => [{ type: 'text', text }],

@@ -2,7 +2,7 @@
 import { type Input, incremental, type Parser, type Steps } from './input.ts'
 import type { Voice } from './said.ts'
 
-interface Tags {
+export interface Tags {
   readonly open: string
   readonly close: string
 }
@@ -26,9 +26,12 @@ const others: readonly Tags[] = [
 const answer: Tags = { open: '<response>', close: '</response>' }
 
 /** Whether a model has others than the common ones, which are text to every tokenizer. */
-export const hasOwnTags = (template: string): boolean => others.some(({ close }) => template.includes(close))
+export const hasOwnTags = (template: string, own?: Tags): boolean =>
+  (own && own.open !== common.open) || others.some(({ close }) => template.includes(close))
 
-const tagsOf = (template: string): readonly Tags[] => [
+/** @param own that a template shows, which is known no further */
+const tagsOf = (template: string, own: Tags | undefined): readonly Tags[] => [
+  ...(own ? [own] : []),
   common,
   ...others.filter(({ close }) => template.includes(close)),
 ]
@@ -39,25 +42,32 @@ interface Thought extends Tags {
 }
 
 /** The thought in front of an answer, where there is one or may be. @param reasoning whether the model was told to think */
-export function thoughtOf(prompt: string, template: string, reasoning: boolean): Thought | undefined {
+export function thoughtOf(
+  prompt: string,
+  template: string,
+  reasoning: boolean,
+  own?: Tags,
+): Thought | undefined {
   const end = prompt.trimEnd()
-  const open = tagsOf(template).find(({ open }) => end.endsWith(open))
+  const open = tagsOf(template, own).find(({ open }) => end.endsWith(open))
   if (open) return { ...open, isOpen: true }
   if (!reasoning) return undefined
-  return { ...(tagsOf(template).find(({ close }) => template.includes(close)) ?? common), isOpen: false }
+  const tags = own ?? tagsOf(template, own).find(({ close }) => template.includes(close)) ?? common
+  return { ...tags, isOpen: false }
 }
 
 /**
  * White space around the tags is nobody's.
  * @param prompt some templates open the thoughts themselves
  * @param template says which tags the model uses
+ * @param own others that it shows
  */
-export const splitReasoning = (prompt: string, template = ''): Parser =>
-  incremental((input, voice) => split(input, voice, template, prompt.trimEnd()))
+export const splitReasoning = (prompt: string, template = '', own?: Tags): Parser =>
+  incremental((input, voice) => split(input, voice, template, prompt.trimEnd(), own))
 
-function* split(input: Input, voice: Voice, template: string, prompt: string): Steps {
+function* split(input: Input, voice: Voice, template: string, prompt: string, own: Tags | undefined): Steps {
   const say = (text: string): void => voice.say('text', text)
-  const known = tagsOf(template)
+  const known = tagsOf(template, own)
   let tags = known.find(({ open }) => prompt.endsWith(open))
   if (!tags) {
     input.keep()

@@ -33,20 +33,23 @@ test.each<[LlmErrorCode, number]>([
   expect(response.body).toBe('{"error":"What to do next."}')
 })
 
-test('a wrong method is said as text, the way a router says it', () => {
-  const { status, headers, body } = renderError(new LlmError('method_not_allowed', 'GET is not allowed.'))
-
-  expect(status).toBe(405)
-  expect(headers).toEqual({ 'content-type': 'text/plain; charset=utf-8' })
-  expect(body).toBe('405 method not allowed')
+test.each([
+  [new LlmError('method_not_allowed', 'GET is not allowed.'), 405, '405 method not allowed'],
+  [new LlmError('not_found', 'Invalid URL.', { path: '/api/nope' }), 404, '404 page not found'],
+])('%o is said as text, the way a router says it', (error, status, body) => {
+  expect(renderError(error)).toEqual({
+    status,
+    headers: { 'content-type': 'text/plain; charset=utf-8' },
+    body,
+  })
 })
 
 test.each<[string, LlmError, string]>([
   ['a missing model', modelNotFound('llama'), "model 'llama' not found"],
   [
     'anything else that is missing',
-    new LlmError('not_found', 'Invalid URL (GET /api)'),
-    'Invalid URL (GET /api)',
+    new LlmError('not_found', 'The blob is not there.'),
+    'The blob is not there.',
   ],
   [
     'a prompt that is too long',

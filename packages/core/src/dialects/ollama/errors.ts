@@ -8,8 +8,10 @@ import type { Wording } from '../parse.ts'
 
 export function renderError(error: LlmError): HttpResponse {
   const status = statuses[error.code]
-  // The only error that is no JSON: Ollama's router says it, and not its API.
+  if (error.details.page) return { status, headers: {}, body: null }
+  // The only errors that are no JSON: Ollama's router says them, and not its API.
   if (error.code === 'method_not_allowed') return text(`${status} method not allowed`, status)
+  if (error.details.path !== undefined) return text(`${status} page not found`, status)
   return json({ error: messageOf(error) }, status, retryAfter(error.details.retryAfterMs))
 }
 

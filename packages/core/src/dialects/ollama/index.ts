@@ -1,9 +1,13 @@
 /** The Ollama API. Its reference: docs.ollama.com/api. */
 import { defineDialect } from '../dialect.ts'
+import { addBlob, findBlob } from './blobs.ts'
+import { account, recommendations, signOut, status, webFetch, webSearch } from './cloud.ts'
 import { embed, legacyEmbeddings } from './embed.ts'
 import { renderError, renderErrorFrame } from './errors.ts'
 import { chat, generate } from './handlers.ts'
-import { running, show, tags, version } from './models.ts'
+import { copy, remove, running, tags, version } from './models.ts'
+import { show } from './show.ts'
+import { create, pull, push } from './transfers.ts'
 
 export const ollama = defineDialect({
   name: 'ollama',
@@ -22,5 +26,21 @@ export const ollama = defineDialect({
     ['POST', '/api/show', show],
     ['GET', '/api/ps', running],
     ['GET', '/api/version', version],
+
+    ['POST', '/api/create', create, 'models'],
+    ['POST', '/api/pull', pull, 'models'],
+    ['POST', '/api/push', push, 'models'],
+    ['POST', '/api/copy', copy, 'models'],
+    ['DELETE', '/api/delete', remove, 'models'],
+    ['HEAD', '/api/blobs/:digest', findBlob, 'models'],
+    ['POST', '/api/blobs/:digest', addBlob, 'models'],
+
+    ['GET', '/api/status', status],
+    ['POST', '/api/me', account],
+    ['POST', '/api/signout', signOut],
+    ['DELETE', '/api/user/keys/:key', signOut],
+    ['GET', '/api/experimental/model-recommendations', recommendations],
+    ['POST', '/api/experimental/web_search', webSearch],
+    ['POST', '/api/experimental/web_fetch', webFetch],
   ],
 })

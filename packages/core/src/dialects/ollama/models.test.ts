@@ -5,7 +5,7 @@ import type { Llm } from '../../llm.ts'
 import type { ModelDetails } from '../../models/details.ts'
 import type { Model } from '../../models/store.ts'
 import type { Call, Handler } from '../dialect.ts'
-import { detailsOf, running, show, tags, version } from './models.ts'
+import { copy, detailsOf, remove, running, tags, version } from './models.ts'
 
 const model: Model = {
   name: 'tiny:latest',
@@ -59,10 +59,11 @@ const fakeLlm = ({ models = [model], details: read = async () => details, loaded
   } as unknown as Llm
 }
 
-async function ask(handler: Handler, llm: Llm, body: object = {}): Promise<unknown> {
-  const response = await handler({ llm, request: { json: async () => body } } as unknown as Call)
-  return JSON.parse(response.body as string)
-}
+const answer = (handler: Handler, llm: Llm, body: object = {}) =>
+  handler({ llm, request: { json: async () => body } } as unknown as Call)
+
+const ask = async (handler: Handler, llm: Llm, body?: object) =>
+  JSON.parse((await answer(handler, llm, body)).body as string)
 
 test('the version is one that clients can compare', async () => {
   expect(await ask(version, fakeLlm())).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+$/) })
@@ -136,56 +137,77 @@ test('what is loaded says what it takes and when it goes', async () => {
   })
 })
 
-test('a model is shown without a word about where it lies', async () => {
-  const shown = await ask(show, fakeLlm(), { model: 'tiny', system: 'Be brief.' })
+const derived: Model = {
+  ...model,
+  parent: 'base:latest',
+  config: { model_family: 'fam', model_families: ['fam', 'clip'], model_type: '9B', file_type: 'unknown' },
+}
 
-  expect(shown).toEqual({
-    modelfile: expect.stringContaining('FROM tiny:latest'),
-    template: '{{ messages }}',
-    system: 'Be brief.',
-    details: shortDetails,
-    model_info: {
-      'general.parameter_count': 3_640_000,
-      'general.quantization_version': 2,
-      'llama.block_count': 4,
+test('what a model was made as counts more than what its file says', async () => {
+  const { models } = await ask(tags, fakeLlm({ models: [derived] }))
+
+  expect(models[0].details).toMatchObject({
+    parent_model: 'base:latest',
+    family: 'fam',
+    families: ['fam', 'clip'],
+    parameter_size: '9B',
+    quantization_level: 'Q4_K_M',
+  })
+})
+
+const changing = (changed: unknown[] = []) =>
+  ({
+    models: {
+      copy: async (from: string, to: string) => {
+        if (from === 'nope') throw modelNotFound(from)
+        changed.push([from, to])
+      },
+      delete: async (name: string) => void changed.push(name),
     },
-    tensors: details.tensors,
-    capabilities: ['thinking', 'completion'],
-    modified_at: '2026-01-02T03:04:05.000Z',
-  })
-  expect(JSON.stringify(shown)).not.toContain('/secret')
+  }) as unknown as Llm
+
+test('a copy and a deletion say nothing when they are done', async () => {
+  const changed: unknown[] = []
+  const llm = changing(changed)
+
+  const answers = [
+    await answer(copy, llm, { source: 'a', destination: 'team/b:1' }),
+    await answer(remove, llm, { model: 'a' }),
+    await answer(remove, llm, { name: ' b ' }),
+  ]
+
+  expect(answers).toEqual(Array(3).fill({ status: 200, headers: {}, body: null }))
+  expect(changed).toEqual([['a', 'team/b:1'], 'a', ' b '])
 })
 
-test('a vocabulary is read only for those who ask for it', async () => {
-  const llm = fakeLlm()
-
-  await ask(show, llm, { name: 'tiny' })
-  await ask(show, llm, { name: 'tiny', verbose: true })
-
-  expect(vi.mocked(llm.models.details).mock.calls.map(([, options]) => options)).toEqual([
-    { arrays: false },
-    { arrays: true },
-  ])
-})
-
-test.each<[object, string, string]>([
-  [{}, 'invalid_request', 'model is required'],
-  [{ model: '' }, 'invalid_request', 'model is required'],
-  [{ model: 'nope' }, 'not_found', 'model "nope:latest" not found'],
-  [{ model: 'a b' }, 'invalid_request', 'invalid model name'],
-  [{ model: 'big:cloud' }, 'permission', 'no cloud behind this server'],
-  [{ model: 'big:70b-cloud' }, 'permission', 'no cloud behind this server'],
-])('%j is not shown: %s', async (body, code, message) => {
-  await expect(ask(show, fakeLlm(), body)).rejects.toMatchObject({
-    code,
-    message: expect.stringContaining(message),
-  })
+test.each<[Handler, object, string, string]>([
+  [copy, {}, 'invalid_request', 'source "" is invalid'],
+  [copy, { source: 'a b', destination: 'b' }, 'invalid_request', 'source "a b" is invalid'],
+  [copy, { source: ' a', destination: 'b' }, 'invalid_request', 'source " a" is invalid'],
+  [copy, { source: 'a', destination: '../b' }, 'invalid_request', 'destination "../b" is invalid'],
+  [copy, { source: 'nope', destination: 'b' }, 'not_found', 'model "nope" not found'],
+  [remove, {}, 'invalid_request', 'model is required'],
+  [remove, { model: '../../etc/passwd' }, 'invalid_request', 'name "../../etc/passwd" is invalid'],
+])('%o refuses %j', async (handler, body, code, message) => {
+  await expect(answer(handler, changing(), body)).rejects.toMatchObject({ code, message })
 })
 
 test('a model that is not here may be one of the engine, and what is no name cannot', async () => {
   expect(await detailsOf(fakeLlm(), 'tiny')).toBe(details)
   expect(await detailsOf(fakeLlm(), 'nope')).toBeUndefined()
   await expect(detailsOf(fakeLlm(), '../etc')).rejects.toMatchObject({ code: 'invalid_request' })
+})
+
+test.each([
+  [{ config: { remote_host: 'https://cloud.example' } }, 'permission', 'ollama cloud is disabled'],
+  [{ path: '' }, 'invalid_request', '"tiny" has no weights'],
+])('a model with %j cannot be used here', async (found, code, message) => {
+  const llm = fakeLlm({ models: [{ ...model, ...found }] })
+
+  await expect(detailsOf(llm, 'tiny')).rejects.toMatchObject({
+    code,
+    message: expect.stringContaining(message),
+  })
 })
 
 test('a model whose file cannot be read fails as such', async () => {

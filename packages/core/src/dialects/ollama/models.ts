@@ -1,15 +1,18 @@
-/** What models there are, which are loaded, and what one is. Shape: Ollama API reference, "List models" and the like. */
-import { invalidRequest, LlmError, modelNotFound } from '../../errors.ts'
+/** Which models there are, and which are loaded. Shape: Ollama API reference, "List models" and the like. */
+import { invalidRequest, LlmError } from '../../errors.ts'
+import type { HttpResponse } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'
 import type { Llm } from '../../llm.ts'
 import type { ModelDetails } from '../../models/details.ts'
-import { displayName, type ModelName, parseModelName } from '../../models/name.ts'
+import { type ModelName, parseModelName } from '../../models/name.ts'
 import { type Model, newestFirst } from '../../models/store.ts'
 import type { Handler } from '../dialect.ts'
+import { shortly } from '../fields.ts'
 import { parse } from '../parse.ts'
+import { cloudDisabled } from './cloud.ts'
 import { wording } from './errors.ts'
 import { toExpiry } from './keep-alive.ts'
-import { ShowRequest } from './schema.ts'
+import { CopyRequest, NamedRequest } from './schema.ts'
 
 /** The version of the API that is spoken here. Clients compare it to know what they may ask. */
 const apiVersion = '0.33.0'
@@ -33,7 +36,10 @@ export const running: Handler = async ({ llm }) => {
         model: name,
         size: sizeBytes,
         digest: model?.digest ?? '',
-        details: toDetails(model && (await quietly(llm.models.details(model)))),
+        details: {
+          ...toDetails(model, model && (await quietly(llm.models.details(model)))),
+          parent_model: '',
+        },
         expires_at: toExpiry(expiresAt),
         size_vram: gpuBytes,
         context_length: contextSize,
@@ -43,41 +49,57 @@ export const running: Handler = async ({ llm }) => {
   return json({ models: models.sort((a, b) => (a.expires_at > b.expires_at ? -1 : 1)) })
 }
 
-/** `POST /api/show` */
-export const show: Handler = async ({ request, llm }) => {
-  const body = parse(ShowRequest, await request.json(), wording)
-  const name = body.model || body.name
-  if (!name) throw invalidRequest('model is required', { param: 'model' })
-  const model = await llm.models.get(name).catch((cause) => {
-    throw modelNotFound(displayName(missingName(cause, name)))
+/** `POST /api/copy` */
+export const copy: Handler = async ({ request, llm }) => {
+  const { source = '', destination = '' } = parse(CopyRequest, await request.json(), wording)
+  expectName('source', source)
+  expectName('destination', destination)
+  await llm.models.copy(source, destination).catch((cause) => {
+    if (LlmError.from(cause).code !== 'not_found') throw cause
+    throw new LlmError('not_found', `model "${source}" not found`, { param: 'source' })
   })
-  const details = await llm.models.details(model, { arrays: body.verbose ?? false })
-  return json({
-    modelfile: modelfile(model),
-    template: details.chatTemplate ?? noTemplate,
-    ...(body.system && { system: body.system }),
-    details: toDetails(details),
-    model_info: toModelInfo(details),
-    tensors: details.tensors,
-    capabilities: details.capabilities,
-    modified_at: model.modifiedAt.toISOString(),
-  })
+  return done
 }
 
-/** Nothing of a model that is not there: an engine of the app's own may know it. Throws `invalid_request` for what is no name. */
-export const detailsOf = (llm: Llm, name: string): Promise<ModelDetails | undefined> =>
-  llm.models.details(name).catch((cause) => {
+/** `DELETE /api/delete`. What is loaded stays so until nobody uses it. */
+export const remove: Handler = async ({ request, llm }) => {
+  const body = parse(NamedRequest, await request.json(), wording)
+  const name = body.model || body.name
+  if (!name) throw invalidRequest('model is required', { param: 'model' })
+  expectName('name', name.trim())
+  await llm.models.delete(name)
+  return done
+}
+
+const done: HttpResponse = { status: 200, headers: {}, body: null }
+
+/** @param what it is the name of, as clients are told */
+function expectName(what: string, name: string): void {
+  if (name !== name.trim() || !parseModelName(name))
+    throw invalidRequest(`${what} "${shortly(name)}" is invalid`, { param: what })
+}
+
+/**
+ * Nothing of a model that is not there: an engine of the app's own may know it. Throws `invalid_request` for what is no name,
+ * and where there are no weights; `permission` where they are in the cloud.
+ */
+export async function detailsOf(llm: Llm, name: string): Promise<ModelDetails | undefined> {
+  const model = await llm.models.get(name).catch((cause) => {
     missingName(cause, name)
     return undefined
   })
+  if (!model) return undefined
+  if (model.config?.remote_host) throw cloudDisabled('remote model is unavailable')
+  if (model.path === '') throw invalidRequest(`"${shortly(name)}" has no weights`, { param: 'model' })
+  return llm.models.details(model)
+}
 
 /** The name of a model that is not there, and could be. Throws where something else is wrong. */
-function missingName(cause: unknown, name: string): ModelName {
+export function missingName(cause: unknown, name: string, what = 'remote model is unavailable'): ModelName {
   if (LlmError.from(cause).code !== 'not_found') throw cause
   const parsed = parseModelName(name)
   if (!parsed) throw invalidRequest('invalid model name', { param: 'model' })
-  if (/^(.*-)?cloud$/i.test(parsed.tag))
-    throw new LlmError('permission', `there is no cloud behind this server: '${name}' is unavailable`)
+  if (/^(.*-)?cloud$/i.test(parsed.tag)) throw cloudDisabled(what)
   return parsed
 }
 
@@ -94,7 +116,7 @@ async function toTag(llm: Llm, model: Model): Promise<object> {
     size: sizeBytes,
     digest,
     details: {
-      ...toDetails(details),
+      ...toDetails(model, details),
       ...(details?.contextSize && { context_length: details.contextSize }),
       ...(details?.embeddingSize && { embedding_length: details.embeddingSize }),
     },
@@ -102,40 +124,19 @@ async function toTag(llm: Llm, model: Model): Promise<object> {
   }
 }
 
-const toDetails = (details: ModelDetails | undefined) => ({
-  parent_model: '',
-  format: 'gguf',
-  family: details?.architecture ?? '',
-  families: details ? [details.architecture] : null,
-  parameter_size: details?.parameterSize ?? '',
-  quantization_level: details?.quantization ?? '',
-})
-
-/** All that the file says of itself, but what is elsewhere in the answer. */
-function toModelInfo({ metadata, parameterCount }: ModelDetails): object {
-  const info: Record<string, unknown> = {
-    'general.quantization_version': quantizationVersion,
-    ...metadata,
-    'general.parameter_count': parameterCount,
+/** What the model was made as counts more than what its file says. */
+export const toDetails = (model: Model | undefined, details: ModelDetails | undefined) => {
+  const { model_family, model_families, model_type, file_type } = model?.config ?? {}
+  const family = model_family || details?.architecture
+  return {
+    parent_model: model?.parent ?? '',
+    format: 'gguf',
+    family: family ?? '',
+    families: model_families ?? (family === undefined ? null : [family]),
+    parameter_size: known(model_type) ?? details?.parameterSize ?? '',
+    quantization_level: known(file_type) ?? details?.quantization ?? '',
   }
-  delete info['general.name']
-  delete info['tokenizer.chat_template']
-  return Object.fromEntries(Object.entries(info).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** What llama.cpp takes where a file does not say. */
-const quantizationVersion = 2
-
-const noTemplate = '{{ .Prompt }}'
-
-/** By its name: where the file lies is nobody's business. */
-const modelfile = ({ name }: Model): string =>
-  [
-    '# Modelfile generated by "ollama show"',
-    '# To build a new Modelfile based on this, replace FROM with:',
-    `# FROM ${name}`,
-    '',
-    `FROM ${name}`,
-    `TEMPLATE ${noTemplate}`,
-    '',
-  ].join('\n')
+const known = (value: string | undefined): string | undefined =>
+  value === '' || value === 'unknown' ? undefined : value

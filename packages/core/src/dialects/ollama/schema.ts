@@ -1,12 +1,12 @@
 /**
  * Request shapes. Unknown fields are ignored, and so are options that only change how fast an answer is;
  * what would change it and is not built yet is refused by name.
- * Shape: Ollama API reference, "Generate a response", "Generate a chat message", "Generate embeddings"
- * and "Show model details".
+ * Shape: Ollama API reference, by the names of its sections.
  */
 import { z } from 'zod'
 import { areTokens, limits } from '../../engine/request.ts'
-import { isEmpty, JsonObject, notYet, optional, StopSequence, whole } from '../fields.ts'
+import { Parameters } from '../../models/parameters.ts'
+import { isEmpty, JsonObject, notYet, optional, whole } from '../fields.ts'
 import { list } from '../parse.ts'
 import { toKeepAlive } from './keep-alive.ts'
 
@@ -36,32 +36,6 @@ const integer = (least = -limits.int32, most: number = limits.int32) =>
     .transform((value) => Math.trunc(value))
     .pipe(z.number().min(least).max(most))
 
-const Options = z.object({
-  temperature: optional(z.number().min(0).max(limits.temperature)),
-  top_k: optional(integer(0)),
-  top_p: optional(z.number().min(0).max(1)),
-  min_p: optional(z.number().min(0).max(1)),
-  // Negative ones ask for a new one each time.
-  seed: optional(integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)),
-  repeat_penalty: optional(z.number().min(limits.repeatPenalty.min).max(limits.repeatPenalty.max)),
-  repeat_last_n: optional(integer(-1)),
-  presence_penalty: optional(z.number().min(-limits.penalty).max(limits.penalty)),
-  frequency_penalty: optional(z.number().min(-limits.penalty).max(limits.penalty)),
-  stop: optional(list(StopSequence, { max: limits.stops })),
-  num_predict: optional(integer()),
-  num_ctx: optional(integer(-limits.int32, limits.context)),
-  typical_p: notYet(z.number(), '`typical_p`', (value) => value === 1),
-
-  num_keep: optional(integer()),
-  num_batch: optional(integer()),
-  num_gpu: optional(integer()),
-  main_gpu: optional(integer()),
-  num_thread: optional(integer()),
-  draft_num_predict: optional(integer()),
-  use_mmap: optional(z.boolean()),
-})
-export type Options = z.output<typeof Options>
-
 /** An object is a JSON Schema: what it may say is another's to know. */
 const Format = z.custom<'' | 'json' | object>(
   (value) => value === '' || value === 'json' || isObject(value),
@@ -82,7 +56,7 @@ const KeepAlive = z.unknown().transform((value, context) => {
 const common = {
   model: optional(z.string().max(limits.modelLength)),
   stream: optional(z.boolean()),
-  options: optional(Options),
+  options: optional(Parameters),
   keep_alive: optional(KeepAlive),
   think: optional(Think),
   truncate: optional(z.boolean()),
@@ -104,7 +78,7 @@ export const GenerateRequest = body({
   context: optional(z.custom<readonly number[]>(areTokens, 'expected token ids.')),
   raw: optional(z.boolean()),
   suffix: optional(z.string()),
-  template: notYet(z.string(), '`template`', (value) => value === ''),
+  template: optional(z.string()),
   images: Images,
 })
 export type GenerateRequest = z.output<typeof GenerateRequest>
@@ -116,7 +90,7 @@ const Role = z
   .transform((role) => role.toLowerCase() || 'user')
 
 /** What shows at a glance; the rest is for whoever makes a grammar of it. */
-const Parameters = JsonObject.superRefine((schema, context) => {
+const ToolParameters = JsonObject.superRefine((schema, context) => {
   const { properties } = schema as { readonly properties?: unknown }
   if (!isObject(properties ?? {}))
     context.addIssue({ code: 'custom', path: ['properties'], message: 'expected an object.' })
@@ -152,7 +126,7 @@ const Tool = struct({
   function: struct({
     name: ToolName,
     description: optional(z.string()),
-    parameters: optional(Parameters),
+    parameters: optional(ToolParameters),
   }),
 })
 export type Tool = z.output<typeof Tool>
@@ -176,13 +150,62 @@ export const EmbedRequest = body({
 
 export const EmbeddingsRequest = body({ ...embedding, prompt: optional(z.string()) })
 
-export const ShowRequest = body({
+/** `name`: as clients wrote it once. */
+const named = {
   model: optional(z.string().max(limits.modelLength)),
-  // As clients wrote it once.
   name: optional(z.string().max(limits.modelLength)),
+}
+export const NamedRequest = body(named)
+
+export const ShowRequest = body({
+  ...named,
   system: optional(z.string()),
   verbose: optional(z.boolean()),
   // Clients send them along; what is shown is the model as it is.
   template: optional(z.string()),
   options: optional(z.looseObject({})),
+})
+
+export const CopyRequest = body({
+  source: optional(z.string().max(limits.modelLength)),
+  destination: optional(z.string().max(limits.modelLength)),
+})
+
+/** To another server, or from one. */
+export const TransferRequest = body({
+  ...named,
+  insecure: optional(z.boolean()),
+  stream: optional(z.boolean()),
+})
+
+/** By hand: a hostile one has a million of them. */
+const Digests = z.custom<Readonly<Record<string, string>>>(
+  (value) => isObject(value) && Object.values(value).every((digest) => typeof digest === 'string'),
+  'expected names of files with the digests of blobs.',
+)
+const isNothing = (text: string): boolean => text === ''
+
+export const CreateRequest = body({
+  ...named,
+  stream: optional(z.boolean()),
+  from: optional(z.string().max(limits.modelLength)),
+  files: optional(Digests),
+  adapters: optional(Digests),
+  template: optional(z.string()),
+  system: optional(z.string()),
+  license: optional(z.union([z.string(), list(z.string(), { max: limits.parts })])),
+  parameters: optional(JsonObject),
+  messages: optional(
+    list(struct({ role: z.string().max(limits.roleLength), content: z.string() }), { max: limits.messages }),
+  ),
+  quantize: optional(z.string()),
+  // As clients wrote it once.
+  quantization: optional(z.string()),
+  renderer: optional(z.string()),
+  parser: optional(z.string()),
+  requires: optional(z.string()),
+  info: optional(JsonObject),
+  draft_files: notYet(Digests, 'A draft model', (files) => Object.keys(files).length === 0),
+  draft_quantize: notYet(z.string(), 'A draft model', isNothing),
+  remote_host: notYet(z.string(), 'A model on another server', isNothing),
 })

@@ -32,7 +32,8 @@ test('a minimal request is sampled as Ollama does it', () => {
   expect(translate({})).toEqual({
     model: 'tiny',
     input,
-    sampling: { temperature: 0.8, topK: 40, topP: 0.9, minP: 0 },
+    sampling: {},
+    defaultSampling: { temperature: 0.8, topK: 40, topP: 0.9, minP: 0 },
     overflow: 'truncate',
     load: {},
   })
@@ -73,17 +74,16 @@ test('a negative seed is a new one each time', () => {
 test.each([
   [{}, undefined],
   [{ num_predict: 5 }, 5],
-  [{ num_predict: -1 }, undefined],
-  [{ num_predict: -2 }, undefined],
-  [{ num_predict: 0 }, undefined],
+  [{ num_predict: -1 }, 2 ** 31 - 1],
+  [{ num_predict: -2 }, 2 ** 31 - 1],
 ])('%j is a limit of %s tokens', (options, maxTokens) => {
   expect(translate({ options }).maxTokens).toBe(maxTokens)
 })
 
 test.each([
   [{}, undefined],
-  [{ stop: [] }, undefined],
-  [{ stop: [''] }, undefined],
+  [{ stop: [] }, []],
+  [{ stop: [''] }, []],
   [{ stop: ['a', '', 'b'] }, ['a', 'b']],
 ])('%j are the stop sequences %j', (options, stop) => {
   expect(translate({ options }).stop).toEqual(stop)
@@ -154,10 +154,18 @@ test.each<[object, object]>([
   ],
   [
     { prompt: 'Hi', context: [1, 2] },
-    { kind: 'text', prompt: [[1, 2], 'Hi'] },
+    { kind: 'text', prompt: [[1, 2], 'Hi'], messages: [] },
   ],
   [
     { prompt: 'Hi', context: [] },
+    { kind: 'text', prompt: ['Hi'], messages: [] },
+  ],
+  [
+    { prompt: 'Hi', template: '{{ .Prompt }}' },
+    { kind: 'text', prompt: ['Hi'], template: '{{ .Prompt }}' },
+  ],
+  [
+    { prompt: 'Hi', template: '' },
     { kind: 'text', prompt: ['Hi'] },
   ],
   [
@@ -168,9 +176,12 @@ test.each<[object, object]>([
   expect(promptOf(fields)).toEqual(prompt)
 })
 
-test.each([{ system: 'Be brief.' }, { context: [1] }])('raw text has no place for %j', (fields) => {
-  expect(() => promptOf({ prompt: 'Hi', raw: true, ...fields })).toThrow('raw mode does not support')
-})
+test.each([{ system: 'Be brief.' }, { context: [1] }, { template: '{{ .Prompt }}' }])(
+  'raw text has no place for %j',
+  (fields) => {
+    expect(() => promptOf({ prompt: 'Hi', raw: true, ...fields })).toThrow('raw mode does not support')
+  },
+)
 
 test('messages keep their order, thoughts stand before what was said, and a developer is the system', () => {
   const { messages = [] } = bodyOf({

@@ -1,24 +1,25 @@
 /** From the Ollama API to the neutral language. */
 import type * as neutral from '../../engine/request.ts'
-import { isRaw } from '../../engine/request.ts'
+import { isRaw, limits } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
 import type { ModelDetails } from '../../models/details.ts'
+import { ollamaSampling, toContextSize, toSampling, toStops } from '../../models/parameters.ts'
 import { given } from '../fields.ts'
 import type * as schema from './schema.ts'
 
-/** No context is smaller. */
-const leastContext = 16
-
 export function toPrompt(body: schema.GenerateRequest): neutral.TextInput | neutral.InfillInput {
-  const { prompt = '', suffix, system, context = [], raw = false } = body
-  if (raw && (system || context.length > 0))
+  const { prompt = '', suffix, system, template, context, raw = false } = body
+  const isContinued = context !== undefined && context.length > 0
+  if (raw && (system || template || isContinued))
     throw invalidRequest('raw mode does not support template, system, or context')
-  if (suffix) return { kind: 'infill', prefix: prompt, suffix }
+  if (suffix) return { kind: 'infill', prefix: prompt, suffix, ...(template && { template }) }
   return {
     kind: 'text',
-    prompt: [...(context.length > 0 ? [context] : []), prompt],
+    prompt: [...(isContinued ? [context] : []), prompt],
     ...(system && { system }),
-    ...(raw && { template: false }),
+    // What a conversation begins with was in the answer that the context is from.
+    ...(context && !raw && { messages: [] }),
+    ...(raw ? { template: false } : template && { template }),
   }
 }
 
@@ -106,17 +107,19 @@ export function toGenerateRequest(
   details: ModelDetails | undefined,
 ): neutral.GenerateRequest {
   const { model = '', options = {}, truncate = true, format, logprobs, top_logprobs: alternatives } = body
-  const { num_predict: limit = -1, stop = [] } = options
-  const stops = stop.filter((text) => text !== '')
+  const { num_predict: limit } = options
+  const stop = toStops(options)
   const reasoning = toReasoning(body, details)
   if (input.kind === 'chat' && input.tools && details?.capabilities.includes('tools') === false)
     throw invalidRequest(`"${model}" does not support tools`, { param: 'tools' })
   return {
     model,
     input: isRaw(input) ? input : { ...input, ...toEffort(body, details) },
-    ...(limit > 0 && { maxTokens: limit }),
-    ...(stops.length > 0 && { stop: stops }),
+    // Who says that there is none has none, whatever the model's own is.
+    ...(limit !== undefined && { maxTokens: limit > 0 ? limit : limits.int32 }),
+    ...(stop && { stop }),
     sampling: toSampling(options),
+    defaultSampling: ollamaSampling,
     // What continues a text is not looked into.
     ...(reasoning !== undefined && !isRaw(input) && { reasoning }),
     ...(format && { format: toFormat(format) }),
@@ -130,12 +133,10 @@ const toFormat = (format: 'json' | object): neutral.OutputFormat =>
   format === 'json' ? { type: 'json' } : { type: 'json-schema', schema: format as object }
 
 export const toLoad = ({
-  options: { num_ctx: size = 0 } = {},
+  options = {},
   keep_alive: keepAlive,
-}: Pick<schema.ChatRequest, 'options' | 'keep_alive'>): neutral.LoadOptions => ({
-  ...(size > 0 && { contextSize: Math.max(leastContext, size) }),
-  ...(keepAlive !== undefined && { keepAlive }),
-})
+}: Pick<schema.ChatRequest, 'options' | 'keep_alive'>): neutral.LoadOptions =>
+  given({ contextSize: toContextSize(options), keepAlive })
 
 /** A model that can think does so, unless it is told not to. */
 function toReasoning(
@@ -156,23 +157,4 @@ function toEffort(
   if (typeof think !== 'string') return {}
   const isCapped = think === 'max' && /^gpt-?oss$/.test(details?.architecture ?? '')
   return { templateOptions: { reasoning_effort: isCapped ? 'high' : think } }
-}
-
-/** Ollama's defaults, where nothing is said. */
-function toSampling({
-  temperature = 0.8,
-  top_k: topK = 40,
-  top_p: topP = 0.9,
-  min_p: minP = 0,
-  seed = -1,
-  ...more
-}: schema.Options): neutral.Sampling {
-  return given({
-    ...{ temperature, topK, topP, minP },
-    repeatPenalty: more.repeat_penalty,
-    repeatLastN: more.repeat_last_n,
-    presencePenalty: more.presence_penalty,
-    frequencyPenalty: more.frequency_penalty,
-    seed: seed < 0 ? undefined : seed,
-  })
 }

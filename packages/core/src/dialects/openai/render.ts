@@ -1,7 +1,7 @@
 /**
  * From neutral events to the OpenAI API.
  * Shape: OpenAI API reference, "The chat completion object" and "The chat completion chunk object"; thoughts are
- * `reasoning_content`, as clients know it from other local servers.
+ * `reasoning_content` and `reasoning`, as clients know them from other local servers: some read the one, some the other.
  */
 import type {
   Answer,
@@ -29,7 +29,7 @@ export function completion(generation: Generation, answer: Answer, body: ChatCom
           role: 'assistant',
           content: isCalling && text === '' ? null : text,
           refusal: null,
-          ...(reasoning !== undefined && { reasoning_content: reasoning }),
+          ...(reasoning !== undefined && { reasoning_content: reasoning, reasoning }),
           ...(isCalling && { tool_calls: toolCalls.map(toToolCall) }),
         },
         logprobs: body.logprobs ? toLogprobs(logprobs) : null,
@@ -66,10 +66,12 @@ export async function* chunks(generation: Generation, body: ChatCompletionReques
         yield chunk(`{"content":${JSON.stringify(event.text)}}`, 'null', logprobs)
         break
       }
-      case 'reasoning':
+      case 'reasoning': {
+        const thought = JSON.stringify(event.text)
         reasoningTokens += event.tokens
-        yield chunk(`{"reasoning_content":${JSON.stringify(event.text)}}`)
+        yield chunk(`{"reasoning_content":${thought},"reasoning":${thought}}`)
         break
+      }
       case 'tool-call': {
         isCalling = true
         // Said once: clients join what they are told twice.

@@ -1,6 +1,7 @@
 /** What a model process is called, and what answers say of it: the same weights, loaded in the same way, have the same name. */
 import { createHash } from 'node:crypto'
-import { resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
+import { parseDigest } from '../../models/digest.ts'
 import type { Model } from '../../models/store.ts'
 import { protocolVersion } from './protocol.ts'
 
@@ -21,8 +22,10 @@ export function identify(
   return { name: digest.slice(0, 16), fingerprint: `fp_${digest.slice(0, 12)}` }
 }
 
-const partsOf = ({ path, sizeBytes, modifiedAt }: Pick<Model, 'path' | 'sizeBytes' | 'modifiedAt'>) => [
-  resolve(path),
-  sizeBytes,
-  modifiedAt.getTime(),
-]
+/** A blob is named by its content, and the same for all models that are made of it. */
+/** Equal for models that share weights and adapters, whatever they are called. */
+export const keyOf = ({ path, adapters = [] }: Pick<Model, 'path' | 'adapters'>): string =>
+  JSON.stringify([resolve(path), ...adapters.map((adapter) => [resolve(adapter.path), adapter.scale])])
+
+const partsOf = ({ path, sizeBytes, modifiedAt }: Pick<Model, 'path' | 'sizeBytes' | 'modifiedAt'>) =>
+  parseDigest(basename(path)) ? [resolve(path)] : [resolve(path), sizeBytes, modifiedAt.getTime()]

@@ -1,5 +1,5 @@
 /**
- * Which models this app has loaded: so many at most. Where one more is wanted, the one that was not used longest
+ * Which weights this app has loaded, each once for all names that share them: so many at most. Where one more is wanted, the one that was not used longest
  * has to go, but not before its answers have ended.
  */
 import type { LlmError } from '../../errors.ts'
@@ -7,7 +7,7 @@ import { Failures } from './failures.ts'
 import { engineClosed, LocalModel, type Setting } from './local-model.ts'
 
 interface Waiting {
-  readonly name: string
+  readonly key: string
   enter(model: LocalModel): void
   refuse(error: LlmError): void
 }
@@ -27,8 +27,9 @@ export class LoadedModels {
     this.#most = most
   }
 
-  get(name: string): LocalModel | undefined {
-    return this.#models.get(name)
+  /** @param key what is loaded */
+  get(key: string): LocalModel | undefined {
+    return this.#models.get(key)
   }
 
   /** Also those that are on their way into memory. */
@@ -38,7 +39,7 @@ export class LoadedModels {
 
   /** Waits until the model has a place. Nothing when the caller has left. Throws `overloaded`. */
   use<T>(
-    name: string,
+    key: string,
     signal: AbortSignal,
     work: (model: LocalModel) => Promise<T | undefined>,
   ): Promise<T | undefined> {
@@ -52,7 +53,7 @@ export class LoadedModels {
         this.#settle()
       }
       const waiting: Waiting = {
-        name,
+        key,
         enter: (model) => {
           signal.removeEventListener('abort', leave)
           // At once: the place must not look empty to anybody.
@@ -81,12 +82,12 @@ export class LoadedModels {
   #settle(): void {
     if (this.#closed) return
     for (const waiting of this.#waiting) {
-      const model = this.#placeFor(waiting.name)
+      const model = this.#placeFor(waiting.key)
       if (!model) continue
       this.#without(waiting)
       waiting.enter(model)
     }
-    if (this.#waiting.some(({ name }) => !this.#models.has(name))) {
+    if (this.#waiting.some(({ key }) => !this.#models.has(key))) {
       this.#leaving ??= this.#leastUseful()
       if (this.#leaving?.isBusy === false) void this.#leaving.letGo()
     } else if (this.#leaving?.isLoaded) {
@@ -96,12 +97,12 @@ export class LoadedModels {
   }
 
   /** The place that it has, or an empty one. */
-  #placeFor(name: string): LocalModel | undefined {
-    const model = this.#models.get(name)
+  #placeFor(key: string): LocalModel | undefined {
+    const model = this.#models.get(key)
     if (model) return model === this.#leaving ? undefined : model
     if (this.#models.size >= this.#most) return undefined
-    const added = new LocalModel(name, this.#setting, this.failures, () => this.#onRest(added))
-    this.#models.set(name, added)
+    const added = new LocalModel(key, this.#setting, this.failures, () => this.#onRest(added))
+    this.#models.set(key, added)
     return added
   }
 
@@ -113,8 +114,8 @@ export class LoadedModels {
   }
 
   #onRest(model: LocalModel): void {
-    if (!model.isBusy && !model.isLoaded && this.#models.get(model.name) === model) {
-      this.#models.delete(model.name)
+    if (!model.isBusy && !model.isLoaded && this.#models.get(model.key) === model) {
+      this.#models.delete(model.key)
       if (this.#leaving === model) this.#leaving = undefined
     }
     this.#settle()

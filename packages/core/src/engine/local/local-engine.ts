@@ -17,6 +17,7 @@ import {
 } from '../request.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 import { Crowd } from './crowd.ts'
+import { keyOf } from './identity.ts'
 import { LoadedModels } from './loaded-models.ts'
 import type { Loaded, Work } from './local-model.ts'
 import {
@@ -183,7 +184,8 @@ export class LocalEngine implements Engine {
 
   async unload(model: string): Promise<void> {
     // By the name that it is loaded under it is let go even when its file is gone.
-    const loaded = this.#loaded.get(model) ?? this.#loaded.get((await this.#models.get(model)).name)
+    const named = this.#loaded.all().find(({ loaded }) => loaded?.name === model)
+    const loaded = named ?? this.#loaded.get(keyOf(await this.#models.get(model)))
     await loaded?.unload()
   }
 
@@ -240,7 +242,7 @@ export class LocalEngine implements Engine {
       throw contextTooLarge(load.contextSize, this.#maxContextSize)
     const model = await this.#models.get(request.model)
     return this.#crowd.with(size, () =>
-      this.#loaded.use(model.name, signal, (place) => place.use(model, load, signal, work, hasBegun)),
+      this.#loaded.use(keyOf(model), signal, (place) => place.use(model, load, signal, work, hasBegun)),
     )
   }
 }

@@ -31,6 +31,8 @@ export interface Setting {
 }
 
 export interface Loaded {
+  /** Of the model that it was loaded for: others may have the same weights. */
+  readonly name: string
   readonly fingerprint: string
   readonly contextSize: number
   readonly process: ModelProcess
@@ -51,7 +53,7 @@ type Decided = LoadOptions & { readonly contextSize: number; readonly identity: 
 const longestTimerMs = 2 ** 31 - 1
 
 export class LocalModel {
-  readonly name: string
+  readonly key: string
   readonly #setting: Setting
   readonly #failures: Failures
   readonly #onRest: () => void
@@ -65,9 +67,12 @@ export class LocalModel {
   #usedAt = Date.now()
   #closed = false
 
-  /** @param onRest called when nobody uses it any more, and when it is let go */
-  constructor(name: string, setting: Setting, failures: Failures, onRest: () => void) {
-    this.name = name
+  /**
+   * @param key the weights, whatever they are called
+   * @param onRest called when nobody uses it any more, and when it is let go
+   */
+  constructor(key: string, setting: Setting, failures: Failures, onRest: () => void) {
+    this.key = key
     this.#setting = setting
     this.#failures = failures
     this.#onRest = onRest
@@ -89,11 +94,11 @@ export class LocalModel {
 
   get loaded(): LoadedModel | undefined {
     if (!this.#loaded || !this.isLoaded) return undefined
-    const { process } = this.#loaded
+    const { name, process } = this.#loaded
     const expiresAt = dateAfter(this.usedAt, lastsFor(this.#loaded, this.usedAt))
     const { contextSize = 0, sizeBytes = 0, gpuBytes = 0 } = process.footprint ?? {}
     const state = process.footprint ? 'ready' : 'loading'
-    return { name: this.name, state, processId: process.id, contextSize, sizeBytes, gpuBytes, expiresAt }
+    return { name, state, processId: process.id, contextSize, sizeBytes, gpuBytes, expiresAt }
   }
 
   /**
@@ -250,7 +255,10 @@ export class LocalModel {
       ({ notes }) => notes.forEach(warn),
       () => {}, // Whoever waits for it hears of it.
     )
-    this.#loaded = { fingerprint, contextSize, process, keepAlive, leasedUntil: 0, unwanted: false }
+    this.#loaded = {
+      ...{ name: model.name, fingerprint, contextSize, process, keepAlive },
+      ...{ leasedUntil: 0, unwanted: false },
+    }
     return this.#loaded
   }
 

@@ -312,8 +312,13 @@ test.each<[what: string, value: unknown, param: string]>([
   ['more pieces of text than anybody sends', text(...Array(10_001).fill('a')), 'prompt'],
   ['no text', { model: 'tiny', input: { kind: 'text' } }, 'prompt'],
   [
-    'a template of its own',
-    { model: 'tiny', input: { kind: 'text', prompt: [], template: 'x' } },
+    'a template longer than anybody writes',
+    { model: 'tiny', input: { kind: 'text', prompt: [], template: 'x'.repeat(64 * 1024 + 1) } },
+    'template',
+  ],
+  [
+    'a template that is neither a text nor none',
+    { model: 'tiny', input: { kind: 'text', prompt: [], template: true } },
     'template',
   ],
   ['a context of fifteen tokens', { ...request, load: { contextSize: 15 } }, 'contextSize'],

@@ -14,7 +14,7 @@ import {
 import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 
 /** Raised with each change after which an older side would misunderstand a newer one: their processes are then not shared. */
-export const protocolVersion = 5
+export const protocolVersion = 6
 
 /** What is loaded, and how. */
 export const LoadConfig = z.object({
@@ -148,18 +148,21 @@ const Tool = z.object({
   strict: z.boolean().optional(),
 })
 
+const Messages = z
+  .array(
+    z.object({
+      role: z.string().min(1).max(limits.roleLength).transform(wellFormed),
+      content: z.array(Part).max(limits.parts),
+    }),
+  )
+  .max(limits.messages)
+/** In Go's template language. */
+const Template = z.string().max(limits.templateLength).transform(wellFormed)
+
 const ChatInput = z
   .object({
     kind: z.literal('chat'),
-    messages: z
-      .array(
-        z.object({
-          role: z.string().min(1).max(limits.roleLength).transform(wellFormed),
-          content: z.array(Part).max(limits.parts),
-        }),
-      )
-      .min(1)
-      .max(limits.messages),
+    messages: Messages.min(1),
     tools: z.array(Tool).max(limits.tools).optional(),
     toolChoice: z
       .object({
@@ -168,6 +171,7 @@ const ChatInput = z
         parallel: z.literal(false).optional(),
       })
       .optional(),
+    template: Template.optional(),
     templateOptions: z.record(z.string(), z.unknown()).optional(),
   })
   .refine(({ tools = [] }) => new Set(tools.map(({ name }) => name)).size === tools.length, {
@@ -198,11 +202,17 @@ const TextInput = z.object({
     .array(z.union([text, z.custom<readonly number[]>(areTokens)], 'expected text or token ids.'))
     .max(limits.parts),
   system: text.optional(),
-  template: z.literal(false).optional(),
+  messages: Messages.optional(),
+  template: z.union([z.literal(false), Template]).optional(),
   templateOptions: z.record(z.string(), z.unknown()).optional(),
 })
 
-const InfillInput = z.object({ kind: z.literal('infill'), prefix: text, suffix: text })
+const InfillInput = z.object({
+  kind: z.literal('infill'),
+  prefix: text,
+  suffix: text,
+  template: Template.optional(),
+})
 
 const Format = z.discriminatedUnion('type', [
   z.object({ type: z.literal('json') }),

@@ -48,7 +48,7 @@ const signs: readonly (readonly [FamilyName, ...RegExp[]])[] = [
  * Whether it lists the tools that it is given. Some write calls and results, and leave the tools to whoever writes the
  * system message.
  */
-export const listsTools = (template: string): boolean => /\btools\b/.test(template)
+export const listsTools = (template: string): boolean => /\btools\b|\.Tools\b/.test(template)
 
 /** gpt-oss writes in its own way, with tools and without; others that are told of tools by us answer as we say. */
 export function familyOf(template: string): FamilyName {

@@ -33,4 +33,5 @@ export const bareJson = (tags: Readonly<Record<string, string>>): Family =>
   }
 
 /** Also of models that were told of tools in plain words, and know tags from their training. */
-export const generic = bareJson({ '<tool_call>': '</tool_call>' })
+export const genericTags = { '<tool_call>': '</tool_call>' } as const
+export const generic = bareJson(genericTags)

@@ -6,12 +6,13 @@ import { hasControlTokens, parseOutput } from '../../../template/output.ts'
 import type { Said } from '../../../template/said.ts'
 import { StopMatcher } from '../../../template/stop.ts'
 import { type DrawnToken, type FinishReason, type GenerateEvent, uncached } from '../../events.ts'
-import { callableTools, type GenerateRequest, isRaw } from '../../request.ts'
+import { callableTools, type GenerateRequest } from '../../request.ts'
 import type { Binding, Progress } from './binding.ts'
 import { breakpointsOf } from './breakpoints.ts'
 import type { Cached } from './cache-plan.ts'
 import { Detokenizer } from './detokenize.ts'
 import type { Grammars } from './grammars.ts'
+import { goTemplateOf, mannerOf, toldReasoning } from './manner.ts'
 import { addedTokens, promptTokens } from './prompt.ts'
 import { promptOdds } from './prompt-odds.ts'
 import type { PromptRenderer } from './render.ts'
@@ -31,11 +32,13 @@ export interface Work {
 
 /** Returns quietly, without an `end`, when the signal aborts. */
 export async function answer(
-  request: GenerateRequest,
+  asked: GenerateRequest,
   work: Work,
   emit: (event: GenerateEvent) => void,
 ): Promise<void> {
   const { model, tenant, background, signal } = work
+  const reasoning = toldReasoning(asked, goTemplateOf(asked.input))
+  const request = { ...asked, ...(reasoning !== undefined && { reasoning }) }
   const prompt = await promptTokens(request, work)
   const breakpoints = await breakpointsOf(request, prompt, work)
   let startedAt = 0
@@ -45,7 +48,7 @@ export async function answer(
   const limit = Math.min(request.maxTokens ?? Number.POSITIVE_INFINITY, room)
   const { input } = request
   const expected = {
-    template: isRaw(input) ? '' : model.template.source,
+    ...mannerOf(input, model),
     prompt: model.spell(prompt.slice(-tailTokens)),
     reasoning: request.reasoning !== undefined,
     tools: callableTools(input),

@@ -12,6 +12,7 @@ import {
 } from '../../request.ts'
 import type { Work } from './answer.ts'
 import type { Binding } from './binding.ts'
+import { goTemplateOf, toldReasoning } from './manner.ts'
 
 /** Text and tokens, in order. */
 type Pieces = readonly (string | readonly number[])[]
@@ -120,8 +121,8 @@ async function tokensOrCount(
   const { model, signal } = work
   const tokens: Token[] = []
   const pieces = await piecesOf(request, input, work)
-  // What surrounds a gap is text, whatever it looks like.
-  const isPlain = input.kind === 'infill'
+  // What surrounds a gap is text, whatever it looks like; a template of its own breaks it up where it spells tokens.
+  const isPlain = input.kind === 'infill' && pieces.length > 1
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
   let seen = 0
   try {
@@ -145,18 +146,25 @@ async function tokensOrCount(
 }
 
 async function piecesOf(
-  { reasoning }: GenerateRequest,
+  request: GenerateRequest,
   input: GenerateRequest['input'],
   { model, renderer, signal }: Work,
 ): Promise<Pieces> {
-  if (input.kind === 'infill') return aroundGap(input, model)
   if (input.kind === 'text' && isRaw(input)) return input.prompt
+  const { template } = model
+  const go = goTemplateOf(input)
+  const goTemplate = go && { goTemplate: go.source }
+  if (input.kind === 'infill')
+    return go?.uses.suffix
+      ? [await renderer.render({ template, ...goTemplate, messages: [], options: {}, gap: input }, signal)]
+      : aroundGap(input, model)
+  const reasoning = toldReasoning(request, go)
   const options = {
     reasoning: reasoning === 'auto' ? undefined : reasoning,
     tools: shownTools(input),
     variables: input.templateOptions,
   }
-  const job = { template: model.template, messages: messagesOf(input), options }
+  const job = { template, ...goTemplate, messages: messagesOf(input), options }
   const text = await renderer.render(job, signal)
   const ids = input.kind === 'text' ? input.prompt.filter((piece) => typeof piece !== 'string') : []
   return [...ids, text]

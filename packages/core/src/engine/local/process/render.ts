@@ -1,6 +1,8 @@
 /** Chat templates come with model files from anywhere: they run in workers, with a deadline and a cap. */
 import { invalidRequest } from '../../../errors.ts'
-import { type ChatTemplate, type Filling, type RenderOptions, toPrompt } from '../../../template/jinja.ts'
+import { toPrompt } from '../../../template/continuation.ts'
+import type { Gap } from '../../../template/go-prompt.ts'
+import type { ChatTemplate, Filling, RenderOptions } from '../../../template/jinja.ts'
 import type { Message } from '../../request.ts'
 import { BoundedWorker, inProcess } from './bounded-worker.ts'
 
@@ -20,8 +22,12 @@ export const maxLength = 64 * 1024 * 1024
 
 export interface RenderJob {
   readonly template: ChatTemplate
+  /** In Go's language, in place of that one. */
+  readonly goTemplate?: string
   readonly messages: readonly Message[]
   readonly options: RenderOptions
+  /** In place of messages, for a template in Go's language. */
+  readonly gap?: Gap
 }
 export type RenderResult =
   | { readonly text: string }

@@ -135,10 +135,21 @@ test.each([
   ])
 })
 
+test('without flash attention nothing is filled up', async () => {
+  const rows: number[] = []
+  const { decoder } = scripted({ initBatch: (size: number) => rows.push(size) }, openDecoder, false)
+
+  await decoder?.decode([
+    { sequence: 0, position: 1_280, tokens: Array<Token>(50).fill(7 as Token), repeatable: true },
+  ])
+
+  expect(rows).toEqual([50])
+})
+
 const greedy = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, bias: [] }
 
 /** Over an inside that does as it is told. */
-function scripted(context: object, open = openDecoder) {
+function scripted(context: object, open = openDecoder, flashAttention = true) {
   class AddonSampler {
     static canBeNextTokenForGrammarEvaluationState(): void {}
     static acceptGrammarEvaluationStateToken(): void {}
@@ -160,7 +171,7 @@ function scripted(context: object, open = openDecoder) {
   const decoder = open(
     { _bindings: { AddonSampler }, gpu: false } as unknown as Llama,
     { _model: {}, fileInsights: {} } as unknown as LlamaModel,
-    { _ctx, contextSize: 65_536, idealThreads: 1 } as unknown as LlamaContext,
+    { _ctx, contextSize: 65_536, idealThreads: 1, flashAttention } as unknown as LlamaContext,
     { parallel: 1, chunkSize: 64, chunksAtOnce: 1 },
   )
   return { decoder, sampler: decoder?.sampler(greedy, []) }

@@ -1,0 +1,33 @@
+/** An app that makes a model of its own from a Modelfile, asks it in process, and lets Ollama's clients ask it. */
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { createLlm, parseModelfile } from '@modelmount/core'
+import { llmRouter } from '@modelmount/express'
+import express from 'express'
+
+export async function createApp(llm) {
+  await makeModel(llm, 'bob', new URL('Modelfile', import.meta.url))
+  const app = express()
+
+  app.use(llmRouter(llm, { dialects: ['ollama'] }))
+
+  app.get('/greeting', async (_req, res) => {
+    const { text } = await llm.chat('Who are you?', { model: 'bob' })
+    res.json({ greeting: text })
+  })
+
+  return app
+}
+
+/** Made anew at each start, which costs nothing: what the model has in common with the other one is not copied. */
+async function makeModel(llm, name, file) {
+  const { from, ...recipe } = parseModelfile(await readFile(file))
+  const { signal } = new AbortController()
+  for await (const { status } of llm.models.create({ name, from: from[0], ...recipe }, { signal }))
+    if (status === 'success') return
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const app = await createApp(await createLlm())
+  app.listen(3000, '127.0.0.1')
+}

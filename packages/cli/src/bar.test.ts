@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { bar } from './bar.ts'
+
+const half = {
+  status: 'pulling 8eeb52dfb3bb',
+  totalBytes: 200_000_000,
+  completedBytes: 100_000_000,
+  resumedBytes: 20_000_000,
+  elapsedMs: 10_000,
+}
+
+test('a bar tells how much is there, how fast it comes, and when it is whole', () => {
+  expect(bar(half, 71)).toBe('pulling 8eeb52dfb3bb:  50% ▕█████     ▏ 100 MB/200 MB    8 MB/s    13s')
+})
+
+test('one that is whole tells its size', () => {
+  const whole = bar({ ...half, completedBytes: 200_000_000 }, 71)
+
+  expect(whole.trimEnd()).toBe('pulling 8eeb52dfb3bb: 100% ▕██████████▏ 200 MB')
+})
+
+test.each([20, 40, 60, 80, 200])('it fits into %i columns', (columns) => {
+  expect(bar(half, columns).length).toBeLessThan(columns)
+})
+
+test('a total of nothing and more bytes than said are no trouble', () => {
+  expect(bar({ ...half, totalBytes: 0 }, 72)).toContain('  0% ')
+  expect(bar({ ...half, completedBytes: 300_000_000 }, 72)).toContain('100% ')
+})

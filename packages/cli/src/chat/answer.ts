@@ -1,0 +1,62 @@
+/** An answer on the terminal, as it comes: what the model thinks set apart, then what it says. */
+import { spin } from '../spinner.ts'
+
+/** Shape: a line of the streams of `/api/chat` and `/api/generate`, as far as it is read here. */
+export interface AnswerLine extends Metrics {
+  readonly message?: { readonly content: string; readonly thinking?: string }
+  readonly response?: string
+  readonly thinking?: string
+  readonly done: boolean
+}
+
+/** Times in nanoseconds. */
+export interface Metrics {
+  readonly total_duration?: number
+  readonly load_duration?: number
+  readonly prompt_eval_count?: number
+  readonly prompt_eval_duration?: number
+  readonly eval_count?: number
+  readonly eval_duration?: number
+}
+
+export interface Said {
+  readonly text: string
+  /** Of the last line, which an answer that was stopped does not have. */
+  readonly metrics?: Metrics
+}
+
+/** Ends quietly, with what was said so far, when the signal aborts. */
+export async function printAnswer(
+  lines: AsyncIterable<AnswerLine>,
+  { hideThinking, signal }: { readonly hideThinking: boolean; readonly signal?: AbortSignal },
+): Promise<Said> {
+  const waiting = spin(process.stderr)
+  let text = ''
+  let isThinking = false
+  try {
+    for await (const line of lines) {
+      const { content = line.response ?? '', thinking = line.thinking ?? '' } = line.message ?? {}
+      if (thinking && !hideThinking) {
+        waiting.stop()
+        process.stdout.write(isThinking ? faint(thinking) : `Thinking...\n${faint(thinking.trimStart())}`)
+        isThinking = true
+      }
+      if (content) {
+        waiting.stop()
+        process.stdout.write(isThinking ? `\n...done thinking.\n\n${content}` : content)
+        isThinking = false
+        text += content
+      }
+      if (line.done) return { text, metrics: line }
+    }
+  } catch (error) {
+    if (!signal?.aborted) throw error
+  } finally {
+    waiting.stop()
+  }
+  return { text }
+}
+
+/** In grey, where colours are welcome. */
+export const faint = (text: string): string =>
+  process.stdout.isTTY && !process.env.NO_COLOR ? `\x1b[90m${text}\x1b[0m` : text

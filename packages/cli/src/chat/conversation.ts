@@ -1,0 +1,68 @@
+/** What has been said to a model, and how it is to answer. */
+import type { Server } from '../server.ts'
+import { type AnswerLine, printAnswer, type Said } from './answer.ts'
+
+export interface Message {
+  readonly role: string
+  readonly content: string
+}
+
+/** In the words of the Ollama API. */
+export interface Settings {
+  readonly format?: unknown
+  readonly think?: boolean | string
+  readonly keep_alive?: number | string
+  readonly options?: Readonly<Record<string, unknown>>
+}
+
+export class Conversation {
+  readonly server: Server
+  model: string
+  system = ''
+  settings: Settings
+  hideThinking: boolean
+  isVerbose: boolean
+  #messages: readonly Message[] = []
+
+  constructor(
+    server: Server,
+    model: string,
+    settings: Settings,
+    { hideThinking = false, isVerbose = false } = {},
+  ) {
+    this.server = server
+    this.model = model
+    this.settings = settings
+    this.hideThinking = hideThinking
+    this.isVerbose = isVerbose
+  }
+
+  get messages(): readonly Message[] {
+    return this.#messages
+  }
+
+  clear(): void {
+    this.#messages = []
+  }
+
+  /** Resolves when the model is in memory. Throws `ServerError`. */
+  async load(): Promise<void> {
+    const { keep_alive } = this.settings
+    await this.server.post('/api/generate', { model: this.model, keep_alive })
+  }
+
+  /** Prints the answer. One that was stopped stays as far as it came; of one that failed nothing does. */
+  async say(content: string, signal: AbortSignal): Promise<Said> {
+    const messages = [...this.#messages, { role: 'user', content }]
+    const { system, model, settings, hideThinking } = this
+    const request = {
+      model,
+      ...settings,
+      messages: [...(system ? [{ role: 'system', content: system }] : []), ...messages],
+    }
+    const lines = this.server.stream<AnswerLine>('/api/chat', request, signal)
+    const said = await printAnswer(lines, { hideThinking, signal })
+    this.#messages = said.text ? [...messages, { role: 'assistant', content: said.text }] : messages
+    return said
+  }
+}

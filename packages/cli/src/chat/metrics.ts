@@ -1,0 +1,30 @@
+/** How long an answer took. Shape: what Ollama prints with `--verbose`. */
+import type { Metrics } from './answer.ts'
+
+export function describeMetrics(metrics: Metrics): string {
+  const { prompt_eval_count: read, prompt_eval_duration: reading } = metrics
+  const { eval_count: written, eval_duration: writing } = metrics
+  const rows: Readonly<Record<string, string>> = {
+    'total duration': time(metrics.total_duration),
+    'load duration': time(metrics.load_duration),
+    'prompt eval count': tokens(read),
+    'prompt eval duration': time(reading),
+    'prompt eval rate': rate(read, reading),
+    'eval count': tokens(written),
+    'eval duration': time(writing),
+    'eval rate': rate(written, writing),
+  }
+  return Object.entries(rows)
+    .map(([name, value]) => (value ? `${`${name}:`.padEnd(22)}${value}\n` : ''))
+    .join('')
+}
+
+const tokens = (count = 0): string => (count > 0 ? `${count} token(s)` : '')
+
+const time = (ns = 0): string => {
+  if (ns === 0) return ''
+  return ns < 1e9 ? `${(ns / 1e6).toFixed(3)}ms` : `${(ns / 1e9).toFixed(3)}s`
+}
+
+const rate = (count = 0, ns = 0): string =>
+  count > 0 && ns > 0 ? `${((count / ns) * 1e9).toFixed(2)} tokens/s` : ''

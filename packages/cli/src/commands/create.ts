@@ -1,0 +1,49 @@
+/** `modelmount create`: a model, of a Modelfile and the files that it names. */
+import { readFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { parseModelfile } from '@modelmount/core'
+import { findSources } from '../modelfile-sources.ts'
+import { type ProgressLine, showProgress } from '../progress.ts'
+import { type Server, withServer } from '../server.ts'
+import { upload } from '../upload.ts'
+import { clientCommand, type HostOption, registryOf } from './command.ts'
+
+interface CreateOptions extends HostOption {
+  readonly file: string
+  readonly quantize?: string
+}
+
+export const create = clientCommand('create <model>', 'make a model from a Modelfile')
+  .option('-f, --file <file>', 'the Modelfile', 'Modelfile')
+  .option('-q, --quantize <type>', 'what its weights are to become, such as q4_K_M')
+
+create.action(async (name: string, { file, quantize, ...options }: CreateOptions) => {
+  const { from, adapter, draft, ignored, ...recipe } = parseModelfile(await bytesOf(file))
+  if (draft !== undefined) throw new Error('DRAFT: models that guess for others are not used here')
+  for (const one of ignored) process.stderr.write(`Warning: the parameter ${one} does nothing any more\n`)
+  const { model, files, adapters } = await findSources(
+    { from, ...(adapter && { adapter }) },
+    dirname(resolve(file)),
+  )
+
+  async function* make(server: Server): AsyncGenerator<ProgressLine> {
+    yield { status: 'gathering model components' }
+    const digests = { files: yield* upload(server, files), adapters: yield* upload(server, adapters) }
+    yield* server.stream<ProgressLine>('/api/create', {
+      model: name,
+      from: model,
+      ...digests,
+      ...recipe,
+      quantize,
+    })
+  }
+  await withServer({ ...options, registry: model && registryOf(model) }, (server) =>
+    showProgress(make(server), process.stdout),
+  )
+})
+
+const bytesOf = (file: string): Promise<Buffer> =>
+  readFile(file).catch((cause: NodeJS.ErrnoException) => {
+    const reason = cause.code === 'ENOENT' ? 'does not exist' : `cannot be read (${cause.code})`
+    throw new Error(`the Modelfile ${file} ${reason}`, { cause })
+  })

@@ -1,0 +1,33 @@
+/** `modelmount list`: the models on disk. */
+import { humanBytes, humanTime } from '../human.ts'
+import { print } from '../output.ts'
+import { withServer } from '../server.ts'
+import { table } from '../table.ts'
+import { clientCommand, type HostOption } from './command.ts'
+
+/** Shape: Ollama API reference, "List models". */
+interface Tags {
+  readonly models: readonly {
+    readonly name: string
+    readonly digest: string
+    readonly size: number
+    readonly modified_at: string
+  }[]
+}
+
+export const list = clientCommand('list [prefix]', 'list models').alias('ls')
+
+list.action((prefix: string | undefined, options: HostOption) =>
+  withServer(options, async (server) => {
+    const { models } = await server.get<Tags>('/api/tags')
+    const rows = models
+      .filter(({ name }) => name.toLowerCase().startsWith(prefix?.toLowerCase() ?? ''))
+      .map(({ name, digest, size, modified_at }) => [
+        name,
+        digest.slice(0, 12),
+        humanBytes(size),
+        humanTime(modified_at),
+      ])
+    print(table([['NAME', 'ID', 'SIZE', 'MODIFIED'], ...rows]))
+  }),
+)

@@ -1,0 +1,42 @@
+/** `modelmount ps`: the models in memory. */
+import { humanBytes, humanTime } from '../human.ts'
+import { print } from '../output.ts'
+import { withServer } from '../server.ts'
+import { table } from '../table.ts'
+import { clientCommand, type HostOption, noteIfAlone } from './command.ts'
+
+/** Shape: Ollama API reference, "List running models". */
+interface Running {
+  readonly models: readonly {
+    readonly name: string
+    readonly digest: string
+    readonly size: number
+    readonly size_vram: number
+    readonly context_length: number
+    readonly expires_at: string
+  }[]
+}
+
+export const ps = clientCommand('ps', 'list models that are loaded')
+
+ps.action((options: HostOption) =>
+  withServer(options, async (server) => {
+    const { models } = await server.get<Running>('/api/ps')
+    const rows = models.map((model) => [
+      model.name,
+      model.digest.slice(0, 12),
+      humanBytes(model.size),
+      processor(model),
+      String(model.context_length),
+      Date.parse(model.expires_at) < Date.now() ? 'Stopping...' : humanTime(model.expires_at),
+    ])
+    print(table([['NAME', 'ID', 'SIZE', 'PROCESSOR', 'CONTEXT', 'UNTIL'], ...rows]))
+    noteIfAlone(server)
+  }),
+)
+
+function processor({ size, size_vram }: Running['models'][number]): string {
+  if (size_vram === 0) return '100% CPU'
+  const gpu = Math.round((size_vram / size) * 100)
+  return size_vram < size ? `${100 - gpu}%/${gpu}% CPU/GPU` : '100% GPU'
+}

@@ -1,0 +1,15 @@
+/** `modelmount push`: a model to a registry, with its progress. */
+import { type ProgressLine, showProgress } from '../progress.ts'
+import { withServer } from '../server.ts'
+import { clientCommand, type HostOption, registryOf } from './command.ts'
+
+export const push = clientCommand('push <model>', 'push a model to a registry').option(
+  '--insecure',
+  'over http instead of https; the server has to know the registry as a private one',
+)
+
+push.action((model: string, { insecure, ...options }: HostOption & { readonly insecure?: true }) =>
+  withServer({ ...options, registry: registryOf(model) }, (server) =>
+    showProgress(server.stream<ProgressLine>('/api/push', { model, insecure }), process.stdout),
+  ),
+)

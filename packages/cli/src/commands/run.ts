@@ -1,0 +1,112 @@
+/** `modelmount run`: one answer, or a conversation in the terminal. */
+import { text } from 'node:stream/consumers'
+import { type AnswerLine, printAnswer } from '../chat/answer.ts'
+import { Conversation, type Message, type Settings } from '../chat/conversation.ts'
+import { describeMetrics } from '../chat/metrics.ts'
+import { chatInTerminal } from '../chat/terminal.ts'
+import type { ShowAnswer } from '../describe-model.ts'
+import { print } from '../output.ts'
+import { type ProgressLine, showProgress } from '../progress.ts'
+import { type Server, ServerError, withServer } from '../server.ts'
+import { clientCommand, type HostOption, registryOf } from './command.ts'
+
+interface RunOptions extends HostOption {
+  readonly format?: unknown
+  readonly think?: boolean | string
+  readonly hidethinking?: true
+  readonly keepalive?: number | string
+  readonly system?: string
+  readonly verbose?: true
+  readonly insecure?: true
+}
+
+export const run = clientCommand('run <model> [prompt...]', 'ask a model, or talk with it in the terminal')
+  .option('--format <format>', 'json, or a JSON Schema that the answer keeps to', toFormat)
+  .option('--think <how>', 'whether the model thinks first: true, false or a level such as high', toThink)
+  .option('--hidethinking', 'leave out what the model thinks')
+  .option('--keepalive <time>', 'how long the model stays loaded, such as 10m; 0 for not at all', toKeepAlive)
+  .option('--system <text>', 'what the model is told first')
+  .option('--verbose', 'tell how long the answer took')
+  .option('--insecure', 'pull over http instead of https, where the model is not there yet')
+
+run.action((model: string, words: readonly string[], options: RunOptions) =>
+  withServer({ ...options, registry: registryOf(model) }, async (server) => {
+    const piped = process.stdin.isTTY ? [] : [await text(process.stdin)]
+    const prompt = [...piped, ...words].filter((one) => one.trim() !== '').join(' ')
+    const answer = await showOrPull(server, model, options)
+    if (prompt === '' && process.stdin.isTTY) return converse(server, model, answer.messages ?? [], options)
+    if (isEncoder(answer)) return printVector(server, model, prompt)
+    await answerOnce(server, model, prompt, options)
+  }),
+)
+
+/** As it may stand without a value, which would take the prompt for one: `--think` is `--think=true`. */
+export const thinkAlone = (words: readonly string[]): readonly string[] =>
+  words.map((word, index) =>
+    word === '--think' && !words.slice(0, index).includes('--') ? '--think=true' : word,
+  )
+
+async function converse(
+  server: Server,
+  model: string,
+  messages: readonly Message[],
+  options: RunOptions,
+): Promise<void> {
+  const { hidethinking: hideThinking = false, verbose: isVerbose = false, system = '' } = options
+  const chat = new Conversation(server, model, settingsOf(options), { hideThinking, isVerbose })
+  chat.system = system
+  await chat.load()
+  for (const { role, content } of messages)
+    print(role === 'user' ? `>>> ${content}\n` : role === 'assistant' ? `${content}\n\n` : '')
+  await chatInTerminal(chat)
+}
+
+async function answerOnce(server: Server, model: string, prompt: string, options: RunOptions): Promise<void> {
+  const { hidethinking: hideThinking = false, verbose = false, system } = options
+  const request = { model, prompt, ...settingsOf(options), ...(system !== undefined && { system }) }
+  const { metrics } = await printAnswer(server.stream<AnswerLine>('/api/generate', request), { hideThinking })
+  if (prompt !== '') print('\n\n')
+  if (metrics && verbose) process.stderr.write(describeMetrics(metrics))
+}
+
+async function printVector(server: Server, model: string, input: string): Promise<void> {
+  const { embeddings } = await server.post<{ readonly embeddings: readonly unknown[] }>('/api/embed', {
+    model,
+    input,
+  })
+  print(`${JSON.stringify(embeddings[0])}\n`)
+}
+
+/** What it is. Pulled first, if it is not there; the progress of that is no part of the answer. */
+async function showOrPull(server: Server, model: string, { insecure }: RunOptions): Promise<ShowAnswer> {
+  const show = (): Promise<ShowAnswer> => server.post('/api/show', { model })
+  try {
+    return await show()
+  } catch (error) {
+    if (!(error instanceof ServerError && error.status === 404)) throw error
+    await showProgress(server.stream<ProgressLine>('/api/pull', { model, insecure }), process.stderr)
+    return show()
+  }
+}
+
+const isEncoder = ({ capabilities = [] }: ShowAnswer): boolean =>
+  capabilities.includes('embedding') && !capabilities.includes('completion')
+
+const settingsOf = ({ format, think, keepalive }: RunOptions): Settings => ({
+  ...(format !== undefined && { format }),
+  ...(think !== undefined && { think }),
+  ...(keepalive !== undefined && { keep_alive: keepalive }),
+})
+
+function toFormat(text: string): unknown {
+  return text.startsWith('{') ? JSON.parse(text) : text
+}
+
+function toThink(text: string): boolean | string {
+  return text === 'true' || text === 'false' ? text === 'true' : text
+}
+
+/** A bare number is seconds. */
+function toKeepAlive(text: string): number | string {
+  return /^-?\d+$/.test(text) ? Number(text) : text
+}

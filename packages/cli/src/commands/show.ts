@@ -1,0 +1,30 @@
+/** `modelmount show`: what a model is, or one part of it. */
+import { Option } from 'commander'
+import { describeModel, type ShowAnswer } from '../describe-model.ts'
+import { print } from '../output.ts'
+import { withServer } from '../server.ts'
+import { clientCommand, type HostOption } from './command.ts'
+
+const parts = ['license', 'modelfile', 'parameters', 'system', 'template'] as const
+type Part = (typeof parts)[number]
+
+export const show = clientCommand('show <model>', 'show what a model is').option(
+  '-v, --verbose',
+  'its metadata and tensors, too',
+)
+for (const part of parts)
+  show.addOption(
+    new Option(`--${part}`, `only its ${part === 'modelfile' ? 'Modelfile' : part}`).conflicts(
+      parts.filter((other) => other !== part),
+    ),
+  )
+
+show.action(
+  (model: string, options: HostOption & { readonly verbose?: true } & Partial<Record<Part, true>>) =>
+    withServer(options, async (server) => {
+      const { verbose = false } = options
+      const answer = await server.post<ShowAnswer>('/api/show', { model, verbose })
+      const part = parts.find((one) => options[one])
+      print(part ? `${answer[part] ?? ''}\n` : describeModel(answer, verbose))
+    }),
+)

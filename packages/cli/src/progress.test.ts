@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import { type ProgressLine, showProgress } from './progress.ts'
+
+const lines: readonly ProgressLine[] = [
+  { status: 'pulling manifest' },
+  { status: 'pulling 8eeb52dfb3bb', digest: 'sha256:8eeb52dfb3bb', total: 2_000_000 },
+  { status: 'pulling 8eeb52dfb3bb', digest: 'sha256:8eeb52dfb3bb', total: 2_000_000, completed: 500_000 },
+  { status: 'success' },
+]
+
+async function* told(failure?: Error): AsyncGenerator<ProgressLine> {
+  yield* lines
+  if (failure) throw failure
+}
+
+const screen = (isTTY: boolean) => {
+  const written: string[] = []
+  const write = (text: string): boolean => written.push(text) > 0
+  return { isTTY, columns: 80, write: write as NodeJS.WriteStream['write'], text: () => written.join('') }
+}
+
+test('where no terminal is, the lines are written as they came', async () => {
+  const out = screen(false)
+
+  await showProgress(told(), out)
+
+  expect(out.text()).toBe(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+})
+
+test('a terminal shows a row for each step, and what was transferred is whole at the end', async () => {
+  const out = screen(true)
+
+  await showProgress(told(), out)
+
+  const rows = out.text().replaceAll('\x1b[K', '').replaceAll('\r', '').split('\n')
+  expect(rows.map((row) => row.trimEnd())).toEqual([
+    'pulling manifest',
+    expect.stringMatching(/^pulling 8eeb52dfb3bb: 100% ▕█+▏ 2 MB$/),
+    'success',
+    '',
+  ])
+})
+
+test('a failure leaves what was reached, and goes on to the caller', async () => {
+  const out = screen(true)
+
+  await expect(showProgress(told(new Error('gone')), out)).rejects.toThrow('gone')
+  expect(out.text()).toContain(' 25% ')
+})

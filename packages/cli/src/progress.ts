@@ -1,0 +1,76 @@
+/** What is told of something that takes long: bars on a terminal, else the lines as they come, for scripts. */
+import { bar } from './bar.ts'
+import { spinner } from './spinner.ts'
+
+/** Shape: the progress lines of the Ollama API. */
+export interface ProgressLine {
+  readonly status: string
+  readonly digest?: string
+  readonly total?: number
+  readonly completed?: number
+}
+
+type Terminal = Pick<NodeJS.WriteStream, 'isTTY' | 'columns' | 'write'>
+
+export async function showProgress(lines: AsyncIterable<ProgressLine>, out: Terminal): Promise<void> {
+  if (!out.isTTY) {
+    for await (const line of lines) out.write(`${JSON.stringify(line)}\n`)
+    return
+  }
+  const board = new Board(out)
+  const redraw = setInterval(() => board.draw(), redrawMs)
+  try {
+    for await (const line of lines) board.take(line)
+    board.finish()
+  } finally {
+    clearInterval(redraw)
+    board.draw()
+  }
+}
+
+const redrawMs = 100
+
+interface Row extends ProgressLine {
+  readonly startedMs: number
+  /** Of what had come before. */
+  readonly first: number
+}
+
+/** A row for each transfer and each other step. */
+class Board {
+  readonly #out: Terminal
+  readonly #rows = new Map<string, Row>()
+  #drawn = 0
+  #isFinished = false
+
+  constructor(out: Terminal) {
+    this.#out = out
+  }
+
+  take(line: ProgressLine): void {
+    const key = line.digest ?? line.status
+    const { startedMs = performance.now(), first = line.completed ?? 0 } = this.#rows.get(key) ?? {}
+    this.#rows.set(key, { ...line, startedMs, first })
+  }
+
+  /** The last line of a transfer need not tell that it is whole. */
+  finish(): void {
+    this.#isFinished = true
+    for (const [key, row] of this.#rows) if (row.total) this.#rows.set(key, { ...row, completed: row.total })
+  }
+
+  draw(): void {
+    const lines = [...this.#rows.values()].map((row, index) => this.#text(row, index === this.#rows.size - 1))
+    const up = this.#drawn > 0 ? `\x1b[${this.#drawn}A` : ''
+    this.#out.write(up + lines.map((line) => `\r${line}\x1b[K\n`).join(''))
+    this.#drawn = lines.length
+  }
+
+  #text({ status, total, completed = 0, first, startedMs }: Row, isLast: boolean): string {
+    const columns = this.#out.columns || 80
+    if (!total) return `${status} ${isLast && !this.#isFinished ? spinner() : ''}`.slice(0, columns - 1)
+    const elapsedMs = performance.now() - startedMs
+    const transfer = { status, totalBytes: total, completedBytes: completed, resumedBytes: first, elapsedMs }
+    return bar(transfer, columns)
+  }
+}

@@ -1,0 +1,400 @@
+/** The commands as a user types them, one after the other: with a server, and without one. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { modelPath } from '@modelmount/tiny-model'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { hasDockerRegistry, startDockerRegistry } from '../../../test/support/docker-registry.mjs'
+import { emptyFolder } from '../../../test/support/empty-folder.ts'
+import { listen } from '../../../test/support/listen.ts'
+import { encoderModel, noiseModel } from '../../../test/support/models.ts'
+import { SmallRegistry } from '../../../test/support/registry.ts'
+import { hasTerminal, inTerminal, type Terminal } from '../../../test/support/terminal.ts'
+
+/** Where commands look when no host is said. */
+const isAlone = await fetch('http://127.0.0.1:11434').then(
+  () => false,
+  () => true,
+)
+const bin = fileURLToPath(new URL('../bin/modelmount.js', import.meta.url))
+const greeting = 'Hello! How can I help you?'
+
+interface Finished {
+  readonly code: number
+  readonly printed: string
+  readonly complaint: string
+}
+
+interface ProgressLine {
+  readonly status: string
+  readonly digest?: string
+  readonly total?: number
+  readonly completed?: number
+}
+
+const linesOf = ({ printed }: Finished): readonly ProgressLine[] =>
+  printed
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as ProgressLine)
+
+const statusesOf = (finished: Finished): readonly string[] => linesOf(finished).map(({ status }) => status)
+
+interface RunOptions {
+  readonly environment: NodeJS.ProcessEnv
+  readonly folder?: string
+  readonly input?: string
+}
+
+async function runIn(
+  args: readonly string[],
+  { environment, folder, input = '' }: RunOptions,
+): Promise<Finished> {
+  const child = spawn(process.execPath, [bin, ...args], {
+    env: { ...process.env, OLLAMA_HOST: '', ...environment },
+    cwd: folder,
+  })
+  child.stdin.end(input)
+  const closed = once(child, 'close')
+  const [printed, complaint] = await Promise.all([text(child.stdout), text(child.stderr)])
+  const [code] = (await closed) as [number]
+  return { code, printed, complaint }
+}
+
+describe.each(['with a server', 'without a server'])('%s', (how) => {
+  const hasServer = how === 'with a server'
+  const models = emptyFolder()
+  const work = emptyFolder()
+  symlinkSync(encoderModel, join(models, 'bert.gguf'))
+  let registry: { readonly host: string; close(): Promise<void> }
+  let server: ReturnType<typeof spawn> | undefined
+  let environment: NodeJS.ProcessEnv
+
+  // On this machine somebody may have a server of his own.
+  const commandOf = (args: readonly string[]): readonly string[] =>
+    hasServer ? args : [...args, '--no-server']
+
+  const run = (args: readonly string[], input = ''): Promise<Finished> =>
+    runIn(commandOf(args), { environment, folder: work, input })
+
+  beforeAll(async () => {
+    registry = await (hasDockerRegistry ? startDockerRegistry() : SmallRegistry.start())
+    environment = { ...process.env, OLLAMA_HOST: '', OLLAMA_MODELS: models, OLLAMA_CONTEXT_LENGTH: '2048' }
+    if (!hasServer) return
+    const options = ['serve', '--port', '0', '--registry', registry.host, '--private-registry', registry.host]
+    server = spawn(process.execPath, [bin, ...options], { env: environment })
+    const [line] = (await once(server.stdout as NodeJS.ReadableStream, 'data')) as [Buffer]
+    environment.OLLAMA_HOST = String(line).trim().replace('Listening on ', '')
+  }, 30_000)
+
+  afterAll(async () => {
+    if (server?.kill('SIGTERM')) await once(server, 'close')
+    await registry?.close()
+  })
+
+  const modelfile = (text: string, name = 'Modelfile'): void => writeFileSync(join(work, name), text)
+
+  test('a model is made of a Modelfile and a file beside it, which is sent once', async () => {
+    copyFileSync(modelPath, join(work, 'tiny-chat.gguf'))
+    modelfile(
+      'FROM ./tiny-chat.gguf\nSYSTEM You are Bob.\nPARAMETER temperature 0\nPARAMETER stop "<|a b|>"\n',
+    )
+
+    const first = await run(['create', 'bob'])
+    const second = await run(['create', 'robert', '-f', join(work, 'Modelfile')])
+
+    expect(first).toMatchObject({ code: 0, complaint: '' })
+    expect(statusesOf(first)[0]).toBe('gathering model components')
+    expect(linesOf(first)).toContainEqual({
+      status: expect.stringMatching(/^copying file sha256:[0-9a-f]{64}$/),
+      digest: expect.stringMatching(/^sha256:/),
+      total: statSync(modelPath).size,
+      completed: statSync(modelPath).size,
+    })
+    expect(statusesOf(first).slice(-2)).toEqual(['writing manifest', 'success'])
+    expect(statusesOf(second).filter((status) => status.startsWith('creating new layer'))).toEqual([])
+  })
+
+  test('a model is shown whole and in parts, as its Modelfile says', async () => {
+    modelfile('FROM tiny\nSYSTEM You are Bob.\nPARAMETER temperature 0\nLICENSE MIT\n')
+    await run(['create', 'shown'])
+
+    const whole = await run(['show', 'shown'])
+    const system = await run(['show', 'shown', '--system'])
+    const license = await run(['show', 'shown', '--license'])
+    const parameters = await run(['show', 'shown', '--parameters'])
+    const { printed } = await run(['show', 'shown', '--modelfile'])
+    const verbose = await run(['show', '-v', 'shown'])
+
+    expect(whole.printed).toMatch(/^ {2}Model\n {4}architecture {8}llama\n/)
+    expect(whole.printed).toContain('  Parameters\n    temperature    0\n\n  System\n    You are Bob.\n\n')
+    expect([system.printed, license.printed]).toEqual(['You are Bob.\n', 'MIT\n'])
+    expect(parameters.printed).toMatch(/^temperature +0\n$/)
+    expect(printed).toMatch(/^# Modelfile generated by "ollama show"\n[\s\S]*\nSYSTEM You are Bob.\n/)
+    expect(verbose.printed).toContain('tokenizer.ggml.tokens')
+  })
+
+  test('what is shown of a model makes the same model again', async () => {
+    modelfile(
+      'FROM tiny\nSYSTEM """You are "Bob".\nA man."""\nPARAMETER stop " x"\nMESSAGE user Hi\nLICENSE MIT\n',
+    )
+    await run(['create', 'once'])
+    const once = await run(['show', 'once', '--modelfile'])
+    modelfile(once.printed, 'Shown')
+
+    await run(['create', 'twice', '-f', 'Shown'])
+    const twice = await run(['show', 'twice', '--modelfile'])
+
+    expect(once.printed).toContain('SYSTEM """You are "Bob".\nA man."""\nPARAMETER stop " x"\n')
+    expect(twice.printed).toBe(once.printed.replaceAll('once:latest', 'twice:latest'))
+  })
+
+  test('models are listed, copied and removed', async () => {
+    const copied = await run(['cp', 'tiny', 'second'])
+    await run(['cp', 'tiny', 'third'])
+    const { printed } = await run(['list', 'SEC'])
+    const all = await run(['ls'])
+    const removed = await run(['rm', 'second', 'third'])
+
+    expect(copied.printed).toBe("copied 'tiny' to 'second'\n")
+    expect(printed).toMatch(
+      /^NAME {13}ID {14}SIZE {6}MODIFIED\nsecond:latest {4}[0-9a-f]{12} {4}5\.2 MB {4}[^\n]+ ago\n$/,
+    )
+    expect(all.printed).toMatch(/^third:latest /m)
+    expect(removed.printed).toBe("deleted 'second'\ndeleted 'third'\n")
+    expect((await run(['list'])).printed).not.toMatch(/^(second|third):/m)
+  })
+
+  test('a model goes to a registry and comes back', async () => {
+    const name = `${registry.host}/library/travelled-${hasServer}`
+    modelfile('FROM tiny\nSYSTEM You have travelled.\n')
+    await run(['create', name])
+
+    const pushed = await run(['push', name, '--insecure'])
+    await run(['rm', name])
+    const pulled = await run(['pull', name, '--insecure'])
+    const again = await run(['pull', name, '--insecure'])
+    const { printed } = await run(['show', name, '--system'])
+
+    expect(pushed).toMatchObject({ code: 0, complaint: '' })
+    expect([statusesOf(pushed)[0], statusesOf(pushed).at(-1)]).toEqual(['retrieving manifest', 'success'])
+    expect([statusesOf(pulled)[0], statusesOf(pulled).at(-1)]).toEqual(['pulling manifest', 'success'])
+    expect(
+      linesOf(again).filter(({ total, completed }) => total && completed === total).length,
+    ).toBeGreaterThan(2)
+    expect(printed).toBe('You have travelled.\n')
+  })
+
+  test('a model that is not there is pulled before it answers, and only the answer is printed', async () => {
+    const name = `${registry.host}/library/answering-${hasServer}`
+    await run(['cp', 'tiny', name])
+    await run(['push', name, '--insecure'])
+    await run(['rm', name])
+
+    const answered = await run(['run', name, '--insecure', '--hidethinking', 'Hello'])
+
+    expect(answered).toMatchObject({ code: 0, printed: `${greeting}\n\n` })
+    expect(answered.complaint).toContain('{"status":"pulling manifest"}')
+  })
+
+  test('what the model thinks is set apart, or left out', async () => {
+    const thinking = await run(['run', 'tiny', 'Hello', '--think'])
+    const silent = await run(['run', 'tiny', '--think=false', 'Hello'])
+
+    expect(thinking.printed).toMatch(/^Thinking\.\.\.\n[\s\S]+\n\.\.\.done thinking\.\n\nHello![\s\S]+\n\n$/)
+    expect(silent.printed).toBe(`${greeting}\n\n`)
+  })
+
+  test('what comes through a pipe is the prompt, and words go behind it', async () => {
+    modelfile('FROM tiny\nPARAMETER temperature 0\n')
+    await run(['create', 'piped'])
+    const args = ['run', 'piped', '--think=false', '--verbose']
+
+    const piped = await run(args, 'Hello')
+    const both = await run(['run', 'tiny', '--format', 'json', '--hidethinking', 'Answer'], 'Who are you?')
+
+    expect(piped.printed).toBe(`${greeting}\n\n`)
+    expect(piped.complaint).toMatch(
+      /^total duration: +\d[\s\S]*\neval count: +\d+ token\(s\)\n[\s\S]*tokens\/s\n$/,
+    )
+    expect(JSON.parse(both.printed)).toBeTypeOf('object')
+  })
+
+  test('a model that only reads gives a vector', async () => {
+    const { printed } = await run(['run', 'bert', 'hello world'])
+
+    expect(JSON.parse(printed)).toHaveLength(64)
+  })
+
+  test('what is loaded is listed with until when, and goes when it is told to', async () => {
+    await run(['run', 'tiny', '--keepalive', '10m', 'Hello'])
+    const loaded = await run(['ps'])
+    const stopped = await run(['stop', 'tiny'])
+    const after = await run(['ps'])
+
+    const header = /^NAME +ID +SIZE +PROCESSOR +CONTEXT +UNTIL\n/
+    expect([loaded.printed, after.printed]).toEqual([
+      expect.stringMatching(header),
+      expect.stringMatching(header),
+    ])
+    expect(stopped).toMatchObject({ code: 0, printed: '' })
+    expect(after.printed).not.toContain('tiny:latest')
+    if (hasServer) expect(loaded.printed).toMatch(/^tiny:latest .* 2048 +\d+ minutes from now$/m)
+    else expect(loaded.complaint).toMatch(/^No server was asked/)
+  })
+
+  test.each([
+    [['show', 'nope'], "model 'nope:latest' not found"],
+    [['rm', 'nope'], "model 'nope' not found"],
+    [['cp', 'nope', 'other'], 'model "nope" not found'],
+    [['stop', 'nope'], 'couldn\'t find model "nope" to stop'],
+    [['create', 'bob', '-f', 'NoSuchFile'], 'the Modelfile NoSuchFile does not exist'],
+    [['run', 'tiny', '--format', 'xml', 'Hello'], 'format'],
+    [['run', '127.0.0.1:9/library/nope', '--insecure', 'Hello'], ''],
+  ])('%j is one plain line', async (args, expected) => {
+    const { code, complaint, printed } = await run(args)
+
+    expect([code, printed]).toEqual([1, ''])
+    expect(complaint.split('\n').at(-2)).toMatch(/^Error: ./)
+    expect(complaint).toContain(expected)
+  })
+
+  describe.skipIf(!hasTerminal)('in a terminal', () => {
+    let terminal: Terminal | undefined
+
+    const open = (...args: readonly string[]): Terminal => {
+      terminal = inTerminal([process.execPath, bin, ...commandOf(args)], environment)
+      return terminal
+    }
+
+    afterEach(async () => {
+      terminal?.kill('SIGKILL')
+      await terminal?.exit
+    })
+
+    test('a conversation goes on until somebody leaves', async () => {
+      const { type, shows, exit } = open('run', 'tiny', '--think=false')
+
+      await shows('>>> Send a message (/? for help)')
+      type('/set parameter temperature 0\r')
+      await shows("Set parameter 'temperature' to '0'")
+      await shows('>>> ')
+      type('Hello\r')
+      await shows(greeting)
+      await shows('>>> ')
+      type('/set system """You are\rBob."""\r')
+      await shows('Set system message.')
+      type('/show system\r')
+      await shows('You are\r\nBob.')
+      type('/nonsense\r')
+      await shows("Unknown command '/nonsense'. Type /? for help")
+      type('/set parameter num_ctx many\r')
+      await shows('Error: invalid int value [many]')
+      type('/clear\r')
+      await shows('Cleared session context')
+      type('/?\r')
+      await shows('/bye')
+      type('/bye\r')
+
+      expect(await exit).toBe(0)
+    })
+
+    test('a conversation is kept as a model, which another one begins with', async () => {
+      const name = `kept-${hasServer}`
+      const first = open('run', 'tiny', '--think=false')
+      await first.shows('>>> ')
+      first.type('Hello\r')
+      await first.shows('help you?')
+      await first.shows('>>> ')
+      first.type(`/save ${name}\r`)
+      await first.shows(`Created new model '${name}'`)
+      first.type('\x04')
+      expect(await first.exit).toBe(0)
+
+      const second = open('run', name)
+
+      await second.shows('>>> Hello')
+      await second.shows('help you?')
+      await second.shows('>>> ')
+    })
+
+    test('Ctrl-C stops an answer and not the conversation; at the prompt it tells how to leave', async () => {
+      copyFileSync(noiseModel, join(models, 'noise.gguf'))
+      const { type, shows, exit } = open('run', 'noise')
+
+      await shows('>>> ')
+      type('Sing\r')
+      await shows('Sing')
+      type('\x03')
+      await shows('>>> ')
+      type('\x03')
+      await shows('Use Ctrl + d or /bye to exit.')
+      type('\x04')
+
+      expect(await exit).toBe(0)
+    })
+
+    test.each(['', '1'])('with NO_COLOR=%j, the hint is grey or not', async (NO_COLOR) => {
+      terminal = inTerminal([process.execPath, bin, ...commandOf(['run', 'tiny'])], {
+        ...environment,
+        NO_COLOR,
+      })
+
+      await terminal.shows('>>> Send a message')
+
+      expect(terminal.raw().includes('\x1b[90m')).toBe(NO_COLOR === '')
+    })
+
+    test('a transfer has bars', async () => {
+      const name = `${registry.host}/library/barred-${hasServer}`
+      await run(['cp', 'tiny', name])
+      // What is there already is told of always, what comes fast need not be.
+      await run(['push', name, '--insecure'])
+
+      const { shows, exit } = open('push', name, '--insecure')
+
+      await shows('retrieving manifest')
+      await shows('100% ▕█')
+      await shows('success')
+      expect(await exit).toBe(0)
+    })
+  })
+})
+
+describe('where no server is', () => {
+  const environment = { OLLAMA_MODELS: emptyFolder() }
+
+  test.skipIf(!isAlone)('a command does the work itself', async () => {
+    const { printed, code } = await runIn(['list'], { environment })
+
+    expect(printed).toMatch(/^NAME .*\ntiny:latest .*\n$/)
+    expect(code).toBe(0)
+  })
+
+  test('one that is named is the one that is meant', async () => {
+    const gone = await listen(() => {})
+    await gone.close()
+
+    const byOption = await runIn(['list', '--host', gone.url], { environment })
+    const byVariable = await runIn(['list'], { environment: { ...environment, OLLAMA_HOST: gone.url } })
+
+    const complaint = `Error: no server answers at ${gone.url} (ECONNREFUSED). Start one: modelmount serve\n`
+    expect([byOption, byVariable]).toEqual(Array(2).fill({ code: 1, printed: '', complaint }))
+  })
+
+  test('what is wrong with a Modelfile is known before anybody is asked', async () => {
+    const folder = environment.OLLAMA_MODELS
+    writeFileSync(join(folder, 'Wrong'), 'FROM tiny\nNONSENSE 1\n')
+    writeFileSync(join(folder, 'Old'), 'FROM ./missing.gguf\nPARAMETER mirostat 1\n')
+    const create = (file: string): Promise<Finished> =>
+      runIn(['create', 'wrong', '-f', file, '--host', '127.0.0.1:2'], { environment, folder })
+
+    expect((await create('Wrong')).complaint).toMatch(/^Error: \(line 2\): command must be one of [^\n]*\n$/)
+    expect((await create('Old')).complaint).toBe(
+      'Warning: the parameter mirostat does nothing any more\nError: FROM ./missing.gguf does not exist\n',
+    )
+  })
+})

@@ -1,0 +1,20 @@
+/** Something that turns while somebody waits. */
+
+const frames = [...'⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏']
+const frameMs = 100
+
+export const spinner = (): string => frames[Math.trunc(performance.now() / frameMs) % frames.length] ?? ''
+
+/** On a terminal, until it is stopped. */
+export function spin(out: Pick<NodeJS.WriteStream, 'isTTY' | 'write'>): { stop(): void } {
+  if (!out.isTTY) return { stop: () => {} }
+  let isTurning = true
+  const timer = setInterval(() => out.write(`\r${spinner()} `), frameMs)
+  return {
+    stop: () => {
+      clearInterval(timer)
+      if (isTurning) out.write('\r\x1b[K')
+      isTurning = false
+    },
+  }
+}

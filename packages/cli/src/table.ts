@@ -1,0 +1,10 @@
+/** Columns of text, four spaces apart. */
+export function table(rows: readonly (readonly string[])[], indent = ''): string {
+  const widths: number[] = []
+  for (const row of rows)
+    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, cell.length)
+  return rows
+    .map((row) => indent + row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('    '))
+    .map((line) => `${line.trimEnd()}\n`)
+    .join('')
+}

@@ -1,0 +1,23 @@
+/** Files on their way to a model, by what is in them. Shape: Ollama API reference, "Check if a Blob Exists", "Push a Blob". */
+import { LlmError } from '../../errors.ts'
+import type { HttpResponse } from '../../http/message.ts'
+import { toDigest } from '../../models/digest.ts'
+import type { Handler } from '../dialect.ts'
+
+/** `HEAD /api/blobs/:digest` */
+export const findBlob: Handler = async ({ request, llm }) => {
+  const digest = toDigest(request.params.digest ?? '')
+  if (await llm.models.blobs.find(digest)) return nothing(200)
+  throw new LlmError('not_found', `blob ${digest} not found`)
+}
+
+/** `POST /api/blobs/:digest`. One that is there already is not read again. */
+export const addBlob: Handler = async ({ request, llm }) => {
+  const { blobs } = llm.models
+  const digest = toDigest(request.params.digest ?? '')
+  if (await blobs.find(digest)) return nothing(200)
+  await blobs.write(digest, request.bytes(), request.signal)
+  return nothing(201)
+}
+
+const nothing = (status: number): HttpResponse => ({ status, headers: {}, body: null })

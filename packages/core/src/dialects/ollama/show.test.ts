@@ -1,0 +1,117 @@
+import { expect, test, vi } from 'vitest'
+import { modelNotFound } from '../../errors.ts'
+import type { Llm } from '../../llm.ts'
+import type { ModelDetails } from '../../models/details.ts'
+import type { Model } from '../../models/store.ts'
+import type { Call } from '../dialect.ts'
+import { show } from './show.ts'
+
+const model: Model = {
+  name: 'tiny:latest',
+  path: '/secret/tiny.gguf',
+  sizeBytes: 4_000,
+  modifiedAt: new Date('2026-01-02T03:04:05Z'),
+  digest: 'abc',
+  builtIn: false,
+}
+const details: ModelDetails = {
+  architecture: 'llama',
+  parameterCount: 3_640_000,
+  parameterSize: '3.64M',
+  quantization: 'Q4_K_M',
+  chatTemplate: '{{ messages }}',
+  capabilities: ['thinking', 'completion'],
+  metadata: { 'general.name': 'Tiny', 'tokenizer.chat_template': '{{ messages }}', 'llama.block_count': 4 },
+  tensors: [{ name: 'a', type: 'F16', shape: [2, 2] }],
+}
+
+const read = vi.fn(async () => details)
+
+async function shown(body: object, found: Partial<Model> = {}) {
+  const get = async (name: string): Promise<Model> => {
+    if (name !== 'tiny') throw modelNotFound(name)
+    return { ...model, ...found }
+  }
+  const llm = { models: { get, details: read } } as unknown as Llm
+  const response = await show({ llm, request: { json: async () => body } } as Call)
+  return JSON.parse(response.body as string)
+}
+
+test('a model is shown without a word about where it lies', async () => {
+  const answer = await shown({ model: 'tiny', system: 'Be brief.' })
+
+  expect(answer).toEqual({
+    modelfile: expect.stringContaining('FROM tiny:latest'),
+    template: '{{ messages }}',
+    system: 'Be brief.',
+    details: {
+      parent_model: '',
+      format: 'gguf',
+      family: 'llama',
+      families: ['llama'],
+      parameter_size: '3.64M',
+      quantization_level: 'Q4_K_M',
+    },
+    model_info: {
+      'general.parameter_count': 3_640_000,
+      'general.quantization_version': 2,
+      'llama.block_count': 4,
+    },
+    tensors: details.tensors,
+    capabilities: ['thinking', 'completion'],
+    modified_at: '2026-01-02T03:04:05.000Z',
+  })
+  expect(JSON.stringify(answer)).not.toContain('/secret')
+})
+
+test('what a Modelfile says of a model is shown, piece by piece', async () => {
+  const answer = await shown(
+    { model: 'tiny' },
+    {
+      recipe: {
+        template: '{{ .Prompt }}!',
+        system: 'Be kind.',
+        parameters: { num_ctx: 1_048_576, stop: ['\n', '<x>'] },
+        messages: [{ role: 'user', content: 'Hi' }],
+        license: ['MIT', 'BSD'],
+      },
+      config: { requires: '0.14.0' },
+    },
+  )
+
+  expect(answer).toMatchObject({
+    license: 'MIT\nBSD',
+    // Clients cut the lines at their columns, and read numbers as whole ones.
+    parameters: [
+      'num_ctx                        1048576',
+      'stop                           "\\n"',
+      'stop                           "<x>"',
+    ].join('\n'),
+    template: '{{ .Prompt }}!',
+    system: 'Be kind.',
+    messages: [{ role: 'user', content: 'Hi' }],
+    requires: '0.14.0',
+    modelfile: expect.stringContaining('PARAMETER num_ctx 1048576\n'),
+  })
+})
+
+test('a vocabulary is read only for those who ask for it', async () => {
+  read.mockClear()
+
+  await shown({ name: 'tiny' })
+  await shown({ name: 'tiny', verbose: true })
+
+  const calls: readonly (readonly unknown[])[] = read.mock.calls
+  expect(calls.map(([, options]) => options)).toEqual([{ arrays: false }, { arrays: true }])
+})
+
+test.each<[object, string, string]>([
+  [{}, 'invalid_request', 'model is required'],
+  [{ model: '' }, 'invalid_request', 'model is required'],
+  [{ model: 'nope' }, 'not_found', 'model "nope:latest" not found'],
+  [{ model: 'a b' }, 'invalid_request', 'invalid model name'],
+  [{ model: 'big:cloud' }, 'permission', 'ollama cloud is disabled'],
+  [{ model: 'big:70b-cloud' }, 'permission', 'ollama cloud is disabled'],
+])('%j is not shown: %s', async (body, code, message) => {
+  await expect(shown(body)).rejects.toMatchObject({ code, message: expect.stringContaining(message) })
+})

@@ -1,0 +1,100 @@
+/** What takes long, and tells how far it is. Shape: Ollama API reference, "Create a model", "Pull a model", "Push a model". */
+import type * as z from 'zod'
+import { invalidRequest } from '../../errors.ts'
+import type { HttpResponse } from '../../http/message.ts'
+import { json } from '../../http/respond.ts'
+import { jsonLine, ndjson } from '../../http/streams.ts'
+import type { CreateModel } from '../../models/create.ts'
+import { parseModelName } from '../../models/name.ts'
+import type { Progress } from '../../models/progress.ts'
+import type { Call, Handler } from '../dialect.ts'
+import { given } from '../fields.ts'
+import { parse } from '../parse.ts'
+import { wording } from './errors.ts'
+import { CreateRequest, TransferRequest } from './schema.ts'
+
+/** `POST /api/create` */
+export const create: Handler = async (call) => {
+  const body = parse(CreateRequest, await call.request.json(), wording)
+  const { signal } = call.request
+  return told(call, body, call.llm.models.create(toCreateModel(body), { signal }))
+}
+
+/** `POST /api/pull` */
+export const pull: Handler = async (call) => {
+  const body = parse(TransferRequest, await call.request.json(), wording)
+  return told(call, body, call.llm.models.pull(validName(body), toTransferOptions(call, body)))
+}
+
+/** `POST /api/push` */
+export const push: Handler = async (call) => {
+  const body = parse(TransferRequest, await call.request.json(), wording)
+  if (!(body.model || body.name)) throw invalidRequest('model is required', { param: 'model' })
+  return told(call, body, call.llm.models.push(validName(body), toTransferOptions(call, body)))
+}
+
+type Named = Pick<z.output<typeof TransferRequest>, 'model' | 'name'>
+
+function validName({ model, name }: Named): string {
+  const given = model || name || ''
+  if (!parseModelName(given)) throw invalidRequest('invalid model name', { param: 'model' })
+  return given
+}
+
+const toTransferOptions = (
+  { request: { signal } }: Call,
+  { insecure = false }: z.output<typeof TransferRequest>,
+) => ({ signal, insecure })
+
+function toCreateModel(body: z.output<typeof CreateRequest>): CreateModel {
+  const { model: _model, name: _name, stream: _stream, quantization, license, ...spec } = body
+  return {
+    ...given(spec),
+    name: validName(body),
+    ...(license !== undefined && { license: [license].flat() }),
+    ...(quantization && { quantize: quantization }),
+  }
+}
+
+/** What fails before the first step has a status of its own; without `stream`, all does. */
+async function told(
+  { onError }: Call,
+  { stream = true }: { readonly stream?: boolean | undefined },
+  progress: AsyncIterable<Progress>,
+): Promise<HttpResponse> {
+  const steps = progress[Symbol.asyncIterator]()
+  const first = await steps.next()
+  let last: Progress = first.done ? { status: 'success' } : first.value
+  if (!stream) {
+    for (let step = first; !step.done; step = await steps.next()) last = step.value
+    return json(toStep(last))
+  }
+
+  let pending: IteratorResult<Progress> | undefined = first
+  const next = async (): Promise<IteratorResult<string>> => {
+    const step = pending ?? (await steps.next())
+    pending = undefined
+    if (step.done) return { value: undefined, done: true }
+    last = step.value
+    return { value: jsonLine(toStep(last)), done: false }
+  }
+  const lines: AsyncIterableIterator<string> = {
+    next,
+    // A generator that was never pulled would swallow it, and the transfer would go on.
+    return: async () => {
+      await steps.return?.()
+      return { value: undefined, done: true }
+    },
+    [Symbol.asyncIterator]: () => lines,
+  }
+  // Nothing new: the same again.
+  return ndjson(lines, { onError, heartbeat: () => jsonLine(toStep(last)) })
+}
+
+/** What is nothing yet is left out. */
+const toStep = ({ status, digest, totalBytes, completedBytes }: Progress): object => ({
+  status,
+  ...(digest && { digest }),
+  ...(totalBytes && { total: totalBytes }),
+  ...(completedBytes && { completed: completedBytes }),
+})

@@ -1,0 +1,195 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { BlobStore } from './blobs.ts'
+import { blobName, digestOf } from './digest.ts'
+
+let root: string
+let other: string
+const { signal } = new AbortController()
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'blobs-'))
+  other = await mkdtemp(join(tmpdir(), 'blobs-'))
+})
+
+afterEach(async () => {
+  await rm(root, { recursive: true })
+  await rm(other, { recursive: true })
+})
+
+const text = 'the bytes of a blob'
+const digest = digestOf(text)
+async function* inPieces(bytes: string): AsyncGenerator<Uint8Array> {
+  for (const piece of bytes.match(/.{1,3}/gs) ?? []) yield Buffer.from(piece)
+}
+const files = () => readdir(join(root, 'blobs'))
+
+test('a blob lies under its digest when its bytes are right', async () => {
+  const blobs = new BlobStore([root])
+
+  await blobs.write(digest, inPieces(text), signal)
+
+  const found = await blobs.find(digest)
+  expect(found).toEqual({ path: join(root, 'blobs', blobName(digest)), sizeBytes: text.length })
+  expect(await readFile(found?.path ?? '', 'utf8')).toBe(text)
+  expect((await stat(found?.path ?? '')).mode & 0o777).toBe(0o644)
+  expect(await files()).toEqual([blobName(digest)])
+})
+
+test('bytes with another digest are refused, and kept under that one', async () => {
+  const blobs = new BlobStore([root])
+
+  const written = blobs.write(digest, inPieces('other bytes'), signal)
+
+  await expect(written).rejects.toMatchObject({
+    code: 'invalid_request',
+    message: `digest mismatch, expected "${digest}", got "${digestOf('other bytes')}"`,
+  })
+  expect(await files()).toEqual([blobName(digestOf('other bytes'))])
+})
+
+test('nothing is left of bytes that end in an error, or are not wanted any more', async () => {
+  const blobs = new BlobStore([root])
+  const controller = new AbortController()
+  async function* failing(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('the')
+    throw new Error('gone')
+  }
+  async function* leaving(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('the')
+    controller.abort(new Error('left'))
+    yield Buffer.from(' bytes')
+  }
+
+  await expect(blobs.write(digest, failing(), signal)).rejects.toThrow('gone')
+  await expect(blobs.write(digest, leaving(), controller.signal)).rejects.toThrow('left')
+
+  expect(await files()).toEqual([])
+})
+
+test('a blob that is there is not written again, and is as if it were new to who prunes', async () => {
+  const blobs = new BlobStore([root])
+  const first = await blobs.add(Buffer.from(text))
+  await utimes(join(root, 'blobs', blobName(digest)), new Date(0), new Date(0))
+
+  const second = await blobs.add(Buffer.from(text))
+
+  expect(first).toEqual({ digest, sizeBytes: text.length, isNew: true })
+  expect(second).toEqual({ ...first, isNew: false })
+  expect((await blobs.writtenAt(digest))?.getTime()).toBeGreaterThan(Date.now() - 60_000)
+})
+
+test('blobs of other folders are found, and not written again', async () => {
+  await new BlobStore([other]).add(Buffer.from(text))
+  const blobs = new BlobStore([root, other])
+
+  const { isNew } = await blobs.add(Buffer.from(text))
+
+  expect(isNew).toBe(false)
+  expect((await blobs.find(digest))?.path).toBe(join(other, 'blobs', blobName(digest)))
+})
+
+test('of several writers of one blob one writes, and the others wait for it', async () => {
+  const stores = [new BlobStore([root]), new BlobStore([root])]
+  let read = 0
+  async function* counted(): AsyncGenerator<Uint8Array> {
+    read++
+    yield* inPieces(text)
+  }
+
+  await Promise.all([...stores, ...stores].map((one) => one.write(digest, counted(), signal)))
+
+  expect(read).toBe(1)
+  expect(await files()).toEqual([blobName(digest)])
+})
+
+test('where the first writer fails the next one writes', async () => {
+  const blobs = new BlobStore([root])
+  const bytes = new TransformStream<Uint8Array, Uint8Array>()
+  const sender = bytes.writable.getWriter()
+  const first = blobs.write(digest, bytes.readable, signal)
+  // It is taken by who has the lock.
+  await sender.write(Buffer.from('the'))
+
+  const second = blobs.write(digest, inPieces(text), signal)
+  await sender.abort(new Error('gone'))
+
+  await expect(first).rejects.toThrow('gone')
+  await expect(second).resolves.toBeUndefined()
+  expect(await files()).toEqual([blobName(digest)])
+})
+
+test('a download becomes a blob when it is whole and right', async () => {
+  const blobs = new BlobStore([root])
+  const path = await blobs.partial(digest)
+  await writeFile(path, text)
+
+  await blobs.commit(digest, signal)
+
+  expect(path).toBe(join(root, 'blobs', `${blobName(digest)}-partial`))
+  expect(await files()).toEqual([blobName(digest)])
+})
+
+test('a download that is wrong is removed', async () => {
+  const blobs = new BlobStore([root])
+  await writeFile(await blobs.partial(digest), 'other bytes')
+
+  const committed = blobs.commit(digest, signal)
+
+  await expect(committed).rejects.toMatchObject({
+    code: 'upstream',
+    message: expect.stringContaining('digest mismatch, file must be downloaded again'),
+  })
+  expect(await files()).toEqual([])
+})
+
+test.each([
+  ['that is not there', async () => {}, 'not there'],
+  ['that is too large', async () => void (await new BlobStore([root]).add(Buffer.from(text))), 'too large'],
+  [
+    'whose bytes have changed',
+    async () => {
+      await mkdir(join(root, 'blobs'))
+      await writeFile(join(root, 'blobs', blobName(digest)), 'changed')
+    },
+    'damaged',
+  ],
+])('a blob %s is not read', async (_what, arrange, message) => {
+  await arrange()
+
+  const read = new BlobStore([root]).read(digest, 10)
+
+  await expect(read).rejects.toMatchObject({ code: 'upstream', message: expect.stringContaining(message) })
+})
+
+test('a budget is kept by what is written and by what is announced', async () => {
+  const blobs = new BlobStore([root], { maxBytes: 100 })
+  await blobs.add(Buffer.alloc(60))
+  const tooLarge = { code: 'too_large', message: expect.stringContaining('100 bytes') }
+
+  await expect(blobs.expectRoom(41)).rejects.toMatchObject(tooLarge)
+  await expect(blobs.add(Buffer.alloc(41))).rejects.toMatchObject(tooLarge)
+  await expect(blobs.expectRoom(40)).resolves.toBeUndefined()
+  await expect(blobs.add(Buffer.alloc(40))).resolves.toMatchObject({ isNew: true })
+
+  expect(await files()).toHaveLength(2)
+})
+
+test('of two that write into one budget at once no more stays than fits', async () => {
+  const one = new BlobStore([root], { maxBytes: 100 })
+  const two = new BlobStore([root], { maxBytes: 100 })
+
+  await Promise.allSettled([one.add(Buffer.alloc(60, 1)), two.add(Buffer.alloc(60, 2))])
+
+  expect((await files()).length).toBeLessThan(2)
+})
+
+test('more than the disk has room for is not begun', async () => {
+  await expect(new BlobStore([root]).expectRoom(2 ** 52)).rejects.toMatchObject({ code: 'too_large' })
+})
+
+test('nothing is written where there is no folder', async () => {
+  await expect(new BlobStore([]).add(Buffer.from(text))).rejects.toMatchObject({ code: 'permission' })
+})

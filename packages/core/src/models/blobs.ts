@@ -1,0 +1,231 @@
+/** The blobs on disk. Shape: `blobs/` of Ollama's store. */
+import { createHash, randomUUID } from 'node:crypto'
+import type { Stats } from 'node:fs'
+import {
+  type FileHandle,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  statfs,
+  utimes,
+} from 'node:fs/promises'
+import { join } from 'node:path'
+import { invalidRequest, LlmError } from '../errors.ts'
+import { blobName, type Digest, digestOf, digestOfHex, parseDigest } from './digest.ts'
+import { append, diskError, readOnly, syncFolder } from './disk.ts'
+import { withLock } from './lock.ts'
+import type { Blobs } from './parts.ts'
+
+export interface BlobOptions {
+  /** That all files in `blobs/` may have together. @default as many as the disk holds */
+  readonly maxBytes?: number
+}
+
+/** Read, written and hashed at once: a millisecond's work. */
+const pieceBytes = 512 * 1024
+
+export class BlobStore implements Blobs {
+  readonly #folders: readonly string[]
+  readonly #maxBytes: number
+
+  /** @param roots folders with `blobs/` in them; the first is written to, the others are only read */
+  constructor(roots: readonly string[], { maxBytes = Number.POSITIVE_INFINITY }: BlobOptions = {}) {
+    this.#folders = roots.map((root) => join(root, 'blobs'))
+    this.#maxBytes = maxBytes
+  }
+
+  async find(digest: Digest): Promise<{ readonly path: string; readonly sizeBytes: number } | undefined> {
+    for (const folder of this.#folders) {
+      const path = join(folder, blobName(digest))
+      const info = await statOf(path)
+      if (info?.isFile()) return { path, sizeBytes: info.size }
+    }
+    return undefined
+  }
+
+  async read(digest: Digest, maxBytes: number): Promise<Buffer> {
+    const found = await this.find(digest)
+    if (!found) throw new LlmError('upstream', `The blob ${digest} is not there.`)
+    if (found.sizeBytes > maxBytes) throw new LlmError('upstream', `The blob ${digest} is too large.`)
+    const bytes = await readFile(found.path)
+    if (digestOf(bytes) !== digest) throw new LlmError('upstream', `The blob ${digest} is damaged.`)
+    return bytes
+  }
+
+  async write(digest: Digest, bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
+    if (await this.#touch(digest)) return
+    await this.locked(digest, signal, async (lost) => {
+      // Another writer may have been first.
+      if (await this.#touch(digest)) return
+      const real = await this.#put(bytes, AbortSignal.any([signal, lost]))
+      if (real !== digest)
+        throw invalidRequest(`digest mismatch, expected "${digest}", got "${real}"`, { param: 'digest' })
+    })
+  }
+
+  async add(bytes: Uint8Array): Promise<{ digest: Digest; sizeBytes: number; isNew: boolean }> {
+    const digest = digestOf(bytes)
+    const isNew = !(await this.#touch(digest))
+    if (isNew) await this.#put([bytes], new AbortController().signal)
+    return { digest, sizeBytes: bytes.length, isNew }
+  }
+
+  async partial(digest: Digest): Promise<string> {
+    return `${join(await this.#made(), blobName(digest))}-partial`
+  }
+
+  async commit(digest: Digest, signal: AbortSignal, known?: Digest): Promise<void> {
+    const path = await this.partial(digest)
+    const real = await withFile(path, 'r+', async (file) => {
+      const found = known ?? (await digestOfFile(file, signal))
+      await file.sync()
+      return found
+    })
+    if (real !== digest) {
+      await rm(path, { force: true })
+      const message = `digest mismatch, file must be downloaded again: want ${digest}, got ${real}`
+      throw new LlmError('upstream', message)
+    }
+    await this.#show(path, digest)
+  }
+
+  async locked<T>(digest: Digest, signal: AbortSignal, work: (lost: AbortSignal) => Promise<T>): Promise<T> {
+    const path = `${join(await this.#made(), blobName(digest))}.lock`
+    return withLock(path, signal, work).catch((error) => {
+      throw diskError(error)
+    })
+  }
+
+  async expectRoom(bytes: number): Promise<void> {
+    const folder = await this.#made()
+    if (bytes > (await this.#budget(folder))) throw overBudget(this.#maxBytes)
+    const { bavail, bsize } = await statfs(folder)
+    if (bytes > bavail * bsize)
+      throw new LlmError('too_large', `There is no room on the disk of the models for ${bytes} bytes more.`)
+  }
+
+  /** All that the folder which is written to has. Temporary files and the like have no digest. */
+  async list(): Promise<
+    readonly { readonly path: string; readonly digest?: Digest; readonly modifiedAt: Date }[]
+  > {
+    const [folder] = this.#folders
+    if (folder === undefined) return []
+    const files = (await readdir(folder).catch(() => [])).filter((file) => file.startsWith('sha256-'))
+    const found = files.map(async (file) => {
+      const path = join(folder, file)
+      const digest = parseDigest(file)
+      const info = await statOf(path)
+      return info?.isFile() ? [{ path, modifiedAt: info.mtime, ...(digest && { digest }) }] : []
+    })
+    return (await Promise.all(found)).flat()
+  }
+
+  /** Since when it lies, in the folder that is written to, or was last asked to be kept. */
+  async writtenAt(digest: Digest): Promise<Date | undefined> {
+    const [folder] = this.#folders
+    return folder === undefined ? undefined : (await statOf(join(folder, blobName(digest))))?.mtime
+  }
+
+  async remove(digest: Digest): Promise<void> {
+    const [folder] = this.#folders
+    if (folder !== undefined) await rm(join(folder, blobName(digest)), { force: true })
+  }
+
+  /** Whoever prunes sees that somebody wants it. `false` where it is not there. */
+  async #touch(digest: Digest): Promise<boolean> {
+    const found = await this.find(digest)
+    if (!found) return false
+    const now = new Date()
+    await utimes(found.path, now, now).catch(() => undefined)
+    return true
+  }
+
+  async #put(
+    bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<Digest> {
+    const folder = await this.#made()
+    const room = await this.#budget(folder)
+    // A name that is no blob's: if it is left behind, whoever prunes takes it.
+    const path = join(folder, `sha256-${randomUUID()}`)
+    try {
+      const digest = await withFile(path, 'wx', async (file) => {
+        const hash = createHash('sha256')
+        let sizeBytes = 0
+        for await (const chunk of bytes) {
+          for (let at = 0; at < chunk.length; at += pieceBytes) {
+            signal.throwIfAborted()
+            const piece = chunk.subarray(at, at + pieceBytes)
+            sizeBytes += piece.length
+            if (sizeBytes > room) throw overBudget(this.#maxBytes)
+            await Promise.all([append(file, piece), hash.update(piece)])
+          }
+        }
+        await file.sync()
+        return digestOfHex(hash.digest('hex'))
+      })
+      // Others may have written meanwhile.
+      if ((await this.#budget(folder)) < 0) throw overBudget(this.#maxBytes)
+      await this.#show(path, digest)
+      return digest
+    } catch (error) {
+      await rm(path, { force: true })
+      throw diskError(error)
+    }
+  }
+
+  async #show(path: string, digest: Digest): Promise<void> {
+    const folder = await this.#made()
+    await rename(path, join(folder, blobName(digest)))
+    await syncFolder(folder)
+  }
+
+  async #made(): Promise<string> {
+    const [folder] = this.#folders
+    if (folder === undefined) throw readOnly()
+    await mkdir(folder, { recursive: true }).catch((error) => {
+      throw diskError(error)
+    })
+    return folder
+  }
+
+  /** Bytes that may be written; less than none where there are too many already. */
+  async #budget(folder: string): Promise<number> {
+    if (this.#maxBytes === Number.POSITIVE_INFINITY) return this.#maxBytes
+    const files = await readdir(folder)
+    const infos = await Promise.all(files.map((file) => statOf(join(folder, file))))
+    return this.#maxBytes - infos.reduce((sum, info) => sum + (info ? occupied(info) : 0), 0)
+  }
+}
+
+const overBudget = (maxBytes: number): LlmError =>
+  new LlmError(
+    'too_large',
+    `The models may take ${maxBytes} bytes on disk, and this is more than is left of that.`,
+  )
+
+/** A download takes its whole length from the beginning, with holes. */
+const occupied = ({ size, blocks }: Stats): number =>
+  process.platform === 'win32' ? size : Math.min(size, blocks * 512)
+
+async function digestOfFile(file: FileHandle, signal: AbortSignal): Promise<Digest> {
+  const hash = createHash('sha256')
+  const pieces = file.createReadStream({ highWaterMark: pieceBytes, autoClose: false, signal })
+  for await (const piece of pieces) hash.update(piece)
+  return digestOfHex(hash.digest('hex'))
+}
+
+async function withFile<T>(path: string, flags: string, work: (file: FileHandle) => Promise<T>): Promise<T> {
+  const file = await open(path, flags)
+  try {
+    return await work(file)
+  } finally {
+    await file.close()
+  }
+}
+
+const statOf = (path: string): Promise<Stats | undefined> => stat(path).catch(() => undefined)

@@ -1,0 +1,27 @@
+/** What a GGUF file is to a model. Shape: Ollama `server/create.go`. */
+import { open } from 'node:fs/promises'
+import type { Gguf } from './gguf.ts'
+
+/** `projector`: what makes tokens of images and sounds. */
+export type GgufKind = 'model' | 'projector' | 'adapter'
+
+export function ggufKind(metadata: Gguf['metadata']): GgufKind {
+  const type = metadata['general.type']
+  if (type === 'adapter') return 'adapter'
+  if (type === 'projector' || type === 'mmproj') return 'projector'
+  const architecture = String(metadata['general.architecture'])
+  const has = (key: string): boolean => Number(metadata[`${architecture}.${key}`] ?? 0) > 0
+  if (architecture === 'clip' && (has('has_vision_encoder') || has('has_audio_encoder'))) return 'projector'
+  return has('vision.block_count') && !has('block_count') ? 'projector' : 'model'
+}
+
+/** By its first bytes. */
+export async function isGguf(path: string): Promise<boolean> {
+  const file = await open(path)
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0)
+    return bytesRead === 4 && buffer.toString('latin1') === 'GGUF'
+  } finally {
+    await file.close()
+  }
+}

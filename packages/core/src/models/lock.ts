@@ -1,0 +1,90 @@
+/**
+ * One at a time, of all processes that share a folder: a file that its owner keeps fresh. By hand, since the packages for
+ * it listen to the signals of the app's process. The file stays empty: what is deleted on a full disk takes a lock, too.
+ */
+import { randomUUID } from 'node:crypto'
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
+import { setTimeout } from 'node:timers/promises'
+
+/** The owner of a lock that has not been freshened for so long has died, or been stopped. */
+const staleMs = 5_000
+const beatMs = 1_000
+const pollMs = 25
+/** More than between a look at a stale lock and taking its place. */
+const settleMs = 100
+
+/**
+ * Waits for who has it; rejects with the signal's reason when that aborts.
+ *
+ * @param work is told when the lock was lost, as it is by a process that was stopped for long
+ */
+export async function withLock<T>(
+  path: string,
+  signal: AbortSignal,
+  work: (lost: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const file = await taken(path, signal)
+  const lost = new AbortController()
+  const beat = setInterval(() => keep(path, file).catch((reason) => lost.abort(reason)), beatMs)
+  beat.unref()
+  try {
+    signal.throwIfAborted()
+    return await work(lost.signal)
+  } finally {
+    clearInterval(beat)
+    if (await isMine(path, file)) await rm(path, { force: true })
+    await file.close()
+  }
+}
+
+async function taken(path: string, signal: AbortSignal): Promise<FileHandle> {
+  for (;;) {
+    signal.throwIfAborted()
+    const file = await take(path)
+    if (file) return file
+    await setTimeout(pollMs)
+  }
+}
+
+async function take(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, 'wx')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return takeOver(path)
+    throw error
+  }
+}
+
+/** Of several that find a dead owner's lock the last to put its own there has it. */
+async function takeOver(path: string): Promise<FileHandle | undefined> {
+  const { mtimeMs = Date.now() } = (await stat(path).catch(() => undefined)) ?? {}
+  if (Date.now() - mtimeMs < staleMs) return undefined
+  const own = `${path}-${randomUUID()}`
+  const file = await open(own, 'wx')
+  try {
+    await rename(own, path)
+    await setTimeout(settleMs)
+    if (await isMine(path, file)) return file
+  } catch (error) {
+    await rm(own, { force: true })
+    await file.close()
+    throw error
+  }
+  await file.close()
+  return undefined
+}
+
+async function keep(path: string, file: FileHandle): Promise<void> {
+  if (!(await isMine(path, file))) throw new Error('The lock was lost.')
+  const now = new Date()
+  await file.utimes(now, now)
+}
+
+/** As long as a file is open, no other one has its number. */
+async function isMine(path: string, file: FileHandle): Promise<boolean> {
+  const [there, own] = await Promise.all([
+    stat(path, { bigint: true }).catch(() => undefined),
+    file.stat({ bigint: true }),
+  ])
+  return there?.ino === own.ino && there.dev === own.dev
+}

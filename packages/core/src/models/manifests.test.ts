@@ -1,0 +1,210 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { BlobStore } from './blobs.ts'
+import { digestOf } from './digest.ts'
+import { configType, layerType } from './manifest.ts'
+import { ManifestStore } from './manifests.ts'
+import { displayName, type ModelName, parseModelName } from './name.ts'
+
+let root: string
+let other: string
+let blobs: BlobStore
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'manifests-'))
+  other = await mkdtemp(join(tmpdir(), 'manifests-'))
+  blobs = new BlobStore([root, other])
+})
+
+afterEach(async () => {
+  await rm(root, { recursive: true })
+  await rm(other, { recursive: true })
+})
+
+const named = (text: string) => parseModelName(text) as ModelName
+const manifest = (...texts: string[]) => {
+  const [config, ...layers] = texts.map((text, index) => ({
+    mediaType: index === 0 ? configType : layerType('model'),
+    digest: digestOf(text),
+    size: text.length,
+  }))
+  return Buffer.from(JSON.stringify({ schemaVersion: 2, config, layers }, undefined, 3))
+}
+/** A model of such blobs, in the folder that is written to. */
+async function make(manifests: ManifestStore, name: string, ...texts: string[]): Promise<void> {
+  for (const text of texts) await blobs.add(Buffer.from(text))
+  await manifests.write(named(name), manifest(...texts))
+}
+const shown = async (manifests: ManifestStore) =>
+  (await manifests.list()).map(({ name }) => displayName(name)).sort()
+async function put(path: string, bytes: string | Buffer, folder = root): Promise<void> {
+  await mkdir(dirname(join(folder, 'manifests', path)), { recursive: true })
+  await writeFile(join(folder, 'manifests', path), bytes)
+}
+
+test('a manifest is kept byte for byte under the four parts of its name', async () => {
+  const manifests = new ManifestStore([root], blobs)
+  await make(manifests, 'host:5000/team/Tiny:Q4', 'config', 'weights')
+
+  const found = await manifests.find(named('host:5000/team/Tiny:Q4'))
+
+  const bytes = await readFile(join(root, 'manifests', 'host:5000', 'team', 'Tiny', 'Q4'))
+  expect(bytes).toEqual(manifest('config', 'weights'))
+  expect(found).toMatchObject({ bytes, digest: digestOf(bytes), isReadOnly: false })
+  expect(found?.manifest.layers).toEqual([
+    { mediaType: layerType('model'), digest: digestOf('weights'), size: 7 },
+  ])
+})
+
+test.each(['tiny:q4', 'TINY:Q4', 'Tiny:q4', 'REGISTRY.ollama.ai/LIBRARY/tiny:q4'])(
+  '%j means Tiny:Q4 where that is there',
+  async (name) => {
+    const manifests = new ManifestStore([root], blobs)
+    await make(manifests, 'Tiny:Q4', 'config')
+
+    const found = await manifests.find(named(name))
+
+    expect(found && displayName(found.name)).toBe('Tiny:Q4')
+  },
+)
+
+test('a name is written as it is spelled there already, part by part', async () => {
+  const manifests = new ManifestStore([root], blobs)
+  await make(manifests, 'Tiny:Q4', 'config')
+
+  await make(manifests, 'tINY:q4', 'config', 'new')
+  await make(manifests, 'tiny:Other', 'config')
+
+  expect(await shown(manifests)).toEqual(['Tiny:Other', 'Tiny:Q4'])
+})
+
+test('who writes over a name is told what stood there', async () => {
+  const manifests = new ManifestStore([root], blobs)
+  await make(manifests, 'tiny', 'config', 'old')
+  await blobs.add(Buffer.from('new'))
+
+  const before = await manifests.write(named('tiny'), manifest('config', 'new'))
+
+  expect(before?.layers.map(({ digest }) => digest)).toEqual([digestOf('old')])
+})
+
+test('a name whose blob is not there is not written', async () => {
+  const manifests = new ManifestStore([root], blobs)
+
+  const written = manifests.write(named('tiny'), manifest('nowhere'))
+
+  await expect(written).rejects.toMatchObject({ code: 'conflict' })
+  expect(await shown(manifests)).toEqual([])
+})
+
+test.each([
+  ['no JSON', 'PK'],
+  ['no manifest', '{"config":5}'],
+  ['a digest that leads elsewhere', String(manifest('config')).replace(/sha256:\w+/, 'sha256:../../secret')],
+  ['a size that is none', String(manifest('config')).replace(/"size": \d+/, '"size": -1')],
+  [
+    'a megabyte',
+    manifest('config')
+      .toString()
+      .padEnd(1024 * 1024 + 1),
+  ],
+])('%s is skipped in lists, not found, not deleted, and stops all pruning', async (_what, bytes) => {
+  const manifests = new ManifestStore([root], blobs)
+  const path = 'registry.ollama.ai/library/broken/latest'
+  await put(path, bytes)
+  await make(manifests, 'tiny', 'config', 'weights')
+  await manifests.remove(named('tiny'))
+
+  const removed = await manifests.prune([digestOf('weights')])
+
+  expect(await shown(manifests)).toEqual([])
+  expect(await manifests.find(named('broken'))).toBeUndefined()
+  expect(removed).toEqual([])
+  expect(await readFile(join(root, 'manifests', path), 'utf8')).toBe(String(bytes))
+})
+
+test('what cannot be a name is nobody of ours', async () => {
+  const manifests = new ManifestStore([root], blobs)
+  for (const path of [
+    '.DS_Store',
+    'a/b/c',
+    'a/b/c.d/e/f',
+    'registry.ollama.ai/lib.rary/x/latest',
+    'h/n/m/.tmp',
+  ])
+    await put(path, manifest('config'))
+
+  expect(await shown(manifests)).toEqual([])
+})
+
+test('a name goes with the folders that are empty then', async () => {
+  const manifests = new ManifestStore([root], blobs)
+  await make(manifests, 'user/tiny', 'config')
+  await make(manifests, 'other', 'config')
+
+  await manifests.remove(named('USER/tiny'))
+
+  expect(await readdir(join(root, 'manifests', 'registry.ollama.ai'))).toEqual(['library'])
+})
+
+test('only blobs that nobody names any more are pruned', async () => {
+  const manifests = new ManifestStore([root], blobs)
+  await make(manifests, 'one', 'config', 'shared', 'own')
+  await make(manifests, 'two', 'config', 'shared')
+  await manifests.remove(named('one'))
+
+  const removed = await manifests.prune(['config', 'shared', 'own'].map(digestOf))
+
+  expect(removed).toEqual([digestOf('own')])
+  expect(await blobs.find(digestOf('own'))).toBeUndefined()
+  expect(await blobs.find(digestOf('shared'))).toBeDefined()
+})
+
+test('a blob that somebody has asked for since is not pruned', async () => {
+  const manifests = new ManifestStore([root], blobs)
+  await make(manifests, 'tiny', 'config', 'weights')
+  const blob = (await blobs.find(digestOf('weights')))?.path ?? ''
+  const soon = new Date(Date.now() + 5_000)
+  await utimes(blob, soon, soon)
+  await manifests.remove(named('tiny'))
+
+  const removed = await manifests.prune([digestOf('weights'), digestOf('config')])
+
+  expect(removed).toEqual([digestOf('config')])
+})
+
+test('what nobody names for an hour is swept, and what was left half done', async () => {
+  const manifests = new ManifestStore([root], blobs)
+  await make(manifests, 'tiny', 'config', 'weights')
+  for (const text of ['old', 'fresh']) await blobs.add(Buffer.from(text))
+  await writeFile(join(root, 'blobs', 'sha256-1234'), 'half')
+  await writeFile(join(root, 'blobs', 'notes.txt'), 'mine')
+  await writeFile(join(root, 'manifests', '.new-1234'), 'half')
+  const old = new Date(Date.now() - 61 * 60_000)
+  for (const file of await readdir(join(root, 'blobs')))
+    if (!file.includes(digestOf('fresh').slice(7))) await utimes(join(root, 'blobs', file), old, old)
+
+  await utimes(join(root, 'manifests', '.new-1234'), old, old)
+
+  await manifests.sweep()
+
+  expect(await readdir(join(root, 'manifests'))).toEqual(['registry.ollama.ai'])
+  const left = ['config', 'weights', 'fresh'].map((text) => `sha256-${digestOf(text).slice(7)}`)
+  expect((await readdir(join(root, 'blobs'))).sort()).toEqual(['notes.txt', ...left.sort()])
+})
+
+test('other folders are read only, and the first wins', async () => {
+  await make(new ManifestStore([other], blobs), 'tiny', 'config', 'theirs')
+  await make(new ManifestStore([other], blobs), 'more', 'config')
+  const manifests = new ManifestStore([root, other], blobs)
+  await make(manifests, 'tiny', 'config', 'ours')
+
+  const [tiny, more] = [await manifests.find(named('tiny')), await manifests.find(named('more'))]
+  await manifests.remove(named('more'))
+
+  expect(tiny?.manifest.layers[0]?.digest).toBe(digestOf('ours'))
+  expect(more).toMatchObject({ isReadOnly: true })
+  expect(await manifests.find(named('more'))).toBeDefined()
+})

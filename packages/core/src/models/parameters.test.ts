@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest'
+import { Parameters, readParameters, toContextSize, toSampling, toStops } from './parameters.ts'
+
+test('all that there are have a type and a range', () => {
+  expect(Object.keys(Parameters.shape).sort()).toEqual(
+    [
+      ...['temperature', 'top_k', 'top_p', 'min_p', 'typical_p', 'seed', 'stop', 'num_predict', 'num_ctx'],
+      ...['repeat_penalty', 'repeat_last_n', 'presence_penalty', 'frequency_penalty', 'num_keep'],
+      ...['num_batch', 'num_gpu', 'main_gpu', 'num_thread', 'draft_num_predict', 'use_mmap'],
+    ].sort(),
+  )
+})
+
+test('of what a model says, the wrong and the unknown are told and left out', () => {
+  const { parameters, problems } = readParameters({
+    temperature: 'hot',
+    top_k: 3.7,
+    top_p: 2,
+    stop: ['a', 5],
+    mirostat: 1,
+    constructor: 1,
+    seed: null,
+  })
+
+  expect(parameters).toEqual({ top_k: 3 })
+  expect(problems.map((problem) => problem.split('`')[1])).toEqual([
+    'temperature',
+    'top_p',
+    'stop',
+    'mirostat',
+    'constructor',
+  ])
+})
+
+test('only what is said becomes sampling', () => {
+  expect(toSampling({})).toEqual({})
+  expect(toSampling({ seed: -1, temperature: 0, repeat_penalty: 1.1 })).toEqual({
+    temperature: 0,
+    repeatPenalty: 1.1,
+  })
+})
+
+test('empty stop sequences are none', () => {
+  expect(toStops({ stop: ['', 'a'] })).toEqual(['a'])
+  expect(toStops({})).toBeUndefined()
+})
+
+test.each([
+  [{}, undefined],
+  [{ num_ctx: 0 }, undefined],
+  [{ num_ctx: -1 }, undefined],
+  [{ num_ctx: 4 }, 16],
+  [{ num_ctx: 2048 }, 2048],
+])('%j is a context of %s tokens', (parameters, size) => {
+  expect(toContextSize(parameters)).toBe(size)
+})

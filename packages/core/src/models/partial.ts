@@ -1,0 +1,115 @@
+/** What is on disk of a download that has not ended. Shape: Ollama `server/download.go`; either continues the other's. */
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+
+/** A run of bytes, and how many of them are there. */
+export interface Part {
+  readonly number: number
+  readonly offset: number
+  readonly size: number
+  completed: number
+}
+
+const leastPartBytes = 100e6
+const mostPartBytes = 1_000e6
+
+/** Of a large file many, so that what has come has few gaps, and can be hashed meanwhile. */
+const usualParts = 64
+
+export function planParts(sizeBytes: number, partBytes?: number): readonly Part[] {
+  const usual = Math.min(Math.max(Math.ceil(sizeBytes / usualParts), leastPartBytes), mostPartBytes)
+  const step = partBytes || usual
+  return Array.from({ length: Math.ceil(sizeBytes / step) }, (_, number) => ({
+    number,
+    offset: number * step,
+    size: Math.min(step, sizeBytes - number * step),
+    completed: 0,
+  }))
+}
+
+/** Four numbers of up to 16 digits, and their names. */
+const stateLength = 120
+
+/** The bytes at `path`, and beside it a file for each part that tells how far it has come. */
+export class PartFiles {
+  readonly path: string
+
+  constructor(path: string) {
+    this.path = path
+  }
+
+  /** Nothing where there is nothing to continue: no parts, or such as do not make up the whole. */
+  async read(sizeBytes: number): Promise<readonly Part[] | undefined> {
+    if ((await sizeOf(this.path)) !== sizeBytes) return undefined
+    const texts = await Promise.all(
+      (await this.#states()).map((state) => readFile(state, 'utf8').catch(() => '')),
+    )
+    const parts = texts.map(parsePart)
+    return parts.every((part) => part !== undefined) ? inOrder(parts, sizeBytes) : undefined
+  }
+
+  /** Forgets how far others have come. */
+  async start(parts: readonly Part[]): Promise<readonly Part[]> {
+    await this.#removeAll()
+    for (const part of parts) await writeFile(this.#statePath(part), textOf(part))
+    return parts
+  }
+
+  /** With one call and the same length each time: a process that is killed leaves the old or the new. */
+  save(part: Part): Promise<void> {
+    return writeFile(this.#statePath(part), textOf(part), { flag: 'r+' })
+  }
+
+  /** Where the bytes themselves are gone: they became the blob, or were wrong. */
+  async removeStates(): Promise<void> {
+    if ((await sizeOf(this.path)) === undefined) await this.#removeAll()
+  }
+
+  #statePath({ number }: Part): string {
+    return `${this.path}-${number}`
+  }
+
+  async #removeAll(): Promise<void> {
+    await Promise.all((await this.#states()).map((state) => rm(state, { force: true })))
+  }
+
+  async #states(): Promise<readonly string[]> {
+    const folder = dirname(this.path)
+    const prefix = `${basename(this.path)}-`
+    const names = await readdir(folder)
+    return names
+      .filter((name) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
+      .map((name) => join(folder, name))
+  }
+}
+
+function textOf({ number, offset, size, completed }: Part): string {
+  return JSON.stringify({ N: number, Offset: offset, Size: size, Completed: completed }).padEnd(stateLength)
+}
+
+function parsePart(text: string): Part | undefined {
+  try {
+    const { N: number, Offset: offset, Size: size, Completed: completed } = JSON.parse(text)
+    const numbers = [number, offset, size, completed]
+    if (numbers.every((one) => Number.isSafeInteger(one) && one >= 0) && completed <= size)
+      return { number, offset, size, completed }
+  } catch {}
+  return undefined
+}
+
+/** Each begins where the one before ends, and the last ends with the whole. */
+function inOrder(parts: readonly Part[], sizeBytes: number): readonly Part[] | undefined {
+  const sorted = parts.toSorted((a, b) => a.offset - b.offset)
+  let end = 0
+  for (const part of sorted) {
+    if (part.offset !== end) return undefined
+    end += part.size
+  }
+  return end === sizeBytes ? sorted : undefined
+}
+
+const sizeOf = (path: string): Promise<number | undefined> =>
+  stat(path).then(
+    ({ size }) => size,
+    () => undefined,
+  )

@@ -1,0 +1,346 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { modelPath } from '@modelmount/tiny-model'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { CreateModel } from './create.ts'
+import { digestOf } from './digest.ts'
+import { ModelStore } from './store.ts'
+
+let folder: string
+let other: string
+let store: ModelStore
+const weights = readFile(modelPath)
+const { signal } = new AbortController()
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'store-'))
+  other = await mkdtemp(join(tmpdir(), 'store-'))
+  store = new ModelStore([{ path: folder }, { path: other }, { path: modelPath, builtInName: 'tiny' }])
+})
+
+afterEach(async () => {
+  await rm(folder, { recursive: true })
+  await rm(other, { recursive: true })
+})
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
+
+/** What it told. */
+async function create(spec: CreateModel, at = store): Promise<readonly string[]> {
+  const told: string[] = []
+  for await (const { status } of at.create(spec)) told.push(status)
+  return told
+}
+
+async function createFromFile(name: string, more: Partial<CreateModel> = {}, at = store): Promise<void> {
+  const digest = digestOf(await weights)
+  await at.blobs.write(digest, once(await weights), signal)
+  await create({ name, files: { 'model.gguf': digest }, ...more }, at)
+}
+
+const names = async () => (await store.list()).map(({ name }) => name)
+const blobs = async () => (await readdir(join(folder, 'blobs')).catch(() => [])).sort()
+
+test('a model that is made is listed with what it was made of', async () => {
+  await createFromFile('mine', {
+    system: 'Be brief.',
+    parameters: { temperature: 0 },
+    messages: [{ role: 'user', content: 'Hi' }],
+    license: ['MIT'],
+  })
+
+  const model = await store.get('Mine')
+  const details = await store.details(model)
+
+  expect(model).toMatchObject({
+    name: 'mine:latest',
+    builtIn: false,
+    digest: digestOf(await readFile(join(folder, 'manifests/registry.ollama.ai/library/mine/latest'))).slice(
+      7,
+    ),
+    recipe: {
+      system: 'Be brief.',
+      parameters: { temperature: 0 },
+      messages: [{ role: 'user', content: 'Hi' }],
+      license: ['MIT'],
+    },
+    config: { model_format: 'gguf', model_family: 'llama' },
+  })
+  expect(digestOf(await readFile(model.path))).toBe(digestOf(await weights))
+  expect(details).toMatchObject({ architecture: 'llama', contextSize: 8192 })
+})
+
+test('a model that is made of the built-in one knows it for its parent', async () => {
+  const told = await create({ name: 'mine', from: 'tiny', system: 'Be brief.' })
+
+  const model = await store.get('mine')
+  expect(told.at(-1)).toBe('success')
+  expect(model).toMatchObject({ parent: 'tiny:latest', recipe: { system: 'Be brief.' } })
+  expect(digestOf(await readFile(model.path))).toBe(digestOf(await weights))
+})
+
+test('a copy has the same bytes, and a date of its own', async () => {
+  await createFromFile('mine')
+  const original = await store.get('mine')
+
+  await store.copy('mine', 'user/other:v1')
+
+  const copy = await store.get('user/other:v1')
+  expect(copy).toMatchObject({ digest: original.digest, path: original.path, sizeBytes: original.sizeBytes })
+  expect(copy.modifiedAt.getTime()).toBeGreaterThanOrEqual(original.modifiedAt.getTime())
+})
+
+test('the built-in model is copied with its file', async () => {
+  await store.copy('tiny', 'mine')
+
+  const { path, builtIn } = await store.get('mine')
+
+  expect(builtIn).toBe(false)
+  expect(digestOf(await readFile(path))).toBe(digestOf(await weights))
+})
+
+test('what a copy takes the place of goes, where nothing else needs it', async () => {
+  await createFromFile('mine')
+  await createFromFile('old', { system: 'Only here.' })
+  const before = await blobs()
+
+  await store.copy('mine', 'old')
+
+  const left = await blobs()
+  expect(before.filter((blob) => !left.includes(blob))).toEqual([`sha256-${digestOf('Only here.').slice(7)}`])
+})
+
+test('a deleted model takes along what no other one needs', async () => {
+  await createFromFile('mine', { system: 'Only here.' })
+  await create({ name: 'other', from: 'mine', system: 'Another.' })
+
+  await store.delete('MINE')
+  const left = await blobs()
+  await store.delete('other')
+
+  expect(left).toHaveLength(3)
+  expect(left).not.toContain(`sha256-${digestOf('Only here.').slice(7)}`)
+  expect(await blobs()).toEqual([])
+  expect(await readdir(join(folder, 'manifests'))).toEqual([])
+})
+
+test('a blob that was uploaded for a model to come survives the end of another one', async () => {
+  await createFromFile('mine')
+  const digest = digestOf(await weights)
+  await waitForNextSecond()
+  await store.blobs.write(digest, once(await weights), signal)
+
+  await store.delete('mine')
+
+  expect(await store.blobs.find(digest)).toBeDefined()
+})
+
+/** Dates within a second are one, for clocks of disks are coarse. */
+async function waitForNextSecond(): Promise<void> {
+  const { path = '' } = (await store.blobs.find(digestOf(await weights))) ?? {}
+  const { mtimeMs } = await stat(path)
+  await expect.poll(() => Date.now() - mtimeMs, { timeout: 5_000 }).toBeGreaterThan(1_500)
+}
+
+test.each([
+  ['the built-in one', 'tiny', 'came with the toolkit'],
+  ['a file that lies alone', 'plain', 'lies alone'],
+  ['one in a folder that is only read', 'theirs', 'only read'],
+])('%s is not deleted, and says why', async (_what, name, reason) => {
+  await writeFile(join(folder, 'plain.gguf'), 'GGUF')
+  await createFromFile('theirs', {}, new ModelStore([{ path: other }]))
+  const before = await names()
+
+  await expect(store.delete(name)).rejects.toMatchObject({
+    code: 'permission',
+    message: expect.stringContaining(reason),
+  })
+
+  expect(await names()).toEqual(before)
+})
+
+test('a model whose weights come with adapters of the options is no base for others', async () => {
+  const adapters = [{ path: modelPath, scale: 0.5 }]
+  const adapted = new ModelStore([{ path: folder }, { path: modelPath, name: 'pirate', adapters }])
+
+  await expect(create({ name: 'mine', from: 'pirate' }, adapted)).rejects.toMatchObject({
+    code: 'permission',
+    message: expect.stringContaining('adapters'),
+  })
+})
+
+test('of one name in a manifest and in a file, and in two folders, the first counts', async () => {
+  await createFromFile('mine', { system: 'first' })
+  await createFromFile('mine', { system: 'second' }, new ModelStore([{ path: other }]))
+  await writeFile(join(folder, 'mine.gguf'), 'GGUF')
+  const turned = new ModelStore([{ path: other }, { path: folder }])
+
+  expect((await store.get('mine')).recipe?.system).toBe('first')
+  expect((await turned.get('mine')).recipe?.system).toBe('second')
+  expect((await store.list()).filter(({ name }) => name === 'mine:latest')).toMatchObject([
+    { recipe: { system: 'first' } },
+  ])
+})
+
+test.each([(path: string) => `${path}/`, (path: string) => relative('.', path)])(
+  'a folder is found however its path is written',
+  async (written) => {
+    await createFromFile('mine')
+    const same = new ModelStore([{ path: written(folder) }])
+
+    expect((await same.list()).map(({ name }) => name)).toEqual(['mine:latest'])
+    expect((await same.get('mine')).name).toBe('mine:latest')
+  },
+)
+
+test('a name with a tag that is called local is found by it', async () => {
+  await createFromFile('mine:local', { system: 'local' })
+  await createFromFile('other', { system: 'other' })
+
+  expect((await store.get('mine:local')).recipe?.system).toBe('local')
+  expect((await store.get('other:local')).recipe?.system).toBe('other')
+  await expect(store.get('mine')).rejects.toMatchObject({ code: 'not_found' })
+})
+
+test('a part that is missing is told by who needs it, and the list goes on', async () => {
+  await createFromFile('mine', { system: 'Be brief.' })
+  await rm(join(folder, 'blobs', `sha256-${digestOf('Be brief.').slice(7)}`))
+  const fresh = new ModelStore([{ path: folder }])
+
+  expect((await fresh.list()).map(({ name }) => name)).toEqual(['mine:latest'])
+  await expect(fresh.get('mine')).rejects.toMatchObject({ code: 'upstream' })
+  await expect(fresh.delete('mine')).resolves.toBeUndefined()
+})
+
+test('what is asked of a model twice is read once', async () => {
+  await createFromFile('mine', { system: 'Be brief.' })
+  const first = await store.get('mine')
+  // Nobody can tell a second read but by what is not there any more.
+  await rm(join(folder, 'blobs', `sha256-${digestOf('Be brief.').slice(7)}`))
+
+  const second = await store.get('mine')
+
+  expect(second.recipe).toBe(first.recipe)
+})
+
+test.each([
+  ...[
+    '../../secret',
+    '..',
+    'a/../../b',
+    '..%2f..%2fsecret',
+    '/etc/passwd',
+    'a/b/c/../../../x',
+    'x\0',
+    'C:\\x',
+  ],
+  ...['../blobs/x:latest', 'registry.ollama.ai/../..:x', './tiny', 'a\\..\\b', 'x:../../y', '....//x:y'],
+])('%j leads nowhere, whatever it is given to', async (name) => {
+  await createFromFile('mine')
+  await writeFile(join(folder, '..', 'secret.gguf'), 'GGUF')
+  const before = await everything()
+  const refused = { code: expect.stringMatching(/^(invalid_request|not_found|permission)$/) }
+
+  for (const attempt of [
+    () => store.get(name),
+    () => store.details(name),
+    () => store.delete(name),
+    () => store.copy(name, 'new'),
+    () => store.copy('mine', name),
+    () => create({ name, from: 'mine' }),
+    () => create({ name: 'new', from: name }),
+    () => drain(store.pull(name)),
+    () => drain(store.push(name)),
+  ])
+    await expect(attempt()).rejects.toMatchObject(refused)
+
+  expect(await everything()).toEqual(before)
+  await rm(join(folder, '..', 'secret.gguf'))
+})
+
+test.each([
+  ...['sha256:../../../etc/passwd', 'sha256-../x', '../../x', 'sha256:', `sha256:${'a'.repeat(63)}`],
+  ...[
+    `sha256:${'a'.repeat(65)}`,
+    `sha256:${'g'.repeat(64)}`,
+    `md5:${'a'.repeat(64)}`,
+    `sha256:${'a'.repeat(64)}/x`,
+  ],
+])('%j is no digest, wherever one is given', async (digest) => {
+  const before = await everything()
+
+  for (const spec of [{ files: { 'x.gguf': digest } }, { from: 'tiny', adapters: { 'x.gguf': digest } }])
+    await expect(create({ name: 'new', ...spec })).rejects.toMatchObject({ code: 'invalid_request' })
+
+  expect((await everything()).filter((path) => path.includes('manifests/'))).toEqual([])
+  expect(before).toEqual([])
+})
+
+const drain = async (steps: AsyncIterable<unknown>): Promise<void> => {
+  for await (const _step of steps);
+}
+
+const everything = async (): Promise<readonly string[]> =>
+  (await readdir(folder, { recursive: true })).filter((path) => !path.endsWith('.lock')).sort()
+
+test('a folder that cannot be written to says so, and is read all the same', async () => {
+  await createFromFile('theirs', {}, new ModelStore([{ path: other }]))
+  // Where folders should be are files: what a disk refuses to everybody, the administrator too.
+  await mkdir(join(folder, 'sub'))
+  for (const name of ['blobs', 'manifests']) await writeFile(join(folder, 'sub', name), '')
+  const blocked = new ModelStore([{ path: join(folder, 'sub') }, { path: other }])
+
+  await expect(blocked.copy('theirs', 'mine')).rejects.toMatchObject({ code: 'permission' })
+  await expect(blocked.blobs.add(Buffer.from('new'))).rejects.toMatchObject({ code: 'permission' })
+  expect((await blocked.get('theirs')).name).toBe('theirs:latest')
+})
+
+test('a name that no disk takes is a mistake of who gave it', async () => {
+  await createFromFile('mine')
+
+  await expect(store.copy('mine', `${'h'.repeat(300)}/library/mine`)).rejects.toMatchObject({
+    code: 'invalid_request',
+  })
+})
+
+test('what is over the budget is refused, and nothing of it stays', async () => {
+  const small = new ModelStore([{ path: folder }, { path: modelPath, builtInName: 'tiny' }], {
+    maxBytes: 1_000_000,
+  })
+
+  await expect(small.copy('tiny', 'mine')).rejects.toMatchObject({
+    code: 'too_large',
+    message: expect.stringContaining('1000000 bytes'),
+  })
+
+  expect(await names()).toEqual(['tiny:latest'])
+  expect(await blobs()).toEqual([])
+})
+
+test('what nobody names is removed after an hour, where somebody asks for it', async () => {
+  await createFromFile('mine')
+  const { digest } = await store.blobs.add(Buffer.from('left over'))
+  const { path = '' } = (await store.blobs.find(digest)) ?? {}
+  await store.prune()
+  const early = await blobs()
+  await utimes(path, new Date(0), new Date(0))
+
+  await store.prune()
+
+  expect(early).toHaveLength(3)
+  expect(await blobs()).toHaveLength(2)
+  expect((await store.get('mine')).path).not.toBe('')
+})
+
+test('the app’s process has no listeners of the store', async () => {
+  const listeners = () => process.eventNames().map((name) => [name, process.listenerCount(name as string)])
+  const before = listeners()
+
+  await createFromFile('mine')
+  await store.delete('mine')
+
+  expect(listeners()).toEqual(before)
+})

@@ -1,0 +1,116 @@
+import { expect, test } from 'vitest'
+import type { Message, Tool } from '../engine/request.ts'
+import { parseGoPrompt } from './go-prompt.ts'
+import { parseGoTemplate } from './go-template/index.ts'
+import { type Expected, hasControlTokens, parseOutput } from './output.ts'
+import type { Said } from './said.ts'
+
+const said = (role: string, text: string): Message => ({ role, content: [{ type: 'text', text }] })
+const tools: readonly Tool[] = [{ name: 'f', description: 'Does it.', parameters: { type: 'object' } }]
+const chat = '{{ range .Messages }}[{{ .Role }}] {{ .Content }} {{ end }}[assistant]'
+
+/** As the marks of a template nobody knows would have it, and in pieces of one character. */
+function read(source: string, answer: string, expected: Partial<Expected> = {}): readonly Said[] {
+  const shown = parseGoTemplate(source).uses
+  const parser = parseOutput({ template: source, shown, prompt: '', reasoning: true, tools, ...expected })
+  const pieces = [...[...answer].flatMap((piece) => parser.push(piece)), ...parser.flush()]
+  const whole: Said[] = []
+  for (const piece of pieces) {
+    const last = whole.at(-1)
+    if ('text' in piece && last?.type === piece.type)
+      whole.splice(-1, 1, { type: piece.type, text: last.text + piece.text })
+    else if (piece.type === 'tool-arguments' && last?.type === 'tool-arguments')
+      whole.splice(-1, 1, { ...last, json: last.json + piece.json })
+    else whole.push(piece)
+  }
+  return whole
+}
+
+test('an open message ends where its text ends, whatever the template puts behind it', () => {
+  const { chat: prompt } = parseGoPrompt(chat, {})
+
+  expect(prompt([said('user', 'Hi'), said('assistant', 'Hel')])).toBe('[user] Hi [assistant] Hel')
+  expect(prompt([said('user', 'Hi')])).toBe('[user] Hi [assistant]')
+})
+
+test('what users spell like a token stays text, and what the system says is as it was', () => {
+  const { chat: prompt, fill } = parseGoPrompt(
+    '{{ .Prompt }}{{ .Suffix }}{{ range .Messages }}{{ .Content }}{{ end }}',
+    {
+      specialTokens: ['<end>'],
+    },
+  )
+
+  expect(prompt([said('system', '<end>'), said('user', '<end>')])).toBe(
+    '<no value><no value><end><\u200Bend>',
+  )
+  expect(fill({ prefix: '<end>', suffix: 'x' })).toBe('<\u200Bend>x')
+})
+
+test('calls and results are the template’s where it shows tools, and words where it does not', () => {
+  const messages: readonly Message[] = [
+    said('user', 'Go'),
+    { role: 'assistant', content: [{ type: 'tool-call', id: 'a', name: 'f', arguments: '{"b":1,"a":"<"}' }] },
+    { role: 'tool', content: [{ type: 'tool-result', id: 'a', content: [{ type: 'text', text: 'done' }] }] },
+  ]
+  const knowing =
+    '{{ len .Tools }}{{ range .Messages }}[{{ .Role }} {{ .Content }}{{ range .ToolCalls }}{{ .Function.Name }}{{ .Function.Arguments }}{{ end }}{{ .ToolName }}]{{ end }}'
+
+  expect(parseGoPrompt(knowing, {}).chat(messages, { tools })).toBe(
+    '1[user Go][assistant f{"a":"\\u003c","b":1}][tool donef]',
+  )
+  const told = parseGoPrompt(chat, {}).chat(messages, { tools })
+  expect(told).toContain('[system] You can call tools.')
+  expect(told).toContain('The result of f:\ndone')
+})
+
+test('how much the model thinks is told to the template', () => {
+  const { chat: prompt } = parseGoPrompt('{{ .Think }} {{ .ThinkLevel }}{{ range .Messages }}{{ end }}', {})
+
+  expect(prompt([said('user', 'Hi')], { reasoning: true })).toBe('true medium')
+  expect(prompt([said('user', 'Hi')], { reasoning: true, variables: { reasoning_effort: 'high' } })).toBe(
+    'true high',
+  )
+  expect(prompt([said('user', 'Hi')])).toBe('false ')
+})
+
+const own =
+  '{{ range .Messages }}{{ if .Thinking }}<musing>{{ .Thinking }}</musing>{{ end }}{{ range .ToolCalls }}<do>{"name": "{{ .Function.Name }}", "arguments": {{ .Function.Arguments }}}</do>{{ end }}{{ end }}{{ .Tools }}'
+
+test('thoughts and calls are read between the marks that a template shows', () => {
+  expect(read(own, '<musing>Hm.</musing>Well. <do>{"name": "f", "arguments": {"a": 1}}</do>')).toEqual([
+    { type: 'reasoning', text: 'Hm.' },
+    { type: 'text', text: 'Well.' },
+    { type: 'tool-call', index: 0, name: 'f' },
+    { type: 'tool-arguments', index: 0, json: '{"a": 1}' },
+  ])
+})
+
+test('what stands between such marks and is no call of a tool is text', () => {
+  expect(read(own, 'Say <do>{"name": "g", "arguments": {}}</do>')).toEqual([
+    { type: 'text', text: 'Say <do>{"name": "g", "arguments": {}}</do>' },
+  ])
+})
+
+test('a thought that the prompt has opened is one', () => {
+  expect(read(own, 'Hm.</musing>Well.', { prompt: 'assistant\n<musing>\n' })).toEqual([
+    { type: 'reasoning', text: 'Hm.' },
+    { type: 'text', text: 'Well.' },
+  ])
+})
+
+test('a template of a known family is read as that family writes', () => {
+  const qwen =
+    '{{ range .Messages }}{{ range .ToolCalls }}<tool_call>\n{"name": "{{ .Function.Name }}"}\n</tool_call>{{ end }}{{ end }}{{ .Tools }}'
+
+  expect(
+    read(qwen, '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>').map(({ type }) => type),
+  ).toEqual(['tool-call', 'tool-arguments'])
+})
+
+test('marks that no tokenizer leaves as text are asked for', () => {
+  const expected = { template: own, prompt: '', reasoning: true, tools: [] }
+
+  expect(hasControlTokens(expected)).toBe(false)
+  expect(hasControlTokens({ ...expected, shown: parseGoTemplate(own).uses })).toBe(true)
+})

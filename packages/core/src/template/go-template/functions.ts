@@ -1,0 +1,172 @@
+/** What templates may call: Go's own functions, and Ollama's. `and` and `or` stand in `run.ts`: they do not look at all of theirs. */
+import { GoTemplateError } from './error.ts'
+import { toJson } from './print.ts'
+import { sprint, sprintf, sprintln } from './printf.ts'
+import { GoMap, GoStruct, isList, isTrue, maxDepth, typeOf, type Value } from './values.ts'
+
+export interface Surroundings {
+  readonly now: Date
+}
+
+interface Builtin {
+  readonly least: number
+  /** @default as many as there are */
+  readonly most?: number
+  readonly call: (values: readonly Value[], surroundings: Surroundings) => Value
+}
+
+export const functions: ReadonlyMap<string, Builtin> = new Map(
+  Object.entries({
+    not: { least: 1, most: 1, call: ([value]) => !isTrue(value) },
+    eq: { least: 2, call: ([value, ...others]) => others.some((other) => isEqual(value, other)) },
+    ne: { least: 2, most: 2, call: ([a, b]) => !isEqual(a, b) },
+    lt: { least: 2, most: 2, call: ([a, b]) => isLess(a, b) },
+    le: { least: 2, most: 2, call: ([a, b]) => isLess(a, b) || isEqual(a, b) },
+    gt: { least: 2, most: 2, call: ([a, b]) => !(isLess(a, b) || isEqual(a, b)) },
+    ge: { least: 2, most: 2, call: ([a, b]) => !isLess(a, b) },
+    len: { least: 1, most: 1, call: ([value]) => BigInt(lengthOf(value)) },
+    index: { least: 1, call: ([value, ...keys]) => keys.reduce(item, value) },
+    slice: { least: 1, most: 4, call: ([value, ...ends]) => slice(value, ends) },
+    print: { least: 0, call: sprint },
+    println: { least: 0, call: sprintln },
+    printf: { least: 1, call: ([format, ...values]) => sprintf(text(format), values) },
+    html: { least: 0, call: (values) => escapeHtml(sprint(values)) },
+    js: { least: 0, call: (values) => escapeJs(sprint(values)) },
+    urlquery: { least: 0, call: (values) => escapeQuery(sprint(values)) },
+    call: {
+      least: 1,
+      call: ([value]) => {
+        throw new GoTemplateError(`non-function ${typeOf(value)} of type ${typeOf(value)}`)
+      },
+    },
+    json: { least: 1, most: 1, call: ([value]) => toJson(value) },
+    currentDate: { least: 0, call: (_, { now }) => dateOf(now) },
+    yesterdayDate: { least: 0, call: (_, { now }) => dateOf(new Date(now.getTime() - dayMs)) },
+    toTypeScriptType: { least: 1, most: 1, call: ([value]) => toTypeScript(value) },
+  } satisfies Record<string, Builtin>),
+)
+
+export const functionNames: ReadonlySet<string> = new Set([...functions.keys(), 'and', 'or'])
+
+const text = (value: Value): string => {
+  if (typeof value === 'string') return value
+  throw new GoTemplateError(`wrong type for value; expected string; got ${typeOf(value)}`)
+}
+
+type Kind = 'bool' | 'int' | 'float64' | 'string' | 'nil' | 'other'
+const kindOf = (value: Value): Kind => {
+  const type = typeOf(value)
+  return ['bool', 'int', 'float64', 'string', 'nil'].includes(type) ? (type as Kind) : 'other'
+}
+
+/** What is missing equals nothing but what is missing, too. */
+function isEqual(a: Value, b: Value): boolean {
+  const [kind, other] = [kindOf(a), kindOf(b)]
+  if (kind === 'nil' || other === 'nil') return kind === other
+  if (kind !== other) throw new GoTemplateError('incompatible types for comparison')
+  if (kind === 'other')
+    throw new GoTemplateError(`non-comparable types ${typeOf(a)}: ${typeOf(a)}, ${typeOf(b)}: ${typeOf(b)}`)
+  return a === b
+}
+
+function isLess(a: Value, b: Value): boolean {
+  const [kind, other] = [kindOf(a), kindOf(b)]
+  if (kind === 'nil' || kind === 'other' || other === 'nil' || other === 'other' || kind === 'bool')
+    throw new GoTemplateError('invalid type for comparison')
+  if (kind !== other) throw new GoTemplateError('incompatible types for comparison')
+  return kind === 'string'
+    ? Buffer.compare(Buffer.from(text(a)), Buffer.from(text(b))) < 0
+    : (a as number) < (b as number)
+}
+
+/** Of a text, in bytes. */
+function lengthOf(value: Value): number {
+  if (typeof value === 'string') return Buffer.byteLength(value)
+  if (isList(value)) return value.length
+  if (value instanceof GoMap) return value.entries.size
+  throw new GoTemplateError(value == null ? 'len of nil pointer' : `len of type ${typeOf(value)}`)
+}
+
+function item(value: Value, key: Value): Value {
+  if (value === undefined || value === null) throw new GoTemplateError('index of untyped nil')
+  if (value instanceof GoMap) return value.entries.get(text(key)) ?? null
+  if (isList(value)) return value[position(key, value.length - 1)]
+  if (typeof value !== 'string') throw new GoTemplateError(`can't index item of type ${typeOf(value)}`)
+  const bytes = Buffer.from(value)
+  return BigInt(bytes[position(key, bytes.length - 1)] as number)
+}
+
+/** @param most the last that there is */
+function position(key: Value, most: number): number {
+  if (typeof key !== 'bigint')
+    throw new GoTemplateError(
+      key === undefined || key === null
+        ? 'cannot index slice/array with nil'
+        : `cannot index slice/array with type ${typeOf(key)}`,
+    )
+  if (key < 0n || key > BigInt(most)) throw new GoTemplateError(`index out of range: ${key}`)
+  return Number(key)
+}
+
+/** Of a text, its bytes: half a character becomes a replacement character. */
+function slice(value: Value, ends: readonly Value[]): Value {
+  if (value === undefined || value === null) throw new GoTemplateError('slice of untyped nil')
+  const isText = typeof value === 'string'
+  if (!isText && !isList(value)) throw new GoTemplateError(`can't slice item of type ${typeOf(value)}`)
+  if (isText && ends.length > 2) throw new GoTemplateError('cannot 3-index slice a string')
+  const items = isText ? Buffer.from(value) : value
+  const [from = 0, to = items.length] = ends.map((end) => position(end, items.length))
+  if (from > to) throw new GoTemplateError(`invalid slice index: ${from} > ${to}`)
+  return isText ? (items as Buffer).toString('utf8', from, to) : (items as readonly Value[]).slice(from, to)
+}
+
+const htmlNames: Readonly<Record<string, string>> = {
+  ...{ '&': '&amp;', '<': '&lt;', '>': '&gt;' },
+  ...{ '"': '&#34;', "'": '&#39;', '\0': '\uFFFD' },
+}
+const escapeHtml = (value: string): string =>
+  value.replace(/[&<>"'\0]/g, (character) => htmlNames[character] as string)
+
+const escapeJs = (value: string): string =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: all of them are escaped.
+  value.replace(/[\\'"<>&=\0-\x1f]/g, (character) =>
+    `\\'"`.includes(character)
+      ? `\\${character}`
+      : `\\u${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`,
+  )
+
+const escapeQuery = (value: string): string =>
+  encodeURIComponent(value.toWellFormed())
+    .replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll('%20', '+')
+
+const dayMs = 86_400_000
+/** By the clock on the wall. */
+const dateOf = (date: Date): string =>
+  [date.getFullYear(), date.getMonth() + 1, date.getDate()]
+    .map((part) => String(part).padStart(2, '0'))
+    .join('-')
+
+const typeScript: Readonly<Record<string, string>> = {
+  string: 'string',
+  number: 'number',
+  integer: 'number',
+  boolean: 'boolean',
+  array: 'any[]',
+  object: 'Record<string, any>',
+  null: 'null',
+}
+
+/** @param property of a tool's parameters */
+function toTypeScript(property: Value, depth = 0): string {
+  if (!(property instanceof GoStruct) || depth > maxDepth) return 'any'
+  const choices = property.fields.get('AnyOf')?.value
+  if (isList(choices) && choices.length > 0)
+    return choices.map((choice) => toTypeScript(choice, depth + 1)).join(' | ')
+  const type = property.fields.get('Type')?.value
+  const names = isList(type) ? type : typeof type === 'string' ? [type] : []
+  if (names.length === 0) return 'any'
+  return names
+    .map((name) => (typeof name === 'string' && Object.hasOwn(typeScript, name) ? typeScript[name] : 'any'))
+    .join(' | ')
+}

@@ -1,0 +1,114 @@
+/** A template's source as tokens: text, and what stands between `{{` and `}}`. Shape: Go `text/template/parse`, `lex.go`. */
+import { errorAt } from './error.ts'
+
+export type Token = { readonly at: number } & (
+  | { readonly type: 'text'; readonly text: string }
+  /** The beginning and the end of an action, and of the source. */
+  | { readonly type: 'open' | 'close' | 'end' }
+  | {
+      readonly type: 'field' | 'variable' | 'word' | 'string' | 'number' | 'character' | 'mark'
+      readonly text: string
+      /** Whether there is a space in front. */
+      readonly spaced: boolean
+    }
+)
+
+const blank = /[ \t\r\n]*/y
+const patterns: readonly (readonly [Extract<Token, { spaced: boolean }>['type'], RegExp])[] = [
+  ['string', /"(?:[^"\\\n]|\\.)*"|`[^`]*`/y],
+  ['character', /'(?:[^'\\\n]|\\.)*'/y],
+  ['number', /[+-]?\.?\d(?:[eEpP][+-]|[\w.])*/y],
+  ['field', /\.[\p{L}_][\p{L}\p{Nd}_]*/uy],
+  ['variable', /\$[\p{L}\p{Nd}_]*/uy],
+  ['word', /[\p{L}_][\p{L}\p{Nd}_]*/uy],
+  ['mark', /:=|[.=()|,]/y],
+]
+
+/** Linear in the source. Throws `GoTemplateError`. */
+export function lex(source: string): readonly Token[] {
+  const tokens: Token[] = []
+  let at = 0
+  /** Whether the last action ends with a trim marker. */
+  let trims = false
+  for (;;) {
+    const open = source.indexOf('{{', at)
+    const text = source.slice(at, open === -1 ? source.length : open)
+    const inside = open + 2
+    const trimsBefore = open !== -1 && source[inside] === '-' && isBlank(source[inside + 1])
+    const trimmed = trimText(text, trims, trimsBefore)
+    if (trimmed !== '') tokens.push({ type: 'text', at, text: trimmed })
+    if (open === -1) return [...tokens, { type: 'end', at: source.length }]
+    ;({ at, trims } = lexAction(source, trimsBefore ? inside + 2 : inside, tokens))
+  }
+}
+
+const isBlank = (character: string | undefined): boolean =>
+  character !== undefined && ' \t\r\n'.includes(character)
+
+function trimText(text: string, isStart: boolean, isEnd: boolean): string {
+  let from = 0
+  let to = text.length
+  if (isStart) while (from < to && isBlank(text[from])) from++
+  if (isEnd) while (to > from && isBlank(text[to - 1])) to--
+  return text.slice(from, to)
+}
+
+interface Ended {
+  readonly at: number
+  readonly trims: boolean
+}
+
+function lexAction(source: string, from: number, tokens: Token[]): Ended {
+  if (source.startsWith('/*', from)) return skipComment(source, from)
+  tokens.push({ type: 'open', at: from })
+  let at = from
+  for (;;) {
+    const behind = skip(source, at)
+    const spaced = behind > at
+    at = behind
+    const end = closing(source, at, spaced)
+    if (end) {
+      tokens.push({ type: 'close', at })
+      return end
+    }
+    if (at >= source.length) throw errorAt(source, at, 'unclosed action')
+    const token = tokenAt(source, at, spaced)
+    tokens.push(token)
+    at += token.text.length
+  }
+}
+
+function skipComment(source: string, from: number): Ended {
+  const end = source.indexOf('*/', from)
+  if (end === -1) throw errorAt(source, from, 'unclosed comment')
+  const behind = skip(source, end + 2)
+  const closed = closing(source, behind, behind > end + 2)
+  // Only a trim marker may have a space in front.
+  if (!closed || (behind > end + 2 && !closed.trims))
+    throw errorAt(source, from, 'comment ends before closing delimiter')
+  return closed
+}
+
+function skip(source: string, at: number): number {
+  blank.lastIndex = at
+  blank.test(source)
+  return blank.lastIndex
+}
+
+function closing(source: string, at: number, spaced: boolean): Ended | undefined {
+  if (source.startsWith('}}', at)) return { at: at + 2, trims: false }
+  return spaced && source.startsWith('-}}', at) ? { at: at + 3, trims: true } : undefined
+}
+
+function tokenAt(source: string, at: number, spaced: boolean): Extract<Token, { spaced: boolean }> {
+  for (const [type, pattern] of patterns) {
+    pattern.lastIndex = at
+    const [text] = pattern.exec(source) ?? []
+    if (text !== undefined) return { type, at, text, spaced }
+  }
+  const character = String.fromCodePoint(source.codePointAt(at) as number)
+  if (character === '"') throw errorAt(source, at, 'unterminated quoted string')
+  if (character === '`') throw errorAt(source, at, 'unterminated raw quoted string')
+  if (character === "'") throw errorAt(source, at, 'unterminated character constant')
+  throw errorAt(source, at, `unexpected ${JSON.stringify(character)} in command`)
+}

@@ -1,0 +1,320 @@
+/** Tokens → a tree. Shape: Go `text/template/parse`, `parse.go`. */
+import { errorAt, type GoTemplateError } from './error.ts'
+import { functionNames } from './functions.ts'
+import { lex, type Token } from './lex.ts'
+import { characterOf, numberOf, stringOf } from './literals.ts'
+import type { Value } from './values.ts'
+
+export interface Tree {
+  readonly source: string
+  readonly nodes: readonly Node[]
+  /** By `define` and `block`. */
+  readonly definitions: ReadonlyMap<string, readonly Node[]>
+}
+
+export type Node =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'action'; readonly pipe: Pipe }
+  | {
+      readonly type: 'if' | 'with' | 'range'
+      readonly pipe: Pipe
+      readonly list: readonly Node[]
+      readonly otherwise: readonly Node[]
+    }
+  | { readonly type: 'template'; readonly at: number; readonly name: string; readonly pipe?: Pipe }
+  | { readonly type: 'break' | 'continue' }
+
+export interface Pipe {
+  readonly at: number
+  readonly variables: readonly string[]
+  /** To variables that are there already. */
+  readonly assigns: boolean
+  /** Each has at least one operand, and gets what the one before it comes to as its last. */
+  readonly commands: readonly (readonly Operand[])[]
+}
+
+export type Operand = { readonly at: number } & (
+  | { readonly type: 'dot' | 'nil' }
+  | { readonly type: 'field'; readonly names: readonly string[] }
+  | { readonly type: 'variable'; readonly name: string; readonly names: readonly string[] }
+  | { readonly type: 'pipe'; readonly pipe: Pipe; readonly names: readonly string[] }
+  | { readonly type: 'function'; readonly name: string }
+  | { readonly type: 'literal'; readonly value: Value }
+)
+
+/** Of blocks and brackets in each other. */
+const maxDepth = 100
+
+/** Throws `GoTemplateError`. */
+export const parseTree = (source: string): Tree => new TreeParser(source).parse()
+
+interface List {
+  readonly nodes: readonly Node[]
+  /** Why it ends: behind `{{ end`, `{{ else`, or at the end of all. */
+  readonly ending: 'end' | 'else' | 'source'
+}
+
+class TreeParser {
+  readonly #source: string
+  readonly #tokens: readonly Token[]
+  readonly #definitions = new Map<string, readonly Node[]>()
+  #at = 0
+  #depth = 0
+  #loops = 0
+  /** Those that may be used here. */
+  #variables = ['$']
+
+  constructor(source: string) {
+    this.#source = source
+    this.#tokens = lex(source)
+  }
+
+  parse(): Tree {
+    const { nodes, ending } = this.#list(true)
+    if (ending !== 'source') throw this.#error(`unexpected {{${ending}}}`)
+    return { source: this.#source, nodes, definitions: this.#definitions }
+  }
+
+  #list(isTop = false): List {
+    const nodes: Node[] = []
+    for (;;) {
+      const token = this.#next()
+      if (token.type === 'end') return { nodes, ending: 'source' }
+      if (token.type === 'text') nodes.push(token)
+      else if (this.#takesWord('end')) {
+        this.#close('end')
+        return { nodes, ending: 'end' }
+      } else if (this.#takesWord('else')) return { nodes, ending: 'else' }
+      else if (this.#takesWord('define')) this.#define(isTop)
+      else nodes.push(this.#action())
+    }
+  }
+
+  #action(): Node {
+    for (const type of ['if', 'with', 'range'] as const) if (this.#takesWord(type)) return this.#control(type)
+    for (const type of ['break', 'continue'] as const)
+      if (this.#takesWord(type)) {
+        if (this.#loops === 0) throw this.#error(`{{${type}}} outside {{range}}`)
+        this.#close(type)
+        return { type }
+      }
+    if (this.#takesWord('template') || this.#isWord('block')) return this.#template(this.#takesWord('block'))
+    const pipe = this.#pipe('command')
+    this.#close('command')
+    return { type: 'action', pipe }
+  }
+
+  #control(type: 'if' | 'with' | 'range'): Node {
+    return this.#deeper(() => {
+      const { length } = this.#variables
+      const pipe = this.#pipe(type)
+      this.#close(type)
+      if (type === 'range') this.#loops++
+      const { nodes: list, ending } = this.#list()
+      if (type === 'range') this.#loops--
+      const otherwise = this.#otherwise(type, ending)
+      this.#variables.length = length
+      return { type, pipe, list, otherwise }
+    })
+  }
+
+  #otherwise(type: 'if' | 'with' | 'range', ending: List['ending']): readonly Node[] {
+    if (ending === 'source') throw this.#error('unexpected EOF')
+    if (ending === 'end') return []
+    // One `end` is for both.
+    if (type !== 'range' && this.#takesWord(type)) return [this.#control(type)]
+    this.#close('else')
+    const { nodes, ending: last } = this.#list()
+    if (last !== 'end') throw this.#error(last === 'else' ? 'expected end; found {{else}}' : 'unexpected EOF')
+    return nodes
+  }
+
+  #template(isBlock: boolean): Node {
+    const { at } = this.#peek()
+    const name = this.#name(isBlock ? 'block clause' : 'template clause')
+    const pipe = this.#peek().type === 'close' ? undefined : this.#pipe('template clause')
+    this.#close('template clause')
+    if (isBlock) this.#body(name, 'block clause')
+    return { type: 'template', at, name, ...(pipe && { pipe }) }
+  }
+
+  #define(isTop: boolean): void {
+    if (!isTop) throw this.#error('unexpected {{define}}')
+    const name = this.#name('define clause')
+    this.#close('define clause')
+    this.#body(name, 'define clause')
+  }
+
+  #body(name: string, context: string): void {
+    const outside = this.#variables
+    const loops = this.#loops
+    this.#variables = ['$']
+    this.#loops = 0
+    const { nodes, ending } = this.#deeper(() => this.#list())
+    this.#variables = outside
+    this.#loops = loops
+    if (ending !== 'end')
+      throw this.#error(`unexpected ${ending === 'else' ? '{{else}}' : 'EOF'} in ${context}`)
+    this.#definitions.set(name, nodes)
+  }
+
+  #name(context: string): string {
+    const token = this.#next()
+    const name = token.type === 'string' ? stringOf(token.text) : undefined
+    if (name === undefined) throw this.#error(`unexpected ${shown(token)} in ${context}`)
+    return name
+  }
+
+  #pipe(context: string): Pipe {
+    return this.#deeper(() => {
+      const { at } = this.#peek()
+      const { variables, assigns } = this.#declared(context)
+      const commands = [this.#command(context)]
+      while (this.#takesMark('|')) commands.push(this.#command(context))
+      for (const [first] of commands.slice(1))
+        if (first && (first.type === 'literal' || first.type === 'nil' || first.type === 'dot'))
+          throw this.#error('non executable command in pipeline', first.at)
+      if (!assigns) this.#variables.push(...variables)
+      return { at, variables, assigns, commands }
+    })
+  }
+
+  /** Variables in front of `:=` or `=`; two in a loop. */
+  #declared(context: string): Pick<Pipe, 'variables' | 'assigns'> {
+    const from = this.#at
+    const variables: string[] = []
+    for (;;) {
+      const token = this.#next()
+      if (token.type !== 'variable') break
+      variables.push(token.text)
+      const isDeclared = this.#takesMark(':=')
+      if (isDeclared || this.#takesMark('=')) {
+        for (const name of isDeclared ? [] : variables) this.#expectVariable(name, token.at)
+        return { variables, assigns: !isDeclared }
+      }
+      if (context !== 'range' || variables.length > 1 || !this.#takesMark(',')) break
+    }
+    this.#at = from
+    return { variables: [], assigns: false }
+  }
+
+  #command(context: string): readonly Operand[] {
+    const operands: Operand[] = []
+    for (;;) {
+      const token = this.#peek()
+      if (token.type === 'close' || (token.type === 'mark' && ')|'.includes(token.text))) break
+      if (operands.length > 0 && !('spaced' in token && token.spaced))
+        throw this.#error(`unexpected ${shown(token)} in operand`)
+      operands.push(this.#operand(context))
+    }
+    if (operands.length === 0) throw this.#error(`missing value for ${context}`)
+    return operands
+  }
+
+  #operand(context: string): Operand {
+    const token = this.#next()
+    const { at } = token
+    switch (token.type) {
+      case 'field':
+        return { type: 'field', at, names: [token.text.slice(1), ...this.#fields()] }
+      case 'variable':
+        this.#expectVariable(token.text, at)
+        return { type: 'variable', at, name: token.text, names: this.#fields() }
+      case 'string':
+        return this.#literal(at, stringOf(token.text), 'invalid syntax')
+      case 'number':
+        return this.#literal(at, numberOf(token.text), `bad number syntax: ${JSON.stringify(token.text)}`)
+      case 'character':
+        return this.#literal(at, characterOf(token.text), `malformed character constant: ${token.text}`)
+      case 'word':
+        return this.#word(token.text, at)
+      case 'mark':
+        if (token.text === '.') return { type: 'dot', at }
+        if (token.text === '(') {
+          const pipe = this.#pipe('parenthesized pipeline')
+          if (!this.#takesMark(')')) throw this.#error(`unclosed left paren`)
+          return { type: 'pipe', at, pipe, names: this.#fields() }
+        }
+    }
+    throw this.#error(`unexpected ${shown(token)} in ${context}`, at)
+  }
+
+  #literal(at: number, value: Value, problem: string): Operand {
+    if (value === undefined) throw this.#error(problem, at)
+    return { type: 'literal', at, value }
+  }
+
+  #word(name: string, at: number): Operand {
+    if (name === 'true' || name === 'false') return { type: 'literal', at, value: name === 'true' }
+    if (name === 'nil') return { type: 'nil', at }
+    if (!functionNames.has(name)) throw this.#error(`function ${JSON.stringify(name)} not defined`, at)
+    return { type: 'function', at, name }
+  }
+
+  /** Those that stand close behind. */
+  #fields(): readonly string[] {
+    const names: string[] = []
+    for (;;) {
+      const token = this.#peek()
+      if (token.type !== 'field' || token.spaced) return names
+      names.push(token.text.slice(1))
+      this.#at++
+    }
+  }
+
+  #expectVariable(name: string, at: number): void {
+    if (!this.#variables.includes(name)) throw this.#error(`undefined variable ${JSON.stringify(name)}`, at)
+  }
+
+  #close(context: string): void {
+    const token = this.#next()
+    if (token.type !== 'close') throw this.#error(`unexpected ${shown(token)} in ${context}`, token.at)
+  }
+
+  #peek(): Token {
+    return this.#tokens[this.#at] as Token
+  }
+
+  /** The last one is not passed. */
+  #next(): Token {
+    const token = this.#peek()
+    if (token.type !== 'end') this.#at++
+    return token
+  }
+
+  #isWord(text: string): boolean {
+    const token = this.#peek()
+    return token.type === 'word' && token.text === text
+  }
+
+  #takesWord(text: string): boolean {
+    const takes = this.#isWord(text)
+    if (takes) this.#at++
+    return takes
+  }
+
+  #takesMark(text: string): boolean {
+    const token = this.#peek()
+    const takes = token.type === 'mark' && token.text === text
+    if (takes) this.#at++
+    return takes
+  }
+
+  #deeper<T>(parse: () => T): T {
+    if (++this.#depth > maxDepth) throw this.#error('exceeded the depth that is parsed')
+    const parsed = parse()
+    this.#depth--
+    return parsed
+  }
+
+  #error(what: string, at = this.#peek().at): GoTemplateError {
+    return errorAt(this.#source, at, what)
+  }
+}
+
+const shown = (token: Token): string =>
+  token.type === 'end'
+    ? 'EOF'
+    : 'text' in token
+      ? JSON.stringify(token.text.slice(0, 40))
+      : `{{${token.type}}}`

@@ -1,0 +1,123 @@
+/** Go's `fmt`, as templates use it: `print`, `println`, `printf`. */
+import { floatText, toText, withExponent } from './print.ts'
+import { isList, typeOf, type Value } from './values.ts'
+
+/** A space stands between two where neither is a string. */
+export const sprint = (values: readonly Value[]): string =>
+  values
+    .map((value, index) => {
+      const isApart = index > 0 && typeof value !== 'string' && typeof values[index - 1] !== 'string'
+      return (isApart ? ' ' : '') + toText(value)
+    })
+    .join('')
+
+export const sprintln = (values: readonly Value[]): string => `${values.map(toText).join(' ')}\n`
+
+/** Nobody pads further. */
+const maxWidth = 10_000
+
+export function sprintf(format: string, values: readonly Value[]): string {
+  let used = 0
+  /** A star takes it from the values. */
+  const numberOf = (written: string | undefined): number | undefined => {
+    if (written !== '*') return written === undefined ? undefined : Number(written)
+    const value = values[used++]
+    return typeof value === 'bigint' ? Number(value) : 0
+  }
+  const text = format.replace(
+    /%([-+# 0]*)(\*|\d{0,9})(?:\.(\*|\d{0,9}))?(.?)/gsu,
+    (_, flags: string, written: string, behind: string | undefined, verb: string) => {
+      if (verb === '') return '%!(NOVERB)'
+      const width = numberOf(written) ?? 0
+      const digits = numberOf(behind)
+      if (verb === '%') return '%'
+      if (used >= values.length) return `%!${verb}(MISSING)`
+      const value = values[used++]
+      const precision = digits === undefined ? undefined : Math.max(0, Math.min(digits, 100))
+      return padded(formatted(value, verb, flags, precision), width < 0 ? '-' : flags, Math.abs(width), value)
+    },
+  )
+  const extra = values.slice(used).map((value) => `${typeOf(value)}=${toText(value)}`)
+  return extra.length > 0 ? `${text}%!(EXTRA ${extra.join(', ')})` : text
+}
+
+function padded(text: string, flags: string, width: number, value: Value): string {
+  const length = Math.min(width, maxWidth)
+  if (flags.includes('-')) return text.padEnd(length)
+  const isNumber = typeof value === 'bigint' || typeof value === 'number'
+  if (!flags.includes('0') || !isNumber) return text.padStart(length)
+  const [sign = ''] = /^[+-]?/.exec(text) ?? []
+  return sign + text.slice(sign.length).padStart(length - sign.length, '0')
+}
+
+function formatted(value: Value, verb: string, flags: string, precision: number | undefined): string {
+  if (isList(value) && verb !== 'v' && verb !== 'T')
+    return `[${value.map((item) => formatted(item, verb, flags, precision)).join(' ')}]`
+  const plus = flags.includes('+') ? '+' : ''
+  switch (verb) {
+    case 'v':
+      return typeof value === 'number' && precision !== undefined ? general(value, precision) : toText(value)
+    case 'T':
+      return typeOf(value)
+    case 't':
+      if (typeof value === 'boolean') return String(value)
+      break
+    case 's':
+      if (typeof value === 'string')
+        return precision === undefined ? value : [...value].slice(0, precision).join('')
+      if (typeof value === 'object' && value !== null) return toText(value)
+      break
+    case 'q':
+      if (typeof value === 'string') return JSON.stringify(value)
+      break
+    case 'd':
+      if (typeof value === 'bigint') return (value >= 0n ? plus : '') + value
+      break
+    case 'c':
+      if (typeof value === 'bigint' && value >= 0n && value <= 0x10ffffn)
+        return String.fromCodePoint(Number(value))
+      break
+    case 'b':
+    case 'o':
+    case 'x':
+    case 'X': {
+      const digits =
+        typeof value === 'bigint'
+          ? value.toString({ b: 2, o: 8, x: 16, X: 16 }[verb])
+          : typeof value === 'string' && verb.toLowerCase() === 'x'
+            ? Buffer.from(value).toString('hex')
+            : undefined
+      if (digits !== undefined) return verb === 'X' ? digits.toUpperCase() : digits
+      break
+    }
+    case 'e':
+    case 'f':
+    case 'F':
+    case 'g':
+      if (typeof value === 'number') return (value >= 0 ? plus : '') + float(value, verb, precision)
+  }
+  const shown = value === undefined || value === null ? '<nil>' : `${typeOf(value)}=${toText(value)}`
+  return `%!${verb}(${shown})`
+}
+
+function float(value: number, verb: 'e' | 'f' | 'F' | 'g', precision: number | undefined): string {
+  if (!Number.isFinite(value)) return floatText(value)
+  if (verb === 'e') return withExponent(value.toExponential(precision ?? 6))
+  if (verb === 'g') return precision === undefined ? floatText(value) : general(value, precision)
+  return fixed(value, precision ?? 6)
+}
+
+/** JavaScript gives numbers from 1e21 up an exponent. */
+const fixed = (value: number, precision: number): string =>
+  Math.abs(value) < 1e21
+    ? value.toFixed(precision)
+    : BigInt(value).toString() + (precision > 0 ? `.${'0'.repeat(precision)}` : '')
+
+function general(value: number, precision: number): string {
+  const digits = Math.max(1, precision)
+  const [mantissa = '', exponent = ''] = value.toExponential(digits - 1).split('e')
+  const size = Number(exponent)
+  if (size < -4 || size >= digits)
+    return withExponent(`${mantissa.replace(/\.?0+$/, '')}e${size < 0 ? '-' : '+'}${Math.abs(size)}`)
+  return String(Number(value.toPrecision(digits)))
+}

@@ -1,0 +1,290 @@
+/** A tree and values → text. Shape: Go `text/template`, `exec.go`, with `missingkey=zero`. */
+import { errorAt, GoTemplateError } from './error.ts'
+import { functions } from './functions.ts'
+import type { Node, Operand, Pipe, Tree } from './parse.ts'
+import { toText } from './print.ts'
+import { GoMap, GoStruct, isList, isTrue, typeOf, type Value } from './values.ts'
+
+export interface Bounds {
+  /** Of nodes, operands and characters that are made. */
+  readonly maxSteps: number
+  /** Of the text, and of each value that is made, in characters. */
+  readonly maxLength: number
+  readonly now: Date
+}
+
+const defaults = { maxSteps: 20_000_000, maxLength: 64 * 1024 * 1024 }
+
+/** Throws `GoTemplateError`, also where it takes too long or says too much. */
+export const runTree = (tree: Tree, data: GoMap, bounds: Partial<Bounds> = {}): string =>
+  new Run(tree, { ...defaults, now: new Date(), ...bounds }).run(data)
+
+type Leaving = 'break' | 'continue' | undefined
+
+/** Of blocks, templates and brackets in each other. */
+const maxDepth = 500
+
+/** What is made of that many characters costs as much as a node. */
+const charactersPerStep = 64
+
+class Run {
+  readonly #tree: Tree
+  readonly #bounds: Bounds
+  readonly #said: string[] = []
+  #length = 0
+  #steps = 0
+  #depth = 0
+  /** Names and values, those that hide others last. */
+  #variables: [string, Value][] = []
+
+  constructor(tree: Tree, bounds: Bounds) {
+    this.#tree = tree
+    this.#bounds = bounds
+  }
+
+  run(data: Value): string {
+    this.#variables = [['$', data]]
+    this.#list(this.#tree.nodes, data)
+    return this.#said.join('')
+  }
+
+  #list(nodes: readonly Node[], dot: Value): Leaving {
+    for (const node of nodes) {
+      const leaving = this.#node(node, dot)
+      if (leaving) return leaving
+    }
+    return undefined
+  }
+
+  #node(node: Node, dot: Value): Leaving {
+    this.#step()
+    switch (node.type) {
+      case 'text':
+        this.#say(node.text)
+        return undefined
+      case 'action': {
+        const value = this.#pipe(node.pipe, dot)
+        if (node.pipe.variables.length === 0) this.#say(this.#printed(value, node.pipe.at))
+        return undefined
+      }
+      case 'template':
+        this.#template(node, dot)
+        return undefined
+      case 'break':
+      case 'continue':
+        return node.type
+      default:
+        return this.#scoped(() => {
+          const value = this.#pipe(node.pipe, dot, node.type === 'range')
+          if (node.type === 'range') return this.#range(node, value, dot)
+          if (isTrue(value)) return this.#list(node.list, node.type === 'with' ? value : dot)
+          return this.#list(node.otherwise, dot)
+        })
+    }
+  }
+
+  #range(
+    { pipe, list, otherwise }: Extract<Node, { pipe: Pipe; list: unknown }>,
+    value: Value,
+    dot: Value,
+  ): Leaving {
+    let any = false
+    for (const [key, item] of this.#items(value, pipe)) {
+      any = true
+      this.#step()
+      const leaving = this.#scoped(() => {
+        const values = pipe.variables.length === 1 ? [item] : [key, item]
+        for (const [index, name] of pipe.variables.entries()) this.#set(name, values[index], pipe)
+        return this.#list(list, item)
+      })
+      if (leaving === 'break') break
+    }
+    return any ? undefined : this.#list(otherwise, dot)
+  }
+
+  *#items(value: Value, { at, variables }: Pipe): Generator<readonly [Value, Value]> {
+    if (value === undefined || value === null) return
+    if (value instanceof GoMap) yield* value.entries
+    else if (isList(value)) for (const [index, item] of value.entries()) yield [BigInt(index), item]
+    else if (typeof value === 'bigint' && variables.length < 2)
+      for (let index = 0n; index < value; index++) yield [index, index]
+    else throw this.#error(at, `range can't iterate over ${this.#printed(value, at).slice(0, 100)}`)
+  }
+
+  #template({ at, name, pipe }: Extract<Node, { type: 'template' }>, dot: Value): void {
+    const nodes = this.#tree.definitions.get(name)
+    if (!nodes) throw this.#error(at, `template ${JSON.stringify(name)} not defined`)
+    const data = pipe && this.#pipe(pipe, dot)
+    const outside = this.#variables
+    this.#variables = [['$', data]]
+    this.#deeper(at, () => this.#list(nodes, data))
+    this.#variables = outside
+  }
+
+  /** @param isLoop its variables are for the items */
+  #pipe(pipe: Pipe, dot: Value, isLoop = false): Value {
+    return this.#deeper(pipe.at, () => {
+      let value: Value
+      for (const [index, command] of pipe.commands.entries())
+        value = this.#command(command, dot, index === 0 ? [] : [value]) ?? undefined
+      if (!isLoop) for (const name of pipe.variables) this.#set(name, value, pipe)
+      return value
+    })
+  }
+
+  #set(name: string, value: Value, { at, assigns }: Pipe): void {
+    if (assigns) this.#variable(name, at)[1] = value
+    else this.#variables.push([name, value])
+  }
+
+  #variable(name: string, at: number): [string, Value] {
+    const found = this.#variables.findLast(([own]) => own === name)
+    if (found) return found
+    throw this.#error(at, `undefined variable: ${name}`)
+  }
+
+  /** @param piped what the command before it came to */
+  #command([first, ...others]: readonly Operand[], dot: Value, piped: readonly Value[]): Value {
+    const operand = first as Operand
+    if (operand.type === 'function') return this.#call(operand, others, dot, piped)
+    if (operand.type === 'nil') throw this.#error(operand.at, 'nil is not a command')
+    if (others.length + piped.length > 0)
+      throw this.#error(operand.at, `can't give argument to non-function ${this.#shown(operand.at)}`)
+    return this.#value(operand, dot)
+  }
+
+  #value(operand: Operand, dot: Value): Value {
+    this.#step()
+    const { at } = operand
+    switch (operand.type) {
+      case 'dot':
+        return dot
+      case 'nil':
+        return null
+      case 'literal':
+        return operand.value
+      case 'function':
+        return this.#call(operand, [], dot, [])
+      case 'field':
+        return this.#field(dot, operand.names, at)
+      case 'variable':
+        return this.#field(this.#variable(operand.name, at)[1], operand.names, at)
+      case 'pipe':
+        return this.#field(this.#pipe(operand.pipe, dot), operand.names, at)
+    }
+  }
+
+  #field(value: Value, names: readonly string[], at: number): Value {
+    let inner = value
+    for (const name of names) {
+      if (inner === undefined) return undefined
+      if (inner === null) throw this.#error(at, `nil pointer evaluating interface {}.${name}`)
+      if (inner instanceof GoMap) inner = inner.entries.get(name) ?? null
+      else {
+        const field = inner instanceof GoStruct ? inner.fields.get(name) : undefined
+        if (!field) throw this.#error(at, `can't evaluate field ${name} in type ${typeOf(inner)}`)
+        inner = field.value
+      }
+    }
+    return inner
+  }
+
+  #call(
+    { at, name }: Extract<Operand, { type: 'function' }>,
+    operands: readonly Operand[],
+    dot: Value,
+    piped: readonly Value[],
+  ): Value {
+    if (name === 'and' || name === 'or') return this.#until(name === 'or', at, operands, dot, piped)
+    const values = [...operands.map((operand) => this.#value(operand, dot)), ...piped]
+    const {
+      least,
+      most = values.length,
+      call,
+    } = functions.get(name) as NonNullable<ReturnType<typeof functions.get>>
+    if (values.length < least || values.length > most)
+      throw this.#error(
+        at,
+        `wrong number of args for ${name}: want ${values.length < least ? least : most} got ${values.length}`,
+      )
+    for (const value of values) this.#cost(value)
+    const result = this.#checked(at, `error calling ${name}: `, () => call(values, this.#bounds))
+    this.#cost(result)
+    return result
+  }
+
+  /** The first that is as wanted, or the last. */
+  #until(
+    isTrueWanted: boolean,
+    at: number,
+    operands: readonly Operand[],
+    dot: Value,
+    piped: readonly Value[],
+  ): Value {
+    if (operands.length + piped.length === 0)
+      throw this.#error(at, 'wrong number of args: want at least 1 got 0')
+    let value: Value
+    for (const operand of operands) {
+      value = this.#value(operand, dot)
+      if (isTrue(value) === isTrueWanted) return value
+    }
+    return piped.length > 0 ? piped[0] : value
+  }
+
+  #printed(value: Value, at: number): string {
+    if (value === undefined || value === null) return '<no value>'
+    this.#cost(value)
+    return this.#checked(at, '', () => toText(value))
+  }
+
+  /** What is wrong there is said of here. */
+  #checked<T>(at: number, before: string, make: () => T): T {
+    try {
+      return make()
+    } catch (cause) {
+      if (cause instanceof GoTemplateError) throw this.#error(at, before + cause.message)
+      if (cause instanceof RangeError) throw this.#error(at, `${before}the value is too large`)
+      throw cause
+    }
+  }
+
+  #say(text: string): void {
+    this.#length += text.length
+    if (this.#length > this.#bounds.maxLength) throw new GoTemplateError('the prompt is too long')
+    this.#said.push(text)
+  }
+
+  #scoped(run: () => Leaving): Leaving {
+    const { length } = this.#variables
+    const leaving = this.#deeper(0, run)
+    this.#variables.length = length
+    return leaving
+  }
+
+  #deeper<T>(at: number, run: () => T): T {
+    if (++this.#depth > maxDepth) throw this.#error(at, 'exceeded maximum template depth')
+    const value = run()
+    this.#depth--
+    return value
+  }
+
+  /** Who copies or prints much pays for it. */
+  #cost(value: Value): void {
+    const length = typeof value === 'string' || isList(value) ? value.length : 0
+    if (length > this.#bounds.maxLength) throw new GoTemplateError('a value is too long')
+    this.#step(1 + length / charactersPerStep)
+  }
+
+  #step(count = 1): void {
+    this.#steps += count
+    if (this.#steps > this.#bounds.maxSteps) throw new GoTemplateError('the template takes too many steps')
+  }
+
+  #shown(at: number): string {
+    return this.#tree.source.slice(at, at + 40).split(/[ }]/, 1)[0] as string
+  }
+
+  #error(at: number, what: string): GoTemplateError {
+    return errorAt(this.#tree.source, at, `executing "" at <${this.#shown(at)}>: ${what}`)
+  }
+}

@@ -1,0 +1,57 @@
+/** The files of the recordings. Of some there are only models of the same kind here, which stand in for them. */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { modelPath } from '@modelmount/tiny-model'
+import { adapterFile } from '../support/adapter.ts'
+import { variantOf } from '../support/made-models.ts'
+import {
+  encoderModel,
+  narrowModel,
+  noiseModel,
+  recurrentModel,
+  slidingWindowModel,
+} from '../support/models.ts'
+import { exchanges } from './recording.ts'
+
+/** Over the very files that were recorded, so that what is read from them has to be equal. */
+const same: Readonly<Record<string, () => Buffer>> = {
+  'tiny-chat.gguf': () => readFileSync(narrowModel),
+  'tiny-bert.f16.gguf': () => readFileSync(encoderModel),
+  'tiny-llama-spm.f16.gguf': () => readFileSync(noiseModel),
+  'tiny-mamba.f16.gguf': () => readFileSync(recurrentModel),
+  'tiny-gemma3-swa.f16.gguf': () => readFileSync(slidingWindowModel),
+}
+
+const standIns: Readonly<Record<string, () => Buffer>> = {
+  // These think and call tools.
+  'tiny-qwen3.f16.gguf': () => readFileSync(modelPath),
+  'tiny-qwen3-lora.gguf': () => adapterFile(),
+  'qwen2-0.5b.q4_0.gguf': () => variantOf(modelPath),
+  // It made vectors, too.
+  'tiny-rerank.f16.gguf': () => variantOf(encoderModel),
+  // Random weights under a plain template.
+  'tiny-llama3.f16.gguf': () => variantOf(noiseModel),
+}
+
+export function uploaded(name: string): Buffer {
+  const make = same[name] ?? standIns[name]
+  if (!make) throw new Error(`No file stands in for ${name}`)
+  return make()
+}
+
+/** Models that were made of other files than ours. */
+const substitutes = ['qwen3', 'lora', 'tinyq', 'tinyq4', 'tinyq5', 'tinyparser', 'big', 'llama3', 'rerank']
+export const isSubstitute = (model: string): boolean => substitutes.includes(model)
+
+/** The digests of our files, by those that were recorded. */
+export const digests: ReadonlyMap<string, string> = new Map(
+  exchanges.flatMap(({ request: { path, upload } }) =>
+    upload === undefined
+      ? []
+      : [[path.slice('/api/blobs/'.length), `sha256:${sha256(uploaded(upload))}`] as const],
+  ),
+)
+
+function sha256(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}

@@ -1,0 +1,191 @@
+/** Who we are is told to the registry that a model is named after, and to nobody else. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { createPublicKey, verify } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { emptyFolder } from '../support/empty-folder.ts'
+import { noiseBlob, SmallRegistry } from '../support/registry.ts'
+import { all, madeModel, pull, push, put, storeFor } from '../support/transfers.ts'
+
+let registry: SmallRegistry
+let elsewhere: SmallRegistry
+const weights = noiseBlob('protected', 300_000)
+beforeAll(async () => {
+  registry = await SmallRegistry.start()
+  elsewhere = await SmallRegistry.start()
+  put(registry, 'library/tiny', madeModel(weights))
+  elsewhere.addBlob(weights)
+})
+afterEach(() => {
+  registry.forget()
+  elsewhere.forget()
+})
+afterAll(() => Promise.all([registry.close(), elsewhere.close()]))
+
+const store = () => storeFor([registry.host, elsewhere.host])
+const tiny = () => `${registry.host}/library/tiny`
+const granted = 'a.b-c_d'
+
+/** Everything below `/v2/` is for who has the token. */
+function protect(
+  realm: string,
+  answer: (request: IncomingMessage, response: ServerResponse) => void = grant,
+): void {
+  registry.intercept(/ \/v2\//, ({ headers }, response) => {
+    if (headers.authorization === `Bearer ${granted}`) return false
+    const challenge = `Bearer realm="${realm}",service="registry",scope="repository:library/tiny:pull repository:other:pull"`
+    return response.writeHead(401, { 'www-authenticate': challenge }).end('{"errors":[]}')
+  })
+  registry.intercept(/ \/token/, answer)
+}
+const grant = (_: IncomingMessage, response: ServerResponse): void => {
+  response.end(JSON.stringify({ token: granted }))
+}
+const asked = (path: string) => registry.requests.filter((request) => request.path.startsWith(path))
+
+test('a token is fetched once, and sent with all that follows', async () => {
+  protect(`${registry.url}/token?account=1`)
+
+  const events = await all(pull(store(), tiny()))
+
+  expect(events.at(-1)?.status).toBe('success')
+  const [first, ...more] = asked('/token')
+  expect(more).toEqual([])
+  const query = new URL(first?.path ?? '', registry.url).searchParams
+  expect(query.getAll('scope')).toEqual(['repository:library/tiny:pull', 'repository:other:pull'])
+  expect([query.get('service'), query.get('account')]).toEqual(['registry', '1'])
+  // Without a key we are nobody.
+  expect(first?.headers.authorization).toBeUndefined()
+})
+
+test('of several requests that are refused at once one fetches a token for all', async () => {
+  const parts = { stallMs: 5_000, pauseMs: 1, maxFailures: 6, partBytes: 30_000 }
+  let isOpen = true
+  registry.intercept(/ \/v2\/.*manifests/, (_, response) => {
+    isOpen = false
+    response.writeHead(200).end(madeModel(weights).manifest)
+  })
+  registry.intercept(/ \/v2\/.*blobs/, ({ headers }, response) => {
+    if (isOpen || headers.authorization) return false
+    return response.writeHead(401, { 'www-authenticate': `Bearer realm="${registry.url}/token"` }).end()
+  })
+  registry.intercept(/ \/token/, grant)
+
+  await all(pull(storeFor([registry.host], { pace: parts }), tiny()))
+
+  expect(asked('/token')).toHaveLength(1)
+})
+
+test('a push has its token, too', async () => {
+  const pushing = store()
+  await all(pull(pushing, tiny()))
+  protect(`${registry.url}/token`)
+
+  const events = await all(push(pushing, tiny()))
+
+  expect(events.at(-1)?.status).toBe('success')
+})
+
+test('a realm on another host is not asked', async () => {
+  protect(`${elsewhere.url}/token`)
+
+  await expect(all(pull(store(), tiny()))).rejects.toMatchObject({
+    message: `pull model manifest: realm host "${elsewhere.host}" does not match original host "${registry.host}"`,
+  })
+
+  expect(elsewhere.requests).toEqual([])
+})
+
+test.each(['https', 'http', 'file'])('a realm that is spelled alike is not asked: %s', async (scheme) => {
+  protect(`${scheme}://${registry.host}@${elsewhere.host}/token`)
+
+  await expect(all(pull(store(), tiny()))).rejects.toMatchObject({ code: 'permission' })
+
+  expect([...elsewhere.requests, ...asked('/token')]).toEqual([])
+})
+
+test.each([
+  ['no token', '{}'],
+  ['a token that is a line', JSON.stringify({ token: 'a\r\nx-evil: 1' })],
+  ['a token that is none', JSON.stringify({ token: 5 })],
+  ['no JSON', 'sorry'],
+  ['too much', 'x'.repeat(100_000)],
+])('%s ends the pull', async (_, body) => {
+  protect(`${registry.url}/token`, (__, response) => response.end(body))
+
+  await expect(all(pull(store(), tiny()))).rejects.toMatchObject({ code: 'upstream' })
+})
+
+test('who is refused with a token, too, is denied', async () => {
+  protect(`${registry.url}/token`, (_, response) => response.end('{"token":"other"}'))
+
+  await expect(all(pull(store(), tiny()))).rejects.toMatchObject({
+    code: 'permission',
+    message: 'pull model manifest: unauthorized: access denied',
+  })
+
+  expect(asked('/token')).toHaveLength(1)
+})
+
+test('a redirect to another origin takes no token along', async () => {
+  protect(`${registry.url}/token`)
+  registry.intercept(new RegExp(`^GET .*${weights.digest}$`), ({ headers }, response) => {
+    if (headers.authorization !== `Bearer ${granted}`) return false
+    const location = `${elsewhere.url}/v2/library/tiny/blobs/${weights.digest}`
+    return response.writeHead(307, { location }).end()
+  })
+
+  await all(pull(store(), tiny()))
+
+  expect(elsewhere.requests).toHaveLength(1)
+  expect(elsewhere.requests[0]?.headers.authorization).toBeUndefined()
+  expect(elsewhere.requests[0]?.headers.range).toBe(`bytes=0-${weights.sizeBytes - 1}`)
+})
+
+test('an upload that is sent to another origin takes no token along', async () => {
+  const pushing = store()
+  await all(pull(pushing, tiny()))
+  protect(`${registry.url}/token`)
+  registry.intercept(/^HEAD .*blobs/, ({ headers }, response) =>
+    headers.authorization ? response.writeHead(404).end() : false,
+  )
+  registry.intercept(/^POST .*uploads/, (_, response) =>
+    response.writeHead(202, { location: `${elsewhere.url}/stolen` }).end(),
+  )
+
+  await expect(all(push(pushing, tiny()))).rejects.toMatchObject({ code: 'upstream' })
+
+  expect(elsewhere.requests.length).toBeGreaterThan(0)
+  for (const { headers } of elsewhere.requests) expect(headers.authorization).toBeUndefined()
+})
+
+const hasKeygen = spawnSync('ssh-keygen', ['-?']).error === undefined
+
+test.runIf(hasKeygen || process.env.MODELMOUNT_ALL_SUITES)(
+  'a request for a token is signed with the key of this user, where there is one',
+  async () => {
+    const folder = emptyFolder()
+    const keyFile = join(folder, 'id_ed25519')
+    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'a comment', '-f', keyFile])
+    protect(`${registry.url}/token`)
+
+    await all(pull(storeFor([registry.host], { keyFile }), tiny()))
+
+    const { path = '', headers } = asked('/token')[0] ?? {}
+    const [key = '', signature = ''] = headers?.authorization?.split(':') ?? []
+    expect(key).toBe(readFileSync(`${keyFile}.pub`, 'utf8').split(' ')[1])
+    const x = Buffer.from(key, 'base64').subarray(-32).toString('base64url')
+    const publicKey = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
+    const emptyBody = Buffer.from(
+      'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+    ).toString('base64')
+    const signed = Buffer.from(`GET,${registry.url}${path},${emptyBody}`)
+    expect(verify(null, signed, publicKey, Buffer.from(signature, 'base64'))).toBe(true)
+    const names = [...new URL(path, registry.url).searchParams.keys()]
+    expect(names).toEqual(['nonce', 'scope', 'scope', 'service', 'ts'])
+    // It is said to who gives tokens, and to nobody else.
+    for (const request of asked('/v2/')) expect(request.headers.authorization ?? '').not.toContain(key)
+  },
+)

@@ -1,0 +1,505 @@
+/** Registries that break off, stall, lie or attack: what a pull makes of them. */
+import { readdirSync, readFileSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { until } from '../support/processes.ts'
+import { type MadeBlob, noiseBlob, SmallRegistry } from '../support/registry.ts'
+import {
+  all,
+  impatientPace,
+  madeModel,
+  pull,
+  put,
+  quickPace,
+  type Store,
+  storeFor,
+} from '../support/transfers.ts'
+
+let registry: SmallRegistry
+/** Another machine, as far as anybody can tell. */
+let elsewhere: SmallRegistry
+beforeAll(async () => {
+  registry = await SmallRegistry.start()
+  elsewhere = await SmallRegistry.start()
+})
+afterEach(() => {
+  registry.forget()
+  elsewhere.forget()
+})
+afterAll(() => Promise.all([registry.close(), elsewhere.close()]))
+
+const megabyte = 1024 ** 2
+const tiny = () => `${registry.host}/library/tiny`
+const inParts = { ...quickPace, partBytes: megabyte }
+
+/** One of its own for each test: what one has pulled, no other has to. */
+let made = 0
+function freshModel(sizeBytes = 3 * megabyte): MadeBlob {
+  const weights = noiseBlob(`weights ${made++}`, sizeBytes)
+  put(registry, 'library/tiny', madeModel(weights))
+  return weights
+}
+
+const blobPath = ({ digest }: MadeBlob) => new RegExp(`^GET /v2/library/tiny/blobs/${digest}`)
+const bytesOf = (blob: MadeBlob) => Buffer.concat([...blob.bytes(0, blob.sizeBytes)])
+const rangeOf = (request: IncomingMessage): readonly [start: number, end: number] => {
+  const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? []
+  return [Number(first), Number(last) + 1]
+}
+function headFor(
+  blob: MadeBlob,
+  request: IncomingMessage,
+  response: ServerResponse,
+): readonly [number, number] {
+  const [start, end] = rangeOf(request)
+  response.writeHead(206, {
+    'content-length': end - start,
+    'content-range': `bytes ${start}-${end - 1}/${blob.sizeBytes}`,
+  })
+  return [start, end]
+}
+const filesOf = ({ root }: Store) => readdirSync(join(root, 'blobs')).sort()
+function expectStored(store: Store, blob: MadeBlob): void {
+  const stored = readFileSync(join(store.root, 'blobs', blob.digest.replace(':', '-')))
+  expect(stored.equals(bytesOf(blob))).toBe(true)
+  expect(filesOf(store).filter((file) => file.includes('partial'))).toEqual([])
+}
+const askedFor = (blob: MadeBlob) =>
+  registry.requests.filter(({ method, path }) => method === 'GET' && path.endsWith(blob.digest))
+const fails = (store: Store) => expect(all(pull(store, tiny()))).rejects
+
+describe('a transfer that goes wrong goes on', () => {
+  test('broken off in the middle, it continues behind what has come', async () => {
+    const weights = freshModel()
+    let broken = 0
+    registry.intercept(blobPath(weights), (request, response) => {
+      if (broken++ === 3) return false
+      const [start] = headFor(weights, request, response)
+      for (const piece of weights.bytes(start, start + 500_000)) response.write(piece)
+      // Not destroyed: what is on its way would be lost.
+      response.write('', () => response.socket?.end())
+      return true
+    })
+    const store = storeFor([registry.host])
+
+    await all(pull(store, tiny()))
+
+    expectStored(store, weights)
+    const starts = askedFor(weights).map(({ headers }) => Number(/\d+/.exec(headers.range ?? '')?.[0]))
+    expect(starts).toHaveLength(4)
+    // Bytes may be lost with the connection, but none is skipped, and most have come.
+    for (const [times, start] of starts.entries()) {
+      expect(start).toBeLessThanOrEqual(times * 500_000)
+      expect(start).toBeGreaterThanOrEqual(times * 300_000)
+    }
+  })
+
+  test('stalled, it is asked for again from there', async () => {
+    const weights = freshModel()
+    let stalls = 0
+    registry.intercept(blobPath(weights), (request, response) => {
+      if (stalls++ > 0) return false
+      const [start] = headFor(weights, request, response)
+      for (const piece of weights.bytes(start, start + 700_000)) response.write(piece)
+      return true
+    })
+    const store = storeFor([registry.host], { pace: impatientPace })
+
+    await all(pull(store, tiny()))
+
+    expectStored(store, weights)
+    expect(askedFor(weights).map(({ headers }) => headers.range)).toEqual([
+      'bytes=0-3145727',
+      'bytes=700000-3145727',
+    ])
+  })
+
+  test('errors of the server are waited out', async () => {
+    const weights = freshModel()
+    let errors = 0
+    registry.intercept(
+      blobPath(weights),
+      (_, response) => errors++ < 5 && response.writeHead(503).end('busy'),
+    )
+    const store = storeFor([registry.host])
+
+    await all(pull(store, tiny()))
+
+    expectStored(store, weights)
+    expect(askedFor(weights)).toHaveLength(6)
+  })
+
+  test('a registry that knows no ranges is asked for all in one piece', async () => {
+    const weights = freshModel()
+    registry.intercept(blobPath(weights), (_, response) => {
+      response.writeHead(200, { 'content-length': weights.sizeBytes }).end(bytesOf(weights))
+    })
+    const store = storeFor([registry.host], { pace: inParts })
+
+    await all(pull(store, tiny()))
+
+    expectStored(store, weights)
+  })
+
+  test('a registry that knows no ranges and breaks off is asked for all again', async () => {
+    const weights = freshModel()
+    let times = 0
+    registry.intercept(blobPath(weights), (_, response) => {
+      response.writeHead(200, { 'content-length': weights.sizeBytes })
+      if (times++ > 0) return response.end(bytesOf(weights))
+      return response.write(bytesOf(weights).subarray(0, megabyte), () => response.destroy())
+    })
+    const store = storeFor([registry.host])
+
+    await all(pull(store, tiny()))
+
+    expectStored(store, weights)
+    expect(times).toBe(2)
+  })
+
+  test('a registry that sends blobs from elsewhere', async () => {
+    const weights = freshModel()
+    elsewhere.addBlob(weights)
+    registry.intercept(blobPath(weights), (_, response) =>
+      response.writeHead(307, { location: `${elsewhere.url}/v2/cdn/blobs/${weights.digest}` }).end('moved'),
+    )
+    const store = storeFor([registry.host, elsewhere.host], { pace: inParts })
+
+    await all(pull(store, tiny()))
+
+    expectStored(store, weights)
+    expect(elsewhere.requests).toHaveLength(3)
+  })
+})
+
+describe('a transfer that cannot succeed ends', () => {
+  test('after six failures', async () => {
+    const weights = freshModel()
+    registry.intercept(blobPath(weights), (_, response) => response.writeHead(500).end('kaput'))
+    const store = storeFor([registry.host])
+
+    await fails(store).toMatchObject({ code: 'upstream', message: 'max retries exceeded: 500: kaput' })
+
+    expect(askedFor(weights)).toHaveLength(6)
+  })
+
+  test('at once where the blob is not there', async () => {
+    const weights = freshModel()
+    registry.intercept(blobPath(weights), (_, response) => response.writeHead(404).end('gone'))
+
+    await fails(storeFor([registry.host])).toMatchObject({ code: 'upstream', message: '404: gone' })
+
+    expect(askedFor(weights)).toHaveLength(1)
+  })
+
+  test('of bytes that come one by one', async () => {
+    const weights = freshModel()
+    const timers = new Set<NodeJS.Timeout>()
+    registry.intercept(blobPath(weights), (request, response) => {
+      headFor(weights, request, response)
+      const timer = setInterval(() => response.write('x'), 5)
+      timers.add(timer)
+      response.once('close', () => clearInterval(timer))
+    })
+
+    await fails(storeFor([registry.host], { pace: impatientPace })).toMatchObject({
+      message: 'max retries exceeded: part stalled',
+    })
+
+    for (const timer of timers) clearInterval(timer)
+    expect(timers.size).toBe(3)
+  })
+
+  test.each<
+    readonly [string, (blob: MadeBlob, request: IncomingMessage, response: ServerResponse) => unknown, RegExp]
+  >([
+    [
+      'another range than was asked for',
+      (blob, _, response) =>
+        response
+          .writeHead(206, { 'content-range': `bytes 5-${blob.sizeBytes - 1}/${blob.sizeBytes}` })
+          .end(bytesOf(blob).subarray(5)),
+      /^max retries exceeded: bytes 0-3145727\/3145728 were asked for, and bytes 5-3145727\/3145728 came$/,
+    ],
+    [
+      'no range',
+      (blob, _, response) => response.writeHead(206).end(bytesOf(blob)),
+      /^max retries exceeded: .* were asked for, and undefined came$/,
+    ],
+    [
+      'a blob of another length',
+      (blob, request, response) => {
+        const [start, end] = rangeOf(request)
+        response.writeHead(206, { 'content-range': `bytes ${start}-${end - 1}/${blob.sizeBytes + 1}` })
+        response.end(bytesOf(blob))
+      },
+      /^max retries exceeded: .* were asked for/,
+    ],
+    [
+      'more bytes than it says',
+      (blob, request, response) => {
+        const [start, end] = rangeOf(request)
+        response.writeHead(206, { 'content-range': `bytes ${start}-${end - 1}/${blob.sizeBytes}` })
+        response.end(
+          Buffer.concat([bytesOf(blob).fill(0, blob.sizeBytes - 1), Buffer.alloc(10)]).subarray(start),
+        )
+      },
+      /^(digest mismatch, file must be downloaded again: |max retries exceeded: more bytes came)/,
+    ],
+    [
+      'nothing',
+      (blob, request, response) => {
+        headFor(blob, request, response)
+        response.flushHeaders()
+        response.destroy()
+      },
+      /^max retries exceeded: /,
+    ],
+  ])('where it sends %s', async (_, lie, message) => {
+    const weights = freshModel()
+    registry.intercept(blobPath(weights), (request, response) => {
+      lie(weights, request, response)
+    })
+    const store = storeFor([registry.host])
+
+    await fails(store).toMatchObject({ code: 'upstream', message: expect.stringMatching(message) })
+
+    expect(filesOf(store)).not.toContain(weights.digest.replace(':', '-'))
+  })
+
+  test('with wrong bytes, which nobody sees and which are not kept', async () => {
+    const weights = freshModel()
+    const wrong = noiseBlob('wrong', weights.sizeBytes)
+    registry.intercept(blobPath(weights), (request, response) => {
+      const [start, end] = headFor(weights, request, response)
+      response.end(bytesOf(wrong).subarray(start, end))
+    })
+    const store = storeFor([registry.host], { pace: inParts })
+
+    await fails(store).toMatchObject({
+      code: 'upstream',
+      message: `digest mismatch, file must be downloaded again: want ${weights.digest}, got ${wrong.digest}`,
+    })
+
+    expect(filesOf(store)).toEqual([])
+    expect(await store.manifests.list()).toEqual([])
+    registry.forget()
+    await all(pull(store, tiny()))
+    expectStored(store, weights)
+  })
+})
+
+describe('several at once', () => {
+  test('two pulls of one model share its download', async () => {
+    const weights = freshModel()
+    const store = storeFor([registry.host], { pace: inParts })
+
+    const [one, other] = await Promise.all([all(pull(store, tiny())), all(pull(store, tiny()))])
+
+    expect(one.at(-1)?.status).toBe('success')
+    expect(other.at(-1)?.status).toBe('success')
+    expectStored(store, weights)
+    expect(askedFor(weights)).toHaveLength(3)
+  })
+
+  test('one of two leaves, and the other gets the model', async () => {
+    const weights = freshModel()
+    let release = (): void => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    registry.intercept(blobPath(weights), async () => {
+      await held
+      return false
+    })
+    const store = storeFor([registry.host])
+    const leaving = new AbortController()
+    const left = all(pull(store, tiny(), leaving.signal))
+    await until(() => askedFor(weights).length === 1, 5_000)
+    const told: string[] = []
+    const staying = (async () => {
+      for await (const { status } of pull(store, tiny())) told.push(status)
+    })()
+    // It waits for the blob, too.
+    await until(() => told.some((status) => /^pulling [0-9a-f]{12}$/.test(status)), 5_000)
+
+    leaving.abort()
+    const events = await left
+    release()
+
+    expect(events.at(-1)?.status).not.toBe('success')
+    await staying
+    expect(told.at(-1)).toBe('success')
+    expectStored(store, weights)
+    expect(askedFor(weights)).toHaveLength(1)
+  })
+
+  test('the last to leave ends the download, and what has come stays', async () => {
+    const weights = freshModel()
+    let closed = false
+    registry.intercept(blobPath(weights), (request, response) => {
+      response.once('close', () => {
+        closed = true
+      })
+      const [start] = headFor(weights, request, response)
+      for (const piece of weights.bytes(start, start + 2 * megabyte)) response.write(piece)
+    })
+    const store = storeFor([registry.host], { pace: quickPace })
+    const leaving = new AbortController()
+    const completed: number[] = []
+    const left = (async () => {
+      for await (const event of pull(store, tiny(), leaving.signal)) completed.push(event.completedBytes ?? 0)
+    })()
+    await until(() => completed.at(-1) === 2 * megabyte, 5_000)
+
+    leaving.abort()
+    await left
+
+    await until(() => closed, 5_000)
+    registry.forget()
+    await all(pull(store, tiny()))
+    expectStored(store, weights)
+    expect(askedFor(weights).map(({ headers }) => headers.range)).toEqual(['bytes=2097152-3145727'])
+  })
+
+  test('who stops listening has left', async () => {
+    const weights = freshModel()
+    let closed = false
+    registry.intercept(blobPath(weights), (request, response) => {
+      response.once('close', () => {
+        closed = true
+      })
+      headFor(weights, request, response)
+      response.flushHeaders()
+    })
+    const store = storeFor([registry.host])
+
+    for await (const { digest } of pull(store, tiny())) if (digest) break
+
+    await until(() => closed, 5_000)
+    registry.forget()
+    await all(pull(store, tiny()))
+    expectStored(store, weights)
+  })
+
+  test('who leaves while nothing is known yet leaves quietly', async () => {
+    freshModel()
+    let release = (): void => {}
+    registry.intercept(/manifests/, () => new Promise<void>((resolve) => (release = resolve)))
+    const leaving = new AbortController()
+    const left = all(pull(storeFor([registry.host]), tiny(), leaving.signal))
+    await until(() => registry.requests.length === 1, 5_000)
+
+    leaving.abort()
+
+    expect(await left).toEqual([{ status: 'pulling manifest' }])
+    release()
+  })
+})
+
+describe('what is more than it says', () => {
+  test('a compressed manifest is refused, unread', async () => {
+    registry.intercept(/manifests/, (_, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(50 * megabyte))),
+    )
+
+    await fails(storeFor([registry.host])).toMatchObject({
+      code: 'upstream',
+      message: expect.stringContaining('encoded as gzip'),
+    })
+    expect(registry.requests[0]?.headers['accept-encoding']).toBe('identity')
+  })
+
+  test('a compressed blob is refused, unread', async () => {
+    const weights = freshModel()
+    registry.intercept(blobPath(weights), (_, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(bytesOf(weights))),
+    )
+
+    await fails(storeFor([registry.host])).toMatchObject({
+      message: expect.stringContaining('encoded as gzip'),
+    })
+  })
+
+  test('a manifest without an end is read no further than a manifest may go', async () => {
+    let sent = 0
+    registry.intercept(/manifests/, async (_, response) => {
+      const piece = Buffer.alloc(64 * 1024, ' ')
+      for (; sent < 100 * megabyte; sent += piece.length)
+        if (!response.write(piece)) await new Promise<void>((resolve) => response.once('drain', resolve))
+    })
+
+    await fails(storeFor([registry.host])).toMatchObject({
+      message: expect.stringContaining('sent more than'),
+    })
+    expect(sent).toBeLessThan(50 * megabyte)
+  })
+
+  test('a manifest that comes byte by byte is not waited for', async () => {
+    let timer: NodeJS.Timeout | undefined
+    registry.intercept(/manifests/, (_, response) => {
+      response.writeHead(200)
+      timer = setInterval(() => response.write(' '), 5)
+      response.once('close', () => clearInterval(timer))
+    })
+
+    await fails(storeFor([registry.host], { pace: impatientPace })).toMatchObject({
+      code: 'upstream',
+      message: expect.stringContaining('did not answer within'),
+    })
+    clearInterval(timer)
+  })
+
+  test('headers without an end are refused', async () => {
+    registry.intercept(/manifests/, (_, response) =>
+      response.writeHead(200, { 'x-long': 'x'.repeat(200_000) }).end('{}'),
+    )
+
+    await fails(storeFor([registry.host], { pace: impatientPace })).toMatchObject({ code: 'upstream' })
+  })
+
+  test.each([
+    ['larger than any disk', 2 ** 52, 'too_large'],
+    ['larger than numbers go', 1e300, 'upstream'],
+    ['less than nothing', -1, 'upstream'],
+    ['a fraction', 0.5, 'upstream'],
+    ['no number', '3', 'upstream'],
+  ])('a blob whose size is %s is refused, and nothing asked for', async (_, size, code) => {
+    const weights = freshModel()
+    const manifest = JSON.parse(madeModel(weights).manifest.toString())
+    manifest.layers[0].size = size
+    registry.addManifest('library/tiny/latest', Buffer.from(JSON.stringify(manifest)))
+    const store = storeFor([registry.host])
+
+    await fails(store).toMatchObject({ code })
+
+    expect(askedFor(weights)).toEqual([])
+  })
+
+  test.each(['sha256:../../../../etc/passwd', 'sha256:abc', '../x', `sha256:${'a'.repeat(63)}/`, 5, null])(
+    'a digest that is none makes no path: %s',
+    async (digest) => {
+      const manifest = JSON.parse(madeModel(freshModel()).manifest.toString())
+      manifest.layers[0].digest = digest
+      registry.addManifest('library/tiny/latest', Buffer.from(JSON.stringify(manifest)))
+
+      await fails(storeFor([registry.host])).toMatchObject({
+        code: 'upstream',
+        message: 'pull model manifest: the registry sent none',
+      })
+      expect(registry.requests).toHaveLength(1)
+    },
+  )
+
+  test('an error is passed on as it was said', async () => {
+    registry.intercept(/manifests/, (_, response) =>
+      response.writeHead(500).end('{"errors":[{"code":"X","message":"kaput"}]}'),
+    )
+
+    await fails(storeFor([registry.host])).toMatchObject({
+      message: 'pull model manifest: 500: {"errors":[{"code":"X","message":"kaput"}]}',
+    })
+  })
+})

@@ -1,0 +1,106 @@
+/** Processes that are killed while they pull, and several that pull the same. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createReadStream, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { emptyFolder } from '../support/empty-folder.ts'
+import { type MadeBlob, noiseBlob, SmallRegistry } from '../support/registry.ts'
+import { times } from '../support/scale.ts'
+import { madeModel, put } from '../support/transfers.ts'
+
+const core = new URL('../../packages/core/dist', import.meta.url).href
+const puller = fileURLToPath(new URL('puller.mjs', import.meta.url))
+
+let registry: SmallRegistry
+/** Bytes of the weights that were handed to the system, whether they arrived or not. */
+let served: number
+let onServed: () => void
+beforeEach(async () => {
+  registry = await SmallRegistry.start()
+  served = 0
+  onServed = () => {}
+})
+afterEach(() => registry.close())
+
+const start = (root: string, partBytes: number): ChildProcess =>
+  fork(puller, [core, root, `${registry.host}/library/tiny`, String(partBytes)], { execArgv: [] })
+
+function offer(weights: MadeBlob): void {
+  put(registry, 'library/tiny', madeModel(weights))
+  const bytes = function* (from: number, to: number): Iterable<Buffer> {
+    for (const piece of weights.bytes(from, to)) {
+      served += piece.length
+      onServed()
+      yield piece
+    }
+  }
+  registry.addBlob({ ...weights, bytes })
+}
+
+/** What the files beside an unfinished download say that has come. */
+function kept(root: string): number {
+  const folder = join(root, 'blobs')
+  const states = readdirSync(folder).filter((file) => /-partial-\d+$/.test(file))
+  return states.reduce((sum, file) => sum + JSON.parse(readFileSync(join(folder, file), 'utf8')).Completed, 0)
+}
+
+async function digestOfFile(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const piece of createReadStream(path)) hash.update(piece)
+  return `sha256:${hash.digest('hex')}`
+}
+
+const sizeBytes = times(500_000_000, 150_000_000)
+const partBytes = times(100_000_000, 50_000_000)
+const kills = times(10, 3)
+
+test(
+  'a pull that is killed fetches no more than a part again, and ends with the right bytes',
+  async () => {
+    const weights = noiseBlob('killed', sizeBytes)
+    offer(weights)
+    const root = emptyFolder()
+    const again: number[] = []
+
+    for (let kill = 0; kill < kills; kill++) {
+      const before = { served, kept: kill > 0 ? kept(root) : 0 }
+      const child = start(root, partBytes)
+      // Somewhere in its share of the whole, so that each comes while something is left.
+      const wanted = ((kill + Math.random()) / (kills + 1)) * sizeBytes - before.kept
+      onServed = () => {
+        if (!child.killed && served - before.served >= wanted) child.kill('SIGKILL')
+      }
+      expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
+      again.push(served - before.served - (kept(root) - before.kept))
+    }
+    onServed = () => {}
+    expect(await once(start(root, partBytes), 'exit')).toEqual([0, null])
+
+    const path = join(root, 'blobs', weights.digest.replace(':', '-'))
+    expect(await digestOfFile(path)).toBe(weights.digest)
+    expect(readdirSync(join(root, 'blobs')).filter((file) => file.includes('partial'))).toEqual([])
+    for (const bytes of again) expect(bytes).toBeLessThanOrEqual(partBytes)
+    // What was told as kept was not fetched again.
+    expect(served).toBe(sizeBytes + again.reduce((sum, bytes) => sum + bytes, 0))
+  },
+  times(300_000, 120_000),
+)
+
+test('of two processes that pull the same, one fetches it, and both have it', async () => {
+  const weights = noiseBlob('wanted twice', 20_000_000)
+  offer(weights)
+  const root = emptyFolder()
+
+  const exits = await Promise.all(
+    [start(root, 5_000_000), start(root, 5_000_000)].map((child) => once(child, 'exit')),
+  )
+
+  expect(exits).toEqual([
+    [0, null],
+    [0, null],
+  ])
+  expect(served).toBe(weights.sizeBytes)
+})

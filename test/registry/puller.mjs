@@ -1,0 +1,20 @@
+// Pulls one model into a folder, in a process of its own: a test kills it, or starts several.
+const [core, root, name, partBytes] = process.argv.slice(2)
+const { BlobStore } = await import(`${core}/models/blobs.js`)
+const { ManifestStore } = await import(`${core}/models/manifests.js`)
+const { Transfers } = await import(`${core}/models/transfer.js`)
+
+const host = name.split('/')[0]
+const pace = {
+  stallMs: 30_000,
+  pauseMs: 100,
+  maxFailures: 6,
+  ...(partBytes && { partBytes: Number(partBytes) }),
+}
+const blobs = new BlobStore([root])
+const manifests = new ManifestStore([root], blobs)
+const registries = { hosts: [], privateHosts: [host], pace }
+const transfers = new Transfers({ blobs, manifests, registries, prune: true })
+const { signal } = new AbortController()
+for await (const event of transfers.pull(name, { signal, insecure: true })) process.send?.(event)
+process.disconnect?.()

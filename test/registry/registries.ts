@@ -1,0 +1,13 @@
+/** The registries that the tests of this folder ask: our small one, and Docker's where it is. */
+import { type DockerRegistry, hasDockerRegistry, startDockerRegistry } from '../support/docker-registry.mjs'
+import { SmallRegistry } from '../support/registry.ts'
+
+type Started = Pick<DockerRegistry, 'url' | 'host' | 'close'>
+
+export const registries: readonly (readonly [name: string, start: () => Promise<Started>])[] = [
+  ['a small registry', () => SmallRegistry.start()],
+  // Demanded, it fails where it is not.
+  ...(hasDockerRegistry || process.env.MODELMOUNT_ALL_SUITES
+    ? ([["Docker's registry", startDockerRegistry]] as const)
+    : []),
+]

@@ -1,0 +1,103 @@
+/** Forged files that are uploaded to be made into models: refused by what they are, soon, and without being read whole. */
+import { createHash } from 'node:crypto'
+import { mkdtemp, open, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createLlm, type Llm } from '@modelmount/core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { forgeries } from '../support/forgeries.ts'
+import { arrayEntry, gguf, header, tensor, text, u32, u64 } from '../support/gguf.ts'
+
+let folder: string
+let llm: Llm
+const { signal } = new AbortController()
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'forged-'))
+  llm = await createLlm({ models: folder })
+})
+
+afterAll(async () => {
+  await llm.close()
+  await rm(folder, { recursive: true })
+})
+
+const digestOf = (bytes: Uint8Array): `sha256:${string}` =>
+  `sha256:${createHash('sha256').update(bytes).digest('hex')}`
+
+/** What becomes of a file: its model, or the error. */
+async function outcomeOf(bytes: Buffer): Promise<{ readonly code?: string; readonly message?: string }> {
+  const digest = digestOf(bytes) as Parameters<Llm['models']['blobs']['write']>[0]
+  await llm.models.blobs.write(digest, once(bytes), signal)
+  return make(digest)
+}
+
+async function make(digest: string): Promise<{ readonly code?: string; readonly message?: string }> {
+  try {
+    for await (const _step of llm.models.create({ name: 'forged', files: { 'model.gguf': digest } }));
+    return {}
+  } catch (error) {
+    return error as { code: string; message: string }
+  }
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
+
+test('more than a hundred forgeries are refused with what is wrong, in the words of a client’s mistake', async () => {
+  const refused: string[] = []
+  for (const { name, bytes } of forgeries) {
+    const startedAt = performance.now()
+    const { code, message } = await outcomeOf(bytes())
+    expect(performance.now() - startedAt, name).toBeLessThan(3_000)
+    if (code === undefined) continue
+    expect(code, `${name}: ${message}`).toBe('invalid_request')
+    expect(message, name).not.toContain(folder)
+    refused.push(name)
+  }
+
+  expect(refused.length).toBeGreaterThan(100)
+}, 300_000)
+
+const tooMany = 2n ** 40n
+/** Each promises more than anybody has, and the file is as long as it takes. */
+const promises: Readonly<Record<string, Buffer>> = {
+  'tensors without number': header(3, tooMany, 0n),
+  'metadata without number': header(3, 0n, tooMany),
+  'a text of gigabytes': Buffer.concat([header(3, 0n, 1n), text('general.name'), u32(8), u64(8 * 1024 ** 3)]),
+  'a key of gigabytes': Buffer.concat([header(3, 0n, 1n), u64(8 * 1024 ** 3)]),
+  'an array of billions': gguf([Buffer.concat([text('a.b'), u32(9), u32(4), u64(1_500_000_000)])], []),
+  'texts without number': gguf([Buffer.concat([text('a.b'), u32(9), u32(8), u64(800_000_000)])], []),
+  'arrays in arrays in arrays': gguf(
+    [
+      Buffer.concat([
+        text('a.b'),
+        u32(9),
+        ...Array.from({ length: 200 }, () => Buffer.concat([u32(9), u64(1)])),
+      ]),
+    ],
+    [],
+  ),
+  'a tensor of petabytes': gguf([arrayEntry('a.b', 4)], [tensor('x', [2 ** 40, 2 ** 10])]),
+}
+
+test.each(Object.entries(promises))(
+  '%s, in a file of 8 GB, are refused after a look',
+  async (_what, head) => {
+    const digest = `sha256:${createHash('sha256').update(head).digest('hex')}`
+    // It takes no room on the disk, and would take minutes to be read.
+    const file = await open(join(folder, 'blobs', digest.replace(':', '-')), 'w')
+    await file.write(head)
+    await file.truncate(8 * 1024 ** 3)
+    await file.close()
+    const before = process.memoryUsage.rss()
+    const startedAt = performance.now()
+
+    const { code, message } = await make(digest)
+
+    expect(code, message).toBe('invalid_request')
+    expect(performance.now() - startedAt).toBeLessThan(3_000)
+    expect(process.memoryUsage.rss() - before).toBeLessThan(300 * 1024 ** 2)
+  },
+)

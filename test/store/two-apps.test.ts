@@ -1,0 +1,83 @@
+/** Several apps, each a process of its own, with one folder of models. */
+import { execFile, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { createLlm } from '@modelmount/core'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+
+const run = promisify(execFile)
+const app = fileURLToPath(new URL('app.mjs', import.meta.url))
+const upload = fileURLToPath(new URL('upload.mjs', import.meta.url))
+
+let folder: string
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'two-apps-'))
+})
+
+afterEach(() => rm(folder, { recursive: true }))
+
+/** Every blob is what its name says, and every model has all of its blobs. */
+async function expectSound(): Promise<readonly string[]> {
+  const llm = await createLlm({ models: folder })
+  const models = (await llm.models.list()).filter(({ builtIn }) => !builtIn)
+  for (const { name } of models) {
+    const model = await llm.models.get(name)
+    expect(model.path, name).not.toBe('')
+    expect(model.recipe?.system, name).toBeDefined()
+  }
+  for (const file of await readdir(join(folder, 'blobs'))) {
+    const digits = createHash('sha256')
+      .update(await readFile(join(folder, 'blobs', file)))
+      .digest('hex')
+    expect(file).toBe(`sha256-${digits}`)
+  }
+  await llm.close()
+  return models.map(({ name }) => name)
+}
+
+test('apps that make, copy and delete models at once lose none of each other’s', async () => {
+  const rounds = 6
+
+  await Promise.all(
+    ['ada', 'bob', 'eve'].map((name) => run(process.execPath, [app, folder, name, String(rounds)])),
+  )
+
+  const kept = ['ada', 'bob', 'eve'].flatMap((name) => [0, 2, 4].map((round) => `${name}-${round}:latest`))
+  expect(await expectSound()).toEqual([...kept, 'shared:latest'])
+}, 60_000)
+
+test('of an upload whose app is killed nothing is to be seen, and the next one is not in its way', async () => {
+  const child = spawn(process.execPath, [upload, folder], { stdio: ['ignore', 'pipe', 'inherit'] })
+  await new Promise((resolve) => child.stdout.once('data', resolve))
+  child.kill('SIGKILL')
+  await new Promise((resolve) => child.once('exit', resolve))
+
+  const left = await readdir(join(folder, 'blobs'))
+  await run(process.execPath, [app, folder, 'ada', '1'])
+
+  expect(left.length).toBeGreaterThan(0)
+  expect(left.filter((file) => /^sha256-[0-9a-f]{64}$/.test(file))).toEqual([])
+  const llm = await createLlm({ models: folder })
+  expect((await llm.models.get('ada-0')).recipe?.system).toBe('ada 0')
+  await llm.close()
+}, 60_000)
+
+test('an app that is killed while it changes names keeps nobody waiting for long', async () => {
+  const child = spawn(process.execPath, [app, folder, 'bob', '1000'], { stdio: 'ignore' })
+  const llm = await createLlm({ models: folder })
+  await expect.poll(() => llm.models.list(), { timeout: 20_000 }).not.toHaveLength(1)
+  child.kill('SIGKILL')
+  await new Promise((resolve) => child.once('exit', resolve))
+
+  const startedAt = performance.now()
+  await llm.models.copy('bob-0', 'mine')
+
+  expect(performance.now() - startedAt).toBeLessThan(15_000)
+  expect((await llm.models.get('mine')).recipe?.system).toBe('bob 0')
+  await llm.close()
+}, 60_000)

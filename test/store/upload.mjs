@@ -1,0 +1,13 @@
+/** Uploads a blob and never ends: `node upload.mjs FOLDER`. Prints a line once bytes are on the disk. */
+import { createLlm } from '@modelmount/core'
+
+const [, , folder] = process.argv
+const llm = await createLlm({ models: folder })
+await llm.models.blobs.write(`sha256:${'0'.repeat(64)}`, forever(), new AbortController().signal)
+
+async function* forever() {
+  yield Buffer.alloc(1024 * 1024)
+  // Asked for the next piece, it has written the one before.
+  process.stdout.write('written\n')
+  await new Promise(() => setInterval(() => {}, 60_000))
+}

@@ -1,0 +1,48 @@
+// Docker's registry, where this machine has it: Debian's package `docker-registry`. For tests and benches.
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+const program = (process.env.PATH ?? '')
+  .split(delimiter)
+  .map((folder) => join(folder, 'docker-registry'))
+  .find((path) => existsSync(path))
+
+export const hasDockerRegistry = program !== undefined
+
+/** On a free port of the loopback address, with a folder of its own. */
+export async function startDockerRegistry() {
+  if (!program) throw new Error('docker-registry is not installed: apt-get install docker-registry')
+  const folder = mkdtempSync(join(tmpdir(), 'docker-registry-'))
+  const config = join(folder, 'config.yml')
+  writeFileSync(
+    config,
+    `version: 0.1
+storage: { filesystem: { rootdirectory: '${join(folder, 'data')}' } }
+http: { addr: '127.0.0.1:0' }
+log: { level: info, accesslog: { disabled: true } }
+`,
+  )
+  const child = spawn(program, ['serve', config], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  const host = await new Promise((resolve, reject) => {
+    child.once('error', reject)
+    ended.then(() => reject(new Error('docker-registry ended before it listened')))
+    createInterface(child.stderr).on('line', (line) => {
+      const [, address] = /listening on (127\.0\.0\.1:\d+)/.exec(line) ?? []
+      if (address) resolve(address)
+    })
+  })
+  return {
+    url: `http://${host}`,
+    host,
+    processId: child.pid,
+    close: async () => {
+      child.kill('SIGKILL')
+      await ended
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,111 @@
+/** A store in a folder of its own that asks the registries of a test, and models to put into those. */
+import { BlobStore } from '../../packages/core/src/models/blobs.ts'
+import { ManifestStore } from '../../packages/core/src/models/manifests.ts'
+import type { Progress } from '../../packages/core/src/models/progress.ts'
+import type { Pace } from '../../packages/core/src/models/retry.ts'
+import { type RegistryOptions, Transfers } from '../../packages/core/src/models/transfer.ts'
+import { emptyFolder } from './empty-folder.ts'
+import { blobOf, type MadeBlob, type SmallRegistry } from './registry.ts'
+
+/** Tries again at once. */
+export const quickPace: Pace = { stallMs: 10_000, pauseMs: 1, maxFailures: 6 }
+/** Waits for nobody, and still for a busy machine. */
+export const impatientPace: Pace = { stallMs: 700, pauseMs: 1, maxFailures: 3 }
+
+export interface Store {
+  readonly root: string
+  readonly blobs: BlobStore
+  readonly manifests: ManifestStore
+  readonly transfers: Transfers
+}
+
+export function storeFor(
+  hosts: readonly string[],
+  { root = emptyFolder(), pace = quickPace, ...registries }: Partial<RegistryOptions & { root: string }> = {},
+): Store {
+  const blobs = new BlobStore([root])
+  const manifests = new ManifestStore([root], blobs)
+  const all = { hosts: [], privateHosts: hosts, pace, ...registries }
+  return {
+    root,
+    blobs,
+    manifests,
+    transfers: new Transfers({ blobs, manifests, registries: all, prune: true }),
+  }
+}
+
+/** Over `http`, as registries on the loopback address are asked. */
+export const pull = (
+  { transfers }: Store,
+  name: string,
+  signal = new AbortController().signal,
+): AsyncIterable<Progress> => transfers.pull(name, { signal, insecure: true })
+
+export const push = (
+  { transfers }: Store,
+  name: string,
+  signal = new AbortController().signal,
+): AsyncIterable<Progress> => transfers.push(name, { signal, insecure: true })
+
+export async function all<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
+  const list: T[] = []
+  for await (const item of items) list.push(item)
+  return list
+}
+
+export interface MadeModel {
+  readonly manifest: Buffer
+  readonly layers: readonly MadeBlob[]
+  readonly config: MadeBlob
+}
+
+export function madeModel(weights: MadeBlob, system = 'You are terse.'): MadeModel {
+  const config = blobOf('{"model_format":"gguf","model_family":"llama"}')
+  const layers = [weights, blobOf(system)]
+  const layer = (kind: string, { digest, sizeBytes }: MadeBlob) => ({
+    mediaType: `application/vnd.ollama.image.${kind}`,
+    digest,
+    size: sizeBytes,
+  })
+  const manifest = {
+    schemaVersion: 2,
+    mediaType: 'application/vnd.docker.distribution.manifest.v2+json',
+    config: { ...layer('', config), mediaType: 'application/vnd.docker.container.image.v1+json' },
+    layers: [layer('model', weights), layer('system', layers[1] as MadeBlob)],
+  }
+  return { manifest: Buffer.from(JSON.stringify(manifest)), layers, config }
+}
+
+/** As any client of the protocol would, in one piece each. */
+export async function publish(
+  url: string,
+  repository: string,
+  { manifest, layers, config }: MadeModel,
+): Promise<void> {
+  for (const blob of [...layers, config]) {
+    const started = await fetch(`${url}/v2/${repository}/blobs/uploads/`, { method: 'POST' })
+    const place = new URL(started.headers.get('location') ?? '', url)
+    place.searchParams.set('digest', blob.digest)
+    await expectOk(
+      await fetch(place, { method: 'PUT', body: Buffer.concat([...blob.bytes(0, blob.sizeBytes)]) }),
+    )
+  }
+  const headers = { 'content-type': 'application/vnd.docker.distribution.manifest.v2+json' }
+  await expectOk(
+    await fetch(`${url}/v2/${repository}/manifests/latest`, { method: 'PUT', body: manifest, headers }),
+  )
+}
+
+async function expectOk(response: Response): Promise<void> {
+  if (!response.ok) throw new Error(`${response.url}: ${response.status} ${await response.text()}`)
+}
+
+/** Without the way over the network. */
+export function put(
+  registry: SmallRegistry,
+  repository: string,
+  { manifest, layers, config }: MadeModel,
+): void {
+  for (const blob of [...layers, config]) registry.addBlob(blob)
+  registry.addManifest(`${repository}/latest`, manifest)
+}
