@@ -38,7 +38,7 @@ async function stageCore() {
 
   const external = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })
   // Two bundles: the app and its processes have no object in common. The files of each lie where they look for others.
-  await bundle('dist', ['index', 'http/index', 'testing/index'], external)
+  await bundle('dist', ['index', 'http/index', 'limits/index', 'testing/index'], external)
   await bundle(processes, ['main', ...startedIn(join(core, processes))], external)
 }
 

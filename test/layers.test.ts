@@ -10,19 +10,24 @@ import { describe, expect, test } from 'vitest'
 const layers: Record<string, { readonly values?: readonly string[]; readonly types?: readonly string[] }> = {
   errors: {},
   units: {},
-  caller: {},
+  caller: { types: ['limits'] },
+  usage: { values: ['errors', 'limits', 'models', 'storage'], types: ['caller', 'engine'] },
   engine: {},
   http: { values: ['errors', 'units'], types: ['caller'] },
   access: { values: ['errors', 'http'], types: ['caller'] },
+  keys: { values: ['errors', 'units', 'storage'], types: ['caller', 'limits'] },
   template: { values: ['engine', 'template/go-template'], types: ['grammar'] },
   'template/go-template': { values: ['engine'], types: ['template'] },
   grammar: { values: ['errors'] },
   cache: { values: ['engine'] },
   models: { values: ['errors', 'engine', 'template/go-template'] },
+  storage: {},
+  limits: { values: ['errors', 'units', 'storage'] },
   logger: { types: ['errors'] },
-  options: { values: ['units'], types: ['access', 'engine', 'logger'] },
+  options: { values: ['units', 'limits', 'usage'], types: ['access', 'engine', 'logger', 'storage'] },
   'engine/local/protocol': { values: ['errors', 'engine'] },
   'engine/local/framing': {},
+  'engine/local/reading': { types: ['engine'] },
   'engine/local/run-folder': { values: ['engine/local/protocol'] },
   'engine/local': {
     values: [
@@ -30,6 +35,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
       'engine',
       'engine/local/protocol',
       'engine/local/framing',
+      'engine/local/reading',
       'engine/local/run-folder',
       'models',
     ],
@@ -44,12 +50,33 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
       'engine',
       'engine/local/protocol',
       'engine/local/framing',
+      'engine/local/reading',
       'engine/local/run-folder',
     ],
   },
-  generate: { values: ['errors'], types: ['caller', 'engine'] },
-  llm: { values: ['access', 'errors', 'options', 'generate', 'engine', 'engine/local', 'models', 'logger'] },
-  dialects: { values: ['errors', 'units', 'http', 'engine', 'models'], types: ['caller', 'generate', 'llm'] },
+  generate: { values: ['errors', 'engine', 'usage'], types: ['caller'] },
+  read: { values: ['engine', 'usage'], types: ['errors', 'generate'] },
+  llm: {
+    values: [
+      'access',
+      'errors',
+      'options',
+      'generate',
+      'read',
+      'engine',
+      'engine/local',
+      'keys',
+      'models',
+      'logger',
+      'storage',
+      'usage',
+    ],
+    types: ['limits'],
+  },
+  dialects: {
+    values: ['errors', 'units', 'http', 'engine', 'keys', 'limits', 'models'],
+    types: ['access', 'caller', 'generate', 'llm'],
+  },
   testing: { values: ['errors', 'options', 'engine'] },
   mount: {
     values: ['dialects', 'options', 'units'],
@@ -57,7 +84,18 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   },
   index: {
     values: ['errors', 'llm', 'dialects', 'mount', 'engine', 'models'],
-    types: ['access', 'caller', 'generate', 'logger', 'options', 'units'],
+    types: [
+      'access',
+      'caller',
+      'generate',
+      'keys',
+      'limits',
+      'logger',
+      'options',
+      'storage',
+      'units',
+      'usage',
+    ],
   },
 }
 
@@ -70,10 +108,12 @@ const homes: Record<string, readonly string[]> = {
   '@eslint-community/regexpp': ['grammar'],
   'path-to-regexp': ['http'],
   'lru-cache': ['cache'],
-  zod: ['dialects', 'engine/local/protocol', 'models'],
+  zod: ['dialects', 'engine/local/protocol', 'keys', 'models'],
   undici: ['models'],
-  nanoid: ['dialects', 'generate'],
+  nanoid: ['dialects', 'generate', 'read'],
   'proper-lockfile': ['engine/local/process'],
+  pg: ['storage'],
+  '@photostructure/sqlite': ['storage'],
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -126,9 +166,18 @@ describe('core', () => {
 })
 
 test.each([
-  ['express', ['@modelmount/core', '@modelmount/core/http', 'express']],
-  ['koa', ['@modelmount/core', '@modelmount/core/http', '@koa/router']],
-  ['nest', ['@modelmount/core', '@modelmount/core/http', '@nestjs/common', '@nestjs/core']],
+  ['express', ['@modelmount/core', '@modelmount/core/http', '@modelmount/core/limits', 'express']],
+  ['koa', ['@modelmount/core', '@modelmount/core/http', '@modelmount/core/limits', '@koa/router', 'koa']],
+  [
+    'nest',
+    [
+      '@modelmount/core',
+      '@modelmount/core/http',
+      '@modelmount/core/limits',
+      '@nestjs/common',
+      '@nestjs/core',
+    ],
+  ],
   ['cli', ['@modelmount/core', '@modelmount/core/http', '@modelmount/express', 'express', 'commander']],
 ])('%s imports core by its doors only', (name, allowed) => {
   for (const file of sources(join(root, 'packages', name, 'src'))) {

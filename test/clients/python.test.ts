@@ -9,12 +9,13 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createLlm, type Llm } from '@modelmount/core'
 import { modelPath } from '@modelmount/tiny-model'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { hasDockerRegistry, startDockerRegistry } from '../support/docker-registry.mjs'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { type Listening, listen } from '../support/listen.ts'
 import { encoderModel } from '../support/models.ts'
 import { SmallRegistry } from '../support/registry.ts'
+import { greeting, poor, serveLimited } from './limited.ts'
 import { keys, mounts, type Server, serve } from './mounts.ts'
 import { situationNames } from './situations.ts'
 
@@ -22,6 +23,7 @@ const sdks = new Set(['ollama', 'openai', 'anthropic'])
 
 const requirements = fileURLToPath(new URL('python/requirements.txt', import.meta.url))
 const script = fileURLToPath(new URL('python/situations.py', import.meta.url))
+const limitsScript = fileURLToPath(new URL('python/limits.py', import.meta.url))
 const methodsScript = fileURLToPath(new URL('python/methods.py', import.meta.url))
 const mount = 'Express 5'
 const models = emptyFolder()
@@ -93,6 +95,40 @@ describe.each(['sync', 'async'])('ollama, %s', (mode) => {
     expect(tried.filter(({ failure }) => failure)).toEqual([])
     expect(tried.length).toBeGreaterThan(15)
   }, 150_000)
+})
+
+describe.each(
+  ['openai', 'anthropic'].flatMap((sdk) => ['sync', 'async'].map((mode) => [sdk, mode] as const)),
+)('limits, %s, %s', (sdk, mode) => {
+  test('a limited call is answered after exactly one wait, and none is tried again that nothing is left to pay for', async () => {
+    const limited = await serveLimited(models, 3_000)
+    onTestFinished(() => limited.close())
+    /** What the script prints; it says first that its client is there, which takes a moment. */
+    const ask = async (name: string, meanwhile: () => Promise<void>): Promise<string | undefined> => {
+      const env = { SERVER_URL: limited.url, KEY: name }
+      const python = spawn(pythonIn(folder), [limitsScript, sdk, mode], {
+        env,
+        stdio: ['pipe', 'pipe', 'inherit'],
+        timeout: 30_000,
+      })
+      const said: string[] = []
+      for await (const line of createInterface(python.stdout)) {
+        said.push(line)
+        if (line !== 'ready') continue
+        await meanwhile()
+        python.stdin.end('go\n')
+      }
+      return said.at(-1)
+    }
+
+    expect(await ask('ada', () => limited.useUp('ada'))).toBe(greeting)
+    limited.expectOneWait()
+
+    limited.arrivals.length = 0
+    const refusal = sdk === 'openai' ? 'RateLimitError' : 'BadRequestError'
+    expect(await ask(poor, async () => {})).toBe(refusal)
+    expect(limited.arrivals).toHaveLength(1)
+  }, 60_000)
 })
 
 /** What the script prints: how a situation went, or what it cannot do itself. */

@@ -18,6 +18,7 @@ import {
   soon,
   textOf,
 } from './calls.ts'
+import { limitsOf } from './limits.ts'
 import type { AnthropicRequirementId } from './requirements.ts'
 import type { Check } from './suite.ts'
 
@@ -86,6 +87,7 @@ const unknown = (name: string): LlmError =>
 
 export const checks = {
   ...caching,
+  ...limitsOf('anthropic'),
   'anthropic:auth:any-key-is-accepted': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 

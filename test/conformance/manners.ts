@@ -14,6 +14,10 @@ interface Spoken {
   /** What it says to a caller that is not known, and to one that may not call. */
   readonly unknown: object
   readonly refused: object
+  /** What names a model, too. */
+  readonly others: readonly Pick<Spoken, 'path' | 'body'>[]
+  /** Where the models are listed. */
+  readonly list: string
 }
 
 const message = expect.stringMatching(/./)
@@ -32,18 +36,33 @@ const dialects: Readonly<Record<DialectName, Spoken>> = {
     body: { ...hello, stream: false },
     unknown: { error: message },
     refused: { error: message },
+    others: [
+      { path: '/api/generate', body: { model: 'tiny', prompt: 'Hello' } },
+      { path: '/api/generate', body: { model: 'tiny' } },
+      { path: '/api/embed', body: { model: 'tiny', input: 'Hello' } },
+      { path: '/api/show', body: { model: 'tiny' } },
+    ],
+    list: '/api/tags',
   },
   openai: {
     path: '/v1/chat/completions',
     body: hello,
     unknown: openaiError('invalid_api_key'),
     refused: openaiError(null),
+    others: [
+      { path: '/v1/completions', body: { model: 'tiny', prompt: 'Hello' } },
+      { path: '/v1/completions', body: { model: 'tiny', prompt: [1, 2], echo: true } },
+      { path: '/v1/embeddings', body: { model: 'tiny', input: 'Hello' } },
+    ],
+    list: '/v1/models',
   },
   anthropic: {
     path: '/v1/messages',
     body: greeting,
     unknown: anthropicError('authentication_error'),
     refused: anthropicError('permission_error'),
+    others: [{ path: '/v1/messages/count_tokens', body: greeting }],
+    list: '/v1/models',
   },
 }
 
@@ -116,6 +135,79 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
       expect(ada.status).toBe(200)
       expect(engine.requests).toHaveLength(1)
     },
+
+  'with `auth: keys`, only a call with a good key gets an answer, in either header':
+    (dialect) => async (_serve, start) => {
+      const engine = scriptedEngine('Hello there.')
+      const { url, llm } = await start(engine, { keys: true })
+      const { key, secret } = await llm.keys.create({ name: 'good' })
+      const { secret: admin } = await llm.keys.create({ name: 'admin', scopes: ['admin'] })
+
+      for (const headers of [
+        {},
+        { 'x-api-key': "' OR 1=1 --" },
+        { 'x-api-key': `"${'x'.repeat(8_000)}` },
+        { authorization: `Bearer ${secret.slice(0, -1)}` },
+        { authorization: `Basic ${secret}` },
+        { 'x-api-key': secret, authorization: `Bearer ${admin}` },
+      ]) {
+        const response = await call(url, dialect, headers)
+        expect([response.status, await response.json()]).toEqual([401, dialect.unknown])
+      }
+      const noScope = await call(url, dialect, { 'x-api-key': admin })
+      expect([noScope.status, await noScope.json()]).toEqual([403, dialect.refused])
+      expect(engine.requests).toEqual([])
+
+      for (const headers of [{ 'x-api-key': secret }, { authorization: `Bearer ${secret}` }])
+        expect((await call(url, dialect, headers)).status).toBe(200)
+      await llm.keys.revoke(key.id)
+      expect((await call(url, dialect, { 'x-api-key': secret })).status).toBe(401)
+      expect(engine.requests).toHaveLength(2)
+    },
+
+  'a key for some models sees these only, and gets 403 for all others':
+    (dialect) => async (_serve, start) => {
+      const engine = scriptedEngine('Hello there.')
+      const { url, llm } = await start(engine, { keys: true })
+      const { secret: own } = await llm.keys.create({ name: 'own', models: ['Tiny:latest', 'absent'] })
+      const { secret: other } = await llm.keys.create({ name: 'other', models: ['other'] })
+      const listed = async (secret: string) => {
+        const headers = { 'x-api-key': secret, 'anthropic-version': '2023-06-01' }
+        const response = await fetch(url + dialect.list, { headers })
+        const { models, data } = (await response.json()) as Readonly<Record<'models' | 'data', unknown>>
+        return models ?? data
+      }
+
+      expect(await listed(own)).toHaveLength(1)
+      expect(await listed(other)).toEqual([])
+      expect((await call(url, dialect, { 'x-api-key': own })).status).toBe(200)
+      for (const asked of [dialect, ...dialect.others]) {
+        const response = await call(url, { ...dialect, ...asked }, { 'x-api-key': other })
+        expect([asked.path, response.status, await response.json()]).toEqual([
+          asked.path,
+          403,
+          dialect.refused,
+        ])
+      }
+      expect(engine.requests).toHaveLength(1)
+    },
+
+  'a page from this machine may send a key': (dialect) => async (_serve, start) => {
+    const { url, llm } = await start(scriptedEngine('Hello there.'), { keys: true })
+    const { secret } = await llm.keys.create({ name: 'page' })
+
+    const asked = await askBeforehand(url, dialect, {
+      origin: local,
+      'access-control-request-headers': 'content-type,x-api-key',
+    })
+    const response = await call(url, dialect, { origin: local, 'x-api-key': secret })
+    const elsewhere = await call(url, dialect, { origin: evil, 'x-api-key': secret })
+
+    expect(asked.status).toBe(204)
+    expect(asked.headers.get('access-control-allow-headers')).toContain('x-api-key')
+    expect([response.status, response.headers.get('access-control-allow-origin')]).toEqual([200, local])
+    expect(elsewhere.status).toBe(403)
+  },
 
   'a page on another origin gets nothing: 403, and nothing is asked': (dialect) => async (serve) => {
     const engine = scriptedEngine('Hello there.')

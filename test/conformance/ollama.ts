@@ -3,6 +3,7 @@ import { messagesOf } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { callOllama, expectOllamaError, hello, linesOf, promptOf, soon, wholeOf } from './calls.ts'
+import { limitsOf } from './limits.ts'
 import { blobs } from './ollama-blobs.ts'
 import { bodies } from './ollama-bodies.ts'
 import {
@@ -38,6 +39,7 @@ import type { Check } from './suite.ts'
 
 export const checks = {
   ...bodies,
+  ...limitsOf('ollama'),
   ...options,
   ...models,
   ...tooling,

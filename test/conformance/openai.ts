@@ -18,6 +18,7 @@ import {
   promptOf,
   soon,
 } from './calls.ts'
+import { limitsOf } from './limits.ts'
 import { output } from './openai-output.ts'
 import { texts } from './openai-texts.ts'
 import type { OpenAIRequirementId } from './requirements.ts'
@@ -25,6 +26,7 @@ import type { Check, InFront } from './suite.ts'
 
 export const checks = {
   ...output,
+  ...limitsOf('openai'),
   ...texts,
 
   'openai:auth:any-key-is-accepted': async (serve) => {

@@ -19,11 +19,13 @@ const text = 'OpenAI API reference, Completions, Create completion'
 const vectors = 'OpenAI API reference, Embeddings, Create embeddings'
 const models = 'OpenAI API reference, Models'
 const deepSeek = 'DeepSeek API docs, Reasoning model'
+const rateLimits = 'OpenAI guides, Rate limits'
 
 const anthropicOverview = 'Anthropic API reference, Overview'
 const anthropicVersions = 'Anthropic API reference, Versions'
 const anthropicBetas = 'Anthropic API reference, Beta headers'
 const anthropicErrors = 'Anthropic API reference, Errors'
+const anthropicRateLimits = 'Anthropic API reference, Rate limits'
 const anthropicCreate = 'Anthropic API reference, Messages, Create a Message'
 const anthropicTurns = 'Anthropic guides, Using the Messages API'
 const anthropicStops = 'Anthropic guides, Handling stop reasons'
@@ -110,6 +112,29 @@ export const requirements = {
   'openai:errors:overloaded': {
     source: errors,
     behavior: 'A server with too much to do is a 503 with `retry-after` in whole seconds.',
+  },
+  'openai:limits:on-every-answer': {
+    source: rateLimits,
+    behavior:
+      'Every answer of a model, also a stream, says how the limits stand: `x-ratelimit-*`, with durations.',
+  },
+  'openai:limits:to-nobody-else': {
+    source: rateLimits,
+    behavior: 'Who comes under no limits hears of none.',
+  },
+  'openai:limits:refused': {
+    source: rateLimits,
+    behavior:
+      'A call over a limit is a 429 with `retry-after` and `retry-after-ms`, as long as the limit takes to have room.',
+  },
+  'openai:limits:spent': {
+    source: errors,
+    behavior:
+      'A key whose spending limit is used up gets a 429 `insufficient_quota` that nobody is to try again; models are listed still.',
+  },
+  'openai:limits:queue-is-full': {
+    source: errors,
+    behavior: 'Where too many wait, one more is a 503 with `retry-after`, whole and streamed.',
   },
   'openai:chat:unknown-field': {
     source: create,
@@ -543,6 +568,29 @@ export const requirements = {
     source: anthropicErrors,
     behavior: 'A server with too much to do is a 529 of the type `overloaded_error`, with `retry-after`.',
   },
+  'anthropic:limits:on-every-answer': {
+    source: anthropicRateLimits,
+    behavior:
+      'Every answer of a model, also a stream, says how the limits stand: `anthropic-ratelimit-*`, with the moment when they are full again.',
+  },
+  'anthropic:limits:to-nobody-else': {
+    source: anthropicRateLimits,
+    behavior: 'Who comes under no limits hears of none.',
+  },
+  'anthropic:limits:refused': {
+    source: anthropicRateLimits,
+    behavior:
+      'A call over a limit is a 429 with `retry-after` and `retry-after-ms`, as long as the limit takes to have room.',
+  },
+  'anthropic:limits:spent': {
+    source: anthropicRateLimits,
+    behavior:
+      'A key whose spending limit is used up gets a 400 that says so, and when it ends; tokens are counted still, and models listed.',
+  },
+  'anthropic:limits:queue-is-full': {
+    source: anthropicErrors,
+    behavior: 'Where too many wait, one more is a 529 with `retry-after`, whole and streamed.',
+  },
   'anthropic:messages:whole-shape': {
     source: anthropicCreate,
     behavior: 'A whole answer has every field of the message object.',
@@ -963,6 +1011,29 @@ export const requirements = {
   'ollama:errors:overloaded': {
     source: ollamaErrors,
     behavior: 'A server with too much to do is a 503 with `retry-after` in whole seconds.',
+  },
+  'ollama:limits:on-every-answer': {
+    source: ollamaErrors,
+    behavior:
+      'Every answer of a model, also a stream, says how the limits stand: `x-ratelimit-*`, with durations.',
+  },
+  'ollama:limits:to-nobody-else': {
+    source: ollamaErrors,
+    behavior: 'Who comes under no limits hears of none.',
+  },
+  'ollama:limits:refused': {
+    source: ollamaErrors,
+    behavior:
+      'A call over a limit is a 429 with `retry-after` and `retry-after-ms`, as long as the limit takes to have room.',
+  },
+  'ollama:limits:spent': {
+    source: ollamaErrors,
+    behavior:
+      'A key whose spending limit is used up gets a 429 with a text; models are listed and shown still.',
+  },
+  'ollama:limits:queue-is-full': {
+    source: ollamaErrors,
+    behavior: 'Where too many wait, one more is a 503 with `retry-after`, whole and streamed.',
   },
   'ollama:errors:before-the-first-line': {
     source: ollamaErrors,
@@ -1534,12 +1605,12 @@ export const requirements = {
   },
   'ollama:points:13-refused-pages': {
     source: ollamaRoutes,
-    behavior:
-      "A page that may not call, or calls by another machine's name, gets a 403 without a body.",
+    behavior: "A page that may not call, or calls by another machine's name, gets a 403 without a body.",
   },
   'ollama:points:14-delete-and-mismatch': {
     source: ollamaRoutes,
-    behavior: 'A model that is deleted stays loaded; a blob with another digest is refused, and kept under that one.',
+    behavior:
+      'A model that is deleted stays loaded; a blob with another digest is refused, and kept under that one.',
   },
   'ollama:points:15-names': {
     source: ollamaRoutes,

@@ -1,6 +1,6 @@
 /** Every requirement, checked on one way to mount the routes: an adapter brings only that way. */
 import type { RequestListener, Server } from 'node:http'
-import { type Caller, createLlm, type Engine, type Llm, type Scope } from '@modelmount/core'
+import { type Caller, createLlm, type Engine, type Llm, type LlmOptions } from '@modelmount/core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { listen } from '../support/listen.ts'
@@ -30,14 +30,14 @@ export type Serve = (engine: Engine, given?: Given) => Promise<string>
 /** The same, with what a host has in its hands. */
 export type Start = (engine: Engine, given?: Given) => Promise<Started>
 
-export interface Given {
+export interface Given extends Pick<LlmOptions, 'limits' | 'prices' | 'scopes'> {
   readonly inFront?: InFront
   /** A folder; the built-in model is always there. @default an empty one */
   readonly models?: string
+  /** API keys are asked for, of a database of their own. */
+  readonly keys?: boolean
   /** With `auth: 'host'`: who calls. @default `auth: 'anonymous'` */
   readonly caller?: WhoCalls
-  /** What callers may do where nobody says who calls. @default ['inference'] */
-  readonly scopes?: readonly Scope[]
 }
 
 export interface Started {
@@ -66,12 +66,15 @@ export function conformanceSuite(
   describe(`routes mounted in ${name}`, () => {
     const noModels = emptyFolder()
 
-    const start: Start = async (engine, { inFront = nothing, models = noModels, caller, scopes } = {}) => {
+    const start: Start = async (engine, given = {}) => {
+      const { inFront = nothing, models = noModels, keys = false, caller, limits, prices, scopes } = given
       const llm = await createLlm({
         engine,
         models,
+        limits,
+        prices,
         scopes,
-        auth: caller ? 'host' : 'anonymous',
+        ...(keys ? { auth: 'keys', database: ':memory:' } : { auth: caller ? 'host' : 'anonymous' }),
         // Nobody here speaks to the world.
         store: { registries: [], privateRegistries: ['127.0.0.1:1'] },
       })

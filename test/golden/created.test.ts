@@ -9,6 +9,7 @@ import { BlobStore } from '../../packages/core/src/models/blobs.ts'
 import { type CreateModel, createModel } from '../../packages/core/src/models/create.ts'
 import { digestOf, toDigest } from '../../packages/core/src/models/digest.ts'
 import { ManifestStore } from '../../packages/core/src/models/manifests.ts'
+import { parseModelName } from '../../packages/core/src/models/name.ts'
 import { adapterFile } from '../support/adapter.ts'
 import { encoderModel, narrowModel, noiseModel, recurrentModel } from '../support/models.ts'
 
@@ -152,6 +153,11 @@ beforeAll(async () => {
   const parts = {
     blobs,
     manifests,
+    find: async (name: string) => {
+      const found = parseModelName(name)
+      const entry = found && (await manifests.find(found))
+      return entry && { entry }
+    },
     pull: (name: string) => {
       throw new Error(`${name} was to be pulled.`)
     },

@@ -102,21 +102,31 @@ test('twenty turns of an agent: only what is new is read, though its billing hea
   expect(before).toBeGreaterThan(1_500)
 })
 
-test('where a prompt leaves the one before is told to the log of the app, at debug', async () => {
-  const anthropic = client()
-  const ask = (more: string): Promise<Anthropic.Message> =>
-    anthropic.messages.create({
-      model: 'tiny',
-      max_tokens: 2,
-      system: systemOf(0, `${more} ${text(30)}`),
-      messages: [{ role: 'user', content: 'Hello.' }],
-    })
-  await ask(' The time is noon.')
+test('where a prompt leaves the one before is told to the log of the app, at debug, and nothing of its text', async () => {
+  const { signal } = new AbortController()
+  const content = (said: string) => [{ type: 'text' as const, text: said }]
+  const ask = async (more: string) => {
+    const messages = [
+      { role: 'system' as const, content: content(`${text(60)} ${more} ${text(30)}`) },
+      { role: 'user' as const, content: content('Hello.') },
+    ]
+    const request = { model: 'tiny', input: { kind: 'chat' as const, messages }, maxTokens: 2 }
+    for await (const event of await llm.generate(request, { signal }))
+      if (event.type === 'start') return event
+    return undefined
+  }
+  await ask('The time is noon.')
   logged.length = 0
 
-  const { usage } = await ask(' The time is seven.')
+  const start = await ask('The time is seven.')
 
-  expect(logged).toHaveLength(1)
-  expect(logged[0]?.details).toMatchObject({ model: 'tiny', behind: expect.stringMatching(/ The time is$/) })
-  expect(usage.cache_read_input_tokens).toBe(0)
+  expect(start?.divergence?.behind).toMatch(/ The time is$/)
+  expect(logged.map(({ details }) => details)).toEqual([
+    {
+      model: 'tiny',
+      inputTokens: start?.inputTokens,
+      reusedTokens: start?.reusedTokens,
+      sharedTokens: start?.divergence?.tokens,
+    },
+  ])
 })

@@ -58,6 +58,7 @@ describe.each(nodes)('on Node %s', (line) => {
       streamed: ['Hello', ' there.'],
       busyStatus: 503,
       own: 'my own route',
+      limited: [200, 429],
       unknownStatus: 404,
     },
     inNode: { whole: 'Hello there.' },

@@ -1,5 +1,5 @@
 /** Registries that break off, stall, lie or attack: what a pull makes of them. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, truncateSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -159,6 +159,17 @@ describe('a transfer that goes wrong goes on', () => {
     expect(times).toBe(2)
   })
 
+  test('a blob that is shorter than it was comes again', async () => {
+    const weights = freshModel()
+    const store = storeFor([registry.host])
+    await all(pull(store, tiny()))
+    truncateSync(join(store.root, 'blobs', weights.digest.replace(':', '-')), megabyte)
+
+    await all(pull(store, tiny()))
+
+    expectStored(store, weights)
+  })
+
   test('a registry that sends blobs from elsewhere', async () => {
     const weights = freshModel()
     elsewhere.addBlob(weights)
@@ -302,6 +313,57 @@ describe('several at once', () => {
     expect(other.at(-1)?.status).toBe('success')
     expectStored(store, weights)
     expect(askedFor(weights)).toHaveLength(3)
+  })
+
+  test('one that was told a wrong size fails alone', async () => {
+    const weights = freshModel()
+    const wrong = madeModel({ ...weights, sizeBytes: weights.sizeBytes + 1 })
+    registry.addManifest('library/wrong/latest', wrong.manifest)
+    let release = (): void => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    registry.intercept(blobPath(weights), () => held.then(() => false))
+    registry.intercept(/^GET \/v2\/library\/wrong\/blobs/, () => held.then(() => false))
+    const store = storeFor([registry.host])
+    const failed = expect(all(pull(store, `${registry.host}/library/wrong`))).rejects.toMatchObject({
+      code: 'upstream',
+    })
+    await until(() => askedFor(weights).length === 1, 5_000)
+    const told: string[] = []
+    const right = (async () => {
+      for await (const { status } of pull(store, tiny())) told.push(status)
+    })()
+    await until(() => told.some((status) => /^pulling [0-9a-f]{12}$/.test(status)), 5_000)
+
+    release()
+
+    await failed
+    await right
+    expectStored(store, weights)
+  })
+
+  test('there is no room for what another one is about to take', async () => {
+    const weights = freshModel()
+    const other = noiseBlob('other weights', weights.sizeBytes)
+    put(registry, 'library/other', madeModel(other))
+    let release = (): void => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    registry.intercept(blobPath(weights), () => held.then(() => false))
+    const store = storeFor([registry.host], { maxBytes: 1.5 * weights.sizeBytes })
+    const first = all(pull(store, tiny()))
+    await until(() => askedFor(weights).length === 1, 5_000)
+
+    await expect(all(pull(store, `${registry.host}/library/other`))).rejects.toMatchObject({
+      code: 'too_large',
+    })
+
+    release()
+    await first
+    expectStored(store, weights)
+    expect(askedFor(other)).toEqual([])
   })
 
   test('one of two leaves, and the other gets the model', async () => {

@@ -21,9 +21,14 @@ export interface Store {
 
 export function storeFor(
   hosts: readonly string[],
-  { root = emptyFolder(), pace = quickPace, ...registries }: Partial<RegistryOptions & { root: string }> = {},
+  {
+    root = emptyFolder(),
+    pace = quickPace,
+    maxBytes = Number.POSITIVE_INFINITY,
+    ...registries
+  }: Partial<RegistryOptions & { root: string; maxBytes: number }> = {},
 ): Store {
-  const blobs = new BlobStore([root])
+  const blobs = new BlobStore([root], { maxBytes })
   const manifests = new ManifestStore([root], blobs)
   const all = { hosts: [], privateHosts: hosts, pace, ...registries }
   return {

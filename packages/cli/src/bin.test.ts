@@ -74,7 +74,7 @@ test.each([
   expect(await server.exit).toMatchObject({
     code: 1,
     complaint:
-      'Error: 0.0.0.0 can be reached by others, and there are no keys to ask for yet. Say --no-auth to let everybody in.\n',
+      'Error: 0.0.0.0 can be reached by others. Say --auth keys to ask for keys, or --no-auth to let everybody in.\n',
   })
   expect(server.printed).toEqual([])
 })

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { Command } from 'commander'
 import { cp } from './commands/cp.ts'
 import { create } from './commands/create.ts'
+import { keys } from './commands/keys.ts'
 import { list } from './commands/list.ts'
 import { ps } from './commands/ps.ts'
 import { pull } from './commands/pull.ts'
@@ -12,6 +13,7 @@ import { run, thinkAlone } from './commands/run.ts'
 import { serve } from './commands/serve.ts'
 import { show } from './commands/show.ts'
 import { stop } from './commands/stop.ts'
+import { usage } from './commands/usage.ts'
 
 const { version, description } = createRequire(import.meta.url)('../package.json') as Record<string, string>
 
@@ -20,7 +22,7 @@ const program = new Command('modelmount')
   .version(version ?? '', '-v, --version')
   // Behind a command `-v` is the command's.
   .enablePositionalOptions()
-for (const command of [serve, run, pull, push, create, list, ps, show, cp, rm, stop])
+for (const command of [serve, run, pull, push, create, list, ps, show, cp, rm, stop, keys, usage])
   program.addCommand(command)
 
 // Whoever reads our output may have enough of it.

@@ -6,9 +6,11 @@ import { basename } from 'node:path'
 import { type AdaptedModel, type ByteSize, createLlm, type Llm, type LocalOptions } from '@modelmount/core'
 import { llmRouter } from '@modelmount/express'
 import express, { type Express } from 'express'
+import { databaseIn } from './database.ts'
 import { isLoopback, withBrackets } from './host.ts'
 import { occupantOf } from './occupant.ts'
 import { complain } from './output.ts'
+import { readPrices } from './prices.ts'
 
 export interface ServeOptions {
   readonly host: string
@@ -26,11 +28,15 @@ export interface ServeOptions {
   readonly flashAttention?: boolean
   readonly kvType?: LocalOptions['kvCacheType']
   readonly keepAlive?: LocalOptions['keepAlive']
-  /** False lets everybody in. */
-  readonly auth?: boolean
+  /** False lets everybody in; `keys` those who have one. */
+  readonly auth?: 'keys' | boolean
+  /** A folder. */
+  readonly data?: string
   readonly registry?: readonly string[]
   readonly privateRegistry?: readonly string[]
   readonly storeMax?: ByteSize
+  /** A file. */
+  readonly prices?: string
 }
 
 /** So long running answers may take to end after SIGTERM or Ctrl-C. */
@@ -39,14 +45,16 @@ const drainMs = 10_000
 export async function serve(options: ServeOptions): Promise<void> {
   const { host, port, models, auth = true } = options
   const sources = [modelOf(options), models].filter((source) => source !== undefined)
-  const open = !isLoopback(host)
+  const open = !isLoopback(host) && auth !== 'keys'
   if (open && auth)
     fail(
-      `${host} can be reached by others, and there are no keys to ask for yet. Say --no-auth to let everybody in.`,
+      `${host} can be reached by others. Say --auth keys to ask for keys, or --no-auth to let everybody in.`,
     )
   const llm = await createLlm({
     // Who can log in here may change what lies here; who comes from elsewhere may only ask.
     ...(open ? { auth: 'host', origins: [] } : { scopes: ['inference', 'models'] }),
+    ...(auth === 'keys' && { auth }),
+    ...(options.data !== undefined && { database: databaseIn(options.data) }),
     ...(sources.length > 0 && { models: sources }),
     local: {
       threads: options.threads,
@@ -64,6 +72,7 @@ export async function serve(options: ServeOptions): Promise<void> {
       privateRegistries: options.privateRegistry,
       maxBytes: options.storeMax,
     },
+    ...(options.prices !== undefined && { prices: readPrices(options.prices) }),
     logger: { warn: complain, error: complain },
   })
   const app = express()

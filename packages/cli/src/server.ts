@@ -103,7 +103,7 @@ export async function withServer(
 async function connect({ host, server, registry }: ServerOptions): Promise<Server> {
   const named = host ?? process.env.OLLAMA_HOST?.trim()
   const url = serverUrl(named ?? '')
-  if (server !== false && (named || (await answers(url)))) return new Server(url, fetch)
+  if (server !== false && (named || (await answers(url)))) return new Server(url, fetchWithKey)
   const llm = await createLlm({
     scopes: ['inference', 'models'],
     // Nobody else asks this process: the registry that is named is the one that is meant.
@@ -112,6 +112,13 @@ async function connect({ host, server, registry }: ServerOptions): Promise<Serve
   })
   const handle = toFetchHandler(routesFor(['ollama']), llm, { remoteAddress: () => '127.0.0.1' })
   return new Server('http://localhost', handle, llm)
+}
+
+/** For servers that ask for one. Where they send us on to another host, `fetch` leaves this header out. */
+function fetchWithKey(request: Request): Promise<Response> {
+  const key = process.env.MODELMOUNT_API_KEY?.trim()
+  if (key) request.headers.set('authorization', `Bearer ${key}`)
+  return fetch(request)
 }
 
 /** So long somebody who listens but does not answer is waited for. */

@@ -1,17 +1,18 @@
 /** Who may call the routes. Said by the options, and the same for the whole life of an `Llm`. */
 import type { Caller, Scope } from './caller.ts'
 import { LlmError } from './errors.ts'
+import { credentialOf } from './http/credential.ts'
 import { crossOriginHeaders, isDirectLoopback, isLocalHost, localOrigins, originOf } from './http/guard.ts'
 import type { HttpRequest } from './http/message.ts'
 
 export interface AccessOptions {
   /**
    * Who says who is calling. `anonymous`: nobody; only direct calls from this machine are answered.
-   * `host`: the app, by the option `caller` of its router.
+   * `host`: the app, by the option `caller` of its router. `keys`: the API key that the call brings, of those in the database.
    *
    * @default 'anonymous'
    */
-  auth?: 'anonymous' | 'host' | undefined
+  auth?: Auth | undefined
 
   /**
    * Pages whose browsers may call, as origins: `https://app.example.com`, `http://*.example.com`.
@@ -29,22 +30,34 @@ export interface AccessOptions {
   scopes?: readonly Scope[] | undefined
 }
 
+export type Auth = (typeof auths)[number]
+const auths = ['anonymous', 'host', 'keys'] as const
+
 export interface Access {
-  readonly auth: 'anonymous' | 'host'
+  readonly auth: Auth
   /** Headers for a page on another origin; none for all other calls. Throws `permission` for a page that may not call. */
   crossOrigin(request: HttpRequest): Readonly<Record<string, string>>
-  /** Throws `authentication` for nobody, and `permission` for somebody without the scope. */
-  callerOf(request: HttpRequest, scope: Scope): Caller
+  /** Rejects with `authentication` for nobody, and with `permission` for somebody without the scope. */
+  callerOf(request: HttpRequest, scope: Scope): Promise<Caller>
 }
 
-export function createAccess({ auth = 'anonymous', origins, scopes = ['inference'] }: AccessOptions): Access {
-  if (auth !== 'anonymous' && auth !== 'host')
-    throw new TypeError(`Expected \`auth\` to be 'anonymous' or 'host', got '${String(auth)}'`)
+/** @param authenticate whose secret it is */
+export function createAccess(
+  { auth = 'anonymous', origins, scopes = ['inference'] }: AccessOptions,
+  authenticate: (secret: string) => Promise<Caller>,
+): Access {
+  if (!auths.includes(auth))
+    throw new TypeError(`Expected \`auth\` to be one of ${auths.join(', ')}, got '${String(auth)}'`)
   if (!Array.isArray(scopes) || !scopes.every((scope) => allScopes.includes(scope)))
     throw new TypeError(
       `Expected \`scopes\` to be some of ${allScopes.join(', ')}, got ${JSON.stringify(scopes)}`,
     )
-  const allowed = origins ?? (auth === 'anonymous' ? localOrigins : undefined)
+  const allowed = origins ?? (auth === 'host' ? undefined : localOrigins)
+  const ask: Readonly<Record<Auth, (request: HttpRequest) => Caller | Promise<Caller>>> = {
+    anonymous,
+    host: ({ caller }) => caller ?? refuse(nobody()),
+    keys: (request) => authenticate(credentialOf(request) ?? refuse(noKey())),
+  }
 
   return {
     auth,
@@ -53,9 +66,8 @@ export function createAccess({ auth = 'anonymous', origins, scopes = ['inference
       if (page.kind === 'refused') throw refusedOrigin(page.origin)
       return page.kind === 'allowed' && allowed ? crossOriginHeaders(page.origin) : {}
     },
-    callerOf: (request, scope) => {
-      const caller = auth === 'host' ? request.caller : anonymous(request)
-      if (!caller) throw nobody()
+    callerOf: async (request, scope) => {
+      const caller = await ask[auth](request)
       if (!(caller.scopes ?? scopes).includes(scope))
         throw new LlmError('permission', `This caller may not do that: it has no scope '${scope}'.`)
       return caller
@@ -71,6 +83,16 @@ function anonymous(request: HttpRequest): Caller {
     throw new LlmError('permission', 'The Host header of this call names another machine.', { page: true })
   return { id: 'anonymous' }
 }
+
+function refuse(error: LlmError): never {
+  throw error
+}
+
+const noKey = (): LlmError =>
+  new LlmError(
+    'authentication',
+    'No API key is given. Send it as `x-api-key`, or as `authorization: Bearer`.',
+  )
 
 const nobody = (): LlmError => new LlmError('authentication', 'The app does not know who is calling.')
 

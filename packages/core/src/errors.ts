@@ -31,8 +31,26 @@ export interface LlmErrorDetails {
   readonly retryAfterMs?: number
   /** A browser's page that may not call, or calls by another machine's name. */
   readonly page?: true
+  /** Which limit a `rate_limit` is about, if not that of calls at the same time; and how all stand. */
+  readonly exceeded?: LimitStatus['name']
+  readonly limits?: readonly LimitStatus[]
+  /** Of a `quota`: the key's name, of what time its spending limit is, and when that begins anew; absent for one that never does. */
+  readonly keyName?: string
+  readonly per?: 'day' | 'month' | 'lifetime'
+  readonly resumesAt?: Date
   /** The app is mounted wrongly; the client cannot help it. */
   readonly setup?: boolean
+}
+
+/** How a limit per minute stands, of all that a call comes under the one with the least left. */
+export interface LimitStatus {
+  readonly name: 'requests' | 'tokens'
+  /** For a minute; and how many may come at once. */
+  readonly limit: number
+  /** How many may come now. */
+  readonly remaining: number
+  /** Until as many may come as ever. */
+  readonly resetMs: number
 }
 
 /** What can be wrong with one field of a request. */

@@ -2,10 +2,12 @@
 import { setMaxListeners } from 'node:events'
 import { nanoid } from 'nanoid'
 import type { Caller } from './caller.ts'
-import type { Engine } from './engine/engine.ts'
-import type { GenerateEvent, PromptUsage } from './engine/events.ts'
-import type { GenerateRequest } from './engine/request.ts'
-import { LlmError } from './errors.ts'
+import type { Engine, EngineCall } from './engine/engine.ts'
+import type { GenerateEvent, PromptUsage, TokenUsage } from './engine/events.ts'
+import { type GenerateRequest, messagesOf, textLength } from './engine/request.ts'
+import { type LimitStatus, LlmError } from './errors.ts'
+import type { CallStatus, Most } from './usage/ledger.ts'
+import { expectedTokens, type Meter, type MeteredCall, type Metering } from './usage/metering.ts'
 
 /** An answer on its way. Iterate it once. Ends quietly when the caller's signal aborts. */
 export interface Generation extends AsyncIterable<GenerateEvent> {
@@ -15,6 +17,8 @@ export interface Generation extends AsyncIterable<GenerateEvent> {
   readonly createdAt: Date
   /** What of the prompt was there already, as the `start` event says it; absent in a stream that opened before it came. */
   readonly promptUsage?: PromptUsage
+  /** How the limits stood when the call was let in, for headers; empty where there are none. */
+  readonly limits: readonly LimitStatus[]
 }
 
 export interface CallOptions {
@@ -25,6 +29,10 @@ export interface CallOptions {
   readonly background?: boolean
   /** Opens after the first event or 5 s, whichever comes first; without it, after the first event. */
   readonly stream?: boolean
+  /** The API that it came by, for the ledger. */
+  readonly dialect?: string
+  /** One of many that can wait: at half the price. */
+  readonly batch?: boolean
 }
 
 /** Whose the state is that a model has read for a caller. */
@@ -33,24 +41,107 @@ export const tenantOf = (caller: Caller | undefined): string => caller?.tenant ?
 /** So long a model may load before headers and heartbeats go out instead of a status code. */
 const openAfterMs = 5_000
 
-/** Resolves when the answer has begun. What fails before is thrown here, and still has a status code. */
+/** Tokens of an answer that wait for a slow reader whose caller is counted: what nobody reads, nobody is charged. */
+const readAheadTokens = 64
+
+/**
+ * Resolves when the answer has begun. What fails before is thrown here, and still has a status code. Throws `rate_limit`, `quota` and
+ * `overloaded` for callers that are not let in.
+ *
+ * @param model as it is called in prices, limits and the ledger
+ */
 export async function generate(
   engine: Engine,
   request: GenerateRequest,
   call: CallOptions,
+  metering?: Metering,
+  model: string = request.model,
 ): Promise<Generation> {
   // A signal may be shared by any number of calls, which is no leak and no reason for a warning.
   setMaxListeners(0, call.signal)
   const { signal, caller, background = false } = call
-  const events = whole(engine.generate(request, { signal, tenant: tenantOf(caller), background }), signal)
-  const { first, opened } = await untilStarted(events, call.stream ? openAfterMs : undefined)
+  const id = nanoid()
+  const engineCall = { signal, tenant: tenantOf(caller), background }
+  const meter = metering && (await metering.begin(toMeteredCall(id, { request, model }, call)))
+  const asked = meter
+    ? metered(engine, { request, model }, engineCall, meter)
+    : engine.generate(request, engineCall)
+  const { first, opened } = await untilStarted(whole(asked, signal), call.stream ? openAfterMs : undefined)
   return {
-    id: nanoid(),
+    id,
     model: request.model,
     createdAt: new Date(),
+    limits: meter?.limits ?? [],
     ...(first?.type === 'start' && { promptUsage: first }),
     [Symbol.asyncIterator]: () => opened,
   }
+}
+
+interface Asked {
+  readonly request: GenerateRequest
+  /** As it is called in prices, limits and the ledger, and where it is loaded. */
+  readonly model: string
+}
+
+const toMeteredCall = (id: string, { request, model }: Asked, call: CallOptions): MeteredCall => ({
+  id,
+  caller: call.caller,
+  model,
+  dialect: call.dialect,
+  isBatch: call.batch,
+  expectedInput: expectedTokens(textLength(request), messagesOf(request.input).length),
+  maxTokens: request.maxTokens,
+  isUnqueued: call.background,
+})
+
+/** Settles once, whatever becomes of it: ended, failed, or left; with what its reader was given. */
+async function* metered(
+  engine: Engine,
+  { request, model }: Asked,
+  call: EngineCall,
+  meter: Meter,
+): AsyncGenerator<GenerateEvent> {
+  let usage: TokenUsage | undefined
+  let status: CallStatus = 'aborted'
+  try {
+    const maxTokens = await meter.reserve(() => mostOf(engine, { request, model }, call))
+    if (!(await meter.enter(call.signal))) return
+    const clamped = Number.isFinite(maxTokens) ? { ...request, maxTokens } : request
+    const counted = meter.isCounted ? { ...call, readAheadTokens } : call
+    for await (const event of engine.generate(clamped, counted)) {
+      usage = usageAfter(usage, event)
+      // Before its reader knows that it is over: then it is in the ledger.
+      if (event.type === 'end') await meter.settle(usage, 'ended')
+      yield event
+    }
+    if (!call.signal.aborted) status = 'failed'
+  } catch (cause) {
+    // To be cancelled is no failure.
+    if (call.signal.aborted) return
+    status = 'failed'
+    throw cause
+  } finally {
+    await meter.settle(usage, status)
+  }
+}
+
+/** The most that it can use. The model counts its prompt, and says then how much there is room for. */
+async function mostOf(engine: Engine, { request, model }: Asked, call: EngineCall): Promise<Most> {
+  const inputTokens = await engine.countTokens(request, call)
+  const contextSize = engine.loaded().find(({ name }) => name === model)?.contextSize
+  // The last token of an answer needs no room.
+  const room = contextSize ? Math.max(1, contextSize - inputTokens + 1) : undefined
+  return { inputTokens, outputTokens: request.maxTokens, room }
+}
+
+function usageAfter(usage: TokenUsage | undefined, event: GenerateEvent): TokenUsage | undefined {
+  if (event.type === 'start') {
+    const { inputTokens, reusedTokens, cacheReadTokens, cacheWriteTokens } = event
+    return { inputTokens, reusedTokens, cacheReadTokens, cacheWriteTokens, outputTokens: 0 }
+  }
+  if (event.type === 'end') return event.usage
+  if (!usage || !('tokens' in event) || typeof event.tokens !== 'number') return usage
+  return { ...usage, outputTokens: usage.outputTokens + event.tokens }
 }
 
 /** An engine that stops without an `end` would look like a whole answer. */

@@ -1,7 +1,7 @@
 /** What users import. */
-export type { Access, AccessOptions } from './access.ts'
-export type { Caller, Scope } from './caller.ts'
-export { type DialectName, dialectNames, routesFor } from './dialects/index.ts'
+export type { Access, AccessOptions, Auth } from './access.ts'
+export type { Caller, Scope, SpendLimit } from './caller.ts'
+export { adminRoutes, type DialectName, dialectNames, routesFor } from './dialects/index.ts'
 export type { DialectTable } from './dialects/table.ts'
 export type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './engine/embeddings.ts'
 export type { Engine, EngineCall, LoadedModel } from './engine/engine.ts'
@@ -38,6 +38,9 @@ export {
 export type { DetokenizeRequest, TokenizeRequest } from './engine/tokens.ts'
 export { type Issue, LlmError, type LlmErrorCode, type LlmErrorDetails } from './errors.ts'
 export type { CallOptions, Generation } from './generate.ts'
+export type { ApiKey, Keys, KeyWithSecret } from './keys/keys.ts'
+export type { LimitRequest, LimitRequests } from './keys/limit-requests.ts'
+export type { Expiry, KeyChanges, KeySettings, LimitWish } from './keys/settings.ts'
 export {
   type ChatOptions,
   type ChatPrompt,
@@ -54,6 +57,17 @@ export { type Modelfile, parseModelfile, printModelfile } from './models/modelfi
 export type { Progress, TransferOptions } from './models/progress.ts'
 export type { Recipe } from './models/recipe.ts'
 export type { Model } from './models/store.ts'
-export { type Mount, type MountOptions, prepareMount } from './mount.ts'
-export type { AdaptedModel, LlmOptions, LocalOptions, StoreOptions } from './options.ts'
+export {
+  type AdminMountOptions,
+  type Mount,
+  type MountOptions,
+  prepareAdminMount,
+  prepareMount,
+} from './mount.ts'
+export type { AdaptedModel, LimitOptions, LlmOptions, LocalOptions, StoreOptions } from './options.ts'
+export type { DatabaseLocation } from './storage/open.ts'
 export type { ByteSize, Duration } from './units.ts'
+export type { UsageReports } from './usage/open.ts'
+export type { Price, Prices, TokensByKind } from './usage/pricing.ts'
+export type { CallRow, CallsQuery, UsageQuery, UsageRow } from './usage/report.ts'
+export type { SpendWarning, SpendWarningOptions } from './usage/warnings.ts'

@@ -1,8 +1,10 @@
+import { existsSync, readdirSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Engine } from './engine/engine.ts'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
+import type { EmbedRequest } from './engine/embeddings.ts'
+import type { Engine, EngineCall } from './engine/engine.ts'
 import { uncached } from './engine/events.ts'
 import type { GenerateRequest } from './engine/request.ts'
 import { LlmError } from './errors.ts'
@@ -234,7 +236,15 @@ test('generate is the road to the engine', async () => {
 })
 
 test('what a model was made with goes with every request, and what is wrong of it is told once', async () => {
-  const engine = scriptedEngine('Hi')
+  const scripted = scriptedEngine('Hi')
+  const sizes: unknown[] = []
+  const engine = {
+    ...scripted,
+    embed: (request: EmbedRequest, call: EngineCall) => {
+      sizes.push(request.load?.contextSize)
+      return scripted.embed(request, call)
+    },
+  }
   const warnings: string[] = []
   const logger = { warn: (_: object, message: string) => void warnings.push(message), error: () => {} }
   const llm = await createLlm({ models: folder, engine, logger })
@@ -250,7 +260,9 @@ test('what a model was made with goes with every request, and what is wrong of i
   await llm.countTokens(request, call)
   await llm.render(request, call)
   await llm.load('bob', { keepAlive: 5 })
+  await llm.embed({ model: 'bob', inputs: ['Hello'], load: { keepAlive: 5 } })
 
+  expect(sizes).toEqual([512])
   expect(engine.requests[0]).toMatchObject({
     input: {
       template: '{{ .Prompt }}!',
@@ -366,4 +378,26 @@ test('a stream that is left does not wait for the piece that is being made', asy
   await new Promise(setImmediate)
 
   expect(engine.running).toBe(0)
+})
+
+test('keys are in a database beside the models, and the mode stays as it was begun', async () => {
+  const first = await createLlm({ engine: scriptedEngine(''), models: folder, auth: 'keys' })
+  const { key, secret } = await first.keys.create({ name: 'kept' })
+  expect(await first.keys.revoke(key.id)).toMatchObject({ status: 'revoked' })
+  await first.close()
+  const second = await createLlm({ engine: scriptedEngine(''), models: folder, auth: 'keys' })
+  onTestFinished(() => second.close())
+
+  expect((await second.keys.list()).map(({ name }) => name)).toEqual(['kept'])
+  await expect(second.keys.authenticate(secret)).rejects.toMatchObject({ code: 'authentication' })
+  expect(second.access.auth).toBe('keys')
+  expect(existsSync(join(folder, 'modelmount.db'))).toBe(true)
+})
+
+test('without keys no database is opened, and asking for keys says which option there is', async () => {
+  const llm = await createLlm({ engine: scriptedEngine(''), models: folder })
+
+  await expect(llm.keys.list()).rejects.toThrow('Expected the option `database` of createLlm()')
+  await llm.close()
+  expect(readdirSync(folder)).toEqual([])
 })

@@ -10,6 +10,8 @@ import type { GenerateRequest, LoadOptions, Message, Sampling } from './engine/r
 import type { DetokenizeRequest, TokenizeRequest } from './engine/tokens.ts'
 import { invalidRequest, LlmError } from './errors.ts'
 import { type CallOptions, type Generation, generate, tenantOf } from './generate.ts'
+import { type Keys, openKeys } from './keys/keys.ts'
+import type { RateLimiter } from './limits/limits.ts'
 import { createReport } from './logger.ts'
 import { builtInModel } from './models/built-in.ts'
 import { readParameters } from './models/parameters.ts'
@@ -17,6 +19,9 @@ import { expectSource, type ModelSource } from './models/plain-files.ts'
 import { recipeOf, withRecipe } from './models/recipe.ts'
 import { ModelStore } from './models/store.ts'
 import { type AdaptedModel, type LlmOptions, resolveOptions } from './options.ts'
+import { type Read, type Reading, read } from './read.ts'
+import { openDatabase } from './storage/open.ts'
+import { openMetering, type UsageReports } from './usage/open.ts'
 
 export interface Llm {
   /** The road that all answers take. Throws `LlmError`. */
@@ -35,9 +40,9 @@ export interface Llm {
    * Vectors of texts, such as `{ inputs: ['Hello'] }`. Rejects with an `AbortError` when `signal` aborts; throws
    * `LlmError`, also where the model makes none.
    */
-  embed(request: ModelOptional<EmbedRequest>, call?: QuietCall): Promise<Embeddings>
+  embed(request: ModelOptional<EmbedRequest>, call?: QuietCall): Promise<Read<Embeddings>>
   /** How well documents answer a query. Rejects and throws like `embed`. */
-  rerank(request: ModelOptional<RerankRequest>, call?: QuietCall): Promise<Ranking>
+  rerank(request: ModelOptional<RerankRequest>, call?: QuietCall): Promise<Read<Ranking>>
   /** A text as a model reads it. Rejects and throws like `embed`. */
   tokenize(request: ModelOptional<TokenizeRequest>, call?: QuietCall): Promise<readonly number[]>
   /** The text of tokens. Rejects and throws like `embed`. */
@@ -51,6 +56,12 @@ export interface Llm {
     'list' | 'get' | 'details' | 'create' | 'copy' | 'delete' | 'pull' | 'push' | 'prune' | 'blobs'
   >
   readonly loaded: Engine['loaded']
+  /** API keys. Its methods reject with a `TypeError` where the options name no `database`, and nothing needs one. */
+  readonly keys: Keys
+  /** What was used and what it cost. Rejects with a `TypeError` where there is no database. */
+  readonly usage: UsageReports
+  /** Where the limits of callers and models stand; for routes of the app, too. */
+  readonly limits: RateLimiter
   /** Who may call the routes. */
   readonly access: Access
   /** Tells the logger of an error that clients cannot help. For dialects and adapters. */
@@ -81,7 +92,8 @@ export interface ChatOptions extends Sampling {
 
 /** Puts the parts together. Nothing is loaded, and no process started, before the first call that needs it. */
 export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
-  const { models: paths, store, local, engine: given, access, logger } = resolveOptions(options)
+  const resolved = resolveOptions(options)
+  const { models: paths, store, local, engine: given, access, logger } = resolved
   const sources = paths.map(toSource)
   if (options.models !== undefined) await Promise.all(sources.map(expectSource))
   const builtIn = await builtInModel()
@@ -94,11 +106,29 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
       debug: (details, message) => logger?.debug?.(details, message),
     })
 
+  const report = createReport(logger)
+  const database = resolved.database === undefined ? undefined : await openDatabase(resolved.database)
+  const keys = await openKeys(database)
+  const { metering, limits, usage, ...closing } = await openMetering(database, {
+    ...resolved.metering,
+    onError: (cause) => report(LlmError.from(cause)),
+  })
+
   /** Models whose recipes somebody was warned of. */
   const warned = new Set<string>()
 
   /** As its recipe wants it. An engine of the user's own may know names that are no files here. */
-  const prepared = async (request: GenerateRequest): Promise<GenerateRequest> => {
+  const prepared = async (request: GenerateRequest): Promise<GenerateRequest> =>
+    (await found(request)).request
+
+  /** How the recipe wants it loaded, where nothing else is said. */
+  const loadOf = async (model: string, load: LoadOptions | undefined): Promise<LoadOptions | undefined> =>
+    (await prepared({ model, input: { kind: 'text', prompt: [] }, ...(load && { load }) })).load
+
+  /** The same, and how the model is called whichever way its name was written. */
+  const found = async (
+    request: GenerateRequest,
+  ): Promise<{ readonly request: GenerateRequest; readonly model: string }> => {
     const model = await models.get(request.model).catch(ifNotFound)
     const recipe = model && recipeOf(model)
     if (model && recipe && !warned.has(model.digest)) {
@@ -106,7 +136,12 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
       for (const problem of readParameters(recipe.parameters).problems)
         logger?.warn({ model: model.name }, `A parameter of the model is left out: ${problem}`)
     }
-    return withRecipe(request, recipe, local.maxContextSize)
+    return { request: withRecipe(request, recipe, local.maxContextSize), model: model?.name ?? request.model }
+  }
+
+  const answer = async (request: GenerateRequest, call: CallOptions): Promise<Generation> => {
+    const { request: asked, model } = await found(request)
+    return generate(engine, asked, call, metering, model)
   }
 
   const named = async (model: string | undefined): Promise<string> => {
@@ -116,15 +151,34 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     return name
   }
 
-  /** Asks the engine for something that is no answer. */
+  const completed = async <Request extends Loading>(
+    request: ModelOptional<Request>,
+    { signal = new AbortController().signal, ...call }: QuietCall,
+  ) => {
+    const model = await named(request.model)
+    const load = await loadOf(model, request.load)
+    return { whole: { ...request, model, ...(load && { load }) } as Request, call: { ...call, signal } }
+  }
+
+  /** Asks the engine for something that nobody counts. */
   const ask =
-    <Request extends { readonly model: string }, Result>(
+    <Request extends Loading, Result>(method: (request: Request, call: EngineCall) => Promise<Result>) =>
+    async (request: ModelOptional<Request>, options: QuietCall = {}): Promise<Result> => {
+      const { whole, call } = await completed<Request>(request, options)
+      return method(whole, toEngineCall(call))
+    }
+
+  /** Asks the engine for something that comes of texts that it has to read. */
+  const askToRead =
+    <Request extends Loading, Result extends { readonly inputTokens: number }>(
       method: (request: Request, call: EngineCall) => Promise<Result>,
+      textsOf: (request: Request) => Reading['texts'],
     ) =>
-    async (request: ModelOptional<Request>, call: QuietCall = {}): Promise<Result> => {
-      const { signal = new AbortController().signal, caller, background = false } = call
-      const whole = { ...request, model: await named(request.model) } as Request
-      return method(whole, { signal, tenant: tenantOf(caller), background })
+    async (request: ModelOptional<Request>, options: QuietCall = {}): Promise<Read<Result>> => {
+      const { whole, call } = await completed<Request>(request, options)
+      const model = await models.get(whole.model).catch(ifNotFound)
+      const reading = { model: model?.name ?? whole.model, texts: textsOf(whole) }
+      return read(reading, call, metering, () => method(whole, toEngineCall(call)))
     }
 
   const start = async (
@@ -139,7 +193,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
       ...(stop && { stop }),
       sampling,
     }
-    return generate(engine, await prepared(request), { signal, stream })
+    return answer(request, { signal, stream })
   }
 
   function chat(input: ChatPrompt, options: ChatOptions & { readonly stream: true }): AsyncIterable<string>
@@ -154,26 +208,51 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   }
 
   return {
-    generate: async (request, call) => generate(engine, await prepared(request), call),
+    generate: answer,
     countTokens: async (request, call) => engine.countTokens(await prepared(request), call),
     render: async (request, call) => engine.render(await prepared(request), call),
-    embed: ask((request: EmbedRequest, call) => engine.embed(request, call)),
-    rerank: ask((request: RerankRequest, call) => engine.rerank(request, call)),
+    embed: askToRead(
+      (request: EmbedRequest, call) => engine.embed(request, call),
+      ({ inputs }) => inputs,
+    ),
+    rerank: askToRead(
+      (request: RerankRequest, call) => engine.rerank(request, call),
+      ({ query, documents }) => documents.map((document) => query + document),
+    ),
     tokenize: ask((request: TokenizeRequest, call) => engine.tokenize(request, call)),
     detokenize: ask((request: DetokenizeRequest, call) => engine.detokenize(request, call)),
     load: async (model, { signal = new AbortController().signal, ...how } = {}) => {
-      const { load = {} } = await prepared({ model, input: { kind: 'text', prompt: [] }, load: how })
-      return engine.load(model, load, { signal })
+      return engine.load(model, (await loadOf(model, how)) ?? {}, { signal })
     },
     unload: (model) => engine.unload(model),
     chat,
     models,
     loaded: () => engine.loaded(),
-    access: createAccess(access),
-    report: createReport(logger),
-    close: () => engine.close(),
+    keys,
+    usage,
+    limits,
+    access: createAccess(access, (secret) => keys.authenticate(secret)),
+    report,
+    close: async () => {
+      await engine.close()
+      await keys.close()
+      await closing.close()
+      await database?.close()
+    },
   }
 }
+
+/** What every request of a model has. */
+interface Loading {
+  readonly model: string
+  readonly load?: LoadOptions
+}
+
+const toEngineCall = ({ signal, caller, background = false }: CallOptions): EngineCall => ({
+  signal,
+  tenant: tenantOf(caller),
+  background,
+})
 
 function ifNotFound(cause: unknown): undefined {
   if (LlmError.from(cause).code !== 'not_found') throw cause

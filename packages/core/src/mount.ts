@@ -1,6 +1,7 @@
 /** What every adapter is told, checked before anything is mounted: a wrong option is a mistake in the set-up. */
 import type { Caller } from './caller.ts'
-import { type DialectName, routesFor } from './dialects/index.ts'
+import { adminRoutes, type DialectName, routesFor } from './dialects/index.ts'
+import type { DialectTable } from './dialects/table.ts'
 import type { RouteTable } from './http/route.ts'
 import type { Llm } from './llm.ts'
 import { checkKeys } from './options.ts'
@@ -27,17 +28,31 @@ export interface Mount extends RouteTable<Llm> {
   readonly bodyLimit: number
 }
 
+export type AdminMountOptions<Source> = Omit<MountOptions<Source>, 'dialects'>
+
 /** For adapters. Throws a `TypeError` that says what was expected. */
 export function prepareMount<Source>(llm: Llm, options: MountOptions<Source>): Mount {
+  checkKeys('', options, ['dialects', ...adminOptions])
+  return prepare(llm, options, () => routesFor(options.dialects))
+}
+
+/** The same for the routes of the admin API. */
+export function prepareAdminMount<Source>(llm: Llm, options: AdminMountOptions<Source>): Mount {
+  checkKeys('', options, adminOptions)
+  return prepare(llm, options, adminRoutes)
+}
+
+const adminOptions = ['unknownRoutes', 'bodyLimit', 'caller']
+
+function prepare<Source>(llm: Llm, options: AdminMountOptions<Source>, routes: () => DialectTable): Mount {
   if (typeof llm?.generate !== 'function')
     throw new TypeError(
       `Expected an Llm, got ${llm instanceof Promise ? 'a Promise: write `await createLlm()`' : String(llm)}`,
     )
-  checkKeys('', options, ['dialects', 'unknownRoutes', 'bodyLimit', 'caller'])
-  const { dialects, unknownRoutes = 'pass', bodyLimit = '32mb', caller } = options
+  const { unknownRoutes = 'pass', bodyLimit = '32mb', caller } = options
   if (!['pass', 'error'].includes(unknownRoutes))
     throw new TypeError(`Expected \`unknownRoutes\` to be 'pass' or 'error', got '${unknownRoutes}'`)
   if (llm.access.auth === 'host' && !caller)
     throw new TypeError("With `auth: 'host'`, expected the option `caller` to say who calls")
-  return { ...routesFor(dialects), bodyLimit: toBytes(bodyLimit) }
+  return { ...routes(), bodyLimit: toBytes(bodyLimit) }
 }

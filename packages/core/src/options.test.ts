@@ -29,6 +29,8 @@ test('without options and environment, models are where Ollama keeps them, and t
     },
     engine: undefined,
     access: { auth: undefined, origins: undefined, scopes: undefined },
+    database: undefined,
+    metering: { prices: {}, tiers: {}, modelLimits: {}, queue: undefined, warnings: {} },
     logger: undefined,
   })
 })
@@ -359,4 +361,23 @@ test.each([
   [{ budget: 5 }, 'store.budget'],
 ])('the store %j is a mistake', (store, message) => {
   expect(() => resolveOptions({ store } as unknown as LlmOptions, {})).toThrow(message)
+})
+
+test('a database is named by the option; keys have one beside the models; nobody else has any', () => {
+  const databaseOf = (options: LlmOptions) => resolveOptions(options, {}).database
+  const pool = { query() {}, connect() {}, end() {} } as unknown as NonNullable<LlmOptions['database']>
+
+  expect(databaseOf({})).toBeUndefined()
+  expect(databaseOf({ database: ':memory:' })).toBe(':memory:')
+  expect(databaseOf({ database: '~/data.db' })).toBe(join(homedir(), 'data.db'))
+  expect(databaseOf({ database: 'postgres://localhost/db', auth: 'keys' })).toBe('postgres://localhost/db')
+  expect(databaseOf({ database: pool })).toBe(pool)
+  expect(databaseOf({ auth: 'keys', models: ['/one.gguf', '/models'] })).toBe(
+    join('/models', 'modelmount.db'),
+  )
+  expect(() => databaseOf({ auth: 'keys', models: ['/one.gguf'] })).toThrow('expected the option `database`')
+  expect(() => databaseOf({ database: '' })).toThrow('Expected `database`')
+  expect(() => databaseOf({ database: {} as never })).toThrow(
+    'Expected `database` to have the method query()',
+  )
 })

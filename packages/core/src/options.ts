@@ -4,8 +4,13 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { AccessOptions } from './access.ts'
 import type { Engine } from './engine/engine.ts'
+import { checkLimits } from './limits/demand.ts'
+import type { Limits } from './limits/limits.ts'
 import type { Logger } from './logger.ts'
+import type { DatabaseLocation } from './storage/open.ts'
 import { type ByteSize, type Duration, readDuration, toBytes, toMs } from './units.ts'
+import { maxPricePerMillionUsd, type Price, type Prices } from './usage/pricing.ts'
+import type { SpendWarningOptions } from './usage/warnings.ts'
 
 export interface LlmOptions extends AccessOptions {
   /**
@@ -32,11 +37,47 @@ export interface LlmOptions extends AccessOptions {
   engine?: Engine | undefined
 
   /**
+   * What keeps keys, and all else that is to last: the path of an SQLite file on a local disk, `':memory:'`, `postgres://…`, or the
+   * app's own `Pool` of `pg`. Processes that name the same one share it.
+   *
+   * @default with `auth: 'keys'` the file `modelmount.db` in the first folder of models; else none is opened
+   */
+  database?: DatabaseLocation | undefined
+
+  /**
+   * What a million tokens of a model cost, in dollars; `*` is all others. With it there is a ledger.
+   *
+   * @default none: what is used is counted where there is a database, and costs nothing
+   */
+  prices?: Prices | undefined
+
+  /** Limits by name, for callers that name one: each caller has its own. */
+  tiers?: Readonly<Record<string, Limits>> | undefined
+
+  /** Limits beside those of callers. */
+  limits?: LimitOptions | undefined
+
+  /** When to say that a spending limit is near. The channel `modelmount:spend` of `node:diagnostics_channel` says it, too. */
+  spendWarnings?: SpendWarningOptions | undefined
+
+  /**
    * Where failures go that clients cannot help. A pino logger fits as it is.
    *
    * @default nothing is logged
    */
   logger?: Logger | undefined
+}
+
+export interface LimitOptions {
+  /** By model, of all its callers together. */
+  readonly models?: Readonly<Record<string, Limits>> | undefined
+
+  /**
+   * How many calls wait for each model, one of each caller in turn; of one too many, the caller with most of them hears it.
+   *
+   * @default 448 where callers are told apart; else what the engine lets wait
+   */
+  readonly queue?: number | undefined
 }
 
 /** A model whose trained weights are changed by LoRA adapters. */
@@ -206,6 +247,14 @@ export interface ResolvedOptions {
   }
   readonly engine: Engine | undefined
   readonly access: AccessOptions
+  readonly database: DatabaseLocation | undefined
+  readonly metering: {
+    readonly prices: Prices
+    readonly tiers: Readonly<Record<string, Limits>>
+    readonly modelLimits: Readonly<Record<string, Limits>>
+    readonly queue: { readonly places: number; readonly maxWaiting: number } | undefined
+    readonly warnings: SpendWarningOptions
+  }
   readonly logger: Logger | undefined
 }
 
@@ -224,7 +273,21 @@ export function resolveOptions(
   options: LlmOptions,
   environment: NodeJS.ProcessEnv = process.env,
 ): ResolvedOptions {
-  checkKeys('', options, ['models', 'store', 'local', 'auth', 'origins', 'scopes', 'engine', 'logger'])
+  checkKeys('', options, [
+    'models',
+    'store',
+    'local',
+    'auth',
+    'origins',
+    'scopes',
+    'engine',
+    'database',
+    'prices',
+    'tiers',
+    'limits',
+    'spendWarnings',
+    'logger',
+  ])
   checkKeys('store.', options.store ?? {}, ['registries', 'privateRegistries', 'maxBytes', 'prune'])
   checkKeys('local.', options.local ?? {}, [
     'threads',
@@ -305,9 +368,79 @@ export function resolveOptions(
     },
     engine: options.engine,
     access: { auth: options.auth, origins: options.origins, scopes: options.scopes },
+    database: databaseOf(options, models),
+    metering: meteringOf(options),
     logger: options.logger,
   }
 }
+
+function databaseOf(
+  { database, auth, prices }: LlmOptions,
+  models: ResolvedOptions['models'],
+): ResolvedOptions['database'] {
+  if (typeof database === 'string' && database !== '') return expandHome(database)
+  if (database !== undefined) {
+    methods('database', database as object, ['query', 'connect'])
+    return database
+  }
+  if (String(auth) !== 'keys' && prices === undefined) return undefined
+  const folder = models.find((model) => typeof model === 'string' && !model.toLowerCase().endsWith('.gguf'))
+  if (typeof folder === 'string') return join(folder, 'modelmount.db')
+  throw new TypeError(
+    "With `auth: 'keys'` or `prices`, and no folder of models, expected the option `database`",
+  )
+}
+
+/** So many calls are inside of the engine, which knows who of them is next; all others wait outside. */
+const places = 64
+/** Together as many as the engine takes. */
+const maxWaiting = 448
+
+function meteringOf(options: LlmOptions): ResolvedOptions['metering'] {
+  const { prices = {}, tiers = {}, limits = {}, spendWarnings: warnings = {}, auth = 'anonymous' } = options
+  checkKeys('limits.', limits, ['models', 'queue'])
+  checkKeys('spendWarnings.', warnings, ['thresholds', 'onWarning'])
+  const { models: modelLimits = {}, queue } = limits
+  for (const one of [...Object.values(tiers), ...Object.values(modelLimits)]) {
+    checkKeys('limits.', one, ['requestsPerMinute', 'tokensPerMinute', 'concurrent'])
+    checkLimits(one)
+  }
+  for (const [model, price] of Object.entries(prices)) checkPrice(model, price)
+  for (const threshold of warnings.thresholds ?? [])
+    if (!(threshold > 0 && threshold <= 1))
+      throw new TypeError(
+        `Expected \`spendWarnings.thresholds\` to be above 0 and at most 1, got ${shown(threshold)}`,
+      )
+  count('limits.queue', queue, 0, 1e6)
+  const isQueued = queue !== undefined || auth !== 'anonymous'
+  return {
+    prices,
+    tiers,
+    modelLimits,
+    queue: isQueued ? { places, maxWaiting: queue ?? maxWaiting } : undefined,
+    warnings,
+  }
+}
+
+function checkPrice(model: string, price: Price): void {
+  checkKeys(`prices['${model}'].`, price, [...priceNames])
+  for (const name of priceNames) {
+    const usd = price[name]
+    const isOptional = name !== 'inputPerMillionUsd' && name !== 'outputPerMillionUsd'
+    if (usd === undefined && isOptional) continue
+    if (!(typeof usd === 'number' && usd >= 0 && usd <= maxPricePerMillionUsd))
+      throw new TypeError(
+        `Expected \`prices['${model}'].${name}\` to be a number of dollars from 0 to ${maxPricePerMillionUsd}, got ${shown(usd)}`,
+      )
+  }
+}
+
+const priceNames = [
+  'inputPerMillionUsd',
+  'outputPerMillionUsd',
+  'cachedInputPerMillionUsd',
+  'cacheWritePerMillionUsd',
+] as const satisfies readonly (keyof Price)[]
 
 /** A misspelt option would be ignored in silence, and the built-in model answer instead. */
 export function checkKeys(group: string, options: object, names: readonly string[]): void {

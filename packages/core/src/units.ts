@@ -47,5 +47,14 @@ export function readDuration(text: string): number | undefined {
   return sign === '-' ? 0 - ms : ms
 }
 
+/** `1h30m0s`, `1.5s`, `12ms`; the way Go writes durations. @param ms a whole number from 0 on */
+export function writeDuration(ms: number): string {
+  if (ms > 0 && ms < 1_000) return `${ms}ms`
+  const [hours, minutes] = [Math.floor(ms / 3_600_000), Math.floor(ms / 60_000) % 60]
+  const seconds = `${(ms % 60_000) / 1_000}s`
+  if (hours > 0) return `${hours}h${minutes}m${seconds}`
+  return minutes > 0 ? `${minutes}m${seconds}` : seconds
+}
+
 /** A text can be a client's, and megabytes. */
 const maxDurationLength = 100

@@ -1,13 +1,27 @@
 /** Mounts the routes of an `Llm` in an Express app, 4 or 5, as real routes of a real router. */
-import { type Llm, type MountOptions, prepareMount } from '@modelmount/core'
+import {
+  type AdminMountOptions,
+  type Llm,
+  type Mount,
+  type MountOptions,
+  prepareAdminMount,
+  prepareMount,
+} from '@modelmount/core'
 import { methodsByPath, readNodeRequest, writeNodeResponse } from '@modelmount/core/http'
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
 
 export type RouterOptions = MountOptions<Request>
+export type AdminRouterOptions = AdminMountOptions<Request>
 
 /** Mount it before `express.json()`, whose limit of 100 kB is small for prompts. */
-export function llmRouter(llm: Llm, options: RouterOptions = {}): Router {
-  const { routes, unrouted, bodyLimit } = prepareMount(llm, options)
+export const llmRouter = (llm: Llm, options: RouterOptions = {}): Router =>
+  routerOf(llm, prepareMount(llm, options), options)
+
+/** Keys, and what they may, for callers with the scope `admin`. Mount it under a path of its own: `/admin`. */
+export const adminRouter = (llm: Llm, options: AdminRouterOptions = {}): Router =>
+  routerOf(llm, prepareAdminMount(llm, options), options)
+
+function routerOf(llm: Llm, { routes, unrouted, bodyLimit }: Mount, options: AdminRouterOptions): Router {
   const router = Router({ caseSensitive: true })
 
   for (const { method, path, handle } of routes) {

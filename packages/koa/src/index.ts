@@ -1,2 +1,4 @@
 /** What users import. */
-export { llmRouter, type RouterOptions } from './router.ts'
+
+export { type RateLimitOptions, rateLimit } from './rate-limit.ts'
+export { type AdminRouterOptions, adminRouter, llmRouter, type RouterOptions } from './router.ts'

@@ -2,7 +2,14 @@
 import { METHODS } from 'node:http'
 import { Readable } from 'node:stream'
 import { Router, type RouterContext, type RouterMiddleware } from '@koa/router'
-import { type Llm, type MountOptions, prepareMount } from '@modelmount/core'
+import {
+  type AdminMountOptions,
+  type Llm,
+  type Mount,
+  type MountOptions,
+  prepareAdminMount,
+  prepareMount,
+} from '@modelmount/core'
 import {
   type HttpRequest,
   type HttpResponse,
@@ -13,10 +20,17 @@ import {
 
 /** In koa-mount, which hides its prefix, unknown paths are passed on by default, as at the root. */
 export type RouterOptions = MountOptions<RouterContext>
+export type AdminRouterOptions = AdminMountOptions<RouterContext>
 
 /** Use its `routes()` before a body parser, whose limit of 1 MB is small for long prompts. */
-export function llmRouter(llm: Llm, options: RouterOptions = {}): Router {
-  const { routes, unrouted, bodyLimit } = prepareMount(llm, options)
+export const llmRouter = (llm: Llm, options: RouterOptions = {}): Router =>
+  routerOf(llm, prepareMount(llm, options), options)
+
+/** Keys, and what they may, for callers with the scope `admin`. Give it a path of its own: `.prefix('/admin')`. */
+export const adminRouter = (llm: Llm, options: AdminRouterOptions = {}): Router =>
+  routerOf(llm, prepareAdminMount(llm, options), options)
+
+function routerOf(llm: Llm, { routes, unrouted, bodyLimit }: Mount, options: AdminRouterOptions): Router {
   const router = new Router({ sensitive: true })
 
   for (const { method, path, handle } of routes) {

@@ -1,7 +1,15 @@
 /** Controllers made from the route table, so that guards, interceptors, prefixes and logs of the app find them. */
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
-import { type Caller, type DialectName, dialectNames, type Llm, routesFor } from '@modelmount/core'
+import {
+  adminRoutes,
+  type Caller,
+  type DialectName,
+  type DialectTable,
+  dialectNames,
+  type Llm,
+  routesFor,
+} from '@modelmount/core'
 import {
   type HttpRequest,
   type HttpResponse,
@@ -30,6 +38,8 @@ export interface LlmRouteOptions {
   readonly dialects?: readonly DialectName[] | undefined
   /** In front of our paths, behind the global prefix of the app: `llm` makes `/llm/v1/models`. @default none */
   readonly path?: string | undefined
+  /** Where the admin API is, behind the global prefix of the app: `admin` makes `/admin/keys`. @default nowhere */
+  readonly adminPath?: string | undefined
   /**
    * Paths that no route of ours has: `pass` leaves them to the app, `error` answers 404 in the dialect of the
    * client. At the root that takes all paths of the modules that are imported later.
@@ -47,17 +57,18 @@ type Answer = (request: HttpRequest, llm: Llm) => HttpResponse | Promise<HttpRes
 
 /** One controller for each dialect, and a last one for wrong methods and unknown paths. */
 export function controllersFor(options: LlmRouteOptions): Type[] {
-  const { path = '', dialects = dialectNames, bodyLimit = '32mb', caller } = options
+  const { path = '', adminPath, dialects = dialectNames, bodyLimit = '32mb', caller } = options
   const { unknownRoutes = /^\/*$/.test(path) ? 'pass' : 'error' } = options
-  const { routes, unrouted, refuse } = routesFor(dialects)
+  const spoken = routesFor(dialects)
+  const { routes, unrouted } = spoken
   const methods = methodsByPath(routes)
   // Read now: a wrong one is a mistake in the set-up, not of each call.
   const limitBytes = toBytes(bodyLimit)
 
-  const controller = (name: string): Type<LlmController> => {
+  const controller = (name: string, at = path): Type<LlmController> => {
     // The name is what Nest logs the routes under.
     const made = { [name]: class extends LlmController {} }[name] as Type<LlmController>
-    Controller({ path, version: VERSION_NEUTRAL })(made) // Our paths have a version of their own.
+    Controller({ path: at, version: VERSION_NEUTRAL })(made) // Our paths have a version of their own.
     return made
   }
 
@@ -66,6 +77,7 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
     method: keyof typeof RequestMethod,
     pattern: string,
     answer: Answer,
+    { refuse }: Pick<DialectTable, 'refuse'> = spoken,
   ): void => {
     const key = `${method} ${pattern}`
     const value = async function (this: LlmController, req: LlmRequest, res: ServerResponse) {
@@ -98,7 +110,17 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
   // Two patterns: the wildcard does not match the mount point itself.
   for (const pattern of unknownRoutes === 'error' ? ['/', '/*path'] : [])
     addRoute(last, 'ALL', pattern, (request) => unrouted(request, []))
-  return [...speaking, last]
+  return [...(adminPath === undefined ? [] : [adminController(adminPath)]), ...speaking, last]
+
+  function adminController(at: string): Type<LlmController> {
+    const made = controller('LlmAdminController', at)
+    const table = adminRoutes()
+    for (const { method, path, handle } of table.routes) addRoute(made, method, path, handle, table)
+    for (const [pattern, allowed] of methodsByPath(table.routes))
+      addRoute(made, 'ALL', pattern, (request) => table.unrouted(request, allowed), table)
+    addRoute(made, 'ALL', '/*path', (request) => table.unrouted(request, []), table)
+    return made
+  }
 }
 
 class LlmController {

@@ -24,6 +24,7 @@ export interface LlmModuleExtras extends LlmRouteOptions {
 const extras: object = {
   dialects: undefined,
   path: undefined,
+  adminPath: undefined,
   unknownRoutes: undefined,
   bodyLimit: undefined,
   caller: undefined,

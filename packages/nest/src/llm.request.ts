@@ -4,6 +4,7 @@ import { type HttpRequest, type NodeRequestOptions, readNodeRequest } from '@mod
 
 /** The request of Express, as far as it is used here. */
 export interface LlmRequest extends IncomingMessage {
+  readonly ip?: string | undefined
   readonly path: string
   readonly params: Readonly<Record<string, unknown>>
   readonly route: { readonly path: string }

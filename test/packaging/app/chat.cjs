@@ -2,7 +2,7 @@
 const { existsSync } = require('node:fs')
 const { createServer } = require('node:http')
 
-module.exports = async ({ core, http, testing, adapter, tinyModel, express }) => {
+module.exports = async ({ core, http, limits, testing, adapter, tinyModel, express }) => {
   const { createLlm, routesFor, LlmError } = core
   const engine = testing.scriptedEngine((request) =>
     request.model === 'busy' ? new LlmError('overloaded', 'Too many calls.') : 'Hello there.',
@@ -12,6 +12,8 @@ module.exports = async ({ core, http, testing, adapter, tinyModel, express }) =>
   const app = express()
   app.use(adapter.llmRouter(llm))
   app.get('/mine', (_req, res) => res.json('my own route'))
+  const limiter = await limits.createRateLimiter({ limits: { requestsPerMinute: 1 } })
+  app.get('/limited', adapter.rateLimit(limiter), (_req, res) => res.json('my own route'))
   const inExpress = await serving(app, async (url) => {
     const streamed = []
     const { body } = await ask(url, { model: 'any', stream: true })
@@ -23,6 +25,7 @@ module.exports = async ({ core, http, testing, adapter, tinyModel, express }) =>
       streamed: streamed.filter(Boolean),
       busyStatus: (await ask(url, { model: 'busy' })).status,
       own: await (await fetch(`${url}/mine`)).json(),
+      limited: [(await fetch(`${url}/limited`)).status, (await fetch(`${url}/limited`)).status],
       unknownStatus: (await fetch(`${url}/nowhere`)).status,
     }
   })

@@ -1,9 +1,10 @@
 const core = require('@modelmount/core')
 const http = require('@modelmount/core/http')
+const limits = require('@modelmount/core/limits')
 const testing = require('@modelmount/core/testing')
 const adapter = require('@modelmount/express')
 const tinyModel = require('@modelmount/tiny-model')
 const express = require('express')
 const chat = require('./chat.cjs')
 
-chat({ core, http, testing, adapter, tinyModel, express })
+chat({ core, http, limits, testing, adapter, tinyModel, express })

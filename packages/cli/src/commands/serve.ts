@@ -8,6 +8,13 @@ export const serve = new Command('serve')
   .description('serve local models over HTTP')
   .option('--host <host>', 'address to listen on (default: 127.0.0.1, or from $OLLAMA_HOST)')
   .option('--port <port>', 'port to listen on (default: 11434, or from $OLLAMA_HOST)', wholeNumber(0, 65_535))
+  .addOption(
+    new Option(
+      '--auth <how>',
+      'let in who has a key: see modelmount keys (default: who is on this machine)',
+    ).choices(['keys']),
+  )
+  .option('--data <folder>', 'folder with modelmount.db, which has the keys (default: that of the models)')
   .option('--no-auth', 'ask nobody for a key; needed for a host that others can reach')
   .option('--models <folder>', 'folder with GGUF files (default: $OLLAMA_MODELS, else ~/.ollama/models)')
   .option('--model <file>', 'one GGUF file to serve, without a folder or before it')
@@ -74,6 +81,7 @@ export const serve = new Command('serve')
     'the most that models on disk may take, such as 100gb (default: no limit)',
     size,
   )
+  .option('--prices <file>', 'JSON with what a million tokens of each model cost, in dollars')
   .action(async (options: Partial<ServeOptions>) => {
     const { host, port } = parseHost(process.env.OLLAMA_HOST ?? '')
     // Other commands start faster without it.

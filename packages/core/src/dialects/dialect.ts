@@ -1,13 +1,17 @@
 /** What a public API is to us, and the one door through which its calls come. */
 import { nanoid } from 'nanoid'
 import type { Caller, Scope } from '../caller.ts'
-import { LlmError } from '../errors.ts'
+import { type LimitStatus, LlmError } from '../errors.ts'
 import type { HttpRequest, HttpResponse, Method } from '../http/message.ts'
 import type { Route } from '../http/route.ts'
+import { limitHeaders as usualLimitHeaders } from '../limits/headers.ts'
 import type { Llm } from '../llm.ts'
+import { withModelsOf } from './caller-models.ts'
+import { watchLimits } from './limits-seen.ts'
 
 export interface Call {
   readonly request: HttpRequest
+  /** With the models of the caller only. */
   readonly llm: Llm
   readonly caller: Caller
   /** For what goes wrong after the headers: reports it, and says it as a frame. */
@@ -27,6 +31,8 @@ export interface DialectSpec<Name extends string> {
   readonly home?: string
   /** The header under which this dialect's clients look for the id of their call. */
   readonly requestIdHeader: string
+  /** Says how the limits stand of a call that came under any. @default `x-ratelimit-*` */
+  limitHeaders?(limits: readonly LimitStatus[]): Readonly<Record<string, string>>
   /** Says an error the way this dialect's clients expect, status and headers included. */
   renderError(error: LlmError, requestId: string): HttpResponse
   /** The same in a stream that has already begun. */
@@ -45,6 +51,7 @@ export interface Dialect<Name extends string = string> {
 /** The one place where calls are let in, errors are reported and become responses, and responses get their id. */
 export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dialect<Name> {
   const { name, routes, isSpokenBy, home, requestIdHeader, renderError, renderErrorFrame } = spec
+  const { limitHeaders = usualLimitHeaders } = spec
   const withHeaders = (
     response: HttpResponse,
     requestId: string,
@@ -73,15 +80,19 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
           return renderErrorFrame(error, requestId)
         }
         let more: Readonly<Record<string, string>> = {}
+        const { llm: watched, limits } = watchLimits(llm)
         try {
           more = llm.access.crossOrigin(request)
-          const caller = llm.access.callerOf(request, scope)
-          return withHeaders(await handler({ request, llm, caller, onError }), requestId, more)
+          const caller = await llm.access.callerOf(request, scope)
+          const call = { request, llm: withModelsOf(caller, watched), caller, onError }
+          const response = await handler(call)
+          return withHeaders(response, requestId, { ...limitHeaders(limits()), ...more })
         } catch (cause) {
           const error = LlmError.from(cause)
           // Nobody hears of it any more, and it is mostly about that.
           if (!request.signal.aborted) llm.report(error)
-          return withHeaders(renderError(error, requestId), requestId, more)
+          const standing = limitHeaders(error.details.limits ?? limits())
+          return withHeaders(renderError(error, requestId), requestId, { ...standing, ...more })
         }
       },
     })),

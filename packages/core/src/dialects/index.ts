@@ -1,4 +1,5 @@
 /** All dialects. */
+import { adminTable } from './admin/index.ts'
 import { anthropic } from './anthropic/index.ts'
 import { ollama } from './ollama/index.ts'
 import { openai } from './openai/index.ts'
@@ -22,3 +23,6 @@ export function routesFor(names: readonly DialectName[] = dialectNames): Dialect
   })
   return tableOf(chosen)
 }
+
+/** Those of the admin API, below the path that the app gives them: `/keys`, `/limit-requests`, `/openapi.json`. */
+export const adminRoutes = (): DialectTable => adminTable()

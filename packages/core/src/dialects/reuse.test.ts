@@ -8,6 +8,7 @@ const answer = (reusedTokens?: number): Generation => ({
   id: 'abc',
   model: 'tiny',
   createdAt: new Date(),
+  limits: [],
   ...(reusedTokens !== undefined && { promptUsage: { ...uncached, inputTokens: 9, reusedTokens } }),
   async *[Symbol.asyncIterator]() {},
 })

@@ -40,6 +40,8 @@ export interface EngineCall {
   readonly tenant?: string
   /** Nobody waits for it: it pauses while the model has others to answer. @default false */
   readonly background?: boolean
+  /** So many tokens at most wait for a slow reader; then the model waits for it. @default a whole answer */
+  readonly readAheadTokens?: number
 }
 
 export interface LoadedModel {

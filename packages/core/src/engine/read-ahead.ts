@@ -4,10 +4,13 @@
  * Runs `produce` in front of its reader, from the first pull on. Ends quietly when the
  * signal aborts or the reader stops reading; `produce` learns of both from its own signal.
  * What was pushed before a failure is still read.
+ *
+ * @param onRead hears of each item that the reader takes
  */
 export function readAhead<T>(
   signal: AbortSignal,
   produce: (push: (item: T) => void, signal: AbortSignal) => Promise<void>,
+  onRead: (item: T) => void = () => {},
 ): AsyncIterableIterator<T> {
   // Not `AbortSignal.any`: on a signal that lives long, each call would leave something behind.
   const stop = new AbortController()
@@ -41,7 +44,11 @@ export function readAhead<T>(
   const next = async (): Promise<IteratorResult<T>> => {
     if (state === 'idle' && !signal.aborted && !stopped.aborted) start()
     while (state !== 'idle' && !stopped.aborted) {
-      if (items.length > 0) return { value: items.shift() as T, done: false }
+      if (items.length > 0) {
+        const value = items.shift() as T
+        onRead(value)
+        return { value, done: false }
+      }
       if (state === 'ended') break
       if (typeof state === 'object') {
         const { error } = state

@@ -18,7 +18,3 @@ export const text = (body: string, status = 200): HttpResponse => ({
   headers: { 'content-type': 'text/plain; charset=utf-8' },
   body,
 })
-
-/** In whole seconds, as clients read it, and at least one. */
-export const retryAfter = (ms: number | undefined): Readonly<Record<string, string>> =>
-  ms === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(ms / 1000))) }

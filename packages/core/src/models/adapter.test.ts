@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { modelPath } from '@modelmount/tiny-model'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { adapterFile, halves, halvesFor } from '../../../../test/support/adapter.ts'
-import { arrayEntry, countEntry, entry, f32, textEntry } from '../../../../test/support/gguf.ts'
+import { adapterEntries, adapterFile, halves, halvesFor } from '../../../../test/support/adapter.ts'
+import { arrayEntry, countEntry, entry, f32, gguf, tensor, textEntry } from '../../../../test/support/gguf.ts'
+import { adapterProblems } from './adapter.ts'
 import { checkModel } from './check.ts'
+import { type Gguf, readGguf } from './gguf.ts'
 
 let folder: string
 
@@ -17,6 +19,12 @@ afterAll(() => rm(folder, { recursive: true }))
 
 const checkWith = (adapterPath: string, path = modelPath) =>
   checkModel({ name: 'some:latest', path, adapters: [{ path: adapterPath }] })
+
+async function readBytes(bytes: Buffer): Promise<Gguf> {
+  const path = join(folder, 'read.gguf')
+  await writeFile(path, bytes)
+  return readGguf(path)
+}
 
 async function checkBytes(bytes: Buffer, path?: string): Promise<void> {
   const adapter = join(folder, 'mine.gguf')
@@ -152,6 +160,35 @@ test('embeddings fit the other way round than matrices', async () => {
   await expect(checkShapes([4, vocabulary], [4, width])).resolves.toBeUndefined()
   await expect(checkShapes([width, 4], [4, vocabulary])).rejects.toThrow('another shape')
   await expect(checkShapes([4, vocabulary], [8, width])).rejects.toThrow('another shape')
+})
+
+test('an adapter with very many tensors is judged soon, and others have their turn meanwhile', async () => {
+  const base = join(folder, 'large.gguf')
+  const targets = Array.from({ length: 10_000 }, (_, at) => `blk.${at}.ffn_down.weight`)
+  // Nothing is stored of a matrix without rows or columns: only the names cost.
+  await writeFile(
+    base,
+    gguf(
+      [adapterEntries['general.architecture'] as Buffer],
+      targets.map((name) => tensor(name, [0, 0])),
+    ),
+  )
+  const pairs = targets.flatMap((name) => [
+    tensor(`${name}.lora_a`, [0, 4]),
+    tensor(`${name}.lora_b`, [4, 0]),
+  ])
+  const adapter = await readBytes(gguf(Object.values(adapterEntries), pairs))
+  let turns = 0
+  const timer = setInterval(() => turns++, 0)
+
+  const problems = adapterProblems(adapter, await readGguf(base))
+  const started = performance.now()
+  expect(await problems.next()).toMatchObject({ done: true })
+  clearInterval(timer)
+
+  // Each tensor looked for among all the others would take 10 times as long.
+  expect(performance.now() - started).toBeLessThan(1_500)
+  expect(turns).toBeGreaterThan(0)
 })
 
 test('a whole model is no adapter, and an adapter no model', async () => {

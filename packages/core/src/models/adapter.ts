@@ -1,4 +1,5 @@
 /** Whether a LoRA adapter fits a model: some that do not would end the native code. Shape: llama.cpp `src/llama-adapter.cpp`. */
+import { setImmediate } from 'node:timers/promises'
 import type { Gguf, Tensor } from './gguf.ts'
 
 /** What trained weights are scaled by, and stored as. */
@@ -19,10 +20,13 @@ const leftOut = /_norm\.weight$/
 const embeddings = 'token_embd.weight'
 const float32 = 6
 
-export function* adapterProblems(
+/** So many tensors are looked at without a pause. */
+const slice = 2_000
+
+export async function* adapterProblems(
   { metadata, metadataTypes, tensors, isWhole }: Gguf,
   base: Pick<Gguf, 'metadata' | 'tensors'>,
-): Generator<string> {
+): AsyncGenerator<string> {
   if (!isWhole) yield 'it was cut off, and weights are missing'
   if (metadata['general.type'] !== 'adapter' || metadata['adapter.type'] !== 'lora')
     yield 'it is not a LoRA adapter'
@@ -39,30 +43,38 @@ export function* adapterProblems(
 
   const weights = tensors.filter(({ name }) => !leftOut.test(name))
   if (weights.length === 0) yield 'it has no weights'
-  for (const tensor of weights) yield* tensorProblems(tensor, weights, base)
+  const shapes = { adapter: shapesOf(weights), model: shapesOf(base.tensors) }
+  for (const [index, tensor] of weights.entries()) {
+    if (index % slice === 0) await setImmediate()
+    yield* tensorProblems(tensor, shapes, base.metadata)
+  }
 }
+
+/** By name. */
+type Shapes = ReadonlyMap<string, readonly number[]>
+
+const shapesOf = (tensors: readonly Tensor[]): Shapes =>
+  new Map(tensors.map(({ name, shape }) => [name, shape]))
 
 function* tensorProblems(
   { name, type }: Tensor,
-  weights: readonly Tensor[],
-  { metadata, tensors }: Pick<Gguf, 'metadata' | 'tensors'>,
+  shapes: Readonly<Record<'adapter' | 'model', Shapes>>,
+  metadata: Gguf['metadata'],
 ): Generator<string> {
   const target = name.replace(/\.lora_[ab]$/, '')
   if (target === name) yield `its tensor ${name} is neither lora_a nor lora_b`
   if (!types.includes(type)) yield `its weights cannot be of type ${type}`
-  const shapeOf = (part: string): readonly number[] | undefined =>
-    weights.find((one) => one.name === `${target}.${part}`)?.shape
-  const [a, b] = [shapeOf('lora_a'), shapeOf('lora_b')]
+  const [a, b] = ['lora_a', 'lora_b'].map((part) => shapes.adapter.get(`${target}.${part}`))
   if (!a || !b) return yield `it has only one half for ${target}`
 
-  const model = tensors.find((one) => one.name === target)?.shape
+  const model = shapes.model.get(target)
   if (!model) {
     // Of a model in several files only the first is known here: the engine looks for the others.
     if (!Object.hasOwn(metadata, 'split.count')) yield `the model has no ${target}`
     return
   }
   // The engine would multiply with it at the end, too, the wrong way round.
-  if (target === embeddings && !tensors.some((one) => one.name === 'output.weight'))
+  if (target === embeddings && !shapes.model.has('output.weight'))
     yield `the model uses its ${embeddings} twice`
   if (!(target === embeddings ? fits(turned(a), b, turned(model)) : fits(a, b, model)))
     yield `its weights for ${target} have another shape than the model's`

@@ -69,6 +69,27 @@ test('nothing is left of bytes that end in an error, or are not wanted any more'
   expect(await files()).toEqual([])
 })
 
+test.each(['its writer leaves', 'its lock is lost'])(
+  'a write ends when %s while nothing comes',
+  async (what) => {
+    const blobs = new BlobStore([root])
+    const lock = join(root, 'blobs', `${blobName(digest)}.lock`)
+    const controller = new AbortController()
+    async function* stalling(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from('the')
+      if (what === 'its writer leaves') controller.abort(new Error('left'))
+      else await rm(lock).then(() => writeFile(lock, ''))
+      await new Promise(() => {})
+    }
+
+    const written = blobs.write(digest, stalling(), controller.signal)
+
+    await expect(written).rejects.toThrow(/left|lost/)
+    await rm(lock, { force: true })
+    expect(await files()).toEqual([])
+  },
+)
+
 test('a blob that is there is not written again, and is as if it were new to who prunes', async () => {
   const blobs = new BlobStore([root])
   const first = await blobs.add(Buffer.from(text))
@@ -79,6 +100,16 @@ test('a blob that is there is not written again, and is as if it were new to who
   expect(first).toEqual({ digest, sizeBytes: text.length, isNew: true })
   expect(second).toEqual({ ...first, isNew: false })
   expect((await blobs.writtenAt(digest))?.getTime()).toBeGreaterThan(Date.now() - 60_000)
+})
+
+test('who keeps a blob finds it, and it is as if it were new', async () => {
+  const blobs = new BlobStore([root])
+  await blobs.add(Buffer.from(text))
+  await utimes(join(root, 'blobs', blobName(digest)), new Date(0), new Date(0))
+
+  expect(await blobs.keep(digest)).toEqual(await blobs.find(digest))
+  expect((await blobs.writtenAt(digest))?.getTime()).toBeGreaterThan(Date.now() - 60_000)
+  expect(await blobs.keep(digestOf('nowhere'))).toBeUndefined()
 })
 
 test('blobs of other folders are found, and not written again', async () => {

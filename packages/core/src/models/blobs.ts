@@ -47,6 +47,13 @@ export class BlobStore implements Blobs {
     return undefined
   }
 
+  async keep(digest: Digest): ReturnType<Blobs['keep']> {
+    const found = await this.find(digest)
+    const now = new Date()
+    if (found) await utimes(found.path, now, now).catch(() => undefined)
+    return found
+  }
+
   async read(digest: Digest, maxBytes: number): Promise<Buffer> {
     const found = await this.find(digest)
     if (!found) throw new LlmError('upstream', `The blob ${digest} is not there.`)
@@ -57,10 +64,10 @@ export class BlobStore implements Blobs {
   }
 
   async write(digest: Digest, bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
-    if (await this.#touch(digest)) return
+    if (await this.keep(digest)) return
     await this.locked(digest, signal, async (lost) => {
       // Another writer may have been first.
-      if (await this.#touch(digest)) return
+      if (await this.keep(digest)) return
       const real = await this.#put(bytes, AbortSignal.any([signal, lost]))
       if (real !== digest)
         throw invalidRequest(`digest mismatch, expected "${digest}", got "${real}"`, { param: 'digest' })
@@ -69,8 +76,8 @@ export class BlobStore implements Blobs {
 
   async add(bytes: Uint8Array): Promise<{ digest: Digest; sizeBytes: number; isNew: boolean }> {
     const digest = digestOf(bytes)
-    const isNew = !(await this.#touch(digest))
-    if (isNew) await this.#put([bytes], new AbortController().signal)
+    const isNew = !(await this.keep(digest))
+    if (isNew) await this.#put(once(bytes), new AbortController().signal)
     return { digest, sizeBytes: bytes.length, isNew }
   }
 
@@ -108,7 +115,10 @@ export class BlobStore implements Blobs {
       throw new LlmError('too_large', `There is no room on the disk of the models for ${bytes} bytes more.`)
   }
 
-  /** All that the folder which is written to has. Temporary files and the like have no digest. */
+  /**
+   * All that the folder which is written to has. Temporary files and the like have no digest. What a download is made of
+   * has the date of its newest file, the lock of who is at it included.
+   */
   async list(): Promise<
     readonly { readonly path: string; readonly digest?: Digest; readonly modifiedAt: Date }[]
   > {
@@ -121,7 +131,11 @@ export class BlobStore implements Blobs {
       const info = await statOf(path)
       return info?.isFile() ? [{ path, modifiedAt: info.mtime, ...(digest && { digest }) }] : []
     })
-    return (await Promise.all(found)).flat()
+    const all = (await Promise.all(found)).flat()
+    const newest = new Map<string, Date>()
+    for (const { path, modifiedAt } of all)
+      if (modifiedAt > (newest.get(familyOf(path)) ?? 0)) newest.set(familyOf(path), modifiedAt)
+    return all.map((one) => ({ ...one, modifiedAt: newest.get(familyOf(one.path)) ?? one.modifiedAt }))
   }
 
   /** Since when it lies, in the folder that is written to, or was last asked to be kept. */
@@ -135,19 +149,7 @@ export class BlobStore implements Blobs {
     if (folder !== undefined) await rm(join(folder, blobName(digest)), { force: true })
   }
 
-  /** Whoever prunes sees that somebody wants it. `false` where it is not there. */
-  async #touch(digest: Digest): Promise<boolean> {
-    const found = await this.find(digest)
-    if (!found) return false
-    const now = new Date()
-    await utimes(found.path, now, now).catch(() => undefined)
-    return true
-  }
-
-  async #put(
-    bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-    signal: AbortSignal,
-  ): Promise<Digest> {
+  async #put(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Digest> {
     const folder = await this.#made()
     const room = await this.#budget(folder)
     // A name that is no blob's: if it is left behind, whoever prunes takes it.
@@ -156,7 +158,7 @@ export class BlobStore implements Blobs {
       const digest = await withFile(path, 'wx', async (file) => {
         const hash = createHash('sha256')
         let sizeBytes = 0
-        for await (const chunk of bytes) {
+        for await (const chunk of until(signal, bytes)) {
           for (let at = 0; at < chunk.length; at += pieceBytes) {
             signal.throwIfAborted()
             const piece = chunk.subarray(at, at + pieceBytes)
@@ -201,6 +203,37 @@ export class BlobStore implements Blobs {
     return this.#maxBytes - infos.reduce((sum, info) => sum + (info ? occupied(info) : 0), 0)
   }
 }
+
+async function* once<T>(item: T): AsyncGenerator<T> {
+  yield item
+}
+
+/** Throws the signal's reason when that aborts, also while nothing comes. */
+async function* until<T>(signal: AbortSignal, items: AsyncIterable<T>): AsyncGenerator<T> {
+  const iterator = items[Symbol.asyncIterator]()
+  try {
+    for (;;) {
+      const { done, value } = await orAborted(signal, iterator.next())
+      if (done) return
+      yield value
+    }
+  } finally {
+    // Not waited for: it may wait itself for what never comes.
+    iterator.return?.().catch(() => {})
+  }
+}
+
+function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const abort = (): void => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+/** Parts of a download, of which many are not yet begun, and its lock. */
+const familyOf = (path: string): string => path.replace(/(?:-partial(?:-\d+)?|\.lock)$/, ' download')
 
 const overBudget = (maxBytes: number): LlmError =>
   new LlmError(

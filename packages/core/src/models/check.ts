@@ -39,8 +39,8 @@ export async function checkModel({ name, path, adapters = [] }: CheckedModel): P
 
 async function checkAdapter(path: string, model: string, base: Gguf): Promise<void> {
   const what = `adapter ${basename(path)} of the model "${model}"`
-  const [problem] = adapterProblems(await readGguf(path, { what }), base)
-  if (problem) throw unusable(what, problem)
+  for await (const problem of adapterProblems(await readGguf(path, { what }), base))
+    throw unusable(what, problem)
 }
 
 /** Scores and merges are megabytes. */

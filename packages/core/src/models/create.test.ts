@@ -40,6 +40,10 @@ afterEach(() => rm(root, { recursive: true }))
 const parts = (more: Partial<CreateParts> = {}): CreateParts => ({
   blobs,
   manifests,
+  find: async (name) => {
+    const entry = await manifests.find(parseModelName(name) as ModelName)
+    return entry && { entry }
+  },
   async *pull(name) {
     pulled.push(name)
     yield { status: 'pulling manifest' }
@@ -354,18 +358,18 @@ describe('of another model', () => {
   })
 
   test('a model that is a file by itself is copied', async () => {
-    const file = async (name: string) => (name === 'noise:latest' ? noiseModel : split)
+    const find = async (name: string) => ({ path: name === 'noise' ? noiseModel : split })
     const split = join(root, 'split.gguf')
     await writeFile(split, splitFile)
 
-    await made({ name: 'mine', from: 'noise', system: 'x' }, { file })
+    await made({ name: 'mine', from: 'noise', system: 'x' }, { find })
 
     expect(await layersOf('mine')).toEqual([
       { kind: 'model', from: 'noise:latest', text: '5021568 bytes' },
       { kind: 'system', text: 'x' },
     ])
     expect(pulled).toEqual([])
-    const [, error] = await refused({ name: 'mine', from: 'split' }, { file })
+    const [, error] = await refused({ name: 'mine', from: 'split' }, { find })
     expect(error.message).toContain('split GGUF "split:latest" cannot be stored')
   })
 })
@@ -532,6 +536,30 @@ test('what would be too long to be read is refused', async () => {
   const [, error] = await refused({ name: 'longer', from: 'long', license: [system] })
 
   expect(error.code).toBe('too_large')
+})
+
+test('a template longer than anybody writes is refused', async () => {
+  const [, error] = await refused({ name: 'x', from: 'tiny', template: 'x'.repeat(64 * 1024 + 1) })
+
+  expect(error).toMatchObject({
+    code: 'invalid_request',
+    message: 'template error: template: longer than 65536 characters',
+  })
+})
+
+test('parameters that are nested too deep, or too long, are refused', async () => {
+  await tiny()
+  let stop: unknown = 'x'
+  for (let depth = 0; depth < 20_000; depth++) stop = [stop]
+
+  const [, deep] = await refused({ name: 'deep', from: 'tiny', parameters: { stop } })
+  const [, long] = await refused({
+    name: 'long',
+    from: 'tiny',
+    parameters: { stop: 'x'.repeat(256 * 1024) },
+  })
+
+  expect([deep.code, long.code]).toEqual(['invalid_request', 'too_large'])
 })
 
 test('who leaves makes no model', async () => {

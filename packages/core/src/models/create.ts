@@ -6,7 +6,7 @@ import { configType, type Layer, layerType, manifestType } from './manifest.ts'
 import { digestsOf } from './manifests.ts'
 import { configOf } from './model-config.ts'
 import { type ModelName, parseModelName, spelledName } from './name.ts'
-import type { Blobs, Manifests } from './parts.ts'
+import type { Blobs, Entry, Manifests } from './parts.ts'
 import type { Progress, TransferOptions } from './progress.ts'
 import type { RecipeMessage } from './recipe.ts'
 import { expectReadable, layersOf } from './said-layers.ts'
@@ -39,8 +39,8 @@ export interface CreateParts {
   readonly blobs: Blobs
   readonly manifests: Manifests
   pull(name: string, options: TransferOptions): AsyncIterable<Progress>
-  /** The path of a model that is a file by itself, and has no manifest. */
-  file?(name: string): Promise<string | undefined>
+  /** What a name means: a manifest, or the path of a model that is a file by itself. */
+  find(name: string): Promise<{ readonly entry: Entry } | { readonly path: string } | undefined>
   /** Blobs that only the model had which this one replaces are removed. */
   readonly prune: boolean
 }

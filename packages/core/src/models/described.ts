@@ -2,6 +2,8 @@
 import { z } from 'zod'
 import { LlmError } from '../errors.ts'
 import type { Adapter } from './adapter.ts'
+import { ByteCache } from './byte-cache.ts'
+import { isDeeper } from './depth.ts'
 import type { Digest } from './digest.ts'
 import { hexOf } from './digest.ts'
 import { type LayerKind, layerKind, type Manifest, type ModelConfig } from './manifest.ts'
@@ -13,8 +15,8 @@ import type { Model } from './store.ts'
 
 /** Of all texts of one model together: the longest licences are a hundredth of it. */
 export const maxTextBytes = 8 * 1024 * 1024
-/** What is said by so many manifests is kept in memory. */
-const maxKept = 256
+/** Of its configuration, its parameters and its messages, each. */
+export const maxJsonBytes = 256 * 1024
 
 const Config = z.looseObject({
   model_format: z.string().nullish(),
@@ -40,7 +42,7 @@ type Said = Pick<Model, 'recipe' | 'config'>
 export class DescribedModels {
   readonly #blobs: Blobs
   /** By the manifest's digest: what it names never changes. */
-  readonly #said = new Map<Digest, Promise<Said>>()
+  readonly #said = new ByteCache<Said>((error) => error instanceof Damaged)
 
   constructor(blobs: Blobs) {
     this.#blobs = blobs
@@ -85,27 +87,23 @@ export class DescribedModels {
   }
 
   #saidBy({ name, manifest, digest }: Entry): Promise<Said> {
-    const said = this.#said.get(digest) ?? read(manifest, displayName(name), this.#blobs)
-    said.catch(() => this.#said.delete(digest))
-    this.#said.delete(digest)
-    this.#said.set(digest, said)
-    for (const oldest of this.#said.keys()) {
-      if (this.#said.size <= maxKept) break
-      this.#said.delete(oldest)
-    }
-    return said
+    return this.#said.get(digest, () => read(manifest, displayName(name), this.#blobs))
   }
 }
 
 /** Of what may be there once only, the last counts. */
 async function read(manifest: Manifest, name: string, blobs: Blobs): Promise<Said> {
   let left = maxTextBytes
-  const textOf = async ({ digest }: { readonly digest: Digest }): Promise<string> => {
-    const bytes = await blobs.read(digest, left)
+  const textOf = async ({ digest }: { readonly digest: Digest }, maxBytes = left): Promise<string> => {
+    const bytes = await blobs.read(digest, Math.min(maxBytes, left))
     left -= bytes.length
     return bytes.toString()
   }
-  const config = parsed(Config, await textOf(manifest.config), `configuration of the model "${name}"`)
+  const config = parsed(
+    Config,
+    await textOf(manifest.config, maxJsonBytes),
+    `configuration of the model "${name}"`,
+  )
   let recipe: Recipe = { parameters: {}, messages: [], license: [] }
   for (const layer of manifest.layers) {
     const kind = layerKind(layer.mediaType)
@@ -116,16 +114,23 @@ async function read(manifest: Manifest, name: string, blobs: Blobs): Promise<Sai
     if (kind === 'system') recipe = { ...recipe, system: await textOf(layer) }
     if (kind === 'license') recipe = { ...recipe, license: [...recipe.license, await textOf(layer)] }
     if (kind === 'params') {
-      const parameters = parsed(Params, await textOf(layer), `parameters of the model "${name}"`)
+      const parameters = parsed(
+        Params,
+        await textOf(layer, maxJsonBytes),
+        `parameters of the model "${name}"`,
+      )
       recipe = { ...recipe, parameters }
     }
     if (kind === 'messages') {
-      const messages = parsed(Messages, await textOf(layer), `messages of the model "${name}"`)
+      const messages = parsed(Messages, await textOf(layer, maxJsonBytes), `messages of the model "${name}"`)
       recipe = { ...recipe, messages }
     }
   }
   return { recipe, config: withoutNull(config) as ModelConfig }
 }
+
+/** And will be as long as the manifest names the same. */
+class Damaged extends LlmError {}
 
 /** Go writes `null` for what is not there. */
 const withoutNull = (object: object): object =>
@@ -133,8 +138,10 @@ const withoutNull = (object: object): object =>
 
 function parsed<T>(schema: z.ZodType<T>, text: string, what: string): T {
   try {
-    return schema.parse(JSON.parse(text))
+    const value: unknown = JSON.parse(text)
+    if (isDeeper(value)) throw new Error('it is nested too deep')
+    return schema.parse(value)
   } catch (cause) {
-    throw new LlmError('upstream', `The ${what} cannot be used.`, {}, { cause })
+    throw new Damaged('upstream', `The ${what} cannot be used.`, {}, { cause })
   }
 }

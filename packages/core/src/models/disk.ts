@@ -4,7 +4,7 @@ import { invalidRequest, LlmError } from '../errors.ts'
 
 /** Passes on what is no matter of room, rights or names. */
 export function diskError(cause: unknown): unknown {
-  const { code } = cause as NodeJS.ErrnoException
+  const { code } = (cause ?? {}) as NodeJS.ErrnoException
   if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG')
     return new LlmError('too_large', 'There is no space left on the disk of the models.', {}, { cause })
   if (code === 'ENAMETOOLONG') return invalidRequest('The name is too long for the disk of the models.')

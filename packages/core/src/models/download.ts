@@ -36,8 +36,16 @@ export class Download {
     this.#pace = pace
   }
 
+  get sizeBytes(): number {
+    return this.#source.sizeBytes
+  }
+
   get completedBytes(): number {
     return this.#parts.reduce((sum, part) => sum + part.completed, 0)
+  }
+
+  get #missingBytes(): number {
+    return this.sizeBytes - this.completedBytes
   }
 
   /** How many bytes have come without a gap. */
@@ -55,12 +63,20 @@ export class Download {
     const files = new PartFiles(await this.#blobs.partial(digest))
     const parts = await files.read(sizeBytes)
     this.#parts = parts ?? []
-    // Before anything is made of the size, which is only told.
-    await this.#blobs.expectRoom(sizeBytes - this.completedBytes)
-    if (!parts) this.#parts = await files.start(planParts(sizeBytes, this.#pace.partBytes))
+    const running = runningIn(this.#blobs)
+    running.add(this)
+    try {
+      // Before anything is made of the size, which is only told. The others have a claim to what they still lack.
+      await this.#blobs.expectRoom([...running].reduce((sum, one) => sum + one.#missingBytes, 0))
+      if (!parts) this.#parts = await files.start(planParts(sizeBytes, this.#pace.partBytes))
 
-    const real = await this.#fetchAll(files, signal)
-    await this.#blobs.commit(digest, signal, real).finally(() => files.removeStates())
+      const real = await this.#fetchAll(files, signal)
+      // Other processes may have written meanwhile.
+      await this.#blobs.expectRoom(0)
+      await this.#blobs.commit(digest, signal, real).finally(() => files.removeStates())
+    } finally {
+      running.delete(this)
+    }
   }
 
   /** The digest of what has come, where it is known. */
@@ -149,6 +165,15 @@ export class Download {
       () => new Error(`${wanted} were asked for, and ${told?.slice(0, 80)} came`),
     )
   }
+}
+
+const downloads = new WeakMap<Blobs, Set<Download>>()
+
+/** The downloads that write there now. */
+function runningIn(blobs: Blobs): Set<Download> {
+  const found = downloads.get(blobs) ?? new Set()
+  downloads.set(blobs, found)
+  return found
 }
 
 /** The registry sends all where a part was asked for. */

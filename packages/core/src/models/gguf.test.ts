@@ -40,6 +40,7 @@ test.each([
   ['text that begins like a GGUF', 'GGUF, or so it says, at some length', 'version is unknown'],
   ['a version from the future', header(9, 0n, 0n), 'version is unknown'],
   ['more tensors than bytes', header(3, 2n ** 63n, 0n), 'promises more than it holds'],
+  ['two tensors with one name', gguf([], [tensor('a', [4]), tensor('a', [4])]), 'a tensor twice'],
   ['more metadata than bytes', header(3, 0n, 1_000_000_000n), 'promises more than it holds'],
 ])('%s is refused', async (_what, bytes, reason) => {
   await expect(readGguf(await pathOf(bytes))).rejects.toMatchObject({

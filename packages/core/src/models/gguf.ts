@@ -55,10 +55,13 @@ export const readGguf = (path: string, { arrays = false, what = fileOf(basename(
     const metadata = Object.fromEntries(entries.map(({ key, value }) => [key, value]))
     const metadataTypes = Object.fromEntries(entries.map(({ key, type }) => [key, type]))
     const tensors: Tensor[] = []
+    const names = new Set<string>()
     let weightBytes = 0
     while (tensors.length < tensorCount) {
       const { end, ...tensor } = await readTensor(window, values)
       weightBytes = Math.max(weightBytes, end)
+      if (names.has(tensor.name)) throw new Unusable('it has a tensor twice')
+      names.add(tensor.name)
       tensors.push(tensor)
     }
     const alignment = alignmentOf(metadata)

@@ -122,6 +122,48 @@ describe('an address that is not public', () => {
 })
 
 test.each([
+  ['registry.example:443', 'https://registry.example/'],
+  ['registry.example', 'https://registry.example:443/'],
+  ['Registry.Example', 'http://registry.example/'],
+  ['registry.example:80', 'http://registry.example/'],
+  ['[::1]:443', 'https://[::1]/'],
+])('the named host %s is asked at %s', async (host, url) => {
+  const lookup = resolvingTo('127.0.0.1')
+  // Nobody may listen there, and none may speak TLS: only that it was not refused counts.
+  const fetched = new GuardedFetch({ privateHosts: [host], lookup }).fetch(new URL(url), insecure)
+
+  const code = await fetched.then(
+    ({ body }) => body.dump().then(() => 'answered'),
+    (error) => error.code,
+  )
+  expect(code).not.toBe('permission')
+})
+
+test('another port of a named host is as private as any', () => {
+  const named = new GuardedFetch({ privateHosts: ['one.example:443', 'two.example'] })
+
+  const hosts = ['one.example:443', 'one.example', 'one.example:80', 'two.example:80', 'two.example:5000']
+  expect(hosts.filter((host) => named.isPrivateHost(host))).toEqual([
+    'one.example:443',
+    'one.example',
+    'two.example:80',
+  ])
+})
+
+test('a redirect from another host does not reach one that is named', async () => {
+  const named = new GuardedFetch({
+    privateHosts: [`registry.example:${port}`, `127.0.0.1:${port}`],
+    lookup: resolvingTo('127.0.0.1'),
+  })
+  answer = (_, response) =>
+    response.writeHead(302, { location: `http://registry.example:${port}/secret` }).end()
+
+  await expect(named.fetch(here(), insecure)).rejects.toMatchObject({ code: 'permission' })
+
+  expect(asked).toEqual([`GET 127.0.0.1:${port}/start`])
+})
+
+test.each([
   ['http without being told so', (url: URL) => url, { signal }],
   ['http to a host that is not named', () => new URL('http://example.com/'), insecure],
   ['another scheme', () => new URL('file:///etc/passwd'), insecure],

@@ -46,28 +46,31 @@ const connectMs = 30_000
 const maxHeaderBytes = 16 * 1024
 
 export class GuardedFetch {
-  readonly #privateHosts: readonly string[]
+  readonly #privateHosts: ReadonlySet<string>
   readonly #lookup: LookupFunction
   #agents: Promise<Agents> | undefined
 
   constructor({ privateHosts, lookup = resolveName as LookupFunction }: GuardOptions) {
-    this.#privateHosts = privateHosts.map((host) => host.toLowerCase())
+    this.#privateHosts = new Set(privateHosts.flatMap(withPorts))
     this.#lookup = lookup
   }
 
-  /** @param host as it stands in an address, with its port */
+  /** @param host as it stands in an address, with its port where that is not the protocol's */
   isPrivateHost(host: string): boolean {
-    return this.#privateHosts.includes(host.toLowerCase())
+    return withPorts(host).some((one) => this.#privateHosts.has(one))
   }
 
   /**
-   * Follows redirects of `GET` and `HEAD`, each looked at like the first. Throws `permission` for an address that may not be
+   * Follows redirects of `GET` and `HEAD`, each looked at like the first; none leads to a host that the app has named but
+   * from that host itself. Throws `permission` for an address that may not be
    * asked, and `upstream` for a server that cannot be, or that sends what was not asked for.
    */
   async fetch(url: URL, request: GuardedRequest): Promise<Answer> {
     const method = request.method ?? 'GET'
+    const { hostname } = url
     for (let hops = 0; hops <= maxRedirects; hops++) {
-      const answer = await this.#fetchOnce(url, method, request)
+      const mayBePrivate = url.hostname === hostname
+      const answer = await this.#fetchOnce(url, method, request, mayBePrivate)
       const location = answer.header('location')
       if (!redirects.includes(answer.status) || !location || (method !== 'GET' && method !== 'HEAD'))
         return answer
@@ -77,9 +80,15 @@ export class GuardedFetch {
     throw upstream(`${url.origin} redirects too often`)
   }
 
-  async #fetchOnce(url: URL, method: Dispatcher.HttpMethod, request: GuardedRequest): Promise<Answer> {
+  async #fetchOnce(
+    url: URL,
+    method: Dispatcher.HttpMethod,
+    request: GuardedRequest,
+    mayBePrivate: boolean,
+  ): Promise<Answer> {
     const { credentials, signal, body } = request
-    const isPrivate = this.#expectAllowed(url, request.insecure ?? false)
+    const isPrivate = mayBePrivate && this.isPrivateHost(hostOf(url))
+    expectAllowed(url, isPrivate, request.insecure ?? false)
     const { http, open, guarded } = await this.#loaded()
     const answer = await http
       .request(url, {
@@ -113,17 +122,6 @@ export class GuardedFetch {
     return { status: answer.statusCode, header, body: answer.body, url }
   }
 
-  /** Whether it may lie at a private address, too. An address in the text is never looked up: it is checked here. */
-  #expectAllowed(url: URL, insecure: boolean): boolean {
-    const isPrivate = this.isPrivateHost(url.host)
-    if (url.protocol !== 'https:' && !(url.protocol === 'http:' && insecure && isPrivate))
-      throw refused(url, url.protocol === 'http:' ? 'insecure protocol http' : 'no web address')
-    if (url.username || url.password) throw refused(url, 'an address with credentials in it')
-    const host = url.hostname.replace(/^\[|\]$/g, '')
-    if (!isPrivate && isIP(host) && !isPublicAddress(host)) throw refused(url, privateAddress)
-    return isPrivate
-  }
-
   /** When first needed: most apps never ask for anything. */
   #loaded(): Promise<Agents> {
     this.#agents ??= import('undici').then((http) => {
@@ -137,6 +135,25 @@ export class GuardedFetch {
     })
     return this.#agents
   }
+}
+
+/** `host:port`, in lower case; the ports of http and https where none is said. */
+function withPorts(host: string): readonly string[] {
+  const lower = host.toLowerCase()
+  return /:\d+$/.test(lower) ? [lower] : [`${lower}:443`, `${lower}:80`]
+}
+
+/** With the port, which an address does not say where it is the protocol's. */
+const hostOf = ({ hostname, port, protocol }: URL): string =>
+  `${hostname}:${port || (protocol === 'http:' ? 80 : 443)}`
+
+/** An address in the text is never looked up: it is checked here. */
+function expectAllowed(url: URL, isPrivate: boolean, insecure: boolean): void {
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && insecure && isPrivate))
+    throw refused(url, url.protocol === 'http:' ? 'insecure protocol http' : 'no web address')
+  if (url.username || url.password) throw refused(url, 'an address with credentials in it')
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  if (!isPrivate && isIP(host) && !isPublicAddress(host)) throw refused(url, privateAddress)
 }
 
 interface Agents {

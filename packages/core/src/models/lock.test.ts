@@ -1,8 +1,8 @@
-import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { withLock } from './lock.ts'
 
 let folder: string
@@ -48,6 +48,16 @@ test('what work throws comes out, and the lock is free', async () => {
   await expect(withLock(path, signal, () => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
 
   expect(await readdir(folder)).toEqual([])
+})
+
+test('a new lock is as old as this machine’s clock says, whatever the disk’s says', async () => {
+  const now = new Date('2100-01-01')
+  vi.useFakeTimers({ now, toFake: ['Date'] })
+  try {
+    expect((await withLock(path, signal, () => stat(path))).mtime).toEqual(now)
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 test('who leaves waits no longer', async () => {

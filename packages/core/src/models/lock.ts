@@ -16,12 +16,13 @@ const settleMs = 100
 /**
  * Waits for who has it; rejects with the signal's reason when that aborts.
  *
- * @param work is told when the lock was lost, as it is by a process that was stopped for long
+ * @param work is told when the lock was lost, as it is by a process that was stopped for long; `expectMine` throws then
+ *   without delay, before what others could be hurt by
  */
 export async function withLock<T>(
   path: string,
   signal: AbortSignal,
-  work: (lost: AbortSignal) => Promise<T>,
+  work: (lost: AbortSignal, expectMine: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
   const file = await taken(path, signal)
   const lost = new AbortController()
@@ -29,7 +30,7 @@ export async function withLock<T>(
   beat.unref()
   try {
     signal.throwIfAborted()
-    return await work(lost.signal)
+    return await work(lost.signal, () => expectMine(path, file))
   } finally {
     clearInterval(beat)
     if (await isMine(path, file)) await rm(path, { force: true })
@@ -48,11 +49,18 @@ async function taken(path: string, signal: AbortSignal): Promise<FileHandle> {
 
 async function take(path: string): Promise<FileHandle | undefined> {
   try {
-    return await open(path, 'wx')
+    return await created(path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return takeOver(path)
     throw error
   }
+}
+
+/** Fresh by the clock of this machine, which may not be that of the disk. */
+async function created(path: string): Promise<FileHandle> {
+  const file = await open(path, 'wx')
+  await freshen(file)
+  return file
 }
 
 /** Of several that find a dead owner's lock the last to put its own there has it. */
@@ -60,7 +68,7 @@ async function takeOver(path: string): Promise<FileHandle | undefined> {
   const { mtimeMs = Date.now() } = (await stat(path).catch(() => undefined)) ?? {}
   if (Date.now() - mtimeMs < staleMs) return undefined
   const own = `${path}-${randomUUID()}`
-  const file = await open(own, 'wx')
+  const file = await created(own)
   try {
     await rename(own, path)
     await setTimeout(settleMs)
@@ -75,9 +83,17 @@ async function takeOver(path: string): Promise<FileHandle | undefined> {
 }
 
 async function keep(path: string, file: FileHandle): Promise<void> {
-  if (!(await isMine(path, file))) throw new Error('The lock was lost.')
+  await expectMine(path, file)
+  await freshen(file)
+}
+
+async function freshen(file: FileHandle): Promise<void> {
   const now = new Date()
   await file.utimes(now, now)
+}
+
+async function expectMine(path: string, file: FileHandle): Promise<void> {
+  if (!(await isMine(path, file))) throw new Error('The lock was lost.')
 }
 
 /** As long as a file is open, no other one has its number. */

@@ -6,10 +6,17 @@ import { type ModelName, toModelName } from './name.ts'
 export const pathOf = (folder: string, { host, namespace, model, tag }: ModelName): string =>
   join(folder, host, namespace, model, tag)
 
-/** What does not lie four levels deep, or has no such name, is somebody else's. */
-export async function namesIn(folder: string): Promise<readonly ModelName[]> {
+/**
+ * What does not lie four levels deep, or has no such name, is somebody else's.
+ *
+ * @param unreadable is told of each folder that is there, and cannot be read: its names are not among these
+ */
+export async function namesIn(folder: string, unreadable = (): void => {}): Promise<readonly ModelName[]> {
   const below = async (parts: readonly string[]): Promise<readonly (readonly string[])[]> => {
-    const files = await readdir(join(folder, ...parts)).catch(() => [])
+    const files = await readdir(join(folder, ...parts)).catch(({ code }: NodeJS.ErrnoException) => {
+      if (code !== 'ENOENT' && code !== 'ENOTDIR') unreadable()
+      return []
+    })
     const deeper = files.map((file) => [...parts, file])
     return parts.length === 3 ? deeper : (await Promise.all(deeper.map(below))).flat()
   }

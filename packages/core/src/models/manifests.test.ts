@@ -1,12 +1,17 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { BlobStore } from './blobs.ts'
 import { digestOf } from './digest.ts'
 import { configType, layerType } from './manifest.ts'
 import { ManifestStore } from './manifests.ts'
 import { displayName, type ModelName, parseModelName } from './name.ts'
+
+vi.mock('node:fs/promises', async (actual) => {
+  const files = await actual<typeof import('node:fs/promises')>()
+  return { ...files, readFile: vi.fn(files.readFile) }
+})
 
 let root: string
 let other: string
@@ -125,6 +130,16 @@ test.each([
   expect(await readFile(join(root, 'manifests', path), 'utf8')).toBe(String(bytes))
 })
 
+test('what could not be read once is read again', async () => {
+  const manifests = new ManifestStore([root], blobs)
+  await make(manifests, 'tiny', 'config')
+  const tooMany = Object.assign(new Error('too many open files'), { code: 'EMFILE' })
+  vi.mocked(readFile).mockRejectedValueOnce(tooMany)
+  await manifests.find(named('tiny'))
+
+  expect(await manifests.find(named('tiny'))).toBeDefined()
+})
+
 test('what cannot be a name is nobody of ours', async () => {
   const manifests = new ManifestStore([root], blobs)
   for (const path of [
@@ -162,6 +177,59 @@ test('only blobs that nobody names any more are pruned', async () => {
   expect(await blobs.find(digestOf('shared'))).toBeDefined()
 })
 
+test.each([
+  ['a folder', 'of ours', () => symlink('host', join(root, 'manifests', 'host'))],
+  ['a folder', 'that is only read', () => symlink('manifests', join(other, 'manifests'))],
+  ['a damaged manifest', 'that is only read', () => put('host/user/broken/latest', 'PK', other)],
+])('what %s %s may name is not pruned, nor swept', async (_what, _where, arrange) => {
+  const manifests = new ManifestStore([root, other], blobs)
+  await make(manifests, 'tiny', 'config', 'weights')
+  await manifests.remove(named('tiny'))
+  await arrange()
+  for (const text of ['config', 'weights'])
+    await utimes((await blobs.find(digestOf(text)))?.path ?? '', new Date(0), new Date(0))
+
+  const removed = await manifests.prune([digestOf('weights')])
+  await manifests.sweep()
+
+  expect(removed).toEqual([])
+  for (const text of ['config', 'weights']) expect(await blobs.find(digestOf(text))).toBeDefined()
+})
+
+test('who was stopped for so long that another has the lock changes nothing more', async () => {
+  const before = new ManifestStore([root], blobs)
+  await make(before, 'tiny', 'config', 'weights')
+  await make(before, 'other', 'config')
+  await before.remove(named('tiny'))
+  const weights = (await blobs.find(digestOf('weights')))?.path ?? ''
+  await utimes(weights, new Date(0), new Date(0))
+  const lock = join(root, 'manifests', '.lock')
+  /** Another process takes the lock while this one looks at its blobs. */
+  async function taken<T>(look: Promise<T>): Promise<T> {
+    await rm(lock)
+    await writeFile(lock, '')
+    return look
+  }
+  class TakenOver extends BlobStore {
+    override find: BlobStore['find'] = (digest) => taken(blobs.find(digest))
+    override list: BlobStore['list'] = () => taken(blobs.list())
+    override writtenAt: BlobStore['writtenAt'] = (digest) => taken(blobs.writtenAt(digest))
+  }
+  const manifests = new ManifestStore([root], new TakenOver([root]))
+
+  for (const change of [
+    () => manifests.write(named('other'), manifest('weights')),
+    () => manifests.prune([digestOf('weights')]),
+    () => manifests.sweep(),
+  ]) {
+    await expect(change()).rejects.toThrow('The lock was lost.')
+    await rm(lock)
+  }
+
+  expect(await blobs.find(digestOf('weights'))).toBeDefined()
+  expect((await before.find(named('other')))?.bytes).toEqual(manifest('config'))
+})
+
 test('a blob that somebody has asked for since is not pruned', async () => {
   const manifests = new ManifestStore([root], blobs)
   await make(manifests, 'tiny', 'config', 'weights')
@@ -193,6 +261,27 @@ test('what nobody names for an hour is swept, and what was left half done', asyn
   expect(await readdir(join(root, 'manifests'))).toEqual(['registry.ollama.ai'])
   const left = ['config', 'weights', 'fresh'].map((text) => `sha256-${digestOf(text).slice(7)}`)
   expect((await readdir(join(root, 'blobs'))).sort()).toEqual(['notes.txt', ...left.sort()])
+})
+
+test.each([
+  ['a part', '-partial-1'],
+  ['the lock', '.lock'],
+])('a download is not swept as long as %s of it is fresh', async (_what, fresh) => {
+  const manifests = new ManifestStore([root], blobs)
+  await blobs.add(Buffer.from('done'))
+  const [live, dead] = ['live', 'dead'].map((text) => `sha256-${digestOf(text).slice(7)}`)
+  const files = [live, dead].flatMap((blob) =>
+    ['-partial', '-partial-0', '-partial-1', '.lock'].map((end) => blob + end),
+  )
+  for (const file of files) {
+    await writeFile(join(root, 'blobs', file), '')
+    if (file !== `${live}${fresh}`) await utimes(join(root, 'blobs', file), new Date(0), new Date(0))
+  }
+
+  await manifests.sweep()
+
+  const left = await readdir(join(root, 'blobs'))
+  expect(left.filter((file) => files.includes(file)).sort()).toEqual(files.slice(0, 4).sort())
 })
 
 test('other folders are read only, and the first wins', async () => {

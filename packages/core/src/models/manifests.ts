@@ -97,38 +97,40 @@ export class ManifestStore implements Manifests {
   async write(name: ModelName, bytes: Uint8Array): Promise<Manifest | undefined> {
     const manifest = parseManifest(bytes)
     if (!manifest) throw new LlmError('upstream', `What is to be ${displayName(name)} is no manifest.`)
-    return this.#changing(async (folder) => {
+    return this.#changing(async (folder, expectMine) => {
       for (const digest of digestsOf(manifest)) {
         if (!(await this.#blobs.find(digest)))
           throw new LlmError('conflict', `The blob ${digest} of the model "${displayName(name)}" is gone.`)
       }
       const spelled = await spelledAs(folder, name)
       const before = await this.#read(folder, spelled)
-      await replace(join(folder, `.new-${randomUUID()}`), pathOf(folder, spelled), bytes)
+      await replace(join(folder, `.new-${randomUUID()}`), pathOf(folder, spelled), bytes, expectMine)
       this.#wasNamed(before)
       return before?.manifest
     })
   }
 
   async remove(name: ModelName): Promise<void> {
-    await this.#changing(async (folder) => {
+    await this.#changing(async (folder, expectMine) => {
       const spelled = await spelledAs(folder, name)
       this.#wasNamed(await this.#read(folder, spelled))
       const path = pathOf(folder, spelled)
+      await expectMine()
       await rm(path, { force: true })
       await removeEmpty(dirname(path), 3)
     })
   }
 
   async prune(candidates: readonly Digest[]): Promise<readonly Digest[]> {
-    return this.#changing(async (folder) => {
+    return this.#changing(async (_folder, expectMine) => {
       const removed: Digest[] = []
-      const named = await this.#namedBlobs(folder)
+      const named = await this.#namedBlobs()
       for (const digest of named ? new Set(candidates) : []) {
         const writtenAt = await this.#blobs.writtenAt(digest)
         const isKept = !writtenAt || named?.has(digest) || this.#isWanted(digest, writtenAt)
         this.#named.delete(digest)
         if (isKept) continue
+        await expectMine()
         await this.#blobs.remove(digest)
         removed.push(digest)
       }
@@ -138,12 +140,15 @@ export class ManifestStore implements Manifests {
 
   /** Whatever lies there for more than an hour, and no manifest names: also what was left half done. */
   async sweep(): Promise<void> {
-    await this.#changing(async (folder) => {
-      const named = await this.#namedBlobs(folder)
+    await this.#changing(async (folder, expectMine) => {
+      const named = await this.#namedBlobs()
       if (!named) return
       const blobs = (await this.#blobs.list()).filter(({ digest }) => !digest || !named.has(digest))
-      for (const { path, modifiedAt } of [...blobs, ...(await leftIn(folder))])
-        if (Date.now() - modifiedAt.getTime() > graceMs) await rm(path, { force: true })
+      for (const { path, modifiedAt } of [...blobs, ...(await leftIn(folder))]) {
+        if (Date.now() - modifiedAt.getTime() <= graceMs) continue
+        await expectMine()
+        await rm(path, { force: true })
+      }
     })
   }
 
@@ -157,32 +162,41 @@ export class ManifestStore implements Manifests {
     if (entry) for (const digest of digestsOf(entry.manifest)) this.#named.set(digest, entry.modifiedAt)
   }
 
-  /** Nothing where that cannot be known: a manifest in the folder that is written to is damaged. */
-  async #namedBlobs(own: string): Promise<ReadonlySet<Digest> | undefined> {
+  /** Nothing where that cannot be known: a manifest is damaged, or a folder of them cannot be read. */
+  async #namedBlobs(): Promise<ReadonlySet<Digest> | undefined> {
     const named = new Set<Digest>()
+    let isKnown = true
+    const unreadable = (): void => {
+      isKnown = false
+    }
     for (const folder of this.#folders) {
-      for (const { entry } of await this.#listIn(folder)) {
-        if (!entry && folder === own) return undefined
-        if (entry) for (const digest of digestsOf(entry.manifest)) named.add(digest)
+      for (const { entry } of await this.#listIn(folder, unreadable)) {
+        if (!entry) return undefined
+        for (const digest of digestsOf(entry.manifest)) named.add(digest)
       }
     }
-    return named
+    return isKnown ? named : undefined
   }
 
   /** One change at a time: who prunes sees all names, and who names a blob knows that it stays. */
-  async #changing<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  async #changing<T>(work: (folder: string, expectMine: () => Promise<void>) => Promise<T>): Promise<T> {
     const [folder] = this.#folders
     if (folder === undefined) throw readOnly()
     try {
       await mkdir(folder, { recursive: true })
-      return await withLock(join(folder, '.lock'), new AbortController().signal, () => work(folder))
+      return await withLock(join(folder, '.lock'), new AbortController().signal, (_lost, expectMine) =>
+        work(folder, expectMine),
+      )
     } catch (error) {
       throw diskError(error)
     }
   }
 
-  async #listIn(folder: string): Promise<readonly { name: ModelName; entry: Entry | undefined }[]> {
-    const names = await namesIn(folder)
+  async #listIn(
+    folder: string,
+    unreadable?: () => void,
+  ): Promise<readonly { name: ModelName; entry: Entry | undefined }[]> {
+    const names = await namesIn(folder, unreadable)
     return Promise.all(names.map(async (name) => ({ name, entry: await this.#read(folder, name) })))
   }
 
@@ -197,7 +211,10 @@ export class ManifestStore implements Manifests {
     const stamp = `${info.mtimeMs} ${info.size} ${info.ino}`
     const known = this.#entries.get(path)
     if (known?.stamp === stamp) return known.entry
-    const bytes = info.size <= maxManifestBytes ? await readFile(path).catch(() => undefined) : undefined
+    const isTooLarge = info.size > maxManifestBytes
+    const bytes = isTooLarge ? undefined : await readFile(path).catch(() => undefined)
+    // It may be read another time.
+    if (!bytes && !isTooLarge) return undefined
     const manifest = bytes && parseManifest(bytes)
     const entry = manifest && {
       name,
@@ -218,7 +235,12 @@ export class ManifestStore implements Manifests {
   }
 }
 
-async function replace(temporary: string, path: string, bytes: Uint8Array): Promise<void> {
+async function replace(
+  temporary: string,
+  path: string,
+  bytes: Uint8Array,
+  expectMine: () => Promise<void>,
+): Promise<void> {
   try {
     const file = await open(temporary, 'wx', 0o644)
     try {
@@ -231,6 +253,7 @@ async function replace(temporary: string, path: string, bytes: Uint8Array): Prom
     const now = new Date()
     await utimes(temporary, now, now)
     await mkdir(dirname(path), { recursive: true })
+    await expectMine()
     await rename(temporary, path)
     await syncFolder(dirname(path))
   } catch (error) {

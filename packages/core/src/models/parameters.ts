@@ -96,9 +96,11 @@ export function toSampling({ seed = -1, ...said }: Parameters): Sampling {
   return Object.fromEntries(Object.entries(sampling).filter(([, value]) => value !== undefined))
 }
 
-/** Without empty ones, which would end every answer. */
-export const toStops = ({ stop }: Parameters): readonly string[] | undefined =>
-  stop?.filter((text) => text !== '')
+/** Without empty ones, which would end every answer; where there were no others, nothing was said. */
+export function toStops({ stop }: Parameters): readonly string[] | undefined {
+  const stops = stop?.filter((text) => text !== '')
+  return stop?.length && !stops?.length ? undefined : stops
+}
 
 /** No context is smaller. */
 const leastContext = 16

@@ -7,6 +7,8 @@ import type { ModelName } from './name.ts'
 export interface Blobs {
   /** In whichever folder it lies. */
   find(digest: Digest): Promise<{ readonly path: string; readonly sizeBytes: number } | undefined>
+  /** Finds it, and whoever prunes sees that somebody wants it. */
+  keep(digest: Digest): ReturnType<Blobs['find']>
   /** The whole of a small one. Throws `upstream` for one that is not there, or larger. */
   read(digest: Digest, maxBytes: number): Promise<Buffer>
   /** Throws `invalid_request` when the bytes have another digest; they are kept under that, then. */

@@ -1,7 +1,7 @@
 /** What is said of a model beside its weights, as layers. */
 import { LlmError } from '../errors.ts'
 import type { CreateModel } from './create.ts'
-import { maxTextBytes } from './described.ts'
+import { maxJsonBytes, maxTextBytes } from './described.ts'
 import { digestOf } from './digest.ts'
 import { goJson, sorted } from './go-json.ts'
 import { type Layer, type LayerKind, layerKind } from './manifest.ts'
@@ -49,9 +49,14 @@ export function layersOf(spec: CreateModel, { layers, parameters }: Weights): Sa
 export function expectReadable({ kept, added }: SaidLayers, config: string): void {
   const before = kept.filter(({ mediaType }) => readAsText.includes(layerKind(mediaType)))
   const texts = [config, ...added.map(([, text]) => text)]
+  const json = [config, ...added.flatMap(([kind, text]) => (isJson.includes(kind) ? [text] : []))]
   const sizes = [...before.map(({ size }) => size), ...texts.map((text) => Buffer.byteLength(text))]
-  if (sizes.reduce((sum, size) => sum + size, 0) > maxTextBytes)
+  if (
+    sizes.reduce((sum, size) => sum + size, 0) > maxTextBytes ||
+    json.some((text) => Buffer.byteLength(text) > maxJsonBytes)
+  )
     throw new LlmError('too_large', 'what is said of the model is too long')
 }
 
+const isJson: readonly LayerKind[] = ['params', 'messages']
 const readAsText: readonly (LayerKind | undefined)[] = [...saidKinds, 'prompt']

@@ -102,6 +102,19 @@ test('the built-in model is copied with its file', async () => {
   expect(digestOf(await readFile(path))).toBe(digestOf(await weights))
 })
 
+test('a copy, and a model that is made, are of what the name means, not of a manifest behind it', async () => {
+  await createFromFile('tiny', { system: 'Be brief.' })
+  const files = new ModelStore([{ path: modelPath }, { path: folder }])
+  const name = (await files.list())[0]?.name ?? ''
+  await createFromFile(name, { system: 'Be brief.' })
+
+  await files.copy(name, 'copied')
+  await create({ name: 'made', from: name }, files)
+
+  expect((await files.get(name)).path).toBe(modelPath)
+  for (const one of ['copied', 'made']) expect((await files.get(one)).recipe?.system).toBeUndefined()
+})
+
 test('what a copy takes the place of goes, where nothing else needs it', async () => {
   await createFromFile('mine')
   await createFromFile('old', { system: 'Only here.' })

@@ -3,7 +3,7 @@ import { invalidRequest, LlmError, modelNotFound } from '../errors.ts'
 import type { Adapter } from './adapter.ts'
 import { type BlobOptions, BlobStore } from './blobs.ts'
 import { checkModel } from './check.ts'
-import { type CreateModel, createModel } from './create.ts'
+import { type CreateModel, type CreateParts, createModel } from './create.ts'
 import { DescribedModels } from './described.ts'
 import { type ModelDetails, readDetails } from './details.ts'
 import { FileCache } from './file-cache.ts'
@@ -139,7 +139,7 @@ export class ModelStore {
       manifests: this.#manifests,
       prune: this.#prune,
       pull: (name: string, transfer: TransferOptions) => this.#transfers.pull(name, transfer),
-      file: (name: string) => this.#fileOf(name),
+      find: (name: string) => this.#baseOf(name),
     }
     return createModel(spec, parts, { signal: never(), ...options })
   }
@@ -190,14 +190,14 @@ export class ModelStore {
   }
 
   /** Throws `permission` for one with adapters, which would be lost. */
-  async #fileOf(name: string): Promise<string | undefined> {
+  async #baseOf(name: string): ReturnType<CreateParts['find']> {
     const found = await this.#find(name)
-    if (!found || 'entry' in found) return undefined
+    if (!found || 'entry' in found) return found
     if (found.file.adapters)
       throw notAllowed(
         `The model "${found.file.name}" has adapters by the app's options: make one of its file.`,
       )
-    return found.file.path
+    return { path: found.file.path }
   }
 
   async #entry(name: string): Promise<Entry | undefined> {

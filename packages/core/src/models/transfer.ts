@@ -1,6 +1,5 @@
 /** Models from registries and to them. Shape of what is told: Ollama API reference, "Pull a model" and "Push a model". */
 import type { LookupFunction } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
 import { invalidRequest, LlmError, modelNotFound } from '../errors.ts'
 import { type Digest, hexOf } from './digest.ts'
 import { Download } from './download.ts'
@@ -14,6 +13,7 @@ import { Registry } from './registry.ts'
 import type { Identity } from './registry-identity.ts'
 import { type Pace, usualPace } from './retry.ts'
 import { SharedWork } from './shared-work.ts'
+import { told } from './told.ts'
 import { Upload } from './upload.ts'
 
 export interface TransferParts {
@@ -35,9 +35,6 @@ export interface RegistryOptions extends Identity {
   readonly pace?: Pace
 }
 
-/** Often enough for the eye. */
-const tellMs = 60
-
 export class Transfers {
   readonly #blobs: Blobs
   readonly #manifests: Manifests
@@ -45,7 +42,7 @@ export class Transfers {
   readonly #registries: RegistryOptions
   readonly #guard: GuardedFetch
   readonly #pace: Pace
-  /** Whoever wants a blob that is coming already waits for the same one. */
+  /** Whoever wants a blob that is coming already waits for the same one, where its size was told alike. */
   readonly #downloads = new Map<Digest, SharedWork<Download>>()
 
   constructor({ blobs, manifests, registries, prune }: TransferParts) {
@@ -83,7 +80,12 @@ export class Transfers {
     if (!manifest) throw new LlmError('upstream', 'pull model manifest: the registry sent none')
     if (manifest.layers.some(({ mediaType }) => mediaType.endsWith('.tensor')))
       throw new LlmError('upstream', 'this model requires MLX support, but the MLX runtime is not available')
-    for (const layer of blobsOf(manifest)) yield* this.#pullBlob(layer, registry, signal)
+    const layers = blobsOf(manifest)
+    for (const [index, layer] of layers.entries()) {
+      yield* this.#pullBlob(layer, registry, signal)
+      // Those before it may have waited long, and nobody names them yet.
+      for (const { digest } of layers.slice(0, index)) await this.#blobs.keep(digest)
+    }
     // Each was before it became visible.
     yield { status: 'verifying sha256 digest' }
     yield { status: 'writing manifest' }
@@ -98,7 +100,7 @@ export class Transfers {
     signal: AbortSignal,
   ): AsyncGenerator<Progress> {
     const event = { status: `pulling ${hexOf(digest).slice(0, 12)}`, digest, totalBytes: size }
-    if (await this.#blobs.find(digest)) {
+    if (await this.#isThere(digest, size)) {
       yield { ...event, completedBytes: size }
       return
     }
@@ -106,9 +108,14 @@ export class Transfers {
     yield* told(event, shared.work, (either) => shared.join(either), signal)
   }
 
+  /** One that is shorter or longer is damaged, and comes again. */
+  async #isThere(digest: Digest, sizeBytes: number): Promise<boolean> {
+    return (await this.#blobs.keep(digest))?.sizeBytes === sizeBytes
+  }
+
   #download(digest: Digest, sizeBytes: number, registry: Registry): SharedWork<Download> {
     const running = this.#downloads.get(digest)
-    if (running?.isJoinable) return running
+    if (running?.isJoinable && running.work.sizeBytes === sizeBytes) return running
     const source = {
       digest,
       sizeBytes,
@@ -118,7 +125,7 @@ export class Transfers {
     const shared = new SharedWork(download, (signal) =>
       this.#blobs.locked(digest, signal, async (lost) => {
         // Another process may have been first.
-        if (!(await this.#blobs.find(digest))) await download.run(AbortSignal.any([signal, lost]))
+        if (!(await this.#isThere(digest, sizeBytes))) await download.run(AbortSignal.any([signal, lost]))
       }),
     )
     this.#downloads.set(digest, shared)
@@ -216,41 +223,6 @@ function blobsOf({ layers, config }: Manifest): readonly Layer[] {
 function repositoryOf(from: string | undefined, { host }: ModelName): string | undefined {
   const name = from === undefined ? undefined : parseModelName(from)
   return name?.host.toLowerCase() === host.toLowerCase() ? `${name.namespace}/${name.model}` : undefined
-}
-
-/** How far it is, now and then; at its end only where something was told before: what is quick needs no words. */
-async function* told(
-  event: Progress,
-  work: { readonly completedBytes: number },
-  run: (signal: AbortSignal) => Promise<void>,
-  signal: AbortSignal,
-): AsyncGenerator<Progress> {
-  // Who stops listening has left, too.
-  const left = new AbortController()
-  const ended = run(AbortSignal.any([signal, left.signal]))
-  ended.catch(() => {})
-  let isTold = false
-  try {
-    while (!(await endsWithin(ended, tellMs))) {
-      isTold = true
-      yield { ...event, completedBytes: work.completedBytes }
-    }
-  } finally {
-    left.abort()
-  }
-  if (isTold && event.totalBytes !== undefined) yield { ...event, completedBytes: event.totalBytes }
-}
-
-/** Throws what it ended with. */
-async function endsWithin(ended: Promise<void>, ms: number): Promise<boolean> {
-  const timer = new AbortController()
-  const late = delay(ms, false, { signal: timer.signal })
-  late.catch(() => {})
-  try {
-    return await Promise.race([ended.then(() => true), late])
-  } finally {
-    timer.abort()
-  }
 }
 
 /** Who has left is told nothing, not even that it ended. */

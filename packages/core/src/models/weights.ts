@@ -56,12 +56,12 @@ export async function* weightsOfFiles({ files = {}, adapters }: CreateModel, { b
 /** Throws what `pull` throws where the model is not there, and `invalid_request` for an adapter that does not fit. */
 export async function* weightsOfModel(
   name: ModelName,
-  { adapters }: CreateModel,
+  { adapters, from: asked = displayName(name) }: CreateModel,
   parts: CreateParts,
   options: TransferOptions,
 ): Steps {
   const { blobs } = parts
-  const { layers, from, config, parameters } = yield* baseOf(name, parts, options)
+  const { layers, from, config, parameters } = yield* baseOf(name, asked, parts, options)
   const uploads = yield* adaptersOf(adapters, blobs)
   const models: { name: string; path: string; kind: LayerKind | undefined; details: ModelDetails }[] = []
   for (const { mediaType, digest } of layers) {
@@ -88,24 +88,26 @@ interface Base extends Pick<Weights, 'layers' | 'config' | 'parameters'> {
 
 async function* baseOf(
   name: ModelName,
+  asked: string,
   parts: CreateParts,
   options: TransferOptions,
 ): AsyncGenerator<Progress, Base> {
-  const { blobs, manifests } = parts
+  const { blobs } = parts
   const from = displayName(name)
-  let entry = await manifests.find(name)
-  if (!entry) {
-    const path = await parts.file?.(from)
-    if (path !== undefined) {
-      expectOneFile(from, (await readGguf(path, { what: fileOf(from) })).metadata)
-      yield { status: 'copying file' }
-      const layer = await importFile(path, blobs, options.signal)
-      return { layers: [layer], from, config: {}, parameters: {} }
-    }
+  let found = await parts.find(asked)
+  if (!found) {
     yield* parts.pull(from, options)
-    entry = await manifests.find(name)
-    if (!entry) throw modelNotFound(from)
+    found = await parts.find(from)
+    if (!found) throw modelNotFound(from)
   }
+  if ('path' in found) {
+    const { path } = found
+    expectOneFile(from, (await readGguf(path, { what: fileOf(from) })).metadata)
+    yield { status: 'copying file' }
+    const layer = await importFile(path, blobs, options.signal)
+    return { layers: [layer], from, config: {}, parameters: {} }
+  }
+  const { entry } = found
   const { config, layers } = entry.manifest
   const params = layers.find(({ mediaType }) => layerKind(mediaType) === 'params')
   return {

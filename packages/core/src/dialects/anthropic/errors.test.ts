@@ -23,7 +23,10 @@ test.each<[LlmErrorCode, number, string]>([
   const response = renderError(new LlmError(code, 'What to do next.'), 'req_1')
 
   expect(response.status).toBe(status)
-  expect(response.headers).toEqual({ 'content-type': 'application/json; charset=utf-8' })
+  expect(response.headers).toEqual({
+    'content-type': 'application/json; charset=utf-8',
+    ...(code === 'quota' && { 'x-should-retry': 'false' }),
+  })
   expect(JSON.parse(response.body as string)).toMatchObject({ type: 'error', error: { type } })
 })
 

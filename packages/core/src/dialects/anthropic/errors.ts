@@ -1,14 +1,15 @@
 /** `LlmError` in the Anthropic envelope. Shape: Anthropic API reference, "Errors". */
 import type { Issue, LlmError, LlmErrorCode } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
-import { json, retryAfter } from '../../http/respond.ts'
+import { json } from '../../http/respond.ts'
 import { eventFrame } from '../../http/streams.ts'
+import { retryHeaders } from '../../limits/headers.ts'
 import { inNames } from '../fields.ts'
 import type { Problem, Wording } from '../parse.ts'
 
 export function renderError(error: LlmError, requestId: string): HttpResponse {
   const [status] = kinds[error.code]
-  return json(envelope(error, requestId), status, retryAfter(error.details.retryAfterMs))
+  return json(envelope(error, requestId), status, retryHeaders(error))
 }
 
 /** What ends a stream that has already begun. */
@@ -38,16 +39,19 @@ function envelope(error: LlmError, requestId: string): object {
 }
 
 /** A client's own loop of tools that hears this sends the whole conversation from then on. */
-const detailsOf = ({ details: { param, issue } }: LlmError): object =>
-  param === 'thread' && issue === 'unsupported'
+const detailsOf = ({ code, details: { param, issue } }: LlmError): object => {
+  if (code === 'quota') return { details: { error_code: 'api_key_spend_limit_reached' } }
+  return param === 'thread' && issue === 'unsupported'
     ? { details: { error_code: 'thread_unsupported_request', unsupported: ['thread'] } }
     : {}
+}
 
 /** Some messages are read by machines: agents look for these words, to make their conversation shorter. */
 function messageOf({ code, message, details }: LlmError): string {
   const { inputTokens, contextSize, model, param = '' } = details
   if (code === 'context_length') return `prompt is too long: ${inputTokens} tokens > ${contextSize} maximum`
   if (code === 'not_found' && model !== undefined) return `model: ${model}`
+  if (code === 'quota') return `You have reached your specified API usage limits. ${message}`
   const field = toField(param)
   return field === param ? message : `${field}: ${message}`
 }

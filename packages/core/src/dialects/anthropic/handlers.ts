@@ -13,10 +13,15 @@ export const messages: Handler = async ({ request, llm, caller, onError }) => {
   const body = parse(MessagesRequest, await request.json(), wording)
   const stream = body.stream ?? false
   const thoughts = thoughtsOf(body)
-  const generation = await llm.generate(toGenerateRequest(body), { signal: request.signal, caller, stream })
+  const generation = await llm.generate(toGenerateRequest(body), {
+    signal: request.signal,
+    caller,
+    dialect: 'anthropic',
+    stream,
+  })
 
   const response = stream
-    ? sse(events(generation, thoughts), { onError, heartbeat: ping })
-    : json(await message(generation, thoughts))
+    ? sse(events(generation, thoughts, body.stop_sequences), { onError, heartbeat: ping })
+    : json(await message(generation, thoughts, body.stop_sequences))
   return withReuse(response, [generation])
 }

@@ -3,6 +3,7 @@ import { defineDialect } from '../dialect.ts'
 import { countTokens } from './count-tokens.ts'
 import { renderError, renderErrorFrame } from './errors.ts'
 import { messages } from './handlers.ts'
+import { limitHeaders } from './limits.ts'
 import { listModels, retrieveModel } from './models.ts'
 
 export const anthropic = defineDialect({
@@ -11,6 +12,7 @@ export const anthropic = defineDialect({
   isSpokenBy: (request) =>
     request.header('anthropic-version') !== undefined || /^\/v1\/messages(\/|$)/.test(request.path),
   requestIdHeader: 'request-id',
+  limitHeaders,
   renderError,
   renderErrorFrame,
   routes: [

@@ -5,7 +5,7 @@ import type { Generation } from '../../generate.ts'
 import { readEvents } from '../../testing/read-events.ts'
 import { events, message, ping, type Thoughts, thoughtsOf } from './render.ts'
 
-const head = { id: 'abc', model: 'team/tiny', createdAt: new Date(1_700_000_000_000) }
+const head = { id: 'abc', model: 'team/tiny', createdAt: new Date(1_700_000_000_000), limits: [] }
 const usage = { inputTokens: 10, reusedTokens: 4, ...uncached, outputTokens: 3 }
 const timings = { loadMs: 0, promptMs: 0, generateMs: 0 }
 const common = { id: 'msg_abc', type: 'message', role: 'assistant', model: 'team/tiny', container: null }
@@ -63,9 +63,9 @@ async function dataOf(frames: AsyncIterable<string>): Promise<unknown[]> {
 }
 
 const whole = (pieces: readonly Piece[], end: Ending = {}, thoughts: Thoughts = 'hidden') =>
-  message(generationOf(pieces, end), thoughts)
+  message(generationOf(pieces, end), thoughts, ['STOP'])
 const streamed = (pieces: readonly Piece[], end: Ending = {}, thoughts: Thoughts = 'hidden') =>
-  dataOf(events(generationOf(pieces, end), thoughts))
+  dataOf(events(generationOf(pieces, end), thoughts, ['STOP']))
 
 test('a whole answer is a message', async () => {
   expect(await whole(['Hel', 'lo.'])).toEqual({
@@ -92,6 +92,8 @@ test('a model that says nothing has no block, whole and streamed', async () => {
 const endings: [Ending, string, string | null][] = [
   [{ reason: 'stop' }, 'end_turn', null],
   [{ reason: 'stop', stopSequence: 'STOP' }, 'stop_sequence', 'STOP'],
+  // One of the model's own, that no client knows.
+  [{ reason: 'stop', stopSequence: '</s>' }, 'end_turn', null],
   [{ reason: 'length' }, 'max_tokens', null],
   [{ reason: 'context' }, 'model_context_window_exceeded', null],
 ]

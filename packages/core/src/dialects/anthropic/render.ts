@@ -24,7 +24,11 @@ export function thoughtsOf({ thinking }: Pick<MessagesRequest, 'thinking'>): Tho
  * A whole answer. What says nothing has no block: clients send blocks back, and an empty one is invalid. Nor has a call
  * that was broken off. Throws an `AbortError` when the answer was cancelled.
  */
-export async function message(generation: Generation, thoughts: Thoughts): Promise<object> {
+export async function message(
+  generation: Generation,
+  thoughts: Thoughts,
+  stops: readonly string[] = [],
+): Promise<object> {
   const said: Said[] = []
   let thinkingTokens = 0
   for await (const event of generation) {
@@ -37,7 +41,7 @@ export async function message(generation: Generation, thoughts: Thoughts): Promi
       return {
         ...head(generation),
         content: content.map((one) => toBlock(one, thoughts)),
-        ...ending(event, isCalling),
+        ...ending(event, isCalling, stops),
         usage: toUsage(event.usage, thinkingTokens),
       }
     } else {
@@ -71,7 +75,11 @@ function toBlock({ type, text, id = '', name = '' }: Said, thoughts: Thoughts): 
 }
 
 /** The frames of a streamed answer. */
-export async function* events(generation: Generation, thoughts: Thoughts): AsyncGenerator<string> {
+export async function* events(
+  generation: Generation,
+  thoughts: Thoughts,
+  stops: readonly string[] = [],
+): AsyncGenerator<string> {
   const blocks = new BlockFrames(thoughts)
   let thinkingTokens = 0
 
@@ -83,7 +91,7 @@ export async function* events(generation: Generation, thoughts: Thoughts): Async
     } else if (event.type === 'end') {
       const { cache_creation, service_tier, ...usage } = toUsage(event.usage, thinkingTokens)
       const isCalling = blocks.calls > (event.incompleteCalls?.length ?? 0)
-      const delta = { ...ending(event, isCalling), container: null }
+      const delta = { ...ending(event, isCalling, stops), container: null }
       yield blocks.close() + frame('message_delta', { delta, usage })
       yield frame('message_stop', {})
     } else if (event.type !== 'prompt') {
@@ -191,10 +199,17 @@ const head = ({ id, model }: Generation) => ({
 
 const noEnding = { stop_reason: null, stop_sequence: null, stop_details: null }
 
-/** @param isCalling whether a whole call is among the blocks: agents pass over one that no `tool_use` announces */
-function ending({ reason, stopSequence }: Pick<Answer, 'reason' | 'stopSequence'>, isCalling: boolean) {
+/**
+ * @param isCalling whether a whole call is among the blocks: agents pass over one that no `tool_use` announces
+ * @param stops the client's: what the model's own ones end has ended by itself
+ */
+function ending(
+  { reason, stopSequence }: Pick<Answer, 'reason' | 'stopSequence'>,
+  isCalling: boolean,
+  stops: readonly string[],
+) {
   const said = reason === 'stop' && isCalling ? 'tool-calls' : reason
-  const isStopped = said === 'stop' && stopSequence !== undefined
+  const isStopped = said === 'stop' && stopSequence !== undefined && stops.includes(stopSequence)
   return {
     stop_reason: isStopped ? 'stop_sequence' : stopReasons[said],
     stop_sequence: isStopped ? stopSequence : null,

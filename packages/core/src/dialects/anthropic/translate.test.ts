@@ -25,7 +25,8 @@ test("a minimal request is sampled as Anthropic's API does it", () => {
     input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] },
     reasoning: false,
     maxTokens: 5,
-    sampling: { temperature: 1, topP: 1 },
+    sampling: {},
+    defaultSampling: { temperature: 1, topP: 1 },
   })
 })
 

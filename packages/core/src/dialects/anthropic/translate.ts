@@ -2,13 +2,14 @@
 
 import { mergeTurns } from '../../engine/merge-turns.ts'
 import type { CacheLifetime, ChatInput, GenerateRequest, Message, Part, Tool } from '../../engine/request.ts'
+import { given } from '../fields.ts'
 import * as blocks from './blocks.ts'
 import { lastPlace } from './breakpoints.ts'
 import * as schema from './schema.ts'
 import type * as tools from './tools.ts'
 
 export function toGenerateRequest(body: schema.MessagesRequest): GenerateRequest {
-  const { temperature = 1, top_p: topP = 1, top_k: topK, stop_sequences: stop = [] } = body
+  const { temperature, top_p: topP, top_k: topK, stop_sequences: stop = [] } = body
   const prompt = toPrompt(body)
   // Where a call is forced, nothing is said that could have a format.
   const format = isForced(prompt.input) ? undefined : schema.formatOf(body)
@@ -16,7 +17,8 @@ export function toGenerateRequest(body: schema.MessagesRequest): GenerateRequest
     ...prompt,
     maxTokens: body.max_tokens,
     ...(stop.length > 0 && { stop }),
-    sampling: { temperature, topP, ...(topK && { topK }) },
+    sampling: given({ temperature, topP, topK: topK || undefined }),
+    defaultSampling: { temperature: 1, topP: 1 },
     ...(format && { format: { type: 'json-schema', schema: format.schema } }),
   }
 }

@@ -29,7 +29,10 @@ test.each<[LlmErrorCode, number]>([
   const response = renderError(new LlmError(code, 'What to do next.'))
 
   expect(response.status).toBe(status)
-  expect(response.headers).toEqual({ 'content-type': 'application/json; charset=utf-8' })
+  expect(response.headers).toEqual({
+    'content-type': 'application/json; charset=utf-8',
+    ...(code === 'quota' && { 'x-should-retry': 'false' }),
+  })
   expect(response.body).toBe('{"error":"What to do next."}')
 })
 

@@ -1,8 +1,9 @@
 /** `LlmError` as Ollama says it: one text. Shape: Ollama API reference, "Errors". */
 import type { LlmError, LlmErrorCode } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
-import { json, retryAfter, text } from '../../http/respond.ts'
+import { json, text } from '../../http/respond.ts'
 import { jsonLine } from '../../http/streams.ts'
+import { retryHeaders } from '../../limits/headers.ts'
 import { inNames } from '../fields.ts'
 import type { Wording } from '../parse.ts'
 
@@ -12,7 +13,7 @@ export function renderError(error: LlmError): HttpResponse {
   // The only errors that are no JSON: Ollama's router says them, and not its API.
   if (error.code === 'method_not_allowed') return text(`${status} method not allowed`, status)
   if (error.details.path !== undefined) return text(`${status} page not found`, status)
-  return json({ error: messageOf(error) }, status, retryAfter(error.details.retryAfterMs))
+  return json({ error: messageOf(error) }, status, retryHeaders(error))
 }
 
 /** What ends a stream that has already begun. */

@@ -48,7 +48,7 @@ function generationOf(pieces: readonly Said[], end: Partial<End> = {}): Generati
     yield* pieces
     yield { type: 'end', reason: 'stop', usage, timings, ...end }
   }
-  return { id: 'abc', model: 'team/tiny', createdAt: new Date(), [Symbol.asyncIterator]: events }
+  return { id: 'abc', model: 'team/tiny', createdAt: new Date(), limits: [], [Symbol.asyncIterator]: events }
 }
 const said = (text: string, logprobs?: readonly DrawnToken[]): Said => ({
   type: 'text',

@@ -83,7 +83,7 @@ test.each([
 test.each([
   [{}, undefined],
   [{ stop: [] }, []],
-  [{ stop: [''] }, []],
+  [{ stop: [''] }, undefined],
   [{ stop: ['a', '', 'b'] }, ['a', 'b']],
 ])('%j are the stop sequences %j', (options, stop) => {
   expect(translate({ options }).stop).toEqual(stop)

@@ -22,7 +22,11 @@ export const embeddings: Handler = async ({ request, llm, caller }) => {
   const body = parse(EmbeddingRequest, await request.json(), wording)
   const { model, input: inputs, dimensions, encoding_format: format = 'float' } = body
   const asked = { model, inputs, ...(dimensions !== undefined && { dimensions }) }
-  const { vectors, inputTokens } = await llm.embed(asked, { signal: request.signal, caller })
+  const { vectors, inputTokens } = await llm.embed(asked, {
+    signal: request.signal,
+    caller,
+    dialect: 'openai',
+  })
   checkWidth(vectors[0]?.length ?? 0, dimensions)
 
   return json({

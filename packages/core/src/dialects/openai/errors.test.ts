@@ -30,7 +30,10 @@ test.each<[LlmErrorCode, number, string, string | null]>([
   const response = renderError(new LlmError(code, 'What to do next.'))
 
   expect(response.status).toBe(status)
-  expect(response.headers).toEqual({ 'content-type': 'application/json; charset=utf-8' })
+  expect(response.headers).toEqual({
+    'content-type': 'application/json; charset=utf-8',
+    ...(code === 'quota' && { 'x-should-retry': 'false' }),
+  })
   expect(JSON.parse(response.body as string)).toMatchObject({ error: { type, param: null, code: wireCode } })
 })
 

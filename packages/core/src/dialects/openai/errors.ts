@@ -1,14 +1,15 @@
 /** `LlmError` in the OpenAI envelope. The codes are those that SDKs and proxies look for. */
 import type { Issue, LlmError, LlmErrorCode } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
-import { json, retryAfter } from '../../http/respond.ts'
+import { json } from '../../http/respond.ts'
 import { dataFrame } from '../../http/streams.ts'
+import { retryHeaders } from '../../limits/headers.ts'
 import { inNames } from '../fields.ts'
 import type { Wording } from '../parse.ts'
 
 export function renderError(error: LlmError): HttpResponse {
   const [status] = kinds[error.code]
-  return json(envelope(error), status, retryAfter(error.details.retryAfterMs))
+  return json(envelope(error), status, retryHeaders(error))
 }
 
 /** What is wrong with a field. */
@@ -22,12 +23,12 @@ export const renderErrorFrame = (error: LlmError): string => dataFrame(JSON.stri
 
 function envelope(error: LlmError): object {
   const [, type, code] = kinds[error.code]
-  const { issue, param = null } = error.details
+  const { issue, param = null, exceeded } = error.details
   const noModel = error.code === 'not_found' && param === 'model'
   return {
     error: {
       message: messageOf(error),
-      type,
+      type: exceeded ?? type,
       param: noModel || param === null ? null : toField(param),
       code: noModel ? 'model_not_found' : issue ? issueCodes[issue] : code,
     },

@@ -15,7 +15,12 @@ import { toGenerateRequest, toTextRequests } from './translate.ts'
 export const chatCompletions: Handler = async ({ request, llm, caller, onError }) => {
   const body = parse(ChatCompletionRequest, await request.json(), wording)
   const stream = body.stream ?? false
-  const generation = await llm.generate(toGenerateRequest(body), { signal: request.signal, caller, stream })
+  const generation = await llm.generate(toGenerateRequest(body), {
+    signal: request.signal,
+    caller,
+    dialect: 'openai',
+    stream,
+  })
 
   const response = stream
     ? sse(chunks(generation, body), { onError })
@@ -32,7 +37,7 @@ export const completions: Handler = async (call) => {
     (asked, index): Question =>
       async (signal) => ({
         echo: await echoOf(body, index, { llm, caller, signal }),
-        generation: await llm.generate(asked, { signal, caller, stream }),
+        generation: await llm.generate(asked, { signal, caller, dialect: 'openai', stream }),
       }),
   )
   if (stream) {

@@ -5,7 +5,7 @@ import { readEvents } from '../../testing/read-events.ts'
 import { chunks, completion } from './render.ts'
 import type { ChatCompletionRequest } from './schema.ts'
 
-const head = { id: 'abc', model: 'team/tiny', createdAt: new Date(1_700_000_000_999) }
+const head = { id: 'abc', model: 'team/tiny', createdAt: new Date(1_700_000_000_999), limits: [] }
 const usage = { inputTokens: 10, reusedTokens: 4, ...uncached, outputTokens: 3 }
 const timings = { loadMs: 0, promptMs: 1, generateMs: 2 }
 const body: ChatCompletionRequest = { model: 'team/tiny', messages: [{ role: 'user', content: 'Hi' }] }

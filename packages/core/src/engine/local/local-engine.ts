@@ -33,6 +33,7 @@ import {
   readTokenizeRequest,
   total,
 } from './protocol.ts'
+import { tokensIn } from './reading.ts'
 import { RunFolder } from './run-folder.ts'
 import { Suspects } from './suspects.ts'
 
@@ -98,7 +99,9 @@ export class LocalEngine implements Engine {
   }
 
   generate(request: GenerateRequest, call: EngineCall): AsyncIterableIterator<GenerateEvent> {
-    return readAhead(call.signal, async (push, signal) => {
+    let tellRead: ((tokens: number) => void) | undefined
+    const onRead = (event: GenerateEvent): void => tellRead?.(tokensIn(event))
+    const answer = async (push: (event: GenerateEvent) => void, signal: AbortSignal): Promise<void> => {
       let begun = false
       let end: GenerateEvent | undefined
       const checked = readRequest(request)
@@ -110,7 +113,8 @@ export class LocalEngine implements Engine {
         async (loaded, loadMs) => {
           const { fingerprint, process } = loaded
           try {
-            await process.generate(checked, { ...call, tenant: tenantOf(call), signal }, (event) => {
+            const whose = { ...call, tenant: tenantOf(call), signal }
+            const onEvent = (event: GenerateEvent): void => {
               begun = true
               if (event.type === 'text') this.#loaded.failures.onText(fingerprint)
               if (event.type === 'start') {
@@ -119,6 +123,9 @@ export class LocalEngine implements Engine {
               }
               if (event.type === 'end') end = { ...event, timings: { ...event.timings, loadMs } }
               else push(event)
+            }
+            await process.generate(checked, whose, onEvent, (tell) => {
+              tellRead = tell
             })
           } catch (error) {
             if (process.crashed || process.stuck) this.#suspects.note(checked)
@@ -129,7 +136,8 @@ export class LocalEngine implements Engine {
       )
       // Behind the call: who has heard the end finds the model at rest.
       if (end) push(end)
-    })
+    }
+    return readAhead(call.signal, answer, onRead)
   }
 
   async countTokens(request: GenerateRequest, call: EngineCall): Promise<number> {
@@ -219,10 +227,11 @@ export class LocalEngine implements Engine {
     return { results, ...found }
   }
 
+  /** Of the prompt nothing is logged but numbers. */
   #tellOf({ model, divergence, inputTokens, reusedTokens }: Extract<GenerateEvent, { type: 'start' }>): void {
     if (divergence)
       this.#debug(
-        { model, inputTokens, reusedTokens, ...divergence },
+        { model, inputTokens, reusedTokens, sharedTokens: divergence.tokens },
         'A prompt goes another way than the one before: what is behind that is read again.',
       )
   }

@@ -126,9 +126,32 @@ export class ModelProcess {
     return this.#stuck
   }
 
-  /** Resolves when the model is free again; quietly when the signal aborts. Throws `LlmError`. */
-  generate(request: GenerateRequest, call: EngineCall, push: (event: GenerateEvent) => void): Promise<void> {
-    return this.#call('generate', request, call, { push, result: () => {} })
+  /**
+   * Resolves when the model is free again; quietly when the signal aborts. Throws `LlmError`.
+   *
+   * @param onBegin gets what is to be told of each token that was read, where the call says how many may wait
+   */
+  generate(
+    request: GenerateRequest,
+    call: EngineCall,
+    push: (event: GenerateEvent) => void,
+    onBegin: (tell: (tokens: number) => void) => void = () => {},
+  ): Promise<void> {
+    return this.#call('generate', request, call, { push, result: () => {} }, (id) => {
+      const { readAheadTokens } = call
+      if (readAheadTokens !== undefined) onBegin(this.#reader(id, Math.ceil(readAheadTokens / 4)))
+    })
+  }
+
+  /** Tells of several tokens together. */
+  #reader(id: number, together: number): (tokens: number) => void {
+    let untold = 0
+    return (tokens) => {
+      untold += tokens
+      if (untold < together || !this.#calls.has(id)) return
+      this.#send({ type: 'read', id, tokens: untold })
+      untold = 0
+    }
   }
 
   /**
@@ -147,8 +170,9 @@ export class ModelProcess {
   async #call(
     type: Asking,
     request: object,
-    { signal, tenant = '', background = false }: EngineCall,
+    { signal, tenant = '', background = false, readAheadTokens }: EngineCall,
     hear: Pick<RunningCall, 'push' | 'result'>,
+    onBegin: (id: number) => void = () => {},
   ): Promise<void> {
     const { stepMs } = await this.ready
     if (this.#ended) throw this.#whyGone('')
@@ -158,7 +182,8 @@ export class ModelProcess {
       await new Promise<void>((resolve, reject) => {
         this.#calls.set(id, { ...hear, finish: (error) => (error ? reject(error) : resolve()) })
         this.#work(maxStalled.call(stepMs))
-        this.#send({ type, id, request, tenant, background })
+        this.#send({ type, id, request, tenant, background, ...(readAheadTokens && { readAheadTokens }) })
+        onBegin(id)
         signal.addEventListener('abort', cancel, { once: true })
         if (signal.aborted) cancel()
       })

@@ -14,7 +14,7 @@ import {
 import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 
 /** Raised with each change after which an older side would misunderstand a newer one: their processes are then not shared. */
-export const protocolVersion = 6
+export const protocolVersion = 7
 
 /** What is loaded, and how. */
 export const LoadConfig = z.object({
@@ -308,8 +308,12 @@ export const ToProcess = z.discriminatedUnion('type', [
     tenant: z.string(),
     /** Nobody waits for it. */
     background: z.boolean(),
+    /** So many tokens at most are said before its reader has read them; absent: all. */
+    readAheadTokens: z.int().min(1).optional(),
   }),
   z.object({ type: z.literal('cancel'), id: z.int() }),
+  /** So many more tokens were read. */
+  z.object({ type: z.literal('read'), id: z.int(), tokens: z.int().min(0) }),
   z.object({ type: z.literal('ping') }),
   /** This app needs the model no more. The connection ends, and so does the process if it was the last. */
   z.object({ type: z.literal('release') }),

@@ -115,6 +115,13 @@ describe('the language', () => {
 })
 
 describe('bounds', () => {
+  test('a template longer than anybody writes is not read', () => {
+    expect(() => parseGoTemplate('x'.repeat(64 * 1024))).not.toThrow()
+    expect(() => parseGoTemplate('x'.repeat(64 * 1024 + 1))).toThrow(
+      new GoTemplateError('template: longer than 65536 characters'),
+    )
+  })
+
   test.each([
     ['a loop in a loop', '{{ range 99999999 }}{{ range 99999999 }}{{ end }}{{ end }}', 'too many steps'],
     [

@@ -2,10 +2,11 @@
  * Templates in Go's language: what Modelfiles have. `parseGoTemplate` says what one takes and how its model writes; the prompt is
  * made of messages in three ways, by what the template names. Shape: Ollama `template/template.go`.
  */
-import type { Tool } from '../../engine/request.ts'
+import { limits, type Tool } from '../../engine/request.ts'
 import type { TemplateMessage } from '../messages.ts'
 import { untilResponse } from './cut.ts'
 import { collate, toMessage, toTool } from './data.ts'
+import { GoTemplateError } from './error.ts'
 import { parseTree, type Tree } from './parse.ts'
 import { type Bounds, runTree } from './run.ts'
 import { type Uses, usesOf } from './uses.ts'
@@ -34,8 +35,10 @@ export interface GoTemplate {
   fill(prefix: string, suffix: string, thinking?: Thinking, bounds?: Partial<Bounds>): string
 }
 
-/** Throws `GoTemplateError`, in Go's words. */
+/** Throws `GoTemplateError`, in Go's words; and before it reads one that is longer than `limits.templateLength`. */
 export function parseGoTemplate(source: string): GoTemplate {
+  if (source.length > limits.templateLength)
+    throw new GoTemplateError(`template: longer than ${limits.templateLength} characters`)
   const written = parseTree(source)
   const uses = usesOf(written)
   // One that names no answer has it at its end.

@@ -28,6 +28,8 @@ export interface Work {
   readonly tenant: string
   readonly background: boolean
   readonly signal: AbortSignal
+  /** Whether more is said than was read, by as much as may be. */
+  readonly isAhead?: () => boolean
 }
 
 /** Returns quietly, without an `end`, when the signal aborts. */
@@ -36,7 +38,7 @@ export async function answer(
   work: Work,
   emit: (event: GenerateEvent) => void,
 ): Promise<void> {
-  const { model, tenant, background, signal } = work
+  const { model, tenant, background, signal, isAhead } = work
   const reasoning = toldReasoning(asked, goTemplateOf(asked.input))
   const request = { ...asked, ...(reasoning !== undefined && { reasoning }) }
   const prompt = await promptTokens(request, work)
@@ -104,6 +106,7 @@ export async function answer(
     tenant,
     background,
     signal,
+    isAhead,
     onStart: (plan, at) => {
       cached = plan
       startedAt = performance.now()

@@ -20,6 +20,7 @@ import {
   takenExitCode,
   toWire,
 } from '../protocol.ts'
+import { tokensIn } from '../reading.ts'
 import { answer, type Work } from './answer.ts'
 import type { Progress } from './binding.ts'
 import { claim } from './claim.ts'
@@ -37,6 +38,17 @@ const firstClientMs = 10_000
 const nextClientMs = 5_000
 /** So long the native code gets to finish its step at the end. */
 const lastStepMs = 5_000
+
+type Call = Pick<Work, 'tenant' | 'background'> & {
+  readonly id: number
+  readonly readAheadTokens?: number | undefined
+}
+
+/** Of one call. */
+interface Reader {
+  /** Tokens that were said to it. */
+  unread: number
+}
 
 /** What is asked for beside answers. */
 const jobs: Readonly<
@@ -85,6 +97,7 @@ loading.then(
 
 function serve(socket: Socket): void {
   const calls = new Map<number, AbortController>()
+  const readers = new Map<number, Reader>()
   const tell = (message: FromProcess): void => send(socket, message)
   const events = inBundles<{ id: number; event: GenerateEvent }>((bundle) =>
     tell({ type: 'events', events: bundle }),
@@ -93,16 +106,19 @@ function serve(socket: Socket): void {
   clearTimeout(leaving)
 
   const run = async (
-    { id, tenant, background }: Pick<Work, 'tenant' | 'background'> & { id: number },
+    { id, tenant, background, readAheadTokens = Number.POSITIVE_INFINITY }: Call,
     job: (work: Work) => Promise<void>,
   ): Promise<void> => {
     const call = new AbortController()
+    const reader = { unread: 0 }
+    readers.set(id, reader)
+    const isAhead = (): boolean => reader.unread >= readAheadTokens
     calls.set(id, call)
     presence.onCall()
     try {
       const model = await loading
       if (!call.signal.aborted)
-        await job({ model, renderer, grammars, progress, tenant, background, signal: call.signal })
+        await job({ model, renderer, grammars, progress, tenant, background, signal: call.signal, isAhead })
       events.flush()
       tell({ type: 'done', id })
     } catch (error) {
@@ -111,6 +127,7 @@ function serve(socket: Socket): void {
     }
     progress.steps++
     calls.delete(id)
+    readers.delete(id)
     presence.onCallEnd()
   }
 
@@ -122,10 +139,18 @@ function serve(socket: Socket): void {
         break
       case 'cancel':
         calls.get(message.id)?.abort()
+        runner?.wake()
         break
+      case 'read': {
+        const reader = readers.get(message.id)
+        if (reader) reader.unread -= message.tokens
+        runner?.wake()
+        break
+      }
       case 'release':
         clients.delete(socket)
         for (const call of calls.values()) call.abort()
+        runner?.wake()
         if (clients.size === 0) leave()
         else socket.destroy()
         break
@@ -140,7 +165,11 @@ function serve(socket: Socket): void {
         void run(message, async (work) => {
           const { request } = message
           if (type === 'generate')
-            await answer(readRequest(request), work, (event) => events.push({ id, event }))
+            await answer(readRequest(request), work, (event) => {
+              const reader = readers.get(id)
+              if (reader) reader.unread += tokensIn(event)
+              events.push({ id, event })
+            })
           else await jobs[type](request, work, (value) => tell({ type: 'result', id, value }))
         })
       }
@@ -149,6 +178,7 @@ function serve(socket: Socket): void {
   socket.on('error', () => {})
   socket.once('close', () => {
     for (const call of calls.values()) call.abort()
+    runner?.wake()
     if (clients.delete(socket) && clients.size === 0) leaving = setTimeout(leave, nextClientMs)
   })
   if (isWaiting) tell({ type: 'waiting' })

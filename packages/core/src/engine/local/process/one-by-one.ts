@@ -30,6 +30,9 @@ export class OneByOne implements Runner {
     })
   }
 
+  /** It pauses for no reader. */
+  wake(): void {}
+
   async rest(): Promise<void> {
     await this.#queue
   }

@@ -21,6 +21,8 @@ export interface Job {
   /** It makes room for those who wait for their answer. */
   readonly background: boolean
   readonly signal: AbortSignal
+  /** Whether its reader has enough to read. Then it pauses, and makes room for others like one that can wait. */
+  readonly isAhead?: (() => boolean) | undefined
   /**
    * It has a place; so much of its prompt need not be read again, and so much is going to be kept.
    * @param divergence behind so many tokens it goes another way than the prompt that it has most in common with
@@ -40,6 +42,8 @@ export type Ending = 'end' | 'limit' | 'enough' | 'left'
 export interface Runner {
   /** Resolves when the answer has ended. Rejects with an `LlmError` when the model fails. */
   run(job: Job): Promise<Ending>
+  /** Somebody has left, or has read on. */
+  wake(): void
   /** Resolves when the model does nothing. */
   rest(): Promise<void>
 }

@@ -1072,3 +1072,65 @@ test('who leaves while it is interrupted leaves nothing behind', async () => {
   expect(background.tokens.length).toBeLessThan(5)
   expect(decoder.samplers).toBe(0)
 })
+
+describe('an answer whose reader has enough', () => {
+  /** Is ahead from so many tokens on, until its reader has read them. */
+  const slow = (tokens: readonly Token[], more: Partial<Job> = {}) => {
+    const reading = { read: 0 }
+    const slow: Job & Said = job(tokens, {
+      limit: 12,
+      isAhead: () => slow.tokens.length - reading.read >= 4,
+      ...more,
+    })
+    return { slow, reading }
+  }
+
+  test('pauses, and goes on when its reader does', async () => {
+    const decoder = fakeDecoder()
+    const answers = scheduler(decoder)
+    const { slow: paused, reading } = slow(prompt(3))
+    const ended = answers.run(paused)
+    await vi.waitFor(() => expect(paused.tokens.length).toBeGreaterThanOrEqual(4))
+    const beside = job(prompt(3, 100), { limit: 40 })
+    await answers.run(beside)
+
+    expect(beside.tokens).toHaveLength(40)
+    expect(paused.tokens.length).toBeLessThanOrEqual(5)
+
+    reading.read = 100
+    answers.wake()
+    expect(await ended).toBe('limit')
+    expect(paused.tokens).toEqual(prompt(12, 1))
+    expect(decoder.samplers).toBe(0)
+  })
+
+  test('makes room for others, and says the rest afterwards', async () => {
+    const decoder = fakeDecoder({ sequences: 1 })
+    const answers = scheduler(decoder)
+    const { slow: paused, reading } = slow(prompt(3))
+    const ended = answers.run(paused)
+    await vi.waitFor(() => expect(paused.tokens.length).toBeGreaterThanOrEqual(4))
+
+    const other = job(prompt(3, 100))
+    expect(await answers.run(other)).toBe('limit')
+
+    reading.read = 100
+    answers.wake()
+    expect(await ended).toBe('limit')
+    expect(paused.tokens).toEqual(prompt(12, 1))
+  })
+
+  test('ends when its caller leaves', async () => {
+    const answers = scheduler(fakeDecoder())
+    const left = new AbortController()
+    const { slow: paused } = slow(prompt(3), { signal: left.signal })
+    const ended = answers.run(paused)
+    await vi.waitFor(() => expect(paused.tokens.length).toBeGreaterThanOrEqual(4))
+
+    left.abort()
+    answers.wake()
+
+    expect(await ended).toBe('left')
+    await answers.rest()
+  })
+})

@@ -2,7 +2,7 @@
  * All answers of one model, side by side: one step for those that speak, then one chunk of a prompt for one that
  * waits, and again. Nothing else touches the model meanwhile.
  */
-import { setImmediate } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
 import { LlmError } from '../../../errors.ts'
 import type { Progress } from './binding.ts'
@@ -54,6 +54,9 @@ interface Part {
 /** A prompt whose odds are asked for is read in pieces of so many at most: the logits of a whole vocabulary are kept for each. */
 const mostFollowers = 64
 
+/** So long nothing may be done for want of readers before it is said that this is no standstill. */
+const signOfLifeMs = 1_000
+
 /** So long those who speak wait for short prompts, and for the chunk that is read by then. */
 const longestPauseMs = 1_000
 
@@ -68,6 +71,8 @@ export class Scheduler implements Runner {
   #untold: (() => void)[] = []
   #chunks = 0
   #working: Promise<void> | undefined
+  /** Ends a pause. */
+  #wake: (() => void) | undefined
 
   /** @param snapshots absent: nothing is kept but what slots hold */
   constructor(decoder: Decoder, progress: Progress, snapshots?: Snapshots) {
@@ -81,7 +86,12 @@ export class Scheduler implements Runner {
       const end: Running['end'] = (how) => (typeof how === 'string' ? resolve(how) : reject(how))
       this.#waiting.push({ job, end })
       this.#working ??= this.#work()
+      this.wake()
     })
+  }
+
+  wake(): void {
+    this.#wake?.()
   }
 
   async rest(): Promise<void> {
@@ -97,10 +107,33 @@ export class Scheduler implements Runner {
       await this.#grant()
       // Somebody may have come while a place was given.
       if (this.#running.length + this.#waiting.length === 0) break
+      if (this.#active.length === 0) {
+        await this.#pause()
+        continue
+      }
       if (!this.#readsOn) await this.#speak()
       await this.#read()
     }
     this.#working = undefined
+  }
+
+  /** All that could be said waits to be read. */
+  async #pause(): Promise<void> {
+    const over = new AbortController()
+    this.#tell()
+    // What was told may have ended an answer; and somebody may have left, or read on, since places were given.
+    const hasChanged = ({ job }: Waiting): boolean => job.signal.aborted
+    if (this.#running.some((running) => !isAtWork(running) || hasChanged(running))) return
+    if (this.#waiting.some(hasChanged) || this.#active.length > 0) return
+    await Promise.race([
+      new Promise<void>((resolve) => {
+        this.#wake = resolve
+      }),
+      delay(signOfLifeMs, undefined, { signal: over.signal }).catch(() => {}),
+    ])
+    this.#wake = undefined
+    over.abort()
+    this.#progress.steps++
   }
 
   #sweep(): void {
@@ -125,8 +158,10 @@ export class Scheduler implements Runner {
     while (this.#waiting.length > 0) {
       const runningOf = ({ job: { tenant } }: Waiting): number =>
         this.#running.filter(({ job }) => job.tenant === tenant).length
-      const foreground = this.#waiting.filter(({ job }) => !job.background)
-      const candidates = foreground.length > 0 ? foreground : this.#waiting
+      const ready = this.#waiting.filter(({ job, begun }) => !begun || !job.isAhead?.())
+      if (ready.length === 0) return
+      const foreground = ready.filter(({ job }) => !job.background)
+      const candidates = foreground.length > 0 ? foreground : ready
       const next = candidates.reduce((best, one) => (runningOf(one) < runningOf(best) ? one : best))
       const taken = this.#cache.take(next.job)
       if (!taken) {
@@ -142,7 +177,7 @@ export class Scheduler implements Runner {
   #interrupt(): boolean {
     this.#tell()
     const found = this.#running.findLast(
-      (running) => isAtWork(running) && running.job.background && !isLostIfRead(running),
+      (running) => isAtWork(running) && canWait(running) && !isLostIfRead(running),
     )
     if (!found) return false
     const { job, slot, sampler, drawn, plan, last, end } = found
@@ -187,7 +222,7 @@ export class Scheduler implements Runner {
 
   /** The background pauses while anybody else is at work. */
   get #active(): Running[] {
-    const all = this.#running.filter(isAtWork)
+    const all = this.#running.filter((running) => isAtWork(running) && !isPaused(running))
     const foreground = all.filter(({ job }) => !job.background)
     return foreground.length > 0 ? foreground : all
   }
@@ -381,6 +416,11 @@ function endOfPiece(from: number, length: number, chunkSize: number, chunks: num
 }
 
 const isAtWork = ({ over }: Running): boolean => !over
+
+/** Its reader has enough to read. */
+const isPaused = ({ job, last }: Running): boolean => last !== undefined && job.isAhead?.() === true
+
+const canWait = (running: Running): boolean => running.job.background || isPaused(running)
 
 /** Kernels add up in another order for one row than for several: now and then another token is drawn. */
 const goesAlone = ({ job }: Running): boolean => job.repeatable

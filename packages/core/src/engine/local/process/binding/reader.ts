@@ -22,6 +22,7 @@ export async function openReader(
     stepMs: reading?.stepMs ?? unknownStepMs,
     runner: {
       run: () => Promise.reject(notForChat(modelName)),
+      wake: () => {},
       rest: async () => reading?.pool.rest(),
     },
     grammar: () => Promise.reject(notForChat(modelName)),

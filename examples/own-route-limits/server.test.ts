@@ -1,0 +1,36 @@
+import { createRateLimiter } from '@modelmount/core/limits'
+import type { Express } from 'express'
+import request from 'supertest'
+import { beforeEach, expect, test } from 'vitest'
+// @ts-expect-error The example is plain JavaScript, as its reader may be.
+import { createApp } from './server.js'
+
+const clock = { now: 0 }
+let app: Express
+
+beforeEach(async () => {
+  const limiter = await createRateLimiter({ limits: { requestsPerMinute: 30 }, now: () => clock.now })
+  app = createApp(limiter)
+})
+
+const summarise = (user: string, words: number) =>
+  request(app).post('/summaries').set('x-user', user).type('text/plain').send('word '.repeat(words).trim())
+
+test('an address gets 30 a minute, and one more when the header says so', async () => {
+  for (let call = 0; call < 30; call++) await request(app).get('/time').expect(200)
+
+  const { headers } = await request(app).get('/time').expect(429)
+  clock.now += 1_000 * Number(headers['retry-after'])
+  await request(app).get('/time').expect(200)
+
+  expect(headers['retry-after']).toBe('2')
+})
+
+test('a user pays for the words that came back, others for theirs', async () => {
+  const { body } = await summarise('ada', 900).expect(200)
+  const { headers } = await summarise('ada', 900).expect(200)
+
+  expect(body).toEqual({ summary: 'word word word word word' })
+  expect(headers['x-ratelimit-remaining-tokens']).toBe('95')
+  await summarise('grace', 1_000).expect(200)
+})

@@ -1,0 +1,4 @@
+/** Where keys and all else is that lasts. */
+import { join } from 'node:path'
+
+export const databaseIn = (folder: string): string => join(folder, 'modelmount.db')

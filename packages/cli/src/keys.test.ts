@@ -1,0 +1,141 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { ApiKey, KeyWithSecret } from '@modelmount/core'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { emptyFolder } from '../../../test/support/empty-folder.ts'
+
+const bin = fileURLToPath(new URL('../bin/modelmount.js', import.meta.url))
+let data: string
+
+beforeEach(() => {
+  data = join(emptyFolder(), 'deep', 'data')
+})
+
+const environment = () => ({ ...process.env, OLLAMA_HOST: '', OLLAMA_MODELS: emptyFolder() })
+
+const keys = async (...args: readonly string[]): Promise<string> => {
+  const { stdout, stderr } = await promisify(execFile)(
+    process.execPath,
+    [bin, 'keys', ...args, '--data', data],
+    { env: environment() },
+  )
+  expect(stderr).toBe('')
+  return stdout
+}
+
+const created = async (...args: readonly string[]): Promise<KeyWithSecret> =>
+  JSON.parse(await keys('create', ...args, '--json'))
+
+async function serve() {
+  const child = spawn(process.execPath, [bin, 'serve', '--port', '0', '--auth', 'keys', '--data', data], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: environment(),
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let said = ''
+  for (const output of [child.stdout, child.stderr]) output.on('data', (text) => (said += text))
+  const [line] = await once(createInterface({ input: child.stdout }), 'line')
+  return { url: String(line).replace('Listening on ', ''), said: () => said }
+}
+
+test('a key that was made is let in by a server that runs, and refused when it is revoked', async () => {
+  const { url, said } = await serve()
+  const { key, secret } = await created('laptop', '--models', 'tiny', '--expires', '30d')
+  const status = async (headers: Record<string, string>) =>
+    (await fetch(`${url}/v1/models`, { headers })).status
+
+  expect(await status({})).toBe(401)
+  expect(await status({ 'x-api-key': secret })).toBe(200)
+  expect(await status({ authorization: `Bearer ${secret}` })).toBe(200)
+  const { secret: next } = JSON.parse(
+    await keys('rotate', key.id, '--grace', '0s', '--json'),
+  ) as KeyWithSecret
+  expect([await status({ 'x-api-key': secret }), await status({ 'x-api-key': next })]).toEqual([401, 200])
+  await keys('revoke', key.id)
+  expect(await status({ 'x-api-key': next })).toBe(401)
+
+  for (const canary of [secret, next]) expect(said()).not.toContain(canary.slice(-43))
+  expect((statSync(join(data, 'modelmount.db')).mode & 0o777).toString(8)).toBe('600')
+})
+
+test('the commands show the key of their environment to a server that asks for one', async () => {
+  const { url } = await serve()
+  const { secret } = await created('commands')
+  const list = (key: string) =>
+    promisify(execFile)(process.execPath, [bin, 'list', '--host', url], {
+      env: { ...environment(), MODELMOUNT_API_KEY: key },
+    })
+
+  expect((await list(secret)).stdout).toContain('tiny:latest')
+  await expect(list('')).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('No API key is given'),
+  })
+})
+
+test('what is said of a key is what it has', async () => {
+  const { key } = await created(
+    ...[
+      'everything',
+      '--rpm',
+      '60',
+      '--tpm',
+      '10000',
+      '--concurrent',
+      '2',
+      '--spend',
+      '2.50',
+      '--per',
+      'month',
+    ],
+    ...[
+      '--scopes',
+      'inference,models',
+      '--models',
+      'tiny, other',
+      '--tier',
+      'gold',
+      '--expires',
+      '2040-01-02T00:00:00Z',
+    ],
+  )
+
+  expect(key).toMatchObject({
+    name: 'everything',
+    limits: { requestsPerMinute: 60, tokensPerMinute: 10_000, concurrent: 2 },
+    spendLimit: { nanoUsd: 2_500_000_000, per: 'month' },
+    scopes: ['inference', 'models'],
+    models: ['tiny', 'other'],
+    tier: 'gold',
+    expiresAt: '2040-01-02T00:00:00.000Z',
+  })
+  expect(await keys('list')).toContain('gold, 60 rpm, 10000 tpm, 2 at once, $2.50 a month')
+})
+
+test('the secret is printed once, and never listed', async () => {
+  const printed = await keys('create', 'once')
+  const [secret = ''] = printed.split('\n')
+
+  expect(secret).toMatch(/^sk-mm-/)
+  expect(printed).toContain('It is shown once')
+  const listed = JSON.parse(await keys('list', '--json')) as ApiKey[]
+  expect(listed).toMatchObject([{ name: 'once', status: 'active', scopes: ['inference'] }])
+  expect(JSON.stringify(listed)).not.toContain(secret.slice(-43))
+  expect(await keys('revoke', listed[0]?.id ?? '')).toContain('is let in no more')
+})
+
+test.each([
+  [['create', 'x', '--rpm', '0'], 'Expected a whole number from 1 on'],
+  [['create', 'x', '--spend', 'much'], 'Expected dollars'],
+  [['create', 'x', '--per', 'day'], '--per is for --spend'],
+  [['create', 'x', '--scopes', 'root'], 'scopes[0]'],
+  [['create', 'x', '--expires', 'soon'], 'expires'],
+  [['revoke', 'key_none'], 'There is no key of this id'],
+])('%j is refused with what is wrong', async (args, complaint) => {
+  await expect(keys(...args)).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining(complaint) })
+})

@@ -1,0 +1,78 @@
+/** What `modelmount keys` does, in the database itself: no server has to run. */
+import { type ApiKey, createLlm, type KeySettings, type KeyWithSecret, type Llm } from '@modelmount/core'
+import { databaseIn } from './database.ts'
+import { humanTime } from './human.ts'
+import { fromNanoUsd } from './money.ts'
+import { print } from './output.ts'
+import { table } from './table.ts'
+
+export interface KeysOptions {
+  /** A folder. @default that of the models */
+  readonly data?: string
+  readonly json?: boolean
+}
+
+export const create = (settings: KeySettings, options: KeysOptions): Promise<void> =>
+  withKeys(options, async (keys) => printSecret(await keys.create(settings), options))
+
+export const rotate = (
+  id: string,
+  { grace, ...options }: KeysOptions & { readonly grace?: `${number}s` },
+): Promise<void> =>
+  withKeys(options, async (keys) =>
+    printSecret(await keys.rotate(id, grace === undefined ? {} : { grace }), options),
+  )
+
+export const revoke = (id: string, options: KeysOptions): Promise<void> =>
+  withKeys(options, async (keys) => {
+    const key = await keys.revoke(id)
+    print(options.json ? asJson(key) : `${key.name} (${key.id}) is let in no more.\n`)
+  })
+
+export const list = (options: KeysOptions): Promise<void> =>
+  withKeys(options, async (keys) => {
+    const all = await keys.list()
+    print(options.json ? asJson(all) : table([columns, ...all.map(toRow)]))
+  })
+
+async function withKeys({ data }: KeysOptions, work: (keys: Llm['keys']) => Promise<void>): Promise<void> {
+  const llm = await createLlm({ auth: 'keys', ...(data !== undefined && { database: databaseIn(data) }) })
+  try {
+    await work(llm.keys)
+  } finally {
+    await llm.close()
+  }
+}
+
+function printSecret({ key, secret }: KeyWithSecret, { json = false }: KeysOptions): void {
+  if (json) print(asJson({ key, secret }))
+  else print(`${secret}\n\nThis is the secret of ${key.name} (${key.id}). It is shown once: keep it now.\n`)
+}
+
+const columns = ['NAME', 'ID', 'KEY', 'STATUS', 'SCOPES', 'MODELS', 'LIMITS', 'LAST USED']
+
+const toRow = (key: ApiKey): readonly string[] => [
+  key.name,
+  key.id,
+  key.hint,
+  key.status,
+  key.scopes.join(','),
+  key.models?.join(',') ?? 'all',
+  limitsOf(key),
+  key.lastUsedAt ? humanTime(key.lastUsedAt.toISOString()) : 'never',
+]
+
+function limitsOf({ limits = {}, spendLimit, tier }: ApiKey): string {
+  const { requestsPerMinute, tokensPerMinute, concurrent } = limits
+  const parts = [
+    tier,
+    requestsPerMinute && `${requestsPerMinute} rpm`,
+    tokensPerMinute && `${tokensPerMinute} tpm`,
+    concurrent && `${concurrent} at once`,
+    spendLimit &&
+      `${fromNanoUsd(spendLimit.nanoUsd)} ${spendLimit.per === 'lifetime' ? 'in all' : `a ${spendLimit.per}`}`,
+  ].filter(Boolean)
+  return parts.length > 0 ? parts.join(', ') : 'none'
+}
+
+const asJson = (value: object): string => `${JSON.stringify(value, null, 2)}\n`

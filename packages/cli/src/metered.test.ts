@@ -1,0 +1,67 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { afterAll, expect, test } from 'vitest'
+import { emptyFolder } from '../../../test/support/empty-folder.ts'
+import '../../../test/support/own-run-folder.ts'
+
+const bin = fileURLToPath(new URL('../bin/modelmount.js', import.meta.url))
+const data = emptyFolder()
+const models = emptyFolder()
+const started: ChildProcess[] = []
+afterAll(() => {
+  for (const command of started) command.kill('SIGKILL')
+})
+
+function start(...args: readonly string[]): ChildProcess & { stdout: NodeJS.ReadableStream } {
+  const child = spawn(process.execPath, [bin, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, OLLAMA_HOST: '', OLLAMA_MODELS: '' },
+  })
+  started.push(child)
+  return child as ChildProcess & { stdout: NodeJS.ReadableStream }
+}
+
+async function say(...args: readonly string[]): Promise<string> {
+  const command = start(...args)
+  let said = ''
+  command.stdout.on('data', (chunk) => {
+    said += chunk
+  })
+  expect(await once(command, 'close')).toEqual([0, null])
+  return said
+}
+
+test('a key that is served has its tokens and their cost in the ledger, and what it may not spend it does not get', async () => {
+  const prices = join(data, 'prices.json')
+  writeFileSync(prices, '{"tiny": {"inputPerMillionUsd": 1, "outputPerMillionUsd": 2}}')
+  const keyed = ['keys', 'create', 'reports', '--spend', '0.0002', '--per', 'day', '--data', data, '--json']
+  const { key, secret } = JSON.parse(await say(...keyed)) as { key: { id: string }; secret: string }
+  const server = start(
+    ...['serve', '--port', '0', '--models', models, '--auth', 'keys', '--data', data, '--prices', prices],
+  )
+  const [line] = await once(createInterface({ input: server.stdout }), 'line')
+  const ask = (max_tokens: number) =>
+    fetch(`${String(line).replace('Listening on ', '')}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${secret}` },
+      body: JSON.stringify({ model: 'tiny', messages: [{ role: 'user', content: 'Hi' }], max_tokens }),
+    })
+
+  const answer = await ask(8)
+  const { usage } = (await answer.json()) as { usage: Record<'prompt_tokens' | 'completion_tokens', number> }
+  const refused = await ask(1_000)
+
+  expect([answer.status, refused.status]).toEqual([200, 429])
+  const [row] = JSON.parse(await say('usage', '--data', data, '--json')) as readonly object[]
+  expect(row).toMatchObject({
+    group: key.id,
+    name: 'reports',
+    calls: 1,
+    nanoUsd: `${usage.prompt_tokens * 1_000 + usage.completion_tokens * 2_000}`,
+  })
+  expect(await say('usage', '--data', data, '--by', 'model')).toContain('tiny:latest')
+})

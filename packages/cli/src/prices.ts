@@ -1,0 +1,17 @@
+/** Prices in a file: `{"tiny": {"inputPerMillionUsd": 1, "outputPerMillionUsd": 2}, "*": …}`. What they may be, core checks. */
+import { readFileSync } from 'node:fs'
+import type { Prices } from '@modelmount/core'
+
+export function readPrices(path: string): Prices {
+  const prices = parse(path)
+  if (typeof prices === 'object' && prices !== null && !Array.isArray(prices)) return prices as Prices
+  throw new Error(`Expected an object of prices by model in ${path}.`)
+}
+
+function parse(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch (cause) {
+    throw new Error(`The prices in ${path} cannot be read: ${(cause as Error).message}`, { cause })
+  }
+}

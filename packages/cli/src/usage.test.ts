@@ -1,0 +1,85 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createLlm } from '@modelmount/core'
+import { scriptedEngine } from '@modelmount/core/testing'
+import { beforeAll, expect, test } from 'vitest'
+import { emptyFolder } from '../../../test/support/empty-folder.ts'
+import { readPrices } from './prices.ts'
+import { toUsd, usage } from './usage.ts'
+
+const data = emptyFolder()
+
+beforeAll(async () => {
+  const prices = join(data, 'prices.json')
+  writeFileSync(prices, '{"tiny": {"inputPerMillionUsd": 1, "outputPerMillionUsd": 2}}')
+  const llm = await createLlm({
+    engine: scriptedEngine('one two three'),
+    database: join(data, 'modelmount.db'),
+    prices: readPrices(prices),
+  })
+  const caller = { id: 'key_1', key: { id: 'key_1', name: 'Reports' } }
+  const { signal } = new AbortController()
+  for (const model of ['tiny', 'other']) {
+    const content = [{ type: 'text' as const, text: 'Hi' }]
+    const input = { kind: 'chat' as const, messages: [{ role: 'user' as const, content }] }
+    for await (const _event of await llm.generate({ model, input }, { signal, caller }));
+  }
+  await llm.close()
+})
+
+test('usage is a table of what was used and what it cost', async () => {
+  const lines = (await usage({ data, by: 'key' })).trimEnd().split('\n')
+
+  expect(lines.map((line) => line.split(/ {2,}/))).toEqual([
+    ['KEY', 'CALLS', 'INPUT', 'CACHED', 'WRITTEN', 'OUTPUT', 'USD'],
+    ['Reports (key_1)', '2', '2', '0', '0', '6', '0.000007'],
+  ])
+})
+
+test('models without a price are said to have none', async () => {
+  expect(await usage({ data, by: 'model' })).toMatch(/^other .* no price$/m)
+})
+
+test('as JSON it is exact', async () => {
+  const rows: unknown = JSON.parse(await usage({ data, by: 'model', json: true, from: new Date() }))
+
+  expect(rows).toEqual([
+    {
+      group: 'other',
+      calls: 1,
+      tokens: { input: 1, cachedInput: 0, cacheWrite: 0, output: 3 },
+      unpricedCalls: 1,
+      nanoUsd: '0',
+    },
+    {
+      group: 'tiny:latest',
+      calls: 1,
+      tokens: { input: 1, cachedInput: 0, cacheWrite: 0, output: 3 },
+      unpricedCalls: 0,
+      nanoUsd: '7000',
+    },
+  ])
+})
+
+test('days outside are left out', async () => {
+  expect(JSON.parse(await usage({ data, by: 'day', json: true, to: new Date(0) }))).toEqual([])
+})
+
+test('without a ledger it says where it looked', async () => {
+  await expect(usage({ data: join(data, 'none'), by: 'key' })).rejects.toThrow('There is no ledger at')
+})
+
+test('prices that cannot be read are a mistake in the set-up', () => {
+  expect(() => readPrices(join(data, 'missing.json'))).toThrow('cannot be read')
+  writeFileSync(join(data, 'list.json'), '[]')
+  expect(() => readPrices(join(data, 'list.json'))).toThrow('Expected an object of prices')
+})
+
+test('dollars are written exactly', () => {
+  expect([0n, 42_000n, 1_500_000_000n, 12n * 10n ** 9n].map(toUsd)).toEqual([
+    '0.00',
+    '0.000042',
+    '1.50',
+    '12.00',
+  ])
+})

@@ -1,0 +1,52 @@
+/** What the ledger of a server says: read from its file, whether it runs or not. */
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { createLlm, type UsageQuery, type UsageRow } from '@modelmount/core'
+import { databaseIn } from './database.ts'
+import { table } from './table.ts'
+
+export interface UsageOptions {
+  readonly by: UsageQuery['by']
+  readonly from?: Date
+  readonly to?: Date
+  readonly json?: boolean
+  /** The folder of the server's `modelmount.db`. */
+  readonly data?: string
+}
+
+/** The text to print. */
+export async function usage({ data, json = false, ...query }: UsageOptions): Promise<string> {
+  const database = databaseIn(data ?? (process.env.OLLAMA_MODELS || join(homedir(), '.ollama', 'models')))
+  if (!existsSync(database)) throw new Error(`There is no ledger at ${database}. Say --data FOLDER.`)
+  const llm = await createLlm({ database })
+  try {
+    const rows = await llm.usage.report(query)
+    return json ? `${JSON.stringify(rows.map(toJson), null, 2)}\n` : toTable(rows, query.by)
+  } finally {
+    await llm.close()
+  }
+}
+
+/** Nano-dollars may be more than JSON's numbers are exact for: they are a text. */
+const toJson = ({ nanoUsd, ...row }: UsageRow) => ({ ...row, nanoUsd: `${nanoUsd}` })
+
+const toTable = (rows: readonly UsageRow[], by: UsageQuery['by']): string =>
+  table([
+    [by.toUpperCase(), 'CALLS', 'INPUT', 'CACHED', 'WRITTEN', 'OUTPUT', 'USD'],
+    ...rows.map(({ group, name, calls, tokens, nanoUsd, unpricedCalls }) => [
+      name === undefined ? group : `${name} (${group})`,
+      `${calls}`,
+      `${tokens.input}`,
+      `${tokens.cachedInput}`,
+      `${tokens.cacheWrite}`,
+      `${tokens.output}`,
+      unpricedCalls === calls ? 'no price' : toUsd(nanoUsd),
+    ]),
+  ])
+
+/** Exact, without zeros that say nothing: `0.000042`. */
+export function toUsd(nanoUsd: bigint): string {
+  const fraction = `${nanoUsd % 1_000_000_000n}`.padStart(9, '0').replace(/0+$/, '').padEnd(2, '0')
+  return `${nanoUsd / 1_000_000_000n}.${fraction}`
+}

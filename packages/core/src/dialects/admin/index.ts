@@ -1,0 +1,60 @@
+/** An API of our own: keys, and what they may. Mounted only where the app asks for it. */
+
+import type { Access } from '../../access.ts'
+import { LlmError } from '../../errors.ts'
+import { originOf } from '../../http/guard.ts'
+import type { HttpRequest } from '../../http/message.ts'
+import { json } from '../../http/respond.ts'
+import type { Route } from '../../http/route.ts'
+import { check } from '../../keys/schema.ts'
+import type { Llm } from '../../llm.ts'
+import { defineDialect, type Handler } from '../dialect.ts'
+import { type DialectTable, tableOf } from '../table.ts'
+import { renderError, renderErrorFrame } from './errors.ts'
+import { describe } from './openapi.ts'
+import { type AdminRoute, adminRouteTable } from './routes.ts'
+
+export function adminTable(): DialectTable {
+  const { routes, ...table } = tableOf([admin])
+  return { ...table, routes: routes.map(forOwnPages) }
+}
+
+const handlerOf =
+  ({ body, status, handle }: AdminRoute): Handler =>
+  async ({ request, llm, caller }) => {
+    const answer = await handle({
+      llm,
+      caller,
+      id: request.params.id ?? '',
+      query: (name) => request.query(name),
+      body: body && check(body, await request.json()),
+    })
+    return json(answer, status)
+  }
+
+const describeItself: Handler = async () => json(describe(adminRouteTable))
+
+const admin = defineDialect({
+  name: 'admin',
+  requestIdHeader: 'x-request-id',
+  renderError,
+  renderErrorFrame,
+  routes: [
+    ...adminRouteTable.map(
+      (route) => [route.method, route.path, handlerOf(route), route.scope ?? 'admin'] as const,
+    ),
+    ['GET', '/openapi.json', describeItself, 'admin'],
+  ],
+})
+
+/** No page from elsewhere manages keys, whichever may ask models. */
+const forOwnPages = (route: Route<Llm>): Route<Llm> => ({
+  ...route,
+  handle: (request, llm) => route.handle(request, { ...llm, access: { ...llm.access, crossOrigin } }),
+})
+
+const crossOrigin: Access['crossOrigin'] = (request: HttpRequest) => {
+  if (originOf(request, []).kind === 'refused')
+    throw new LlmError('permission', 'Pages from elsewhere may not call the admin API.')
+  return {}
+}

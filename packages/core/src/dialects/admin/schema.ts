@@ -1,0 +1,61 @@
+/** What the admin API answers. It takes what `llm.keys` takes, under the same names. */
+import { z } from 'zod'
+import { KeySettings } from '../../keys/schema.ts'
+
+const when = z.iso.datetime()
+const { name, tier, models, limits, spendLimit, scopes } = KeySettings.shape
+
+export const ApiKey = z.strictObject({
+  id: z.string(),
+  name,
+  hint: z.string().describe('How its secret begins and ends.'),
+  status: z.enum(['active', 'expired', 'revoked']),
+  scopes: scopes.unwrap(),
+  models,
+  limits,
+  tier,
+  spendLimit,
+  createdAt: when,
+  expiresAt: when.optional(),
+  revokedAt: when.optional(),
+  lastUsedAt: when.optional().describe('To the minute.'),
+})
+
+export const KeyWithSecret = z.strictObject({
+  key: ApiKey,
+  secret: z.string().describe('Told here, and never again.'),
+})
+
+export const LimitRequest = z.strictObject({
+  id: z.string(),
+  keyId: z.string(),
+  limits: limits.unwrap(),
+  reason: z.string(),
+  status: z.enum(['pending', 'approved', 'refused']),
+  createdAt: when,
+  decidedAt: when.optional(),
+})
+
+export const Rotation = z.strictObject({
+  grace: z
+    .union([z.int().min(0), z.string()])
+    .optional()
+    .describe(
+      "How long the secrets before are let in yet: milliseconds, or a duration such as '30m'. Default: '24h'.",
+    ),
+})
+
+export const UsageBy = z.enum(['key', 'model', 'day'])
+export const Day = z.iso.date()
+
+const count = z.int().min(0)
+export const UsageRow = z.strictObject({
+  group: z.string().describe('The id of a key, a model or a day.'),
+  name: z.string().optional().describe('Of a key.'),
+  calls: count,
+  unpricedCalls: count.describe('Of models without a price: they cost nothing.'),
+  tokens: z.strictObject({ input: count, cachedInput: count, cacheWrite: count, output: count }),
+  nanoUsd: z.string().regex(/^\d+$/).describe('Billionths of a dollar.'),
+})
+
+export const listOf = <Item extends z.ZodType>(item: Item) => z.strictObject({ data: z.array(item) })

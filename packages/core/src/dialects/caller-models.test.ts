@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest'
+import { emptyFolder } from '../../../../test/support/empty-folder.ts'
+import { createLlm } from '../llm.ts'
+import { scriptedEngine } from '../testing/scripted-engine.ts'
+import { withModelsOf } from './caller-models.ts'
+
+const engine = scriptedEngine('Hello.')
+const llm = await createLlm({ engine, models: emptyFolder() })
+const signal = new AbortController().signal
+const only = (...models: string[]) => withModelsOf({ id: 'key_a', models }, llm)
+
+test('who may use all models has the Llm itself', () => {
+  expect(withModelsOf({ id: 'anybody' }, llm)).toBe(llm)
+})
+
+test('whatever names a model is refused where it is another one, before anybody is asked', async () => {
+  const view = only('other')
+  const refused = { code: 'permission', message: expect.stringMatching(/may not use the model "tiny/) }
+  const text = { model: 'tiny', input: { kind: 'text', prompt: ['Hello'] } } as const
+
+  for (const attempt of [
+    async () => view.generate(text, { signal }),
+    async () => view.countTokens(text, { signal }),
+    async () => view.render(text, { signal }),
+    async () => view.embed({ model: 'tiny', inputs: ['Hello'] }),
+    async () => view.rerank({ model: 'tiny', query: 'a', documents: ['b'] }),
+    async () => view.tokenize({ model: 'tiny', text: 'Hello' } as never),
+    async () => view.detokenize({ model: 'tiny', tokens: [1] }),
+    async () => view.chat('Hello', { model: 'tiny' }),
+    async () => view.chat('Hello', { model: 'tiny', stream: true }),
+    async () => view.load('tiny'),
+    async () => view.unload('tiny'),
+    async () => view.models.get('tiny'),
+    async () => view.models.details('tiny'),
+    async () => view.models.details(await llm.models.get('tiny')),
+    async () => view.models.copy('other', 'tiny'),
+    async () => view.models.copy('tiny', 'other'),
+    async () => view.models.delete('tiny'),
+    async () => view.models.create({ name: 'tiny' }),
+    async () => view.models.create({ name: 'other', from: 'tiny' }),
+    async () => view.models.pull('tiny'),
+    async () => view.models.push('tiny'),
+  ])
+    await expect(attempt(), String(attempt)).rejects.toMatchObject(refused)
+  expect(engine.requests).toEqual([])
+})
+
+test('without a name there is none: the one that chat() would take may be another', async () => {
+  await expect(only('tiny').embed({ inputs: ['Hello'] })).rejects.toMatchObject({ code: 'permission' })
+})
+
+test('its own are there, however they are spelled', async () => {
+  for (const allowed of ['tiny', 'TINY:latest', 'registry.ollama.ai/library/tiny']) {
+    const view = only(allowed)
+
+    expect((await view.models.list()).map(({ name }) => name)).toEqual(['tiny:latest'])
+    for (const name of ['tiny', 'Tiny:Latest', 'library/tiny'])
+      expect((await view.models.get(name)).name).toBe('tiny:latest')
+  }
+})
+
+test('another way to say a name may be the name of another model', async () => {
+  await expect(only('tiny').models.get('tiny:local')).rejects.toMatchObject({ code: 'permission' })
+  expect(await only('tiny', 'tiny:local').models.get('tiny:local')).toMatchObject({ name: 'tiny:latest' })
+})
+
+test('names that are none are compared as they are', async () => {
+  await expect(only('two words').models.get('two words')).rejects.toMatchObject({ code: 'not_found' })
+  await expect(only('tiny').models.get('two words')).rejects.toMatchObject({ code: 'permission' })
+})
+
+test('a hostile name does not fill the answer', async () => {
+  await expect(only('tiny').models.get('\ud800'.repeat(2 ** 20))).rejects.toSatisfy(
+    ({ message }: Error) => message.length < 300 && message.isWellFormed(),
+  )
+})

@@ -1,0 +1,91 @@
+/** What there is of an `Llm` for a caller who may use some of its models only. No dialect has to think of it. */
+import type { Caller } from '../caller.ts'
+import { LlmError } from '../errors.ts'
+import type { Llm } from '../llm.ts'
+import { nameKey, parseModelName, spelledName } from '../models/name.ts'
+import { withTag } from '../models/plain-files.ts'
+
+export function withModelsOf({ models: allowed }: Caller, llm: Llm): Llm {
+  if (!allowed) return llm
+  const keys = new Set(allowed.flatMap(meaningsOf))
+  const isAllowed = (name: string): boolean => meaningsOf(name).every((key) => keys.has(key))
+  /** Also for models that are not there: what else there is, is not to be found out. */
+  const expect = (...names: readonly (string | undefined)[]): void => {
+    for (const name of names) if (name !== undefined && !isAllowed(name)) throw notAllowed(name)
+  }
+  const asked =
+    <Request extends { readonly model?: string }, Rest extends unknown[], Result>(
+      method: (request: Request, ...rest: Rest) => Promise<Result>,
+    ) =>
+    async (request: Request, ...rest: Rest): Promise<Result> => {
+      expect(request.model ?? '')
+      return method(request, ...rest)
+    }
+  const { models } = llm
+
+  return {
+    ...llm,
+    generate: asked(llm.generate),
+    countTokens: asked(llm.countTokens),
+    render: asked(llm.render),
+    embed: asked(llm.embed),
+    rerank: asked(llm.rerank),
+    tokenize: asked(llm.tokenize),
+    detokenize: asked(llm.detokenize),
+    chat: ((input, options = {}) => {
+      expect(options.model ?? '')
+      return llm.chat(input, options as { stream: true })
+    }) as Llm['chat'],
+    load: async (model, options) => {
+      expect(model)
+      return llm.load(model, options)
+    },
+    unload: async (model) => {
+      expect(model)
+      return llm.unload(model)
+    },
+    loaded: () => llm.loaded().filter(({ name }) => isAllowed(name)),
+    models: {
+      list: async () => (await models.list()).filter(({ name }) => isAllowed(name)),
+      get: async (name) => {
+        expect(name)
+        return models.get(name)
+      },
+      details: async (model, options) => {
+        expect(typeof model === 'string' ? model : model.name)
+        return models.details(model, options)
+      },
+      copy: async (from, to) => {
+        expect(from, to)
+        return models.copy(from, to)
+      },
+      delete: async (name) => {
+        expect(name)
+        return models.delete(name)
+      },
+      create: (spec, options) => {
+        expect(spec.name, spec.from)
+        return models.create(spec, options)
+      },
+      pull: (name, options) => {
+        expect(name)
+        return models.pull(name, options)
+      },
+      push: (name, options) => {
+        expect(name)
+        return models.push(name, options)
+      },
+      prune: () => models.prune(),
+      blobs: models.blobs,
+    },
+  }
+}
+
+/** `tiny:local` is a name, and another way to say `tiny`: a store may have either. */
+function meaningsOf(text: string): readonly string[] {
+  const names = [spelledName(text), parseModelName(text)].filter((name) => name !== undefined)
+  return names.length > 0 ? names.map(nameKey) : [withTag(text)]
+}
+
+const notAllowed = (name: string): LlmError =>
+  new LlmError('permission', `This caller may not use the model "${name.slice(0, 200).toWellFormed()}".`)

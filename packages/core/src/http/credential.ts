@@ -1,0 +1,12 @@
+/** What a call shows to be let in. */
+import { LlmError } from '../errors.ts'
+import type { HttpRequest } from './message.ts'
+
+/** The key of `x-api-key` or `authorization: Bearer`, whichever the client's API knows. Throws `authentication` for two that differ. */
+export function credentialOf({ header }: Pick<HttpRequest, 'header'>): string | undefined {
+  const [, bearer] = /^bearer +(\S+) *$/i.exec(header('authorization') ?? '') ?? []
+  const key = header('x-api-key') || undefined
+  if (bearer !== undefined && key !== undefined && bearer !== key)
+    throw new LlmError('authentication', 'The headers x-api-key and authorization name different keys.')
+  return bearer ?? key
+}

@@ -1,0 +1,36 @@
+/** What can be said of a key, in the app and over HTTP alike. What is right is in `schema.ts`. */
+import type { Caller, Scope } from '../caller.ts'
+import type { Limits } from '../limits/limits.ts'
+import type { Duration } from '../units.ts'
+
+/** Milliseconds, a number with a unit (`'12h'`, `'30d'`), or when. */
+export type Expiry = Duration | `${number}d` | Date
+
+/** What a key is made with. */
+export interface KeySettings extends Pick<Caller, 'scopes' | 'models' | 'limits' | 'tier' | 'spendLimit'> {
+  /** For people: whose it is, or for what. */
+  readonly name: string
+  /** @default never */
+  readonly expires?: Expiry | undefined
+}
+
+/** What of it changes; `null` takes it away. */
+export type KeyChanges = {
+  readonly [Name in keyof KeySettings]?:
+    | KeySettings[Name]
+    | (Name extends 'name' | 'scopes' ? never : null)
+    | undefined
+}
+
+/** What is kept of the settings as it is. */
+export interface Grant extends Pick<KeySettings, 'models' | 'limits' | 'tier' | 'spendLimit'> {
+  readonly scopes: readonly Scope[]
+}
+
+/** What a key asks for. */
+export interface LimitWish {
+  /** One at least; those that are not named stay. */
+  readonly limits: Limits
+  /** @default '' */
+  readonly reason?: string | undefined
+}

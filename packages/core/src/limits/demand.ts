@@ -1,0 +1,70 @@
+/** What a call asks of its limits, checked: of which buckets how much, and where it is one of those that run. */
+import { createHash } from 'node:crypto'
+import type { LimitName } from './admission.ts'
+import { maxLimit } from './bucket.ts'
+import type { Cost, Limits, Subject } from './limits.ts'
+
+export interface Demand {
+  readonly buckets: readonly BucketDemand[]
+  readonly crowds: readonly CrowdDemand[]
+}
+export interface BucketDemand {
+  readonly subject: string
+  readonly name: LimitName
+  readonly limit: number
+  readonly units: number
+}
+export interface CrowdDemand {
+  readonly subject: string
+  readonly limit: number
+}
+
+export function demandOf(subjects: readonly Subject[], defaults: Limits, cost: Cost): Demand {
+  checkCost(cost)
+  const buckets: BucketDemand[] = []
+  const crowds: CrowdDemand[] = []
+  const ids = subjects.length > 1 ? new Set<string>() : undefined
+  for (const { id, limits = defaults } of subjects) {
+    if (ids?.has(id)) throw new TypeError('Expected subjects with different ids')
+    ids?.add(id)
+    checkLimits(limits)
+    const subject = storable(id)
+    const { requestsPerMinute, tokensPerMinute, concurrent } = limits
+    if (requestsPerMinute !== undefined)
+      buckets.push({ subject, name: 'requests', limit: requestsPerMinute, units: cost.requests })
+    if (tokensPerMinute !== undefined)
+      buckets.push({ subject, name: 'tokens', limit: tokensPerMinute, units: cost.tokens })
+    if (concurrent !== undefined) crowds.push({ subject, limit: concurrent })
+  }
+  return { buckets, crowds }
+}
+
+/** Throws a `TypeError` that names what is wrong. */
+export function checkLimits(limits: Limits): void {
+  check('requestsPerMinute', limits.requestsPerMinute, 1, maxLimit)
+  check('tokensPerMinute', limits.tokensPerMinute, 1, maxLimit)
+  check('concurrent', limits.concurrent, 1, maxLimit)
+}
+
+export function checkCost({ requests, tokens }: Cost): void {
+  check('requests', requests, 0, maxUnits)
+  check('tokens', tokens, 0, maxUnits)
+}
+
+/** More than any context holds; and a debt of thousands of them is still exact. */
+const maxUnits = 1e9
+
+function check(name: string, value: number | undefined, min: number, max: number): void {
+  if (value === undefined || (Number.isInteger(value) && value >= min && value <= max)) return
+  throw new TypeError(
+    `Expected \`${name}\` to be a whole number from ${min} to ${max}, got ${value} (${typeof value})`,
+  )
+}
+
+/** Ids come from clients, too: they can be megabytes, and hold what no database takes for text. */
+export const storable = (id: string): string =>
+  id.length <= maxIdLength && !id.includes('\0') && id.isWellFormed()
+    ? id
+    : `sha256:${createHash('sha256').update(Buffer.from(id, 'utf16le')).digest('hex')}`
+
+const maxIdLength = 200

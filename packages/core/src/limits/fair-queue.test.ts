@@ -1,0 +1,138 @@
+import { describe, expect, test } from 'vitest'
+import { LlmError } from '../errors.ts'
+import { FairQueue } from './fair-queue.ts'
+
+const never = new AbortController().signal
+
+/** Until all that is decided has been told. */
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+/** Notes who got in, in order, and keeps the ways out. */
+function watched(queue: FairQueue) {
+  const entered: string[] = []
+  const ways: (() => void)[] = []
+  return {
+    entered,
+    come: (caller: string, call = caller, signal = never) =>
+      queue.take(caller, signal).then((leave) => {
+        if (!leave) return 'left'
+        entered.push(call)
+        ways.push(leave)
+        return 'entered'
+      }),
+    /** One ends, and whoever is next gets in. */
+    end: async () => {
+      await turn()
+      ways.shift()?.()
+      await turn()
+    },
+  }
+}
+
+describe('a queue with one place', () => {
+  test('lets in one of each caller in turn', async () => {
+    const { entered, come, end } = watched(new FairQueue({ places: 1, maxWaiting: 10 }))
+    for (const call of ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'b2']) void come(call.charAt(0), call)
+
+    for (let ends = 0; ends < 7; ends++) await end()
+
+    expect(entered).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4'])
+  })
+
+  test('forgets who leaves', async () => {
+    const queue = new FairQueue({ places: 1, maxWaiting: 10 })
+    const { entered, come, end } = watched(queue)
+    const leaving = new AbortController()
+    void come('a', 'a1')
+    const left = come('b', 'b1', leaving.signal)
+    void come('c', 'c1')
+
+    leaving.abort()
+
+    expect(await left).toBe('left')
+    expect(queue.waiting).toBe(1)
+    await end()
+    expect(entered).toEqual(['a1', 'c1'])
+  })
+
+  test('does not let in who has left before', async () => {
+    const { come } = watched(new FairQueue({ places: 1, maxWaiting: 10 }))
+
+    expect(await come('a', 'a1', AbortSignal.abort())).toBe('left')
+    expect(await come('b')).toBe('entered')
+  })
+
+  test('counts a way out that is taken twice once', async () => {
+    const queue = new FairQueue({ places: 1, maxWaiting: 10 })
+    const leave = await queue.take('a', never)
+    leave?.()
+    leave?.()
+    await queue.take('b', never)
+    void queue.take('c', never)
+
+    await turn()
+
+    expect(queue.waiting).toBe(1)
+  })
+})
+
+test('as many are inside as there are places', async () => {
+  const queue = new FairQueue({ places: 3, maxWaiting: 10 })
+  const { entered, come, end } = watched(queue)
+  for (let call = 0; call < 5; call++) void come('a', `a${call}`)
+  await end()
+
+  expect(entered).toHaveLength(4)
+  expect(queue.waiting).toBe(1)
+})
+
+describe('a queue that is full', () => {
+  test('refuses the next one, and says how long it takes', async () => {
+    const clock = { now: 0 }
+    const queue = new FairQueue({ places: 2, maxWaiting: 4, now: () => clock.now })
+    const { come, end } = watched(queue)
+    for (let call = 0; call < 3; call++) void come('a')
+    await turn()
+    clock.now += 5_000
+    await end()
+    for (let call = 0; call < 4; call++) void come('a')
+
+    const refused = await come('a').catch((error: unknown) => error)
+
+    expect(refused).toBeInstanceOf(LlmError)
+    expect(refused).toMatchObject({ code: 'overloaded', details: { retryAfterMs: 10_000 } })
+    expect(queue.waiting).toBe(4)
+  })
+
+  test('refuses the last call of the caller with most of them, and not who comes first', async () => {
+    const { entered, come, end } = watched(new FairQueue({ places: 1, maxWaiting: 3 }))
+    const greedy = ['a1', 'a2', 'a3', 'a4'].map((call) => come('a', call))
+    const refused = expect(greedy[3]).rejects.toMatchObject({ code: 'overloaded' })
+
+    void come('b', 'b1')
+
+    await refused
+    for (let ends = 0; ends < 4; ends++) await end()
+    expect(entered).toEqual(['a1', 'a2', 'b1', 'a3'])
+  })
+
+  test('that holds nobody lets in who finds a place', async () => {
+    const { come } = watched(new FairQueue({ places: 1, maxWaiting: 0 }))
+
+    expect(await come('a')).toBe('entered')
+    await expect(come('b')).rejects.toMatchObject({ code: 'overloaded', details: { retryAfterMs: 1_000 } })
+  })
+
+  test('knows nothing of who was refused when they leave', async () => {
+    const queue = new FairQueue({ places: 1, maxWaiting: 1 })
+    const { come } = watched(queue)
+    const leaving = new AbortController()
+    void come('a')
+    void come('a')
+
+    await expect(come('b', 'b1', leaving.signal)).rejects.toMatchObject({ code: 'overloaded' })
+    leaving.abort()
+
+    expect(queue.waiting).toBe(1)
+  })
+})

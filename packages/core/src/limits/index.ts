@@ -1,0 +1,8 @@
+/** The `@modelmount/core/limits` door: limits for routes of the app. Loads no engine, and a database only where one is named. */
+
+export { LlmError } from '../errors.ts'
+export type { DatabaseLocation } from '../storage/open.ts'
+export type { PostgresPool } from '../storage/postgres.ts'
+export { createRateLimiter, type RateLimiterOptions } from './create-rate-limiter.ts'
+export type { Cost, LimitStatus, Limits, RateLimiter, Reservation, Subject } from './limits.ts'
+export { type Admission, createRouteLimit, type RouteLimitOptions } from './route-limit.ts'

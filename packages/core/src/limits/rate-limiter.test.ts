@@ -1,0 +1,228 @@
+/** What a limiter does, wherever it keeps what it knows. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import { type Clock, stores } from '../../../../test/support/limiters.ts'
+import { LlmError } from '../errors.ts'
+import type { Cost, Limits, RateLimiter, Reservation, Subject } from './limits.ts'
+
+const one: Cost = { requests: 1, tokens: 0 }
+const tokens = (tokens: number): Cost => ({ requests: 1, tokens })
+const minute = 60_000
+
+describe.each(stores())('limits in $name', ({ limiter: make }) => {
+  let clock: Clock
+  let limiter: RateLimiter
+
+  beforeEach(async () => {
+    clock = { now: 1_000 }
+    limiter = await make(clock)
+    return () => limiter.close()
+  })
+
+  const ann = (limits: Limits): Subject => ({ id: 'ann', limits })
+  const refusalOf = async (reserved: Promise<Reservation>): Promise<LlmError> => {
+    const error = await reserved.then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    expect(error).toBeInstanceOf(LlmError)
+    return error as LlmError
+  }
+
+  test('as many as the limit get in at once, and then one after the other', async () => {
+    const subjects = [ann({ requestsPerMinute: 3 })]
+    for (const remaining of [2, 1, 0]) {
+      const { limits } = await limiter.reserve(subjects, one)
+      expect(limits).toEqual([{ name: 'requests', limit: 3, remaining, resetMs: (3 - remaining) * 20_000 }])
+    }
+
+    const refusal = await refusalOf(limiter.reserve(subjects, one))
+
+    expect(refusal).toMatchObject({
+      code: 'rate_limit',
+      message: 'This request would exceed the limit of 3 requests per minute. Try again in 20 s.',
+      details: {
+        retryAfterMs: 20_000,
+        limits: [{ name: 'requests', limit: 3, remaining: 0, resetMs: minute }],
+      },
+    })
+    clock.now += 19_999
+    await refusalOf(limiter.reserve(subjects, one))
+    clock.now += 1
+    await limiter.reserve(subjects, one)
+    await refusalOf(limiter.reserve(subjects, one))
+  })
+
+  test('a refused request costs nothing, from any subject', async () => {
+    const [strict, lax] = [
+      { id: 'strict', limits: { requestsPerMinute: 1 } },
+      { id: 'lax', limits: { requestsPerMinute: 2, tokensPerMinute: 100, concurrent: 2 } },
+    ]
+    await limiter.reserve([strict], one)
+    for (let tries = 0; tries < 10; tries++) await refusalOf(limiter.reserve([lax, strict], tokens(100)))
+
+    const { limits } = await limiter.reserve([lax], tokens(100))
+
+    expect(limits).toEqual([
+      { name: 'requests', limit: 2, remaining: 1, resetMs: 30_000 },
+      { name: 'tokens', limit: 100, remaining: 0, resetMs: minute },
+    ])
+  })
+
+  test('what was not used comes back, and what was used beyond is owed', async () => {
+    const subjects = [ann({ tokensPerMinute: 1_000 })]
+    const first = await limiter.reserve(subjects, tokens(900))
+    await first.settle(tokens(100))
+    const second = await limiter.reserve(subjects, tokens(900))
+    await second.settle(tokens(1_500))
+
+    const refusal = await refusalOf(limiter.reserve(subjects, tokens(1)))
+
+    // 600 owed and one more, at 1,000 a minute.
+    expect(refusal.details.retryAfterMs).toBe(36_060)
+  })
+
+  test('it is settled once', async () => {
+    const subjects = [ann({ tokensPerMinute: 100 })]
+    const reservation = await limiter.reserve(subjects, tokens(100))
+    await reservation.settle(tokens(40))
+    await reservation.settle(tokens(0))
+    await reservation.release()
+
+    const { limits } = await limiter.reserve(subjects, tokens(0))
+
+    expect(limits).toMatchObject([{ remaining: 60 }])
+  })
+
+  test('what is released was never asked', async () => {
+    const subjects = [ann({ requestsPerMinute: 1, tokensPerMinute: 100, concurrent: 1 })]
+    await (await limiter.reserve(subjects, tokens(100))).release()
+
+    const { limits } = await limiter.reserve(subjects, tokens(100))
+
+    expect(limits).toMatchObject([{ remaining: 0 }, { remaining: 0 }])
+  })
+
+  test('no more comes back than there was', async () => {
+    const subjects = [ann({ tokensPerMinute: 100 })]
+    const reservation = await limiter.reserve(subjects, tokens(100))
+    clock.now += minute
+    await reservation.release()
+
+    const { limits } = await limiter.reserve(subjects, tokens(100))
+
+    expect(limits).toMatchObject([{ remaining: 0 }])
+  })
+
+  test('one that is larger than the bucket gets in when that is full, and is owed', async () => {
+    const subjects = [ann({ tokensPerMinute: 100 })]
+    await limiter.reserve(subjects, tokens(150))
+
+    const refusal = await refusalOf(limiter.reserve(subjects, tokens(150)))
+
+    expect(refusal.details.retryAfterMs).toBe(90_000)
+    clock.now += 90_000
+    await limiter.reserve(subjects, tokens(150))
+  })
+
+  test('as many run at once as may, until one ends', async () => {
+    const subjects = [ann({ concurrent: 2 })]
+    const first = await limiter.reserve(subjects, one)
+    await limiter.reserve(subjects, one)
+
+    const refusal = await refusalOf(limiter.reserve(subjects, one))
+    await first.settle(one)
+    await limiter.reserve(subjects, one)
+
+    expect(refusal).toMatchObject({
+      message: 'This request would exceed the limit of 2 requests at the same time. Try again in 1 s.',
+      details: { retryAfterMs: 1_000, limits: [] },
+    })
+    await refusalOf(limiter.reserve(subjects, one))
+  })
+
+  test('of several subjects the status is that of who has the least left', async () => {
+    const { limits } = await limiter.reserve(
+      [
+        { id: 'key', limits: { requestsPerMinute: 10, tokensPerMinute: 50 } },
+        { id: 'tier', limits: { requestsPerMinute: 5, tokensPerMinute: 500 } },
+      ],
+      tokens(10),
+    )
+
+    expect(limits).toMatchObject([
+      { name: 'requests', limit: 5, remaining: 4 },
+      { name: 'tokens', limit: 50, remaining: 40 },
+    ])
+  })
+
+  test('a clock that goes back a day stops nobody for a day', async () => {
+    const subjects = [ann({ requestsPerMinute: 60 })]
+    clock.now = 10 * 86_400_000
+    await limiter.reserve(subjects, { requests: 60, tokens: 0 })
+    clock.now -= 86_400_000
+
+    const refusal = await refusalOf(limiter.reserve(subjects, one))
+    clock.now += 1_000
+
+    expect(refusal.details.retryAfterMs).toBe(1_000)
+    await limiter.reserve(subjects, one)
+    await refusalOf(limiter.reserve(subjects, one))
+  })
+
+  test('subjects with the limits of the limiter itself', async () => {
+    const own = await make(clock, { requestsPerMinute: 1 })
+    await own.reserve([{ id: 'ann' }, { id: 'bob', limits: {} }], one)
+
+    await refusalOf(own.reserve([{ id: 'ann' }], one))
+    await own.reserve([{ id: 'bob', limits: {} }], one)
+    await own.close()
+  })
+
+  test('nobody is limited by nothing', async () => {
+    const { limits } = await limiter.reserve([], one)
+    const unlimited = await limiter.reserve([{ id: 'ann' }], one)
+
+    expect([limits, unlimited.limits]).toEqual([[], []])
+    await unlimited.settle(one)
+  })
+
+  test.each(['quote \' and " and ?', 'nul \0', '\ud800', 'x'.repeat(1_000_000), '', '__proto__'])(
+    'a subject may have any name: %j'.slice(0, 40),
+    async (id) => {
+      const subjects = [{ id, limits: { requestsPerMinute: 1 } }]
+      await limiter.reserve(subjects, one)
+
+      await refusalOf(limiter.reserve(subjects, one))
+      await limiter.reserve([{ id: `${id}!`, limits: { requestsPerMinute: 1 } }], one)
+    },
+  )
+
+  test('wrong limits and costs are mistakes that are named', async () => {
+    const reserve = (limits: Limits, cost: Cost) => limiter.reserve([ann(limits)], cost)
+
+    await expect(reserve({ requestsPerMinute: 0 }, one)).rejects.toThrow(
+      'Expected `requestsPerMinute` to be a whole number from 1 to 100000000000, got 0 (number)',
+    )
+    await expect(reserve({ concurrent: 1.5 }, one)).rejects.toThrow(TypeError)
+    await expect(reserve({}, { requests: 1, tokens: -1 })).rejects.toThrow(
+      'Expected `tokens` to be a whole number from 0 to 1000000000, got -1 (number)',
+    )
+    await expect(limiter.reserve([ann({}), ann({})], one)).rejects.toThrow(
+      'Expected subjects with different ids',
+    )
+  })
+
+  test('of many at once exactly as many get in as may', async () => {
+    const subjects = [
+      { id: 'b', limits: { requestsPerMinute: 20 } },
+      { id: 'a', limits: { requestsPerMinute: 30, concurrent: 25 } },
+    ]
+    const turned = [...subjects].reverse()
+
+    const results = await Promise.allSettled(
+      Array.from({ length: 60 }, (_, index) => limiter.reserve(index % 2 ? subjects : turned, one)),
+    )
+
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(20)
+  })
+})

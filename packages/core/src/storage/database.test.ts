@@ -1,0 +1,279 @@
+/** What holds for every database, and then what is one's own. */
+import { execFile } from 'node:child_process'
+import { statSync } from 'node:fs'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { databases } from '../../../../test/support/databases.ts'
+import type { Database } from './database.ts'
+import { openDatabase } from './open.ts'
+
+const all = databases()
+
+describe.each(all)('$name', ({ name, fresh }) => {
+  let location: string
+  let database: Database
+
+  beforeEach(async () => {
+    location = await fresh()
+    database = await openDatabase(location)
+    await database.query('CREATE TABLE things (id TEXT PRIMARY KEY, amount BIGINT NOT NULL)')
+  })
+  afterEach(() => database.close())
+
+  const add = (id: string, amount: number | bigint, to: Pick<Database, 'query'> = database) =>
+    to.query('INSERT INTO things (id, amount) VALUES (?, ?)', [id, amount])
+  const amounts = () => database.query('SELECT id, amount FROM things ORDER BY id')
+
+  test('what is put in comes out again', async () => {
+    await add('a', 1)
+    await add('b\' ? -- " 𝄞', Number.MAX_SAFE_INTEGER)
+    await add('c', 2n ** 53n)
+    await add('d', -(2n ** 63n))
+
+    expect(await amounts()).toEqual([
+      { id: 'a', amount: 1 },
+      { id: 'b\' ? -- " 𝄞', amount: Number.MAX_SAFE_INTEGER },
+      { id: 'c', amount: 2n ** 53n },
+      { id: 'd', amount: -(2n ** 63n) },
+    ])
+  })
+
+  test('question marks in texts, names and comments are no parameters', async () => {
+    const [row] = await database.query(`SELECT '?''?' AS "a?", ${integer('?')} AS b /* ? */ -- ?`, [7])
+
+    expect(row).toEqual({ 'a?': "?'?", b: 7 })
+  })
+
+  test('whole numbers divide like whole numbers', async () => {
+    expect(await database.query(`SELECT ${integer('?')} / 2 AS half`, [7])).toEqual([{ half: 3 }])
+  })
+
+  test('sums, truths, fractions, nothing and bytes', async () => {
+    const bytes = name === 'SQLite' ? 'BLOB' : 'BYTEA'
+    await database.query(`CREATE TABLE others (fraction DOUBLE PRECISION, absent TEXT, bytes ${bytes})`)
+    await database.query('INSERT INTO others (fraction, absent, bytes) VALUES (?, ?, ?)', [
+      0.1,
+      null,
+      Uint8Array.of(0, 255, 92),
+    ])
+    await add('a', 2n ** 53n)
+    await add('b', 5)
+
+    expect(
+      await database.query('SELECT sum(amount) AS total, count(*) AS n, 1 < 2 AS truth FROM things'),
+    ).toEqual([{ total: 2n ** 53n + 5n, n: 2, truth: 1 }])
+    const [row] = await database.query<{ bytes: Uint8Array }>('SELECT * FROM others')
+    expect(row).toMatchObject({ fraction: 0.1, absent: null })
+    expect([...(row?.bytes ?? [])]).toEqual([0, 255, 92])
+  })
+
+  test('a wrong count of parameters is a mistake that is named', async () => {
+    await expect(database.query('SELECT * FROM things WHERE id = ?')).rejects.toThrow(
+      'Expected 1 parameters, got 0',
+    )
+    await expect(database.query('SELECT 1', [1])).rejects.toThrow('Expected 0 parameters, got 1')
+  })
+
+  test('RETURNING tells of what was changed, and ON CONFLICT changes what is there', async () => {
+    await add('a', 1)
+
+    const changed = await database.query(
+      'INSERT INTO things VALUES (?, ?), (?, ?) ON CONFLICT (id) DO UPDATE SET amount = things.amount + excluded.amount RETURNING id, amount',
+      ['a', 10, 'b', 20],
+    )
+
+    expect(changed).toEqual([
+      { id: 'a', amount: 11 },
+      { id: 'b', amount: 20 },
+    ])
+  })
+
+  test('its clock is that of the machine, in whole milliseconds', async () => {
+    const before = Date.now()
+
+    const [row] = await database.query<{ now: number }>(`SELECT ${database.clock} AS now`)
+
+    expect(row?.now).toSatisfy(Number.isInteger)
+    expect(row?.now).toBeGreaterThanOrEqual(before - 1)
+    expect(row?.now).toBeLessThanOrEqual(Date.now() + 1)
+  })
+
+  test('a transaction is there as a whole, with its result', async () => {
+    const result = await database.transaction(async (queries) => {
+      await add('a', 1, queries)
+      await add('b', 2, queries)
+      return 'done'
+    })
+
+    expect(result).toBe('done')
+    expect(await amounts()).toHaveLength(2)
+  })
+
+  test('one that throws was never there, and the next one goes on', async () => {
+    const failing = database.transaction(async (queries) => {
+      await add('a', 1, queries)
+      throw new Error('on purpose')
+    })
+    await expect(failing).rejects.toThrow('on purpose')
+
+    await database.transaction((queries) => add('b', 2, queries))
+
+    expect(await amounts()).toEqual([{ id: 'b', amount: 2 }])
+  })
+
+  test('one with a wrong statement rejects with what is wrong', async () => {
+    await expect(database.transaction(({ query }) => query('SELECT * FROM nowhere'))).rejects.toThrow(
+      /nowhere/,
+    )
+    expect(await amounts()).toEqual([])
+  })
+
+  test('what is asked beside a transaction is no part of it', async () => {
+    const failing = database.transaction(async (queries) => {
+      await add('a', 1, queries)
+      throw new Error('on purpose')
+    })
+    const beside = add('b', 2)
+
+    await expect(failing).rejects.toThrow()
+    await beside
+    expect(await amounts()).toEqual([{ id: 'b', amount: 2 }])
+  })
+
+  test('who asks a transaction that is over is told', async () => {
+    const query = await database.transaction(async ({ query }) => query)
+
+    await expect(query('SELECT 1')).rejects.toThrow('The transaction is over.')
+  })
+
+  test('parallel transactions of several connections count to the last one', async () => {
+    const others = await Promise.all([openDatabase(location), openDatabase(location)])
+    onTestFinished(async () => void (await Promise.all(others.map((other) => other.close()))))
+    await add('counter', 0)
+    const count = (database: Database) =>
+      database.transaction(async ({ query }) => {
+        const [row] = await query<{ amount: number }>(
+          'UPDATE things SET amount = amount WHERE id = ? RETURNING amount',
+          ['counter'],
+        )
+        await query('UPDATE things SET amount = ? WHERE id = ?', [(row?.amount ?? 0) + 1, 'counter'])
+      })
+
+    await Promise.all([database, ...others].flatMap((one) => Array.from({ length: 50 }, () => count(one))))
+
+    expect(await amounts()).toEqual([{ id: 'counter', amount: 150 }])
+  })
+
+  test('transactions that are to be alone are, on all connections', async () => {
+    const other = await openDatabase(location)
+    onTestFinished(() => other.close())
+    let [inside, most] = [0, 0]
+    const work = async ({ query }: Pick<Database, 'query'>) => {
+      most = Math.max(most, ++inside)
+      await query('SELECT 1')
+      inside--
+    }
+
+    await Promise.all([database, other, database, other].map((one) => one.transaction(work, { alone: true })))
+
+    expect(most).toBe(1)
+  })
+
+  const integer = (text: string): string => `CAST(${text} AS BIGINT)`
+})
+
+test('an SQLite file is for its owner only, in folders that are made', async () => {
+  const path = (await all[0]?.fresh())?.replace('.db', '/deep/data.db') ?? ''
+
+  const database = await openDatabase(path)
+  onTestFinished(() => database.close())
+  await database.query('CREATE TABLE t (a TEXT)')
+
+  expect((statSync(path).mode & 0o777).toString(8)).toBe('600')
+  expect((statSync(`${path}-wal`).mode & 0o777).toString(8)).toBe('600')
+})
+
+test('SQLite waits for another process that writes, and does not hold up the loop meanwhile', async () => {
+  const path = (await all[0]?.fresh()) ?? ''
+  const [database, other] = [await openDatabase(path), await openDatabase(path)]
+  onTestFinished(async () => void (await Promise.all([database.close(), other.close()])))
+  await database.query('CREATE TABLE t (a TEXT)')
+  let turns = 0
+
+  const slow = other.transaction(async ({ query }) => {
+    await query("INSERT INTO t VALUES ('first')")
+    while (turns < 20) await new Promise((resolve) => setImmediate(resolve, turns++))
+  })
+  await database.query("INSERT INTO t VALUES ('second')")
+  await slow
+
+  expect(await database.query('SELECT a FROM t')).toEqual([{ a: 'first' }, { a: 'second' }])
+})
+
+test('an in-memory SQLite is nobody else’s', async () => {
+  const [one, other] = [await openDatabase(':memory:'), await openDatabase(':memory:')]
+  await one.query('CREATE TABLE t (a TEXT)')
+
+  await expect(other.query('SELECT * FROM t')).rejects.toThrow()
+  await Promise.all([one.close(), other.close()])
+})
+
+describe.runIf(all.length > 1)('PostgreSQL alone', () => {
+  test('the pool of the app is used, and left open', async () => {
+    const pool = new pg.Pool({ connectionString: (await all[1]?.fresh()) ?? '' })
+    onTestFinished(() => pool.end())
+    const database = await openDatabase(pool)
+
+    expect(await database.query('SELECT 2 ^ 3 = ? AS truth', [8])).toEqual([{ truth: 1 }])
+    await database.close()
+
+    expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
+  })
+
+  test('one of two transactions that wait for each other does its work again', async () => {
+    const database = await openDatabase((await all[1]?.fresh()) ?? '')
+    onTestFinished(() => database.close())
+    await database.query("CREATE TABLE t AS SELECT 'a' AS id, 0 AS n UNION SELECT 'b', 0")
+    let both: (() => void) | undefined
+    const bothInside = new Promise<void>((resolve) => {
+      both = resolve
+    })
+    let inside = 0
+    const inOrder = (first: string, second: string) =>
+      database.transaction(async ({ query }) => {
+        await query('UPDATE t SET n = n + 1 WHERE id = ?', [first])
+        if (++inside === 2) both?.()
+        await bothInside
+        await query('UPDATE t SET n = n + 1 WHERE id = ?', [second])
+      })
+
+    await Promise.all([inOrder('a', 'b'), inOrder('b', 'a')])
+
+    expect(inside).toBe(3)
+    expect(await database.query('SELECT n FROM t')).toEqual([{ n: 2 }, { n: 2 }])
+  })
+
+  test('a connection that the server ends is an error of its transaction, and the next one gets another', async () => {
+    const database = await openDatabase((await all[1]?.fresh()) ?? '')
+    onTestFinished(() => database.close())
+    const broken = database.transaction(async ({ query }) => {
+      await query('SELECT pg_terminate_backend(pg_backend_pid())')
+    })
+
+    await expect(broken).rejects.toThrow()
+    expect(await database.query('SELECT 1 AS one')).toEqual([{ one: 1 }])
+  })
+
+  test('a database that is away is an error when it is opened', async () => {
+    await expect(openDatabase('postgres://nobody@127.0.0.1:1/none')).rejects.toThrow(/ECONNREFUSED/)
+  })
+
+  test('an app that is done ends, though it has not closed it', async () => {
+    const url = (await all[1]?.fresh()) ?? ''
+    const open = new URL('../../dist/storage/open.js', import.meta.url)
+    const code = `const { openDatabase } = await import(${JSON.stringify(open.href)}); await openDatabase(${JSON.stringify(url)})`
+
+    await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', code], { timeout: 10_000 })
+  })
+})

@@ -1,0 +1,79 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { databases } from '../../../../test/support/databases.ts'
+import type { Database } from './database.ts'
+import { type Migration, migrate } from './migrations.ts'
+import { openDatabase } from './open.ts'
+
+const first: Migration = [
+  'CREATE TABLE notes (id TEXT PRIMARY KEY)',
+  "INSERT INTO notes (id) VALUES ('first')",
+]
+const second: Migration = ["INSERT INTO notes (id) VALUES ('second')"]
+
+describe.each(databases())('in $name', ({ fresh }) => {
+  let location: string
+  let database: Database
+
+  beforeEach(async () => {
+    location = await fresh()
+    database = await openDatabase(location)
+    return () => database.close()
+  })
+
+  const notes = async () =>
+    (await database.query<{ id: string }>('SELECT id FROM notes ORDER BY id')).map(({ id }) => id)
+
+  test('each step is taken once', async () => {
+    await migrate(database, 'notes', [first])
+    await migrate(database, 'notes', [first, second])
+    await migrate(database, 'notes', [first, second])
+
+    expect(await notes()).toEqual(['first', 'second'])
+  })
+
+  test('a step that fails was never taken, those before it were', async () => {
+    const failing: Migration = [...second, 'INSERT INTO nowhere (id) VALUES (1)']
+
+    await expect(migrate(database, 'notes', [first, failing])).rejects.toThrow(/nowhere/)
+    expect(await notes()).toEqual(['first'])
+    await migrate(database, 'notes', [first, second])
+
+    expect(await notes()).toEqual(['first', 'second'])
+  })
+
+  test('a step that is not the one that was taken is an error', async () => {
+    await migrate(database, 'notes', [first])
+
+    await expect(migrate(database, 'notes', [[...first, ...second]])).rejects.toThrow(
+      'Migration 1 of notes is another one than the one that this database has.',
+    )
+  })
+
+  test('steps of a newer version stay, and each owner counts its own', async () => {
+    await migrate(database, 'notes', [first, second])
+    await migrate(database, 'others', [['CREATE TABLE others (id TEXT)']])
+
+    await migrate(database, 'notes', [first])
+
+    expect(await notes()).toEqual(['first', 'second'])
+  })
+
+  test('four processes that start at once take each step once', async () => {
+    const module = (path: string) =>
+      JSON.stringify(new URL(`../../dist/storage/${path}`, import.meta.url).href)
+    const code = `
+      const { openDatabase } = await import(${module('open.js')})
+      const { migrate } = await import(${module('migrations.js')})
+      const database = await openDatabase(${JSON.stringify(location)})
+      await migrate(database, 'notes', ${JSON.stringify([first, second])})
+      await database.close()`
+    const run = () =>
+      promisify(execFile)(process.execPath, ['--input-type=module', '--eval', code], { timeout: 20_000 })
+
+    await Promise.all([run(), run(), run(), run()])
+
+    expect(await notes()).toEqual(['first', 'second'])
+  })
+})

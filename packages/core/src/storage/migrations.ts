@@ -1,0 +1,51 @@
+/** How tables come to be, and change: by numbered steps that each database takes once. */
+import { createHash } from 'node:crypto'
+import type { Database } from './database.ts'
+
+/** Statements of one step. They stay as they are for ever: what changes later is a step of its own. */
+export type Migration = readonly string[]
+
+/**
+ * Takes the steps that the database has not taken, each in a transaction; several processes may do so at once.
+ * Steps that it has beyond these are those of a newer version, and stay. Throws where one is not the one that it took.
+ *
+ * @param owner of the tables: each counts its own steps
+ */
+export async function migrate(
+  database: Database,
+  owner: string,
+  migrations: readonly Migration[],
+): Promise<void> {
+  await database.transaction(async ({ query }) => void (await query(table)), { alone: true })
+  for (const [index, statements] of migrations.entries()) {
+    const number = index + 1
+    const checksum = createHash('sha256').update(statements.join(';\n')).digest('hex')
+    await database.transaction(
+      async ({ query }) => {
+        const [taken] = await query<{ checksum: string }>(
+          'SELECT checksum FROM modelmount_migrations WHERE owner = ? AND number = ?',
+          [owner, number],
+        )
+        if (taken?.checksum === checksum) return
+        if (taken)
+          throw new Error(
+            `Migration ${number} of ${owner} is another one than the one that this database has.`,
+          )
+        for (const statement of statements) await query(statement)
+        await query(
+          `INSERT INTO modelmount_migrations (owner, number, checksum, taken_at) VALUES (?, ?, ?, ${database.clock})`,
+          [owner, number, checksum],
+        )
+      },
+      { alone: true },
+    )
+  }
+}
+
+const table = `CREATE TABLE IF NOT EXISTS modelmount_migrations (
+  owner TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  checksum TEXT NOT NULL,
+  taken_at BIGINT NOT NULL,
+  PRIMARY KEY (owner, number)
+)`

@@ -1,0 +1,154 @@
+/** SQLite through the `DatabaseSync` API: Node's own where it has one, else that of `@photostructure/sqlite`. */
+import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { again } from './again.ts'
+import {
+  checkCount,
+  type Database,
+  type Queries,
+  replaceParameters,
+  type SqlValue,
+  toExact,
+} from './database.ts'
+
+/** @param path of a file on a local disk, made where there is none; or `:memory:` */
+export async function openSqlite(path: string): Promise<Database> {
+  const { DatabaseSync } = await load()
+  if (path !== inMemory) createPrivately(resolve(path))
+  const database = new Sqlite(new DatabaseSync(path))
+  await database.prepare()
+  return database
+}
+
+const inMemory = ':memory:'
+
+class Sqlite implements Database {
+  readonly clock = `CAST(round(unixepoch('subsec') * 1000) AS INTEGER)`
+  // Beside its statements, as long as these live: used after it was collected, they crash the process.
+  readonly #connection: Connection
+  readonly #statements = new Map<string, { readonly statement: Statement; readonly parameters: number }>()
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(connection: Connection) {
+    this.#connection = connection
+  }
+
+  async prepare(): Promise<void> {
+    // All waiting for other processes holds up the loop. So it is short, and goes on in `again`.
+    this.#run('PRAGMA busy_timeout = 10')
+    await again(() => this.#run('PRAGMA journal_mode = WAL'), isBusy)
+    for (const setting of ['synchronous = NORMAL', 'foreign_keys = ON']) this.#run(`PRAGMA ${setting}`)
+  }
+
+  query<Row extends object>(sql: string, parameters: readonly SqlValue[] = []): Promise<readonly Row[]> {
+    return this.#inTurn(() => again(() => this.#run<Row>(sql, parameters), isBusy))
+  }
+
+  transaction<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
+    return this.#inTurn(async () => {
+      // Writing from the start: one that only read before could never write behind another process.
+      await again(() => this.#run('BEGIN IMMEDIATE'), isBusy)
+      let isOver = false
+      const queries: Queries = {
+        query: async (sql, parameters = []) => {
+          if (isOver) throw new Error('The transaction is over.')
+          return this.#run(sql, parameters)
+        },
+      }
+      try {
+        const result = await work(queries)
+        this.#run('COMMIT')
+        return result
+      } catch (error) {
+        // A full disk has ended it already.
+        if (this.#connection.isTransaction) this.#run('ROLLBACK')
+        throw error
+      } finally {
+        isOver = true
+      }
+    })
+  }
+
+  close(): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#statements.clear()
+      this.#connection.close()
+    })
+  }
+
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#last.then(work)
+    this.#last = result.catch(() => {})
+    return result
+  }
+
+  #run<Row extends object>(sql: string, values: readonly SqlValue[] = []): readonly Row[] {
+    const { statement, parameters } = this.#statementOf(sql)
+    checkCount(sql, parameters, values.length)
+    return statement.all(...values.map(toParameter)).map((row) => mapValues(row, fromColumn) as Row)
+  }
+
+  #statementOf(sql: string) {
+    const known = this.#statements.get(sql)
+    if (known) return known
+    let parameters = 0
+    replaceParameters(sql, () => `?${++parameters}`)
+    const statement = this.#connection.prepare(sql)
+    statement.setReadBigInts(true)
+    const made = { statement, parameters }
+    this.#statements.set(sql, made)
+    for (const [oldest] of this.#statements) {
+      if (this.#statements.size <= maxStatements) break
+      this.#statements.delete(oldest)
+    }
+    return made
+  }
+}
+
+/** Some of ours are as long as their lists. */
+const maxStatements = 200
+
+interface Connection {
+  readonly isTransaction: boolean
+  prepare(sql: string): Statement
+  close(): void
+}
+interface Statement {
+  setReadBigInts(on: boolean): void
+  all(...parameters: readonly SqlValue[]): readonly Readonly<Record<string, SqlValue>>[]
+}
+interface Library {
+  readonly DatabaseSync: new (path: string) => Connection
+}
+
+async function load(): Promise<Library> {
+  // Not in `@types/node` of the oldest Node that runs it.
+  const own: unknown = process.getBuiltinModule?.('node:sqlite')
+  if (own) return own as Library
+  try {
+    return (await import('@photostructure/sqlite')) as Library
+  } catch (cause) {
+    throw new Error(
+      'This Node has no SQLite of its own. Install it with: npm install @photostructure/sqlite@1',
+      { cause },
+    )
+  }
+}
+
+/** What is in there is nobody else's; SQLite makes the files beside it alike. */
+function createPrivately(path: string): void {
+  mkdirSync(dirname(path), { recursive: true })
+  closeSync(openSync(path, 'a', 0o600))
+}
+
+/** Numbers are bound as REAL, and would divide like it. */
+const toParameter = (value: SqlValue): SqlValue =>
+  typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : value
+
+const fromColumn = (value: SqlValue): SqlValue => (typeof value === 'bigint' ? toExact(value) : value)
+
+const mapValues = (row: Readonly<Record<string, SqlValue>>, map: (value: SqlValue) => SqlValue) =>
+  Object.fromEntries(Object.entries(row).map(([name, value]) => [name, map(value)]))
+
+/** By its words: not every library tells the number of the error. */
+const isBusy = (error: unknown): boolean => error instanceof Error && /\bis locked\b/.test(error.message)

@@ -1,0 +1,354 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { afterEach, describe, expect, test } from 'vitest'
+import { databases } from '../../../../test/support/databases.ts'
+import type { Caller } from '../caller.ts'
+import { type TokenUsage, uncached } from '../engine/events.ts'
+import { LlmError } from '../errors.ts'
+import type { Database } from '../storage/database.ts'
+import { openDatabase } from '../storage/open.ts'
+import { type Ledger, type LedgerCall, type LedgerOptions, type Outcome, openLedger } from './ledger.ts'
+import type { SpendWarning } from './warnings.ts'
+
+/** A dollar for a million tokens in, two out: a thousand and two thousand nano-dollars each. */
+const prices = { tiny: { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } }
+const evening = Date.parse('2026-11-22T23:59:00Z')
+
+const payer = (nanoUsd: number, per: 'day' | 'month' | 'lifetime' = 'day'): Caller => ({
+  id: 'key_1',
+  spendLimit: { nanoUsd, per },
+  key: { id: 'key_1', name: 'Reports' },
+})
+const used = (inputTokens: number, outputTokens: number): TokenUsage => ({
+  ...uncached,
+  inputTokens,
+  reusedTokens: 0,
+  outputTokens,
+})
+const ended = (inputTokens: number, outputTokens: number): Outcome => ({
+  usage: used(inputTokens, outputTokens),
+  status: 'ended',
+  durationMs: 5,
+})
+const refusalOf = (promise: Promise<unknown>): Promise<LlmError> =>
+  promise.then(
+    () => expect.fail('It was not refused.'),
+    (cause: unknown) => LlmError.from(cause),
+  )
+
+const inMemory = { name: 'memory', fresh: async () => ':memory:' }
+
+describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
+  const opened: Database[] = []
+  const clock = { at: evening }
+  let lastId = 0
+  const open = async (options: LedgerOptions = {}, where?: string): Promise<Ledger> => {
+    const database = await openDatabase(where ?? (await fresh()))
+    opened.push(database)
+    return openLedger(database, { prices, now: () => clock.at, ...options })
+  }
+  const call = (caller: Caller, more: Partial<LedgerCall> = {}): LedgerCall => ({
+    id: `call_${++lastId}`,
+    caller,
+    model: 'tiny',
+    dialect: 'openai',
+    ...more,
+  })
+
+  afterEach(async () => {
+    clock.at = evening
+    for (const database of opened.splice(0)) await database.close()
+  })
+
+  test('a call is one row, with its tokens by kind, its cost, and how it ended', async () => {
+    const ledger = await open()
+    const funds = await ledger.reserve(call(payer(1_000_000), { id: 'call' }), {
+      inputTokens: 100,
+      outputTokens: 50,
+    })
+
+    await funds.settle({ usage: { ...used(100, 20), reusedTokens: 40 }, status: 'aborted', durationMs: 12 })
+
+    expect(await ledger.calls()).toEqual([
+      {
+        id: 'call',
+        startedAt: new Date(evening),
+        caller: 'key_1',
+        keyName: 'Reports',
+        model: 'tiny',
+        dialect: 'openai',
+        tokens: { input: 60, cachedInput: 40, cacheWrite: 0, output: 20 },
+        nanoUsd: 104_000,
+        isPriced: true,
+        status: 'aborted',
+        durationMs: 12,
+      },
+    ])
+  })
+
+  test('who has a limit is refused what the worst case of goes beyond it, and told until when', async () => {
+    const ledger = await open()
+    const most = { inputTokens: 100, outputTokens: 50 }
+    await ledger.reserve(call(payer(399_999)), most)
+
+    const refusal = await refusalOf(ledger.reserve(call(payer(399_999)), most))
+
+    expect(refusal.code).toBe('quota')
+    expect(refusal.details).toEqual({
+      keyName: 'Reports',
+      per: 'day',
+      resumesAt: new Date('2026-11-23T00:00:00Z'),
+    })
+    expect(refusal.message).toContain('2026-11-23T00:00:00Z')
+  })
+
+  test('what was reserved and not used can be spent', async () => {
+    const ledger = await open()
+    const caller = payer(300_000)
+    const most = { inputTokens: 100, outputTokens: 100 }
+    const first = await ledger.reserve(call(caller), most)
+
+    await expect(ledger.reserve(call(caller), { inputTokens: 1, outputTokens: 1 })).rejects.toThrow('Reports')
+    await first.release()
+    const second = await ledger.reserve(call(caller), most)
+    await second.settle(ended(100, 49))
+    await ledger.reserve(call(caller), { inputTokens: 100, outputTokens: 1 })
+
+    await expect(ledger.reserve(call(caller), { inputTokens: 1, outputTokens: 0 })).rejects.toThrow('Reports')
+  })
+
+  test('without a maximum an answer is as long as can be paid for', async () => {
+    const ledger = await open()
+
+    const funds = await ledger.reserve(call(payer(150_999)), { inputTokens: 100 })
+
+    expect(funds.maxOutputTokens).toBe(25)
+    await expect(ledger.reserve(call(payer(150_999)), { inputTokens: 0 })).rejects.toThrow('Reports')
+  })
+
+  test('a hundred at once get what the limit pays for, to the nano-dollar', async () => {
+    const ledger = await open()
+    const caller = payer(10 * 200_000)
+    const tried = await Promise.allSettled(
+      Array.from({ length: 100 }, async () => {
+        const funds = await ledger.reserve(call(caller), { inputTokens: 100, outputTokens: 50 })
+        await funds.settle(ended(100, 50))
+      }),
+    )
+
+    expect(tried.filter(({ status }) => status === 'fulfilled')).toHaveLength(10)
+    expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 10, nanoUsd: 2_000_000n }])
+  })
+
+  test('a day is over at midnight in UTC, a month at its end, a lifetime never', async () => {
+    const ledger = await open()
+    const most = { inputTokens: 0, outputTokens: 50 }
+    const spend = async (per: 'day' | 'month' | 'lifetime') => {
+      const funds = await ledger.reserve(call({ ...payer(100_000, per), id: per }), most)
+      await funds.settle(ended(0, 50))
+    }
+    const all = ['day', 'month', 'lifetime'] as const
+    for (const per of all) await spend(per)
+
+    clock.at = Date.parse('2026-11-23T00:00:00Z')
+    await spend('day')
+    for (const per of all) expect((await refusalOf(spend(per))).details.per).toBe(per)
+
+    clock.at = Date.parse('2026-12-01T00:00:00Z')
+    await spend('month')
+    const refusal = await refusalOf(spend('lifetime'))
+    expect(refusal.code).toBe('quota')
+    expect(refusal.details).not.toHaveProperty('resumesAt')
+  })
+
+  test('what a call costs is of the day on which it was reserved', async () => {
+    const ledger = await open()
+    const caller = payer(100_000)
+    const funds = await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 50 })
+    clock.at = Date.parse('2026-11-23T00:00:01Z')
+    const today = await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 50 })
+
+    await today.settle(ended(0, 30))
+    await funds.settle(ended(0, 50))
+
+    await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 20 })
+    expect(await ledger.report({ by: 'day' })).toMatchObject([
+      { group: '2026-11-22', nanoUsd: 100_000n },
+      { group: '2026-11-23', nanoUsd: 60_000n },
+    ])
+  })
+
+  test('what a process had reserved that died can be spent a minute later, but not while it runs', async () => {
+    const where = await fresh()
+    if (where === ':memory:') return
+    const dead = await open({}, where)
+    const alive = await open({}, where)
+    const caller = payer(100_000, 'month')
+    const most = { inputTokens: 0, outputTokens: 50 }
+    await dead.reserve(call(caller), most)
+
+    clock.at += 50_000
+    await dead.renew()
+    clock.at += 50_000
+    await expect(alive.reserve(call(caller), most)).rejects.toThrow('Reports')
+    clock.at += 10_001
+    const funds = await alive.reserve(call(caller), most)
+
+    expect(funds.maxOutputTokens).toBe(50)
+  })
+
+  test('a call that is settled twice, by two processes too, is charged once', async () => {
+    const where = await fresh()
+    const ledger = await open({}, where)
+    const again = where === ':memory:' ? ledger : await open({}, where)
+    const same = call({ id: 'app' }, { id: 'same' })
+    const [first, second] = await Promise.all([
+      ledger.reserve(same, { inputTokens: 0 }),
+      again.reserve(same, { inputTokens: 0 }),
+    ])
+
+    await Promise.all([
+      first.settle(ended(10, 10)),
+      first.settle(ended(10, 10)),
+      second.settle(ended(10, 10)),
+    ])
+
+    expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 1, nanoUsd: 30_000n }])
+  })
+
+  test('what the database does not take now is written later, and is no failure of the answer', async () => {
+    const database = await openDatabase(await fresh())
+    opened.push(database)
+    const errors: unknown[] = []
+    let isAway = false
+    const flaky: Database = {
+      ...database,
+      clock: database.clock,
+      query: (...asked) => database.query(...asked),
+      transaction: (...asked) =>
+        isAway ? Promise.reject(new Error('away')) : database.transaction(...asked),
+      close: () => database.close(),
+    }
+    const ledger = await openLedger(flaky, { prices, now: () => clock.at, onError: (e) => errors.push(e) })
+    const caller = payer(100_000)
+    const funds = await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 50 })
+
+    isAway = true
+    await funds.settle(ended(0, 10))
+    isAway = false
+    expect(await ledger.calls()).toEqual([])
+    await expect(ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 1 })).rejects.toThrow('Reports')
+    await ledger.renew()
+
+    expect(errors).toHaveLength(1)
+    expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 1, nanoUsd: 20_000n }])
+    await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 40 })
+  })
+
+  test('who has no limit is counted, too; a model without a price costs nothing, and that is said', async () => {
+    const ledger = await open()
+
+    const funds = await ledger.reserve(call({ id: 'app' }, { model: 'other' }), { inputTokens: 5 })
+    await funds.settle(ended(5, 5))
+
+    expect(funds.maxOutputTokens).toBe(Number.POSITIVE_INFINITY)
+    expect(await ledger.report({ by: 'model' })).toEqual([
+      {
+        group: 'other',
+        calls: 1,
+        unpricedCalls: 1,
+        nanoUsd: 0n,
+        tokens: { input: 5, cachedInput: 0, cacheWrite: 0, output: 5 },
+      },
+    ])
+  })
+
+  test('`*` is the price of models that have none of their own', async () => {
+    const ledger = await open({ prices: { '*': prices.tiny } })
+
+    await (await ledger.reserve(call({ id: 'app' }, { model: 'other' }), { inputTokens: 5 })).settle(
+      ended(5, 5),
+    )
+
+    expect(await ledger.calls()).toMatchObject([{ nanoUsd: 15_000, isPriced: true }])
+  })
+
+  test('reports have the days from one to the other, by key, model or day', async () => {
+    const ledger = await open()
+    const one = async (at: string, caller: string, model: string) => {
+      clock.at = Date.parse(at)
+      const funds = await ledger.reserve(call({ id: caller }, { model }), { inputTokens: 1 })
+      await funds.settle({ ...ended(1, 1), durationMs: 0 })
+    }
+    await one('2026-11-20T10:00:00Z', 'a', 'tiny')
+    await one('2026-11-21T10:00:00Z', 'a', 'tiny')
+    await one('2026-11-21T23:59:59Z', 'b', 'tiny')
+    await one('2026-11-22T00:00:00Z', 'b', 'other')
+
+    const by = async (by: 'key' | 'model' | 'day') =>
+      (await ledger.report({ by, from: new Date('2026-11-21T12:00:00Z'), to: new Date('2026-11-22') })).map(
+        ({ group, calls, nanoUsd }) => [group, calls, nanoUsd],
+      )
+
+    expect(await by('key')).toEqual([
+      ['a', 1, 3_000n],
+      ['b', 2, 3_000n],
+    ])
+    expect(await by('model')).toEqual([
+      ['other', 1, 0n],
+      ['tiny', 2, 6_000n],
+    ])
+    expect(await by('day')).toEqual([
+      ['2026-11-21', 2, 6_000n],
+      ['2026-11-22', 1, 0n],
+    ])
+  })
+
+  test('warnings come once: when most is spent, and when it is all or too little is left', async () => {
+    const heard: number[] = []
+    const published: SpendWarning[] = []
+    const listen = (message: unknown): void => void published.push(message as SpendWarning)
+    subscribe('modelmount:spend', listen)
+    try {
+      const ledger = await open({ warnings: { onWarning: ({ threshold }) => void heard.push(threshold) } })
+      const caller = payer(100_000)
+      const spend = async (outputTokens: number) =>
+        (await ledger.reserve(call(caller), { inputTokens: 0, outputTokens })).settle(ended(0, outputTokens))
+      await spend(39)
+      expect(heard).toEqual([])
+      await spend(1)
+      expect(heard).toEqual([0.8])
+      await spend(5)
+      await expect(spend(6)).rejects.toThrow('Reports')
+      await expect(spend(7)).rejects.toThrow('Reports')
+      expect(heard).toEqual([0.8, 1])
+
+      clock.at += 86_400_000
+      await spend(50)
+      expect(heard).toEqual([0.8, 1, 0.8, 1])
+      await expect(spend(1)).rejects.toThrow('Reports')
+      expect(heard).toHaveLength(4)
+      expect(published[0]).toEqual({
+        caller: 'key_1',
+        keyName: 'Reports',
+        threshold: 0.8,
+        spentNanoUsd: 80_000,
+        limitNanoUsd: 100_000,
+        per: 'day',
+      })
+      expect(published).toHaveLength(4)
+    } finally {
+      unsubscribe('modelmount:spend', listen)
+    }
+  })
+
+  test('names that no text of a database can hold are kept all the same', async () => {
+    const ledger = await open()
+
+    const funds = await ledger.reserve(call({ id: `nul \0 ${'x'.repeat(10_000)}` }, { model: 'a\0b' }), {
+      inputTokens: 1,
+    })
+    await funds.settle(ended(1, 1))
+
+    expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 1 }])
+  })
+})

@@ -1,0 +1,168 @@
+import { createRateLimiter, type RateLimiter } from '@modelmount/core/limits'
+import express5, { type Response } from 'express'
+import express4 from 'express4'
+import request from 'supertest'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { until } from '../../../test/support/processes.ts'
+import { rateLimit } from './rate-limit.ts'
+
+describe.each([
+  [4, express4],
+  [5, express5],
+])('Express %i', (_version, express) => {
+  let limiter: RateLimiter
+  const clock = { now: 0 }
+
+  beforeEach(async () => {
+    limiter = await createRateLimiter({
+      limits: { requestsPerMinute: 2, tokensPerMinute: 1_000 },
+      now: () => clock.now,
+    })
+  })
+
+  const hello = (_req: unknown, res: Response) => void res.send('hello')
+
+  test('a route answers as long as the limit lets it, and says how it stands', async () => {
+    const app = express().get('/hello', rateLimit(limiter, { tokens: 100 }), hello)
+
+    const responses = [
+      await request(app).get('/hello'),
+      await request(app).get('/hello'),
+      await request(app).get('/hello'),
+    ]
+
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 429])
+    expect(responses[0]?.headers).toMatchObject({
+      'x-ratelimit-limit-requests': '2',
+      'x-ratelimit-remaining-requests': '1',
+      'x-ratelimit-remaining-tokens': '900',
+    })
+    expect(responses[2]?.headers).toMatchObject({ 'retry-after': '30', 'retry-after-ms': '30000' })
+    expect(responses[2]?.body).toEqual({
+      error: 'This request would exceed the limit of 2 requests per minute. Try again in 30 s.',
+    })
+  })
+
+  test('other routes are not limited', async () => {
+    const app = express()
+      .get('/limited', rateLimit(limiter, { requests: 2 }), hello)
+      .get('/free', hello)
+
+    const statuses = [
+      await request(app).get('/limited'),
+      await request(app).get('/limited'),
+      await request(app).get('/free'),
+    ]
+
+    expect(statuses.map(({ status }) => status)).toEqual([200, 429, 200])
+  })
+
+  test('the address is the one that Express tells, behind a proxy that the app trusts', async () => {
+    const app = express()
+      .set('trust proxy', 1)
+      .get('/hello', rateLimit(limiter, { requests: 2 }), hello)
+    const from = (address: string) => request(app).get('/hello').set('x-forwarded-for', address)
+
+    expect((await from('2001:db8::1')).status).toBe(200)
+    expect((await from('2001:db8::2')).status).toBe(429)
+    expect((await from('2001:db8:0:1::1')).status).toBe(200)
+  })
+
+  test('the app can answer itself', async () => {
+    const app = express().get(
+      '/hello',
+      rateLimit(limiter, {
+        requests: 2,
+        handler: (_req, res, _next, { details }) =>
+          void res.status(503).send(`in ${details.retryAfterMs} ms`),
+      }),
+      hello,
+    )
+
+    await request(app).get('/hello')
+    const { status, text, headers } = await request(app).get('/hello')
+
+    expect([status, text, headers['retry-after']]).toEqual([503, 'in 60000 ms', '60'])
+  })
+
+  test('the app can leave it to its error handler', async () => {
+    const app = express()
+      .get(
+        '/hello',
+        rateLimit(limiter, { requests: 2, handler: (_req, _res, next, error) => next(error) }),
+        hello,
+      )
+      .use(
+        ((error, _req, res, _next) => void res.status(418).send(error.code)) as express5.ErrorRequestHandler,
+      )
+
+    await request(app).get('/hello')
+    const { status, text } = await request(app).get('/hello')
+
+    expect([status, text]).toEqual([418, 'rate_limit'])
+  })
+
+  test('a route settles what it has really cost', async () => {
+    const app = express().get(
+      '/hello',
+      rateLimit(limiter, { requests: 0, tokens: 500 }),
+      async (_req, res) => {
+        await res.locals.reservation.settle({ requests: 0, tokens: 10 })
+        res.send('hello')
+      },
+    )
+
+    await request(app).get('/hello')
+    const { headers } = await request(app).get('/hello')
+
+    expect(headers['x-ratelimit-remaining-tokens']).toBe('490')
+    const { limits } = await limiter.reserve([{ id: 'ip:127.0.0.1' }], { requests: 0, tokens: 0 })
+    expect(limits).toMatchObject([{}, { remaining: 980 }])
+  })
+
+  test('a call counts as running until its answer is over, or its client has left', async () => {
+    const limits = { concurrent: 1 }
+    const held: Response[] = []
+    const app = express().get('/hello', rateLimit(limiter, { limits }), (_req, res) => void held.push(res))
+    const server = app.listen(0, '127.0.0.1')
+    try {
+      await until(() => server.listening, 1_000)
+      const first = request(server)
+        .get('/hello')
+        .then(({ status }) => status)
+      await until(() => held.length === 1, 1_000)
+      const second = await request(server).get('/hello')
+      held[0]?.send('done')
+
+      expect([await first, second.status]).toEqual([200, 429])
+      const leaving = request(server).get('/hello')
+      leaving.catch(() => {})
+      leaving.end(() => {})
+      await until(() => held.length === 2, 1_000)
+      leaving.abort()
+      await expect
+        .poll(async () =>
+          limiter.reserve([{ id: 'ip:127.0.0.1', limits }], { requests: 0, tokens: 0 }).then(
+            () => true,
+            () => false,
+          ),
+        )
+        .toBe(true)
+    } finally {
+      server.close()
+      server.closeAllConnections()
+    }
+  })
+
+  test('what is wrong goes to the error handler of the app', async () => {
+    const subject = () => Promise.reject(new Error('no such user'))
+    const app = express()
+      .get('/hello', rateLimit(limiter, { subject }), hello)
+      .use(
+        ((error, _req, res, _next) =>
+          void res.status(500).send(error.message)) as express5.ErrorRequestHandler,
+      )
+
+    expect((await request(app).get('/hello')).text).toBe('no such user')
+  })
+})

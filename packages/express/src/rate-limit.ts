@@ -1,0 +1,40 @@
+/** Limits for routes of the app. */
+import {
+  createRouteLimit,
+  type LlmError,
+  type RateLimiter,
+  type RouteLimitOptions,
+} from '@modelmount/core/limits'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+
+export interface RateLimitOptions extends RouteLimitOptions<Request> {
+  /** Answers who is refused. The headers are set. @default status 429, and the message as JSON */
+  readonly handler?: ((req: Request, res: Response, next: NextFunction, error: LlmError) => void) | undefined
+}
+
+/**
+ * Lets in what the limiter lets in, by address unless `subject` says who calls. Behind a proxy the app has to say which one it trusts:
+ * `app.set('trust proxy', 1)`. A route finds its `Reservation` in `res.locals.reservation`, to settle what it really cost.
+ */
+export function rateLimit(limiter: RateLimiter, options: RateLimitOptions = {}): RequestHandler {
+  const { handler = refuse } = options
+  const admit = createRouteLimit<Request>(limiter, options, (req) => req.ip)
+
+  return async (req, res, next) => {
+    try {
+      const admission = await admit(req)
+      for (const name in admission.headers) res.setHeader(name, admission.headers[name] as string)
+      if ('refusal' in admission) return handler(req, res, next, admission.refusal)
+      // Who has left meanwhile is answered by nobody.
+      if (res.destroyed) return admission.finish()
+      res.once('close', admission.finish)
+      res.locals.reservation = admission.reservation
+    } catch (error) {
+      return next(error)
+    }
+    next()
+  }
+}
+
+const refuse: NonNullable<RateLimitOptions['handler']> = (_req, res, _next, { message }) =>
+  void res.status(429).json({ error: message })

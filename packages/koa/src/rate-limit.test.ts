@@ -1,0 +1,118 @@
+import { Router } from '@koa/router'
+import { createRateLimiter, type RateLimiter } from '@modelmount/core/limits'
+import Koa, { type Context } from 'koa'
+import request from 'supertest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { listen } from '../../../test/support/listen.ts'
+import { until } from '../../../test/support/processes.ts'
+import { rateLimit } from './rate-limit.ts'
+
+let limiter: RateLimiter
+const clock = { now: 0 }
+
+beforeEach(async () => {
+  limiter = await createRateLimiter({ limits: { requestsPerMinute: 2 }, now: () => clock.now })
+})
+
+const appOf = (...middleware: readonly Koa.Middleware[]) =>
+  middleware.reduce((app, one) => app.use(one), new Koa())
+const hello: Koa.Middleware = (ctx) => {
+  ctx.body = 'hello'
+}
+
+test('a route answers as long as the limit lets it, and says how it stands', async () => {
+  const router = new Router().get('/hello', rateLimit(limiter), hello).get('/free', hello)
+  const app = new Koa().use(router.routes()).callback()
+
+  const responses = [
+    await request(app).get('/hello'),
+    await request(app).get('/hello'),
+    await request(app).get('/hello'),
+  ]
+
+  expect(responses.map(({ status }) => status)).toEqual([200, 200, 429])
+  expect(responses[0]?.headers).toMatchObject({
+    'x-ratelimit-limit-requests': '2',
+    'x-ratelimit-remaining-requests': '1',
+  })
+  expect(responses[2]?.headers).toMatchObject({ 'retry-after': '30', 'retry-after-ms': '30000' })
+  expect(responses[2]?.body).toEqual({
+    error: 'This request would exceed the limit of 2 requests per minute. Try again in 30 s.',
+  })
+  expect((await request(app).get('/free')).status).toBe(200)
+})
+
+test('the address is the one that Koa tells, behind a proxy that the app trusts', async () => {
+  const app = appOf(rateLimit(limiter, { requests: 2 }), hello)
+  app.proxy = true
+  const from = (address: string) => request(app.callback()).get('/').set('x-forwarded-for', address)
+
+  expect((await from('::ffff:192.0.2.1')).status).toBe(200)
+  expect((await from('192.0.2.1')).status).toBe(429)
+  expect((await from('192.0.2.2')).status).toBe(200)
+})
+
+test('the app can answer itself', async () => {
+  const handler = (ctx: Context) => {
+    ctx.status = 503
+    ctx.body = 'my own words'
+  }
+  const app = appOf(rateLimit(limiter, { requests: 2, handler }), hello).callback()
+
+  await request(app).get('/')
+  const { status, text, headers } = await request(app).get('/')
+
+  expect([status, text, headers['retry-after']]).toEqual([503, 'my own words', '60'])
+})
+
+test('a route settles what it has really cost', async () => {
+  const app = appOf(rateLimit(limiter, { requests: 2 }), async (ctx) => {
+    await ctx.state.reservation.settle({ requests: 1, tokens: 0 })
+    ctx.body = 'hello'
+  }).callback()
+
+  await request(app).get('/')
+
+  const { limits } = await limiter.reserve([{ id: 'ip:127.0.0.1' }], { requests: 0, tokens: 0 })
+  expect(limits).toMatchObject([{ remaining: 1 }])
+})
+
+test('a call counts as running until its answer is over', async () => {
+  const limits = { concurrent: 1 }
+  const held: (() => void)[] = []
+  const app = appOf(rateLimit(limiter, { limits }), async (ctx) => {
+    await new Promise<void>((resolve) => held.push(resolve))
+    ctx.body = 'done'
+  })
+  const { url, close } = await listen(app.callback())
+  onTestFinished(close)
+
+  const first = fetch(url)
+  await until(() => held.length === 1, 1_000)
+  const second = await fetch(url)
+  held[0]?.()
+
+  expect([(await first).status, second.status]).toEqual([200, 429])
+  await (await first).text()
+  await expect
+    .poll(() =>
+      limiter.reserve([{ id: 'ip:127.0.0.1', limits }], { requests: 0, tokens: 0 }).then(
+        () => true,
+        () => false,
+      ),
+    )
+    .toBe(true)
+})
+
+test('what is wrong goes to the error handler of the app', async () => {
+  const app = appOf(
+    async (ctx, next) =>
+      next().catch((error: Error) => {
+        ctx.body = error.message
+      }),
+    rateLimit(limiter, { subject: () => Promise.reject(new Error('no such user')) }),
+    hello,
+  ).callback()
+
+  expect((await request(app).get('/')).text).toBe('no such user')
+})

@@ -1,0 +1,128 @@
+import { createRateLimiter } from '@modelmount/core/limits'
+import {
+  Controller,
+  Get,
+  type HttpException,
+  type INestApplication,
+  Injectable,
+  Module,
+  Req,
+  type Type,
+  UseGuards,
+} from '@nestjs/common'
+import { APP_GUARD, NestFactory } from '@nestjs/core'
+import request from 'supertest'
+import { expect, onTestFinished, test } from 'vitest'
+import { type LimitedRequest, type LlmRequest, RATE_LIMITER, RateLimit, RateLimitGuard } from './index.ts'
+
+const clock = { now: 0 }
+const limiter = {
+  provide: RATE_LIMITER,
+  useFactory: () =>
+    createRateLimiter({ limits: { requestsPerMinute: 2, tokensPerMinute: 100 }, now: () => clock.now }),
+}
+
+@Controller()
+class Pages {
+  @Get('hello')
+  @UseGuards(RateLimitGuard)
+  hello() {
+    return 'hello'
+  }
+
+  @Get('dear')
+  @UseGuards(RateLimitGuard)
+  @RateLimit({ requests: 0, tokens: ({ headers }) => Number(headers['x-words']) })
+  dear() {
+    return 'dear'
+  }
+
+  @Get('settled')
+  @UseGuards(RateLimitGuard)
+  @RateLimit({ tokens: 100 })
+  async settled(@Req() { reservation }: LimitedRequest) {
+    await reservation?.settle({ requests: 1, tokens: 60 })
+    return 'settled'
+  }
+
+  @Get('free')
+  free() {
+    return 'free'
+  }
+}
+
+async function serve(controller: Type, providers: readonly object[] = []) {
+  class App {}
+  Module({ controllers: [controller], providers: [limiter, ...providers] as never })(App)
+  const app: INestApplication = await NestFactory.create(App, { logger: false })
+  await app.init()
+  onTestFinished(() => app.close())
+  return (path: string, headers: Record<string, string> = {}) =>
+    request(app.getHttpServer()).get(path).set(headers)
+}
+
+test('a route answers as long as the limit lets it, and says how it stands', async () => {
+  const get = await serve(Pages)
+
+  const responses = [await get('/hello'), await get('/hello'), await get('/hello')]
+
+  expect(responses.map(({ status }) => status)).toEqual([200, 200, 429])
+  expect(responses[0]?.headers).toMatchObject({
+    'x-ratelimit-limit-requests': '2',
+    'x-ratelimit-remaining-requests': '1',
+  })
+  expect(responses[2]?.headers).toMatchObject({ 'retry-after': '30', 'retry-after-ms': '30000' })
+  expect(responses[2]?.body).toEqual({
+    statusCode: 429,
+    message: 'This request would exceed the limit of 2 requests per minute. Try again in 30 s.',
+    error: 'Too Many Requests',
+  })
+  expect((await get('/free')).status).toBe(200)
+})
+
+test('a route says what it costs, by a function of the request', async () => {
+  const get = await serve(Pages)
+
+  expect((await get('/dear', { 'x-words': '70' })).status).toBe(200)
+  expect((await get('/dear', { 'x-words': '70' })).status).toBe(429)
+  expect((await get('/dear', { 'x-words': '30' })).status).toBe(200)
+})
+
+test('a route settles what it has really cost', async () => {
+  const get = await serve(Pages)
+  await get('/settled')
+
+  const { headers } = await get('/hello')
+
+  expect(headers['x-ratelimit-remaining-tokens']).toBe('40')
+})
+
+test('a guard of the app says who calls, and what is thrown', async () => {
+  @Injectable()
+  class ByUser extends RateLimitGuard {
+    protected override subject({ headers }: LlmRequest) {
+      return `user:${headers['x-user']}`
+    }
+    protected override refusal(): HttpException {
+      return Object.assign(super.refusal({ message: 'slower, please' } as never))
+    }
+  }
+  @Controller()
+  @RateLimit({ requests: 2 })
+  class Home {
+    @Get()
+    home() {
+      return 'home'
+    }
+  }
+  const get = await serve(Home, [{ provide: APP_GUARD, useClass: ByUser }])
+
+  const [ann, again, bob] = [
+    await get('/', { 'x-user': 'ann' }),
+    await get('/', { 'x-user': 'ann' }),
+    await get('/', { 'x-user': 'bob' }),
+  ]
+
+  expect([ann.status, again.status, bob.status]).toEqual([200, 429, 200])
+  expect(again.body.message).toBe('slower, please')
+})

@@ -1,0 +1,218 @@
+/** The admin API in each mount, held to its own description. */
+import type { RequestListener } from 'node:http'
+import { createLlm, type Llm } from '@modelmount/core'
+import { scriptedEngine } from '@modelmount/core/testing'
+import { adminRouter as expressRouter, llmRouter } from '@modelmount/express'
+import { adminRouter as koaRouter } from '@modelmount/koa'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import express from 'express'
+import Koa from 'koa'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { emptyFolder } from '../support/empty-folder.ts'
+import { listen } from '../support/listen.ts'
+import { nestHandler } from '../support/nest.ts'
+
+const mounts: Readonly<Record<string, (llm: Llm) => RequestListener>> = {
+  Express: (llm) => express().use('/admin', expressRouter(llm)),
+  Koa: (llm) => {
+    const router = koaRouter(llm).prefix('/admin')
+    return new Koa().use(router.routes()).use(router.allowedMethods()).callback()
+  },
+  Nest: (llm) => nestHandler(llm, { adminPath: 'admin' }),
+}
+
+interface Operation {
+  readonly responses: Readonly<
+    Record<string, { readonly content: { readonly 'application/json': { schema: object } } }>
+  >
+  readonly requestBody?: object
+}
+interface Document {
+  readonly openapi: string
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+}
+
+const ajv = new Ajv2020({ strict: false })
+addFormats.default(ajv)
+
+describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
+  let url: string
+  let llm: Llm
+  let admin: string
+
+  beforeEach(async () => {
+    llm = await createLlm({
+      engine: scriptedEngine('Hello.'),
+      models: emptyFolder(),
+      auth: 'keys',
+      database: ':memory:',
+    })
+    const listening = await listen(mounts[name]?.(llm) as RequestListener)
+    url = `${listening.url}/admin`
+    onTestFinished(async () => {
+      await listening.close()
+      await llm.close()
+    })
+    admin = (await llm.keys.create({ name: 'root', scopes: ['admin'] })).secret
+  })
+
+  const send = (method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
+    fetch(url + path, {
+      method,
+      headers: { 'x-api-key': admin, ...(body && { 'content-type': 'application/json' }), ...headers },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+
+  test('each route answers as it describes itself, and no other is described', async () => {
+    const document = (await (await send('GET', '/openapi.json')).json()) as Document
+    const asked = new Set<string>()
+    /** Its answer, once it fits what is said of it. */
+    const call = async <Answer>(method: string, pattern: string, id = '', body?: object, secret = admin) => {
+      const response = await send(method, pattern.replace('{id}', id), body, { 'x-api-key': secret })
+      const answer = await response.json()
+      const operation = document.paths[pattern]?.[method.toLowerCase()]
+      const described = operation?.responses[response.status] ?? operation?.responses.default
+      const schema = described?.content['application/json'].schema as object
+      expect(ajv.validate(schema, answer), `${method} ${pattern}: ${ajv.errorsText()}`).toBe(true)
+      if (response.ok) asked.add(`${method.toLowerCase()} ${pattern}`)
+      return { status: response.status, answer: answer as Answer }
+    }
+    const settings = {
+      name: 'made',
+      scopes: ['inference'],
+      models: ['tiny'],
+      limits: { requestsPerMinute: 5 },
+      tier: 'gold',
+      spendLimit: { nanoUsd: 1, per: 'day' },
+      expires: '30d',
+    }
+
+    type Made = { key: { id: string }; secret: string }
+    const made = await call<Made>('POST', '/keys', '', settings)
+    const { key, secret } = made.answer
+    expect(made.status).toBe(201)
+    await llm.keys.authenticate(secret)
+    expect((await call<{ data: object[] }>('GET', '/keys')).answer.data).toHaveLength(2)
+    expect((await call('GET', '/keys/{id}', key.id)).answer).toMatchObject({ id: key.id, name: 'made' })
+    expect((await call('POST', '/keys/{id}', key.id, { models: null })).answer).not.toHaveProperty('models')
+    const rotated = await call<Made>('POST', '/keys/{id}/rotate', key.id, { grace: '0s' })
+    expect(rotated.answer.secret).not.toBe(secret)
+
+    const ask = { limits: { requestsPerMinute: 50 }, reason: 'More, please.' }
+    const wish = await call<{ id: string }>('POST', '/limit-requests', '', ask, rotated.answer.secret)
+    expect((await call<{ data: object[] }>('GET', '/limit-requests')).answer.data).toHaveLength(1)
+    await call('POST', '/limit-requests/{id}/approve', wish.answer.id)
+    expect((await llm.keys.get(key.id)).limits).toEqual({ requestsPerMinute: 50 })
+    const second = await call<{ id: string }>('POST', '/limit-requests', '', ask, rotated.answer.secret)
+    await call('POST', '/limit-requests/{id}/refuse', second.answer.id)
+    expect((await call('POST', '/keys/{id}/revoke', key.id)).answer).toMatchObject({ status: 'revoked' })
+
+    for await (const _event of await llm.generate(
+      { model: 'tiny', input: { kind: 'text', prompt: ['Hi'] } },
+      { signal: new AbortController().signal, caller: { id: key.id, key: { id: key.id, name: 'made' } } },
+    ));
+    expect((await call<{ data: object[] }>('GET', '/usage')).answer.data).toMatchObject([
+      { group: key.id, name: 'made', calls: 1, nanoUsd: '0' },
+    ])
+
+    const refusals = [
+      await call('GET', '/keys/{id}', 'key_none'),
+      await call('POST', '/keys', '', { name: '' }),
+      await call('POST', '/keys/{id}/rotate', key.id, {}),
+      await call('POST', '/limit-requests/{id}/approve', wish.answer.id),
+      await call('GET', '/keys', '', undefined, 'wrong'),
+    ]
+    expect(refusals.map(({ status }) => status)).toEqual([404, 400, 409, 409, 401])
+    expect((await send('GET', '/usage?by=hour')).status).toBe(400)
+    expect((await send('GET', '/usage?from=yesterday')).status).toBe(400)
+
+    const described = Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.keys(operations).map((method) => `${method} ${path}`),
+    )
+    expect([...asked].sort()).toEqual(described.sort())
+    expect(document.openapi).toBe('3.1.0')
+  })
+
+  test('the wishes of keys can be listed by what became of them', async () => {
+    const { secret } = await llm.keys.create({ name: 'eager' })
+    const { id } = await llm.keys.requests.create(await llm.keys.authenticate(secret), {
+      limits: { concurrent: 2 },
+    })
+    const idsOf = async (status: string) => {
+      const response = await send('GET', `/limit-requests?status=${status}`)
+      const { data } = (await response.json()) as { readonly data: readonly { readonly id: string }[] }
+      return data.map((one) => one.id)
+    }
+
+    expect([await idsOf('pending'), await idsOf('refused')]).toEqual([[id], []])
+    expect((await send('GET', '/limit-requests?status=none')).status).toBe(400)
+  })
+
+  test('nobody else comes in: no key, one without the scope, nor a page, not even one from this machine', async () => {
+    const { secret } = await llm.keys.create({ name: 'plain', scopes: ['inference', 'models'] })
+
+    for (const [method, path, body] of [
+      ['GET', '/keys'],
+      ['POST', '/keys', { name: 'mine', scopes: ['admin'] }],
+      ['GET', '/openapi.json'],
+      ['GET', '/limit-requests'],
+    ] as const) {
+      expect((await send(method, path, body, { 'x-api-key': '' })).status).toBe(401)
+      expect((await send(method, path, body, { 'x-api-key': secret })).status).toBe(403)
+      const page = await send(method, path, body, { origin: 'http://localhost:5173' })
+      expect(page.status).toBe(403)
+      expect(page.headers.get('access-control-allow-origin')).toBeNull()
+    }
+    const preflight = await fetch(`${url}/keys`, {
+      method: 'OPTIONS',
+      headers: { origin: 'http://localhost:5173', 'access-control-request-method': 'POST' },
+    })
+    expect(preflight.headers.get('access-control-allow-origin')).toBeNull()
+    expect(await llm.keys.list()).toHaveLength(2)
+  })
+
+  const codeOf = async (response: Response) =>
+    ((await response.json()) as { readonly error: { readonly code: string } }).error.code
+
+  test('what is wrong is said, with the field', async () => {
+    const response = await send('POST', '/keys', { name: 'x', limits: { requestsPerMinute: 0 } })
+
+    expect([response.status, await response.json()]).toEqual([
+      400,
+      {
+        error: {
+          code: 'invalid_request',
+          message: expect.stringContaining('limits.requestsPerMinute'),
+          param: 'limits.requestsPerMinute',
+        },
+      },
+    ])
+  })
+
+  test('a path that it does not have, and a method, are refused in its words', async () => {
+    const [path, method] = [await send('GET', '/nothing'), await send('DELETE', '/keys')]
+
+    expect([path.status, await codeOf(path)]).toEqual([404, 'not_found'])
+    expect([method.status, await codeOf(method)]).toEqual([405, 'method_not_allowed'])
+    expect(method.headers.get('allow')).toContain('POST')
+  })
+})
+
+test('nothing of it is there where the app has not asked for it', async () => {
+  const llm = await createLlm({
+    engine: scriptedEngine(''),
+    models: emptyFolder(),
+    auth: 'keys',
+    database: ':memory:',
+  })
+  const { secret } = await llm.keys.create({ name: 'root', scopes: ['admin'] })
+  const { url, close } = await listen(express().use(llmRouter(llm)))
+  onTestFinished(async () => {
+    await close()
+    await llm.close()
+  })
+
+  for (const path of ['/keys', '/admin/keys', '/openapi.json'])
+    expect((await fetch(url + path, { headers: { 'x-api-key': secret } })).status).toBe(404)
+})

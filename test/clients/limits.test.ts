@@ -1,0 +1,83 @@
+/** The vendors' own clients come back when our headers tell them to: once, and not before. */
+import Anthropic from '@anthropic-ai/sdk'
+import Anthropic0 from 'anthropic-sdk-0'
+import OpenAI from 'openai'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { emptyFolder } from '../support/empty-folder.ts'
+import { greeting, type LimitedServer, poor, serveLimited } from './limited.ts'
+
+interface Sdk {
+  /** What it asks with the retries that it has by itself. */
+  ask(url: string, name: string): Promise<string | null | undefined>
+  stream(url: string, name: string): Promise<string>
+  /** The class of what it throws when its key has spent all. */
+  readonly spent: string
+}
+
+const messages = [{ role: 'user' as const, content: 'Hello' }]
+
+const anthropic = (Client: typeof Anthropic): Sdk => {
+  const question = { model: 'tiny', max_tokens: 10, messages }
+  const connect = (baseURL: string, apiKey: string) => new Client({ baseURL, apiKey })
+  return {
+    ask: async (url, name) => {
+      const { content } = await connect(url, name).messages.create(question)
+      return content.map((block) => (block.type === 'text' ? block.text : '')).join('')
+    },
+    stream: (url, name) => connect(url, name).messages.stream(question).finalText(),
+    spent: 'BadRequestError',
+  }
+}
+
+const openai: Sdk = {
+  ask: async (url, name) => {
+    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: name })
+    const { choices } = await client.chat.completions.create({ model: 'tiny', messages })
+    return choices[0]?.message.content
+  },
+  stream: async (url, name) => {
+    const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: name })
+    return (await client.chat.completions.stream({ model: 'tiny', messages }).finalContent()) ?? ''
+  },
+  spent: 'RateLimitError',
+}
+
+const sdks: readonly (readonly [string, Sdk])[] = [
+  ['openai', openai],
+  ['@anthropic-ai/sdk', anthropic(Anthropic)],
+  ['anthropic-sdk-0', anthropic(Anthropic0 as unknown as typeof Anthropic)],
+]
+
+const models = emptyFolder()
+let server: LimitedServer
+
+beforeEach(async () => {
+  server = await serveLimited(models, 3_000)
+})
+
+afterEach(() => server.close())
+
+test.each(sdks)(
+  '%s: a limited call is answered after exactly one wait, whole and streamed',
+  async (_name, sdk) => {
+    for (const [name, ask] of [
+      ['ada', sdk.ask],
+      ['bob', sdk.stream],
+    ] as const) {
+      await server.useUp(name)
+
+      expect(await ask(server.url, name)).toBe(greeting)
+      server.expectOneWait()
+    }
+  },
+)
+
+test.each(sdks)('%s: a call that nothing is left to pay for is not tried again', async (_name, sdk) => {
+  const error = await sdk.ask(server.url, poor).then(
+    () => undefined,
+    (reason: Error) => reason,
+  )
+
+  expect(error?.constructor.name).toBe(sdk.spent)
+  expect(server.arrivals).toHaveLength(1)
+})

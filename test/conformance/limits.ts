@@ -1,0 +1,266 @@
+/** What callers hear of their limits: the same state in the headers of each API, and each API's own refusals. */
+import type { Caller, DialectName } from '@modelmount/core'
+import { scriptedEngine } from '@modelmount/core/testing'
+import { expect, vi } from 'vitest'
+import { greeting, hello, json, soon } from './calls.ts'
+import type { RequirementId } from './requirements.ts'
+import type { Check } from './suite.ts'
+
+type LimitName = 'requests' | 'tokens'
+
+/** A dialect, as far as limits show in it. */
+interface Spoken {
+  readonly path: string
+  readonly body: object
+  /** All that is answered by a model. */
+  readonly others: readonly Pick<Spoken, 'path' | 'body'>[]
+  /** What costs nothing. */
+  readonly free: readonly (string | Pick<Spoken, 'path' | 'body'>)[]
+  readonly headers: (name: LimitName) => {
+    readonly limit: string
+    readonly remaining: string
+    readonly reset: string
+  }
+  /** How long until the limit is as if nothing had been asked, of what the header says. */
+  readonly untilFull: (reset: string) => number
+  readonly refused: (name: LimitName, message: unknown) => object
+  readonly spent: { readonly status: number; readonly body: (message: string) => object }
+  readonly busy: { readonly status: number; readonly body: object }
+}
+
+const usualHeaders: Spoken['headers'] = (name) => ({
+  limit: `x-ratelimit-limit-${name}`,
+  remaining: `x-ratelimit-remaining-${name}`,
+  reset: `x-ratelimit-reset-${name}`,
+})
+
+/** As Go writes it: `12ms`, `1s`, `6m0s`. */
+function durationOf(reset: string): number {
+  const [, milliseconds, minutes = 0, seconds] = /^(?:(\d+)ms|(?:(\d+)m)?(\d+(?:\.\d+)?)s)$/.exec(reset) ?? []
+  return milliseconds ? Number(milliseconds) : Number(minutes) * 60_000 + Number(seconds) * 1_000
+}
+
+const message = expect.stringMatching(/./)
+const anthropicError = (type: string, said: unknown, details?: object) => ({
+  type: 'error',
+  error: { type, message: said, ...(details && { details }) },
+  request_id: expect.stringMatching(/^req_.+/),
+})
+const openaiError = (type: string, code: string, said: unknown) => ({
+  error: { message: said, type, param: null, code },
+})
+
+const dialects: Readonly<Record<DialectName, Spoken>> = {
+  ollama: {
+    path: '/api/chat',
+    body: hello,
+    others: [
+      { path: '/api/generate', body: { model: 'tiny', prompt: 'Hello' } },
+      { path: '/api/embed', body: { model: 'tiny', input: 'Hello' } },
+    ],
+    free: ['/api/tags', '/api/ps', '/api/version', { path: '/api/show', body: { model: 'tiny' } }],
+    headers: usualHeaders,
+    untilFull: durationOf,
+    refused: (_name, said) => ({ error: said }),
+    spent: { status: 429, body: (said) => ({ error: said }) },
+    busy: { status: 503, body: { error: message } },
+  },
+  openai: {
+    path: '/v1/chat/completions',
+    body: hello,
+    others: [
+      { path: '/v1/completions', body: { model: 'tiny', prompt: 'Hello' } },
+      { path: '/v1/embeddings', body: { model: 'tiny', input: 'Hello' } },
+    ],
+    free: ['/v1/models', '/v1/models/tiny'],
+    headers: usualHeaders,
+    untilFull: durationOf,
+    refused: (name, said) => openaiError(name, 'rate_limit_exceeded', said),
+    spent: { status: 429, body: (said) => openaiError('insufficient_quota', 'insufficient_quota', said) },
+    busy: { status: 503, body: openaiError('server_error', 'server_overloaded', message) },
+  },
+  anthropic: {
+    path: '/v1/messages',
+    body: greeting,
+    others: [],
+    free: ['/v1/models', '/v1/models/tiny', { path: '/v1/messages/count_tokens', body: hello }],
+    headers: (name) => ({
+      limit: `anthropic-ratelimit-${name}-limit`,
+      remaining: `anthropic-ratelimit-${name}-remaining`,
+      reset: `anthropic-ratelimit-${name}-reset`,
+    }),
+    untilFull: (reset) => {
+      expect(reset).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
+      return Date.parse(reset) - Date.now()
+    },
+    refused: (_name, said) => anthropicError('rate_limit_error', said),
+    spent: {
+      status: 400,
+      body: (said) =>
+        anthropicError('invalid_request_error', `You have reached your specified API usage limits. ${said}`, {
+          error_code: 'api_key_spend_limit_reached',
+        }),
+    },
+    busy: { status: 529, body: anthropicError('overloaded_error', message) },
+  },
+}
+
+const post = (url: string, { path, body }: Pick<Spoken, 'path' | 'body'>, headers: object = {}) =>
+  fetch(url + path, { method: 'POST', headers: { ...json, ...headers }, body: JSON.stringify(body) })
+
+const limitedTo = (limits: Caller['limits']) => ({ caller: (): Caller => ({ id: 'ada', limits }) })
+
+const onEveryAnswer =
+  (dialect: Spoken): Check =>
+  async (serve) => {
+    const url = await serve(
+      scriptedEngine('Hello there.'),
+      limitedTo({ requestsPerMinute: 60, tokensPerMinute: 60_000 }),
+    )
+    const { body } = dialect
+    const asked = [dialect, { ...dialect, body: { ...body, stream: true } }, ...dialect.others]
+
+    let left = 60
+    for (const call of asked) {
+      const response = await post(url, call)
+      const said = (name: LimitName, what: 'limit' | 'remaining' | 'reset'): string =>
+        String(response.headers.get(dialect.headers(name)[what]))
+
+      expect([call.path, response.status]).toEqual([call.path, 200])
+      expect([said('requests', 'limit'), said('tokens', 'limit')]).toEqual(['60', '60000'])
+      expect(Number(said('requests', 'remaining'))).toBe(--left)
+      expect(Number(said('tokens', 'remaining'))).toBeLessThan(60_000)
+      expect(said('tokens', 'remaining')).toMatch(/^\d+$/)
+      // A second for each request; an answer took a moment, and a timestamp has whole seconds.
+      const untilFull = dialect.untilFull(said('requests', 'reset'))
+      expect(untilFull).toBeGreaterThan((60 - left - 1) * 1_000 - 1_000)
+      expect(untilFull).toBeLessThanOrEqual((60 - left) * 1_000 + 1_000)
+      await response.text()
+    }
+  }
+
+const toNobodyElse =
+  (dialect: Spoken): Check =>
+  async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'), { caller: () => ({ id: 'ada' }) })
+
+    const response = await post(url, dialect)
+
+    expect(response.status).toBe(200)
+    expect([...response.headers.keys()].filter((name) => name.includes('ratelimit'))).toEqual([])
+  }
+
+const refused =
+  (dialect: Spoken): Check =>
+  async (serve) => {
+    for (const [limits, name] of [
+      [{ requestsPerMinute: 1 }, 'requests'],
+      // Of fewer tokens than are reserved for an answer the first call takes all.
+      [{ requestsPerMinute: 60, tokensPerMinute: 10 }, 'tokens'],
+    ] as const) {
+      let isDone = (): void => {}
+      const running = new Promise<string>((resolve) => {
+        isDone = () => resolve('Hello there.')
+      })
+      const engine = scriptedEngine(() => running)
+      const url = await serve(engine, limitedTo(limits))
+      const first = post(url, dialect)
+      await vi.waitFor(() => expect(engine.running).toBe(1), soon)
+
+      for (const stream of [false, true]) {
+        const response = await post(url, { ...dialect, body: { ...dialect.body, stream } })
+        const { headers } = response
+
+        const waitMs = Number(headers.get('retry-after-ms'))
+        expect(waitMs).toBeGreaterThan(50_000)
+        expect(headers.get('retry-after')).toBe(`${Math.ceil(waitMs / 1_000)}`)
+        expect(headers.get(dialect.headers(name).remaining)).toBe('0')
+        expect(headers.get('content-type')).toMatch(/^application\/json/)
+        const text = new RegExp(`limit of ${name === 'requests' ? 1 : 10} ${name} per minute`)
+        expect(await response.json()).toEqual(dialect.refused(name, expect.stringMatching(text)))
+        expect(response.status).toBe(429)
+      }
+      isDone()
+      expect((await first).status).toBe(200)
+      expect(engine.requests).toHaveLength(1)
+    }
+  }
+
+const spent =
+  (dialect: Spoken): Check =>
+  async (_serve, start) => {
+    const engine = scriptedEngine('Hello there.')
+    const prices = { '*': { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } }
+    const { url, llm } = await start(engine, { keys: true, prices })
+
+    for (const per of ['day', 'month', 'lifetime'] as const) {
+      const { secret } = await llm.keys.create({ name: 'team-a', spendLimit: { nanoUsd: 1, per } })
+      const key = { 'x-api-key': secret, 'anthropic-version': '2023-06-01' }
+      for (const stream of [false, true]) {
+        const response = await post(url, { ...dialect, body: { ...dialect.body, stream } }, key)
+
+        const said = (await response.json()) as { error: string | { message: string } }
+        const text = typeof said.error === 'string' ? said.error : said.error.message
+        const words = text.slice(text.indexOf('The key'))
+        expect(said).toEqual(dialect.spent.body(words))
+        expect(words).toContain('"team-a"')
+        if (per === 'lifetime') expect(words).not.toContain('resumes')
+        else
+          expect(words).toMatch(
+            per === 'day'
+              ? /per day .* resumes at \d{4}-\d\d-\d\dT00:00:00Z/
+              : /per month .* resumes at \d{4}-\d\d-01T00:00:00Z/,
+          )
+        expect(response.status).toBe(dialect.spent.status)
+        expect(response.headers.get('x-should-retry')).toBe('false')
+        expect(response.headers.get('retry-after')).toBeNull()
+      }
+
+      for (const call of dialect.free) {
+        const response =
+          typeof call === 'string' ? await fetch(url + call, { headers: key }) : await post(url, call, key)
+        expect([call, response.status]).toEqual([call, 200])
+      }
+    }
+    expect(engine.requests).toEqual([])
+  }
+
+/** So many are inside of the engine. */
+const places = 64
+
+const queueIsFull =
+  (dialect: Spoken): Check =>
+  async (serve) => {
+    let areDone = (): void => {}
+    const running = new Promise<string>((resolve) => {
+      areDone = () => resolve('Hello there.')
+    })
+    const engine = scriptedEngine(() => running)
+    const url = await serve(engine, { limits: { queue: 0 } })
+    const inside = Array.from({ length: places }, () => post(url, dialect))
+    await vi.waitFor(() => expect(engine.running).toBe(places), soon)
+
+    for (const stream of [false, true]) {
+      const response = await post(url, { ...dialect, body: { ...dialect.body, stream } })
+
+      expect(response.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
+      expect(Number(response.headers.get('retry-after-ms'))).toBeGreaterThanOrEqual(1_000)
+      expect(await response.json()).toEqual(dialect.busy.body)
+      expect(response.status).toBe(dialect.busy.status)
+    }
+    areDone()
+    expect((await Promise.all(inside)).map(({ status }) => status)).toEqual(Array(places).fill(200))
+    expect((await post(url, dialect)).status).toBe(200)
+  }
+
+export function limitsOf<Name extends DialectName>(name: Name) {
+  const dialect = dialects[name]
+  return {
+    [`${name}:limits:on-every-answer`]: onEveryAnswer(dialect),
+    [`${name}:limits:to-nobody-else`]: toNobodyElse(dialect),
+    [`${name}:limits:refused`]: refused(dialect),
+    [`${name}:limits:spent`]: spent(dialect),
+    [`${name}:limits:queue-is-full`]: queueIsFull(dialect),
+    // That none is missing, and none too many, is a test.
+  } as Readonly<Record<Extract<RequirementId, `${Name}:limits:${string}`>, Check>>
+}

@@ -1,0 +1,32 @@
+// One of several processes that ask at the same limit: asks until it is told to end, and tells how many it asked and how many got in.
+import { createRateLimiter } from '@modelmount/core/limits'
+
+const [url, limit, parallel, requests] = process.argv.slice(2)
+const limiter = await createRateLimiter({
+  limits: { requestsPerMinute: Number(limit) },
+  database: url,
+})
+process.send('ready')
+process.once('message', async () => {
+  let [asked, admitted] = [0, 0]
+  const pauseMs = 20_000 / (Number(requests) / Number(parallel))
+  const started = performance.now()
+  const ask = async () => {
+    for (let turn = 0; asked < Number(requests); turn++) {
+      asked++
+      await limiter.reserve([{ id: 'everybody' }], { requests: 1, tokens: 0 }).then(
+        () => admitted++,
+        (error) => {
+          if (error.code !== 'rate_limit') throw error
+        },
+      )
+      // Spread over the time, so that what flows in is asked for.
+      const due = started + (turn + 1) * pauseMs
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, due - performance.now())))
+    }
+  }
+  await Promise.all(Array.from({ length: Number(parallel) }, ask))
+  process.send({ asked, admitted })
+  await limiter.close()
+  process.disconnect()
+})

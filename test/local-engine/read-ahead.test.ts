@@ -1,0 +1,73 @@
+/** What nobody reads is not said: for callers who are counted, the model waits for a slow reader. */
+import { setImmediate } from 'node:timers/promises'
+import { type Caller, createLlm, type GenerateEvent, type Llm } from '@modelmount/core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { noiseModel } from '../support/models.ts'
+import '../support/own-run-folder.ts'
+
+let llm: Llm
+const caller: Caller = { id: 'counted', limits: { tokensPerMinute: 100_000 } }
+
+beforeAll(async () => {
+  llm = await createLlm({ models: noiseModel, local: { contextSize: 1024, parallel: 2 } })
+})
+afterAll(() => llm.close())
+
+async function ask(who?: Caller): Promise<AsyncIterator<GenerateEvent>> {
+  const generation = await llm.generate(
+    {
+      model: 'tiny-llama-spm.f16',
+      input: { kind: 'text', prompt: ['Once upon a time'], template: false },
+      maxTokens: 400,
+      sampling: { temperature: 0, ignoreEos: true },
+    },
+    { signal: new AbortController().signal, ...(who && { caller: who }) },
+  )
+  return generation[Symbol.asyncIterator]()
+}
+
+const tokensOf = ({ value }: IteratorResult<GenerateEvent>): number =>
+  value && 'tokens' in value && typeof value.tokens === 'number' ? value.tokens : 0
+
+/** What lies there already. */
+async function readAtOnce(events: AsyncIterator<GenerateEvent>): Promise<number> {
+  let tokens = 0
+  for (;;) {
+    const next = events.next()
+    const step = await Promise.race([next, setImmediate('nothing' as const)])
+    if (step === 'nothing') {
+      const late = await next
+      return tokens + tokensOf(late)
+    }
+    if (step.done) return tokens
+    tokens += tokensOf(step)
+  }
+}
+
+async function readAll(events: AsyncIterator<GenerateEvent>): Promise<number> {
+  let tokens = 0
+  for (let step = await events.next(); !step.done; step = await events.next()) tokens += tokensOf(step)
+  return tokens
+}
+
+test('a slow reader who is counted is at most some 64 tokens behind, and gets the rest when it reads on', async () => {
+  const slow = await ask(caller)
+  await slow.next()
+  // Meanwhile the model says more to somebody else than the slow one may have waiting.
+  expect(await readAll(await ask())).toBeGreaterThan(300)
+
+  const waiting = await readAtOnce(slow)
+  expect(waiting).toBeGreaterThan(16)
+  expect(waiting).toBeLessThan(96)
+
+  expect(waiting + (await readAll(slow))).toBeGreaterThan(300)
+})
+
+test('a slow reader whom nobody counts finds all of its answer', async () => {
+  const slow = await ask()
+  await slow.next()
+  await readAll(await ask())
+  await readAll(await ask())
+
+  expect(await readAtOnce(slow)).toBeGreaterThan(300)
+})

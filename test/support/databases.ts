@@ -1,0 +1,38 @@
+/** The databases that ours has to be the same on. Call it at the top of a file: it starts and stops what they need around its tests. */
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { afterAll, beforeAll } from 'vitest'
+import { emptyFolder } from './empty-folder.ts'
+import { hasPostgres, type RunningPostgres, startPostgres } from './postgres.ts'
+
+export interface TestDatabase {
+  readonly name: string
+  /** Where nobody has been yet. */
+  fresh(): Promise<string>
+}
+
+export function databases(): readonly TestDatabase[] {
+  const folder = emptyFolder()
+  const sqlite = { name: 'SQLite', fresh: async () => join(folder, `${randomUUID()}.db`) }
+  return hasPostgres ? [sqlite, postgres()] : [sqlite]
+}
+
+function postgres(): TestDatabase {
+  let running: RunningPostgres
+  beforeAll(async () => {
+    running = await startPostgres()
+  })
+  afterAll(() => running.stop())
+  return {
+    name: 'PostgreSQL',
+    fresh: async () => {
+      const name = `test_${randomUUID().replaceAll('-', '')}`
+      const { default: pg } = await import('pg')
+      const client = new pg.Client({ connectionString: running.url })
+      await client.connect()
+      await client.query(`CREATE DATABASE ${name}`)
+      await client.end()
+      return running.url.replace(/postgres$/, name)
+    },
+  }
+}

