@@ -103,30 +103,26 @@ test('twenty turns of an agent: only what is new is read, though its billing hea
 })
 
 test('where a prompt leaves the one before is told to the log of the app, at debug, and nothing of its text', async () => {
-  const { signal } = new AbortController()
-  const content = (said: string) => [{ type: 'text' as const, text: said }]
-  const ask = async (more: string) => {
-    const messages = [
-      { role: 'system' as const, content: content(`${text(60)} ${more} ${text(30)}`) },
-      { role: 'user' as const, content: content('Hello.') },
-    ]
-    const request = { model: 'tiny', input: { kind: 'chat' as const, messages }, maxTokens: 2 }
-    for await (const event of await llm.generate(request, { signal }))
-      if (event.type === 'start') return event
-    return undefined
-  }
-  await ask('The time is noon.')
+  const anthropic = client()
+  const ask = (more: string): Promise<Anthropic.Message> =>
+    anthropic.messages.create({
+      model: 'tiny',
+      max_tokens: 2,
+      system: systemOf(0, `${more} ${text(30)}`),
+      messages: [{ role: 'user', content: 'Hello.' }],
+    })
+  await ask(' The time is noon.')
   logged.length = 0
 
-  const start = await ask('The time is seven.')
+  const { usage } = await ask(' The time is seven.')
 
-  expect(start?.divergence?.behind).toMatch(/ The time is$/)
+  const inputTokens = usage.input_tokens + (usage.cache_creation_input_tokens ?? 0)
   expect(logged.map(({ details }) => details)).toEqual([
-    {
-      model: 'tiny',
-      inputTokens: start?.inputTokens,
-      reusedTokens: start?.reusedTokens,
-      sharedTokens: start?.divergence?.tokens,
-    },
+    { model: 'tiny', inputTokens, reusedTokens: expect.any(Number), sharedTokens: expect.any(Number) },
   ])
+  // Most of the text is in front of the time.
+  const { sharedTokens } = (logged[0] as { details: object }).details as { sharedTokens: number }
+  expect(sharedTokens).toBeGreaterThan(inputTokens / 2)
+  expect(sharedTokens).toBeLessThan(inputTokens)
+  expect(usage.cache_read_input_tokens).toBe(0)
 })
