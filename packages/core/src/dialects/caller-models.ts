@@ -2,7 +2,7 @@
 import type { Caller } from '../caller.ts'
 import { LlmError } from '../errors.ts'
 import type { Llm } from '../llm.ts'
-import { nameKey, parseModelName, spelledName } from '../models/name.ts'
+import { nameKey, namesOf } from '../models/name.ts'
 import { withTag } from '../models/plain-files.ts'
 
 export function withModelsOf({ models: allowed }: Caller, llm: Llm): Llm {
@@ -81,9 +81,9 @@ export function withModelsOf({ models: allowed }: Caller, llm: Llm): Llm {
   }
 }
 
-/** `tiny:local` is a name, and another way to say `tiny`: a store may have either. */
+/** `tiny:local` is a name, and another way to say `tiny`. */
 function meaningsOf(text: string): readonly string[] {
-  const names = [spelledName(text), parseModelName(text)].filter((name) => name !== undefined)
+  const names = namesOf(text)
   return names.length > 0 ? names.map(nameKey) : [withTag(text)]
 }
 

@@ -7,7 +7,7 @@ import type { Route } from '../http/route.ts'
 import { limitHeaders as usualLimitHeaders } from '../limits/headers.ts'
 import type { Llm } from '../llm.ts'
 import { withModelsOf } from './caller-models.ts'
-import { watchLimits } from './limits-seen.ts'
+import { watchCalls } from './watched-calls.ts'
 
 export interface Call {
   readonly request: HttpRequest
@@ -80,7 +80,7 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
           return renderErrorFrame(error, requestId)
         }
         let more: Readonly<Record<string, string>> = {}
-        const { llm: watched, limits } = watchLimits(llm)
+        const { llm: watched, limits } = watchCalls(llm, name)
         try {
           more = llm.access.crossOrigin(request)
           const caller = await llm.access.callerOf(request, scope)

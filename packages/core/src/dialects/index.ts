@@ -24,5 +24,8 @@ export function routesFor(names: readonly DialectName[] = dialectNames): Dialect
   return tableOf(chosen)
 }
 
-/** Those of the admin API, below the path that the app gives them: `/keys`, `/limit-requests`, `/openapi.json`. */
+/**
+ * Those of the admin API, below the path that the app gives them: `/keys`, `/limit-requests`, `/openapi.json`. Said here, since the
+ * types of the folders are not published.
+ */
 export const adminRoutes = (): DialectTable => adminTable()

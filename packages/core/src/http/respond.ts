@@ -13,6 +13,8 @@ export function json(
   }
 }
 
+export const empty = (status = 200): HttpResponse => ({ status, headers: {}, body: null })
+
 export const text = (body: string, status = 200): HttpResponse => ({
   status,
   headers: { 'content-type': 'text/plain; charset=utf-8' },

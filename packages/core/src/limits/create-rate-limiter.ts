@@ -20,7 +20,7 @@ export interface RateLimiterOptions {
 export async function createRateLimiter(options: RateLimiterOptions = {}): Promise<RateLimiter> {
   const { limits = {}, database: location, now } = options
   checkLimits(limits)
-  if (location === undefined) return new MemoryLimiter(limits, now ?? monotonicMs)
+  if (location === undefined) return new MemoryLimiter(limits, now)
 
   const [database, { openSqlLimiter }] = await Promise.all([openDatabase(location), import('./sql.ts')])
   try {
@@ -37,5 +37,3 @@ export async function createRateLimiter(options: RateLimiterOptions = {}): Promi
     throw error
   }
 }
-
-const monotonicMs = (): number => Math.floor(performance.now())

@@ -12,7 +12,7 @@ export class MemoryLimiter implements RateLimiter {
   readonly #now: () => number
 
   /** @param now whole milliseconds, of a clock that is best never set */
-  constructor(limits: Limits, now: () => number) {
+  constructor(limits: Limits, now = monotonicMs) {
     this.#limits = limits
     this.#now = now
   }
@@ -91,3 +91,5 @@ interface BucketDraw extends Draw {
   readonly subject: string
   readonly account: Account
 }
+
+const monotonicMs = (): number => Math.floor(performance.now())

@@ -9,7 +9,7 @@ import { hexOf } from './digest.ts'
 import { type LayerKind, layerKind, type Manifest, type ModelConfig } from './manifest.ts'
 import { displayName } from './name.ts'
 import type { Blobs, Entry } from './parts.ts'
-import type { Recipe } from './recipe.ts'
+import { noRecipe } from './recipe.ts'
 import { noTemplate } from './show.ts'
 import type { Model } from './store.ts'
 
@@ -104,7 +104,7 @@ async function read(manifest: Manifest, name: string, blobs: Blobs): Promise<Sai
     await textOf(manifest.config, maxJsonBytes),
     `configuration of the model "${name}"`,
   )
-  let recipe: Recipe = { parameters: {}, messages: [], license: [] }
+  let recipe = noRecipe
   for (const layer of manifest.layers) {
     const kind = layerKind(layer.mediaType)
     if (kind === 'template' || kind === 'prompt') {

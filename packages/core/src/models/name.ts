@@ -60,6 +60,18 @@ export function displayName({ host, namespace, model, tag }: ModelName): string 
 export const nameKey = ({ host, namespace, model, tag }: ModelName): string =>
   `${host}/${namespace}/${model}:${tag}`.toLowerCase()
 
+/** Of a text, where it is a name. */
+export function keyOf(text: string): string | undefined {
+  const name = parseModelName(text)
+  return name && nameKey(name)
+}
+
+/** As it is spelled, and without a `:local` at its end: a store may have either. */
+export function namesOf(text: string): readonly ModelName[] {
+  const names = [spelledName(text), parseModelName(text)].flatMap((name) => name ?? [])
+  return [...new Map(names.map((name) => [nameKey(name), name])).values()]
+}
+
 /** It says that a model of this machine is meant. All are. */
 const localSuffix = /(:local)+$/i
 /** Nobody asks which: an address is not what a name is for here. */

@@ -12,7 +12,7 @@ export const StopSequence = z
   .refine((text) => text.isWellFormed(), 'has half a character, a lone surrogate.')
 
 /** Fractions are cut off. */
-const integer = (least: number = -limits.int32, most: number = limits.int32) =>
+export const integer = (least: number = -limits.int32, most: number = limits.int32) =>
   z
     .number()
     .transform((value) => Math.trunc(value))

@@ -4,7 +4,7 @@ import type { Stats } from 'node:fs'
 import { access, constants, readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { Adapter } from './adapter.ts'
-import { nameKey, parseModelName } from './name.ts'
+import { parseModelName } from './name.ts'
 import type { Model } from './store.ts'
 
 /** A folder or a file. */
@@ -96,9 +96,3 @@ const isModelFile = (file: string): boolean =>
 const stem = (path: string): string => basename(path, '.gguf').replace(/-00001-of-\d{5}$/, '')
 
 export const withTag = (name: string): string => (name.includes(':') ? name : `${name}:latest`)
-
-/** A file can have a name that the grammar does not know: it is found by that name only. */
-export function keyOf(text: string): string | undefined {
-  const name = parseModelName(text)
-  return name && nameKey(name)
-}

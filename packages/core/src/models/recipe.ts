@@ -19,14 +19,15 @@ export interface RecipeMessage {
   readonly content: string
 }
 
-const nothing: Recipe = { parameters: {}, messages: [], license: [] }
+/** Of a file that lies alone. */
+export const noRecipe: Recipe = { parameters: {}, messages: [], license: [] }
 
 /**
  * Where a renderer is named, the template is for nobody; and that of gpt-oss does not show what its model writes. Both are
  * answered for by the template in the weights.
  */
 export function recipeOf({
-  recipe = nothing,
+  recipe = noRecipe,
   config = {},
 }: {
   readonly recipe?: Recipe
@@ -43,7 +44,7 @@ export function recipeOf({
  */
 export function withRecipe(
   { defaultSampling, ...request }: GenerateRequest,
-  recipe: Recipe = nothing,
+  recipe: Recipe = noRecipe,
   maxContextSize = Number.POSITIVE_INFINITY,
 ): GenerateRequest {
   const { parameters } = readParameters(recipe.parameters)

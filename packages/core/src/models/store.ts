@@ -10,17 +10,9 @@ import { FileCache } from './file-cache.ts'
 import type { GgufOptions } from './gguf.ts'
 import type { ModelConfig } from './manifest.ts'
 import { digestsOf, ManifestStore } from './manifests.ts'
-import { displayName, type ModelName, nameKey, parseModelName, spelledName } from './name.ts'
+import { displayName, keyOf, namesOf, spelledName } from './name.ts'
 import type { Blobs, Entry } from './parts.ts'
-import {
-  filesIn,
-  isFolder,
-  keyOf,
-  type ModelFile,
-  type ModelSource,
-  toModel,
-  withTag,
-} from './plain-files.ts'
+import { filesIn, isFolder, type ModelFile, type ModelSource, toModel, withTag } from './plain-files.ts'
 import type { Progress, TransferOptions } from './progress.ts'
 import type { Recipe } from './recipe.ts'
 import { type RegistryOptions, Transfers } from './transfer.ts'
@@ -213,6 +205,7 @@ export class ModelStore {
     const entry = await this.#entry(name)
     const listed = withTag(name)
     const isExact = entry && namesOf(name).some((one) => displayName(one) === displayName(entry.name))
+    // A file can have a name that the grammar does not know: it is found by that name only.
     const key = keyOf(name)
     for (const source of this.#sources) {
       if (isExact && entry.root === source.path) return { entry }
@@ -225,12 +218,6 @@ export class ModelStore {
     const file = await firstOf(files.filter((one) => keyOf(one.name) === key).sort(byName))
     return file && { file }
   }
-}
-
-/** As it is spelled, and without a `:local` at its end. */
-function namesOf(text: string): readonly ModelName[] {
-  const names = [spelledName(text), parseModelName(text)].flatMap((name) => name ?? [])
-  return [...new Map(names.map((name) => [nameKey(name), name])).values()]
 }
 
 export const newestFirst = (a: Model, b: Model): number => b.modifiedAt.getTime() - a.modifiedAt.getTime()

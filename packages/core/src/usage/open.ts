@@ -1,7 +1,7 @@
 /** What is metered, put together: in memory where there is no database; where there is one, shared by all who name it. */
 import type { Limits, RateLimiter } from '../limits/limits.ts'
 import { MemoryLimiter } from '../limits/memory.ts'
-import { nameKey, parseModelName } from '../models/name.ts'
+import { keyOf as nameKeyOf } from '../models/name.ts'
 import type { Database } from '../storage/database.ts'
 import type { Ledger } from './ledger.ts'
 import { Metering, type MeteringOptions } from './metering.ts'
@@ -29,7 +29,7 @@ export async function openMetering(
   { prices, modelLimits, warnings, ...options }: UsageOptions,
 ): Promise<Metered> {
   const { onError } = options
-  const limiter = database ? await sharedLimiter(database) : new MemoryLimiter({}, monotonicMs)
+  const limiter = database ? await sharedLimiter(database) : new MemoryLimiter({})
   const ledger = database && (await openedLedger(database, { prices, keyOf, warnings, onError }))
   const byModel = new Map(
     Object.entries(modelLimits).map(([model, limits]) => [
@@ -64,14 +64,9 @@ async function openedLedger(...given: Parameters<typeof import('./ledger.ts').op
 }
 
 /** `tiny`, `Tiny` and `tiny:latest` are one model. */
-function keyOf(model: string): string {
-  const name = parseModelName(model)
-  return name ? nameKey(name) : model
-}
+const keyOf = (model: string): string => nameKeyOf(model) ?? model
 
 const refuse = async (): Promise<never> => {
   throw new TypeError('Nothing is kept of usage: expected the option `database` or `prices` of createLlm')
 }
 const withoutDatabase: UsageReports = { report: refuse, calls: refuse }
-
-const monotonicMs = (): number => Math.floor(performance.now())

@@ -16,7 +16,6 @@ export const messages: Handler = async ({ request, llm, caller, onError }) => {
   const generation = await llm.generate(toGenerateRequest(body), {
     signal: request.signal,
     caller,
-    dialect: 'anthropic',
     stream,
   })
 

@@ -1,13 +1,13 @@
 /** Files on their way to a model, by what is in them. Shape: Ollama API reference, "Check if a Blob Exists", "Push a Blob". */
 import { LlmError } from '../../errors.ts'
-import type { HttpResponse } from '../../http/message.ts'
+import { empty } from '../../http/respond.ts'
 import { toDigest } from '../../models/digest.ts'
 import type { Handler } from '../dialect.ts'
 
 /** `HEAD /api/blobs/:digest` */
 export const findBlob: Handler = async ({ request, llm }) => {
   const digest = toDigest(request.params.digest ?? '')
-  if (await llm.models.blobs.find(digest)) return nothing(200)
+  if (await llm.models.blobs.find(digest)) return empty()
   throw new LlmError('not_found', `blob ${digest} not found`)
 }
 
@@ -15,9 +15,7 @@ export const findBlob: Handler = async ({ request, llm }) => {
 export const addBlob: Handler = async ({ request, llm }) => {
   const { blobs } = llm.models
   const digest = toDigest(request.params.digest ?? '')
-  if (await blobs.find(digest)) return nothing(200)
+  if (await blobs.find(digest)) return empty()
   await blobs.write(digest, request.bytes(), request.signal)
-  return nothing(201)
+  return empty(201)
 }
-
-const nothing = (status: number): HttpResponse => ({ status, headers: {}, body: null })

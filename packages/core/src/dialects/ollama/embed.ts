@@ -69,7 +69,7 @@ async function embeddings(
     const texts = inputs.map((text) => (text === '' ? ' ' : text))
     return await llm.embed(
       { model, inputs: texts, ...how, load: toLoad(body) },
-      { signal: request.signal, caller, dialect: 'ollama' },
+      { signal: request.signal, caller },
     )
   } catch (cause) {
     throw inOtherWords(LlmError.from(cause), model)

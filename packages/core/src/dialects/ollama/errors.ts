@@ -1,15 +1,16 @@
 /** `LlmError` as Ollama says it: one text. Shape: Ollama API reference, "Errors". */
-import type { LlmError, LlmErrorCode } from '../../errors.ts'
+import type { LlmError } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
-import { json, text } from '../../http/respond.ts'
+import { empty, json, text } from '../../http/respond.ts'
 import { jsonLine } from '../../http/streams.ts'
 import { retryHeaders } from '../../limits/headers.ts'
 import { inNames } from '../fields.ts'
 import type { Wording } from '../parse.ts'
+import { statuses } from '../statuses.ts'
 
 export function renderError(error: LlmError): HttpResponse {
   const status = statuses[error.code]
-  if (error.details.page) return { status, headers: {}, body: null }
+  if (error.details.page) return empty(status)
   // The only errors that are no JSON: Ollama's router says them, and not its API.
   if (error.code === 'method_not_allowed') return text(`${status} method not allowed`, status)
   if (error.details.path !== undefined) return text(`${status} page not found`, status)
@@ -38,19 +39,3 @@ const toField = inNames([
   [/^format\.schema.*/s, 'format'],
   [/^(tools\[\d+\])\.parameters.*/s, '$1.function.parameters'],
 ])
-
-const statuses = {
-  invalid_request: 400,
-  context_length: 400,
-  authentication: 401,
-  permission: 403,
-  quota: 429,
-  not_found: 404,
-  conflict: 409,
-  too_large: 413,
-  rate_limit: 429,
-  overloaded: 503,
-  upstream: 500,
-  internal: 500,
-  method_not_allowed: 405,
-} as const satisfies Record<LlmErrorCode, number>

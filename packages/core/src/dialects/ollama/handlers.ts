@@ -61,7 +61,7 @@ async function answer(
   const returnTokens = input.kind !== 'chat' && !('raw' in body && body.raw)
   const generation = await llm.generate(
     { ...asked, ...(returnTokens && { returnTokens }) },
-    { signal, caller, dialect: 'ollama', stream },
+    { signal, caller, stream },
   )
   const response = stream
     ? ndjson(lines(generation, startedAt, piece), { onError, heartbeat: heartbeat(model, piece) })

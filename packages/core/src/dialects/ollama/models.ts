@@ -1,7 +1,7 @@
 /** Which models there are, and which are loaded. Shape: Ollama API reference, "List models" and the like. */
+import type * as z from 'zod'
 import { invalidRequest, LlmError } from '../../errors.ts'
-import type { HttpResponse } from '../../http/message.ts'
-import { json } from '../../http/respond.ts'
+import { empty, json } from '../../http/respond.ts'
 import type { Llm } from '../../llm.ts'
 import type { ModelDetails } from '../../models/details.ts'
 import { type ModelName, parseModelName } from '../../models/name.ts'
@@ -58,20 +58,23 @@ export const copy: Handler = async ({ request, llm }) => {
     if (LlmError.from(cause).code !== 'not_found') throw cause
     throw new LlmError('not_found', `model "${source}" not found`, { param: 'source' })
   })
-  return done
+  return empty()
 }
 
 /** `DELETE /api/delete`. What is loaded stays so until nobody uses it. */
 export const remove: Handler = async ({ request, llm }) => {
-  const body = parse(NamedRequest, await request.json(), wording)
-  const name = body.model || body.name
-  if (!name) throw invalidRequest('model is required', { param: 'model' })
+  const name = requiredName(parse(NamedRequest, await request.json(), wording))
   expectName('name', name.trim())
   await llm.models.delete(name)
-  return done
+  return empty()
 }
 
-const done: HttpResponse = { status: 200, headers: {}, body: null }
+/** Throws `invalid_request` where there is none. */
+export function requiredName({ model, name }: z.output<typeof NamedRequest>): string {
+  const found = model || name
+  if (found) return found
+  throw invalidRequest('model is required', { param: 'model' })
+}
 
 /** @param what it is the name of, as clients are told */
 function expectName(what: string, name: string): void {

@@ -5,7 +5,7 @@
  */
 import { z } from 'zod'
 import { areTokens, limits } from '../../engine/request.ts'
-import { Parameters } from '../../models/parameters.ts'
+import { integer, Parameters } from '../../models/parameters.ts'
 import { isEmpty, JsonObject, notYet, optional, whole } from '../fields.ts'
 import { list } from '../parse.ts'
 import { toKeepAlive } from './keep-alive.ts'
@@ -28,13 +28,6 @@ function folded(value: unknown, shape: z.ZodRawShape): unknown {
   }
   return fields
 }
-
-/** Fractions are cut off. */
-const integer = (least = -limits.int32, most: number = limits.int32) =>
-  z
-    .number()
-    .transform((value) => Math.trunc(value))
-    .pipe(z.number().min(least).max(most))
 
 /** An object is a JSON Schema: what it may say is another's to know. */
 const Format = z.custom<'' | 'json' | object>(

@@ -1,28 +1,27 @@
 /** What a model is, to the last detail. Shape: Ollama API reference, "Show model details". */
-import { invalidRequest, modelNotFound } from '../../errors.ts'
+import { modelNotFound } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
 import type { ModelDetails } from '../../models/details.ts'
 import { displayName } from '../../models/name.ts'
-import type { Recipe } from '../../models/recipe.ts'
+import { noRecipe } from '../../models/recipe.ts'
 import { noTemplate, shownModelfile, shownParameters } from '../../models/show.ts'
 import type { Handler } from '../dialect.ts'
 import { parse } from '../parse.ts'
 import { cloudDisabled } from './cloud.ts'
 import { wording } from './errors.ts'
-import { missingName, toDetails } from './models.ts'
+import { missingName, requiredName, toDetails } from './models.ts'
 import { ShowRequest } from './schema.ts'
 
 /** `POST /api/show` */
 export const show: Handler = async ({ request, llm }) => {
   const body = parse(ShowRequest, await request.json(), wording)
-  const name = body.model || body.name
-  if (!name) throw invalidRequest('model is required', { param: 'model' })
+  const name = requiredName(body)
   const model = await llm.models.get(name).catch((cause) => {
     throw modelNotFound(displayName(missingName(cause, name, unavailable)))
   })
   if (model.config?.remote_host) throw cloudDisabled(unavailable)
   const details = await llm.models.details(model, { arrays: body.verbose ?? false })
-  const { recipe = plain, config } = model
+  const { recipe = noRecipe, config } = model
   const system = body.system || recipe.system
   return json({
     ...(recipe.license.length > 0 && { license: recipe.license.join('\n') }),
@@ -41,8 +40,6 @@ export const show: Handler = async ({ request, llm }) => {
 }
 
 const unavailable = 'remote model details are unavailable'
-
-const plain: Recipe = { parameters: {}, messages: [], license: [] }
 
 /** All that the file says of itself, but what is elsewhere in the answer. */
 function toModelInfo({ metadata, parameterCount }: ModelDetails): object {

@@ -11,6 +11,7 @@ import type { Call, Handler } from '../dialect.ts'
 import { given } from '../fields.ts'
 import { parse } from '../parse.ts'
 import { wording } from './errors.ts'
+import { requiredName } from './models.ts'
 import { CreateRequest, TransferRequest } from './schema.ts'
 
 /** `POST /api/create` */
@@ -29,16 +30,16 @@ export const pull: Handler = async (call) => {
 /** `POST /api/push` */
 export const push: Handler = async (call) => {
   const body = parse(TransferRequest, await call.request.json(), wording)
-  if (!(body.model || body.name)) throw invalidRequest('model is required', { param: 'model' })
+  requiredName(body)
   return told(call, body, call.llm.models.push(validName(body), toTransferOptions(call, body)))
 }
 
 type Named = Pick<z.output<typeof TransferRequest>, 'model' | 'name'>
 
 function validName({ model, name }: Named): string {
-  const given = model || name || ''
-  if (!parseModelName(given)) throw invalidRequest('invalid model name', { param: 'model' })
-  return given
+  const found = model || name || ''
+  if (!parseModelName(found)) throw invalidRequest('invalid model name', { param: 'model' })
+  return found
 }
 
 const toTransferOptions = (

@@ -25,7 +25,6 @@ export const embeddings: Handler = async ({ request, llm, caller }) => {
   const { vectors, inputTokens } = await llm.embed(asked, {
     signal: request.signal,
     caller,
-    dialect: 'openai',
   })
   checkWidth(vectors[0]?.length ?? 0, dimensions)
 

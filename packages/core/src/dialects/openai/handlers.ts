@@ -18,7 +18,6 @@ export const chatCompletions: Handler = async ({ request, llm, caller, onError }
   const generation = await llm.generate(toGenerateRequest(body), {
     signal: request.signal,
     caller,
-    dialect: 'openai',
     stream,
   })
 
@@ -37,7 +36,7 @@ export const completions: Handler = async (call) => {
     (asked, index): Question =>
       async (signal) => ({
         echo: await echoOf(body, index, { llm, caller, signal }),
-        generation: await llm.generate(asked, { signal, caller, dialect: 'openai', stream }),
+        generation: await llm.generate(asked, { signal, caller, stream }),
       }),
   )
   if (stream) {

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import type { Generation } from '../generate.ts'
 import type { Llm } from '../llm.ts'
-import { watchLimits } from './limits-seen.ts'
+import { watchCalls } from './watched-calls.ts'
 
 afterEach(() => vi.useRealTimers())
 
@@ -22,7 +22,7 @@ const ask = (llm: Llm): Promise<Generation> =>
   )
 
 test('of several calls the one counts that was left the least, whichever began first', async () => {
-  const { llm, limits } = watchLimits(llmWith(7, 5, 6))
+  const { llm, limits } = watchCalls(llmWith(7, 5, 6), 'openai')
 
   for (let call = 0; call < 3; call++) await ask(llm)
 
@@ -31,7 +31,7 @@ test('of several calls the one counts that was left the least, whichever began f
 
 test('what a whole answer took is time in which the limit fills', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
-  const { llm, limits } = watchLimits(llmWith(7))
+  const { llm, limits } = watchCalls(llmWith(7), 'openai')
   await ask(llm)
 
   vi.advanceTimersByTime(3_000)
@@ -41,7 +41,7 @@ test('what a whole answer took is time in which the limit fills', async () => {
 })
 
 test('nothing is said of limits before a call, and of calls under none', async () => {
-  const { llm, limits } = watchLimits(llmWith())
+  const { llm, limits } = watchCalls(llmWith(), 'openai')
 
   expect(limits()).toEqual([])
   await ask(llm)

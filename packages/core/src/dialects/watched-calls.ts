@@ -1,23 +1,26 @@
-/** How the limits stood when the calls of one request were let in: for its headers, without any handler's doing. */
+/**
+ * What of the calls that one request makes is no handler's business: by which API they came, for the ledger, and how the limits
+ * stood when they were let in, for the headers.
+ */
 import type { LimitStatus } from '../errors.ts'
-import type { Llm } from '../llm.ts'
+import type { Llm, QuietCall } from '../llm.ts'
 
-export interface LimitsSeen {
-  /** Whose calls are watched. */
+export interface WatchedCalls {
+  /** Whose calls they are. */
   readonly llm: Llm
   /** As of now; of several calls, by the one that was left the least. */
   limits(): readonly LimitStatus[]
 }
 
-export function watchLimits(llm: Llm): LimitsSeen {
+export function watchCalls(llm: Llm, dialect: string): WatchedCalls {
   const least = new Map<LimitStatus['name'], { readonly status: LimitStatus; readonly at: number }>()
   const watched =
-    <Args extends readonly unknown[], Result extends { readonly limits: readonly LimitStatus[] }>(
-      method: (...args: Args) => Promise<Result>,
+    <Request, Call extends QuietCall, Result extends { readonly limits: readonly LimitStatus[] }>(
+      method: (request: Request, call: Call) => Promise<Result>,
     ) =>
-    async (...args: Args): Promise<Result> => {
+    async (request: Request, call: Call): Promise<Result> => {
       const at = performance.now()
-      const result = await method(...args)
+      const result = await method(request, { ...call, dialect })
       for (const status of result.limits) {
         const other = least.get(status.name)
         if (!other || status.remaining < other.status.remaining) least.set(status.name, { status, at })
