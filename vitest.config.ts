@@ -2,6 +2,7 @@ import { configDefaults, defineConfig } from 'vitest/config'
 import { ClientTable } from './test/support/client-table.ts'
 import { CountReporter } from './test/support/count-reporter.ts'
 import { hasDockerRegistry } from './test/support/docker-registry.mjs'
+import { LeakReporter } from './test/support/leak-reporter.ts'
 
 /** Suites that need more than Node: left out, with a line, unless asked for. */
 const needMore: Record<string, string> = {
@@ -12,23 +13,25 @@ const needMore: Record<string, string> = {
 }
 /** Suites that try a sample of what they could. */
 const samples: Record<string, string> = {
+  'packages/core/src/grammar/numbers.test.ts': '300 of 1,000 ranges of numbers',
+  'test/grammar/random-schemas.test.ts': '300 of 5,000 schemas',
   'test/local-engine/constrained.test.ts': '80 of 300 schemas, 15 of 100 tools',
   'test/local-engine/forged.test.ts': '12 of 187 files that native code sees',
   'test/local-engine/kills.test.ts': '12 of 200 kills',
   'test/local-engine/streams.test.ts': '12 of 200 requests',
-  'test/local-engine/prompt-cache-answers.random.test.ts': '60 of 600 calls, 3 of 20 kills',
-  'test/local-engine/prompt-cache-conversations.test.ts': '12 of 40 conversations, 12 of 48 seeds',
+  'test/local-engine/prompt-cache-answers.random.test.ts': '40 of 600 calls, 3 of 20 kills',
+  'test/local-engine/prompt-cache-conversations.test.ts': '8 of 40 conversations, 12 of 48 seeds',
   'test/local-engine/prompt-cache-kinds.test.ts': '8 of 26 lengths of prompts',
   'test/local-engine/prompt-cache.random.test.ts': '160 of 1,600 lives of a cache',
-  'test/local-engine/seeds.test.ts': '8 of 48 prompts, 2 of 10 conversations',
+  'test/local-engine/seeds.test.ts': '8 of 48 prompts, 4 of 48 long ones, 2 of 10 conversations',
   'test/registry/kills.test.ts': '3 of 10 kills, 150 of 500 MB',
 }
-/** What neither measures time or memory, nor keeps both cores busy, though it has a real model. */
-const besideOthers = [
-  ...['agents', 'answers', 'constrained', 'embeddings', 'forged', 'logprobs', 'lora', 'prefixes', 'prompt*'],
-  ...['seeds', 'snapshots', 'streams', 'templates', 'tools'],
+/** What measures time or memory, or keeps both cores busy. */
+const measured = [
+  ...['cancelling', 'crashes', 'faults', 'full-machine', 'go-templates', 'hostile-neighbours', 'kills'],
+  ...['memory', 'parallel', 'short-calls', 'stopped', 'texts'],
 ].join('|')
-const alone = ['test/{fuzz,robustness}/**/*.test.ts', `test/local-engine/!(${besideOthers}).test.ts`]
+const alone = ['test/robustness/**/*.test.ts', `test/local-engine/@(${measured}).test.ts`]
 const leftOut = process.env.MODELMOUNT_ALL_SUITES ? [] : Object.keys(needMore)
 const sampled = process.env.MODELMOUNT_THOROUGH ? [] : Object.keys(samples)
 
@@ -39,6 +42,7 @@ export default defineConfig({
     setupFiles: ['test/support/own-run-folder.ts'],
     reporters: [
       'default',
+      new LeakReporter(),
       new ClientTable(),
       new CountReporter([
         ...leftOut.map((suite) => `${suite} (needs ${needMore[suite]}; MODELMOUNT_ALL_SUITES=1 runs it)`),

@@ -6,10 +6,12 @@ import { adminRouter, llmRouter } from '@modelmount/express'
 import express from 'express'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { emptyFolder } from './support/empty-folder.ts'
+import { promptCanary } from './support/leaks.ts'
 import { type Listening, listen } from './support/listen.ts'
+import { deepText } from './support/run-log.ts'
 
 /** In prompts, tools, suffixes and whatever else is a user's; nothing that a model says by chance. */
-const canary = 'xq7-canary-of-a-prompt-7qx'
+const canary = promptCanary
 /** Of a key that nobody has. */
 const forged = 'sk-mm-xq7canaryofakey-xq7canaryofakeyxq7canaryofakeyxq7canaryofak'
 
@@ -25,16 +27,6 @@ const secrets: string[] = []
 /** Keeps everything, at every level, with all that hangs on it. */
 const keep = (level: string) => (details: object, message: string) => {
   logged.push(`${level} ${message} ${deepText(details)}`)
-}
-
-/** Also what is not enumerable, as the message, stack and cause of an error are. */
-function deepText(value: unknown, seen = new Set<unknown>()): string {
-  if (typeof value !== 'object' || value === null) return String(value)
-  if (seen.has(value)) return ''
-  seen.add(value)
-  return Object.getOwnPropertyNames(value)
-    .map((name) => `${name}: ${deepText((value as Record<string, unknown>)[name], seen)}`)
-    .join('\n')
 }
 
 beforeAll(async () => {

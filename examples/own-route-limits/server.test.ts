@@ -34,3 +34,12 @@ test('a user pays for the words that came back, others for theirs', async () => 
   expect(headers['x-ratelimit-remaining-tokens']).toBe('95')
   await summarise('grace', 1_000).expect(200)
 })
+
+test('what an address summarises without a name takes nothing from its other calls', async () => {
+  for (let call = 0; call < 10; call++) await summarise('', 1).expect(200)
+  await summarise('', 1).expect(429)
+
+  const { headers } = await request(app).get('/time').expect(200)
+
+  expect(headers['x-ratelimit-remaining-requests']).toBe('29')
+})

@@ -23,10 +23,11 @@ const mounts: Readonly<Record<string, (llm: Llm) => RequestListener>> = {
 }
 
 interface Operation {
+  readonly operationId: string
   readonly responses: Readonly<
     Record<string, { readonly content: { readonly 'application/json': { schema: object } } }>
   >
-  readonly requestBody?: object
+  readonly requestBody?: { readonly content: { readonly 'application/json': { schema: object } } }
 }
 interface Document {
   readonly openapi: string
@@ -47,6 +48,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
       models: emptyFolder(),
       auth: 'keys',
       database: ':memory:',
+      tiers: { gold: {} },
     })
     const listening = await listen(mounts[name]?.(llm) as RequestListener)
     url = `${listening.url}/admin`
@@ -99,6 +101,9 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     const rotated = await call<Made>('POST', '/keys/{id}/rotate', key.id, { grace: '0s' })
     expect(rotated.answer.secret).not.toBe(secret)
 
+    const standing = await call<{ data: object[] }>('GET', '/keys/{id}/limits', key.id)
+    expect(standing.answer.data).toMatchObject([{ name: 'requests', limit: 5, remaining: 5 }])
+
     const ask = { limits: { requestsPerMinute: 50 }, reason: 'More, please.' }
     const wish = await call<{ id: string }>('POST', '/limit-requests', '', ask, rotated.answer.secret)
     expect((await call<{ data: object[] }>('GET', '/limit-requests')).answer.data).toHaveLength(1)
@@ -132,6 +137,50 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     )
     expect([...asked].sort()).toEqual(described.sort())
     expect(document.openapi).toBe('3.1.0')
+  })
+
+  test('its description is as strict as it is', async () => {
+    const document = (await (await send('GET', '/openapi.json')).json()) as Document
+    const operations = Object.values(document.paths).flatMap((one) => Object.values(one))
+    const bodyOf = (path: string) => document.paths[path]?.post?.requestBody
+    const fits = (path: string, body: object): boolean =>
+      ajv.validate(bodyOf(path)?.content['application/json'].schema as object, body)
+    const { id } = (await llm.keys.create({ name: 'made' })).key
+
+    expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length)
+    expect(document.paths['/keys/{id}/rotate']?.post).toMatchObject({
+      operationId: 'rotateKey',
+      requestBody: { required: false },
+      responses: { 400: {}, 401: {}, 403: {}, 404: {}, 409: {}, 429: {} },
+    })
+    for (const expires of [
+      '30d',
+      '1h30m',
+      '2040-01-02',
+      '2040-01-02T03:04:05Z',
+      5_000,
+      'soon',
+      '-1h',
+      {},
+      true,
+    ])
+      expect([expires, (await send('POST', '/keys', { name: 'x', expires })).ok]).toEqual([
+        expires,
+        fits('/keys', { name: 'x', expires }),
+      ])
+    for (const grace of ['7d', '0', '12h', 5_000, 'abc', '-1s', -1, {}]) {
+      const response = await send('POST', `/keys/${id}/rotate`, { grace })
+      expect([grace, response.status]).toEqual([grace, fits('/keys/{id}/rotate', { grace }) ? 200 : 400])
+      if (!response.ok) expect(await response.json()).toMatchObject({ error: { param: 'grace' } })
+    }
+  })
+
+  test('a key is rotated without a body, where nothing else needs one', async () => {
+    const { key } = await llm.keys.create({ name: 'made' })
+
+    expect((await send('POST', `/keys/${key.id}/rotate`)).status).toBe(200)
+    expect((await send('POST', '/keys')).status).toBe(400)
+    expect((await send('POST', `/keys/${key.id}`)).status).toBe(400)
   })
 
   test('the wishes of keys can be listed by what became of them', async () => {
@@ -215,4 +264,11 @@ test('nothing of it is there where the app has not asked for it', async () => {
 
   for (const path of ['/keys', '/admin/keys', '/openapi.json'])
     expect((await fetch(url + path, { headers: { 'x-api-key': secret } })).status).toBe(404)
+})
+
+test.each(['Express', 'Koa'])('in %s it is not mounted where nothing keeps keys', async (name) => {
+  const llm = await createLlm({ engine: scriptedEngine(''), models: emptyFolder() })
+
+  expect(() => mounts[name]?.(llm)).toThrow(TypeError)
+  expect(() => mounts[name]?.(llm)).toThrow('expected the option `database` of createLlm()')
 })

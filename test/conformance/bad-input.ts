@@ -18,6 +18,7 @@ import {
   joined,
   json,
   promptOf,
+  said,
 } from './calls.ts'
 import type { Check } from './suite.ts'
 
@@ -651,7 +652,7 @@ export const badInput: Record<string, Check> = {
     const url = await serve(engine)
     const evil =
       '"__proto__":{"stream":true,"temperature":0,"isAdmin":true},"constructor":{"prototype":{"seed":1}}'
-    const inMessage = `{"model":"tiny","messages":[{"role":"user","content":"Hello",${evil}}]}`
+    const inMessage = `{"model":"tiny","messages":[{"role":"user","content":"${said}",${evil}}]}`
 
     const responses = [await chat(url, hello), await post(url, raw(evil)), await post(url, inMessage)]
 

@@ -4,8 +4,11 @@ import { type GenerateRequest, messagesOf } from '@modelmount/core'
 import { readEvents } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
 import { expect } from 'vitest'
+import { promptCanary } from '../support/leaks.ts'
 
-export const hello = { model: 'tiny', messages: [{ role: 'user', content: 'Hello' }] }
+/** With a word that nothing may write anywhere. */
+export const said = `Hello ${promptCanary}`
+export const hello = { model: 'tiny', messages: [{ role: 'user', content: said }] }
 
 export const json = { 'content-type': 'application/json' }
 export const soon = { interval: 2, timeout: 2_000 }

@@ -23,7 +23,7 @@ interface Spoken {
   }
   /** How long until the limit is as if nothing had been asked, of what the header says. */
   readonly untilFull: (reset: string) => number
-  readonly refused: (name: LimitName, message: unknown) => object
+  readonly refused: (name: LimitName | 'concurrent', message: unknown) => object
   readonly spent: { readonly status: number; readonly body: (message: string) => object }
   readonly busy: { readonly status: number; readonly body: object }
 }
@@ -57,6 +57,7 @@ const dialects: Readonly<Record<DialectName, Spoken>> = {
     others: [
       { path: '/api/generate', body: { model: 'tiny', prompt: 'Hello' } },
       { path: '/api/embed', body: { model: 'tiny', input: 'Hello' } },
+      { path: '/api/embeddings', body: { model: 'tiny', prompt: 'Hello' } },
     ],
     free: ['/api/tags', '/api/ps', '/api/version', { path: '/api/show', body: { model: 'tiny' } }],
     headers: usualHeaders,
@@ -70,12 +71,14 @@ const dialects: Readonly<Record<DialectName, Spoken>> = {
     body: hello,
     others: [
       { path: '/v1/completions', body: { model: 'tiny', prompt: 'Hello' } },
+      { path: '/v1/responses', body: { model: 'tiny', input: 'Hello' } },
       { path: '/v1/embeddings', body: { model: 'tiny', input: 'Hello' } },
     ],
     free: ['/v1/models', '/v1/models/tiny'],
     headers: usualHeaders,
     untilFull: durationOf,
-    refused: (name, said) => openaiError(name, 'rate_limit_exceeded', said),
+    refused: (name, said) =>
+      openaiError(name === 'concurrent' ? 'requests' : name, 'rate_limit_exceeded', said),
     spent: { status: 429, body: (said) => openaiError('insufficient_quota', 'insufficient_quota', said) },
     busy: { status: 503, body: openaiError('server_error', 'server_overloaded', message) },
   },
@@ -186,6 +189,34 @@ const refused =
     }
   }
 
+const tooManyAtOnce =
+  (dialect: Spoken): Check =>
+  async (serve) => {
+    let isDone = (): void => {}
+    const running = new Promise<string>((resolve) => {
+      isDone = () => resolve('Hello there.')
+    })
+    const engine = scriptedEngine(() => running)
+    const url = await serve(engine, limitedTo({ concurrent: 1, requestsPerMinute: 60 }))
+    const first = post(url, dialect)
+    await vi.waitFor(() => expect(engine.running).toBe(1), soon)
+
+    for (const stream of [false, true]) {
+      const response = await post(url, { ...dialect, body: { ...dialect.body, stream } })
+      const { headers } = response
+
+      // Nobody knows when the other ends.
+      expect([headers.get('retry-after'), headers.get('retry-after-ms')]).toEqual(['1', '1000'])
+      expect(headers.get(dialect.headers('requests').remaining)).toBe('59')
+      const text = /limit of 1 requests at the same time/
+      expect(await response.json()).toEqual(dialect.refused('concurrent', expect.stringMatching(text)))
+      expect(response.status).toBe(429)
+    }
+    isDone()
+    expect((await first).status).toBe(200)
+    expect((await post(url, dialect)).status).toBe(200)
+  }
+
 const spent =
   (dialect: Spoken): Check =>
   async (_serve, start) => {
@@ -225,6 +256,39 @@ const spent =
     expect(engine.requests).toEqual([])
   }
 
+/** Tokens are counted under requests per minute of their own. */
+const countingApart: Check = async (serve) => {
+  const { anthropic } = dialects
+  const url = await serve(scriptedEngine('Hello there.'), limitedTo({ requestsPerMinute: 2 }))
+  const count = { path: '/v1/messages/count_tokens', body: hello }
+  const { limit, remaining, reset } = anthropic.headers('requests')
+
+  for (const left of ['1', '0']) {
+    const response = await post(url, count)
+    expect(response.status).toBe(200)
+    expect([response.headers.get(limit), response.headers.get(remaining)]).toEqual(['2', left])
+    expect(anthropic.untilFull(String(response.headers.get(reset)))).toBeGreaterThan(0)
+  }
+  const refused = await post(url, count)
+  expect(refused.status).toBe(429)
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(25)
+  expect(refused.headers.get('retry-after')).toBe(
+    `${Math.ceil(Number(refused.headers.get('retry-after-ms')) / 1_000)}`,
+  )
+  expect(refused.headers.get(remaining)).toBe('0')
+  expect(await refused.json()).toEqual(
+    anthropic.refused('requests', expect.stringMatching(/2 requests per minute/)),
+  )
+
+  // And what is counted takes nothing from messages, which take nothing from it.
+  for (const left of ['1', '0']) {
+    const response = await post(url, anthropic)
+    expect([response.status, response.headers.get(remaining)]).toEqual([200, left])
+    await response.text()
+  }
+  expect((await post(url, anthropic)).status).toBe(429)
+}
+
 /** So many are inside of the engine. */
 const places = 64
 
@@ -259,6 +323,8 @@ export function limitsOf<Name extends DialectName>(name: Name) {
     [`${name}:limits:on-every-answer`]: onEveryAnswer(dialect),
     [`${name}:limits:to-nobody-else`]: toNobodyElse(dialect),
     [`${name}:limits:refused`]: refused(dialect),
+    [`${name}:limits:too-many-at-once`]: tooManyAtOnce(dialect),
+    ...(name === 'anthropic' && { 'anthropic:limits:counting-apart': countingApart }),
     [`${name}:limits:spent`]: spent(dialect),
     [`${name}:limits:queue-is-full`]: queueIsFull(dialect),
     // That none is missing, and none too many, is a test.

@@ -2,4 +2,6 @@ import { routesFor } from '@modelmount/core'
 import { toNodeHandler } from '@modelmount/core/http'
 import { conformanceSuite } from './suite.ts'
 
-conformanceSuite("Node's own server", (llm, caller) => toNodeHandler(routesFor(), llm, { caller }))
+conformanceSuite("Node's own server", (llm, caller) =>
+  toNodeHandler(routesFor(), llm, { ...(caller && { caller }) }),
+)

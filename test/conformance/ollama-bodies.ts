@@ -244,7 +244,7 @@ export const bodies = {
 
     const said = await asked(url, engine, {
       MODEL: 'tiny',
-      Messages: [{ Role: 'user', CONTENT: 'Hello' }],
+      Messages: [{ Role: 'user', CONTENT: hello.messages[0]?.content }],
       Stream: false,
       Think: false,
       Options: { temperature: 0 },
@@ -270,14 +270,18 @@ export const bodies = {
   'ollama:body:wrong-type': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
-    for (const [body, start] of [
-      [{ ...hello, stream: 'yes' }, 'invalid stream: '],
-      [{ ...hello, Stream: 'yes' }, 'invalid stream: '],
-      [saying({ role: 'user', content: [{ type: 'text', text: 'Hi' }] }), 'invalid messages[0].content: '],
-      [saying({ Content: 5 }), 'invalid messages[0].content: '],
-      [[], 'the request body has to be a JSON object'],
+    for (const [body, type, field] of [
+      [{ ...hello, stream: 'yes' }, 'string', 'struct field ChatRequest.stream of type bool'],
+      [{ ...hello, Stream: 'yes' }, 'string', 'struct field ChatRequest.stream of type bool'],
+      [
+        saying({ content: [{ type: 'text' }] }),
+        'array',
+        'struct field ChatRequest.messages.content of type string',
+      ],
+      [saying({ Content: 5 }), 'number', 'struct field ChatRequest.messages.content of type string'],
+      [[], 'array', 'value of type api.ChatRequest'],
     ] as const)
-      await expectOllamaError(await chat(url, body), 400, expect.stringContaining(start))
+      await expectOllamaError(await chat(url, body), 400, `json: cannot unmarshal ${type} into Go ${field}`)
   },
 
   'ollama:names:echoed': async (serve) => {

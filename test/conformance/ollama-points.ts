@@ -201,6 +201,8 @@ export const points = {
 
     expect([response.status, await response.text()]).toEqual([403, ''])
     expect(response.headers.get('access-control-allow-origin')).toBeNull()
+    const unrouted = await fetch(`${url}/api/chat`, { headers: { origin: 'https://evil.example' } })
+    expect([unrouted.status, await unrouted.text()]).toEqual([403, ''])
   },
 
   'ollama:points:14-delete-and-mismatch': async (serve) => {

@@ -170,8 +170,6 @@ export const routes = {
     ['POST /v1/messages', { ...hello, max_tokens: 9 }, 200, { type: 'message' }],
   ),
   'ollama:routes:not-here': asking(
-    ['POST /v1/responses', { model: 'tiny', input: 'Hi' }, 404, { error: some }],
-    ['POST /v1/audio/transcriptions', {}, 404, { error: some }],
     ['POST /api/tokenize', {}, 404, '404 page not found'],
     ['GET /api/nope', undefined, 404, '404 page not found'],
   ),

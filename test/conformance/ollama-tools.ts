@@ -2,6 +2,7 @@
 import { type DrawnToken, LlmError, messagesOf } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
+import { gapModel } from '../support/made-models.ts'
 import { expectOllamaError, hello, linesOf, wholeOf } from './calls.ts'
 import {
   asked,
@@ -169,7 +170,11 @@ export const tooling = {
     const url = await serve(engine, { models: folderOf({ 'plain.gguf': [plain, '2026-01-01'] }) })
     const body = { ...hello, model: 'plain' }
 
-    await expectOllamaError(await chat(url, { ...body, tools }), 400, '"plain" does not support tools')
+    await expectOllamaError(
+      await chat(url, { ...body, tools }),
+      400,
+      'registry.ollama.ai/library/plain:latest does not support tools',
+    )
 
     expect(engine.requests).toEqual([])
     expect((await chat(url, { ...body, tools: [] })).status).toBe(200)
@@ -202,7 +207,7 @@ export const tooling = {
         await expectOllamaError(
           await ask(url, { ...hello, ...question, format }),
           400,
-          'invalid format: expected "json" or a JSON Schema.',
+          expect.stringMatching(/^invalid format: .*; expected "json" or a valid JSON Schema object$/),
         )
     expect(engine.requests).toEqual([])
   },
@@ -265,10 +270,14 @@ export const tooling = {
 
   'ollama:generate:suffix': async (serve) => {
     const engine = scriptedEngine('return')
-    const url = await serve(engine)
+    const url = await serve(engine, { models: folderOf({ 'gap.gguf': [gapModel(), '2026-01-01'] }) })
 
-    const answer = await wholeOf(
-      await generate(url, { ...question, suffix: '}', system: 'Be kind.', stream: false }),
+    const body = { ...question, suffix: '}', system: 'Be kind.', stream: false }
+    const answer = await wholeOf(await generate(url, { ...body, model: 'gap' }))
+    await expectOllamaError(
+      await generate(url, body),
+      400,
+      'registry.ollama.ai/library/tiny:latest does not support insert',
     )
     const none = await asked(url, engine, { ...question, suffix: '' })
 

@@ -16,10 +16,12 @@ import {
   joined,
   json,
   promptOf,
+  said,
   soon,
 } from './calls.ts'
 import { limitsOf } from './limits.ts'
 import { output } from './openai-output.ts'
+import { responses } from './openai-responses.ts'
 import { texts } from './openai-texts.ts'
 import type { OpenAIRequirementId } from './requirements.ts'
 import type { Check, InFront } from './suite.ts'
@@ -28,6 +30,7 @@ export const checks = {
   ...output,
   ...limitsOf('openai'),
   ...texts,
+  ...responses,
 
   'openai:auth:any-key-is-accepted': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
@@ -208,7 +211,7 @@ export const checks = {
       logprobs: null,
       max_completion_tokens: null,
       max_tokens: null,
-      messages: [{ role: 'user', content: 'Hello', name: null }],
+      messages: [{ role: 'user', content: said, name: null }],
       metadata: null,
       min_p: null,
       modalities: null,

@@ -16,6 +16,9 @@ const chunk = 'OpenAI API reference, Chat Completions, The chat completion chunk
 const functions = 'OpenAI guides, Function calling'
 const structured = 'OpenAI guides, Structured outputs'
 const text = 'OpenAI API reference, Completions, Create completion'
+const response = 'OpenAI API reference, Responses, Create a model response'
+const responseObject = 'OpenAI API reference, Responses, The response object'
+const responseStream = 'OpenAI API reference, Responses, Streaming events'
 const vectors = 'OpenAI API reference, Embeddings, Create embeddings'
 const models = 'OpenAI API reference, Models'
 const deepSeek = 'DeepSeek API docs, Reasoning model'
@@ -126,6 +129,10 @@ export const requirements = {
     source: rateLimits,
     behavior:
       'A call over a limit is a 429 with `retry-after` and `retry-after-ms`, as long as the limit takes to have room.',
+  },
+  'openai:limits:too-many-at-once': {
+    source: rateLimits,
+    behavior: 'One call too many at the same time is refused with 429, and told to try again in a second.',
   },
   'openai:limits:spent': {
     source: errors,
@@ -476,6 +483,124 @@ export const requirements = {
     source: text,
     behavior: 'A wrong field is a 400 that names it, and nothing reaches the model.',
   },
+  'openai:responses:whole-shape': {
+    source: responseObject,
+    behavior: 'A whole response has all the fields of the reference, and a message with the text.',
+  },
+  'openai:responses:said-again': {
+    source: responseObject,
+    behavior: 'It says again what was asked, but that it is stored: none is.',
+  },
+  'openai:responses:null-means-absent': {
+    source: response,
+    behavior: 'A field that is null is absent, and an unknown one is ignored.',
+  },
+  'openai:responses:input-forms': {
+    source: response,
+    behavior:
+      'The input is a text or items; a message needs no `type`, and its content is text or parts of it.',
+  },
+  'openai:responses:instructions': {
+    source: response,
+    behavior: '`instructions` are the system’s, in front of all the input.',
+  },
+  'openai:responses:turns': {
+    source: response,
+    behavior: 'Thoughts, messages and calls in a row are one turn of the model; results of calls follow.',
+  },
+  'openai:responses:results-that-do-not-fit': {
+    source: response,
+    behavior: 'A result without its call, and a call without a result, is a 400 that names the item.',
+  },
+  'openai:responses:limit': {
+    source: responseObject,
+    behavior: 'An answer that the limit cuts is `incomplete`, with status 200, and so is its last item.',
+  },
+  'openai:responses:sampling': {
+    source: response,
+    behavior: 'Sampling fields, the limit and `truncation` reach the engine.',
+  },
+  'openai:responses:text-formats': {
+    source: structured,
+    behavior: '`text.format` holds the answer to JSON or to a schema, which is flat there.',
+  },
+  'openai:responses:engine-errors': {
+    source: errors,
+    behavior: 'What the engine says of a schema names the field of this API.',
+  },
+  'openai:responses:tools': {
+    source: functions,
+    behavior: 'Calls are items with an id of their own and one for their results; functions are flat.',
+  },
+  'openai:responses:tool-choice': {
+    source: functions,
+    behavior: '`tool_choice` forbids, allows or demands calls; of a tool that is no function it is a 400.',
+  },
+  'openai:responses:hosted-tools': {
+    source: response,
+    behavior: 'Tools that OpenAI runs are left out; a custom one or one of an unknown type is a 400.',
+  },
+  'openai:responses:call-broken-off': {
+    source: responseObject,
+    behavior: 'A call that is broken off is `incomplete`, and so is the response.',
+  },
+  'openai:responses:reasoning': {
+    source: responseObject,
+    behavior: 'Thoughts are an item of their own, in front; summed up and sealed for who asks for that.',
+  },
+  'openai:responses:reasoning-effort': {
+    source: response,
+    behavior: '`reasoning.effort` none turns thoughts off, another turns them on and reaches the template.',
+  },
+  'openai:responses:reasoning-handed-back': {
+    source: response,
+    behavior:
+      'Thoughts that come back, in full, sealed or summed up, reach the template; other servers’ seals do not.',
+  },
+  'openai:responses:nothing-said': {
+    source: responseObject,
+    behavior: 'An answer without a text has an empty message.',
+  },
+  'openai:responses:logprobs': {
+    source: responseObject,
+    behavior: 'Each token of a text is told with its logprob, for who asks by `include` or `top_logprobs`.',
+  },
+  'openai:responses:stream': {
+    source: responseStream,
+    behavior: 'A stream has named and numbered events, and leads to the whole response.',
+  },
+  'openai:responses:stream-items': {
+    source: responseStream,
+    behavior: 'Each item is done before the next is added, in order, whatever it is.',
+  },
+  'openai:responses:stream-fails': {
+    source: responseStream,
+    behavior: 'A failure in a stream is `response.failed`, with a code and a message.',
+  },
+  'openai:responses:errors-before-a-stream': {
+    source: errors,
+    behavior: 'What fails before the first token is an HTTP error, also of a stream.',
+  },
+  'openai:responses:client-leaves': {
+    source: response,
+    behavior: 'When the client leaves, the answer ends, whole and streamed.',
+  },
+  'openai:responses:none-is-kept': {
+    source: response,
+    behavior: 'What needs a response or an item to be kept is a 4xx that says that none is.',
+  },
+  'openai:responses:input-tokens': {
+    source: response,
+    behavior: '`input_tokens` counts what the same call would have as input, and answers nothing.',
+  },
+  'openai:responses:bad-input': {
+    source: errors,
+    behavior: 'What is wrong is a 400 that names the field, in plain words.',
+  },
+  'openai:transcriptions:no-model': {
+    source: 'OpenAI API reference, Audio, Create transcription',
+    behavior: 'Audio is a 400 in the error envelope: no model takes it.',
+  },
   'openai:embeddings:shape': {
     source: vectors,
     behavior: 'There is a vector of length 1 for each text, in order, with the tokens of all.',
@@ -581,6 +706,15 @@ export const requirements = {
     source: anthropicRateLimits,
     behavior:
       'A call over a limit is a 429 with `retry-after` and `retry-after-ms`, as long as the limit takes to have room.',
+  },
+  'anthropic:limits:too-many-at-once': {
+    source: anthropicRateLimits,
+    behavior: 'One call too many at the same time is refused with 429, and told to try again in a second.',
+  },
+  'anthropic:limits:counting-apart': {
+    source: anthropicRateLimits,
+    behavior:
+      'Counting tokens comes under requests per minute of its own, as many as those of messages and apart from them.',
   },
   'anthropic:limits:spent': {
     source: anthropicRateLimits,
@@ -1026,6 +1160,10 @@ export const requirements = {
     behavior:
       'A call over a limit is a 429 with `retry-after` and `retry-after-ms`, as long as the limit takes to have room.',
   },
+  'ollama:limits:too-many-at-once': {
+    source: ollamaErrors,
+    behavior: 'One call too many at the same time is refused with 429, and told to try again in a second.',
+  },
   'ollama:limits:spent': {
     source: ollamaErrors,
     behavior:
@@ -1381,7 +1519,7 @@ export const requirements = {
   },
   'ollama:options:seed': {
     source: ollamaOptions,
-    behavior: 'A seed below zero means a new one each time.',
+    behavior: 'A seed below zero means a new one each time, whatever the model says of its own.',
   },
   'ollama:options:num-ctx': {
     source: ollamaOptions,
@@ -1533,7 +1671,7 @@ export const requirements = {
   },
   'ollama:routes:not-here': {
     source: ollamaRoutes,
-    behavior: 'The Responses API, transcriptions and paths that Ollama does not have either are a 404.',
+    behavior: 'Paths that Ollama does not have either are a 404.',
   },
   'ollama:routes:scope': {
     source: ollamaRoutes,

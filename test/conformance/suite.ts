@@ -4,6 +4,7 @@ import { type Caller, createLlm, type Engine, type Llm, type LlmOptions } from '
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { listen } from '../support/listen.ts'
+import { runLog } from '../support/run-log.ts'
 import { checks as anthropic } from './anthropic.ts'
 import { badInput as anthropicBadInput } from './anthropic-bad-input.ts'
 import { badInput as openaiBadInput } from './bad-input.ts'
@@ -19,7 +20,7 @@ const checks = { ...openai, ...anthropic, ...ollama }
 const badInput = { ...openaiBadInput, ...anthropicBadInput, ...ollamaBadInput, ...badNamesAndBodies }
 
 /** Makes a handler for Node's own server. Paths that no route has are to be answered, not passed on. */
-export type Mount = (llm: Llm, caller: WhoCalls) => RequestListener
+export type Mount = (llm: Llm, caller?: WhoCalls) => RequestListener
 
 /** The option of the same name of every adapter. */
 export type WhoCalls = () => Caller | undefined
@@ -50,7 +51,6 @@ export interface Started {
 export type InFront = (mounted: RequestListener) => RequestListener
 
 const nothing: InFront = (mounted) => mounted
-const nobody: WhoCalls = () => undefined
 
 export type Check = (serve: Serve, start: Start) => Promise<void>
 
@@ -75,10 +75,11 @@ export function conformanceSuite(
         prices,
         scopes,
         ...(keys ? { auth: 'keys', database: ':memory:' } : { auth: caller ? 'host' : 'anonymous' }),
+        logger: runLog,
         // Nobody here speaks to the world.
         store: { registries: [], privateRegistries: ['127.0.0.1:1'] },
       })
-      const { close, ...listening } = await listen(inFront(mount(llm, caller ?? nobody)))
+      const { close, ...listening } = await listen(inFront(mount(llm, caller)))
       onTestFinished(async () => {
         await close()
         await llm.close()

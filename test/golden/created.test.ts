@@ -125,7 +125,6 @@ const creates: readonly CreateModel[] = [
   },
   { name: 'tinyreq', from: 'tiny', requires: '0.14.0' },
   { name: 'tinyreq2', from: 'tiny', requires: '9.9.9' },
-  { name: 'tinypb', from: 'tiny', parameters: { temperature: 'hot', stop: 'x' } },
   { name: 'lora3', files: { 'tiny-qwen3-lora.gguf': digestOf(lora.bytes) } },
   { name: 'user/thing:v1', from: 'tiny' },
   { name: 'example.com/a/b:c', from: 'tiny' },

@@ -110,8 +110,8 @@ test.each<[string, Partial<Model>]>([
 
 test('a model without weights on this machine says so where they are needed', async () => {
   await expect(llm.models.details('rem')).rejects.toMatchObject({
-    code: 'upstream',
-    message: expect.stringContaining('its weights are not on this machine'),
+    code: 'invalid_request',
+    message: expect.stringContaining('has no weights'),
   })
 })
 

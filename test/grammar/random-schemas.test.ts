@@ -37,6 +37,16 @@ test('what is sampled from a schema’s grammar satisfies the schema', () => {
   expect(seen.kept).toBeGreaterThan(times(3_000, 200))
 }, 600_000)
 
+test.each(['toString', 'valueOf', 'constructor', '__proto__'])('a value may have the name %s', (name) => {
+  const value = JSON.parse(`{"${name}":{}}`)
+  for (const schema of [{ const: value }, { enum: [value] }]) {
+    const text = new GbnfSampler(schemaToGrammar(schema)).sample(() => 0)
+    expect(JSON.parse(text)).toEqual(value)
+    expect(validator(schema)(JSON.parse(text))).toBe(true)
+    expect(validator(schema)({})).toBe(false)
+  }
+})
+
 function grammarOf(schema: object, refused: Map<string, number>): string | undefined {
   try {
     return schemaToGrammar(schema)

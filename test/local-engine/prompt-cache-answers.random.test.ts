@@ -107,7 +107,7 @@ describe('in the process of the test, with a clock that is set', () => {
   })
   afterAll(() => model.close())
 
-  const count = times(600, 60)
+  const count = times(600, 40)
 
   test(`${count} answers are those of a new caller`, async () => {
     const steps = fc.oneof(

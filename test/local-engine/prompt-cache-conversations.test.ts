@@ -51,7 +51,7 @@ async function ask(
 const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1] as number
 
-const count = times(40, 12)
+const count = times(40, 8)
 
 test(`${count} conversations in two places are read from what was kept, and answered as in cold runs`, async () => {
   const subjects = ['Ada', 'a fox', 'the sea']

@@ -86,7 +86,7 @@ describe('with room for all', () => {
     const asked = [message('system', notes(20, 50), '5m'), message('user', 'Hello')]
     await ask(asked, { caller: 'tenant' })
 
-    for (const caller of ['', 't', 'tenant ', ' tenant', 'tenant\0', 'Tenant'])
+    for (const caller of ['t', 'tenant ', ' tenant', 'tenant\0', 'Tenant'])
       expect((await ask(asked, { caller })).usage.cacheReadTokens).toBe(0)
   })
 

@@ -148,7 +148,7 @@ describe(`${times(10, 2)} conversations of four turns at temperature 1`, () => {
 })
 
 describe.runIf(availableParallelism() > 1)('while another model is busy, and the cores are shared', () => {
-  const count = times(48, 6)
+  const count = times(48, 4)
   const folder = emptyFolder()
   let both: Llm
 

@@ -19,6 +19,9 @@ const nodes = ['20.19.0', '20', '22', '24']
 // `run` has a shorter limit and ends what it started.
 vi.setConfig({ testTimeout: 130_000 })
 
+/** The lines of Nest: the oldest one that the adapter says it takes, which is CommonJS, and the newest, which is not. */
+const nests = ['11.2.0', '12']
+
 const projects = new Map<string, string>()
 const binaries = new Map<string, string>()
 let folder: string
@@ -26,23 +29,34 @@ let project: string
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tarballs-'))
-  const libraries = await pack(['core', 'express', 'tiny-model'], folder)
-  const commandLine = [...(await pack(['cli'], folder)), 'node-llama-cpp@3.22.1']
-  for (const range of expresses) {
-    const last = range === expresses.at(-1)
-    const types = [`@types/express@${/\d+/.exec(range)}`, '@types/node@20']
-    const path = await emptyProject(
-      join(folder, `express-${projects.size}`),
-      // Linux with glibc only: what else node-llama-cpp could bring is replaced by empty packages.
-      { type: 'module', overrides },
-      [...libraries, `express@${range}`, ...types, ...(last ? commandLine : [])],
-    )
+  const [core, express, tinyModel, cli, nest] = (await pack(
+    ['core', 'express', 'tiny-model', 'cli', 'nest'],
+    folder,
+  )) as [string, string, string, string, string]
+  const commandLine = [cli, 'node-llama-cpp@3.22.1']
+  const install = async (key: string, name: string, manifest: object, packages: readonly string[]) => {
+    const path = await emptyProject(join(folder, name), { type: 'module', ...manifest }, packages)
     await cp(join(root, 'test/packaging/app'), path, { recursive: true })
-    projects.set(range, path)
-    project = path
+    projects.set(key, path)
   }
+  // All at once: npm mostly waits, for the registry and for files.
+  await Promise.all([
+    ...expresses.map((range, index) => {
+      const last = range === expresses.at(-1)
+      const types = [`@types/express@${/\d+/.exec(range)}`, '@types/node@20']
+      const packages = [core, express, tinyModel, `express@${range}`, ...types, ...(last ? commandLine : [])]
+      // Linux with glibc only: what else node-llama-cpp could bring is replaced by empty packages.
+      return install(range, `express-${index}`, { overrides }, packages)
+    }),
+    ...nests.map((line) => {
+      const ofNest = ['common', 'core', 'platform-express'].map((name) => `@nestjs/${name}@${line}`)
+      const others = ['reflect-metadata', 'rxjs', '@types/node@20']
+      return install(line, `nest-${line}`, {}, [core, nest, ...ofNest, ...others])
+    }),
+    ...nodes.map(async (line) => binaries.set(line, await nodeOf(line))),
+  ])
+  project = projects.get(expresses.at(-1) as string) as string
   await cp(join(root, 'examples/express/server.js'), join(project, 'server.js'))
-  for (const line of nodes) binaries.set(line, await nodeOf(line))
 }, 180_000)
 
 afterAll(() => rm(folder, { recursive: true, force: true }), 60_000)
@@ -173,27 +187,14 @@ test.each(expresses)('a strict project compiles against the types beside Express
   expect(stdout).toBe('')
 })
 
-/** The oldest one that the adapter says it takes, which is CommonJS, and the newest, which is not. */
-describe.each(['11.2.0', '12'])('beside Nest %s', (line) => {
-  let path: string
-
-  beforeAll(async () => {
-    const libraries = await pack(['core', 'nest'], folder)
-    const nest = ['common', 'core', 'platform-express'].map((name) => `@nestjs/${name}@${line}`)
-    const others = ['reflect-metadata', 'rxjs', '@types/node@20']
-    path = await emptyProject(join(folder, `nest-${line}`), { type: 'module' }, [
-      ...libraries,
-      ...nest,
-      ...others,
-    ])
-    await cp(join(root, 'test/packaging/app'), path, { recursive: true })
-  }, 120_000)
+describe.each(nests)('beside Nest %s', (line) => {
+  const path = (): string => projects.get(line) as string
 
   test.each([
     ['an ES module imports the module', 'nest.mjs'],
     ['a CommonJS module requires the module', 'nest.cjs'],
   ])('%s and serves a chat behind a guard', async (_what, script) => {
-    const { stdout, stderr } = await run(process.execPath, [script], path)
+    const { stdout, stderr } = await run(process.execPath, [script], path())
 
     expect(JSON.parse(stdout)).toEqual({
       status: 200,
@@ -201,7 +202,7 @@ describe.each(['11.2.0', '12'])('beside Nest %s', (line) => {
       streamed: ['Hello', ' there.'],
       refused: [401, 'Say who you are.'],
       wrongMethod: 405,
-      injected: [],
+      injected: [expect.objectContaining({ name: 'any' })],
     })
     expect(stderr).toBe('')
   })
@@ -209,14 +210,14 @@ describe.each(['11.2.0', '12'])('beside Nest %s', (line) => {
   test('a strict app compiles against the types', async () => {
     const decorators = { experimentalDecorators: true, emitDecoratorMetadata: true, skipLibCheck: true }
     await writeFile(
-      join(path, 'tsconfig.json'),
+      join(path(), 'tsconfig.json'),
       JSON.stringify({
         compilerOptions: { module: 'NodeNext', strict: true, noEmit: true, types: ['node'], ...decorators },
         files: ['nest-types.ts'],
       }),
     )
 
-    const { stdout } = await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc')], path)
+    const { stdout } = await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc')], path())
 
     expect(stdout).toBe('')
   })

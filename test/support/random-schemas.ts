@@ -1,4 +1,5 @@
 /** Schemas of any shape that the grammars keep, and what checks their values. */
+import { isDeepStrictEqual } from 'node:util'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import fc from 'fast-check'
@@ -138,9 +139,17 @@ export function bounded(schema: object): object {
   return given
 }
 
-export function validator(schema: object) {
-  const ajv = new Ajv2020({ ownProperties: true, strict: false, multipleOfPrecision: 6, logger: false })
-  // Its types are those of CommonJS.
-  ;(addFormats as unknown as (ajv: Ajv2020) => void)(ajv)
-  return ajv.compile(schema)
-}
+// One for all: it compiles the schema of schemas, which takes longer than most that are checked by it.
+const ajv = new Ajv2020({ ownProperties: true, strict: false, multipleOfPrecision: 6, logger: false })
+// Its types are those of CommonJS.
+;(addFormats as unknown as (ajv: Ajv2020) => void)(ajv)
+// Ajv's own comparison calls what it finds in values under `toString` and `valueOf`.
+ajv.removeKeyword('const').addKeyword({ keyword: 'const', validate: isDeepStrictEqual })
+ajv.removeKeyword('enum').addKeyword({
+  keyword: 'enum',
+  validate: (values: readonly unknown[], value: unknown) =>
+    values.some((one) => isDeepStrictEqual(one, value)),
+})
+
+/** Checks values by the schema as it is sent: JSON has no -0. */
+export const validator = (schema: object) => ajv.compile(JSON.parse(JSON.stringify(schema)))

@@ -1,4 +1,5 @@
 import { type Caller, createLlm, type Llm } from '@modelmount/core'
+import { modelPath } from '@modelmount/tiny-model'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { noiseModel } from '../support/models.ts'
@@ -57,6 +58,41 @@ test('an answer without a maximum reserves no more than its context holds', asyn
   const ended = await Promise.all(answers.map(all))
 
   expect(ended.map((events) => events.at(-1)?.type)).toEqual(['end', 'end'])
+})
+
+test('an answer to a conversation that is longer than the context is as long as without a limit', async () => {
+  const text = (text: string) => [{ type: 'text', text }] as const
+  const messages = Array.from({ length: 41 }, (_, index) => ({
+    role: index % 2 ? 'assistant' : 'user',
+    content: text(index % 2 ? `It was fox number ${index}.` : `Tell me of fox number ${index}, please.`),
+  }))
+  const long = {
+    model: 'tiny-chat',
+    input: { kind: 'chat', messages },
+    overflow: 'truncate',
+    maxTokens: 40,
+    sampling: { seed: 1, ignoreEos: true },
+  } as const
+  const chat = await createLlm({
+    models: modelPath,
+    database: `${folder}/long.db`,
+    prices: { '*': { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } },
+    local: { threads: 1, contextSize: 256 },
+  })
+  try {
+    const signal = new AbortController().signal
+    const ends = []
+    for (const caller of [{ id: 'free' }, payer('limited', 1e9)])
+      ends.push((await all(await chat.generate(long, { signal, caller, stream: true }))).at(-1))
+    const [free, limited] = ends
+
+    expect(await chat.countTokens(long, { signal })).toBeGreaterThan(256)
+    expect(free).toMatchObject({ reason: 'length', usage: { outputTokens: 40 } })
+    expect(limited).toMatchObject({ reason: 'length', usage: { outputTokens: 40 } })
+    expect(await chat.usage.calls({ caller: 'limited' })).toMatchObject([{ status: 'ended' }])
+  } finally {
+    await chat.close()
+  }
 })
 
 test('of many calls at once those run that are paid for, and what is left behind is billed as it was read', async () => {

@@ -9,8 +9,10 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { openDatabase } from '../../packages/core/src/storage/open.ts'
 import { openLedger } from '../../packages/core/src/usage/ledger.ts'
 import { databases } from '../support/databases.ts'
+import { promptCanary } from '../support/leaks.ts'
 import { type Listening, listen } from '../support/listen.ts'
 import { until } from '../support/processes.ts'
+import { runLog } from '../support/run-log.ts'
 
 const prices = { '*': { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } }
 const words = 20
@@ -29,13 +31,26 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
 })
 
-async function serve(database: string, delayMs: number): Promise<{ llm: Llm; server: Listening }> {
-  const engine = scriptedEngine('word '.repeat(words).trim(), { delayMs })
-  const llm = await createLlm({ engine, database, prices, auth: 'host' })
+interface Served {
+  readonly llm: Llm
+  readonly server: Listening
+  /** Of the engine. */
+  readonly started: () => number
+}
+
+async function serve(database: string, delayMs: number): Promise<Served> {
+  const scripted = scriptedEngine('word '.repeat(words).trim(), { delayMs })
+  let started = 0
+  const generate: typeof scripted.generate = (...asked) => {
+    started++
+    return scripted.generate(...asked)
+  }
+  const engine = { ...scripted, generate }
+  const llm = await createLlm({ engine, database, prices, auth: 'host', logger: runLog })
   closing.push(() => llm.close())
   const server = await listen(express().use(llmRouter(llm, { caller: () => caller })))
   closing.push(() => server.close())
-  return { llm, server }
+  return { llm, server, started: () => started }
 }
 
 const ask = (url: string, signal?: AbortSignal): Promise<Response> =>
@@ -44,7 +59,7 @@ const ask = (url: string, signal?: AbortSignal): Promise<Response> =>
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({
       model: 'tiny',
-      messages: [{ role: 'user', content: 'Hi' }],
+      messages: [{ role: 'user', content: promptCanary }],
       max_tokens: words,
       stream: true,
     }),
@@ -62,13 +77,67 @@ async function account(llm: Pick<Llm, 'usage'>) {
   }
 }
 
+/** What is kept of the caller: what it has spent, and what is reserved for it. */
+async function accountIn(where: string): Promise<{ readonly spent: bigint; readonly reserved: number }> {
+  const database = await openDatabase(where)
+  try {
+    const [row] = await database.query<{ spent: number; reserved: number }>(
+      `SELECT (SELECT month_spent FROM modelmount_spending WHERE caller = ?) AS spent,
+         (SELECT count(*) FROM modelmount_funds WHERE caller = ?) AS reserved`,
+      [caller.id, caller.id],
+    )
+    return { spent: BigInt(row?.spent ?? 0), reserved: row?.reserved ?? 0 }
+  } finally {
+    await database.close()
+  }
+}
+
+/** Nothing is lost: a call that costs all that is left gets in, and one token more does not. Whatever is reserved would be in its way. */
+async function expectLeft(llm: Llm, nanoUsd: number): Promise<void> {
+  const most = Math.floor((nanoUsd - 1_000) / 2_000)
+  const reserve = async (maxTokens: number): Promise<void> => {
+    const input = { kind: 'text', prompt: ['Hi'] } as const
+    const left = new AbortController()
+    const signal = left.signal
+    for await (const _ of await llm.generate({ model: 'tiny', input, maxTokens }, { signal, caller }))
+      left.abort()
+  }
+  await expect(reserve(most + 1)).rejects.toMatchObject({ code: 'quota' })
+  if (most > 0) await reserve(most)
+}
+
+async function readPieces(
+  start: () => Promise<Response>,
+  most: number,
+  left: AbortController,
+): Promise<void> {
+  if (most === 0) setImmediate(() => left.abort())
+  try {
+    let pieces = 0
+    for await (const _ of (await start()).body as AsyncIterable<Uint8Array>)
+      if (++pieces >= most) left.abort()
+  } catch (cause) {
+    if (!left.signal.aborted) throw cause
+  }
+}
+
+/** Apps of one database; what is in memory has one. */
+const serveSome = async (name: string, where: string, delayMs: number): Promise<readonly Served[]> =>
+  Promise.all(Array.from({ length: name === 'memory' ? 1 : 2 }, () => serve(where, delayMs)))
+
+const oneOf = <Item>(items: readonly Item[], index: number): Item => items[index % items.length] as Item
+
 describe.each([inMemory, ...databases()])('with credit for ten calls, in $name', ({ name, fresh }) => {
-  test('of a hundred parallel streams ten run, and the ledger has their cost to the nano-dollar', async () => {
-    const { llm, server } = await serve(await fresh(), 1)
+  const isKept = name !== 'memory'
+
+  test('of a hundred parallel streams ten run, whichever app is asked, and the ledger has their cost to the nano-dollar', async () => {
+    const where = await fresh()
+    const apps = await serveSome(name, where, 1)
+    const [{ llm }] = apps as [Served]
 
     const answers = await Promise.all(
-      Array.from({ length: 100 }, async () => {
-        const response = await ask(server.url)
+      Array.from({ length: 100 }, async (_, index) => {
+        const response = await ask(oneOf(apps, index).server.url)
         return { status: response.status, text: await response.text() }
       }),
     )
@@ -76,79 +145,180 @@ describe.each([inMemory, ...databases()])('with credit for ten calls, in $name',
     const ran = answers.filter(({ status }) => status === 200)
     expect(ran).toHaveLength(credit)
     expect(ran.every(({ text }) => text.endsWith('data: [DONE]\n\n'))).toBe(true)
+    const refused = answers.filter(({ status }) => status !== 200)
+    // What runs may give something back until it has ended: who comes meanwhile may come again.
+    for (const { status, text } of refused)
+      expect(['429 rate_limit_exceeded', '429 insufficient_quota']).toContain(
+        `${status} ${JSON.parse(text).error.code}`,
+      )
+    expect(apps.reduce((sum, { started }) => sum + started(), 0)).toBe(credit)
     const { rows, byRows, bySums } = await account(llm)
     expect(rows.map(({ status, nanoUsd }) => [status, nanoUsd])).toEqual(
       Array(credit).fill(['ended', costNanoUsd]),
     )
-    expect([byRows, bySums]).toEqual([BigInt(credit * costNanoUsd), BigInt(credit * costNanoUsd)])
+    const all = BigInt(credit * costNanoUsd)
+    expect([byRows, bySums]).toEqual([all, all])
+    if (isKept) expect(await accountIn(where)).toEqual({ spent: all, reserved: 0 })
+    await expectLeft(llm, 0)
   })
 
   test('streams that are left at random are billed for what was said, and what they did not use is spent by others', async () => {
-    const { llm, server } = await serve(await fresh(), 2)
+    const where = await fresh()
+    const apps = await serveSome(name, where, 2)
+    const [{ llm }] = apps as [Served]
     const limit = BigInt(credit * costNanoUsd)
 
     for (let round = 0; round < 4; round++) {
       await Promise.all(
         Array.from({ length: 25 }, async (_, index) => {
           const left = new AbortController()
-          if (index % 2) setTimeout(() => left.abort(), (index * 7 + round * 13) % 40)
-          await ask(server.url, left.signal)
-            .then((response) => response.text())
-            .catch(() => {})
+          // Some before they begin, and some after so many pieces.
+          const most = index % 2 ? (index * 7 + round * 13) % 12 : Number.POSITIVE_INFINITY
+          await readPieces(() => ask(oneOf(apps, index).server.url, left.signal), most, left)
         }),
       )
     }
     // What was left is settled when the server notices.
-    const engine = await settled(llm)
+    const { rows, byRows, bySums } = await settled(llm)
 
-    expect(engine.bySums).toBe(engine.byRows)
-    expect(engine.bySums).toBeLessThanOrEqual(limit)
-    expect(engine.bySums).toBeGreaterThan(limit - BigInt(costNanoUsd))
-    expect(new Set(engine.rows.map(({ id }) => id)).size).toBe(engine.rows.length)
-    for (const { tokens, nanoUsd, status } of engine.rows) {
+    expect(bySums).toBe(byRows)
+    expect(bySums).toBeLessThanOrEqual(limit)
+    expect(bySums).toBeGreaterThan(limit - BigInt(costNanoUsd))
+    expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length)
+    expect(new Set(rows.map(({ status }) => status))).toEqual(new Set(['ended', 'aborted']))
+    for (const { tokens, nanoUsd, status } of rows) {
       expect(nanoUsd).toBe(tokens.input * 1_000 + tokens.output * 2_000)
-      expect(['ended', 'aborted']).toContain(status)
+      expect(tokens.output).toBeLessThanOrEqual(words)
+      if (status === 'ended') expect(tokens.output).toBe(words)
     }
+    if (isKept) expect(await accountIn(where)).toEqual({ spent: bySums, reserved: 0 })
+    await expectLeft(llm, Number(limit - bySums))
   })
 
   // Memory ends with its process.
-  const testIfKept = name === 'memory' ? () => {} : test
-  testIfKept('an app that is killed in the middle loses no credit, and bills nothing twice', async () => {
+  if (!isKept) return
+
+  test.each([1, 4, 7])(
+    'an app that is killed after %i of its answers loses no credit, and bills nothing twice',
+    async (answers: number) => {
+      const where = await fresh()
+      const app = fork(fileURLToPath(new URL('app.mjs', import.meta.url)), [
+        where,
+        JSON.stringify({ caller, prices, words }),
+      ])
+      const ended = new Set<string>()
+      app.on('message', (id: string) => ended.add(id))
+      await until(() => ended.size >= answers, 20_000)
+      const exit = once(app, 'exit')
+      app.kill('SIGKILL')
+      await exit
+
+      const database = await openDatabase(where)
+      closing.push(() => database.close())
+      const now = Date.now()
+      const open = (at: number) => openLedger(database, { prices, now: () => at })
+      const { rows, byRows, bySums } = await account({ usage: await open(now) })
+      expect(bySums).toBe(byRows)
+      expect(byRows).toBeLessThanOrEqual(BigInt(credit * costNanoUsd))
+      // Who has been told of an end finds it in the ledger, once; and what ran had something reserved.
+      const ids = rows.map(({ id }) => id)
+      expect(ids).toEqual(expect.arrayContaining([...ended]))
+      expect(new Set(ids).size).toBe(ids.length)
+      const { spent, reserved } = await accountIn(where)
+      expect(spent).toBe(byRows)
+      expect(reserved).toBeGreaterThan(0)
+
+      // A minute later all that it had reserved is free again: exactly what was not billed can be spent.
+      const later = await open(now + 61_000)
+      const left = (credit * costNanoUsd - Number(byRows)) / 2_000
+      const call = { caller, model: 'tiny' }
+      const most = { inputTokens: 0, outputTokens: Math.floor(left) }
+      await expect(
+        later.reserve({ ...call, id: 'more' }, { ...most, outputTokens: most.outputTokens + 1 }),
+      ).rejects.toThrow('Reports')
+      expect((await later.reserve({ ...call, id: 'last' }, most)).maxOutputTokens).toBe(most.outputTokens)
+    },
+  )
+
+  test('a server that is killed in the middle of its streams and started again bills what was seen, once', async () => {
     const where = await fresh()
-    const app = fork(fileURLToPath(new URL('app.mjs', import.meta.url)), [
-      where,
-      JSON.stringify({ caller, prices, words }),
-    ])
-    let said = 0
-    app.on('message', () => said++)
-    await until(() => said > 3 * words, 20_000)
-    const exit = once(app, 'exit')
-    app.kill('SIGKILL')
-    await exit
+    const rich: Caller = { ...caller, spendLimit: { nanoUsd: 1_000 * costNanoUsd, per: 'month' } }
+    const start = async () => {
+      const path = fileURLToPath(new URL('server.mjs', import.meta.url))
+      const server = fork(path, [where, JSON.stringify({ caller: rich, prices, words })])
+      closing.push(async () => server.kill('SIGKILL'))
+      const [url] = (await once(server, 'message')) as [string]
+      return { server, url }
+    }
+    const seen: Seen[] = []
+    /** Streams, of which each second one is left after some pieces. */
+    const stream = (url: string, count: number) =>
+      Promise.all(
+        Array.from({ length: count }, async (_, index) => {
+          const one: Seen = { id: undefined, pieces: 0, isWhole: false }
+          seen.push(one)
+          await watch(url, one, index % 2 ? 1 + ((index * 7) % 15) : Number.POSITIVE_INFINITY)
+        }),
+      )
+
+    const first = await start()
+    const cut = Promise.all([stream(first.url, 6), stream(first.url, 6).then(() => stream(first.url, 12))])
+    await until(() => seen.filter(({ isWhole }) => isWhole).length >= 5, 20_000)
+    const exit = once(first.server, 'exit')
+    first.server.kill('SIGKILL')
+    await Promise.all([exit, cut])
+    const killed = new Set(seen)
+    const second = await start()
+    await stream(second.url, 12)
 
     const database = await openDatabase(where)
     closing.push(() => database.close())
-    const now = Date.now()
-    const open = (at: number) => openLedger(database, { prices, now: () => at })
-    const before = await account({ usage: await open(now) })
-    expect(before.byRows).toBe(before.bySums)
-    expect(before.byRows).toBeLessThanOrEqual(BigInt(credit * costNanoUsd))
+    const ledger = await openLedger(database, { prices })
+    const idsOf = (seen: readonly Seen[]) => seen.flatMap(({ id }) => (id === undefined ? [] : [id]))
+    const after = seen.filter((one) => !killed.has(one))
+    const { rows, byRows, bySums } = await settled({ usage: ledger })
+    const byId = new Map(rows.map((row) => [row.id, row]))
 
-    // A minute later all that it had reserved is free again: exactly what was not billed can be spent.
-    const later = await open(now + 61_000)
-    const left = credit * costNanoUsd - Number(before.byRows)
-    const most = { inputTokens: 0, outputTokens: left / 2_000 }
-    const call = { id: 'last', caller, model: 'tiny' }
-    await expect(
-      later.reserve({ ...call, id: 'more' }, { ...most, outputTokens: most.outputTokens + 1 }),
-    ).rejects.toThrow('Reports')
-    const whole = { ...most, outputTokens: Math.floor(most.outputTokens) }
-    expect((await later.reserve(call, whole)).maxOutputTokens).toBe(whole.outputTokens)
+    expect(byId.size).toBe(rows.length)
+    expect(bySums).toBe(byRows)
+    expect((await accountIn(where)).spent).toBe(byRows)
+    // Each whole answer is billed whole, and nothing else is.
+    for (const { id, pieces, isWhole } of seen) {
+      const row = byId.get(id ?? '')
+      if (isWhole) expect(row).toMatchObject({ status: 'ended', nanoUsd: costNanoUsd })
+      else if (row) expect(row.tokens.output).toBeGreaterThanOrEqual(pieces)
+    }
+    expect([...byId.keys()]).toEqual(expect.arrayContaining(idsOf(after)))
+    expect(seen.some(({ isWhole }) => !isWhole)).toBe(true)
+    expect(rows.length).toBeLessThanOrEqual(seen.length)
   })
 })
 
-/** Until nothing is reserved any more: then a call that costs all that is left gets in. */
-async function settled(llm: Llm) {
+/** What a client saw of a stream. */
+interface Seen {
+  id: string | undefined
+  pieces: number
+  isWhole: boolean
+}
+
+async function watch(url: string, seen: Seen, most: number): Promise<void> {
+  const left = new AbortController()
+  let read = ''
+  try {
+    for await (const chunk of (await ask(url, left.signal)).body as AsyncIterable<Uint8Array>) {
+      read += Buffer.from(chunk).toString()
+      seen.id ??= /"id":"chatcmpl-([^"]+)"/.exec(read)?.[1]
+      seen.pieces = read.match(/"content":" ?word"/g)?.length ?? 0
+      seen.isWhole = read.endsWith('data: [DONE]\n\n')
+      if (seen.pieces >= most) return left.abort()
+    }
+  } catch {
+    // The server was killed, or is gone already.
+  }
+}
+
+/** Until no row has come for a while. */
+async function settled(llm: Pick<Llm, 'usage'>) {
   let last = await account(llm)
   for (let same = 0; same < 5; ) {
     await new Promise((resolve) => setTimeout(resolve, 20))

@@ -169,10 +169,12 @@ test('unknown paths are answered with an error of the dialect', async () => {
   const server = run(['serve', '--port', '0'])
   const address = await server.address
 
-  const response = await fetch(`${address}/nope`)
+  const response = await fetch(`${address}/v1/nope`)
+  const other = await fetch(`${address}/nope`)
 
   expect(response.status).toBe(404)
   expect(await response.json()).toMatchObject({ error: { type: 'invalid_request_error' } })
+  expect([other.status, await other.text()]).toEqual([404, '404 page not found'])
 })
 
 test.each(['SIGTERM', 'SIGINT'] as const)('%s lets running answers end, then leaves', async (signal) => {
@@ -214,6 +216,9 @@ test.each([
   [['serve', '--keep-alive', 'long'], "duration such as '5m'"],
   [['serve', '--no-flash-attention', '--kv-type', 'q8_0'], 'flash attention'],
   [['serve', '--prot', '1'], 'Did you mean --port'],
+  [['run', 'tiny', '--format', 'xml', 'Hello'], 'Expected json, or a JSON Schema as text.'],
+  [['run', 'tiny', '--format', '{"type":', 'Hello'], 'Expected json, or a JSON Schema as text.'],
+  [['run', 'tiny', '--format', '[]', 'Hello'], 'Expected json, or a JSON Schema as text.'],
   [['serve', '--adapter', 'a.gguf=much'], 'file.gguf=0.5'],
   [['serve', '--adapter', 'a.gguf='], 'file.gguf=0.5'],
 ])('%j says what was expected', async (args, expected) => {
@@ -239,6 +244,9 @@ test.each([
   [['serve', '--port', '0', '--models', 'no-such-folder'], {}, 'no-such-folder does not exist'],
   [['serve', '--port', '0', '--model', 'no-such.gguf'], {}, 'no-such.gguf does not exist'],
   [['serve', '--adapter', 'a.gguf'], {}, '--adapter is for the model of --model'],
+  [['serve', '--port', '0', '--auth', 'keys', '--no-auth'], {}, '--auth keys and --no-auth are opposites'],
+  [['serve', '--port', '0', '--no-auth', '--auth', 'keys'], {}, '--auth keys and --no-auth are opposites'],
+  [['serve', '--port', '0', '--model', noiseModel, '--auth', 'keys'], {}, 'Say --data FOLDER, too.'],
   [['serve', '--model', noiseModel, '--adapter', 'a.gguf'], {}, 'a.gguf does not exist'],
   [
     ['serve', '--model', noiseModel, '--adapter', './a.gguf', '--adapter', 'a.gguf=0.5'],

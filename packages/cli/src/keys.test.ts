@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -74,7 +74,10 @@ test('the commands show the key of their environment to a server that asks for o
   expect((await list(secret)).stdout).toContain('tiny:latest')
   await expect(list('')).rejects.toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('No API key is given'),
+    stderr: expect.stringMatching(/No API key is given.*set \$MODELMOUNT_API_KEY to a key/),
+  })
+  await expect(list('wrong')).rejects.toMatchObject({
+    stderr: expect.stringMatching(/not valid.*that of \$MODELMOUNT_API_KEY/),
   })
 })
 
@@ -135,7 +138,36 @@ test.each([
   [['create', 'x', '--per', 'day'], '--per is for --spend'],
   [['create', 'x', '--scopes', 'root'], 'scopes[0]'],
   [['create', 'x', '--expires', 'soon'], 'expires'],
-  [['revoke', 'key_none'], 'There is no key of this id'],
+  [['create', 'x', '--expires', '2027-02-30'], 'expires'],
 ])('%j is refused with what is wrong', async (args, complaint) => {
   await expect(keys(...args)).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining(complaint) })
 })
+
+test('a key that is not there is not revoked', async () => {
+  await keys('create', 'other')
+
+  await expect(keys('revoke', 'key_none')).rejects.toMatchObject({
+    stderr: expect.stringContaining('There is no key of this id'),
+  })
+})
+
+test('an old secret may be let in for days, and a key may end with a day', async () => {
+  const { key } = await created('old', '--expires', '2040-01-02')
+
+  expect(key).toMatchObject({ expiresAt: '2040-01-02T00:00:00.000Z' })
+  expect(await keys('rotate', key.id, '--grace', '7d')).toMatch(/^sk-mm-/)
+  await expect(keys('rotate', key.id, '--grace', 'abc')).rejects.toMatchObject({
+    stderr: expect.stringContaining("grace: Expected a duration such as '12h' or '7d'"),
+  })
+})
+
+test.each([['list'], ['rotate', 'key_a'], ['revoke', 'key_a']])(
+  'a folder that is misspelt is told to %s, and no database is made there',
+  async (...args) => {
+    await expect(keys(...args)).rejects.toMatchObject({
+      code: 1,
+      stderr: `Error: There is no database at ${join(data, 'modelmount.db')}. Say where it is: --data FOLDER.\n`,
+    })
+    expect(existsSync(data)).toBe(false)
+  },
+)

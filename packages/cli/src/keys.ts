@@ -1,6 +1,6 @@
 /** What `modelmount keys` does, in the database itself: no server has to run. */
 import { type ApiKey, createLlm, type KeySettings, type KeyWithSecret, type Llm } from '@modelmount/core'
-import { databaseIn } from './database.ts'
+import { databaseIn, existingDatabase } from './database.ts'
 import { humanTime } from './human.ts'
 import { fromNanoUsd } from './money.ts'
 import { print } from './output.ts'
@@ -13,30 +13,36 @@ export interface KeysOptions {
 }
 
 export const create = (settings: KeySettings, options: KeysOptions): Promise<void> =>
-  withKeys(options, async (keys) => printSecret(await keys.create(settings), options))
+  withKeys(options.data === undefined ? undefined : databaseIn(options.data), async (keys) =>
+    printSecret(await keys.create(settings), options),
+  )
 
-export const rotate = (
+export const rotate = async (
   id: string,
   { grace, ...options }: KeysOptions & { readonly grace?: `${number}s` },
 ): Promise<void> =>
-  withKeys(options, async (keys) =>
+  withKeys(existingDatabase(options.data), async (keys) =>
     printSecret(await keys.rotate(id, grace === undefined ? {} : { grace }), options),
   )
 
-export const revoke = (id: string, options: KeysOptions): Promise<void> =>
-  withKeys(options, async (keys) => {
+export const revoke = async (id: string, options: KeysOptions): Promise<void> =>
+  withKeys(existingDatabase(options.data), async (keys) => {
     const key = await keys.revoke(id)
     print(options.json ? asJson(key) : `${key.name} (${key.id}) is let in no more.\n`)
   })
 
-export const list = (options: KeysOptions): Promise<void> =>
-  withKeys(options, async (keys) => {
+export const list = async (options: KeysOptions): Promise<void> =>
+  withKeys(existingDatabase(options.data), async (keys) => {
     const all = await keys.list()
     print(options.json ? asJson(all) : table([columns, ...all.map(toRow)]))
   })
 
-async function withKeys({ data }: KeysOptions, work: (keys: Llm['keys']) => Promise<void>): Promise<void> {
-  const llm = await createLlm({ auth: 'keys', ...(data !== undefined && { database: databaseIn(data) }) })
+/** @param database made where there is none @default that in the folder of models */
+async function withKeys(
+  database: string | undefined,
+  work: (keys: Llm['keys']) => Promise<void>,
+): Promise<void> {
+  const llm = await createLlm({ auth: 'keys', ...(database !== undefined && { database }) })
   try {
     await work(llm.keys)
   } finally {

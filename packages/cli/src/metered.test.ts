@@ -43,9 +43,9 @@ test('a key that is served has its tokens and their cost in the ledger, and what
   const server = start(
     ...['serve', '--port', '0', '--models', models, '--auth', 'keys', '--data', data, '--prices', prices],
   )
-  const [line] = await once(createInterface({ input: server.stdout }), 'line')
+  const url = await urlOf(server)
   const ask = (max_tokens: number) =>
-    fetch(`${String(line).replace('Listening on ', '')}/v1/chat/completions`, {
+    fetch(`${url}/v1/chat/completions`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${secret}` },
       body: JSON.stringify({ model: 'tiny', messages: [{ role: 'user', content: 'Hi' }], max_tokens }),
@@ -64,4 +64,45 @@ test('a key that is served has its tokens and their cost in the ledger, and what
     nanoUsd: `${usage.prompt_tokens * 1_000 + usage.completion_tokens * 2_000}`,
   })
   expect(await say('usage', '--data', data, '--by', 'model')).toContain('tiny:latest')
+})
+
+/** Where it listens. */
+async function urlOf(server: { readonly stdout: NodeJS.ReadableStream }): Promise<string> {
+  const [line] = await once(createInterface({ input: server.stdout }), 'line')
+  return String(line).replace('Listening on ', '')
+}
+
+test('with --admin a key that may makes others over HTTP; without it nobody does', async () => {
+  const made = await say('keys', 'create', 'root', '--scopes', 'admin', '--data', data, '--json')
+  const { secret } = JSON.parse(made) as { secret: string }
+  const served = ['serve', '--port', '0', '--models', models, '--auth', 'keys', '--data', data]
+  const [plain, managed] = await Promise.all([urlOf(start(...served)), urlOf(start(...served, '--admin'))])
+  const create = (url: string, key: string) =>
+    fetch(`${url}/admin/keys`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+      body: '{"name":"made"}',
+    })
+
+  expect((await create(plain, secret)).status).toBe(404)
+  expect((await create(managed, 'wrong')).status).toBe(401)
+  const answer = await create(managed, secret)
+  expect(answer.status).toBe(201)
+  const { secret: other } = (await answer.json()) as { secret: string }
+  expect((await create(managed, other)).status).toBe(403)
+  expect(await say('keys', 'list', '--data', data)).toContain('made')
+})
+
+test('--admin without keys is a mistake', async () => {
+  const command = spawn(process.execPath, [bin, 'serve', '--port', '0', '--models', models, '--admin'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  started.push(command)
+  let complained = ''
+  command.stderr.on('data', (chunk) => {
+    complained += chunk
+  })
+
+  expect(await once(command, 'close')).toEqual([1, null])
+  expect(complained).toContain('Say --auth keys')
 })

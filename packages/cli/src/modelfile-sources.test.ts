@@ -38,6 +38,19 @@ test('an adapter may be for a model by its name', async () => {
   })
 })
 
+test('blobs of the server are named as what is shown of a model names them', async () => {
+  const [model, projector, lora] = ['1', '2', '3'].map((digit) => digit.repeat(64))
+  const shown = { from: [`sha256-${model}`, `sha256-${projector}`], adapter: `sha256-${lora}` }
+
+  expect(await findSources(shown, folder)).toEqual({
+    files: {
+      [`sha256:${model}`]: `sha256:${model}`,
+      [`sha256:${projector}`]: `sha256:${projector}`,
+    },
+    adapters: { [`sha256:${lora}`]: `sha256:${lora}` },
+  })
+})
+
 test.each([
   [{ from: ['./missing.gguf'] }, 'FROM ./missing.gguf does not exist'],
   [{ from: ['missing.gguf'] }, 'FROM missing.gguf does not exist'],

@@ -1,10 +1,10 @@
-/** What FROM and ADAPTER name: files on this machine, or a model that the server has or can pull. */
+/** What FROM and ADAPTER name: files on this machine, blobs of the server, or a model that it has or can pull. */
 import { stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
-import type { Modelfile } from '@modelmount/core'
+import { type Modelfile, parseDigest } from '@modelmount/core'
 
-/** Paths by the names that the server is told. */
+/** Paths, and digests of what the server has, by the names that it is told. */
 type Files = Readonly<Record<string, string>>
 
 export interface Sources {
@@ -29,7 +29,7 @@ export async function findSources(
   return { model, files: {}, adapters: byName(adapterPath ? [adapterPath] : []) }
 }
 
-/** Nothing for what may be the name of a model. */
+/** A path or a digest, and nothing for what may be the name of a model. */
 async function fileOf(command: string, name: string, folder: string): Promise<string | undefined> {
   const path = resolve(folder, name.replace(/^~(?=$|[\\/])/, homedir()))
   const info = await stat(path).catch(() => undefined)
@@ -39,7 +39,7 @@ async function fileOf(command: string, name: string, folder: string): Promise<st
       `${command} ${name} is a folder: expected a GGUF file. Safetensors have to be converted before, with llama.cpp's convert_hf_to_gguf.py.`,
     )
   if (/^[.~\\/]|\.gguf$/i.test(name)) throw new Error(`${command} ${name} does not exist`)
-  return undefined
+  return parseDigest(name)
 }
 
 /** Two files of one name are two all the same. */

@@ -4,7 +4,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename } from 'node:path'
 import { type AdaptedModel, type ByteSize, createLlm, type Llm, type LocalOptions } from '@modelmount/core'
-import { llmRouter } from '@modelmount/express'
+import { adminRouter, llmRouter } from '@modelmount/express'
 import express, { type Express } from 'express'
 import { databaseIn } from './database.ts'
 import { isLoopback, withBrackets } from './host.ts'
@@ -30,6 +30,8 @@ export interface ServeOptions {
   readonly keepAlive?: LocalOptions['keepAlive']
   /** False lets everybody in; `keys` those who have one. */
   readonly auth?: 'keys' | boolean
+  /** Whether keys can be managed over HTTP. */
+  readonly admin?: boolean
   /** A folder. */
   readonly data?: string
   readonly registry?: readonly string[]
@@ -43,13 +45,17 @@ export interface ServeOptions {
 const drainMs = 10_000
 
 export async function serve(options: ServeOptions): Promise<void> {
-  const { host, port, models, auth = true } = options
+  const { host, port, models, auth = true, admin = false } = options
   const sources = [modelOf(options), models].filter((source) => source !== undefined)
   const open = !isLoopback(host) && auth !== 'keys'
   if (open && auth)
     fail(
       `${host} can be reached by others. Say --auth keys to ask for keys, or --no-auth to let everybody in.`,
     )
+  const isKept = auth === 'keys' || options.prices !== undefined
+  if (isKept && options.data === undefined && models === undefined && options.model !== undefined)
+    fail('Keys and usage are kept in a folder, and --model names none. Say --data FOLDER, too.')
+  if (admin && auth !== 'keys') fail('--admin is for keys with the scope admin. Say --auth keys, too.')
   const llm = await createLlm({
     // Who can log in here may change what lies here; who comes from elsewhere may only ask.
     ...(open ? { auth: 'host', origins: [] } : { scopes: ['inference', 'models'] }),
@@ -75,9 +81,9 @@ export async function serve(options: ServeOptions): Promise<void> {
     ...(options.prices !== undefined && { prices: readPrices(options.prices) }),
     logger: { warn: complain, error: complain },
   })
-  const app = express()
-    .disable('x-powered-by')
-    .use(llmRouter(llm, { unknownRoutes: 'error', ...(open && { caller: () => ({ id: 'anyone' }) }) }))
+  const app = express().disable('x-powered-by')
+  if (admin) app.use('/admin', adminRouter(llm))
+  app.use(llmRouter(llm, { unknownRoutes: 'error', ...(open && { caller: () => ({ id: 'anyone' }) }) }))
   const server = await listen(app, host, port)
 
   const { port: bound } = server.address() as AddressInfo

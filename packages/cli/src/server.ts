@@ -57,7 +57,11 @@ export class Server {
       throw signal?.aborted ? cause : unreachable(this.#url, cause)
     })
     if (response.ok) return response
-    throw new ServerError(response.status, await reasonOf(response))
+    const reason = await reasonOf(response)
+    throw new ServerError(
+      response.status,
+      response.status === 401 && !this.isOwn ? withKeyHint(reason) : reason,
+    )
   }
 
   async get<Answer>(path: string): Promise<Answer> {
@@ -108,15 +112,27 @@ async function connect({ host, server, registry }: ServerOptions): Promise<Serve
     scopes: ['inference', 'models'],
     // Nobody else asks this process: the registry that is named is the one that is meant.
     ...(registry && { store: { registries: [registry], privateRegistries: [registry] } }),
-    logger: { warn: complain, error: complain },
+    logger: { warn: complain, error: complainOfHidden },
   })
   const handle = toFetchHandler(routesFor(['ollama']), llm, { remoteAddress: () => '127.0.0.1' })
   return new Server('http://localhost', handle, llm)
 }
 
+/** Of other errors the command itself says what the answer says. */
+function complainOfHidden(details: { readonly err?: { readonly code?: unknown } }, message: string): void {
+  if (details.err?.code !== 'upstream') complain(details, message)
+}
+
+const withKeyHint = (reason: string): string =>
+  apiKey()
+    ? `${reason} It is that of $MODELMOUNT_API_KEY.`
+    : `${reason} Here: set $MODELMOUNT_API_KEY to a key.`
+
+const apiKey = (): string | undefined => process.env.MODELMOUNT_API_KEY?.trim() || undefined
+
 /** For servers that ask for one. Where they send us on to another host, `fetch` leaves this header out. */
 function fetchWithKey(request: Request): Promise<Response> {
-  const key = process.env.MODELMOUNT_API_KEY?.trim()
+  const key = apiKey()
   if (key) request.headers.set('authorization', `Bearer ${key}`)
   return fetch(request)
 }

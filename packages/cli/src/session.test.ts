@@ -137,6 +137,23 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
     expect(verbose.printed).toContain('tokenizer.ggml.tokens')
   })
 
+  test('a Modelfile may be piped in, and its paths begin where the command is', async () => {
+    copyFileSync(modelPath, join(work, 'piped-in.gguf'))
+
+    const made = await run(['create', 'from-pipe', '-f', '-'], 'FROM ./piped-in.gguf\nSYSTEM You are Pia.\n')
+    const { printed } = await run(['show', 'from-pipe', '--system'])
+
+    expect(made).toMatchObject({ code: 0, complaint: '' })
+    expect(printed).toBe('You are Pia.\n')
+  })
+
+  test('what a registry does not answer is said once', async () => {
+    const pulled = await run(['pull', '127.0.0.1:9/library/nope', '--insecure'])
+
+    expect(pulled.code).toBe(1)
+    expect(pulled.complaint).toMatch(/^Error: [^\n]+\n$/)
+  })
+
   test('what is shown of a model makes the same model again', async () => {
     modelfile(
       'FROM tiny\nSYSTEM """You are "Bob".\nA man."""\nPARAMETER stop " x"\nMESSAGE user Hi\nLICENSE MIT\n',
@@ -150,6 +167,20 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
 
     expect(once.printed).toContain('SYSTEM """You are "Bob".\nA man."""\nPARAMETER stop " x"\n')
     expect(twice.printed).toBe(once.printed.replaceAll('once:latest', 'twice:latest'))
+    expect(once.printed).toMatch(/^FROM sha256-[0-9a-f]{64}$/m)
+  })
+
+  test('a line that is taken out of what is shown does not come back', async () => {
+    modelfile('FROM tiny\nSYSTEM You are Bob.\nPARAMETER temperature 0\nLICENSE MIT\n')
+    await run(['create', 'whole'])
+    const whole = await run(['show', 'whole', '--modelfile'])
+    modelfile(whole.printed.replace(/^(LICENSE|PARAMETER).*\n/gm, ''), 'Shorter')
+
+    await run(['create', 'shorter', '-f', join(work, 'Shorter')])
+    const { printed } = await run(['show', 'shorter', '--modelfile'])
+
+    expect(whole.printed).toMatch(/PARAMETER temperature 0\nLICENSE MIT\n/)
+    expect(printed).toMatch(/\nSYSTEM You are Bob\.\n+$/)
   })
 
   test('models are listed, copied and removed', async () => {
@@ -252,7 +283,6 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
     [['cp', 'nope', 'other'], 'model "nope" not found'],
     [['stop', 'nope'], 'couldn\'t find model "nope" to stop'],
     [['create', 'bob', '-f', 'NoSuchFile'], 'the Modelfile NoSuchFile does not exist'],
-    [['run', 'tiny', '--format', 'xml', 'Hello'], 'format'],
     [['run', '127.0.0.1:9/library/nope', '--insecure', 'Hello'], ''],
   ])('%j is one plain line', async (args, expected) => {
     const { code, complaint, printed } = await run(args)

@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
+import { parseDigest } from '@modelmount/core'
 import type { ProgressLine } from './progress.ts'
 import { type Server, ServerError } from './server.ts'
 
@@ -11,10 +12,11 @@ const tellMs = 100
 
 type ByName = Readonly<Record<string, string>>
 
-/** Returns their digests. */
+/** Returns their digests; what is one already is on the server. */
 export async function* upload(server: Server, files: ByName): AsyncGenerator<ProgressLine, ByName> {
   const digests: Record<string, string> = {}
-  for (const [name, path] of Object.entries(files)) digests[name] = yield* uploadOne(server, path)
+  for (const [name, path] of Object.entries(files))
+    digests[name] = parseDigest(path) ?? (yield* uploadOne(server, path))
   return digests
 }
 

@@ -65,8 +65,8 @@ test('days outside are left out', async () => {
   expect(JSON.parse(await usage({ data, by: 'day', json: true, to: new Date(0) }))).toEqual([])
 })
 
-test('without a ledger it says where it looked', async () => {
-  await expect(usage({ data: join(data, 'none'), by: 'key' })).rejects.toThrow('There is no ledger at')
+test('without a database it says where it looked', async () => {
+  await expect(usage({ data: join(data, 'none'), by: 'key' })).rejects.toThrow('There is no database at')
 })
 
 test('prices that cannot be read are a mistake in the set-up', () => {

@@ -1,9 +1,6 @@
 /** What the ledger of a server says: read from its file, whether it runs or not. */
-import { existsSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { join } from 'node:path'
 import { createLlm, type UsageQuery, type UsageRow } from '@modelmount/core'
-import { databaseIn } from './database.ts'
+import { existingDatabase } from './database.ts'
 import { table } from './table.ts'
 
 export interface UsageOptions {
@@ -17,9 +14,7 @@ export interface UsageOptions {
 
 /** The text to print. */
 export async function usage({ data, json = false, ...query }: UsageOptions): Promise<string> {
-  const database = databaseIn(data ?? (process.env.OLLAMA_MODELS || join(homedir(), '.ollama', 'models')))
-  if (!existsSync(database)) throw new Error(`There is no ledger at ${database}. Say --data FOLDER.`)
-  const llm = await createLlm({ database })
+  const llm = await createLlm({ database: existingDatabase(data) })
   try {
     const rows = await llm.usage.report(query)
     return json ? `${JSON.stringify(rows.map(toJson), null, 2)}\n` : toTable(rows, query.by)

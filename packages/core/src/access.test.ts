@@ -85,6 +85,42 @@ test('where the app says who calls, only that counts', async () => {
   })
 })
 
+test('an id that is a number becomes a text, and nobody is who is something else than an object', async () => {
+  const { callerOf } = createAccess({ auth: 'host' })
+  const named = (caller: unknown) => callerOf(call({ caller: caller as Caller }), 'inference')
+
+  expect(await named({ id: 7, tenant: 8n })).toEqual({ id: '7', tenant: '8' })
+  for (const nobody of [null, false, '', 0])
+    expect(await thrownBy(() => named(nobody))).toMatchObject({ code: 'authentication' })
+})
+
+test.each([
+  ['ada', 'caller'],
+  [{}, 'caller.id'],
+  [{ id: '' }, 'caller.id'],
+  [{ id: 1.5 }, 'caller.id'],
+  [{ id: 'ada', tenant: '' }, 'caller.tenant'],
+  [{ id: 'ada', scopes: 'admin' }, 'caller.scopes'],
+  [{ id: 'ada', scopes: ['root'] }, 'caller.scopes[0]'],
+  [{ id: 'ada', models: 'tiny' }, 'caller.models'],
+  [{ id: 'ada', limits: { rpm: 1 } }, 'caller.limits'],
+  [{ id: 'ada', limits: { requestsPerMinute: 0 } }, 'caller.limits.requestsPerMinute'],
+  [{ id: 'ada', limit: { requestsPerMinute: 1 } }, 'caller'],
+  [{ id: 'ada', tier: 5 }, 'caller.tier'],
+  [{ id: 'ada', spendLimit: { nanoUsd: 1, per: 'week' } }, 'caller.spendLimit.per'],
+  [{ id: 'ada', spendLimit: { nanoUsd: 5.5, per: 'day' } }, 'caller.spendLimit.nanoUsd'],
+  [{ id: 'ada', spendLimit: { nanoUsd: 1_100_000_000.000_000_2, per: 'day' } }, 'caller.spendLimit.nanoUsd'],
+  [{ id: 'ada', spendLimit: { nanoUsd: Number.POSITIVE_INFINITY, per: 'day' } }, 'caller.spendLimit.nanoUsd'],
+])('a caller %j of the app is a mistake in the set-up that names %s', async (caller, field) => {
+  const { callerOf } = createAccess({ auth: 'host' })
+
+  expect(await thrownBy(() => callerOf(call({ caller: caller as Caller }), 'inference'))).toMatchObject({
+    code: 'internal',
+    message: expect.stringContaining(`wrong: ${field}: `),
+    details: { setup: true },
+  })
+})
+
 test('a caller that the app names may not come along where nobody is asked', async () => {
   const { callerOf } = createAccess({})
 

@@ -1,9 +1,10 @@
 /** Who may call the routes. Said by the options, and the same for the whole life of an `Llm`. */
 import type { Caller, Scope } from './caller.ts'
 import { LlmError } from './errors.ts'
-import { credentialOf } from './http/credential.ts'
+import { expectCredential } from './http/credential.ts'
 import { crossOriginHeaders, isDirectLoopback, isLocalHost, localOrigins, originOf } from './http/guard.ts'
 import type { HttpRequest } from './http/message.ts'
+import { checkedCaller } from './keys/checked-caller.ts'
 
 export interface AccessOptions {
   /**
@@ -55,8 +56,9 @@ export function createAccess(
   const allowed = origins ?? (auth === 'host' ? undefined : localOrigins)
   const ask: Readonly<Record<Auth, (request: HttpRequest) => Caller | Promise<Caller>>> = {
     anonymous,
-    host: ({ caller }) => caller ?? refuse(nobody()),
-    keys: (request) => authenticate(credentialOf(request) ?? refuse(noKey())),
+    // `req.user && …` may be anything that is nobody.
+    host: ({ caller }) => (caller ? checkedCaller(caller) : refuse(nobody())),
+    keys: (request) => authenticate(expectCredential(request)),
   }
 
   return {
@@ -87,12 +89,6 @@ function anonymous(request: HttpRequest): Caller {
 function refuse(error: LlmError): never {
   throw error
 }
-
-const noKey = (): LlmError =>
-  new LlmError(
-    'authentication',
-    'No API key is given. Send it as `x-api-key`, or as `authorization: Bearer`.',
-  )
 
 const nobody = (): LlmError => new LlmError('authentication', 'The app does not know who is calling.')
 

@@ -29,6 +29,8 @@ export interface LlmErrorDetails {
   /** The path that no route has. */
   readonly path?: string
   readonly retryAfterMs?: number
+  /** There is none, or white space only. */
+  readonly emptyBody?: true
   /** A browser's page that may not call, or calls by another machine's name. */
   readonly page?: true
   /** Which limit a `rate_limit` is about, if not that of calls at the same time; and how all stand. */
@@ -67,6 +69,23 @@ export type Issue =
   | 'integer_too_small'
   | 'unsupported'
 
+/** The usual status of each, for routes of the app and for APIs whose clients look for no other. */
+const statuses = {
+  invalid_request: 400,
+  context_length: 400,
+  authentication: 401,
+  permission: 403,
+  quota: 429,
+  not_found: 404,
+  conflict: 409,
+  too_large: 413,
+  rate_limit: 429,
+  overloaded: 503,
+  upstream: 500,
+  internal: 500,
+  method_not_allowed: 405,
+} as const satisfies Record<LlmErrorCode, number>
+
 const mark = Symbol.for('modelmount.LlmError')
 
 /** Everything the toolkit throws on purpose. The message is safe to show a client; `cause` never is. */
@@ -74,11 +93,15 @@ export class LlmError extends Error {
   override readonly name = 'LlmError'
   readonly code: LlmErrorCode
   readonly details: LlmErrorDetails
+  /** By these the error handlers of Express and Koa answer it, and show its message. Koa writes them, too. */
+  readonly status: number
+  readonly expose = true
 
   constructor(code: LlmErrorCode, message: string, details: LlmErrorDetails = {}, options?: ErrorOptions) {
     super(message, options)
     this.code = code
     this.details = details
+    this.status = statuses[code]
   }
 
   get [mark](): true {

@@ -5,7 +5,9 @@ import { type GenerateEvent, uncached } from './engine/events.ts'
 import type { GenerateRequest } from './engine/request.ts'
 import { LlmError } from './errors.ts'
 import { generate } from './generate.ts'
+import type { RateLimiter } from './limits/limits.ts'
 import { scriptedEngine } from './testing/scripted-engine.ts'
+import { Metering } from './usage/metering.ts'
 
 const request: GenerateRequest = {
   model: 'team/tiny',
@@ -402,4 +404,32 @@ test('a signal that outlives its answers keeps no listeners', async () => {
   for (let i = 0; i < 3; i++) await all(await generate(engine, request, { signal: controller.signal }))
 
   expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
+})
+
+test('an answer ends though the ledger does not: who reads it waits no longer than two seconds', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const engine = engineOf(async function* () {
+    yield start
+    yield hello
+    yield end
+  })
+  const never = new Promise<never>(() => {})
+  const limiter: RateLimiter = {
+    reserve: async () => ({ limits: [], take: () => never, settle: () => never, release: () => never }),
+    status: async () => [],
+  }
+  const metering = new Metering({
+    limiter,
+    ledger: undefined,
+    tiers: {},
+    subjectOf: () => ({ id: 'model', limits: { requestsPerMinute: 1 } }),
+    queue: undefined,
+    onError: () => {},
+  })
+  const generation = await generate(engine, request, { signal: live() }, metering)
+
+  const events = all(generation)
+  await vi.advanceTimersByTimeAsync(2_000)
+
+  expect(await events).toEqual([start, hello, end])
 })

@@ -4,10 +4,12 @@ import { nanoid } from 'nanoid'
 import type { Caller } from './caller.ts'
 import type { Engine, EngineCall } from './engine/engine.ts'
 import type { GenerateEvent, PromptUsage, TokenUsage } from './engine/events.ts'
-import { type GenerateRequest, messagesOf, textLength } from './engine/request.ts'
+import { type GenerateRequest, messagesOf, textBytes } from './engine/request.ts'
 import { type LimitStatus, LlmError } from './errors.ts'
+import { toCount, toCounted } from './usage/counted.ts'
 import type { CallStatus, Most } from './usage/ledger.ts'
-import { expectedTokens, type Meter, type MeteredCall, type Metering } from './usage/metering.ts'
+import type { CallMeter } from './usage/meter.ts'
+import { expectedTokens, type MeteredCall, type Metering, type Together } from './usage/metering.ts'
 
 /** An answer on its way. Iterate it once. Ends quietly when the caller's signal aborts. */
 export interface Generation extends AsyncIterable<GenerateEvent> {
@@ -33,6 +35,10 @@ export interface CallOptions {
   readonly dialect?: string
   /** One of many that can wait: at half the price. */
   readonly batch?: boolean
+  /** What it is a part of: one call, for limits, money and the ledger. The same object for each part. */
+  readonly together?: Together
+  /** Hears how the limits stood when it was let in, whatever becomes of it. */
+  readonly onLimits?: (limits: readonly LimitStatus[]) => void
 }
 
 /** Whose the state is that a model has read for a caller. */
@@ -62,11 +68,17 @@ export async function generate(
   const { signal, caller, background = false } = call
   const id = nanoid()
   const engineCall = { signal, tenant: tenantOf(caller), background }
-  const meter = metering && (await metering.begin(toMeteredCall(id, { request, model }, call)))
+  const { together } = call
+  const requests = together?.requests ?? [request]
+  const metered = toMeteredCall(id, { requests, model }, call)
+  // Without anything to wait for the engine is asked at once: it hears of an abort that comes right behind.
+  const meter =
+    metering && (await (together ? metering.beginPart(together, metered) : metering.begin(metered)))
+  if (meter) call.onLimits?.(meter.limits)
   const asked = meter
-    ? metered(engine, { request, model }, engineCall, meter)
+    ? paid(engine, { request, requests, model }, engineCall, meter)
     : engine.generate(request, engineCall)
-  const { first, opened } = await untilStarted(whole(asked, signal), call.stream ? openAfterMs : undefined)
+  const { first, opened } = await untilStarted(complete(asked, signal), call.stream ? openAfterMs : undefined)
   return {
     id,
     model: request.model,
@@ -78,40 +90,46 @@ export async function generate(
 }
 
 interface Asked {
-  readonly request: GenerateRequest
+  /** All that is let in together. */
+  readonly requests: readonly GenerateRequest[]
   /** As it is called in prices, limits and the ledger, and where it is loaded. */
   readonly model: string
 }
 
-const toMeteredCall = (id: string, { request, model }: Asked, call: CallOptions): MeteredCall => ({
+const toMeteredCall = (id: string, { requests, model }: Asked, call: CallOptions): MeteredCall => ({
   id,
   caller: call.caller,
   model,
   dialect: call.dialect,
   isBatch: call.batch,
-  expectedInput: expectedTokens(textLength(request), messagesOf(request.input).length),
-  maxTokens: request.maxTokens,
+  expectedInput: requests.reduce(
+    (sum, request) => sum + expectedTokens(textBytes(request), messagesOf(request.input).length),
+    0,
+  ),
+  maxTokens: sumOf(requests, ({ maxTokens }) => maxTokens),
   isUnqueued: call.background,
 })
 
 /** Settles once, whatever becomes of it: ended, failed, or left; with what its reader was given. */
-async function* metered(
+async function* paid(
   engine: Engine,
-  { request, model }: Asked,
+  { request, ...asked }: Asked & { readonly request: GenerateRequest },
   call: EngineCall,
-  meter: Meter,
+  meter: CallMeter,
 ): AsyncGenerator<GenerateEvent> {
   let usage: TokenUsage | undefined
   let status: CallStatus = 'aborted'
   try {
-    const maxTokens = await meter.reserve(() => mostOf(engine, { request, model }, call))
-    if (!(await meter.enter(call.signal))) return
+    const maxTokens = await meter.admit(call.signal, () => mostOf(engine, asked, call), request.maxTokens)
+    if (maxTokens === undefined) return
     const clamped = Number.isFinite(maxTokens) ? { ...request, maxTokens } : request
     const counted = meter.isCounted ? { ...call, readAheadTokens } : call
     for await (const event of engine.generate(clamped, counted)) {
+      if (!meter.isOpen) return
       usage = usageAfter(usage, event)
       // Before its reader knows that it is over: then it is in the ledger.
-      if (event.type === 'end') await meter.settle(usage, 'ended')
+      if (event.type === 'end') await atMost(settleMs, meter.settle(usage, 'ended'))
+      else if (usage) meter.onProgress(usage)
       yield event
     }
     if (!call.signal.aborted) status = 'failed'
@@ -121,31 +139,75 @@ async function* metered(
     status = 'failed'
     throw cause
   } finally {
-    await meter.settle(usage, status)
+    await atMost(settleMs, meter.settle(usage, status))
   }
 }
 
-/** The most that it can use. The model counts its prompt, and says then how much there is room for. */
-async function mostOf(engine: Engine, { request, model }: Asked, call: EngineCall): Promise<Most> {
-  const inputTokens = await engine.countTokens(request, call)
-  const contextSize = engine.loaded().find(({ name }) => name === model)?.contextSize
-  // The last token of an answer needs no room.
-  const room = contextSize ? Math.max(1, contextSize - inputTokens + 1) : undefined
-  return { inputTokens, outputTokens: request.maxTokens, room }
+/** So long an answer that is over waits to be in the ledger. A database that is away hears of it later. */
+const settleMs = 2_000
+
+async function atMost(limitMs: number, settled: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, limitMs)
+  })
+  await Promise.race([settled, limit]).finally(() => clearTimeout(timer))
 }
+
+/** The most that all can use. The model counts their prompts, and says then how much there is room for. */
+async function mostOf(engine: Engine, { requests, model }: Asked, call: EngineCall): Promise<Most> {
+  const each: Most[] = []
+  for (const request of requests) each.push(await mostOfOne(engine, request, model, call))
+  return {
+    inputTokens: each.reduce((sum, { inputTokens }) => sum + inputTokens, 0),
+    outputTokens: sumOf(
+      each,
+      ({ outputTokens, room }) => outputTokens && Math.min(outputTokens, room ?? outputTokens),
+    ),
+    room: sumOf(each, ({ room }) => room),
+  }
+}
+
+async function mostOfOne(
+  engine: Engine,
+  request: GenerateRequest,
+  model: string,
+  call: EngineCall,
+): Promise<Most> {
+  const { maxTokens: outputTokens, overflow } = request
+  const inputTokens = await engine.countTokens(request, call)
+  const names = [model, request.model]
+  const contextSize = engine.loaded().find(({ name }) => names.includes(name))?.contextSize
+  if (!contextSize) return { inputTokens, outputTokens }
+  // What is left when the oldest messages are cut off depends on how long the answer may be: so that stays as it is.
+  if (overflow === 'truncate' && inputTokens >= contextSize)
+    return { inputTokens: contextSize, outputTokens, room: contextSize }
+  // The last token of an answer needs no room.
+  return { inputTokens, outputTokens, room: Math.max(1, contextSize - inputTokens + 1) }
+}
+
+/** Nothing where one of them is not known. */
+const sumOf = <Item>(
+  items: readonly Item[],
+  numberOf: (item: Item) => number | undefined,
+): number | undefined =>
+  items.reduce<number | undefined>((sum, item) => {
+    const number = numberOf(item)
+    return sum === undefined || number === undefined ? undefined : sum + number
+  }, 0)
 
 function usageAfter(usage: TokenUsage | undefined, event: GenerateEvent): TokenUsage | undefined {
   if (event.type === 'start') {
     const { inputTokens, reusedTokens, cacheReadTokens, cacheWriteTokens } = event
-    return { inputTokens, reusedTokens, cacheReadTokens, cacheWriteTokens, outputTokens: 0 }
+    return toCounted({ inputTokens, reusedTokens, cacheReadTokens, cacheWriteTokens, outputTokens: 0 })
   }
-  if (event.type === 'end') return event.usage
+  if (event.type === 'end') return toCounted(event.usage)
   if (!usage || !('tokens' in event) || typeof event.tokens !== 'number') return usage
-  return { ...usage, outputTokens: usage.outputTokens + event.tokens }
+  return { ...usage, outputTokens: usage.outputTokens + toCount(event.tokens) }
 }
 
 /** An engine that stops without an `end` would look like a whole answer. */
-async function* whole(
+async function* complete(
   events: AsyncIterable<GenerateEvent>,
   signal: AbortSignal,
 ): AsyncGenerator<GenerateEvent> {

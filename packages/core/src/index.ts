@@ -1,6 +1,7 @@
 /** What users import. */
 export type { Access, AccessOptions, Auth } from './access.ts'
 export type { Caller, Scope, SpendLimit } from './caller.ts'
+export type { ChatOptions, ChatPrompt } from './chat.ts'
 export { adminRoutes, type DialectName, dialectNames, routesFor } from './dialects/index.ts'
 export type { DialectTable } from './dialects/table.ts'
 export type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './engine/embeddings.ts'
@@ -42,29 +43,39 @@ export type { ApiKey, Keys, KeyWithSecret } from './keys/keys.ts'
 export type { LimitRequest, LimitRequests } from './keys/limit-requests.ts'
 export type { Expiry, KeyChanges, KeySettings, LimitWish } from './keys/settings.ts'
 export {
-  type ChatOptions,
-  type ChatPrompt,
+  type CallerLimits,
   createLlm,
   type Llm,
   type ModelOptional,
   type QuietCall,
+  type WithHeaders,
 } from './llm.ts'
 export type { Logger } from './logger.ts'
+export type { Adapter } from './models/adapter.ts'
 export type { CreateModel } from './models/create.ts'
 export type { Capability, ModelDetails } from './models/details.ts'
+export { type Digest, parseDigest } from './models/digest.ts'
 export type { Tensor } from './models/gguf.ts'
+export type { ModelConfig } from './models/manifest.ts'
 export { type Modelfile, parseModelfile, printModelfile } from './models/modelfile.ts'
+export type { Blobs } from './models/parts.ts'
 export type { Progress, TransferOptions } from './models/progress.ts'
-export type { Recipe } from './models/recipe.ts'
+export type { Recipe, RecipeMessage } from './models/recipe.ts'
 export type { Model } from './models/store.ts'
 export {
   type AdminMountOptions,
+  checkAdmin,
+  checkCaller,
   type Mount,
   type MountOptions,
   prepareAdminMount,
   prepareMount,
 } from './mount.ts'
-export type { AdaptedModel, LimitOptions, LlmOptions, LocalOptions, StoreOptions } from './options.ts'
+export type { LocalOptions } from './options/local.ts'
+export type { LimitOptions, UsageOptions } from './options/metering.ts'
+export type { AdaptedModel } from './options/models.ts'
+export type { StoreOptions } from './options/store.ts'
+export type { LlmOptions } from './options.ts'
 export type { DatabaseLocation } from './storage/open.ts'
 export type { ByteSize, Duration } from './units.ts'
 export type { UsageReports } from './usage/open.ts'

@@ -250,7 +250,7 @@ test('what a model was made with goes with every request, and what is wrong of i
   const llm = await createLlm({ models: folder, engine, logger })
   const spec = {
     ...{ name: 'bob', from: 'tiny', system: 'You are Bob.', template: '{{ .Prompt }}!' },
-    parameters: { temperature: 0, num_ctx: 512, top_p: 7 },
+    parameters: { temperature: 0, num_ctx: 512, top_q: 7 },
   }
   for await (const _step of llm.models.create(spec));
 
@@ -271,7 +271,7 @@ test('what a model was made with goes with every request, and what is wrong of i
     sampling: { temperature: 0 },
     load: { contextSize: 512 },
   })
-  expect(warnings).toEqual([expect.stringContaining('`top_p`')])
+  expect(warnings).toEqual([expect.stringContaining('`top_q`')])
 })
 
 test('the tokens of a prompt are counted by the engine', async () => {

@@ -1,26 +1,32 @@
 /** The object that users hold, and the only file that knows all the parts. */
 
 import { type Access, createAccess } from './access.ts'
+import type { Caller } from './caller.ts'
+import { type ChatOptions, type ChatPrompt, texts, toChatRequest } from './chat.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './engine/embeddings.ts'
 import type { Engine, EngineCall } from './engine/engine.ts'
 import { type Answer, collect } from './engine/events.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
-import { readAhead } from './engine/read-ahead.ts'
-import type { GenerateRequest, LoadOptions, Message, Sampling } from './engine/request.ts'
+import type { GenerateRequest, LoadOptions } from './engine/request.ts'
 import type { DetokenizeRequest, TokenizeRequest } from './engine/tokens.ts'
-import { invalidRequest, LlmError } from './errors.ts'
+import { invalidRequest, type LimitStatus, LlmError } from './errors.ts'
 import { type CallOptions, type Generation, generate, tenantOf } from './generate.ts'
+import { expectCredential } from './http/credential.ts'
+import { checkedCaller } from './keys/checked-caller.ts'
 import { type Keys, openKeys } from './keys/keys.ts'
-import type { RateLimiter } from './limits/limits.ts'
+import type { RateLimiter, Subject } from './limits/limits.ts'
 import { createReport } from './logger.ts'
+import { allows, notAllowed } from './models/allowed.ts'
 import { builtInModel } from './models/built-in.ts'
-import { readParameters } from './models/parameters.ts'
 import { expectSource, type ModelSource } from './models/plain-files.ts'
-import { recipeOf, withRecipe } from './models/recipe.ts'
 import { ModelStore } from './models/store.ts'
-import { type AdaptedModel, type LlmOptions, resolveOptions } from './options.ts'
+import type { AdaptedModel } from './options/models.ts'
+import { type LlmOptions, resolveOptions } from './options.ts'
 import { type Read, type Reading, read } from './read.ts'
+import { Recipes } from './recipes.ts'
+import type { Database } from './storage/database.ts'
 import { openDatabase } from './storage/open.ts'
+import type { QuietKind } from './usage/metering.ts'
 import { openMetering, type UsageReports } from './usage/open.ts'
 
 export interface Llm {
@@ -60,14 +66,38 @@ export interface Llm {
   readonly keys: Keys
   /** What was used and what it cost. Rejects with a `TypeError` where there is no database. */
   readonly usage: UsageReports
-  /** Where the limits of callers and models stand; for routes of the app, too. */
-  readonly limits: RateLimiter
+  /** The limits of callers and models; for routes of the app, too. */
+  readonly limits: CallerLimits
+  /**
+   * Whose API key a request to a route of the app brings, for its limits: `rateLimit(llm.limits, { subject: llm.keySubject })`. What its
+   * key may do in a minute it may do here and there together; where the key says nothing, the route's limits are its own.
+   * Throws `authentication`.
+   */
+  keySubject(request: WithHeaders): Promise<Subject>
+  /**
+   * Lets in what no model answers, under requests per minute of its own: as many as the caller has for answers. Throws `rate_limit`.
+   * For dialects.
+   */
+  admit(caller: Caller, kind: QuietKind): Promise<readonly LimitStatus[]>
   /** Who may call the routes. */
   readonly access: Access
   /** Tells the logger of an error that clients cannot help. For dialects and adapters. */
   report(error: LlmError): void
   /** Ends what runs, and the model process with it. */
   close(): Promise<void>
+}
+
+/** A request of Node, Express or Nest, or the context of Koa. */
+export interface WithHeaders {
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+}
+
+export interface CallerLimits extends RateLimiter {
+  /**
+   * How the limits per minute stand of a caller, or of a key: `llm.limits.of(await llm.keys.get(id))`. Empty where it has none; nothing
+   * is taken. Rejects with `LlmError`.
+   */
+  of(caller: Pick<Caller, 'id' | 'limits' | 'tier'>): Promise<readonly LimitStatus[]>
 }
 
 /** Without a name it is the model that `chat()` takes. */
@@ -77,23 +107,10 @@ export type ModelOptional<Request extends { readonly model: string }> = Omit<Req
 /** A call whose answer comes whole. */
 export type QuietCall = Partial<Omit<CallOptions, 'stream'>>
 
-/** A question, or a whole conversation. */
-export type ChatPrompt =
-  | string
-  | readonly { readonly role: 'system' | 'user' | 'assistant'; readonly content: string }[]
-
-export interface ChatOptions extends Sampling {
-  /** @default your own model if you have just one, the built-in one if you have none */
-  readonly model?: string
-  readonly maxTokens?: number
-  readonly stop?: readonly string[]
-  readonly signal?: AbortSignal
-}
-
 /** Puts the parts together. Nothing is loaded, and no process started, before the first call that needs it. */
 export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const resolved = resolveOptions(options)
-  const { models: paths, store, local, engine: given, access, logger } = resolved
+  const { models: paths, store, local, engine: given, logger } = resolved
   const sources = paths.map(toSource)
   if (options.models !== undefined) await Promise.all(sources.map(expectSource))
   const builtIn = await builtInModel()
@@ -108,40 +125,35 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
 
   const report = createReport(logger)
   const database = resolved.database === undefined ? undefined : await openDatabase(resolved.database)
-  const keys = await openKeys(database)
-  const { metering, limits, usage, ...closing } = await openMetering(database, {
-    ...resolved.metering,
-    onError: (cause) => report(LlmError.from(cause)),
+  const { keys, access, metering, limits, usage, ...closing } = await orClose(database, async () => {
+    const keys = await openKeys(database, options.tiers && Object.keys(options.tiers))
+    const metered = await openMetering(database, {
+      ...resolved.metering,
+      namesOf: async () => new Map((await keys.list()).map(({ id, name }) => [id, name])),
+      onError: (cause) => report(LlmError.from(cause)),
+    })
+    return { keys, access: createAccess(resolved.access, (secret) => keys.authenticate(secret)), ...metered }
   })
 
-  /** Models whose recipes somebody was warned of. */
-  const warned = new Set<string>()
+  const recipes = new Recipes(models, { maxContextSize: local.maxContextSize, logger })
 
-  /** As its recipe wants it. An engine of the user's own may know names that are no files here. */
-  const prepared = async (request: GenerateRequest): Promise<GenerateRequest> =>
-    (await found(request)).request
-
-  /** How the recipe wants it loaded, where nothing else is said. */
-  const loadOf = async (model: string, load: LoadOptions | undefined): Promise<LoadOptions | undefined> =>
-    (await prepared({ model, input: { kind: 'text', prompt: [] }, ...(load && { load }) })).load
-
-  /** The same, and how the model is called whichever way its name was written. */
-  const found = async (
-    request: GenerateRequest,
-  ): Promise<{ readonly request: GenerateRequest; readonly model: string }> => {
-    const model = await models.get(request.model).catch(ifNotFound)
-    const recipe = model && recipeOf(model)
-    if (model && recipe && !warned.has(model.digest)) {
-      warned.add(model.digest)
-      for (const problem of readParameters(recipe.parameters).problems)
-        logger?.warn({ model: model.name }, `A parameter of the model is left out: ${problem}`)
-    }
-    return { request: withRecipe(request, recipe, local.maxContextSize), model: model?.name ?? request.model }
+  /** Who asks, as the app names the caller in process, too. Throws `permission` for a model that the caller may not use. */
+  const admitted = <Call extends { readonly caller?: Caller }>(call: Call, model: string): Call => {
+    if (call.caller === undefined) return call
+    const caller = checkedCaller(call.caller)
+    if (!allows(caller.models)(model)) throw notAllowed(model)
+    if (caller.spendLimit && !database) throw spendsNowhere()
+    return { ...call, caller }
   }
 
-  const answer = async (request: GenerateRequest, call: CallOptions): Promise<Generation> => {
-    const { request: asked, model } = await found(request)
-    return generate(engine, asked, call, metering, model)
+  const answer = async (request: GenerateRequest, options: CallOptions): Promise<Generation> => {
+    const call = admitted(options, request.model)
+    const { request: asked, model } = await recipes.prepare(request)
+    const { signal, caller } = call
+    const together = call.together && (await recipes.together(call.together))
+    const start = (signal: AbortSignal) =>
+      generate(engine, asked, { ...call, signal, ...(together && { together }) }, metering, model)
+    return database && caller?.key ? keys.during(caller.key.id, signal, start) : start(signal)
   }
 
   const named = async (model: string | undefined): Promise<string> => {
@@ -153,11 +165,12 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
 
   const completed = async <Request extends Loading>(
     request: ModelOptional<Request>,
-    { signal = new AbortController().signal, ...call }: QuietCall,
+    { signal = new AbortController().signal, ...options }: QuietCall,
   ) => {
     const model = await named(request.model)
-    const load = await loadOf(model, request.load)
-    return { whole: { ...request, model, ...(load && { load }) } as Request, call: { ...call, signal } }
+    const call = admitted(options, model)
+    const { load, model: name } = await recipes.loadOf(model, request.load)
+    return { whole: { ...request, model, ...(load && { load }) } as Request, call: { ...call, signal }, name }
   }
 
   /** Asks the engine for something that nobody counts. */
@@ -175,26 +188,18 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
       textsOf: (request: Request) => Reading['texts'],
     ) =>
     async (request: ModelOptional<Request>, options: QuietCall = {}): Promise<Read<Result>> => {
-      const { whole, call } = await completed<Request>(request, options)
-      const model = await models.get(whole.model).catch(ifNotFound)
-      const reading = { model: model?.name ?? whole.model, texts: textsOf(whole) }
-      return read(reading, call, metering, () => method(whole, toEngineCall(call)))
+      const { whole, call, name } = await completed<Request>(request, options)
+      return read({ model: name, texts: textsOf(whole) }, call, metering, () =>
+        method(whole, toEngineCall(call)),
+      )
     }
 
   const start = async (
     input: ChatPrompt,
-    { model, maxTokens, stop, signal = new AbortController().signal, ...sampling }: ChatOptions,
+    { model, signal = new AbortController().signal, caller, ...options }: ChatOptions,
     stream: boolean,
-  ) => {
-    const request: GenerateRequest = {
-      model: await named(model),
-      input: { kind: 'chat', messages: toMessages(input) },
-      ...(maxTokens !== undefined && { maxTokens }),
-      ...(stop && { stop }),
-      sampling,
-    }
-    return answer(request, { signal, stream })
-  }
+  ) =>
+    answer(toChatRequest(input, await named(model), options), { signal, stream, ...(caller && { caller }) })
 
   function chat(input: ChatPrompt, options: ChatOptions & { readonly stream: true }): AsyncIterable<string>
   function chat(input: ChatPrompt, options?: ChatOptions & { readonly stream?: false }): Promise<Answer>
@@ -209,8 +214,8 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
 
   return {
     generate: answer,
-    countTokens: async (request, call) => engine.countTokens(await prepared(request), call),
-    render: async (request, call) => engine.render(await prepared(request), call),
+    countTokens: async (request, call) => engine.countTokens((await recipes.prepare(request)).request, call),
+    render: async (request, call) => engine.render((await recipes.prepare(request)).request, call),
     embed: askToRead(
       (request: EmbedRequest, call) => engine.embed(request, call),
       ({ inputs }) => inputs,
@@ -221,24 +226,48 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     ),
     tokenize: ask((request: TokenizeRequest, call) => engine.tokenize(request, call)),
     detokenize: ask((request: DetokenizeRequest, call) => engine.detokenize(request, call)),
-    load: async (model, { signal = new AbortController().signal, ...how } = {}) => {
-      return engine.load(model, (await loadOf(model, how)) ?? {}, { signal })
-    },
+    load: async (model, { signal = new AbortController().signal, ...how } = {}) =>
+      engine.load(model, (await recipes.loadOf(model, how)).load ?? {}, { signal }),
     unload: (model) => engine.unload(model),
     chat,
     models,
     loaded: () => engine.loaded(),
     keys,
     usage,
-    limits,
-    access: createAccess(access, (secret) => keys.authenticate(secret)),
+    limits: {
+      limits: limits.limits,
+      reserve: (subjects, cost) => limits.reserve(subjects, cost),
+      status: (subjects) => limits.status(subjects),
+      of: async ({ id, limits: own, tier }) => {
+        const subject = metering.subjectOf(checkedCaller({ id, limits: own, tier }))
+        return subject.limits ? limits.status([subject]) : []
+      },
+    },
+    keySubject: async ({ headers }) => {
+      const secret = expectCredential({ header: (name) => headers[name]?.toString() })
+      return metering.subjectOf(await keys.authenticate(secret))
+    },
+    admit: (caller, kind) => metering.admit(caller, kind),
+    access,
     report,
     close: async () => {
+      // What runs is charged for what it has said, and says no more.
+      await metering.close()
       await engine.close()
       await keys.close()
       await closing.close()
       await database?.close()
     },
+  }
+}
+
+/** A database that nobody gets to hold is closed again; a pool of the app's stays open. */
+async function orClose<Opened>(database: Database | undefined, open: () => Promise<Opened>): Promise<Opened> {
+  try {
+    return await open()
+  } catch (cause) {
+    await database?.close().catch(() => {})
+    throw cause
   }
 }
 
@@ -254,10 +283,6 @@ const toEngineCall = ({ signal, caller, background = false }: CallOptions): Engi
   background,
 })
 
-function ifNotFound(cause: unknown): undefined {
-  if (LlmError.from(cause).code !== 'not_found') throw cause
-}
-
 const toSource = (given: string | AdaptedModel): ModelSource =>
   typeof given === 'string'
     ? { path: given }
@@ -267,22 +292,6 @@ const toSource = (given: string | AdaptedModel): ModelSource =>
         adapters: given.adapters.map(({ file, scale = 1 }) => ({ path: file, scale })),
       }
 
-/** Who stops reading, or leaves, ends the answer at once: that is what `readAhead` does for the engine, too. */
-const texts = (
-  start: (signal: AbortSignal) => Promise<Generation>,
-  signal: AbortSignal = new AbortController().signal,
-): AsyncIterable<string> =>
-  readAhead(signal, async (push, stopped) => {
-    for await (const event of await start(stopped)) if (event.type === 'text') push(event.text)
-  })
-
-function toMessages(input: ChatPrompt): readonly Message[] {
-  const messages = typeof input === 'string' ? [{ role: 'user' as const, content: input }] : input
-  if (!Array.isArray(messages))
-    throw new TypeError('Expected a text, or a list of messages with `role` and `content`')
-  return messages.map(({ role, content }) => ({ role, content: [{ type: 'text', text: content }] }))
-}
-
 /** The user's own model if there is just one, the built-in one if there is none. */
 async function defaultModel(models: ModelStore): Promise<string | undefined> {
   const all = await models.list()
@@ -290,6 +299,15 @@ async function defaultModel(models: ModelStore): Promise<string | undefined> {
   const candidates = own.length > 0 ? own : all
   return candidates.length === 1 ? candidates[0]?.name : undefined
 }
+
+const spendsNowhere = (): LlmError =>
+  new LlmError(
+    'internal',
+    'In the app, a caller with `spendLimit` needs the option `database` of createLlm().',
+    {
+      setup: true,
+    },
+  )
 
 const noDefault = (): LlmError =>
   invalidRequest('Say which model to use, or put exactly one GGUF file into the folder of models.', {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createLlm, type Llm } from './llm.ts'
-import { type MountOptions, prepareMount } from './mount.ts'
+import { type MountOptions, prepareAdminMount, prepareMount } from './mount.ts'
 import { scriptedEngine } from './testing/scripted-engine.ts'
 
 const engine = scriptedEngine('Hello there.')
@@ -48,3 +48,15 @@ test('an app that is to say who calls, and does not, is a mistake in the set-up'
 
   expect(() => prepareMount(hosted, {})).toThrow('`caller`')
 })
+
+test.each([{ auth: 'anonymous' }, { auth: 'keys', database: ':memory:' }] as const)(
+  'with $auth, an app that would say who calls, and is not asked, is a mistake in the set-up',
+  async (options) => {
+    const other = await createLlm({ engine, models: [], ...options })
+    const caller = () => ({ id: 'ann' })
+
+    expect(() => prepareMount(other, { caller })).toThrow(`\`auth\` is '${options.auth}'`)
+    expect(() => prepareAdminMount(other, { caller })).toThrow(TypeError)
+    await other.close()
+  },
+)

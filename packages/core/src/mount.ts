@@ -4,7 +4,7 @@ import { adminRoutes, type DialectName, routesFor } from './dialects/index.ts'
 import type { DialectTable } from './dialects/table.ts'
 import type { RouteTable } from './http/route.ts'
 import type { Llm } from './llm.ts'
-import { checkKeys } from './options.ts'
+import { checkKeys } from './options/check.ts'
 import { type ByteSize, toBytes } from './units.ts'
 
 /** @typeParam Source what the framework gives its handlers, such as Express's request */
@@ -39,7 +39,9 @@ export function prepareMount<Source>(llm: Llm, options: MountOptions<Source>): M
 /** The same for the routes of the admin API. */
 export function prepareAdminMount<Source>(llm: Llm, options: AdminMountOptions<Source>): Mount {
   checkKeys('', options, adminOptions)
-  return prepare(llm, options, adminRoutes)
+  const mount = prepare(llm, options, adminRoutes)
+  checkAdmin(llm)
+  return mount
 }
 
 const adminOptions = ['unknownRoutes', 'bodyLimit', 'caller']
@@ -52,7 +54,24 @@ function prepare<Source>(llm: Llm, options: AdminMountOptions<Source>, routes: (
   const { unknownRoutes = 'pass', bodyLimit = '32mb', caller } = options
   if (!['pass', 'error'].includes(unknownRoutes))
     throw new TypeError(`Expected \`unknownRoutes\` to be 'pass' or 'error', got '${unknownRoutes}'`)
-  if (llm.access.auth === 'host' && !caller)
-    throw new TypeError("With `auth: 'host'`, expected the option `caller` to say who calls")
+  checkCaller(llm, caller)
   return { ...routes(), bodyLimit: toBytes(bodyLimit) }
+}
+
+/** For adapters. Throws a `TypeError` where nobody says who calls, and where what says it would never be asked. */
+export function checkCaller({ access }: Pick<Llm, 'access'>, caller: unknown): void {
+  if (access.auth === 'host' && !caller)
+    throw new TypeError("With `auth: 'host'`, expected the option `caller` to say who calls")
+  if (access.auth !== 'host' && caller)
+    throw new TypeError(
+      `The option \`caller\` says who calls, but \`auth\` is '${access.auth}', which would not ask it: expected createLlm({ auth: 'host' }), or no \`caller\``,
+    )
+}
+
+/** For adapters. Throws a `TypeError` where there are no keys to be managed. */
+export function checkAdmin({ keys }: Pick<Llm, 'keys'>): void {
+  if (!keys.areKept)
+    throw new TypeError(
+      'The admin API manages keys, and nothing keeps any: expected the option `database` of createLlm()',
+    )
 }

@@ -30,7 +30,14 @@ test('without options and environment, models are where Ollama keeps them, and t
     engine: undefined,
     access: { auth: undefined, origins: undefined, scopes: undefined },
     database: undefined,
-    metering: { prices: {}, tiers: {}, modelLimits: {}, queue: undefined, warnings: {} },
+    metering: {
+      prices: {},
+      tiers: {},
+      modelLimits: {},
+      queue: undefined,
+      warnings: {},
+      keepMs: 7_776_000_000,
+    },
     logger: undefined,
   })
 })
@@ -380,4 +387,15 @@ test('a database is named by the option; keys have one beside the models; nobody
   expect(() => databaseOf({ database: {} as never })).toThrow(
     'Expected `database` to have the method query()',
   )
+})
+
+test('calls are kept for 90 days, for as many as are said, or for ever', () => {
+  const keepMs = (usage: LlmOptions['usage']) => resolveOptions({ usage }, {}).metering.keepMs
+
+  expect([keepMs(undefined), keepMs({}), keepMs({ keepDays: 1 }), keepMs({ keepDays: 'forever' })]).toEqual([
+    ...[7_776_000_000, 7_776_000_000, 86_400_000, Number.POSITIVE_INFINITY],
+  ])
+  for (const keepDays of [0, 1.5, -1, '90', Number.NaN])
+    expect(() => keepMs({ keepDays } as LlmOptions['usage'])).toThrow('`usage.keepDays`')
+  expect(() => keepMs({ days: 1 } as LlmOptions['usage'])).toThrow('`usage.days`')
 })

@@ -3,6 +3,7 @@ import { nanoid } from 'nanoid'
 import { type TokenUsage, uncached } from './engine/events.ts'
 import type { LimitStatus } from './errors.ts'
 import type { CallOptions } from './generate.ts'
+import { toCounted } from './usage/counted.ts'
 import { expectedTokens, type Metering } from './usage/metering.ts'
 
 export interface Reading {
@@ -18,27 +19,31 @@ export type Read<Result> = Result & { readonly limits: readonly LimitStatus[] }
 /** Throws `rate_limit` and `quota` for callers that are not let in, and what `work` throws. */
 export async function read<Result extends { readonly inputTokens: number }>(
   { model, texts }: Reading,
-  { caller, dialect, signal }: CallOptions,
+  { caller, dialect, signal, onLimits }: CallOptions,
   metering: Metering,
   work: () => Promise<Result>,
 ): Promise<Read<Result>> {
-  const size = texts.reduce((sum, { length }) => sum + length, 0)
+  const bytes = texts.reduce(
+    (sum, text) => sum + (typeof text === 'string' ? Buffer.byteLength(text) : 4 * text.length),
+    0,
+  )
   const meter = await metering.begin({
     id: nanoid(),
     caller,
     model,
     dialect,
-    expectedInput: expectedTokens(size, texts.length),
+    expectedInput: expectedTokens(bytes, texts.length),
     maxTokens: 0,
     isUnqueued: true,
   })
   if (!meter) return { ...(await work()), limits: [] }
+  onLimits?.(meter.limits)
   let usage: TokenUsage | undefined
   try {
-    await meter.reserve(async () => ({ inputTokens: mostTokens(texts), outputTokens: 0 }))
-    await meter.enter(signal)
+    await meter.admit(signal, async () => ({ inputTokens: mostTokens(texts), outputTokens: 0 }))
+    signal.throwIfAborted()
     const result = await work()
-    usage = { ...uncached, inputTokens: result.inputTokens, reusedTokens: 0, outputTokens: 0 }
+    usage = toCounted({ ...uncached, inputTokens: result.inputTokens, reusedTokens: 0, outputTokens: 0 })
     return { ...result, limits: meter.limits }
   } finally {
     await meter.settle(usage, usage ? 'ended' : signal.aborted ? 'aborted' : 'failed')

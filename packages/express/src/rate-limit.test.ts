@@ -1,4 +1,4 @@
-import { createRateLimiter, type RateLimiter } from '@modelmount/core/limits'
+import { createRateLimiter, LlmError, type RateLimiter } from '@modelmount/core/limits'
 import express5, { type Response } from 'express'
 import express4 from 'express4'
 import request from 'supertest'
@@ -123,7 +123,11 @@ describe.each([
   test('a call counts as running until its answer is over, or its client has left', async () => {
     const limits = { concurrent: 1 }
     const held: Response[] = []
-    const app = express().get('/hello', rateLimit(limiter, { limits }), (_req, res) => void held.push(res))
+    const app = express().get(
+      '/hello',
+      rateLimit(limiter, { name: 'held', limits }),
+      (_req, res) => void held.push(res),
+    )
     const server = app.listen(0, '127.0.0.1')
     try {
       await until(() => server.listening, 1_000)
@@ -142,7 +146,7 @@ describe.each([
       leaving.abort()
       await expect
         .poll(async () =>
-          limiter.reserve([{ id: 'ip:127.0.0.1', limits }], { requests: 0, tokens: 0 }).then(
+          limiter.reserve([{ id: 'held ip:127.0.0.1', limits }], { requests: 0, tokens: 0 }).then(
             () => true,
             () => false,
           ),
@@ -152,6 +156,39 @@ describe.each([
       server.close()
       server.closeAllConnections()
     }
+  })
+
+  test.each([
+    [new LlmError('authentication', 'No API key is given.'), 401],
+    [new LlmError('permission', 'Not you.'), 403],
+  ])('who has no right to ask hears so: %s', async (error, status) => {
+    const app = express().get('/hello', rateLimit(limiter, { subject: () => Promise.reject(error) }), hello)
+
+    const response = await request(app).get('/hello')
+
+    expect([response.status, response.body]).toEqual([status, { error: error.message }])
+  })
+
+  test('an error of ours that the app hands on is answered by Express with its status', async () => {
+    const handler = rateLimit(limiter, { requests: 2, handler: (_req, _res, next, error) => next(error) })
+    const app = express().set('env', 'test').get('/hello', handler, hello)
+
+    await request(app).get('/hello')
+
+    expect((await request(app).get('/hello')).status).toBe(429)
+  })
+
+  test('a limiter that fails closes no route for good: 503, or an answer where the app wants it', async () => {
+    const broken: RateLimiter = { reserve: () => Promise.reject(new Error('away')), status: async () => [] }
+    const app = express()
+      .get('/refused', rateLimit(broken), hello)
+      .get('/admitted', rateLimit(broken, { onError: 'admit' }), hello)
+
+    const refused = await request(app).get('/refused')
+
+    expect([refused.status, refused.headers['retry-after']]).toEqual([503, '5'])
+    expect(refused.text).not.toContain('away')
+    expect((await request(app).get('/admitted')).text).toBe('hello')
   })
 
   test('what is wrong goes to the error handler of the app', async () => {

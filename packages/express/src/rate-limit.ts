@@ -8,7 +8,7 @@ import {
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 
 export interface RateLimitOptions extends RouteLimitOptions<Request> {
-  /** Answers who is refused. The headers are set. @default status 429, and the message as JSON */
+  /** Answers who is refused. The headers are set. @default the error's status, such as 429, and its message as JSON */
   readonly handler?: ((req: Request, res: Response, next: NextFunction, error: LlmError) => void) | undefined
 }
 
@@ -17,8 +17,8 @@ export interface RateLimitOptions extends RouteLimitOptions<Request> {
  * `app.set('trust proxy', 1)`. A route finds its `Reservation` in `res.locals.reservation`, to settle what it really cost.
  */
 export function rateLimit(limiter: RateLimiter, options: RateLimitOptions = {}): RequestHandler {
-  const { handler = refuse } = options
-  const admit = createRouteLimit<Request>(limiter, options, (req) => req.ip)
+  const { handler = refuse, ...rest } = options
+  const admit = createRouteLimit<Request>(limiter, rest, (req) => req.ip)
 
   return async (req, res, next) => {
     try {
@@ -36,5 +36,5 @@ export function rateLimit(limiter: RateLimiter, options: RateLimitOptions = {}):
   }
 }
 
-const refuse: NonNullable<RateLimitOptions['handler']> = (_req, res, _next, { message }) =>
-  void res.status(429).json({ error: message })
+const refuse: NonNullable<RateLimitOptions['handler']> = (_req, res, _next, { status, message }) =>
+  void res.status(status).json({ error: message })

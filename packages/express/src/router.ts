@@ -46,7 +46,7 @@ function routerOf(llm: Llm, { routes, unrouted, bodyLimit }: Mount, options: Adm
     (req, res, next) => {
       if (allowed.length === 0 && (req.method === 'OPTIONS' || passes(req))) return next()
       const request = readNodeRequest(req, res, { path: req.path })
-      writeNodeResponse(unrouted(request, allowed), res).catch(next)
+      writeNodeResponse(unrouted(request, allowed, llm), res).catch(next)
     }
   const passes = (req: Request): boolean =>
     (options.unknownRoutes ?? (req.baseUrl === '' ? 'pass' : 'error')) === 'pass'

@@ -1,5 +1,5 @@
 import { Router } from '@koa/router'
-import { createRateLimiter, type RateLimiter } from '@modelmount/core/limits'
+import { createRateLimiter, LlmError, type RateLimiter } from '@modelmount/core/limits'
 import Koa, { type Context } from 'koa'
 import request from 'supertest'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
@@ -52,6 +52,32 @@ test('the address is the one that Koa tells, behind a proxy that the app trusts'
   expect((await from('192.0.2.2')).status).toBe(200)
 })
 
+test('behind one proxy, what a client writes into the header itself gets it round no limit', async () => {
+  const app = appOf(rateLimit(limiter, { requests: 2 }), hello)
+  Object.assign(app, { proxy: true, maxIpsCount: 1 })
+  // The proxy adds whom it sees at the end.
+  const from = (invented: string) =>
+    request(app.callback()).get('/').set('x-forwarded-for', `${invented}, 192.0.2.1`)
+
+  expect((await from('198.51.100.1')).status).toBe(200)
+  expect((await from('198.51.100.2')).status).toBe(429)
+})
+
+test('who has no right to ask hears so, from the limit and from Koa', async () => {
+  const error = new LlmError('authentication', 'No API key is given.')
+  const limited = appOf(rateLimit(limiter, { subject: () => Promise.reject(error) }), hello)
+  const thrown = appOf(() => Promise.reject(error))
+  thrown.silent = true
+
+  const [ours, theirs] = [
+    await request(limited.callback()).get('/'),
+    await request(thrown.callback()).get('/'),
+  ]
+
+  expect([ours.status, ours.body]).toEqual([401, { error: 'No API key is given.' }])
+  expect([theirs.status, theirs.text]).toEqual([401, 'No API key is given.'])
+})
+
 test('the app can answer itself', async () => {
   const handler = (ctx: Context) => {
     ctx.status = 503
@@ -80,7 +106,7 @@ test('a route settles what it has really cost', async () => {
 test('a call counts as running until its answer is over', async () => {
   const limits = { concurrent: 1 }
   const held: (() => void)[] = []
-  const app = appOf(rateLimit(limiter, { limits }), async (ctx) => {
+  const app = appOf(rateLimit(limiter, { name: 'held', limits }), async (ctx) => {
     await new Promise<void>((resolve) => held.push(resolve))
     ctx.body = 'done'
   })
@@ -96,7 +122,7 @@ test('a call counts as running until its answer is over', async () => {
   await (await first).text()
   await expect
     .poll(() =>
-      limiter.reserve([{ id: 'ip:127.0.0.1', limits }], { requests: 0, tokens: 0 }).then(
+      limiter.reserve([{ id: 'held ip:127.0.0.1', limits }], { requests: 0, tokens: 0 }).then(
         () => true,
         () => false,
       ),

@@ -45,12 +45,12 @@ function routerOf(llm: Llm, { routes, unrouted, bodyLimit }: Mount, options: Adm
     })
   }
   for (const [path, allowed] of methodsByPath(routes))
-    router.all(path, (ctx) => reply(ctx, unrouted(read(ctx, path), allowed)))
+    router.all(path, (ctx) => reply(ctx, unrouted(read(ctx, path), allowed, llm)))
 
   const unknown: RouterMiddleware = (ctx, next) => {
     const { unknownRoutes = prefixOf(ctx, everything) === '' ? 'pass' : 'error' } = options
     if (unknownRoutes === 'error' && ctx.method !== 'OPTIONS')
-      return reply(ctx, unrouted(read(ctx, everything), []))
+      return reply(ctx, unrouted(read(ctx, everything), [], llm))
     // As if it had not matched: `allowedMethods()` answers from what is left, and metrics name no route.
     Object.assign(ctx, {
       matched: ctx.matched?.filter(({ stack }) => !stack.includes(unknown)),

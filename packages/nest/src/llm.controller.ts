@@ -106,10 +106,10 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
 
   const last = controller('UnroutedController')
   for (const [pattern, allowed] of methods)
-    addRoute(last, 'ALL', pattern, (request) => unrouted(request, allowed))
+    addRoute(last, 'ALL', pattern, (request, llm) => unrouted(request, allowed, llm))
   // Two patterns: the wildcard does not match the mount point itself.
   for (const pattern of unknownRoutes === 'error' ? ['/', '/*path'] : [])
-    addRoute(last, 'ALL', pattern, (request) => unrouted(request, []))
+    addRoute(last, 'ALL', pattern, (request, llm) => unrouted(request, [], llm))
   return [...(adminPath === undefined ? [] : [adminController(adminPath)]), ...speaking, last]
 
   function adminController(at: string): Type<LlmController> {
@@ -117,8 +117,8 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
     const table = adminRoutes()
     for (const { method, path, handle } of table.routes) addRoute(made, method, path, handle, table)
     for (const [pattern, allowed] of methodsByPath(table.routes))
-      addRoute(made, 'ALL', pattern, (request) => table.unrouted(request, allowed), table)
-    addRoute(made, 'ALL', '/*path', (request) => table.unrouted(request, []), table)
+      addRoute(made, 'ALL', pattern, (request, llm) => table.unrouted(request, allowed, llm), table)
+    addRoute(made, 'ALL', '/*path', (request, llm) => table.unrouted(request, [], llm), table)
     return made
   }
 }

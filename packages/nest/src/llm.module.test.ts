@@ -302,7 +302,13 @@ describe('guards', () => {
   test('an app that is to say who calls, and does not, does not start', async () => {
     const starting = serve([LlmModule.forRoot({ engine, models, auth: 'host' })])
 
-    await expect(starting).rejects.toThrow('expected the option `caller` of LlmModule')
+    await expect(starting).rejects.toThrow('expected the option `caller`')
+  })
+
+  test('an app that has the admin API, and keeps no keys, does not start', async () => {
+    const starting = serve([LlmModule.forRoot({ engine, models, adminPath: 'admin' })])
+
+    await expect(starting).rejects.toThrow('expected the option `database` of createLlm()')
   })
 })
 

@@ -1,5 +1,5 @@
 /** Mounts the routes of an `Llm` in a Nest app, as controllers, and provides the `Llm` for injection. */
-import { createLlm, type Llm, type LlmOptions } from '@modelmount/core'
+import { checkAdmin, checkCaller, createLlm, type Llm, type LlmOptions } from '@modelmount/core'
 import {
   ConfigurableModuleBuilder,
   type DynamicModule,
@@ -48,10 +48,8 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LlmModuleOptio
         inject: [OPTIONS],
         useFactory: async ({ llm: given, ...options }: LlmModuleOptions): Promise<Llm> => {
           const llm = given ?? (await createLlm(options))
-          if (llm.access.auth === 'host' && !routeOptions.caller)
-            throw new TypeError(
-              "With `auth: 'host'`, expected the option `caller` of LlmModule to say who calls",
-            )
+          checkCaller(llm, routeOptions.caller)
+          if (routeOptions.adminPath !== undefined) checkAdmin(llm)
           return llm
         },
       },

@@ -1,5 +1,5 @@
 /** How a route says what it costs, and how the limiter of an app is provided. */
-import type { RouteLimitOptions } from '@modelmount/core/limits'
+import { checkRouteLimitOptions, type RouteLimitOptions } from '@modelmount/core/limits'
 import { type CustomDecorator, SetMetadata } from '@nestjs/common'
 import type { LlmRequest } from './llm.request.ts'
 
@@ -10,6 +10,8 @@ export const RATE_LIMITER = Symbol('RateLimiter')
 
 export const RATE_LIMIT = Symbol('RateLimitOptions')
 
-/** On a route or a controller: what its calls cost, whom, and within which limits. The one on the route counts. */
-export const RateLimit = (options: RateLimitOptions): CustomDecorator<symbol> =>
-  SetMetadata(RATE_LIMIT, options)
+/** On a route or a controller: what its calls cost, whom, and within which limits. The one on the route counts. Throws a `TypeError` for what is wrong. */
+export const RateLimit = (options: RateLimitOptions): CustomDecorator<symbol> => {
+  checkRouteLimitOptions(options)
+  return SetMetadata(RATE_LIMIT, options)
+}

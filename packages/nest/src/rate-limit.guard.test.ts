@@ -1,4 +1,4 @@
-import { createRateLimiter } from '@modelmount/core/limits'
+import { createRateLimiter, LlmError } from '@modelmount/core/limits'
 import {
   Controller,
   Get,
@@ -104,7 +104,7 @@ test('a guard of the app says who calls, and what is thrown', async () => {
       return `user:${headers['x-user']}`
     }
     protected override refusal(): HttpException {
-      return Object.assign(super.refusal({ message: 'slower, please' } as never))
+      return super.refusal(new LlmError('rate_limit', 'slower, please'))
     }
   }
   @Controller()
@@ -125,4 +125,25 @@ test('a guard of the app says who calls, and what is thrown', async () => {
 
   expect([ann.status, again.status, bob.status]).toEqual([200, 429, 200])
   expect(again.body.message).toBe('slower, please')
+})
+
+test('who has no right to ask hears so, in the words of Nest', async () => {
+  @Injectable()
+  class ByKey extends RateLimitGuard {
+    protected override subject(): never {
+      throw new LlmError('authentication', 'No API key is given.')
+    }
+  }
+  const get = await serve(Pages, [{ provide: APP_GUARD, useClass: ByKey }])
+
+  const { status, body } = await get('/free')
+
+  expect([status, body]).toEqual([
+    401,
+    { statusCode: 401, message: 'No API key is given.', error: 'Unauthorized' },
+  ])
+})
+
+test('a misspelt option is a mistake where it is written', () => {
+  expect(() => RateLimit({ limit: 5 } as never)).toThrow('Unknown option `limit`')
 })

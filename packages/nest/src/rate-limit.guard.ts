@@ -1,14 +1,7 @@
 /** Limits for routes of the app. */
-import type { ServerResponse } from 'node:http'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
 import { createRouteLimit, type LlmError, type RateLimiter, type Reservation } from '@modelmount/core/limits'
-import {
-  type CanActivate,
-  type ExecutionContext,
-  HttpException,
-  HttpStatus,
-  Inject,
-  Injectable,
-} from '@nestjs/common'
+import { type CanActivate, type ExecutionContext, HttpException, Inject, Injectable } from '@nestjs/common'
 import { Reflector } from '@nestjs/core'
 import type { LlmRequest } from './llm.request.ts'
 import { RATE_LIMIT, RATE_LIMITER, type RateLimitOptions } from './rate-limit.decorator.ts'
@@ -20,7 +13,8 @@ export interface LimitedRequest extends LlmRequest {
 
 /**
  * `@UseGuards(RateLimitGuard)`, beside `@RateLimit({ … })` where a call costs more than one request. Whom it costs is the address of the
- * client, or what a guard of the app's own says that extends this one.
+ * client, or what a guard of the app's own says that extends this one. Behind a proxy the app has to say which one it trusts:
+ * `app.set('trust proxy', 1)`.
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
@@ -46,9 +40,8 @@ export class RateLimitGuard implements CanActivate {
   }
 
   /** What is thrown at who is refused. The headers are set. */
-  protected refusal({ message }: LlmError): HttpException {
-    const statusCode = HttpStatus.TOO_MANY_REQUESTS
-    return new HttpException({ statusCode, message, error: 'Too Many Requests' }, statusCode)
+  protected refusal({ status, message }: LlmError): HttpException {
+    return new HttpException({ statusCode: status, message, error: STATUS_CODES[status] }, status)
   }
 
   /** Who comes under the limits, where the route does not say. Nobody: the address of the client. */
@@ -63,7 +56,8 @@ export class RateLimitGuard implements CanActivate {
     const known = this.#limits.get(options)
     if (known) return known
     const subject = (request: LlmRequest) => this.subject(request)
-    const made = createRouteLimit<LlmRequest>(this.#limiter, { subject, ...options }, ({ ip }) => ip)
+    const said = this.subject === RateLimitGuard.prototype.subject ? {} : { subject }
+    const made = createRouteLimit<LlmRequest>(this.#limiter, { ...said, ...options }, ({ ip }) => ip)
     this.#limits.set(options, made)
     return made
   }

@@ -1,6 +1,7 @@
 /** `modelmount create`: a model, of a Modelfile and the files that it names. */
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { parseModelfile } from '@modelmount/core'
 import { findSources } from '../modelfile-sources.ts'
 import { type ProgressLine, showProgress } from '../progress.ts'
@@ -14,7 +15,7 @@ interface CreateOptions extends HostOption {
 }
 
 export const create = clientCommand('create <model>', 'make a model from a Modelfile')
-  .option('-f, --file <file>', 'the Modelfile', 'Modelfile')
+  .option('-f, --file <file>', 'the Modelfile; - is what is piped in', 'Modelfile')
   .option('-q, --quantize <type>', 'what its weights are to become, such as q4_K_M')
 
 create.action(async (name: string, { file, quantize, ...options }: CreateOptions) => {
@@ -42,7 +43,9 @@ create.action(async (name: string, { file, quantize, ...options }: CreateOptions
   )
 })
 
-const bytesOf = (file: string): Promise<Buffer> =>
+const bytesOf = (file: string): Promise<Buffer> => (file === '-' ? buffer(process.stdin) : fileBytes(file))
+
+const fileBytes = (file: string): Promise<Buffer> =>
   readFile(file).catch((cause: NodeJS.ErrnoException) => {
     const reason = cause.code === 'ENOENT' ? 'does not exist' : `cannot be read (${cause.code})`
     throw new Error(`the Modelfile ${file} ${reason}`, { cause })

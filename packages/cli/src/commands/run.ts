@@ -1,5 +1,6 @@
 /** `modelmount run`: one answer, or a conversation in the terminal. */
 import { text } from 'node:stream/consumers'
+import { InvalidArgumentError } from 'commander'
 import { type AnswerLine, printAnswer } from '../chat/answer.ts'
 import { Conversation, type Message, type Settings } from '../chat/conversation.ts'
 import { describeMetrics } from '../chat/metrics.ts'
@@ -99,7 +100,14 @@ const settingsOf = ({ format, think, keepalive }: RunOptions): Settings => ({
 })
 
 function toFormat(text: string): unknown {
-  return text.startsWith('{') ? JSON.parse(text) : text
+  if (text === 'json' || text === '') return text
+  try {
+    const schema: unknown = JSON.parse(text)
+    if (typeof schema === 'object' && schema !== null && !Array.isArray(schema)) return schema
+  } catch {
+    // Said below.
+  }
+  throw new InvalidArgumentError('Expected json, or a JSON Schema as text.')
 }
 
 function toThink(text: string): boolean | string {

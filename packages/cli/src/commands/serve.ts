@@ -14,6 +14,7 @@ export const serve = new Command('serve')
       'let in who has a key: see modelmount keys (default: who is on this machine)',
     ).choices(['keys']),
   )
+  .option('--admin', 'manage keys over HTTP, too, under /admin: for keys with the scope admin')
   .option('--data <folder>', 'folder with modelmount.db, which has the keys (default: that of the models)')
   .option('--no-auth', 'ask nobody for a key; needed for a host that others can reach')
   .option('--models <folder>', 'folder with GGUF files (default: $OLLAMA_MODELS, else ~/.ollama/models)')
@@ -83,11 +84,16 @@ export const serve = new Command('serve')
   )
   .option('--prices <file>', 'JSON with what a million tokens of each model cost, in dollars')
   .action(async (options: Partial<ServeOptions>) => {
+    if (saidOfAuth.size > 1) throw new Error('--auth keys and --no-auth are opposites: say one of them.')
     const { host, port } = parseHost(process.env.OLLAMA_HOST ?? '')
     // Other commands start faster without it.
     const server = await import('../serve.ts')
     await server.serve({ host, port, ...options })
   })
+
+/** Of two options with one value the last would win, and a server that was to ask for keys ask nobody. */
+const saidOfAuth = new Set<string>()
+for (const option of ['auth', 'no-auth']) serve.on(`option:${option}`, () => saidOfAuth.add(option))
 
 function wholeNumber(least: number, most: number): (text: string) => number {
   return (text) => {

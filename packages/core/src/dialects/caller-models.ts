@@ -1,14 +1,11 @@
 /** What there is of an `Llm` for a caller who may use some of its models only. No dialect has to think of it. */
 import type { Caller } from '../caller.ts'
-import { LlmError } from '../errors.ts'
 import type { Llm } from '../llm.ts'
-import { nameKey, namesOf } from '../models/name.ts'
-import { withTag } from '../models/plain-files.ts'
+import { allows, notAllowed } from '../models/allowed.ts'
 
 export function withModelsOf({ models: allowed }: Caller, llm: Llm): Llm {
   if (!allowed) return llm
-  const keys = new Set(allowed.flatMap(meaningsOf))
-  const isAllowed = (name: string): boolean => meaningsOf(name).every((key) => keys.has(key))
+  const isAllowed = allows(allowed)
   /** Also for models that are not there: what else there is, is not to be found out. */
   const expect = (...names: readonly (string | undefined)[]): void => {
     for (const name of names) if (name !== undefined && !isAllowed(name)) throw notAllowed(name)
@@ -55,9 +52,9 @@ export function withModelsOf({ models: allowed }: Caller, llm: Llm): Llm {
         expect(typeof model === 'string' ? model : model.name)
         return models.details(model, options)
       },
-      copy: async (from, to) => {
+      copy: async (from, to, options) => {
         expect(from, to)
-        return models.copy(from, to)
+        return models.copy(from, to, options)
       },
       delete: async (name) => {
         expect(name)
@@ -80,12 +77,3 @@ export function withModelsOf({ models: allowed }: Caller, llm: Llm): Llm {
     },
   }
 }
-
-/** `tiny:local` is a name, and another way to say `tiny`. */
-function meaningsOf(text: string): readonly string[] {
-  const names = namesOf(text)
-  return names.length > 0 ? names.map(nameKey) : [withTag(text)]
-}
-
-const notAllowed = (name: string): LlmError =>
-  new LlmError('permission', `This caller may not use the model "${name.slice(0, 200).toWellFormed()}".`)

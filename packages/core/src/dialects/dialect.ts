@@ -80,11 +80,11 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
           return renderErrorFrame(error, requestId)
         }
         let more: Readonly<Record<string, string>> = {}
-        const { llm: watched, limits } = watchCalls(llm, name)
+        const { of: callsOf, limits } = watchCalls(llm, name)
         try {
           more = llm.access.crossOrigin(request)
           const caller = await llm.access.callerOf(request, scope)
-          const call = { request, llm: withModelsOf(caller, watched), caller, onError }
+          const call = { request, llm: withModelsOf(caller, callsOf(caller)), caller, onError }
           const response = await handler(call)
           return withHeaders(response, requestId, { ...limitHeaders(limits()), ...more })
         } catch (cause) {

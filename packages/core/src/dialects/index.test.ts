@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { LlmError } from '../errors.ts'
 import type { HttpRequest } from '../http/message.ts'
+import type { Llm } from '../llm.ts'
 import { type DialectName, dialectNames, routesFor } from './index.ts'
 
 const version = { 'anthropic-version': '2023-06-01' }
@@ -36,6 +37,7 @@ test('all dialects are spoken, and a path that two of them have is one route', (
   expect(pathsOf().sort()).toEqual([
     'DELETE /api/delete',
     'DELETE /api/user/keys/:key',
+    'DELETE /v1/responses/:id',
     'GET /api/experimental/model-recommendations',
     'GET /api/ps',
     'GET /api/status',
@@ -43,6 +45,8 @@ test('all dialects are spoken, and a path that two of them have is one route', (
     'GET /api/version',
     'GET /v1/models',
     'GET /v1/models/*model',
+    'GET /v1/responses/:id',
+    'GET /v1/responses/:id/input_items',
     'HEAD /api/blobs/:digest',
     'POST /api/blobs/:digest',
     'POST /api/chat',
@@ -58,11 +62,15 @@ test('all dialects are spoken, and a path that two of them have is one route', (
     'POST /api/push',
     'POST /api/show',
     'POST /api/signout',
+    'POST /v1/audio/transcriptions',
     'POST /v1/chat/completions',
     'POST /v1/completions',
     'POST /v1/embeddings',
     'POST /v1/messages',
     'POST /v1/messages/count_tokens',
+    'POST /v1/responses',
+    'POST /v1/responses/:id/cancel',
+    'POST /v1/responses/input_tokens',
   ])
 })
 
@@ -71,6 +79,9 @@ test.each<[DialectName, string[]]>([
     'openai',
     [
       ...['POST /v1/chat/completions', 'POST /v1/completions', 'POST /v1/embeddings'],
+      ...['POST /v1/responses', 'POST /v1/responses/input_tokens'],
+      ...['GET /v1/responses/:id', 'DELETE /v1/responses/:id', 'GET /v1/responses/:id/input_items'],
+      ...['POST /v1/responses/:id/cancel', 'POST /v1/audio/transcriptions'],
       ...['GET /v1/models', 'GET /v1/models/*model'],
     ],
   ],
@@ -93,14 +104,16 @@ test.each<[readonly DialectName[], string, object, string]>([
   [['openai'], '/v1/messages', version, 'openai'],
   [['anthropic'], '/v1/nope', {}, 'anthropic'],
   [dialectNames, '/api/nope', {}, 'ollama'],
-  [dialectNames, '/apiary', {}, 'openai'],
+  [dialectNames, '/apiary', {}, 'ollama'],
+  [dialectNames, '/apiary', { 'x-stainless-lang': 'js' }, 'openai'],
   [dialectNames, '/v1/nope', {}, 'openai'],
   [['ollama'], '/v1/nope', {}, 'ollama'],
 ])('of %j, %s with the headers %j is answered by %s', (names, path, headers, speaker) => {
   const request = requestOf(path, headers as Record<string, string>)
   const table = routesFor(names)
+  const llm = { access: { crossOrigin: () => ({}) } } as unknown as Llm
 
-  expect(speakerOf(table.unrouted(request, []))).toBe(speaker)
+  expect(speakerOf(table.unrouted(request, [], llm))).toBe(speaker)
   expect(speakerOf(table.refuse(request, new LlmError('internal', 'Later.')))).toBe(speaker)
 })
 

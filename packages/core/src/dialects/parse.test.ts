@@ -77,7 +77,7 @@ test.each<[body: object, param: string, issue: Issue]>([
 })
 
 test.each([
-  [{ name: 'n', heat: 'hot' }, 'heat is type: Invalid input: expected number, received string'],
+  [{ name: 'n', heat: 'hot' }, 'heat is type: expected a number.'],
   [{ name: 'n', odd: 2 }, 'odd is value: has to be odd.'],
   [{ name: 'n', later: 1 }, 'later is unsupported: not yet.'],
   [{ name: 'n', table: { x: 5 } }, 'table.x is value: a key has to be a number.'],

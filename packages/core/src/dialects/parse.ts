@@ -9,6 +9,10 @@ export interface Problem {
   readonly issue: Issue
   /** In nobody's dialect. */
   readonly reason: string
+  /** Whether a check of ours says the reason, and not zod. */
+  readonly isOwn: boolean
+  /** What was there instead, whichever way its name was written. */
+  readonly received: unknown
   /** The type that it should have had: `string`, `int`, `array`. */
   readonly expected: string | undefined
   /** What it is larger or smaller than. */
@@ -22,7 +26,7 @@ export function parse<Schema extends z.ZodType>(
   body: unknown,
   wording: Wording,
 ): z.output<Schema> {
-  const result = schema.safeParse(body)
+  const result = schema.safeParse(body, reading)
   if (result.success) return result.data
   const problem = toProblem(result.error.issues[0] as z.core.$ZodIssue, body)
   const { param, issue } = problem
@@ -41,7 +45,7 @@ export const list = <Item extends z.ZodType>(
     .transform((values, context) => {
       const items: z.output<Item>[] = []
       for (const [index, value] of values.entries()) {
-        const result = item.safeParse(value)
+        const result = item.safeParse(value, reading)
         if (!result.success) {
           const [issue] = result.error.issues as [z.core.$ZodIssue]
           // What a schema has finished is raw again for the schema around it.
@@ -53,6 +57,38 @@ export const list = <Item extends z.ZodType>(
       return items
     })
 
+/** What is wrong, where a schema has no words of its own for it: zod's do not read like the others. */
+const plainly: z.core.$ZodErrorMap = (issue) => {
+  switch (issue.code) {
+    case 'invalid_type':
+      return `expected ${names[issue.expected as keyof typeof names] ?? issue.expected}.`
+    case 'invalid_value':
+      return `expected ${issue.values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value))).join(' or ')}.`
+    case 'too_big':
+      return `expected ${bounded(issue.origin, `up to ${issue.maximum}`, `at most ${issue.maximum}`)}.`
+    case 'too_small':
+      return `expected ${bounded(issue.origin, `from ${issue.minimum} up`, `at least ${issue.minimum}`)}.`
+    default:
+      return undefined
+  }
+}
+
+/** Issues have what was there instead. */
+const reading = { error: plainly, reportInput: true } as const
+
+const names = {
+  string: 'a string',
+  number: 'a number',
+  boolean: 'a boolean',
+  array: 'an array',
+  object: 'an object',
+} as const
+
+function bounded(origin: string, value: string, count: string): string {
+  if (origin === 'string') return `${count} characters`
+  return origin === 'array' ? `${count} elements` : `a number ${value}`
+}
+
 function toProblem(first: z.core.$ZodIssue, body: unknown): Problem {
   const issue = deepest(first)
   const value = issue.path.reduce<unknown>(
@@ -63,6 +99,8 @@ function toProblem(first: z.core.$ZodIssue, body: unknown): Problem {
     param: fieldPath(issue.path),
     issue: issueOf(issue, value),
     reason: issue.message,
+    isOwn: issue.code === 'custom',
+    received: issue.input,
     expected:
       issue.code === 'invalid_type' ? issue.expected : (paramsOf(issue).expected as string | undefined),
     limit: limitOf(issue),

@@ -17,8 +17,10 @@ const toy = (home: string) =>
     routes: [],
   })
 
+const llm = { access: { crossOrigin: () => ({}) } } as unknown as Llm
+
 async function serve(...chosen: Dialect[]): Promise<string> {
-  const { url, close } = await listen(toNodeHandler(tableOf(chosen), {} as Llm))
+  const { url, close } = await listen(toNodeHandler(tableOf(chosen), llm))
   onTestFinished(close)
   return url
 }

@@ -18,7 +18,12 @@ export function tableOf(chosen: readonly Dialect[]): DialectTable {
     speakerOf(request, chosen).refuse(error)
   return {
     routes: withPreflights(withoutDoubles(chosen), refuse),
-    unrouted: (request, routed) => {
+    unrouted: (request, routed, llm) => {
+      try {
+        llm.access.crossOrigin(request)
+      } catch (cause) {
+        return refuse(request, LlmError.from(cause))
+      }
       const home = chosen.find((dialect) => dialect.home !== undefined)?.home
       const atHome = home !== undefined && routed.length === 0 && request.path === '/'
       if (atHome && (request.method === 'GET' || request.method === 'HEAD')) return text(home)

@@ -1,40 +1,53 @@
 /**
- * What of the calls that one request makes is no handler's business: by which API they came, for the ledger, and how the limits
- * stood when they were let in, for the headers.
+ * What of the calls that one request makes is no handler's business: by which API they came, for the ledger; that counting and
+ * rendering prompts is limited, too; and how the limits stood when they were let in, for the headers.
  */
+import type { Caller } from '../caller.ts'
 import type { LimitStatus } from '../errors.ts'
 import type { Llm, QuietCall } from '../llm.ts'
 
 export interface WatchedCalls {
-  /** Whose calls they are. */
-  readonly llm: Llm
+  /** What the caller's calls go through. */
+  of(caller: Caller): Llm
   /** As of now; of several calls, by the one that was left the least. */
   limits(): readonly LimitStatus[]
 }
 
 export function watchCalls(llm: Llm, dialect: string): WatchedCalls {
   const least = new Map<LimitStatus['name'], { readonly status: LimitStatus; readonly at: number }>()
+  const note = (limits: readonly LimitStatus[]): void => {
+    const at = performance.now()
+    for (const status of limits) {
+      const other = least.get(status.name)
+      if (!other || status.remaining < other.status.remaining) least.set(status.name, { status, at })
+    }
+  }
   const watched =
-    <Request, Call extends QuietCall, Result extends { readonly limits: readonly LimitStatus[] }>(
-      method: (request: Request, call: Call) => Promise<Result>,
-    ) =>
-    async (request: Request, call: Call): Promise<Result> => {
-      const at = performance.now()
-      const result = await method(request, { ...call, dialect })
-      for (const status of result.limits) {
-        const other = least.get(status.name)
-        if (!other || status.remaining < other.status.remaining) least.set(status.name, { status, at })
-      }
-      return result
+    <Request, Call extends QuietCall, Result>(method: (request: Request, call: Call) => Promise<Result>) =>
+    (request: Request, call: Call): Promise<Result> =>
+      method(request, { ...call, dialect, onLimits: note })
+  const admit: Llm['admit'] = async (caller, kind) => {
+    const limits = await llm.admit(caller, kind)
+    note(limits)
+    return limits
+  }
+  const counted =
+    <Given extends unknown[], Result>(caller: Caller, method: (...given: Given) => Promise<Result>) =>
+    async (...given: Given): Promise<Result> => {
+      await admit(caller, 'count')
+      return method(...given)
     }
 
   return {
-    llm: {
+    of: (caller) => ({
       ...llm,
+      admit,
       generate: watched(llm.generate),
       embed: watched(llm.embed),
       rerank: watched(llm.rerank),
-    },
+      countTokens: counted(caller, llm.countTokens),
+      render: counted(caller, llm.render),
+    }),
     // A whole answer can take minutes.
     limits: () =>
       [...least.values()].map(({ status, at }) => ({

@@ -46,6 +46,8 @@ export interface EngineCall {
 
 export interface LoadedModel {
   readonly name: string
+  /** Of the model when it was loaded; the name may mean another one by now, or none. */
+  readonly digest?: string
   readonly state: 'loading' | 'ready'
   /** The process that holds it, where there is one. */
   readonly processId?: number | undefined

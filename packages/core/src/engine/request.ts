@@ -6,6 +6,8 @@ export interface GenerateRequest {
   readonly input: ChatInput | TextInput | InfillInput
   /** Upper bound on generated tokens; the context size bounds it further. With 0 the prompt is read, and nothing said. */
   readonly maxTokens?: number
+  /** The bound where neither the request nor the model's own parameters set one. */
+  readonly defaultMaxTokens?: number
   /** Texts that end the answer; they are not part of it. At most 64, of at most 1,024 characters. */
   readonly stop?: readonly string[]
   readonly sampling?: Sampling
@@ -156,8 +158,8 @@ export interface Sampling {
   /** How many of the likeliest tokens stay in the draw; 0 keeps all. */
   readonly topK?: number
   readonly minP?: number
-  /** Absent: a new one each time. */
-  readonly seed?: number
+  /** Absent: a new one each time. `random`: the same, also where the model's recipe says one. */
+  readonly seed?: number | 'random'
   /** 1 is none; from 0.01 to 100. */
   readonly repeatPenalty?: number
   /** How many tokens back it looks, as the other two do; 0 is none, -1 the whole context. @default 64 */
@@ -253,24 +255,29 @@ export const areTokens = (value: unknown): value is readonly number[] =>
   value.length <= limits.context &&
   value.every((id) => Number.isInteger(id) && id >= 0 && id <= limits.int32)
 
-/** Of all that is asked, in characters. */
-export const textLength = ({ input }: Pick<GenerateRequest, 'input'>): number =>
-  input.kind === 'chat'
-    ? input.messages.reduce((sum, { content }) => sum + lengthOf(content), toolsLength(input))
-    : input.kind === 'text'
-      ? input.prompt.reduce((sum, piece) => sum + piece.length, turnsLength(input))
-      : input.prefix.length + input.suffix.length
+/** Of all that is asked, in characters; a token that is given by its id is one. */
+export const textLength = (request: Pick<GenerateRequest, 'input'>): number =>
+  measured(request, ({ length }) => length)
 
-const turnsLength = ({ system = '', messages = [] }: TextInput): number =>
-  messages.reduce((sum, { content }) => sum + lengthOf(content), system.length)
+/** The same in bytes; a token has some four. */
+export const textBytes = (request: Pick<GenerateRequest, 'input'>): number =>
+  measured(request, (text) => (typeof text === 'string' ? Buffer.byteLength(text) : 4 * text.length))
 
-const toolsLength = ({ tools = [] }: ChatInput): number =>
-  tools.length === 0 ? 0 : JSON.stringify(tools).length
+type Measure = (text: string | readonly number[]) => number
 
-const lengthOf = (content: readonly Part[]): number =>
+function measured({ input }: Pick<GenerateRequest, 'input'>, measure: Measure): number {
+  if (input.kind === 'infill') return measure(input.prefix) + measure(input.suffix)
+  const { messages = [] } = input
+  const said = messages.reduce((sum, { content }) => sum + measuredParts(content, measure), 0)
+  if (input.kind === 'text')
+    return input.prompt.reduce((sum, piece) => sum + measure(piece), said + measure(input.system ?? ''))
+  return said + (input.tools?.length ? measure(JSON.stringify(input.tools)) : 0)
+}
+
+const measuredParts = (content: readonly Part[], measure: Measure): number =>
   content.reduce((sum, part) => {
-    if (part.type === 'tool-call') return sum + part.name.length + part.arguments.length
-    return sum + (part.type === 'tool-result' ? lengthOf(part.content) : part.text.length)
+    if (part.type === 'tool-call') return sum + measure(part.name) + measure(part.arguments)
+    return sum + (part.type === 'tool-result' ? measuredParts(part.content, measure) : measure(part.text))
   }, 0)
 
 /** Of the breakpoints, in the order of a prompt. */

@@ -43,6 +43,22 @@ test('a required call names a tool and keeps to its schema', () => {
   expect(takes(grammar, `Well: ${call('clock', '{}')}`)).toBe(false)
 })
 
+test('white space may be left out, but where a name and a word would become one', () => {
+  const between = [' json<args>', ' <as> json <args>']
+  const grammar = answerGrammar({
+    calls: {
+      tools: [clock],
+      form: { mark: 'to=', call: ['', between, ''] },
+      forced: true,
+      parallel: true,
+    },
+  })
+
+  for (const taken of ['clock json<args>', 'clock <as> json <args>', 'clock<as>json<args>'])
+    expect([taken, takes(grammar ?? '', `to=${taken}{}`)]).toEqual([taken, true])
+  expect(takes(grammar ?? '', 'to=clockjson<args>{}')).toBe(false)
+})
+
 test('names that begin alike, or with each other, are told apart', () => {
   const grammar = grammarOf(['get', 'get_a', 'get_b', 'got', '"', '😀', '😁'].map((name) => ({ name })))
 

@@ -6,7 +6,7 @@ import { anyObject } from './json.ts'
 import { addSchema, inField, unsatisfiable } from './json-schema.ts'
 import { wordsRule } from './spell.ts'
 
-/** White space in these texts may be left out. */
+/** White space in these texts may be left out, but between two words. */
 export interface CallForm {
   /** What calls begin with and nothing else does. Absent: they are told from text by how they go on. */
   readonly mark?: string
@@ -63,9 +63,12 @@ export function callsOf(
   )
 }
 
+/** In front of it there may be a name. */
 const spelled = (form: string): Expression =>
   sequence(
-    ...(form.match(/\s|\S+/g) ?? []).map((part) => (part.trim() === '' ? optional(text(part)) : text(part))),
+    ...form
+      .split(/(\s(?!\w)|(?<!^|\w)\s)/)
+      .map((part, at) => (at % 2 === 1 ? optional(text(part)) : text(part))),
   )
 
 function argumentsOf({ parameters, strict, field }: CallableTool, grammar: Grammar): Expression {

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { times } from '../../../../test/support/scale.ts'
 import { accepts } from './automaton.ts'
 import { numberAutomaton } from './digits.ts'
 import { hasNumber, isNumberEmpty, type NumberShape } from './numbers.ts'
@@ -45,7 +46,7 @@ test('what is taken is a number within the bounds', () => {
           expect(text).toMatch(/^-?(0|[1-9][0-9]*)(\.[0-9]+)?$/)
         }
     }),
-    { numRuns: 1_000 },
+    { numRuns: times(1_000, 300) },
   )
 })
 

@@ -136,6 +136,19 @@ test('no body at all is not valid JSON', async () => {
   expect(body).toEqual({ code: 'invalid_request', message: 'The request body is not valid JSON.' })
 })
 
+test.each(['', ' \r\n\t'])('%j is told from JSON that is wrong', (blank) => {
+  const detailsOf = (text: string): object => {
+    try {
+      return Object(parseJson(Buffer.from(text)))
+    } catch (error) {
+      return LlmError.from(error).details
+    }
+  }
+
+  expect(detailsOf(blank)).toEqual({ emptyBody: true })
+  expect(detailsOf(`${blank}{`)).toEqual({})
+})
+
 const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
 const parseText = (text: string): unknown => parseJson(Buffer.from(text))
 const tooDeep = 'The request body is nested deeper than 128 levels.'

@@ -13,9 +13,13 @@ export interface BodySource {
   readonly contentEncoding: string | null | undefined
 }
 
-export async function readNodeJson(stream: IncomingMessage, limitBytes: number): Promise<unknown> {
+export async function readNodeJson(
+  stream: IncomingMessage,
+  limitBytes: number,
+  absent?: object,
+): Promise<unknown> {
   try {
-    return await readJson(sourceOf(stream), limitBytes)
+    return await readJson(sourceOf(stream), limitBytes, absent)
   } finally {
     drop(stream)
   }
@@ -40,9 +44,9 @@ const sourceOf = (stream: IncomingMessage): BodySource => ({
 /** What is left is read and dropped, so that a client that still sends gets to see the answer. */
 const drop = (stream: IncomingMessage): void => void stream.resume()
 
-export async function readJson(source: BodySource, limitBytes: number): Promise<unknown> {
+export async function readJson(source: BodySource, limitBytes: number, absent?: object): Promise<unknown> {
   if (Number(source.contentLength ?? 0) > limitBytes) throw tooLarge(limitBytes)
-  return parseJson(await joined(readBytes(source), limitBytes))
+  return parseJson(await joined(readBytes(source), limitBytes), absent)
 }
 
 export async function* readBytes({ chunks, contentEncoding }: BodySource): AsyncGenerator<Uint8Array> {
@@ -64,9 +68,9 @@ export async function* bytesFromParser(parsed: unknown): AsyncGenerator<Uint8Arr
 }
 
 /** What a body parser in front, which has read the stream, has made of it. */
-export function fromParser(parsed: unknown, contentType = ''): unknown {
-  if (typeof parsed === 'string') return parseJson(Buffer.from(parsed))
-  if (parsed instanceof Uint8Array) return parseJson(parsed)
+export function fromParser(parsed: unknown, contentType = '', absent?: object): unknown {
+  if (typeof parsed === 'string') return parseJson(Buffer.from(parsed), absent)
+  if (parsed instanceof Uint8Array) return parseJson(parsed, absent)
   if (parsed === undefined)
     throw misread('The request body was read in front of this route, and not handed on.')
   if (/^application\/x-www-form-urlencoded\b/i.test(contentType) && isForm(parsed))
@@ -87,14 +91,25 @@ function isForm(parsed: unknown): boolean {
 const misread = (what: string): LlmError =>
   invalidRequest(`${what} In the app, mount the routes before the body parser.`, { setup: true })
 
-export function parseJson(bytes: Uint8Array): unknown {
+/** @param absent what no bytes at all are */
+export function parseJson(bytes: Uint8Array, absent?: object): unknown {
+  if (bytes.length === 0 && absent) return absent
   checkShape(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch (cause) {
-    throw new LlmError('invalid_request', 'The request body is not valid JSON.', {}, { cause })
+    const isEmpty = bytes.every((byte) => blank.includes(byte))
+    throw new LlmError(
+      'invalid_request',
+      'The request body is not valid JSON.',
+      isEmpty ? { emptyBody: true } : {},
+      { cause },
+    )
   }
 }
+
+/** What JSON takes for white space. */
+const blank = [0x20, 0x09, 0x0a, 0x0d]
 
 async function joined(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []

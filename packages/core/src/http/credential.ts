@@ -10,3 +10,13 @@ export function credentialOf({ header }: Pick<HttpRequest, 'header'>): string | 
     throw new LlmError('authentication', 'The headers x-api-key and authorization name different keys.')
   return bearer ?? key
 }
+
+/** The same. Throws `authentication` where there is none, too. */
+export function expectCredential(request: Pick<HttpRequest, 'header'>): string {
+  const key = credentialOf(request)
+  if (key !== undefined) return key
+  throw new LlmError(
+    'authentication',
+    'No API key is given. Send it as `x-api-key`, or as `authorization: Bearer`.',
+  )
+}

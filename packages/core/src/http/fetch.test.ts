@@ -100,7 +100,7 @@ test('a reader that cancels closes the source', async () => {
 test('the bytes of a body have no limit', async () => {
   const sizes = toFetchHandler<undefined>(
     {
-      ...table,
+      unrouted: () => json({}, 404),
       routes: [
         {
           method: 'POST',

@@ -31,7 +31,8 @@ export function toFetchHandler<Context>(
       caller: await options.caller?.(request),
     }
     const found = match(request.method, read.path)
-    if (!('route' in found)) return toResponse(unrouted(readFetchRequest(request, read), found.allowed))
+    if (!('route' in found))
+      return toResponse(unrouted(readFetchRequest(request, read), found.allowed, context))
     const { route, params } = found
     const { bodyLimit } = route
     const response = await route.handle(readFetchRequest(request, { ...read, params, bodyLimit }), context)
@@ -57,7 +58,7 @@ function readFetchRequest(
     signal,
     header: (name) => request.headers.get(name) ?? undefined,
     query: (name) => new URL(request.url).searchParams.get(name) ?? undefined,
-    json: () => readJson(sourceOf(request), toBytes(bodyLimit)),
+    json: (absent) => readJson(sourceOf(request), toBytes(bodyLimit), absent),
     bytes: () => readBytes(sourceOf(request)),
   }
 }

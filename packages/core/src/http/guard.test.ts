@@ -14,6 +14,8 @@ test.each([
   undefined,
   '',
   '192.168.1.5',
+  '0.0.0.0:11434',
+  '[fe80::1]',
   '10.0.0.1',
   '::ffff:192.168.1.5',
   'fe80::1',
@@ -49,6 +51,8 @@ test.each([
 test.each([
   'evil.example',
   'evil.example:11434',
+  '8.8.8.8',
+  '[2606:4700::1111]:80',
   'localhost.evil.example',
   'notlocalhost',
   'a:b:c',

@@ -1,5 +1,6 @@
 /** What can be known of a call before anybody looks into it: where it comes from, and which page sent it. */
 import { BlockList, isIP } from 'node:net'
+import { isPublicAddress } from '../addresses.ts'
 import type { HttpRequest } from './message.ts'
 
 const loopback = new BlockList()
@@ -25,12 +26,13 @@ export const isDirectLoopback = ({
 
 /**
  * A page can have its own domain name point at this machine, and then call it as if it were its own origin (DNS
- * rebinding). The `Host` header still says that name; numbers, and names that nobody can register, are harmless.
+ * rebinding). The `Host` header still says that name; numbers of a local network, and names that nobody can register, are harmless.
  */
 export function isLocalHost(host: string | undefined): boolean {
   if (host === undefined || host === '') return true
   const name = hostname(host)
-  return name !== undefined && (isIP(name) !== 0 || /(^|\.)localhost$|\.(local|internal)$/.test(name))
+  if (name === undefined || isPublicAddress(name)) return false
+  return isIP(name) !== 0 || /(^|\.)localhost$|\.(local|internal)$/.test(name)
 }
 
 /** What the `Origin` header says about the page that sent a call. Only browsers send one. */

@@ -36,10 +36,10 @@ export function readNodeRequest(
       return Array.isArray(value) ? value.join(', ') : value
     },
     query: (name) => query(req.url).get(name) ?? undefined,
-    json: async () =>
+    json: async (absent) =>
       req.readableDidRead
-        ? fromParser(parsedBody, req.headers['content-type'])
-        : readNodeJson(req, toBytes(bodyLimit)),
+        ? fromParser(parsedBody, req.headers['content-type'], absent)
+        : readNodeJson(req, toBytes(bodyLimit), absent),
     bytes: () => (req.readableDidRead ? bytesFromParser(parsedBody) : readNodeBytes(req)),
   }
 }
@@ -82,7 +82,7 @@ export function toNodeHandler<Context>(
   const respond = async (req: IncomingMessage, res: ServerResponse): Promise<HttpResponse> => {
     const path = pathOf(req.url ?? '/')
     const found = match(req.method ?? 'GET', path)
-    if (!('route' in found)) return unrouted(readNodeRequest(req, res, { path }), found.allowed)
+    if (!('route' in found)) return unrouted(readNodeRequest(req, res, { path }), found.allowed, context)
     const { route, params } = found
     // Where connect, a serverless host or a test has parsed the body, it is here.
     const { body: parsedBody } = req as { readonly body?: unknown }

@@ -161,6 +161,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       [{ name: 'x', expires: 'soon' }, 'expires'],
       [{ name: 'x', expires: new Date(Number.NaN) }, 'expires'],
       [{ name: 'x', expires: '-1h' }, 'expires'],
+      [{ name: 'x', expires: '2027-02-30' }, 'expires'],
     ])('%j is refused with the field that is wrong', async (settings, param) => {
       await expect(keys.create(settings as KeySettings)).rejects.toMatchObject({
         code: 'invalid_request',
@@ -220,6 +221,22 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
         tier: 'gold',
         limits: { concurrent: 3 },
         models: ['tiny'],
+      })
+    })
+
+    test('a day is its beginning in UTC, and days are let in for as a grace, too', async () => {
+      const { key } = await keys.create({ name: 'dated', expires: '2040-01-02' })
+
+      expect(key.expiresAt).toEqual(new Date('2040-01-02T00:00:00Z'))
+      await keys.rotate(key.id, { grace: '7d' })
+    })
+
+    test.each(['abc', '-1s', Number.NaN, null, {}])('a grace of %j is refused', async (grace) => {
+      const { key } = await keys.create({ name: 'rotated' })
+
+      await expect(keys.rotate(key.id, { grace: grace as '1h' })).rejects.toMatchObject({
+        code: 'invalid_request',
+        details: { param: 'grace' },
       })
     })
 
@@ -298,9 +315,9 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       const { key, secret } = await watching.create({ name: 'used' })
       expect(key.lastUsedAt).toBeUndefined()
 
-      await Promise.all(Array.from({ length: 20 }, () => watching.authenticate(secret)))
-      await watching.close()
       await watching.authenticate(secret)
+      await watching.close()
+      await Promise.all(Array.from({ length: 20 }, () => watching.authenticate(secret)))
 
       expect(writes).toHaveLength(1)
       expect((await watching.get(key.id)).lastUsedAt?.getTime()).toBeGreaterThanOrEqual(

@@ -1,16 +1,16 @@
 /** API keys: made and changed in any process of a database, asked anew at each call, so that what is revoked is so at once. */
 import { randomBytes } from 'node:crypto'
 import type { Caller } from '../caller.ts'
-import { LlmError } from '../errors.ts'
+import { invalidRequest, LlmError } from '../errors.ts'
 import { absentDatabase } from '../storage/absent.ts'
 import type { Database, Queries } from '../storage/database.ts'
 import { migrate } from '../storage/migrations.ts'
-import { type Duration, toMs } from '../units.ts'
 import { LimitRequests } from './limit-requests.ts'
 import { grantOf, type KeyRow, keyColumns, keyNotFound, lockKey, migrations, saveKey } from './rows.ts'
+import { RunningKeys } from './running.ts'
 import * as schema from './schema.ts'
 import { fits, type NewSecret, newSecret, publicIdOf } from './secret.ts'
-import type { Grant, KeyChanges, KeySettings } from './settings.ts'
+import type { Grant, KeyChanges, KeySettings, Lifetime } from './settings.ts'
 
 export interface ApiKey extends Grant {
   readonly id: string
@@ -31,28 +31,40 @@ export interface KeyWithSecret {
   readonly secret: string
 }
 
-/** @param database absent where nobody has asked for one: then each method rejects with a `TypeError` that says so */
-export async function openKeys(database: Database | undefined): Promise<Keys> {
+/**
+ * @param database absent where nobody has asked for one: then each method rejects with a `TypeError` that says so
+ * @param tiers the only ones that a key can name; absent where nobody here knows which there are
+ */
+export async function openKeys(database: Database | undefined, tiers?: readonly string[]): Promise<Keys> {
   if (database) await migrate(database, 'keys', migrations)
-  return new Keys(database ?? absentDatabase('llm.keys'))
+  return new Keys(database ?? absentDatabase('llm.keys'), tiers, database !== undefined)
 }
 
 /** All methods reject with `LlmError`: `invalid_request` for settings, `not_found` for ids that no key has. */
 export class Keys {
   /** Keys that ask for more than they have. */
   readonly requests: LimitRequests
+  /** Whether there is a database for them. */
+  readonly areKept: boolean
   readonly #database: Database
+  readonly #tiers: readonly string[] | undefined
+  readonly #running: RunningKeys
   /** Notes of use that are on their way, by key. */
   readonly #noting = new Map<string, Promise<unknown>>()
 
-  constructor(database: Database) {
+  /** @param areKept false: in a database that is none */
+  constructor(database: Database, tiers: readonly string[] | undefined, areKept = true) {
     this.#database = database
+    this.areKept = areKept
+    this.#tiers = tiers
     this.requests = new LimitRequests(database)
+    this.#running = new RunningKeys(database, wrongKey)
   }
 
   create(settings: KeySettings): Promise<KeyWithSecret> {
     return this.#inTransaction(async (queries, clock) => {
       const { name, expires, scopes = ['inference'], ...rest } = schema.check(schema.KeySettings, settings)
+      this.#checkTier(rest.tier)
       const grant: Grant = { scopes, ...rest }
       const made = newSecret()
       const now = await timeOf(queries, clock)
@@ -95,6 +107,7 @@ export class Keys {
   update(id: string, changes: KeyChanges): Promise<ApiKey> {
     return this.#inTransaction(async (queries, clock) => {
       const { name, expires, ...changed } = schema.check(schema.KeyChanges, changes)
+      this.#checkTier(changed.tier)
       const row = await lockKey(queries, clock, textOf(id))
       const given = Object.entries(changed).filter(([, value]) => value !== undefined)
       const merged = Object.entries({ ...grantOf(row), ...Object.fromEntries(given) })
@@ -114,11 +127,11 @@ export class Keys {
    *
    * @param grace @default '24h'
    */
-  rotate(id: string, { grace = '24h' }: { readonly grace?: Duration } = {}): Promise<KeyWithSecret> {
+  rotate(id: string, rotation: { readonly grace?: Lifetime | undefined } = {}): Promise<KeyWithSecret> {
     return this.#inTransaction(async (queries, clock) => {
-      const graceMs = toMs(grace)
+      const { grace = '24h' } = schema.check(schema.Rotation, rotation)
       const row = await lockKey(queries, clock, textOf(id))
-      const end = Math.ceil(row.now + graceMs)
+      const end = schema.expiresAt(grace, row.now)
       await queries.query('DELETE FROM modelmount_key_secrets WHERE key_id = ? AND expires_at <= ?', [
         row.id,
         row.now,
@@ -134,7 +147,7 @@ export class Keys {
     })
   }
 
-  /** For ever, from the next call on. One that is revoked stays as it is. */
+  /** For ever, from the next call on; answers that run end within seconds, in all processes. One that is revoked stays as it is. */
   async revoke(id: string): Promise<ApiKey> {
     const { clock } = this.#database
     const [row] = await this.#database.query<KeyRow>(
@@ -142,6 +155,7 @@ export class Keys {
       [textOf(id)],
     )
     if (!row) throw keyNotFound()
+    this.#running.end(row.id)
     return toKey(row)
   }
 
@@ -162,9 +176,30 @@ export class Keys {
     return toCaller(row)
   }
 
+  /**
+   * Makes an answer for a key, which ends with `authentication` soon after that is revoked. One that expires meanwhile may go on.
+   *
+   * @param start gets a signal that aborts then, and where `signal` does
+   */
+  during<Item, Answer extends AsyncIterable<Item>>(
+    id: string,
+    signal: AbortSignal,
+    start: (signal: AbortSignal) => Promise<Answer>,
+  ): Promise<Answer> {
+    return this.#running.during(id, signal, start)
+  }
+
   /** Waits for what is on its way. The database stays open. */
   async close(): Promise<void> {
+    this.#running.close()
     await Promise.all(this.#noting.values())
+  }
+
+  /** Of one that nobody knows, each call of the key would fail. */
+  #checkTier(tier: string | null | undefined): void {
+    if (!this.#tiers || typeof tier !== 'string' || this.#tiers.includes(tier)) return
+    const known = this.#tiers.length > 0 ? `one of ${this.#tiers.join(', ')}` : 'none: there are no tiers'
+    throw invalidRequest(`tier: Expected ${known}.`, { param: 'tier' })
   }
 
   /** No call waits for it, and none fails by it. */

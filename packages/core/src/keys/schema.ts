@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { fieldPath, invalidRequest } from '../errors.ts'
 import { readDuration } from '../units.ts'
-import type { Expiry } from './settings.ts'
+import type { Expiry, Lifetime } from './settings.ts'
 
 const count = z.int().min(1).max(1_000_000_000)
 
@@ -34,10 +34,23 @@ const scopes = z
   .max(3)
 const models = z.array(line(1_000)).min(1).max(1_000)
 const tier = line(100)
-const expires = z.custom<Expiry>(
-  (value) => msUntil(value) !== undefined || isMoment(value),
-  "Expected a duration such as '30d', a number of milliseconds, or a date.",
-)
+const durations = [
+  { type: 'integer', minimum: 0, description: 'Milliseconds.' },
+  { type: 'string', pattern: String.raw`^\d{1,6}d$`, description: 'Days.' },
+  { type: 'string', pattern: String.raw`^\+?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+)$` },
+]
+const expires = z
+  .custom<Expiry>(
+    (value) => msUntil(value) !== undefined || isMoment(value),
+    "Expected a duration such as '30d', a number of milliseconds, or a date.",
+  )
+  .meta({
+    anyOf: [
+      ...durations,
+      { type: 'string', format: 'date-time' },
+      { type: 'string', format: 'date', description: 'The beginning of that day, in UTC.' },
+    ],
+  })
 
 export const KeySettings = z.strictObject({
   name,
@@ -57,6 +70,16 @@ export const KeyChanges = z.strictObject({
   tier: tier.nullish(),
   spendLimit: spendLimit.nullish(),
   expires: expires.nullish(),
+})
+
+export const Rotation = z.strictObject({
+  grace: z
+    .custom<Lifetime>(
+      (value) => msUntil(value) !== undefined,
+      "Expected a duration such as '12h' or '7d', or a number of milliseconds.",
+    )
+    .optional()
+    .meta({ anyOf: durations, description: "How long the secrets before are let in yet. Default: '24h'." }),
 })
 
 export const LimitWish = z.strictObject({
@@ -96,9 +119,11 @@ const dayMs = 86_400_000
 /** Ten thousand years are never. */
 const maxMs = 3_652_500 * dayMs
 
-/** Over HTTP, as RFC 3339 says it. */
+/** Over HTTP, as RFC 3339 says it: with a time, or the day alone. */
+const moment = z.union([z.iso.datetime({ offset: true }), z.iso.date()])
+
 function isMoment(value: unknown): boolean {
-  if (typeof value === 'string' && !z.iso.datetime({ offset: true }).safeParse(value).success) return false
+  if (typeof value === 'string' && !moment.safeParse(value).success) return false
   const at = value instanceof Date || typeof value === 'string' ? new Date(value).getTime() : Number.NaN
   return Math.abs(at) <= maxMs
 }

@@ -3,8 +3,11 @@ import type { Caller, Scope } from '../caller.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Duration } from '../units.ts'
 
-/** Milliseconds, a number with a unit (`'12h'`, `'30d'`), or when. */
-export type Expiry = Duration | `${number}d` | Date
+/** Milliseconds, or a number with a unit: `'12h'`, `'30d'`. */
+export type Lifetime = Duration | `${number}d`
+
+/** The same, or when; of a day alone, such as `'2027-01-31'`, the beginning in UTC. */
+export type Expiry = Lifetime | `${number}-${number}-${number}${string}` | Date
 
 /** What a key is made with. */
 export interface KeySettings extends Pick<Caller, 'scopes' | 'models' | 'limits' | 'tier' | 'spendLimit'> {

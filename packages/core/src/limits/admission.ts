@@ -29,7 +29,8 @@ export function refusalOf(draws: readonly Draw[], crowds: readonly Crowd[]): Llm
     if (ms > longestMs) [worst, longestMs] = [draw, ms]
   }
   const crowd = crowds.find(({ running, limit }) => running >= limit)
-  if (worst) return refusal(`${worst.limit} ${worst.name} per minute`, longestMs, draws, worst.name)
+  if (worst && (!crowd || longestMs >= unknownWaitMs))
+    return refusal(`${worst.limit} ${worst.name} per minute`, longestMs, draws, worst.name)
   return crowd && refusal(`${crowd.limit} requests at the same time`, unknownWaitMs, draws)
 }
 

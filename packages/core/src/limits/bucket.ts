@@ -25,6 +25,10 @@ export function levelAt({ level, at }: Bucket, limit: number, now: number): numb
   return elapsedMs >= missing / limit ? fullLevel(limit) : level + elapsedMs * limit
 }
 
+/** When so many more units are taken, or given back where that is below 0. No more comes back than it holds. */
+export const levelAfter = (level: number, limit: number, units: number): number =>
+  Math.min(level - units * perUnit, fullLevel(limit))
+
 /** Milliseconds until so many units are let in, if nothing else happens; 0 for now. What costs nothing waits for nothing. */
 export function waitMs(level: number, limit: number, units: number): number {
   if (units === 0) return 0

@@ -1,6 +1,7 @@
+import { checkKeys } from '../options/check.ts'
 import { type DatabaseLocation, openDatabase } from '../storage/open.ts'
 import { checkLimits } from './demand.ts'
-import type { Limits, RateLimiter } from './limits.ts'
+import type { Limits, OpenRateLimiter } from './limits.ts'
 import { MemoryLimiter } from './memory.ts'
 
 export interface RateLimiterOptions {
@@ -16,8 +17,9 @@ export interface RateLimiterOptions {
   readonly now?: (() => number) | undefined
 }
 
-/** A limiter for routes of the app. Rejects where the database cannot be opened, or a limit is wrong. */
-export async function createRateLimiter(options: RateLimiterOptions = {}): Promise<RateLimiter> {
+/** A limiter for routes of the app. Rejects where the database cannot be opened, and where an option is wrong or misspelt. */
+export async function createRateLimiter(options: RateLimiterOptions = {}): Promise<OpenRateLimiter> {
+  checkKeys('', options, ['limits', 'database', 'now'])
   const { limits = {}, database: location, now } = options
   checkLimits(limits)
   if (location === undefined) return new MemoryLimiter(limits, now)
@@ -26,7 +28,9 @@ export async function createRateLimiter(options: RateLimiterOptions = {}): Promi
   try {
     const limiter = await openSqlLimiter(database, { limits, now })
     return {
+      limits,
       reserve: (subjects, cost) => limiter.reserve(subjects, cost),
+      status: (subjects) => limiter.status(subjects),
       close: async () => {
         await limiter.close()
         await database.close()

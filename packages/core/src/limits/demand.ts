@@ -1,5 +1,6 @@
 /** What a call asks of its limits, checked: of which buckets how much, and where it is one of those that run. */
 import { createHash } from 'node:crypto'
+import { checkKeys, shown } from '../options/check.ts'
 import type { LimitName } from './admission.ts'
 import { maxLimit } from './bucket.ts'
 import type { Cost, Limits, Subject } from './limits.ts'
@@ -27,6 +28,8 @@ export function demandOf(subjects: readonly Subject[], defaults: Limits, cost: C
   for (const { id, limits = defaults } of subjects) {
     if (ids?.has(id)) throw new TypeError('Expected subjects with different ids')
     ids?.add(id)
+    if (typeof id !== 'string')
+      throw new TypeError(`Expected the \`id\` of a subject to be a text, got ${shown(id)}`)
     checkLimits(limits)
     const subject = storable(id)
     const { requestsPerMinute, tokensPerMinute, concurrent } = limits
@@ -39,12 +42,18 @@ export function demandOf(subjects: readonly Subject[], defaults: Limits, cost: C
   return { buckets, crowds }
 }
 
+/** Asked by who only looks. */
+export const nothing: Cost = { requests: 0, tokens: 0 }
+
 /** Throws a `TypeError` that names what is wrong. */
 export function checkLimits(limits: Limits): void {
+  checkKeys('limits.', limits, limitNames)
   check('requestsPerMinute', limits.requestsPerMinute, 1, maxLimit)
   check('tokensPerMinute', limits.tokensPerMinute, 1, maxLimit)
   check('concurrent', limits.concurrent, 1, maxLimit)
 }
+
+const limitNames = ['requestsPerMinute', 'tokensPerMinute', 'concurrent'] satisfies (keyof Limits)[]
 
 export function checkCost({ requests, tokens }: Cost): void {
   check('requests', requests, 0, maxUnits)

@@ -25,7 +25,7 @@ async function loadedBy(name: string, code: string): Promise<readonly string[]> 
 }
 
 const core = (file: string): boolean =>
-  /^packages\/core\/dist\/(limits\/[\w-]+|storage\/open|errors|units)\.js$/.test(file)
+  /^packages\/core\/dist\/(limits\/[\w-]+|storage\/open|options\/check|errors|units)\.js$/.test(file)
 
 test('the door of limits loads no engine, no schemas and no database', async () => {
   const files = await loadedBy(

@@ -4,5 +4,18 @@ export { LlmError } from '../errors.ts'
 export type { DatabaseLocation } from '../storage/open.ts'
 export type { PostgresPool } from '../storage/postgres.ts'
 export { createRateLimiter, type RateLimiterOptions } from './create-rate-limiter.ts'
-export type { Cost, LimitStatus, Limits, RateLimiter, Reservation, Subject } from './limits.ts'
-export { type Admission, createRouteLimit, type RouteLimitOptions } from './route-limit.ts'
+export type {
+  Cost,
+  LimitStatus,
+  Limits,
+  OpenRateLimiter,
+  RateLimiter,
+  Reservation,
+  Subject,
+} from './limits.ts'
+export {
+  type Admission,
+  checkRouteLimitOptions,
+  createRouteLimit,
+  type RouteLimitOptions,
+} from './route-limit.ts'

@@ -1,19 +1,19 @@
 /** Limits in this process. */
 import { type Account, Accounts } from './accounts.ts'
 import { type Draw, refusalOf, statusOf } from './admission.ts'
-import { fullLevel, levelAt, perUnit } from './bucket.ts'
-import { type BucketDemand, type CrowdDemand, demandOf } from './demand.ts'
-import type { Cost, Limits, RateLimiter, Reservation, Subject } from './limits.ts'
+import { fullLevel, levelAfter, levelAt } from './bucket.ts'
+import { type BucketDemand, type CrowdDemand, demandOf, nothing } from './demand.ts'
+import type { Cost, LimitStatus, Limits, OpenRateLimiter, Reservation, Subject } from './limits.ts'
 import { reservation } from './reservation.ts'
 
-export class MemoryLimiter implements RateLimiter {
+export class MemoryLimiter implements OpenRateLimiter {
+  readonly limits: Limits
   readonly #accounts = new Accounts()
-  readonly #limits: Limits
   readonly #now: () => number
 
   /** @param now whole milliseconds, of a clock that is best never set */
   constructor(limits: Limits, now = monotonicMs) {
-    this.#limits = limits
+    this.limits = limits
     this.#now = now
   }
 
@@ -24,7 +24,7 @@ export class MemoryLimiter implements RateLimiter {
 
   async reserve(subjects: readonly Subject[], cost: Cost): Promise<Reservation> {
     const now = this.#now()
-    const { buckets, crowds } = demandOf(subjects, this.#limits, cost)
+    const { buckets, crowds } = demandOf(subjects, this.limits, cost)
     const draws = buckets.map((demand) => this.#draw(demand, now))
     const refusal = refusalOf(
       draws,
@@ -36,30 +36,37 @@ export class MemoryLimiter implements RateLimiter {
       throw refusal
     }
     for (const draw of draws) {
-      draw.level -= draw.units * perUnit
+      draw.level = levelAfter(draw.level, draw.limit, draw.units)
       this.#set(draw, now)
     }
     for (const { subject } of crowds) this.#run(subject, +1, now)
 
-    return reservation(statusOf(draws), (actual) => this.#settle(buckets, crowds, actual))
+    return reservation(statusOf(draws), cost, (difference, isOver) =>
+      this.#charge(buckets, difference, isOver ? crowds : []),
+    )
+  }
+
+  async status(subjects: readonly Subject[]): Promise<readonly LimitStatus[]> {
+    const { buckets } = demandOf(subjects, this.limits, nothing)
+    return statusOf(buckets.map((demand) => this.#draw(demand, this.#now())))
   }
 
   async close(): Promise<void> {}
 
-  async #settle(
+  async #charge(
     buckets: readonly BucketDemand[],
-    crowds: readonly CrowdDemand[],
-    actual: Cost,
+    difference: Cost,
+    left: readonly CrowdDemand[],
   ): Promise<void> {
     const now = this.#now()
     for (const demand of buckets) {
-      const unused = demand.units - actual[demand.name]
-      if (unused === 0) continue
+      const units = difference[demand.name]
+      if (units === 0) continue
       const draw = this.#draw(demand, now)
-      draw.level = Math.min(draw.level + unused * perUnit, fullLevel(demand.limit))
+      draw.level = levelAfter(draw.level, draw.limit, units)
       this.#set(draw, now)
     }
-    for (const { subject } of crowds) this.#run(subject, -1, now)
+    for (const { subject } of left) this.#run(subject, -1, now)
   }
 
   #draw({ subject, name, limit, units }: BucketDemand, now: number): BucketDraw {

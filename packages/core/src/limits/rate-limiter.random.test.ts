@@ -17,7 +17,7 @@ const limits: fc.Arbitrary<Limits> = fc.record(
 const costs: fc.Arbitrary<Cost> = fc.record({ requests: fc.nat(3), tokens: fc.nat(3_000) })
 type Step =
   | { readonly do: 'reserve'; readonly who: readonly number[]; readonly cost: Cost }
-  | { readonly do: 'settle'; readonly which: number; readonly cost: Cost }
+  | { readonly do: 'take' | 'settle'; readonly which: number; readonly cost: Cost }
   | { readonly do: 'release'; readonly which: number }
   | { readonly do: 'pass' | 'jump'; readonly ms: number }
 const steps: fc.Arbitrary<Step> = fc.oneof(
@@ -29,6 +29,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
       cost: costs,
     }),
   },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('take' as const), which: fc.nat(), cost: costs }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('settle' as const), which: fc.nat(), cost: costs }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('release' as const), which: fc.nat() }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.nat(2 * minute) }) },
@@ -36,13 +37,19 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
 )
 const runs = { memory: 1_000, SQLite: 150, PostgreSQL: 50 } as Readonly<Record<string, number>>
 
-/** What a subject has been given, when by a clock that only counts the time that goes by, and what came back of it since. */
-interface Given {
-  readonly at: number
+interface Call {
   readonly reserved: Cost
-  used: Cost
+  taken: Cost
+  /** Once it is over. */
+  used?: Cost
 }
-type Entry = { readonly given: Given } | { readonly back: Cost }
+/** What a call took, when by a clock that only counts the time that goes by; below 0 it was given back. */
+interface Entry {
+  readonly call: Call
+  readonly at: number
+  readonly kind: 'reserved' | 'taken' | 'settled'
+  readonly cost: Cost
+}
 
 describe.each(stores())('limits in $name', ({ name, limiter: make }) => {
   test('keep within what the limits allow, whatever happens, and what is told to wait gets in', async () => {
@@ -59,12 +66,15 @@ describe.each(stores())('limits in $name', ({ name, limiter: make }) => {
         const open: {
           readonly reservation: Reservation
           readonly who: readonly Subject[]
-          readonly given: Given
+          readonly call: Call
         }[] = []
-        const take = (reservation: Reservation, who: readonly Subject[], cost: Cost): void => {
-          const given: Given = { at: passedMs, reserved: cost, used: cost }
-          for (const { id } of who) books.get(id)?.push({ given })
-          open.push({ reservation, who, given })
+        const note = (who: readonly Subject[], entry: Omit<Entry, 'at'>): void => {
+          for (const { id } of who) books.get(id)?.push({ ...entry, at: passedMs })
+        }
+        const enter = (reservation: Reservation, who: readonly Subject[], cost: Cost): void => {
+          const call: Call = { reserved: cost, taken: cost }
+          note(who, { call, kind: 'reserved', cost })
+          open.push({ reservation, who, call })
           for (const { limit, remaining, resetMs } of reservation.limits) {
             expect(remaining).toBeGreaterThanOrEqual(0)
             expect(remaining).toBeLessThanOrEqual(limit)
@@ -75,16 +85,20 @@ describe.each(stores())('limits in $name', ({ name, limiter: make }) => {
           const [ended] = open.splice(which % Math.max(1, open.length), 1)
           if (!ended) return
           await (cost ? ended.reservation.settle(cost) : ended.reservation.release())
-          const { who, given } = ended
-          given.used = cost ?? { requests: 0, tokens: 0 }
-          const back = {
-            requests: given.reserved.requests - given.used.requests,
-            tokens: given.reserved.tokens - given.used.tokens,
-          }
-          for (const { id } of who) books.get(id)?.push({ back })
+          const { who, call } = ended
+          call.used = cost ?? { requests: 0, tokens: 0 }
+          note(who, { call, kind: 'settled', cost: plus(call.used, call.taken, -1) })
+        }
+        const take = async (which: number, cost: Cost): Promise<void> => {
+          const { reservation, who, call } = open[which % Math.max(1, open.length)] ?? {}
+          if (!reservation || !who || !call) return
+          await reservation.take(cost)
+          call.taken = plus(call.taken, cost)
+          note(who, { call, kind: 'taken', cost })
         }
 
         for (const step of life) {
+          if (step.do === 'take') await take(step.which, step.cost)
           if (step.do === 'settle') await end(step.which, step.cost)
           if (step.do === 'release') await end(step.which, undefined)
           if (step.do === 'pass' || step.do === 'jump') {
@@ -95,7 +109,7 @@ describe.each(stores())('limits in $name', ({ name, limiter: make }) => {
           while (oneByOne && open.length > 0) await end(0, step.cost)
           const who = step.who.map((index) => subjects[index] as Subject)
           const refusal = await limiter.reserve(who, step.cost).then(
-            (reservation) => take(reservation, who, step.cost),
+            (reservation) => enter(reservation, who, step.cost),
             (error: unknown) => error as LlmError,
           )
           if (!refusal) continue
@@ -119,7 +133,7 @@ describe.each(stores())('limits in $name', ({ name, limiter: make }) => {
               limits?.concurrent !== undefined &&
               open.filter(({ who }) => who.some((other) => other.id === id)).length >= limits.concurrent,
           )
-          if (!crowded) take(await limiter.reserve(who, step.cost), who, step.cost)
+          if (!crowded) enter(await limiter.reserve(who, step.cost), who, step.cost)
         }
 
         for (const { id, limits } of subjects) {
@@ -129,7 +143,7 @@ describe.each(stores())('limits in $name', ({ name, limiter: make }) => {
             ['tokens', limits?.tokensPerMinute],
           ] as const) {
             if (limit === undefined) continue
-            expectBalanced(entries, name, limit)
+            expectTaken(entries, name, limit)
             if (oneByOne) expectUsed(entries, name, limit)
           }
         }
@@ -142,32 +156,70 @@ describe.each(stores())('limits in $name', ({ name, limiter: make }) => {
   })
 })
 
-/** From any call to any later one: a full bucket, what flows in meanwhile, what comes back, and the last one's debt. */
-function expectBalanced(entries: readonly Entry[], name: keyof Cost, limit: number): void {
+const plus = (a: Cost, b: Cost, sign: 1 | -1 = 1): Cost => ({
+  requests: a.requests + sign * b.requests,
+  tokens: a.tokens + sign * b.tokens,
+})
+
+const atMost = (value: number, most: number): void => {
+  if (value > most) expect(value).toBeLessThanOrEqual(most)
+}
+
+/**
+ * From any moment to any later one, however calls overlap: who is let in finds all paid that was taken before, out of a full bucket and
+ * what flows in meanwhile. So beyond these nothing is taken but by calls that ran already when the last one was let in.
+ */
+function expectTaken(entries: readonly Entry[], name: keyof Cost, limit: number): void {
   for (const [index, first] of entries.entries()) {
-    if (!('given' in first)) continue
-    let balance = 0
-    for (const entry of entries.slice(index)) {
-      if ('back' in entry) balance -= entry.back[name]
-      if (!('given' in entry)) continue
-      const { at, reserved } = entry.given
-      balance += reserved[name]
-      if (reserved[name] === 0) continue
-      const most = Math.max(limit, reserved[name]) + (limit * (at - first.given.at)) / minute
-      expect(balance).toBeLessThanOrEqual(most)
+    let total = 0
+    let debts = new Map<Call, number>()
+    for (const { call, kind, at, cost } of entries.slice(index)) {
+      const paid = limit + (limit * (at - first.at)) / minute
+      const units = cost[name]
+      if (kind === 'reserved' && units > 0) {
+        atMost(total + Math.min(units, limit), paid)
+        debts = new Map([[call, Math.max(0, units - limit)]])
+      } else debts.set(call, (debts.get(call) ?? 0) + units)
+      total += units
+      const owed = [...debts.values()].reduce((sum, debt) => sum + Math.max(0, debt), 0)
+      atMost(total, paid + owed)
     }
   }
 }
 
-/** In no minute more than a full bucket, what flows in meanwhile, and one call's debt; where no call runs beside another. */
+/**
+ * What calls one after the other have really used, each part at the moment when it was taken: in any minute no more than a full bucket,
+ * what flows in meanwhile, and one call's debt.
+ */
 function expectUsed(entries: readonly Entry[], name: keyof Cost, limit: number): void {
-  const given = entries.flatMap((entry) => ('given' in entry ? [entry.given] : []))
-  // Who asks for nothing waits for nothing, whatever it comes to.
-  const calls = given.filter(({ reserved }) => reserved[name] > 0)
-  const largest = Math.max(0, ...calls.map(({ used }) => used[name]))
-  for (const first of calls) {
-    const within = calls.filter(({ at }) => at >= first.at && at < first.at + minute)
-    const total = within.reduce((sum, { used }) => sum + used[name], 0)
-    expect(total).toBeLessThanOrEqual(2 * limit + largest)
+  const uses = usesOf(entries, name)
+  for (const [index, first] of uses.entries()) {
+    let total = 0
+    let debt = 0
+    for (const { call, kind, at, units } of uses.slice(index)) {
+      if (at >= first.at + minute) break
+      const paid = limit + (limit * (at - first.at)) / minute
+      if (kind === 'reserved') atMost(total + Math.min(call.reserved[name], limit), paid)
+      debt = kind === 'reserved' ? Math.max(0, units - limit) : debt + units
+      total += units
+      atMost(total, 2 * limit + debt)
+    }
   }
+}
+
+/** Without what came back: of what a call took, it used the first. Who asks for nothing waits for nothing, whatever it comes to. */
+function usesOf(
+  entries: readonly Entry[],
+  name: keyof Cost,
+): readonly (Entry & { readonly units: number })[] {
+  const left = new Map<Call, number>()
+  return entries
+    .filter(({ call }) => call.reserved[name] > 0)
+    .map((entry) => {
+      const { call, kind, cost } = entry
+      const rest = left.get(call) ?? (call.used ?? call.taken)[name]
+      const units = kind === 'settled' ? rest : Math.min(rest, cost[name])
+      left.set(call, rest - units)
+      return { ...entry, units }
+    })
 }

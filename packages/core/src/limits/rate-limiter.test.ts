@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type Clock, stores } from '../../../../test/support/limiters.ts'
 import { LlmError } from '../errors.ts'
-import type { Cost, Limits, RateLimiter, Reservation, Subject } from './limits.ts'
+import type { Cost, Limits, OpenRateLimiter, Reservation, Subject } from './limits.ts'
 
 const one: Cost = { requests: 1, tokens: 0 }
 const tokens = (tokens: number): Cost => ({ requests: 1, tokens })
@@ -10,7 +10,7 @@ const minute = 60_000
 
 describe.each(stores())('limits in $name', ({ limiter: make }) => {
   let clock: Clock
-  let limiter: RateLimiter
+  let limiter: OpenRateLimiter
 
   beforeEach(async () => {
     clock = { now: 1_000 }
@@ -52,6 +52,28 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     await refusalOf(limiter.reserve(subjects, one))
   })
 
+  test('how limits stand is told, of several subjects the least, and nothing is taken', async () => {
+    const subjects = [
+      ann({ requestsPerMinute: 3, tokensPerMinute: 600 }),
+      { id: 'all', limits: { requestsPerMinute: 2 } },
+    ]
+    const full = [
+      { name: 'requests', limit: 2, remaining: 2, resetMs: 0 },
+      { name: 'tokens', limit: 600, remaining: 600, resetMs: 0 },
+    ]
+    expect([await limiter.status(subjects), await limiter.status(subjects)]).toEqual([full, full])
+    await limiter.reserve(subjects, { requests: 1, tokens: 60 })
+
+    const used = [
+      { name: 'requests', limit: 2, remaining: 1, resetMs: 30_000 },
+      { name: 'tokens', limit: 600, remaining: 540, resetMs: 6_000 },
+    ]
+    expect([await limiter.status(subjects), await limiter.status(subjects)]).toEqual([used, used])
+    expect(await limiter.status([ann({ concurrent: 1 })])).toEqual([])
+    clock.now += minute
+    expect(await limiter.status(subjects)).toEqual(full)
+  })
+
   test('a refused request costs nothing, from any subject', async () => {
     const [strict, lax] = [
       { id: 'strict', limits: { requestsPerMinute: 1 } },
@@ -91,6 +113,62 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     const { limits } = await limiter.reserve(subjects, tokens(0))
 
     expect(limits).toMatchObject([{ remaining: 60 }])
+  })
+
+  test('what is taken while a call runs counts at once, into debt where it has to, and is settled with the rest', async () => {
+    const subjects = [ann({ tokensPerMinute: 1_000 })]
+    const long = await limiter.reserve(subjects, tokens(400))
+    await long.take({ requests: 0, tokens: 500 })
+    const { limits } = await limiter.reserve(subjects, tokens(0))
+    expect(limits).toMatchObject([{ remaining: 100 }])
+
+    await long.take({ requests: 0, tokens: 500 })
+    const inDebt = await refusalOf(limiter.reserve(subjects, tokens(1)))
+    await long.settle(tokens(1_350))
+    const settled = await refusalOf(limiter.reserve(subjects, tokens(1)))
+
+    expect(inDebt.details.retryAfterMs).toBe(401 * 60)
+    expect(settled.details.retryAfterMs).toBe(351 * 60)
+  })
+
+  test('what is taken at the same moment as a call is settled is part of what is settled', async () => {
+    const subjects = [ann({ tokensPerMinute: 1_000 })]
+    const long = await limiter.reserve(subjects, tokens(100))
+
+    await Promise.all([
+      long.take({ requests: 0, tokens: 100 }),
+      long.take({ requests: 0, tokens: 100 }),
+      long.settle(tokens(250)),
+    ])
+    await long.take({ requests: 0, tokens: 500 })
+
+    const { limits } = await limiter.reserve(subjects, tokens(0))
+    expect(limits).toMatchObject([{ remaining: 750 }])
+  })
+
+  test('settled without a number, a call has cost what it has taken', async () => {
+    const subjects = [ann({ tokensPerMinute: 1_000, concurrent: 1 })]
+    const long = await limiter.reserve(subjects, tokens(100))
+    await long.take({ requests: 0, tokens: 200 })
+    await long.settle()
+
+    const { limits } = await limiter.reserve(subjects, tokens(0))
+
+    expect(limits).toMatchObject([{ remaining: 700 }])
+  })
+
+  test('what is taken while it runs is taken from all its subjects, and given back to all', async () => {
+    const subjects = [ann({ tokensPerMinute: 1_000 }), { id: 'model', limits: { tokensPerMinute: 500 } }]
+    const long = await limiter.reserve(subjects, tokens(100))
+    await long.take({ requests: 0, tokens: 300 })
+    const [ofAnn, ofModel] = [[subjects[0] as Subject], [subjects[1] as Subject]]
+
+    expect((await limiter.reserve(ofAnn, tokens(0))).limits).toMatchObject([{ remaining: 600 }])
+    expect((await limiter.reserve(ofModel, tokens(0))).limits).toMatchObject([{ remaining: 100 }])
+    await long.release()
+
+    expect((await limiter.reserve(ofAnn, tokens(0))).limits).toMatchObject([{ remaining: 1_000 }])
+    expect((await limiter.reserve(ofModel, tokens(0))).limits).toMatchObject([{ remaining: 500 }])
   })
 
   test('what is released was never asked', async () => {
@@ -138,6 +216,45 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
       details: { retryAfterMs: 1_000, limits: [] },
     })
     await refusalOf(limiter.reserve(subjects, one))
+  })
+
+  test('of several that refuse, the one counts that takes longest', async () => {
+    const subjects = [
+      { id: 'key', limits: { requestsPerMinute: 6, tokensPerMinute: 1_000 } },
+      { id: 'tier', limits: { requestsPerMinute: 2 } },
+    ]
+    for (const cost of [tokens(1_000), tokens(0)]) await limiter.reserve(subjects, cost)
+
+    // A request of the tier is there after half a minute, 600 tokens of the key after 36 s.
+    const byTokens = await refusalOf(limiter.reserve(subjects, tokens(600)))
+    const byRequests = await refusalOf(limiter.reserve(subjects, tokens(400)))
+
+    expect(byTokens).toMatchObject({
+      message: 'This request would exceed the limit of 1000 tokens per minute. Try again in 36 s.',
+      details: { retryAfterMs: 36_000, exceeded: 'tokens' },
+    })
+    expect(byRequests).toMatchObject({
+      message: 'This request would exceed the limit of 2 requests per minute. Try again in 30 s.',
+      details: { retryAfterMs: 30_000, exceeded: 'requests' },
+    })
+    clock.now += 35_999
+    await refusalOf(limiter.reserve(subjects, tokens(600)))
+    clock.now += 1
+    await limiter.reserve(subjects, tokens(600))
+  })
+
+  test('a bucket that refuses for a moment only does not hide that too many run', async () => {
+    const subjects = [ann({ requestsPerMinute: 600, concurrent: 1 })]
+    await limiter.reserve(subjects, { requests: 600, tokens: 0 })
+
+    const now = await refusalOf(limiter.reserve(subjects, one))
+    const many = await refusalOf(limiter.reserve(subjects, { requests: 60, tokens: 0 }))
+
+    expect(now).toMatchObject({
+      message: 'This request would exceed the limit of 1 requests at the same time. Try again in 1 s.',
+      details: { retryAfterMs: 1_000, limits: [{ name: 'requests', remaining: 0 }] },
+    })
+    expect(many.details).toMatchObject({ retryAfterMs: 6_000, exceeded: 'requests' })
   })
 
   test('of several subjects the status is that of who has the least left', async () => {

@@ -7,11 +7,13 @@ import { LlmError } from '../errors.ts'
 import type { Database, Queries, SqlValue } from '../storage/database.ts'
 import { migrate } from '../storage/migrations.ts'
 import { type LimitName, refusalOf, statusOf } from './admission.ts'
-import { fullLevel, levelAt, perUnit, resetMs } from './bucket.ts'
-import { type BucketDemand, type Demand, demandOf } from './demand.ts'
-import { Leases, leaseTables } from './leases.ts'
-import type { Cost, Limits, RateLimiter, Reservation, Subject } from './limits.ts'
+import { fullLevel, levelAfter, levelAt, resetMs } from './bucket.ts'
+import { Corrections } from './corrections.ts'
+import { type BucketDemand, type CrowdDemand, type Demand, demandOf, nothing } from './demand.ts'
+import type { Cost, LimitStatus, Limits, OpenRateLimiter, Reservation, Subject } from './limits.ts'
+import { Lines } from './lines.ts'
 import { reservation } from './reservation.ts'
+import { RunningCalls, runningCallTables } from './running-calls.ts'
 
 export interface SqlLimiterOptions {
   readonly limits: Limits
@@ -23,7 +25,7 @@ export async function openSqlLimiter(
   database: Database,
   { limits, now }: SqlLimiterOptions,
 ): Promise<SqlLimiter> {
-  await migrate(database, 'limits', [[...tables, ...leaseTables]])
+  await migrate(database, 'limits', [[...tables, ...runningCallTables]])
   return new SqlLimiter(database, limits, now ? () => String(now()) : () => database.clock)
 }
 
@@ -39,72 +41,81 @@ const tables = [
   'CREATE INDEX modelmount_limits_full_at ON modelmount_limits (full_at)',
 ]
 
-class SqlLimiter implements RateLimiter {
+class SqlLimiter implements OpenRateLimiter {
+  readonly limits: Limits
   readonly #database: Database
-  readonly #limits: Limits
   readonly #clock: () => string
-  readonly #leases: Leases
+  readonly #running: RunningCalls
+  readonly #lines = new Lines()
+  readonly #corrections = new Corrections()
   #pruned = performance.now()
   #pruning: Promise<void> | undefined
 
   constructor(database: Database, limits: Limits, clock: () => string) {
     this.#database = database
-    this.#limits = limits
+    this.limits = limits
     this.#clock = clock
-    this.#leases = new Leases(database, clock)
+    this.#running = new RunningCalls(database, clock)
   }
 
   async reserve(subjects: readonly Subject[], cost: Cost): Promise<Reservation> {
-    const { buckets, crowds } = demandOf(subjects, this.#limits, cost)
+    const demand = demandOf(subjects, this.limits, cost)
+    const { buckets, crowds } = demand
     const lease = crowds.length > 0 ? randomUUID() : undefined
     this.#pruneNowAndThen()
-    const taken = await this.#database.transaction(async (queries) => {
-      const { rows, now } = await this.#lock(queries, { buckets, crowds })
+    let at = 0
+    const taken = await this.#locked(demand, async (queries, { rows, now }) => {
       const draws = buckets.map((demand) => ({ ...demand, level: levelOf(rows, demand, now) }))
-      const running = await this.#leases.running(queries, crowds, now)
+      const running = await this.#running.count(queries, crowds, now)
       const refusal = refusalOf(
         draws,
         crowds.map(({ subject, limit }) => ({ limit, running: running.get(subject) ?? 0 })),
       )
       if (refusal) {
-        // A clock that has gone back would be waited for.
-        if (rows.every(({ at }) => at <= now)) throw refusal
+        // A clock that has gone back would be waited for, by buckets and by leases.
+        if (crowds.length === 0 && rows.every(({ at }) => at <= now)) throw refusal
         await write(queries, draws, now)
         return refusal
       }
-      for (const draw of draws) draw.level -= draw.units * perUnit
+      for (const draw of draws) draw.level = levelAfter(draw.level, draw.limit, draw.units)
       await write(queries, draws, now)
-      if (lease) await this.#leases.take(queries, lease, crowds, now)
+      if (lease) await this.#running.add(queries, lease, crowds, now)
+      at = now
       return draws
     })
     if (taken instanceof LlmError) throw taken
-    if (lease) this.#leases.keep(lease)
+    if (lease) this.#running.keep(lease, crowds, at)
 
-    return reservation(statusOf(taken), async (actual) => {
+    return reservation(statusOf(taken), cost, async (difference, isOver) => {
+      if (!isOver) return this.#charge(buckets, difference)
       // From here on nobody keeps it: whatever happens now, it ends.
-      if (lease) this.#leases.leave(lease)
-      const changed = buckets.filter(({ name, units }) => units !== actual[name])
-      if (changed.length === 0 && !lease) return
-      await this.#database.transaction(async (queries) => {
-        const { rows, now } = await this.#lock(queries, { buckets: changed, crowds })
-        const settled = changed.map((demand) => {
-          const level = levelOf(rows, demand, now) + (demand.units - actual[demand.name]) * perUnit
-          return { ...demand, level: Math.min(level, fullLevel(demand.limit)) }
-        })
-        await write(queries, settled, now)
-        if (lease) await this.#leases.give(queries, lease)
-      })
+      if (lease) await this.#running.own.leave(lease)
+      const left = lease === undefined ? undefined : { lease, crowds }
+      return this.#corrections.make(() => this.#charge(buckets, difference, left))
     })
   }
 
+  async status(subjects: readonly Subject[]): Promise<readonly LimitStatus[]> {
+    const { buckets } = demandOf(subjects, this.limits, nothing)
+    if (buckets.length === 0) return []
+    const rows = await this.#database.query<Row>(
+      `SELECT subject, name, level, at, ${this.#clock()} AS now FROM modelmount_limits
+       WHERE ${buckets.map(() => '(subject = ? AND name = ?)').join(' OR ')}`,
+      buckets.flatMap(({ subject, name }) => [subject, name]),
+    )
+    return statusOf(buckets.map((demand) => ({ ...demand, level: levelOf(rows, demand, rows[0]?.now ?? 0) })))
+  }
+
   async close(): Promise<void> {
-    this.#leases.close()
+    this.#running.own.close()
+    await this.#corrections.close()
     await this.#pruning
   }
 
-  /** Says that its calls still run; by itself it does so often enough. */
-  renew(): Promise<void> {
-    return this.#leases.renew()
+  /** Says that its calls still run, and settles what could not be; by itself it does so often enough. */
+  async renew(): Promise<void> {
+    await this.#corrections.repeat()
+    await this.#running.own.renew()
   }
 
   /** Forgets subjects with full buckets. Resolves when there are none. */
@@ -123,7 +134,25 @@ class SqlLimiter implements RateLimiter {
         )
       })
     }
-    await this.#leases.prune()
+    await this.#running.prune()
+  }
+
+  async #charge(
+    buckets: readonly BucketDemand[],
+    difference: Cost,
+    left?: { readonly lease: string; readonly crowds: readonly CrowdDemand[] },
+  ): Promise<void> {
+    const charged = buckets.filter(({ name }) => difference[name] !== 0)
+    if (charged.length === 0 && !left) return
+    const demand = { buckets: charged, crowds: left?.crowds ?? [] }
+    await this.#locked(demand, async (queries, { rows, now }) => {
+      const corrected = charged.map((demand) => ({
+        ...demand,
+        level: levelAfter(levelOf(rows, demand, now), demand.limit, difference[demand.name]),
+      }))
+      await write(queries, corrected, now)
+      if (left) await this.#running.remove(queries, left.lease)
+    })
   }
 
   #pruneNowAndThen(): void {
@@ -137,9 +166,20 @@ class SqlLimiter implements RateLimiter {
       })
   }
 
-  #lock(queries: Queries, { buckets, crowds }: Demand): Promise<Locked> {
+  /** A transaction that has the rows of its subjects, for a decision or a correction. */
+  #locked<Result>(
+    { buckets, crowds }: Demand,
+    work: (queries: Queries, locked: Locked) => Promise<Result>,
+  ): Promise<Result> {
     const ids = [...buckets, ...crowds.map(({ subject }) => ({ subject, name: 'concurrent' as const }))]
-    return lockRows(queries, ids, this.#clock())
+    const transaction = () =>
+      this.#database.transaction(async (queries) =>
+        work(queries, await lockRows(queries, ids, this.#clock())),
+      )
+    return this.#lines.inTurn(
+      ids.map(({ subject }) => subject),
+      transaction,
+    )
   }
 }
 

@@ -69,26 +69,19 @@ test('nothing is left of bytes that end in an error, or are not wanted any more'
   expect(await files()).toEqual([])
 })
 
-test.each(['its writer leaves', 'its lock is lost'])(
-  'a write ends when %s while nothing comes',
-  async (what) => {
-    const blobs = new BlobStore([root])
-    const lock = join(root, 'blobs', `${blobName(digest)}.lock`)
-    const controller = new AbortController()
-    async function* stalling(): AsyncGenerator<Uint8Array> {
-      yield Buffer.from('the')
-      if (what === 'its writer leaves') controller.abort(new Error('left'))
-      else await rm(lock).then(() => writeFile(lock, ''))
-      await new Promise(() => {})
-    }
+test('a write ends when its writer leaves while nothing comes', async () => {
+  const blobs = new BlobStore([root])
+  const controller = new AbortController()
+  async function* stalling(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('the')
+    controller.abort(new Error('left'))
+    await new Promise(() => {})
+  }
 
-    const written = blobs.write(digest, stalling(), controller.signal)
+  await expect(blobs.write(digest, stalling(), controller.signal)).rejects.toThrow('left')
 
-    await expect(written).rejects.toThrow(/left|lost/)
-    await rm(lock, { force: true })
-    expect(await files()).toEqual([])
-  },
-)
+  expect(await files()).toEqual([])
+})
 
 test('a blob that is there is not written again, and is as if it were new to who prunes', async () => {
   const blobs = new BlobStore([root])
@@ -122,33 +115,45 @@ test('blobs of other folders are found, and not written again', async () => {
   expect((await blobs.find(digest))?.path).toBe(join(other, 'blobs', blobName(digest)))
 })
 
-test('of several writers of one blob one writes, and the others wait for it', async () => {
+test('of several writers of one blob one file is left', async () => {
   const stores = [new BlobStore([root]), new BlobStore([root])]
-  let read = 0
-  async function* counted(): AsyncGenerator<Uint8Array> {
-    read++
-    yield* inPieces(text)
-  }
 
-  await Promise.all([...stores, ...stores].map((one) => one.write(digest, counted(), signal)))
+  await Promise.all([...stores, ...stores].map((one) => one.write(digest, inPieces(text), signal)))
 
-  expect(read).toBe(1)
   expect(await files()).toEqual([blobName(digest)])
+  expect(await readFile(join(root, 'blobs', blobName(digest)), 'utf8')).toBe(text)
 })
 
-test('where the first writer fails the next one writes', async () => {
+test('who writes slowly keeps neither a download nor another writer waiting', async () => {
   const blobs = new BlobStore([root])
   const bytes = new TransformStream<Uint8Array, Uint8Array>()
   const sender = bytes.writable.getWriter()
-  const first = blobs.write(digest, bytes.readable, signal)
-  // It is taken by who has the lock.
+  const slow = blobs.write(digest, bytes.readable, signal)
+  // It is taken by who writes.
   await sender.write(Buffer.from('the'))
 
-  const second = blobs.write(digest, inPieces(text), signal)
-  await sender.abort(new Error('gone'))
+  expect(await blobs.locked(digest, AbortSignal.timeout(2_000), async () => 'locked')).toBe('locked')
+  await blobs.write(digest, inPieces(text), AbortSignal.timeout(2_000))
+  expect((await blobs.find(digest))?.sizeBytes).toBe(text.length)
 
-  await expect(first).rejects.toThrow('gone')
-  await expect(second).resolves.toBeUndefined()
+  await sender.write(Buffer.from(text.slice(3)))
+  await sender.close()
+  await slow
+  expect(await files()).toEqual([blobName(digest)])
+})
+
+test('a file is copied with one look at it', async () => {
+  const blobs = new BlobStore([root])
+  const path = join(other, 'some.gguf')
+  await writeFile(path, text)
+
+  expect(await blobs.copy(path, signal)).toEqual({ digest, sizeBytes: text.length, isNew: true })
+  expect(await blobs.copy(path, signal)).toEqual({ digest, sizeBytes: text.length, isNew: false })
+  expect(await files()).toEqual([blobName(digest)])
+  await expect(new BlobStore([root], { maxBytes: text.length }).copy(path, signal)).rejects.toMatchObject({
+    code: 'too_large',
+  })
+  await expect(blobs.copy(path, AbortSignal.abort(new Error('left')))).rejects.toThrow('left')
   expect(await files()).toEqual([blobName(digest)])
 })
 
@@ -215,6 +220,42 @@ test('of two that write into one budget at once no more stays than fits', async 
   await Promise.allSettled([one.add(Buffer.alloc(60, 1)), two.add(Buffer.alloc(60, 2))])
 
   expect((await files()).length).toBeLessThan(2)
+})
+
+test('of two downloads that want the last bytes of a budget one gets them', async () => {
+  const digests = [digestOf('one'), digestOf('two')]
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+
+  const claims = digests.map((one) => {
+    const blobs = new BlobStore([root], { maxBytes: 100 })
+    return new Promise((resolve, reject) => {
+      const work = (): Promise<void> =>
+        blobs
+          .claim(one, 60, signal)
+          .then(resolve, reject)
+          .then(() => held)
+      blobs.locked(one, signal, work).catch(reject)
+    })
+  })
+
+  const settled = await Promise.allSettled(claims)
+  expect(settled.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  expect(settled.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'too_large' } })
+  expect((await files()).filter((file) => file.endsWith('-partial'))).toHaveLength(1)
+  release()
+})
+
+test('what a download has claimed is free again when nobody is at it', async () => {
+  const blobs = new BlobStore([root], { maxBytes: 100 })
+  await blobs.locked(digest, signal, async () => {
+    await blobs.claim(digest, 60, signal)
+    await expect(blobs.expectRoom(41)).rejects.toMatchObject({ code: 'too_large' })
+  })
+
+  await expect(blobs.expectRoom(100)).resolves.toBeUndefined()
 })
 
 test('more than the disk has room for is not begun', async () => {

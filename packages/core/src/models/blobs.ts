@@ -1,41 +1,33 @@
 /** The blobs on disk. Shape: `blobs/` of Ollama's store. */
 import { createHash, randomUUID } from 'node:crypto'
-import type { Stats } from 'node:fs'
-import {
-  type FileHandle,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  statfs,
-  utimes,
-} from 'node:fs/promises'
+import { createReadStream, type Stats } from 'node:fs'
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { invalidRequest, LlmError } from '../errors.ts'
 import { blobName, type Digest, digestOf, digestOfHex, parseDigest } from './digest.ts'
 import { append, diskError, readOnly, syncFolder } from './disk.ts'
 import { withLock } from './lock.ts'
 import type { Blobs } from './parts.ts'
+import { Room } from './room.ts'
 
 export interface BlobOptions {
-  /** That all files in `blobs/` may have together. @default as many as the disk holds */
+  /** That all files in `blobs/` may have together, whoever writes them. @default as many as the disk holds */
   readonly maxBytes?: number
 }
 
 /** Read, written and hashed at once: a millisecond's work. */
 const pieceBytes = 512 * 1024
+/** So many may be written before it is known what others have written meanwhile. */
+const bytesBetweenLooks = 64 * 1024 * 1024
 
 export class BlobStore implements Blobs {
   readonly #folders: readonly string[]
-  readonly #maxBytes: number
+  readonly #room: Room
 
   /** @param roots folders with `blobs/` in them; the first is written to, the others are only read */
   constructor(roots: readonly string[], { maxBytes = Number.POSITIVE_INFINITY }: BlobOptions = {}) {
     this.#folders = roots.map((root) => join(root, 'blobs'))
-    this.#maxBytes = maxBytes
+    this.#room = new Room(maxBytes)
   }
 
   async find(digest: Digest): Promise<{ readonly path: string; readonly sizeBytes: number } | undefined> {
@@ -65,24 +57,30 @@ export class BlobStore implements Blobs {
 
   async write(digest: Digest, bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
     if (await this.keep(digest)) return
-    await this.locked(digest, signal, async (lost) => {
-      // Another writer may have been first.
-      if (await this.keep(digest)) return
-      const real = await this.#put(bytes, AbortSignal.any([signal, lost]))
-      if (real !== digest)
-        throw invalidRequest(`digest mismatch, expected "${digest}", got "${real}"`, { param: 'digest' })
-    })
+    const real = (await this.#put(bytes, signal)).digest
+    if (real !== digest)
+      throw invalidRequest(`digest mismatch, expected "${digest}", got "${real}"`, { param: 'digest' })
   }
 
-  async add(bytes: Uint8Array): Promise<{ digest: Digest; sizeBytes: number; isNew: boolean }> {
+  async add(bytes: Uint8Array): ReturnType<Blobs['add']> {
     const digest = digestOf(bytes)
-    const isNew = !(await this.keep(digest))
-    if (isNew) await this.#put(once(bytes), new AbortController().signal)
-    return { digest, sizeBytes: bytes.length, isNew }
+    if (await this.keep(digest)) return { digest, sizeBytes: bytes.length, isNew: false }
+    return this.#put(once(bytes), new AbortController().signal)
+  }
+
+  async copy(path: string, signal: AbortSignal): ReturnType<Blobs['copy']> {
+    await this.#room.expect(await this.#made(), (await stat(path)).size)
+    return this.#put(piecesOf(path), signal)
   }
 
   async partial(digest: Digest): Promise<string> {
     return `${join(await this.#made(), blobName(digest))}-partial`
+  }
+
+  async claim(digest: Digest, sizeBytes: number, signal: AbortSignal): Promise<void> {
+    await this.#room.claim(await this.partial(digest), sizeBytes, signal).catch((error) => {
+      throw diskError(error)
+    })
   }
 
   async commit(digest: Digest, signal: AbortSignal, known?: Digest): Promise<void> {
@@ -108,11 +106,7 @@ export class BlobStore implements Blobs {
   }
 
   async expectRoom(bytes: number): Promise<void> {
-    const folder = await this.#made()
-    if (bytes > (await this.#budget(folder))) throw overBudget(this.#maxBytes)
-    const { bavail, bsize } = await statfs(folder)
-    if (bytes > bavail * bsize)
-      throw new LlmError('too_large', `There is no room on the disk of the models for ${bytes} bytes more.`)
+    await this.#room.expect(await this.#made(), bytes)
   }
 
   /**
@@ -149,35 +143,48 @@ export class BlobStore implements Blobs {
     if (folder !== undefined) await rm(join(folder, blobName(digest)), { force: true })
   }
 
-  async #put(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<Digest> {
+  /** To a file of its own first: nobody waits for who writes slowly, and what is visible is whole. */
+  async #put(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): ReturnType<Blobs['add']> {
     const folder = await this.#made()
-    const room = await this.#budget(folder)
     // A name that is no blob's: if it is left behind, whoever prunes takes it.
     const path = join(folder, `sha256-${randomUUID()}`)
     try {
-      const digest = await withFile(path, 'wx', async (file) => {
-        const hash = createHash('sha256')
-        let sizeBytes = 0
-        for await (const chunk of until(signal, bytes)) {
-          for (let at = 0; at < chunk.length; at += pieceBytes) {
-            signal.throwIfAborted()
-            const piece = chunk.subarray(at, at + pieceBytes)
-            sizeBytes += piece.length
-            if (sizeBytes > room) throw overBudget(this.#maxBytes)
-            await Promise.all([append(file, piece), hash.update(piece)])
-          }
-        }
-        await file.sync()
-        return digestOfHex(hash.digest('hex'))
-      })
+      const { digest, sizeBytes } = await withFile(path, 'wx', (file) =>
+        this.#fill(file, folder, until(signal, bytes)),
+      )
+      const isNew = (await this.keep(digest))?.sizeBytes !== sizeBytes
       // Others may have written meanwhile.
-      if ((await this.#budget(folder)) < 0) throw overBudget(this.#maxBytes)
-      await this.#show(path, digest)
-      return digest
+      if (isNew) await this.#room.expect(folder, 0)
+      await (isNew ? this.#show(path, digest) : rm(path))
+      return { digest, sizeBytes, isNew }
     } catch (error) {
       await rm(path, { force: true })
       throw diskError(error)
     }
+  }
+
+  /** Hashed while it is written. */
+  async #fill(
+    file: FileHandle,
+    folder: string,
+    bytes: AsyncIterable<Uint8Array>,
+  ): Promise<{ readonly digest: Digest; readonly sizeBytes: number }> {
+    const hash = createHash('sha256')
+    let [sizeBytes, lookAt, end] = [0, 0, 0]
+    for await (const chunk of bytes) {
+      for (let at = 0; at < chunk.length; at += pieceBytes) {
+        if (sizeBytes >= lookAt) {
+          end = sizeBytes + (await this.#room.left(folder))
+          lookAt = sizeBytes + bytesBetweenLooks
+        }
+        const piece = chunk.subarray(at, at + pieceBytes)
+        sizeBytes += piece.length
+        if (sizeBytes > end) throw this.#room.overBudget()
+        await Promise.all([append(file, piece), hash.update(piece)])
+      }
+    }
+    await file.sync()
+    return { digest: digestOfHex(hash.digest('hex')), sizeBytes }
   }
 
   async #show(path: string, digest: Digest): Promise<void> {
@@ -194,18 +201,15 @@ export class BlobStore implements Blobs {
     })
     return folder
   }
-
-  /** Bytes that may be written; less than none where there are too many already. */
-  async #budget(folder: string): Promise<number> {
-    if (this.#maxBytes === Number.POSITIVE_INFINITY) return this.#maxBytes
-    const files = await readdir(folder)
-    const infos = await Promise.all(files.map((file) => statOf(join(folder, file))))
-    return this.#maxBytes - infos.reduce((sum, info) => sum + (info ? occupied(info) : 0), 0)
-  }
 }
 
 async function* once<T>(item: T): AsyncGenerator<T> {
   yield item
+}
+
+/** Opened when it is first asked for, so that it is closed whenever who asks ends. */
+async function* piecesOf(path: string): AsyncGenerator<Uint8Array> {
+  yield* createReadStream(path, { highWaterMark: pieceBytes })
 }
 
 /** Throws the signal's reason when that aborts, also while nothing comes. */
@@ -234,16 +238,6 @@ function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 
 /** Parts of a download, of which many are not yet begun, and its lock. */
 const familyOf = (path: string): string => path.replace(/(?:-partial(?:-\d+)?|\.lock)$/, ' download')
-
-const overBudget = (maxBytes: number): LlmError =>
-  new LlmError(
-    'too_large',
-    `The models may take ${maxBytes} bytes on disk, and this is more than is left of that.`,
-  )
-
-/** A download takes its whole length from the beginning, with holes. */
-const occupied = ({ size, blocks }: Stats): number =>
-  process.platform === 'win32' ? size : Math.min(size, blocks * 512)
 
 async function digestOfFile(file: FileHandle, signal: AbortSignal): Promise<Digest> {
   const hash = createHash('sha256')

@@ -3,6 +3,7 @@ import { invalidRequest } from '../errors.ts'
 import { GoTemplateError, parseGoTemplate } from '../template/go-template/index.ts'
 import type { CreateModel } from './create.ts'
 import { parseModelName, spelledName } from './name.ts'
+import { wrongParameters } from './parameters.ts'
 
 const textFields = ['model_family', 'base_name', 'quantization_level', 'parameter_size']
 const countFields = ['context_length', 'embedding_length']
@@ -14,7 +15,7 @@ export function checkCreate(spec: CreateModel): void {
 }
 
 function* problems(spec: CreateModel): Generator<string> {
-  const { name, from, files, adapters = {}, quantize, info = {}, template = '' } = spec
+  const { name, from, files, adapters = {}, quantize, info = {}, template = '', parameters = {} } = spec
   if (!spelledName(name)) yield 'invalid model name'
   for (const [path, digest] of Object.entries({ ...files, ...adapters })) {
     if (!isRelative(path)) yield 'file path must be relative'
@@ -26,6 +27,7 @@ function* problems(spec: CreateModel): Generator<string> {
   if (Object.keys(adapters).length > 1) yield 'only one adapter is currently supported'
   if (quantize) yield 'quantization is not offered here: upload a file that is quantized already'
   yield* infoProblems(info)
+  yield* wrongParameters(parameters)
   yield* templateProblems(template)
 }
 

@@ -395,8 +395,8 @@ test('a model survives the way through its own Modelfile', async () => {
 
   for (const name of ['mine', 'plain']) {
     const before = await store.get(name)
-    const { from, ignored, ...recipe } = parseModelfile(shownModelfile(before))
-    await made({ ...recipe, name: 'again', from: from.join() })
+    const { from, adapter, ignored, ...recipe } = parseModelfile(shownModelfile(before))
+    await made({ ...recipe, name: 'again', from: from.join(), ...(adapter && { adapters: { adapter } }) })
     const after = await store.get('again')
 
     expect(after.recipe).toEqual(before.recipe)
@@ -405,6 +405,36 @@ test('a model survives the way through its own Modelfile', async () => {
     expect(after.adapters).toEqual(before.adapters)
     expect(shownModelfile({ ...after, name: before.name })).toBe(shownModelfile(before))
   }
+})
+
+test('what was taken out of a model’s own Modelfile does not come back', async () => {
+  await tiny()
+  await made({
+    name: 'mine',
+    from: 'tiny',
+    template: '{{ .Prompt }}!',
+    system: 'Be brief.',
+    parameters: { temperature: 0, stop: ['x'] },
+    license: ['MIT'],
+    messages: [{ role: 'user', content: 'hi' }],
+    renderer: 'r',
+  })
+  const store = new ModelStore([{ path: root }])
+  const { from, parameters } = parseModelfile(shownModelfile(await store.get('mine')))
+
+  await made({ name: 'mine', from: from.join(), parameters: { stop: parameters.stop } })
+
+  const { recipe, config } = await store.get('mine')
+  expect(recipe).toEqual({ parameters: { stop: ['x'] }, messages: [], license: [] })
+  expect(config?.renderer).toBeUndefined()
+})
+
+test('weights that are named as a blob, and are not there, are a mistake of who names them', async () => {
+  const [statuses, error] = await refused({ name: 'x', from: `sha256-${'0'.repeat(64)}` })
+
+  expect(statuses).toEqual([])
+  expect(error).toMatchObject({ code: 'invalid_request', message: expect.stringContaining('no such file') })
+  expect(pulled).toEqual([])
 })
 
 test('of what is wrong with a file nothing is made, and the sender is told', async () => {
@@ -469,6 +499,12 @@ test.each<[Partial<CreateModel>, string]>([
     { from: 'tiny', template: '{{ nofunc .Foo }}' },
     'template error: template: :1: function "nofunc" not defined',
   ],
+  [{ from: 'tiny', parameters: { temperature: 'hot' } }, '`temperature` is wrong'],
+  [{ from: 'tiny', parameters: { temperature: -1 } }, '`temperature` is wrong'],
+  [{ from: 'tiny', parameters: { num_ctx: 'abc' } }, '`num_ctx` is wrong'],
+  [{ from: 'tiny', parameters: { bogus: 1, top_p: 1.5 } }, '`top_p` is wrong'],
+  [{ from: 'tiny', parameters: { stop: ['a', 5] } }, '`stop` is wrong'],
+  [{ from: 'tiny', parameters: { use_mmap: 'yes' } }, '`use_mmap` is wrong'],
   [{ from: 'tiny', quantize: 'q4_K_M' }, 'quantization is not offered here'],
   [{ from: 'tiny', info: { context_length: 'x' } }, 'info field "context_length" must be a number'],
   [
@@ -552,14 +588,24 @@ test('parameters that are nested too deep, or too long, are refused', async () =
   let stop: unknown = 'x'
   for (let depth = 0; depth < 20_000; depth++) stop = [stop]
 
-  const [, deep] = await refused({ name: 'deep', from: 'tiny', parameters: { stop } })
+  const [, deep] = await refused({ name: 'deep', from: 'tiny', parameters: { bogus: stop } })
   const [, long] = await refused({
     name: 'long',
     from: 'tiny',
-    parameters: { stop: 'x'.repeat(256 * 1024) },
+    parameters: { bogus: 'x'.repeat(256 * 1024) },
   })
 
   expect([deep.code, long.code]).toEqual(['invalid_request', 'too_large'])
+})
+
+test('parameters that Ollama’s clients send are kept as they are written', async () => {
+  await tiny()
+  const parameters = { bogus: 5, num_ctx: 1_048_576, seed: null, stop: 'x', use_mmap: true }
+
+  await made({ name: 'mine', from: 'tiny', parameters })
+
+  const layers = await layersOf('mine')
+  expect(JSON.parse(layers.find(({ kind }) => kind === 'params')?.text ?? '')).toEqual(parameters)
 })
 
 test('who leaves makes no model', async () => {

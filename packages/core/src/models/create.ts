@@ -1,6 +1,7 @@
 /** A model is made: of another one, or of files, and of what is said of it. Shape: Ollama `server/create.go`. */
 import { invalidRequest } from '../errors.ts'
 import { checkCreate } from './create-check.ts'
+import { parseDigest } from './digest.ts'
 import { goJson } from './go-json.ts'
 import { configType, type Layer, layerType, manifestType } from './manifest.ts'
 import { digestsOf } from './manifests.ts'
@@ -15,7 +16,10 @@ import { weightsOfFiles, weightsOfModel } from './weights.ts'
 /** What a model is made of. Shape: Ollama API reference, "Create a model". */
 export interface CreateModel {
   readonly name: string
-  /** Another model; pulled first where it is not there. */
+  /**
+   * Another model; pulled first where it is not there. Or a blob, `sha256-…`: the weights alone, without what any model says of
+   * them.
+   */
   readonly from?: string
   /** Names of GGUF files, and the digests of blobs that hold them. */
   readonly files?: Readonly<Record<string, string>>
@@ -51,10 +55,11 @@ export interface CreateParts {
  * `pull` throws. Ends quietly when the signal aborts.
  */
 export async function* createModel(
-  spec: CreateModel,
+  asked: CreateModel,
   parts: CreateParts,
   options: TransferOptions,
 ): AsyncGenerator<Progress, void> {
+  const spec = withoutBlob(asked)
   checkCreate(spec)
   try {
     yield* steps(spec, parts, options)
@@ -98,6 +103,13 @@ async function* steps(
   const before = await manifests.write(name, Buffer.from(goJson(manifest)))
   if (before && parts.prune) await manifests.prune(digestsOf(before))
   yield { status: 'success' }
+}
+
+/** As Modelfiles name weights that are on the server: one file, under the name that was given. */
+function withoutBlob({ from, ...spec }: CreateModel): CreateModel {
+  if (from === undefined) return spec
+  const digest = parseDigest(from)
+  return digest ? { ...spec, files: { [from]: digest } } : { ...spec, from }
 }
 
 function expectName(name: ModelName | undefined): ModelName {

@@ -73,9 +73,11 @@ export class DescribedModels {
       }),
     )
     const projectors = layersOf('projector').map(pathOf)
+    const path = weights ? await pathOf(weights) : ''
     return {
       name: displayName(name),
-      path: weights ? await pathOf(weights) : '',
+      path,
+      ...(weights && path === '' && { isIncomplete: true }),
       sizeBytes: [manifest.config, ...manifest.layers].reduce((sum, { size }) => sum + size, 0),
       modifiedAt,
       digest: hexOf(digest),

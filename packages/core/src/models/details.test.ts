@@ -150,3 +150,16 @@ test.each([
 ])('%d parameters are %s', (count, size) => {
   expect(parameterSize(count)).toBe(size)
 })
+
+test('an encoder writes nothing, also one that does not say how it pools', async () => {
+  const { capabilities } = await readDetails(
+    await modelOf(
+      gguf(
+        [textEntry('general.architecture', 'bert'), entry('bert.attention.causal', 7, Buffer.of(0))],
+        [tensor('a', [4])],
+      ),
+    ),
+  )
+
+  expect(capabilities).not.toContain('completion')
+})

@@ -3,6 +3,7 @@
 import { parseGoTemplate } from '../template/go-template/index.ts'
 import { elementsOf, fileOf, type Gguf, type GgufOptions, readGguf } from './gguf.ts'
 import { fileTypes } from './gguf-types.ts'
+import type { ModelConfig } from './manifest.ts'
 import type { Model } from './store.ts'
 
 /** `insert`: to fill a gap in a text. */
@@ -39,6 +40,10 @@ export async function readDetails(
   const parameterCount =
     countOf(metadata['general.parameter_count']) ??
     tensors.reduce((sum, { shape }) => sum + elementsOf(shape), 0)
+  const kind = kindOf(config, {
+    parameterSize: parameterSize(parameterCount),
+    quantization: fileTypes[countOf(metadata['general.file_type']) ?? -1] ?? unknown,
+  })
   const contextSize = config.context_length || countOf(metadata[`${architecture}.context_length`])
   const embeddingSize = config.embedding_length || countOf(metadata[`${architecture}.embedding_length`])
   const chatTemplate = textOf(metadata['tokenizer.chat_template'])
@@ -47,15 +52,35 @@ export async function readDetails(
   return {
     architecture,
     parameterCount,
-    parameterSize: config.model_type || parameterSize(parameterCount),
-    quantization:
-      known(config.file_type) ?? fileTypes[countOf(metadata['general.file_type']) ?? -1] ?? unknown,
+    parameterSize: kind.parameterSize,
+    quantization: kind.quantization,
     ...(contextSize !== undefined && { contextSize }),
     ...(embeddingSize !== undefined && { embeddingSize }),
     ...(chatTemplate !== undefined && { chatTemplate }),
     capabilities: [...new Set([...can, ...(added as readonly Capability[])])],
     metadata,
     tensors,
+  }
+}
+
+/** What sort of model it is, in words. */
+interface ModelKind extends Pick<ModelDetails, 'parameterSize' | 'quantization'> {
+  /** `llama`; of a model that was made, as it was called then. */
+  readonly family: string
+  readonly families: readonly string[] | null
+}
+
+/** What the model was made as counts more than what its file says. What neither says is empty. */
+export function kindOf(
+  { model_family, model_families, model_type, file_type }: ModelConfig = {},
+  file: Partial<Pick<ModelDetails, 'architecture' | 'parameterSize' | 'quantization'>> = {},
+): ModelKind {
+  const family = model_family || file.architecture
+  return {
+    family: family ?? '',
+    families: model_families ?? (family === undefined ? null : [family]),
+    parameterSize: known(model_type) ?? file.parameterSize ?? '',
+    quantization: known(file_type) ?? file.quantization ?? '',
   }
 }
 
@@ -86,7 +111,8 @@ function capabilities({
   readonly goTemplate: string | undefined
 }): readonly Capability[] {
   const has = (key: string): boolean => Object.hasOwn(metadata, `${architecture}.${key}`)
-  const writes = !has('pooling_type')
+  // Whose tokens see those behind them has nothing to go on with; some encoders say no more than that.
+  const writes = !has('pooling_type') && metadata[`${architecture}.attention.causal`] !== false
   const fillsGaps = gapTokens.every((keys) => keys.some((key) => countOf(metadata[key]) !== undefined))
   const uses =
     goTemplate === undefined

@@ -2,7 +2,7 @@
  * A blob from a registry, in parts that come side by side, each continued from where it stopped: after an error, a stall, or
  * the end of a process.
  */
-import { constants, type FileHandle, open } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import type { Digest } from './digest.ts'
 import { diskError } from './disk.ts'
 import { FollowingHash } from './following-hash.ts'
@@ -44,10 +44,6 @@ export class Download {
     return this.#parts.reduce((sum, part) => sum + part.completed, 0)
   }
 
-  get #missingBytes(): number {
-    return this.sizeBytes - this.completedBytes
-  }
-
   /** How many bytes have come without a gap. */
   get #front(): number {
     const open = this.#parts.find((part) => part.completed < part.size)
@@ -63,30 +59,23 @@ export class Download {
     const files = new PartFiles(await this.#blobs.partial(digest))
     const parts = await files.read(sizeBytes)
     this.#parts = parts ?? []
-    const running = runningIn(this.#blobs)
-    running.add(this)
-    try {
-      // Before anything is made of the size, which is only told. The others have a claim to what they still lack.
-      await this.#blobs.expectRoom([...running].reduce((sum, one) => sum + one.#missingBytes, 0))
-      if (!parts) this.#parts = await files.start(planParts(sizeBytes, this.#pace.partBytes))
+    // Before anything is made of the size, which is only told.
+    await this.#blobs.claim(digest, sizeBytes, signal)
+    if (!parts) this.#parts = await files.start(planParts(sizeBytes, this.#pace.partBytes))
 
-      const real = await this.#fetchAll(files, signal)
-      // Other processes may have written meanwhile.
-      await this.#blobs.expectRoom(0)
-      await this.#blobs.commit(digest, signal, real).finally(() => files.removeStates())
-    } finally {
-      running.delete(this)
-    }
+    const real = await this.#fetchAll(files, signal)
+    // Uploads, and servers that know of no claims, may have written meanwhile.
+    await this.#blobs.expectRoom(0)
+    await this.#blobs.commit(digest, signal, real).finally(() => files.removeStates())
   }
 
   /** The digest of what has come, where it is known. */
   async #fetchAll(files: PartFiles, signal: AbortSignal): Promise<Digest | undefined> {
     const { sizeBytes } = this.#source
-    const file = await open(files.path, constants.O_RDWR | constants.O_CREAT)
+    const file = await open(files.path, 'r+')
     const hash = new FollowingHash(file, () => this.#front, signal)
     this.#hash = hash
     try {
-      await file.truncate(sizeBytes)
       await this.#fetchParts(file, files, signal).catch(async (error) => {
         if (!(error instanceof NoRanges)) throw error
         // In one piece, from the start: the registry has no other way.
@@ -165,15 +154,6 @@ export class Download {
       () => new Error(`${wanted} were asked for, and ${told?.slice(0, 80)} came`),
     )
   }
-}
-
-const downloads = new WeakMap<Blobs, Set<Download>>()
-
-/** The downloads that write there now. */
-function runningIn(blobs: Blobs): Set<Download> {
-  const found = downloads.get(blobs) ?? new Set()
-  downloads.set(blobs, found)
-  return found
 }
 
 /** The registry sends all where a part was asked for. */

@@ -63,10 +63,13 @@ async function created(path: string): Promise<FileHandle> {
   return file
 }
 
+/** Whether somebody has the lock that this file is. */
+export const isFresh = ({ mtimeMs }: { readonly mtimeMs: number }): boolean => Date.now() - mtimeMs < staleMs
+
 /** Of several that find a dead owner's lock the last to put its own there has it. */
 async function takeOver(path: string): Promise<FileHandle | undefined> {
-  const { mtimeMs = Date.now() } = (await stat(path).catch(() => undefined)) ?? {}
-  if (Date.now() - mtimeMs < staleMs) return undefined
+  const found = await stat(path).catch(() => undefined)
+  if (!found || isFresh(found)) return undefined
   const own = `${path}-${randomUUID()}`
   const file = await created(own)
   try {

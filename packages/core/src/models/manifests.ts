@@ -121,6 +121,19 @@ export class ManifestStore implements Manifests {
     })
   }
 
+  async removeDamaged(name: ModelName): Promise<boolean> {
+    const [root] = this.#folders
+    if (root === undefined || !(await damagedAt(root, name))) return false
+    return this.#changing(async (folder, expectMine) => {
+      const path = await damagedAt(folder, name)
+      if (path === undefined) return false
+      await expectMine()
+      await rm(path)
+      await removeEmpty(dirname(path), 3)
+      return true
+    })
+  }
+
   async prune(candidates: readonly Digest[]): Promise<readonly Digest[]> {
     return this.#changing(async (_folder, expectMine) => {
       const removed: Digest[] = []
@@ -233,6 +246,14 @@ export class ManifestStore implements Manifests {
     }
     return entry
   }
+}
+
+/** Where a file has the place of a name, and is no manifest. */
+async function damagedAt(folder: string, name: ModelName): Promise<string | undefined> {
+  const path = pathOf(folder, await spelledAs(folder, name))
+  const info = await stat(path).catch(() => undefined)
+  if (!info?.isFile()) return undefined
+  return info.size <= maxManifestBytes && parseManifest(await readFile(path)) ? undefined : path
 }
 
 async function replace(

@@ -56,9 +56,12 @@ export function displayName({ host, namespace, model, tag }: ModelName): string 
   return same(namespace, defaults.namespace) ? shown : `${namespace}/${shown}`
 }
 
+/** With all its parts: `registry.ollama.ai/library/tiny:latest`. */
+export const fullName = ({ host, namespace, model, tag }: ModelName): string =>
+  `${host}/${namespace}/${model}:${tag}`
+
 /** Equal for two names that mean the same model: upper and lower case do not matter. */
-export const nameKey = ({ host, namespace, model, tag }: ModelName): string =>
-  `${host}/${namespace}/${model}:${tag}`.toLowerCase()
+export const nameKey = (name: ModelName): string => fullName(name).toLowerCase()
 
 /** Of a text, where it is a name. */
 export function keyOf(text: string): string | undefined {

@@ -32,11 +32,16 @@ test('of what a model says, the wrong and the unknown are told and left out', ()
   ])
 })
 
+test('one stop sequence may stand alone in a model', () => {
+  expect(readParameters({ stop: 'x' })).toEqual({ parameters: { stop: ['x'] }, problems: [] })
+})
+
 test('only what is said becomes sampling', () => {
   expect(toSampling({})).toEqual({})
   expect(toSampling({ seed: -1, temperature: 0, repeat_penalty: 1.1 })).toEqual({
     temperature: 0,
     repeatPenalty: 1.1,
+    seed: 'random',
   })
 })
 

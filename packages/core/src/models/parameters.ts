@@ -66,22 +66,40 @@ export function readParameters(written: Readonly<Record<string, unknown>>): {
   const known: Record<string, unknown> = {}
   const problems: string[] = []
   for (const [name, value] of Object.entries(written)) {
-    if (!Object.hasOwn(Parameters.shape, name)) {
-      problems.push(`\`${name}\` is no parameter.`)
-      continue
-    }
-    const { data, error } = Parameters.shape[name as keyof Parameters].safeParse(value)
-    if (error) problems.push(`\`${name}\` is wrong: ${error.issues[0]?.message}`)
+    const { data, problem = isKnown(name) ? undefined : `\`${name}\` is no parameter.` } = readOne(
+      name,
+      value,
+    )
+    if (problem) problems.push(problem)
     else if (data !== undefined) known[name] = data
   }
   return { parameters: known, problems }
+}
+
+/** A sentence for each that has a value which it cannot have. Those that nobody knows are no matter. */
+export function* wrongParameters(written: Readonly<Record<string, unknown>>): Generator<string> {
+  for (const [name, value] of Object.entries(written)) {
+    const { problem } = readOne(name, value)
+    if (problem) yield problem
+  }
+}
+
+const isKnown = (name: string): name is keyof Parameters => Object.hasOwn(Parameters.shape, name)
+
+function readOne(name: string, value: unknown): { readonly data?: unknown; readonly problem?: string } {
+  if (!isKnown(name)) return {}
+  // Of who has just one.
+  const { data, error } = Parameters.shape[name].safeParse(
+    name === 'stop' && typeof value === 'string' ? [value] : value,
+  )
+  return error ? { problem: `\`${name}\` is wrong: ${error.issues[0]?.message}` } : { data }
 }
 
 /** Ollama's, where neither request nor model say something. */
 export const ollamaSampling = { temperature: 0.8, topK: 40, topP: 0.9, minP: 0 } as const satisfies Sampling
 
 /** What is said, and no more. */
-export function toSampling({ seed = -1, ...said }: Parameters): Sampling {
+export function toSampling({ seed, ...said }: Parameters): Sampling {
   const sampling: { [Key in keyof Sampling]: Sampling[Key] | undefined } = {
     temperature: said.temperature,
     topK: said.top_k,
@@ -91,7 +109,7 @@ export function toSampling({ seed = -1, ...said }: Parameters): Sampling {
     repeatLastN: said.repeat_last_n,
     presencePenalty: said.presence_penalty,
     frequencyPenalty: said.frequency_penalty,
-    seed: seed < 0 ? undefined : seed,
+    seed: seed === undefined || seed >= 0 ? seed : 'random',
   }
   return Object.fromEntries(Object.entries(sampling).filter(([, value]) => value !== undefined))
 }

@@ -11,21 +11,28 @@ export interface Blobs {
   keep(digest: Digest): ReturnType<Blobs['find']>
   /** The whole of a small one. Throws `upstream` for one that is not there, or larger. */
   read(digest: Digest, maxBytes: number): Promise<Buffer>
-  /** Throws `invalid_request` when the bytes have another digest; they are kept under that, then. */
+  /**
+   * Throws `invalid_request` when the bytes have another digest; they are kept under that, then. Nobody waits for another: of
+   * several that write the same one, the first that has all of it is seen.
+   */
   write(digest: Digest, bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>
   /** A small one, whatever its digest is. */
   add(
     bytes: Uint8Array,
   ): Promise<{ readonly digest: Digest; readonly sizeBytes: number; readonly isNew: boolean }>
+  /** The same of a file, which is read once. Rejects with the signal's reason when that aborts; throws `too_large`. */
+  copy(path: string, signal: AbortSignal): ReturnType<Blobs['add']>
   /** Where a download may put what it has so far: `<blob>-partial`, and files whose names begin so. In the folder that is written to. */
   partial(digest: Digest): Promise<string>
+  /** For who has it locked: takes all of the room that the download needs, also from other processes. Throws `too_large`. */
+  claim(digest: Digest, sizeBytes: number, signal: AbortSignal): Promise<void>
   /**
    * Reads the partial file; whole and right, it becomes the blob at once. Throws `upstream` where it is not, and removes it.
    *
    * @param real its digest, where who wrote it has read it already
    */
   commit(digest: Digest, signal: AbortSignal, real?: Digest): Promise<void>
-  /** Nobody else on this machine writes this blob meanwhile. Waits for who does. The work is told when that is true no more. */
+  /** Nobody else on this machine downloads this blob meanwhile. Waits for who does. The work is told when that is true no more. */
   locked<T>(digest: Digest, signal: AbortSignal, work: (lost: AbortSignal) => Promise<T>): Promise<T>
   /** Throws `too_large` where the folder's budget or its disk has no room for so many bytes more. */
   expectRoom(bytes: number): Promise<void>
@@ -39,6 +46,8 @@ export interface Manifests {
   write(name: ModelName, bytes: Uint8Array): Promise<Manifest | undefined>
   /** And folders that are empty then. */
   remove(name: ModelName): Promise<void>
+  /** A file that is no manifest, and so nobody's model. Tells whether there was one. */
+  removeDamaged(name: ModelName): Promise<boolean>
   /** Blobs of these that no manifest names any more. Not those that somebody has just written. */
   prune(candidates: readonly Digest[]): Promise<readonly Digest[]>
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ChatInput, GenerateRequest, InfillInput, TextInput } from '../engine/request.ts'
-import { ollamaSampling } from './parameters.ts'
+import { ollamaSampling, toSampling } from './parameters.ts'
 import { type Recipe, recipeOf, withRecipe } from './recipe.ts'
 
 const said = (role: string, text: string) => ({ role, content: [{ type: 'text' as const, text }] })
@@ -31,6 +31,18 @@ test('without a recipe only the defaults are added', () => {
     ...request,
     sampling: { ...ollamaSampling, topK: 1 },
   })
+})
+
+test.each<[asked: object, parameters: object, maxTokens: number | undefined]>([
+  [{ defaultMaxTokens: 16 }, {}, 16],
+  [{ defaultMaxTokens: 16 }, { num_predict: 24 }, 24],
+  [{ defaultMaxTokens: 16 }, { num_predict: -1 }, undefined],
+  [{ defaultMaxTokens: 16, maxTokens: 5 }, { num_predict: 24 }, 5],
+])('asked %j, a model with the parameters %j says at most %s tokens', (asked, parameters, maxTokens) => {
+  const request = withRecipe({ ...text(), ...asked }, { ...recipe, parameters: { ...parameters } })
+
+  expect(request.maxTokens).toBe(maxTokens)
+  expect(request).not.toHaveProperty('defaultMaxTokens')
 })
 
 test('a conversation begins with the system of the model and its turns', () => {
@@ -117,7 +129,7 @@ test('a recipe gets no larger context than the app allows', () => {
 })
 
 test('parameters that are nonsense are left out', () => {
-  const parameters = { temperature: 'hot', stop: 'x', bogus: 5, top_k: -1, typical_p: 0.5, num_predict: 0 }
+  const parameters = { temperature: 'hot', stop: 5, bogus: 5, top_k: -1, typical_p: 0.5, num_predict: 0 }
 
   expect(withRecipe(text(), { ...recipe, parameters })).not.toHaveProperty('sampling')
   expect(withRecipe(text(), { ...recipe, parameters })).not.toHaveProperty('stop')
@@ -130,4 +142,13 @@ test.each([
   [{}, '{{ .Prompt }}'],
 ])('with a config of %j the template is %s', (config, template) => {
   expect(recipeOf({ recipe, config }).template).toBe(template)
+})
+
+test('a request that asks for any seed undoes the one of the model', () => {
+  const fixed: Recipe = { ...recipe, parameters: { seed: 7 } }
+
+  expect(withRecipe(text(), fixed).sampling).toEqual({ seed: 7 })
+  expect(withRecipe({ ...text(), sampling: toSampling({ seed: -1 }) }, fixed).sampling).toEqual({
+    seed: 'random',
+  })
 })

@@ -43,12 +43,12 @@ export function recipeOf({
  * @param maxContextSize a recipe may ask for more tokens than the app allows, and gets those
  */
 export function withRecipe(
-  { defaultSampling, ...request }: GenerateRequest,
+  { defaultSampling, defaultMaxTokens, ...request }: GenerateRequest,
   recipe: Recipe = noRecipe,
   maxContextSize = Number.POSITIVE_INFINITY,
 ): GenerateRequest {
   const { parameters } = readParameters(recipe.parameters)
-  const { num_predict: limit = 0 } = parameters
+  const { num_predict: limit = defaultMaxTokens ?? 0 } = parameters
   const maxTokens = request.maxTokens ?? (limit > 0 ? limit : undefined)
   const stop = request.stop ?? toStops(parameters)
   const ownSize = toContextSize(parameters)

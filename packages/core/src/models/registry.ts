@@ -241,11 +241,12 @@ export async function expectStatus(answer: Answer, ...expected: readonly number[
 
 /** What a registry said instead of what it was asked for. */
 export class StatusError extends LlmError {
-  readonly status: number
+  /** The registry's; ours is another one. */
+  readonly said: number
 
-  constructor(status: number, body: string) {
-    super('upstream', `${status}: ${body}`)
-    this.status = status
+  constructor(said: number, body: string) {
+    super('upstream', `${said}: ${body}`)
+    this.said = said
   }
 }
 

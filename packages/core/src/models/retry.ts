@@ -5,7 +5,7 @@ import { StatusError } from './registry.ts'
 
 /** How long is waited for what. */
 export interface Pace {
-  /** In this time some bytes have to move. */
+  /** Where no byte has moved for so long, the connection stands still. However slow it is, it may go on. */
   readonly stallMs: number
   /** After a failure; twice as long after each further one. */
   readonly pauseMs: number
@@ -17,7 +17,7 @@ export interface Pace {
 
 export const usualPace: Pace = { stallMs: 30_000, pauseMs: 1_000, maxFailures: 6 }
 
-/** Who moves less in `stallMs` stands still; who kept more has not failed. */
+/** Who kept more has not failed. */
 const leastBytes = 64 * 1024
 
 /** @param kept how many bytes need not be moved again */
@@ -50,7 +50,7 @@ export async function withStallWatch<T>(
   const stalled = new AbortController()
   let before = moved()
   const watch = setInterval(() => {
-    if (moved() - before < leastBytes) stalled.abort(new LlmError('upstream', 'part stalled'))
+    if (moved() === before) stalled.abort(new LlmError('upstream', 'part stalled'))
     before = moved()
   }, stallMs)
   try {
@@ -66,7 +66,7 @@ export async function withStallWatch<T>(
 export class FinalError extends Error {}
 
 function isFinal(error: unknown): boolean {
-  if (error instanceof StatusError) return error.status < 500 && error.status !== 408 && error.status !== 429
+  if (error instanceof StatusError) return error.said < 500 && error.said !== 408 && error.said !== 429
   return error instanceof FinalError || (error instanceof LlmError && error.code !== 'upstream')
 }
 

@@ -5,7 +5,7 @@ import { modelPath } from '@modelmount/tiny-model'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { CreateModel } from './create.ts'
 import { digestOf } from './digest.ts'
-import { ModelStore } from './store.ts'
+import { type Model, ModelStore } from './store.ts'
 
 let folder: string
 let other: string
@@ -102,6 +102,40 @@ test('the built-in model is copied with its file', async () => {
   expect(digestOf(await readFile(path))).toBe(digestOf(await weights))
 })
 
+test('a model whose weights are gone is listed, and found by nobody who wants to read them', async () => {
+  await createFromFile('mine')
+  await rm((await store.get('mine')).path)
+
+  const model = await store.get('mine')
+
+  expect(await names()).toContain('mine:latest')
+  expect(model).toMatchObject({ path: '', isIncomplete: true })
+  for (const reading of [store.details(model), store.details(model, { arrays: true }), store.check(model)])
+    await expect(reading).rejects.toMatchObject({
+      code: 'not_found',
+      message: 'the weights of the model "mine:latest" are not found, try pulling it again',
+    })
+  await expect(store.check({ ...model, isIncomplete: undefined } as unknown as Model)).rejects.toMatchObject({
+    code: 'invalid_request',
+    message: '"mine:latest" has no weights',
+  })
+})
+
+test('the built-in model cannot be pushed, and a copy of it can', async () => {
+  const push = async (name: string): Promise<void> => {
+    for await (const _step of store.push(name));
+  }
+  await store.copy('tiny', 'mine')
+
+  await expect(push('tiny')).rejects.toMatchObject({
+    code: 'permission',
+    message:
+      'The model "tiny:latest" came with the toolkit, and cannot be pushed: copy it to another name first.',
+  })
+  // No registry may be asked here, which is said of a model that could be pushed.
+  await expect(push('mine')).rejects.toThrow('is not one that this server may ask')
+})
+
 test('a copy, and a model that is made, are of what the name means, not of a manifest behind it', async () => {
   await createFromFile('tiny', { system: 'Be brief.' })
   const files = new ModelStore([{ path: modelPath }, { path: folder }])
@@ -173,6 +207,44 @@ test.each([
   })
 
   expect(await names()).toEqual(before)
+})
+
+test.each(['{"config":5}', 'PK'])('a name whose manifest is damaged (%s) can be deleted', async (bytes) => {
+  await createFromFile('mine')
+  const manifests = join(folder, 'manifests/registry.ollama.ai/library')
+  await mkdir(join(manifests, 'broken'))
+  await writeFile(join(manifests, 'broken/latest'), bytes)
+
+  expect(await names()).toEqual(['mine:latest', 'tiny:latest'])
+  await store.delete('broken')
+
+  expect(await readdir(manifests)).toEqual(['mine'])
+  await expect(store.delete('broken')).rejects.toMatchObject({ code: 'not_found' })
+  // Nothing could be pruned before.
+  await store.delete('mine')
+  expect(await blobs()).toEqual([])
+})
+
+test('a damaged manifest goes before what it hides is told to stay', async () => {
+  const manifests = join(folder, 'manifests/registry.ollama.ai/library')
+  await mkdir(join(manifests, 'tiny'), { recursive: true })
+  await writeFile(join(manifests, 'tiny/latest'), 'PK')
+
+  await store.delete('tiny')
+
+  expect(await readdir(manifests).catch(() => [])).toEqual([])
+  await expect(store.delete('tiny')).rejects.toMatchObject({ code: 'permission' })
+})
+
+test('who leaves while a file is copied gets no copy', async () => {
+  const leaving = new AbortController()
+  const copied = store.copy('tiny', 'mine', { signal: leaving.signal })
+  leaving.abort(new Error('left'))
+
+  await expect(copied).rejects.toThrow('left')
+
+  expect(await names()).toEqual(['tiny:latest'])
+  expect(await blobs()).toEqual([])
 })
 
 test('a model whose weights come with adapters of the options is no base for others', async () => {

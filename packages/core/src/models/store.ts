@@ -22,6 +22,8 @@ export interface Model {
   readonly name: string
   /** Of the weights; empty where they are not on this machine. */
   readonly path: string
+  /** It has weights, and they are not there: it has to be pulled again. */
+  readonly isIncomplete?: true
   /** Of all that belongs to it. */
   readonly sizeBytes: number
   readonly modifiedAt: Date
@@ -106,18 +108,23 @@ export class ModelStore {
     throw modelNotFound(name)
   }
 
-  /** What a model is and can do. Throws `not_found`, and `upstream` when its file cannot be used. */
+  /**
+   * What a model is and can do. Throws `not_found`, also where its weights are missing; `invalid_request` for one that has none,
+   * and `upstream` when its file cannot be used.
+   */
   async details(
     which: string | Model,
     { arrays = false }: Pick<GgufOptions, 'arrays'> = {},
   ): Promise<ModelDetails> {
     const model = typeof which === 'string' ? await this.get(which) : which
+    expectWeights(model)
     // A vocabulary is megabytes, and seldom asked for.
     return arrays ? readDetails(model, { arrays }) : this.#details.get(model)
   }
 
-  /** Throws `upstream`, with what is wrong, for a file that is damaged or would end the engine. */
-  check(model: Model): Promise<void> {
+  /** Throws `upstream`, with what is wrong, for a file that is damaged or would end the engine; and what `details` throws. */
+  async check(model: Model): Promise<void> {
+    expectWeights(model)
     return this.#checks.get(model)
   }
 
@@ -144,13 +151,18 @@ export class ModelStore {
     return this.#transfers.pull(name, { signal: never(), ...options })
   }
 
-  /** Gives a model to the registry of its name. Yields and throws like `pull`. */
-  push(name: string, options: Partial<TransferOptions> = {}): AsyncIterable<Progress> {
-    return this.#transfers.push(name, { signal: never(), ...options })
+  /** Gives a model to the registry of its name. Yields and throws like `pull`; `permission` for a file that lies alone. */
+  async *push(name: string, options: Partial<TransferOptions> = {}): AsyncGenerator<Progress> {
+    const found = await this.#find(name)
+    if (found && 'file' in found) throw liesAlone(found.file, 'pushed: copy it to another name first')
+    yield* this.#transfers.push(name, { signal: never(), ...options })
   }
 
-  /** Under another name, too. Throws `not_found`, `invalid_request` for what is no name, and `permission`. */
-  async copy(from: string, to: string): Promise<void> {
+  /**
+   * Under another name, too. Throws `not_found`, `invalid_request` for what is no name, and `permission`; rejects with the
+   * signal's reason when that aborts while a file is copied.
+   */
+  async copy(from: string, to: string, { signal = never() }: Partial<TransferOptions> = {}): Promise<void> {
     const name = spelledName(to)
     if (!name) throw invalidRequest(`destination "${to}" is invalid`, { param: 'destination' })
     const found = await this.#find(from)
@@ -158,22 +170,28 @@ export class ModelStore {
     if ('entry' in found) {
       const before = await this.#manifests.write(name, found.entry.bytes)
       if (before && this.#prune) await this.#manifests.prune(digestsOf(before))
-    } else for await (const _step of this.create({ name: to, from }));
+      return
+    }
+    for await (const _step of this.create({ name: to, from }, { signal }));
+    signal.throwIfAborted()
   }
 
   /**
-   * Takes away the name, and what nothing else needs. A model that is loaded goes on. Throws `not_found`, and
-   * `permission` for what is only read.
+   * Takes away the name, and what nothing else needs; of a damaged manifest the name alone. A model that is loaded goes on.
+   * Throws `not_found`, and `permission` for what is only read.
    */
   async delete(name: string): Promise<void> {
     const found = await this.#find(name)
+    if (found && 'entry' in found && !found.entry.isReadOnly) {
+      await this.#manifests.remove(found.entry.name)
+      return void (await this.#manifests.prune(digestsOf(found.entry.manifest)))
+    }
+    // Nobody sees it, but its name is taken, and nothing is pruned as long as it is there.
+    for (const one of namesOf(name)) if (await this.#manifests.removeDamaged(one)) return
     if (!found) throw modelNotFound(name)
-    if (!('entry' in found)) throw liesAlone(found.file)
-    const { entry } = found
-    if (entry.isReadOnly)
-      throw notAllowed(`The model "${displayName(entry.name)}" lies in a folder that is only read.`)
-    await this.#manifests.remove(entry.name)
-    await this.#manifests.prune(digestsOf(entry.manifest))
+    throw 'entry' in found
+      ? notAllowed(`The model "${displayName(found.entry.name)}" lies in a folder that is only read.`)
+      : liesAlone(found.file, 'deleted')
   }
 
   /** Removes what no model names for an hour and more, such as what is left of downloads. Nothing does so by itself. */
@@ -230,13 +248,21 @@ async function firstOf(files: readonly ModelFile[]): Promise<ModelFile | undefin
 const byName = (a: { readonly name: string }, b: { readonly name: string }): number =>
   a.name < b.name ? -1 : a.name > b.name ? 1 : 0
 
+function expectWeights({ name, path, isIncomplete }: Model): void {
+  if (path !== '') return
+  throw isIncomplete
+    ? new LlmError('not_found', `the weights of the model "${name}" are not found, try pulling it again`, {
+        param: 'model',
+      })
+    : invalidRequest(`"${name}" has no weights`, { param: 'model' })
+}
+
 const notAllowed = (message: string): LlmError => new LlmError('permission', message, { param: 'model' })
 
-const liesAlone = ({ name, builtIn }: ModelFile): LlmError =>
+/** @param done what cannot be done with it, and what can instead */
+const liesAlone = ({ name, builtIn }: ModelFile, done: string): LlmError =>
   notAllowed(
-    builtIn
-      ? `The model "${name}" came with the toolkit, and cannot be deleted.`
-      : `The model "${name}" is a file that lies alone: whoever put it there may delete it.`,
+    `The model "${name}" ${builtIn ? 'came with the toolkit' : 'is a file that lies alone'}, and cannot be ${done}.`,
   )
 
 const never = (): AbortSignal => new AbortController().signal

@@ -6,6 +6,9 @@ import { planParts } from './partial.ts'
 import type { Registry, UploadPlace } from './registry.ts'
 import { type Pace, retry, withStallWatch } from './retry.ts'
 
+/** Of a slow connection it has to be seen that it moves. */
+const pieceBytes = 16 * 1024
+
 export interface UploadedFile {
   readonly digest: Digest
   readonly path: string
@@ -61,7 +64,11 @@ export class Upload {
 
   async *#bytes(start: number, end: number): AsyncGenerator<Buffer> {
     this.#sentBytes = start
-    for await (const chunk of createReadStream(this.#file.path, { start, end: end - 1 })) {
+    for await (const chunk of createReadStream(this.#file.path, {
+      start,
+      end: end - 1,
+      highWaterMark: pieceBytes,
+    })) {
       yield chunk
       this.#sentBytes += chunk.length
     }

@@ -1,12 +1,10 @@
 /** What a model that is made begins with: the layers of another one, or uploaded files. */
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { LlmError, modelNotFound } from '../errors.ts'
 import { checkModel } from './check.ts'
 import type { CreateModel, CreateParts } from './create.ts'
 import { maxTextBytes } from './described.ts'
 import { type ModelDetails, readDetails } from './details.ts'
-import { type Digest, digestOfHex } from './digest.ts'
+import type { Digest } from './digest.ts'
 import { fileOf, readGguf, unusable } from './gguf.ts'
 import {
   adaptersOf,
@@ -104,8 +102,9 @@ async function* baseOf(
     const { path } = found
     expectOneFile(from, (await readGguf(path, { what: fileOf(from) })).metadata)
     yield { status: 'copying file' }
-    const layer = await importFile(path, blobs, options.signal)
-    return { layers: [layer], from, config: {}, parameters: {} }
+    const { digest, sizeBytes: size } = await blobs.copy(path, options.signal)
+    const layers = [{ mediaType: layerType('model'), digest, size }]
+    return { layers, from, config: {}, parameters: {} }
   }
   const { entry } = found
   const { config, layers } = entry.manifest
@@ -131,17 +130,4 @@ async function readObject(blobs: Blobs, digest: Digest): Promise<Readonly<Record
     if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
   } catch {}
   throw new LlmError('upstream', `The blob ${digest} is damaged.`)
-}
-
-async function importFile(path: string, blobs: Blobs, signal: AbortSignal): Promise<Layer> {
-  const hash = createHash('sha256')
-  let size = 0
-  for await (const bytes of createReadStream(path, { signal })) {
-    hash.update(bytes)
-    size += bytes.length
-  }
-  const digest = digestOfHex(hash.digest('hex'))
-  await blobs.expectRoom(size)
-  await blobs.write(digest, createReadStream(path, { signal }), signal)
-  return { mediaType: layerType('model'), digest, size }
 }

@@ -16,7 +16,8 @@ export interface Database extends Queries {
   readonly clock: string
   /**
    * Rolled back where `work` throws. `work` asks only what it is given, and may run again where others were in its way.
-   * SQLite has one transaction at a time, and all other queries wait for it.
+   * SQLite has one transaction at a time, and all other queries wait for it. Rejects with an `UncertainOutcome` where it may have
+   * happened all the same.
    */
   transaction<Result>(
     work: (queries: Queries) => Promise<Result>,
@@ -28,6 +29,11 @@ export interface Database extends Queries {
 export interface TransactionOptions {
   /** No other one that says so runs at the same time, in any process. @default false */
   readonly alone?: boolean
+}
+
+/** Nobody knows whether the transaction has happened: its last word was not answered. */
+export class UncertainOutcome extends Error {
+  override readonly name = 'UncertainOutcome'
 }
 
 /** Each `?` of a statement that is no part of a text, a name or a comment, by what `replace` makes of it. */

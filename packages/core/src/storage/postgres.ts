@@ -8,20 +8,19 @@ import {
   type SqlValue,
   type TransactionOptions,
   toExact,
+  UncertainOutcome,
 } from './database.ts'
 
 /** What is asked of a `Pool` of `pg`. */
-export interface PostgresPool extends PostgresQueries {
+export interface PostgresPool {
   connect(): Promise<PostgresClient>
   end(): Promise<void>
 }
-interface PostgresClient extends PostgresQueries {
+interface PostgresClient {
+  query(config: PostgresQuery): Promise<{ readonly rows: readonly object[] }>
   on(event: 'error', listener: () => void): unknown
   off(event: 'error', listener: () => void): unknown
   release(error?: Error): void
-}
-interface PostgresQueries {
-  query(config: PostgresQuery): Promise<{ readonly rows: readonly object[] }>
 }
 interface PostgresQuery {
   readonly text: string
@@ -29,21 +28,30 @@ interface PostgresQuery {
   readonly types: { getTypeParser(typeId: number): (text: string) => unknown }
 }
 
-/** @param where `postgres://…`, or a pool, which stays open when the database is closed */
-export async function openPostgres(where: string | PostgresPool): Promise<Database> {
-  if (typeof where !== 'string') return new Postgres(where, false)
+/**
+ * @param where `postgres://…`, or a pool, which stays open when the database is closed
+ * @param answerMs so long a statement waits for its answer. A database that says nothing at all is away like one that refuses
+ */
+export async function openPostgres(where: string | PostgresPool, answerMs = 10_000): Promise<Database> {
+  if (typeof where !== 'string') return new Postgres(where, { isOwn: false, answerMs })
   const { Pool } = await load()
   // An app that is done ends; one whose database is away hears of it.
   const pool = new Pool({
     connectionString: where,
     allowExitOnIdle: true,
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: answerMs,
+    keepAlive: true,
   })
   // A connection that breaks while nobody uses it is replaced by the pool; unheard, it would end the process.
   pool.on('error', ignore)
-  const database = new Postgres(pool, true)
-  await database.query('SELECT 1')
-  return database
+  const database = new Postgres(pool, { isOwn: true, answerMs })
+  try {
+    await database.query('SELECT 1')
+    return database
+  } catch (cause) {
+    await pool.end()
+    throw cause
+  }
 }
 
 class Postgres implements Database {
@@ -51,14 +59,19 @@ class Postgres implements Database {
   readonly clock = 'CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)'
   readonly #pool: PostgresPool
   readonly #isOwn: boolean
+  readonly #answerMs: number
 
-  constructor(pool: PostgresPool, isOwn: boolean) {
+  constructor(pool: PostgresPool, { isOwn, answerMs }: { isOwn: boolean; answerMs: number }) {
     this.#pool = pool
     this.#isOwn = isOwn
+    this.#answerMs = answerMs
   }
 
   query<Row extends object>(sql: string, parameters?: readonly SqlValue[]): Promise<readonly Row[]> {
-    return again(() => run<Row>(this.#pool, sql, parameters), isCollision)
+    return again(
+      () => this.#connected(this.#answerMs, (connection) => connection.run<Row>(sql, parameters)),
+      isCollision,
+    )
   }
 
   transaction<Result>(
@@ -72,55 +85,110 @@ class Postgres implements Database {
     if (this.#isOwn) await this.#pool.end()
   }
 
-  async #transaction<Result>(
+  #transaction<Result>(
     work: (queries: Queries) => Promise<Result>,
     { alone = false }: TransactionOptions,
   ): Promise<Result> {
-    const client = await this.#pool.connect()
-    let broken: Error | undefined
+    // Who is alone may have to wait for others that are, and do much.
+    const answerMs = alone ? 6 * this.#answerMs : this.#answerMs
+    return this.#connected(answerMs, async (connection) => {
+      let isOver = false
+      try {
+        await connection.run('BEGIN ISOLATION LEVEL READ COMMITTED')
+        if (alone) await connection.run('SELECT pg_advisory_xact_lock(?)', [lockId])
+        const result = await work({
+          query: async (sql, parameters) => {
+            if (isOver) throw new Error('The transaction is over.')
+            return connection.run(sql, parameters)
+          },
+        })
+        await connection.run('COMMIT').catch(uncertain)
+        return result
+      } catch (error) {
+        if (!connection.broken)
+          await connection.run('ROLLBACK').catch((cause: Error) => {
+            connection.broken = cause
+          })
+        throw error
+      } finally {
+        isOver = true
+      }
+    })
+  }
+
+  /** With a connection of its own, which goes back to the pool. */
+  async #connected<Result>(
+    answerMs: number,
+    work: (connection: Connection) => Promise<Result>,
+  ): Promise<Result> {
+    const connecting = this.#pool.connect()
+    const client = await within(connecting, this.#answerMs).catch((error: unknown) => {
+      connecting.then((late) => late.release(), ignore)
+      throw error
+    })
+    const connection = new Connection(client, answerMs)
     // The pool listens only to connections that it has.
     client.on('error', ignore)
-    let isOver = false
     try {
-      await run(client, 'BEGIN ISOLATION LEVEL READ COMMITTED')
-      if (alone) await run(client, 'SELECT pg_advisory_xact_lock(?)', [lockId])
-      const result = await work({
-        query: async (sql, parameters) => {
-          if (isOver) throw new Error('The transaction is over.')
-          return run(client, sql, parameters)
-        },
-      })
-      await run(client, 'COMMIT')
-      return result
-    } catch (error) {
-      await run(client, 'ROLLBACK').catch((cause: Error) => {
-        broken = cause
-      })
-      throw error
+      return await work(connection)
     } finally {
-      isOver = true
       client.off('error', ignore)
-      client.release(broken)
+      client.release(connection.broken)
     }
   }
+}
+
+class Connection {
+  /** Why nobody is to use it again. */
+  broken: Error | undefined
+  readonly #client: PostgresClient
+  readonly #answerMs: number
+
+  constructor(client: PostgresClient, answerMs: number) {
+    this.#client = client
+    this.#answerMs = answerMs
+  }
+
+  async run<Row extends object>(sql: string, parameters: readonly SqlValue[] = []): Promise<readonly Row[]> {
+    let count = 0
+    const text = replaceParameters(sql, () => `$${++count}`)
+    checkCount(sql, count, parameters.length)
+    const answer = this.#client.query({ text, values: [...parameters], types })
+    const { rows } = await within(answer, this.#answerMs).catch((error: unknown) => {
+      if (error instanceof NoAnswer) this.broken = error
+      throw error
+    })
+    return rows as readonly Row[]
+  }
+}
+
+class NoAnswer extends Error {
+  override readonly name = 'NoAnswer'
+}
+
+async function within<Result>(answer: Promise<Result>, limitMs: number): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<never>((_resolve, reject) => {
+    const giveUp = () => reject(new NoAnswer(`PostgreSQL has not answered within ${limitMs} ms.`))
+    timer = setTimeout(giveUp, limitMs)
+  })
+  try {
+    return await Promise.race([answer, limit])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Of a commit: what the server refuses has not happened, whatever else goes wrong may have. */
+function uncertain(cause: unknown): never {
+  if (cause instanceof Error && 'severity' in cause && cause.severity === 'ERROR') throw cause
+  throw new UncertainOutcome('The end of a transaction was not confirmed.', { cause })
 }
 
 const ignore = (): void => {}
 
 /** Of all who share the database only we may have it: 'modelmnt' as a number. */
 const lockId = Buffer.from('modelmnt').readBigInt64BE()
-
-async function run<Row extends object>(
-  client: PostgresQueries,
-  sql: string,
-  parameters: readonly SqlValue[] = [],
-): Promise<readonly Row[]> {
-  let count = 0
-  const text = replaceParameters(sql, () => `$${++count}`)
-  checkCount(sql, count, parameters.length)
-  const { rows } = await client.query({ text, values: [...parameters], types })
-  return rows as readonly Row[]
-}
 
 /** By the number of the type: `pg_type.dat` of PostgreSQL. */
 const types = {

@@ -16,8 +16,13 @@ export async function openSqlite(path: string): Promise<Database> {
   const { DatabaseSync } = await load()
   if (path !== inMemory) createPrivately(resolve(path))
   const database = new Sqlite(new DatabaseSync(path))
-  await database.prepare()
-  return database
+  try {
+    await database.prepare()
+    return database
+  } catch (cause) {
+    await database.close()
+    throw cause
+  }
 }
 
 const inMemory = ':memory:'

@@ -274,14 +274,20 @@ test('texts come to vectors of length 1, to ranks by words, and to code points a
   expect(engine.requests).toEqual([])
 })
 
-test('every model can be loaded and let go, and none is', async () => {
-  const engine = scriptedEngine('Hello there.')
+test('a model that was asked is loaded until it is let go, with the context that was asked for', async () => {
+  const engine = scriptedEngine('Hello there.', { contextSize: 32 })
 
   await engine.load('any', { contextSize: 16, keepAlive: 'forever' }, live())
+  await engine.countTokens({ ...request, model: 'asked' }, live())
   const loaded = engine.loaded()
+  await engine.unload('any')
   await engine.unload('other')
 
-  expect(loaded).toEqual([])
+  expect(loaded).toMatchObject([
+    { name: 'any', state: 'ready', contextSize: 16 },
+    { name: 'asked', state: 'ready', contextSize: 32 },
+  ])
+  expect(engine.loaded()).toMatchObject([{ name: 'asked' }])
 })
 
 test('an aborted answer ends quietly without an end, also while it waits', async () => {

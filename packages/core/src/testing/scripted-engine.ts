@@ -5,7 +5,7 @@ import type { Engine, EngineCall } from '../engine/engine.ts'
 import type { DrawnToken, FinishReason, GenerateEvent, PromptToken } from '../engine/events.ts'
 import { type GenerateRequest, type Message, messagesOf } from '../engine/request.ts'
 import { LlmError } from '../errors.ts'
-import { checkKeys } from '../options.ts'
+import { checkKeys } from '../options/check.ts'
 import { prefixesOf, ScriptedCache } from './scripted-cache.ts'
 
 /** What is said, or a function of the request that says it. A list is said piece by piece; an error ends the answer. */
@@ -34,6 +34,11 @@ export interface ScriptedCall {
 export interface ScriptedEngineOptions {
   /** Waits so long before each piece, in milliseconds. @default 0 */
   readonly delayMs?: number
+  /**
+   * How many tokens a prompt and its answer may have together, as it is told of the models that were asked; a longer prompt is answered
+   * all the same. @default 4,096
+   */
+  readonly contextSize?: number
   /** The clock of the prompt cache, in milliseconds. @default Date.now */
   readonly now?: () => number
 }
@@ -49,14 +54,17 @@ export interface ScriptedEngine extends Engine {
  * A text is said word by word; each piece counts as one token, and so does each of a call's arguments; the prompt has one
  * a message and one a tool. What a prompt has up to a breakpoint is kept for the next, as by a real cache, of any length: see
  * `ScriptedCache`. A vector has 8 numbers, made of the text; a document ranks by the words that it has of the query; tokens
- * are the code points of a text.
+ * are the code points of a text. A model that was asked is loaded until somebody unloads it.
  */
 export function scriptedEngine(script: Script, options: ScriptedEngineOptions = {}): ScriptedEngine {
   if (typeof script !== 'function') check(script)
-  checkKeys('', options, ['delayMs', 'now'])
-  const { delayMs = 0, now = Date.now } = options
+  checkKeys('', options, ['contextSize', 'delayMs', 'now'])
+  const { contextSize = 4_096, delayMs = 0, now = Date.now } = options
   const cache = new ScriptedCache(now)
   const requests: GenerateRequest[] = []
+  /** Those that somebody asked, and how large their contexts are. */
+  const models = new Map<string, number>()
+  const use = (model: string, size = models.get(model) ?? contextSize): void => void models.set(model, size)
   let running = 0
 
   async function* generate(
@@ -64,6 +72,7 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
     { signal, tenant = '' }: EngineCall,
   ): AsyncGenerator<GenerateEvent> {
     requests.push(request)
+    use(request.model)
     running++
     try {
       const said = typeof script === 'function' ? check(await script(request)) : script
@@ -107,7 +116,10 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
 
   return {
     generate,
-    countTokens: async ({ input }) => prefixesOf(input).tokens,
+    countTokens: async ({ model, input }) => {
+      use(model)
+      return prefixesOf(input).tokens
+    },
     render: async ({ input }) => messagesOf(input).map(textOf).join('\n'),
     embed: async (request) => embeddings(request),
     rerank: async ({ query, documents }) => ({
@@ -116,16 +128,18 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
     }),
     tokenize: async ({ text }) => toTokens(text),
     detokenize: async ({ tokens }) => toText(tokens),
-    load: async () => {},
-    unload: async () => {},
+    load: async (model, { contextSize }) => use(model, contextSize),
+    unload: async (model) => void models.delete(model),
     requests,
     get running() {
       return running
     },
-    loaded: () => [],
+    loaded: () => [...models].map(([name, contextSize]) => ({ ...inMemory, name, contextSize })),
     close: async () => {},
   }
 }
+
+const inMemory = { state: 'ready', sizeBytes: 0, gpuBytes: 0, expiresAt: 'never' } as const
 
 const textOf = ({ content }: Message): string =>
   content.map((part) => ('text' in part ? part.text : '')).join('')

@@ -1,17 +1,18 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { databases } from '../../../../test/support/databases.ts'
 import type { Caller } from '../caller.ts'
 import { type TokenUsage, uncached } from '../engine/events.ts'
 import { LlmError } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
 import { openDatabase } from '../storage/open.ts'
-import { type Ledger, type LedgerCall, type LedgerOptions, type Outcome, openLedger } from './ledger.ts'
+import { Ledger, type LedgerCall, type LedgerOptions, type Outcome, openLedger } from './ledger.ts'
 import type { SpendWarning } from './warnings.ts'
 
 /** A dollar for a million tokens in, two out: a thousand and two thousand nano-dollars each. */
 const prices = { tiny: { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } }
 const evening = Date.parse('2026-11-22T23:59:00Z')
+const day = 86_400_000
 
 const payer = (nanoUsd: number, per: 'day' | 'month' | 'lifetime' = 'day'): Caller => ({
   id: 'key_1',
@@ -88,7 +89,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
   test('who has a limit is refused what the worst case of goes beyond it, and told until when', async () => {
     const ledger = await open()
     const most = { inputTokens: 100, outputTokens: 50 }
-    await ledger.reserve(call(payer(399_999)), most)
+    await (await ledger.reserve(call(payer(399_999)), most)).settle(ended(100, 50))
 
     const refusal = await refusalOf(ledger.reserve(call(payer(399_999)), most))
 
@@ -108,12 +109,195 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     const first = await ledger.reserve(call(caller), most)
 
     await expect(ledger.reserve(call(caller), { inputTokens: 1, outputTokens: 1 })).rejects.toThrow('Reports')
-    await first.release()
+    await first.settle(ended(0, 0))
     const second = await ledger.reserve(call(caller), most)
     await second.settle(ended(100, 49))
     await ledger.reserve(call(caller), { inputTokens: 100, outputTokens: 1 })
 
     await expect(ledger.reserve(call(caller), { inputTokens: 1, outputTokens: 0 })).rejects.toThrow('Reports')
+  })
+
+  test('what calls that run may still need is refused for a second only, and is nothing to warn of', async () => {
+    const heard: number[] = []
+    const ledger = await open({ warnings: { onWarning: ({ threshold }) => void heard.push(threshold) } })
+    const running = await ledger.reserve(call(payer(399_999)), { inputTokens: 100, outputTokens: 50 })
+    const next = () => ledger.reserve(call(payer(399_999)), { inputTokens: 100, outputTokens: 50 })
+
+    const refusal = await refusalOf(next())
+    await running.settle(ended(0, 0))
+    const paid = await next()
+
+    expect([refusal.code, refusal.details]).toEqual(['rate_limit', { retryAfterMs: 1_000 }])
+    expect(refusal.message).toContain('Reports')
+    expect(heard).toEqual([])
+    await paid.settle(ended(100, 50))
+    expect((await refusalOf(next())).code).toBe('quota')
+    expect(heard).toEqual([1])
+  })
+
+  test('whoever has reserved everything makes others wait, who have spent nothing', async () => {
+    const ledger = await open()
+    await ledger.reserve(call(payer(100_000)), { inputTokens: 0 })
+
+    expect((await refusalOf(ledger.expectCredit(call(payer(100_000))))).code).toBe('rate_limit')
+  })
+
+  test('calls that run here hold what they have reserved, however the clock jumps', async () => {
+    const ledger = await open()
+    const caller = payer(100_000, 'lifetime')
+    const most = { inputTokens: 0, outputTokens: 50 }
+    const running = await ledger.reserve(call(caller), most)
+
+    for (const step of [60_000, 86_400_000, -10 * 86_400_000, 60_000]) {
+      clock.at += step
+      expect((await refusalOf(ledger.reserve(call(caller), most))).code).toBe('rate_limit')
+    }
+    await running.settle(ended(0, 50))
+
+    expect((await refusalOf(ledger.reserve(call(caller), most))).code).toBe('quota')
+    expect(await ledger.report({ by: 'key' })).toMatchObject([{ nanoUsd: 100_000n }])
+  })
+
+  test('what others took for dead is put back by who runs it', async () => {
+    const where = await fresh()
+    if (where === ':memory:') return
+    const slept = await open({}, where)
+    const other = await open({}, where)
+    const most = { inputTokens: 0, outputTokens: 50 }
+    await slept.reserve(call(payer(150_000, 'month')), most)
+    clock.at += 60_000
+    const short = await other.reserve(call(payer(150_000, 'month')), most)
+    await short.settle(ended(0, 0))
+    await slept.renew()
+
+    expect((await refusalOf(other.reserve(call(payer(150_000, 'month')), most))).code).toBe('rate_limit')
+  })
+
+  test('what is settled while it is renewed stays settled', async () => {
+    const database = await openDatabase(await fresh())
+    opened.push(database)
+    let goOn: () => void = () => {}
+    const gate = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    const slow: Database = {
+      clock: database.clock,
+      query: async (...asked) => {
+        await gate
+        return database.query(...asked)
+      },
+      transaction: (...asked) => database.transaction(...asked),
+      close: () => database.close(),
+    }
+    await openLedger(database)
+    const ledger = new Ledger(slow, { prices, now: () => clock.at })
+    const caller = payer(100_000)
+    const most = { inputTokens: 0, outputTokens: 50 }
+    const funds = await ledger.reserve(call(caller), most)
+
+    const renewed = ledger.renew()
+    await new Promise(setImmediate)
+    const settled = funds.settle(ended(0, 0))
+    for (let turns = 0; turns < 100; turns++) await new Promise(setImmediate)
+    goOn()
+    await Promise.all([renewed, settled])
+
+    expect((await ledger.reserve(call(caller), most)).maxOutputTokens).toBe(50)
+  })
+
+  test.each(['day', 'month'] as const)(
+    'what was spent by a clock that was ahead counts for this %s',
+    async (per) => {
+      const ledger = await open()
+      const caller = payer(100_000, per)
+      const spend = async () =>
+        (await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 20 })).settle(ended(0, 20))
+      clock.at += 40 * 86_400_000
+      await spend()
+      clock.at = evening
+      await spend()
+
+      expect((await refusalOf(spend())).code).toBe('quota')
+      clock.at += 40 * 86_400_000
+      await spend()
+    },
+  )
+
+  test('a model without a price is refused to who has a limit, by its name, and is free where its price is nothing', async () => {
+    const ledger = await open({ prices: { free: { inputPerMillionUsd: 0, outputPerMillionUsd: 0 } } })
+    const most = { inputTokens: 1, outputTokens: 1 }
+
+    const refusal = await refusalOf(ledger.reserve(call(payer(1_000)), most))
+    const free = await ledger.reserve(call(payer(0), { model: 'free' }), most)
+
+    expect([refusal.code, refusal.details]).toEqual(['permission', { setup: true }])
+    expect(refusal.message).toContain('"tiny"')
+    expect(free.maxOutputTokens).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  test('what cannot be reckoned is told once, and holds nothing for ever', async () => {
+    const errors: unknown[] = []
+    const ledger = await open({ onError: (error) => errors.push(error) })
+    const caller = payer(100_000)
+    const most = { inputTokens: 0, outputTokens: 50 }
+    await (await ledger.reserve(call(caller), most)).settle(ended(0, 12.5))
+
+    for (let minutes = 0; minutes < 2; minutes++) {
+      clock.at += 60_000
+      await ledger.renew()
+    }
+
+    expect(errors).toHaveLength(1)
+    expect((await ledger.reserve(call(caller), most)).maxOutputTokens).toBe(50)
+  })
+
+  test('what is settled when the ledger is closed, and the database with it, starts nothing', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    try {
+      const errors: unknown[] = []
+      const ledger = await open({ onError: (error) => errors.push(error) })
+      const funds = await ledger.reserve(call(payer(100_000)), { inputTokens: 0, outputTokens: 50 })
+      await ledger.close()
+      for (const database of opened.splice(0)) await database.close()
+
+      await funds.settle(ended(0, 10))
+
+      expect(errors).toHaveLength(1)
+      expect(vi.getTimerCount()).toBe(0)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test('of a call of yesterday that ends today, nobody is warned about today', async () => {
+    const heard: number[] = []
+    const ledger = await open({ warnings: { onWarning: ({ threshold }) => void heard.push(threshold) } })
+    const caller = payer(100_000)
+    const reserve = (outputTokens: number) => ledger.reserve(call(caller), { inputTokens: 0, outputTokens })
+    const yesterday = await reserve(10)
+    clock.at += 120_000
+    await (await reserve(42)).settle(ended(0, 42))
+
+    await yesterday.settle(ended(0, 10))
+
+    expect(heard).toEqual([0.8])
+  })
+
+  test('that too little is left and that nothing is, is one warning; a larger limit has its own', async () => {
+    const heard: number[] = []
+    const ledger = await open({ warnings: { onWarning: ({ threshold }) => void heard.push(threshold) } })
+    const spend = async (outputTokens: number, nanoUsd: number) =>
+      (await ledger.reserve(call(payer(nanoUsd)), { inputTokens: 0, outputTokens })).settle(
+        ended(0, outputTokens),
+      )
+    await spend(47, 100_000)
+    await expect(spend(4, 100_000)).rejects.toThrow('Reports')
+    await spend(3, 100_000)
+    expect(heard).toEqual([0.8, 1])
+
+    await spend(50, 200_000)
+
+    expect(heard).toEqual([0.8, 1, 0.8, 1])
   })
 
   test('without a maximum an answer is as long as can be paid for', async () => {
@@ -244,6 +428,36 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 40 })
   })
 
+  test('a charge of which the answer of the database was lost is written again, and charged once', async () => {
+    const database = await openDatabase(await fresh())
+    opened.push(database)
+    let isLost = false
+    const flaky: Database = {
+      clock: database.clock,
+      query: (...asked) => database.query(...asked),
+      transaction: async (...asked) => {
+        const result = await database.transaction(...asked)
+        if (isLost) throw new Error('The connection broke.')
+        return result
+      },
+      close: () => database.close(),
+    }
+    const ledger = await openLedger(flaky, { prices, now: () => clock.at })
+    const caller = payer(100_000)
+    const funds = await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 50 })
+    isLost = true
+    await funds.settle(ended(0, 30))
+    await ledger.renew()
+    isLost = false
+    await ledger.renew()
+
+    expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 1, nanoUsd: 60_000n }])
+    // Nothing of it is held any more.
+    expect((await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 20 })).maxOutputTokens).toBe(
+      20,
+    )
+  })
+
   test('who has no limit is counted, too; a model without a price costs nothing, and that is said', async () => {
     const ledger = await open()
 
@@ -350,5 +564,62 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     await funds.settle(ended(1, 1))
 
     expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 1 }])
+  })
+
+  const spendAt = async (ledger: Ledger, at: number, name = 'Reports') => {
+    clock.at = at
+    const caller = { id: 'key_1', key: { id: 'key_1', name } }
+    await (await ledger.reserve(call(caller), { inputTokens: 1 })).settle(ended(1, 1))
+  }
+
+  test('the row of a call goes when it is old enough, and its sum stays', async () => {
+    const ledger = await open({ keepMs: 90 * day })
+    await spendAt(ledger, evening)
+    await spendAt(ledger, evening + 1)
+    await spendAt(ledger, evening + 89 * day)
+    const before = await ledger.calls()
+    await spendAt(ledger, evening + 90 * day + 1)
+    await ledger.close()
+
+    expect(before).toHaveLength(3)
+    expect((await ledger.calls()).map(({ startedAt }) => startedAt.getTime())).toEqual([
+      ...[evening + 90 * day + 1 - 5, evening + 89 * day - 5, evening + 1 - 5],
+    ])
+    expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 4, nanoUsd: 12_000n }])
+  })
+
+  test('of many old rows all go, whoever else is at it; where they are kept for ever, none', async () => {
+    const first = await open()
+    const database = opened[0] as Database
+    await database.query(
+      `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1700)
+       INSERT INTO modelmount_calls (id, at, caller, model, input_tokens, cached_input_tokens,
+         cache_write_tokens, output_tokens, nano_usd, priced, status, duration_ms)
+       SELECT 'old' || n, n, 'key_1', 'tiny', 1, 0, 0, 1, 3000, 1, 'ended', 5 FROM numbers`,
+    )
+    const count = async () => (await first.calls({ limit: 10_000 })).length
+    await spendAt(first, evening)
+    await first.close()
+    expect(await count()).toBe(1_701)
+
+    const pruning = [1, 2, 3].map(() => new Ledger(database, { prices, now: () => clock.at, keepMs: day }))
+    await Promise.all(pruning.map((ledger) => spendAt(ledger, evening)))
+    // It stops at the next batch when it is closed: so each is first seen to be done.
+    for (let tries = 0; (await count()) > 4 && tries < 1_000; tries++) await new Promise(setImmediate)
+    for (const ledger of pruning) await ledger.close()
+
+    expect(await count()).toBe(4)
+  })
+
+  test('a key is called as it was at last, and as it is now where somebody knows', async () => {
+    const where = await fresh()
+    const ledger = await open({}, where)
+    await spendAt(ledger, evening, 'Zebra')
+    await spendAt(ledger, evening + day, 'Ant')
+
+    expect(await ledger.report({ by: 'key' })).toMatchObject([{ group: 'key_1', name: 'Ant', calls: 2 }])
+    const knowing = new Ledger(opened[0] as Database, { namesOf: async () => new Map([['key_1', 'Bee']]) })
+    expect(await knowing.report({ by: 'key' })).toMatchObject([{ group: 'key_1', name: 'Bee', calls: 2 }])
+    expect((await knowing.calls()).map(({ keyName }) => keyName)).toEqual(['Ant', 'Zebra'])
   })
 })

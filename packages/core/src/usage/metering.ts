@@ -1,10 +1,12 @@
 /** What stands between a caller and the engine: limits, then money, then the queue; and afterwards what was really used. */
 import type { Caller } from '../caller.ts'
-import type { TokenUsage } from '../engine/events.ts'
+import type { GenerateRequest } from '../engine/request.ts'
 import { type LimitStatus, LlmError } from '../errors.ts'
 import { FairQueue } from '../limits/fair-queue.ts'
-import type { Limits, RateLimiter, Reservation, Subject } from '../limits/limits.ts'
-import type { CallStatus, Funds, Ledger, LedgerCall, Most } from './ledger.ts'
+import type { Limits, RateLimiter, Subject } from '../limits/limits.ts'
+import { JointMeter } from './joint-meter.ts'
+import type { Ledger } from './ledger.ts'
+import { type CallMeter, closing, Meter, reservedOf } from './meter.ts'
 
 export interface MeteringOptions {
   readonly limiter: RateLimiter
@@ -34,23 +36,54 @@ export interface MeteredCall {
   readonly isUnqueued?: boolean | undefined
 }
 
-/** Tokens of an answer that are taken from a limit in advance: many clients ask for more than they ever get. */
-const reservedOutput = 1_024
+/** Answers that are one call, each asked for once. */
+export interface Together {
+  readonly requests: readonly GenerateRequest[]
+  /** Aborts where their caller has left, also between two of them. */
+  readonly signal: AbortSignal
+}
 
 /** A token has some four bytes, and a message some tokens around it. */
-export const expectedTokens = (textLength: number, messages = 0): number =>
-  Math.ceil(textLength / 4) + 4 * messages
+export const expectedTokens = (bytes: number, messages = 0): number => Math.ceil(bytes / 4) + 4 * messages
+
+/** What a call is that no model answers: the length of a prompt, or its text; the running of the whole; or to load, a call like others. */
+export type QuietKind = 'count' | 'admin' | 'load'
 
 /** Who asks in the app itself, and names nobody. */
 const nobody: Caller = { id: '' }
 
 export class Metering {
   readonly #options: MeteringOptions
+  /** Of calls that run. */
+  readonly #open = new Set<Meter>()
+  #isClosed = false
+  /** By what several answers are. */
+  readonly #joint = new WeakMap<object, Promise<JointMeter | undefined>>()
   /** By model: those that somebody uses. */
   readonly #queues = new Map<string, { readonly queue: FairQueue; users: number }>()
 
   constructor(options: MeteringOptions) {
     this.#options = options
+  }
+
+  /**
+   * Lets in what no model answers: it takes from requests per minute of its own, as many as its caller has for answers; what loads a
+   * model, from those. Throws `rate_limit`.
+   */
+  async admit(caller: Caller, kind: QuietKind): Promise<readonly LimitStatus[]> {
+    const { requestsPerMinute } = this.#limitsOf(caller)
+    if (requestsPerMinute === undefined) return []
+    const subject: Subject = {
+      id: `${kind === 'load' ? 'caller' : kind}:${caller.id}`,
+      limits: { requestsPerMinute },
+    }
+    return (await this.#options.limiter.reserve([subject], { requests: 1, tokens: 0 })).limits
+  }
+
+  /** Charges calls that still run for what they have used; nothing runs any more from here on. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.all([...this.#open].map((meter) => meter.close()))
   }
 
   /** Takes from all limits or from none: throws `rate_limit`. Nothing where nobody counts. */
@@ -61,24 +94,50 @@ export class Metering {
       throw new TypeError('A caller with `spendLimit` needs the option `database` of createLlm.')
     const subjects = this.#subjects(caller, call.model)
     if (subjects.length === 0 && !ledger && !queue) return undefined
+    if (this.#isClosed) throw closing()
 
-    const tokens = call.expectedInput + Math.min(call.maxTokens ?? reservedOutput, reservedOutput)
+    const tokens = call.expectedInput + reservedOf(call.maxTokens)
     const reservation =
       subjects.length > 0 ? await limiter.reserve(subjects, { requests: 1, tokens }) : undefined
-    return new Meter({ ...call, caller }, this.#options, reservation, (signal) =>
-      call.isUnqueued ? passing(signal) : this.#enter(call.model, caller.id, signal),
-    )
+    const meter = new Meter({ ...call, caller }, this.#options, {
+      taken: reservation && { reservation, tokens },
+      enterQueue: (signal) =>
+        call.isUnqueued ? passing(signal) : this.#enter(call.model, caller.id, signal),
+      onSettled: () => this.#open.delete(meter),
+    })
+    this.#open.add(meter)
+    // Meanwhile the app may have closed.
+    if (this.#isClosed) await meter.close()
+    return meter
+  }
+
+  /** One of several answers that are one call: `call`, which begins with the first of them. */
+  async beginPart(whole: Together, call: MeteredCall): Promise<CallMeter | undefined> {
+    const { requests, signal } = whole
+    const joint =
+      this.#joint.get(whole) ??
+      this.begin(call).then((meter) => meter && new JointMeter(meter, requests.length, signal))
+    this.#joint.set(whole, joint)
+    return (await joint)?.part()
   }
 
   #subjects(caller: Caller, model: string): readonly Subject[] {
-    const { tiers, subjectOf } = this.#options
-    if (caller.tier !== undefined && !tiers[caller.tier]) throw unknownTier(caller.tier)
-    const own = { ...(caller.tier !== undefined && tiers[caller.tier]), ...given(caller.limits) }
-    const ofModel = subjectOf(model)
-    return [
-      ...(Object.keys(own).length > 0 ? [{ id: `caller:${caller.id}`, limits: own }] : []),
-      ...(ofModel ? [ofModel] : []),
-    ]
+    const own = this.subjectOf(caller)
+    const ofModel = this.#options.subjectOf(model)
+    return [...(own.limits ? [own] : []), ...(ofModel ? [ofModel] : [])]
+  }
+
+  /** As whom a caller comes under limits, in all that it does. Without limits where it has none. */
+  subjectOf(caller: Caller): Subject {
+    const limits = this.#limitsOf(caller)
+    return { id: `caller:${caller.id}`, ...(Object.keys(limits).length > 0 && { limits }) }
+  }
+
+  #limitsOf({ tier, limits }: Pick<Caller, 'tier' | 'limits'>): Limits {
+    if (tier === undefined) return given(limits)
+    const { tiers } = this.#options
+    if (!Object.hasOwn(tiers, tier)) throw unknownTier(tier)
+    return { ...tiers[tier], ...given(limits) }
   }
 
   async #enter(model: string, caller: string, signal: AbortSignal): Promise<(() => void) | undefined> {
@@ -109,81 +168,6 @@ export class Metering {
 
 const passing = async (signal: AbortSignal): Promise<(() => void) | undefined> =>
   signal.aborted ? undefined : () => {}
-
-/** Of one call. */
-export class Meter {
-  /** How the limits stood when it was let in. */
-  readonly limits: readonly LimitStatus[]
-  readonly #call: LedgerCall & MeteredCall
-  readonly #options: MeteringOptions
-  readonly #reservation: Reservation | undefined
-  readonly #enterQueue: (signal: AbortSignal) => Promise<(() => void) | undefined>
-  readonly #startedAt = performance.now()
-  #funds: Funds | undefined
-  #exit: (() => void) | undefined
-  #isOpen = true
-
-  constructor(
-    call: LedgerCall & MeteredCall,
-    options: MeteringOptions,
-    reservation: Reservation | undefined,
-    enterQueue: (signal: AbortSignal) => Promise<(() => void) | undefined>,
-  ) {
-    this.#call = call
-    this.#options = options
-    this.#reservation = reservation
-    this.#enterQueue = enterQueue
-    this.limits = reservation?.limits ?? []
-  }
-
-  /** Whether its caller is counted by tokens. */
-  get isCounted(): boolean {
-    return this.#options.ledger !== undefined || this.#reservation !== undefined
-  }
-
-  /**
-   * Reserves what it can cost at most: `most` counts, and is only asked where that has to be known. Resolves with how many tokens may
-   * be said. Throws `quota`.
-   */
-  async reserve(most: () => Promise<Most>): Promise<number> {
-    const { ledger } = this.#options
-    if (!ledger) return Number.POSITIVE_INFINITY
-    if (!ledger.isLimited(this.#call)) this.#funds = await ledger.reserve(this.#call, { inputTokens: 0 })
-    else {
-      // Who has nothing left makes no model load and count.
-      await ledger.expectCredit(this.#call)
-      this.#funds = await ledger.reserve(this.#call, await most())
-    }
-    return this.#funds.maxOutputTokens
-  }
-
-  /** Waits for its turn in front of the engine. False where its caller has left. Throws `overloaded`. */
-  async enter(signal: AbortSignal): Promise<boolean> {
-    this.#exit = await this.#enterQueue(signal)
-    return this.#exit !== undefined
-  }
-
-  /**
-   * Once: what is called later does nothing. Never rejects.
-   *
-   * @param usage absent: the model has read nothing
-   */
-  async settle(usage: TokenUsage | undefined, status: CallStatus): Promise<void> {
-    if (!this.#isOpen) return
-    this.#isOpen = false
-    const wasAdmitted = this.#exit !== undefined
-    this.#exit?.()
-    const tokens = usage ? usage.inputTokens + usage.outputTokens : 0
-    const limits = wasAdmitted
-      ? this.#reservation?.settle({ requests: 1, tokens })
-      : this.#reservation?.release()
-    const durationMs = performance.now() - this.#startedAt
-    await Promise.all([
-      limits?.catch(this.#options.onError),
-      usage ? this.#funds?.settle({ usage, status, durationMs }) : this.#funds?.release(),
-    ])
-  }
-}
 
 const given = (limits: Limits = {}): Limits =>
   Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined))

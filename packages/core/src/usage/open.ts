@@ -1,9 +1,9 @@
 /** What is metered, put together: in memory where there is no database; where there is one, shared by all who name it. */
-import type { Limits, RateLimiter } from '../limits/limits.ts'
+import type { Limits, OpenRateLimiter, RateLimiter } from '../limits/limits.ts'
 import { MemoryLimiter } from '../limits/memory.ts'
 import { keyOf as nameKeyOf } from '../models/name.ts'
 import type { Database } from '../storage/database.ts'
-import type { Ledger } from './ledger.ts'
+import type { Ledger, LedgerOptions } from './ledger.ts'
 import { Metering, type MeteringOptions } from './metering.ts'
 import type { Prices } from './pricing.ts'
 import type { SpendWarningOptions } from './warnings.ts'
@@ -14,6 +14,8 @@ export interface UsageOptions extends Pick<MeteringOptions, 'tiers' | 'queue' | 
   readonly prices: Prices
   readonly modelLimits: Readonly<Record<string, Limits>>
   readonly warnings: SpendWarningOptions
+  readonly keepMs: number
+  readonly namesOf: LedgerOptions['namesOf']
 }
 
 export interface Metered {
@@ -26,11 +28,12 @@ export interface Metered {
 
 export async function openMetering(
   database: Database | undefined,
-  { prices, modelLimits, warnings, ...options }: UsageOptions,
+  { prices, modelLimits, warnings, keepMs, namesOf, ...options }: UsageOptions,
 ): Promise<Metered> {
   const { onError } = options
   const limiter = database ? await sharedLimiter(database) : new MemoryLimiter({})
-  const ledger = database && (await openedLedger(database, { prices, keyOf, warnings, onError }))
+  const ledger =
+    database && (await openedLedger(database, { prices, keyOf, warnings, keepMs, namesOf, onError }))
   const byModel = new Map(
     Object.entries(modelLimits).map(([model, limits]) => [
       keyOf(model),
@@ -53,7 +56,7 @@ export async function openMetering(
   }
 }
 
-async function sharedLimiter(database: Database): Promise<RateLimiter> {
+async function sharedLimiter(database: Database): Promise<OpenRateLimiter> {
   const { openSqlLimiter } = await import('../limits/sql.ts')
   return openSqlLimiter(database, { limits: {} })
 }

@@ -13,7 +13,7 @@ export interface UsageQuery {
 export interface UsageRow extends Sums {
   /** The id of a key or of another caller; a model; a day such as `2026-11-22`. */
   readonly group: string
-  /** Of a key. */
+  /** Of a key: how it is called now, whatever it was called when it was used. */
   readonly name?: string
 }
 
@@ -38,6 +38,7 @@ export interface CallRow {
   readonly id: string
   readonly startedAt: Date
   readonly caller: string
+  /** How the key was called then. */
   readonly keyName?: string
   readonly model: string
   readonly dialect?: string
@@ -49,6 +50,10 @@ export interface CallRow {
   readonly durationMs: number
 }
 
+/** Of the last day that it was used on. */
+const latestName = 'max(day || key_name)'
+const dayLength = '2026-11-22'.length
+
 const columns = { key: 'caller', model: 'model', day: 'day' } as const
 
 export async function report(
@@ -56,9 +61,10 @@ export async function report(
   { from = new Date(0), to, by }: UsageQuery,
 ): Promise<readonly UsageRow[]> {
   const group = columns[by]
-  if (!group) throw new TypeError(`Expected \`by\` to be 'key', 'model' or 'day', got '${String(by)}'`)
+  if (!Object.hasOwn(columns, by))
+    throw new TypeError(`Expected \`by\` to be 'key', 'model' or 'day', got '${String(by)}'`)
   const rows = await queries.query<SumRow & { group_id: string; name: string | null }>(
-    `SELECT ${group} AS group_id, ${by === 'key' ? 'max(key_name)' : 'NULL'} AS name, sum(calls) AS calls,
+    `SELECT ${group} AS group_id, ${by === 'key' ? latestName : 'NULL'} AS name, sum(calls) AS calls,
        sum(input_tokens) AS input, sum(cached_input_tokens) AS cached_input, sum(cache_write_tokens) AS cache_write,
        sum(output_tokens) AS output, sum(nano_usd) AS nano_usd, sum(unpriced_calls) AS unpriced_calls
      FROM modelmount_usage_days WHERE day >= ? AND day <= ? GROUP BY ${group} ORDER BY ${group}`,
@@ -66,7 +72,7 @@ export async function report(
   )
   return rows.map(({ group_id, name, calls, nano_usd, unpriced_calls, ...kinds }) => ({
     group: group_id,
-    ...(name !== null && { name }),
+    ...(name !== null && { name: name.slice(dayLength) }),
     calls: Number(calls),
     tokens: toTokens(kinds),
     nanoUsd: BigInt(nano_usd),

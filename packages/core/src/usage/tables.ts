@@ -54,4 +54,6 @@ export const usageTables: readonly Migration[] = [
     )`,
     'CREATE INDEX modelmount_funds_caller ON modelmount_funds (caller)',
   ],
+  // Which limit that was: a larger one is not exhausted yet.
+  ['ALTER TABLE modelmount_spending ADD COLUMN exhausted_limit BIGINT NOT NULL DEFAULT 0'],
 ]

@@ -1,6 +1,6 @@
 /** Who hears that a spending limit is near: whoever listens to the channel `modelmount:spend`, and the app's own function. */
 import { type Channel, channel } from 'node:diagnostics_channel'
-import type { SpendLimit } from '../caller.ts'
+import type { Caller, SpendLimit } from '../caller.ts'
 
 export interface SpendWarning {
   readonly caller: string
@@ -19,6 +19,18 @@ export interface SpendWarningOptions {
   readonly onWarning?: ((warning: SpendWarning) => void) | undefined
 }
 
+export const toWarning = (
+  caller: Caller,
+  { nanoUsd, per }: SpendLimit,
+  spentNanoUsd: number,
+): Omit<SpendWarning, 'threshold'> => ({
+  caller: caller.id,
+  keyName: caller.key?.name,
+  spentNanoUsd,
+  limitNanoUsd: nanoUsd,
+  per,
+})
+
 export const spendChannel = 'modelmount:spend'
 
 export class SpendWarnings {
@@ -31,15 +43,16 @@ export class SpendWarnings {
     this.#onWarning = onWarning
   }
 
-  /** @param before what was spent, in nano-dollars: what lies between is told */
+  /** @param before what was spent, in nano-dollars: what lies between is told, but for the whole, of which it hears in `onExhausted` */
   onSpent(before: number, warning: Omit<SpendWarning, 'threshold'>): void {
     const { spentNanoUsd: after, limitNanoUsd: limit } = warning
     for (const threshold of this.#thresholds)
-      if (before < threshold * limit && after >= threshold * limit) this.#tell({ ...warning, threshold })
+      if (threshold < 1 && before < threshold * limit && after >= threshold * limit)
+        this.#tell({ ...warning, threshold })
   }
 
-  /** There is something left, but not enough. */
-  onTooLittle(warning: Omit<SpendWarning, 'threshold'>): void {
+  /** Nothing is left, or not enough for a call. */
+  onExhausted(warning: Omit<SpendWarning, 'threshold'>): void {
     if (this.#thresholds.includes(1)) this.#tell({ ...warning, threshold: 1 })
   }
 

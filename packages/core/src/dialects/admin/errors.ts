@@ -3,10 +3,9 @@ import type { LlmError } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'
 import { retryHeaders } from '../../limits/headers.ts'
-import { statuses } from '../statuses.ts'
 
 export const renderError = (error: LlmError): HttpResponse =>
-  json(envelope(error), statuses[error.code], retryHeaders(error))
+  json(envelope(error), error.status, retryHeaders(error))
 
 /** No answer of it is a stream; a dialect has to say it all the same. */
 export const renderErrorFrame = (error: LlmError): string => JSON.stringify(envelope(error))

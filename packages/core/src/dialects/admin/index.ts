@@ -20,16 +20,24 @@ export function adminTable(): DialectTable {
 }
 
 const handlerOf =
-  ({ body, status, handle }: AdminRoute): Handler =>
+  ({ body, mayLackBody = false, status, handle }: AdminRoute): Handler =>
   async ({ request, llm, caller }) => {
     const answer = await handle({
       llm,
       caller,
       id: request.params.id ?? '',
       query: (name) => request.query(name),
-      body: body && check(body, await request.json()),
+      body: body && check(body, await request.json(mayLackBody ? {} : undefined)),
     })
     return json(answer, status)
+  }
+
+/** Its own requests per minute: who answers with all of theirs can still be managed, and nobody guesses ids by the thousand. */
+const limited =
+  (handler: Handler): Handler =>
+  async (call) => {
+    await call.llm.admit(call.caller, 'admin')
+    return handler(call)
   }
 
 const describeItself: Handler = async () => json(describe(adminRouteTable))
@@ -41,9 +49,9 @@ const admin = defineDialect({
   renderErrorFrame,
   routes: [
     ...adminRouteTable.map(
-      (route) => [route.method, route.path, handlerOf(route), route.scope ?? 'admin'] as const,
+      (route) => [route.method, route.path, limited(handlerOf(route)), route.scope ?? 'admin'] as const,
     ),
-    ['GET', '/openapi.json', describeItself, 'admin'],
+    ['GET', '/openapi.json', limited(describeItself), 'admin'],
   ],
 })
 

@@ -14,7 +14,7 @@ export function describe(routes: readonly AdminRoute[]): object {
       title: 'Modelmount admin API',
       version: '1',
       description:
-        'Keys, and what they may. It takes a key with the scope `admin`, where an operation names no other.',
+        'Keys, and what they may. It takes a key with the scope `admin`, where an operation names no other; the requests per minute of that key hold for these calls, too, counted apart from those of models.',
     },
     paths,
     components: {
@@ -27,15 +27,9 @@ export function describe(routes: readonly AdminRoute[]): object {
   }
 }
 
-function operation({
-  path,
-  summary,
-  scope = 'admin',
-  query = {},
-  body,
-  answer,
-  status = 200,
-}: AdminRoute): object {
+function operation(route: AdminRoute): object {
+  const { path, name, summary, scope = 'admin', query = {}, body, mayLackBody = false } = route
+  const { answer, status = 200 } = route
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name,
     in: 'path',
@@ -48,16 +42,40 @@ function operation({
     schema: toSchema(schema),
   }))
   return {
+    operationId: name,
     summary,
     description: `Scope: \`${scope}\`.`,
     parameters: [...inPath, ...inQuery],
-    ...(body && { requestBody: { content: asJson(toSchema(body)), required: true } }),
+    ...(body && { requestBody: { content: asJson(toSchema(body)), required: !mayLackBody } }),
     responses: {
       [status]: { description: 'Done.', content: asJson(toSchema(answer)) },
-      default: { description: 'Refused.', content: asJson(toSchema(ErrorAnswer)) },
+      ...Object.fromEntries(refusalsOf(route).map((refusal) => [refusal, refused(reasons[refusal])])),
+      default: refused('Refused.'),
     },
   }
 }
+
+const reasons = {
+  400: 'Something in it is wrong: `param` says which field.',
+  401: 'No key, or one that is not valid.',
+  403: 'A key without the scope, or a page of another origin.',
+  404: 'There is nothing of this id.',
+  409: 'It is so already, or was decided otherwise.',
+  429: 'More requests in a minute than the key may make.',
+} as const
+
+function refusalsOf({ path, query, body, mayConflict }: AdminRoute): readonly (keyof typeof reasons)[] {
+  return [
+    ...(body || query ? ([400] as const) : []),
+    401,
+    403,
+    ...(path.includes(':') ? ([404] as const) : []),
+    ...(mayConflict ? ([409] as const) : []),
+    429,
+  ]
+}
+
+const refused = (description: string): object => ({ description, content: asJson(toSchema(ErrorAnswer)) })
 
 const ErrorAnswer = z.object({
   error: z.object({

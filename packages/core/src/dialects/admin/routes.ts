@@ -1,20 +1,26 @@
 /** The admin API as a table: its routes are made of it, and so is its description. */
 import type { z } from 'zod'
 import type { Caller, Scope } from '../../caller.ts'
-import { check, KeyChanges, KeySettings, LimitWish } from '../../keys/schema.ts'
+import { check, KeyChanges, KeySettings, LimitWish, Rotation } from '../../keys/schema.ts'
 import type * as settings from '../../keys/settings.ts'
 import type { Llm } from '../../llm.ts'
-import { ApiKey, Day, KeyWithSecret, LimitRequest, listOf, Rotation, UsageBy, UsageRow } from './schema.ts'
+import { ApiKey, Day, KeyWithSecret, LimitRequest, LimitStatus, listOf, UsageBy, UsageRow } from './schema.ts'
 
 export interface AdminRoute {
   readonly method: 'GET' | 'POST'
   readonly path: string
+  /** In the description: what clients that are made of it call it. */
+  readonly name: string
   readonly summary: string
   /** @default 'admin' */
   readonly scope?: Scope
   /** What may stand in the query. */
   readonly query?: Readonly<Record<string, z.ZodType>>
   readonly body?: z.ZodType
+  /** Then an absent one is an empty object. @default false */
+  readonly mayLackBody?: boolean
+  /** Whether it is refused where something is so already. @default false */
+  readonly mayConflict?: boolean
   readonly answer: z.ZodType
   /** @default 200 */
   readonly status?: number
@@ -35,6 +41,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/keys',
+    name: 'listKeys',
     summary: 'All keys, the newest first.',
     answer: listOf(ApiKey),
     handle: async ({ llm }) => ({ data: await llm.keys.list() }),
@@ -42,6 +49,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
   {
     method: 'POST',
     path: '/keys',
+    name: 'createKey',
     summary: 'Makes a key. Its secret is in this answer, and nowhere else.',
     body: KeySettings,
     answer: KeyWithSecret,
@@ -51,6 +59,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/keys/:id',
+    name: 'getKey',
     summary: 'One key.',
     answer: ApiKey,
     handle: ({ llm, id }) => llm.keys.get(id),
@@ -58,29 +67,44 @@ export const adminRouteTable: readonly AdminRoute[] = [
   {
     method: 'POST',
     path: '/keys/:id',
+    name: 'updateKey',
     summary: 'Changes what is given; null takes it away.',
     body: KeyChanges,
+    mayConflict: true,
     answer: ApiKey,
     handle: ({ llm, id, body }) => llm.keys.update(id, body as settings.KeyChanges),
   },
   {
     method: 'POST',
     path: '/keys/:id/rotate',
+    name: 'rotateKey',
     summary: 'Gives a key another secret.',
     body: Rotation,
+    mayLackBody: true,
+    mayConflict: true,
     answer: KeyWithSecret,
     handle: ({ llm, id, body }) => llm.keys.rotate(id, body as Parameters<Llm['keys']['rotate']>[1]),
   },
   {
     method: 'POST',
     path: '/keys/:id/revoke',
+    name: 'revokeKey',
     summary: 'Lets a key in no more, from the next call on.',
     answer: ApiKey,
     handle: ({ llm, id }) => llm.keys.revoke(id),
   },
   {
     method: 'GET',
+    path: '/keys/:id/limits',
+    name: 'getKeyLimits',
+    summary: 'How the limits per minute of a key stand. Empty where it has none.',
+    answer: listOf(LimitStatus),
+    handle: async ({ llm, id }) => ({ data: await llm.limits.of(await llm.keys.get(id)) }),
+  },
+  {
+    method: 'GET',
     path: '/limit-requests',
+    name: 'listLimitRequests',
     summary: 'What keys have asked for, the oldest first.',
     query: { status: LimitRequest.shape.status },
     answer: listOf(LimitRequest),
@@ -92,9 +116,11 @@ export const adminRouteTable: readonly AdminRoute[] = [
   {
     method: 'POST',
     path: '/limit-requests',
+    name: 'createLimitRequest',
     summary: 'Asks for higher limits for the key of the call.',
     scope: 'inference',
     body: LimitWish,
+    mayConflict: true,
     answer: LimitRequest,
     status: 201,
     handle: ({ llm, caller, body }) => llm.keys.requests.create(caller, body as settings.LimitWish),
@@ -102,20 +128,25 @@ export const adminRouteTable: readonly AdminRoute[] = [
   {
     method: 'POST',
     path: '/limit-requests/:id/approve',
+    name: 'approveLimitRequest',
     summary: 'Gives the key the limits that it asked for.',
+    mayConflict: true,
     answer: LimitRequest,
     handle: ({ llm, id }) => llm.keys.requests.approve(id),
   },
   {
     method: 'POST',
     path: '/limit-requests/:id/refuse',
+    name: 'refuseLimitRequest',
     summary: 'Leaves the limits of the key as they are.',
+    mayConflict: true,
     answer: LimitRequest,
     handle: ({ llm, id }) => llm.keys.requests.refuse(id),
   },
   {
     method: 'GET',
     path: '/usage',
+    name: 'reportUsage',
     summary: 'What was used in some days, in UTC, and what it cost.',
     query: { by: UsageBy, from: Day, to: Day },
     answer: listOf(UsageRow),

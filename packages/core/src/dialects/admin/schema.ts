@@ -36,13 +36,11 @@ export const LimitRequest = z.strictObject({
   decidedAt: when.optional(),
 })
 
-export const Rotation = z.strictObject({
-  grace: z
-    .union([z.int().min(0), z.string()])
-    .optional()
-    .describe(
-      "How long the secrets before are let in yet: milliseconds, or a duration such as '30m'. Default: '24h'.",
-    ),
+export const LimitStatus = z.strictObject({
+  name: z.enum(['requests', 'tokens']),
+  limit: z.int().min(1).describe('For a minute; and how many may come at once.'),
+  remaining: z.int().min(0).describe('How many may come now.'),
+  resetMs: z.int().min(0).describe('Until as many may come as ever.'),
 })
 
 export const UsageBy = z.enum(['key', 'model', 'day'])

@@ -98,13 +98,28 @@ test.each<[Issue, Partial<Problem>, string]>([
   ['integer_too_small', { limit: 0 }, 'Input should be greater than or equal to 0'],
   ['unsupported', { reason: '`tools` is not supported yet.' }, '`tools` is not supported yet.'],
 ])('%s with %j is said as %j', (issue, more, words) => {
-  const problem = { param: 'messages[0].content[12].text', reason: '', expected: undefined, limit: undefined }
+  const problem = {
+    param: 'messages[0].content[12].text',
+    reason: '',
+    isOwn: false,
+    received: 0,
+    expected: undefined,
+    limit: undefined,
+  }
 
   expect(wording({ ...problem, issue, ...more })).toBe(`messages.0.content.12.text: ${words}`)
 })
 
 test('a body that is no object has no field to name', () => {
-  const problem = { param: '', issue: 'type', reason: '', expected: 'object', limit: undefined } as const
+  const problem = {
+    param: '',
+    issue: 'type',
+    reason: '',
+    isOwn: false,
+    received: 0,
+    expected: 'object',
+    limit: undefined,
+  } as const
 
   expect(wording(problem)).toBe('The request body has to be a JSON object.')
   expect(wording({ ...problem, issue: 'value', reason: 'Too much of it.' })).toBe('Too much of it.')

@@ -3,8 +3,7 @@ import type { Embeddings, EmbedRequest } from '../../engine/embeddings.ts'
 import { invalidRequest, LlmError, modelNotFound } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
 import type { Call, Handler } from '../dialect.ts'
-import { parse } from '../parse.ts'
-import { wording } from './errors.ts'
+import { read } from './body.ts'
 import { loadOrUnload } from './loading.ts'
 import { detailsOf } from './models.ts'
 import { nanoseconds } from './render.ts'
@@ -17,7 +16,7 @@ const leastContext = 3
 /** `POST /api/embed` */
 export const embed: Handler = async (call) => {
   const startedAt = performance.now()
-  const body = parse(schema.EmbedRequest, await call.request.json(), wording)
+  const body = await read(call.request, schema.EmbedRequest, 'EmbedRequest')
   const { model, input = [], truncate = true, dimensions = 0 } = body
   if (!model) throw modelNotFound('')
   const inputs = input === '' ? [] : [input].flat()
@@ -39,7 +38,7 @@ export const embed: Handler = async (call) => {
 
 /** `POST /api/embeddings` */
 export const legacyEmbeddings: Handler = async (call) => {
-  const body = parse(schema.EmbeddingsRequest, await call.request.json(), wording)
+  const body = await read(call.request, schema.EmbeddingsRequest, 'EmbeddingRequest')
   const { model, prompt } = body
   if (!model) throw invalidRequest('model is required', { param: 'model' })
   const made = await embeddings(call, body, { inputs: prompt ? [prompt] : [] })
@@ -78,8 +77,8 @@ async function embeddings(
 
 /** Clients look for these words, which are those of these routes alone. */
 function inOtherWords(error: LlmError, model: string): LlmError {
-  const { inputTokens, contextSize } = error.details
-  if (error.code === 'not_found')
+  const { inputTokens, contextSize, model: missing } = error.details
+  if (error.code === 'not_found' && missing !== undefined)
     return new LlmError('not_found', `model "${model}" not found, try pulling it first`, { param: 'model' })
   if (error.code !== 'context_length' || inputTokens === undefined) return error
   return new LlmError(

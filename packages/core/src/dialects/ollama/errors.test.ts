@@ -7,8 +7,7 @@ import {
   type LlmErrorDetails,
   modelNotFound,
 } from '../../errors.ts'
-import type { Problem } from '../parse.ts'
-import { renderError, renderErrorFrame, wording } from './errors.ts'
+import { renderError, renderErrorFrame } from './errors.ts'
 
 const bodyOf = (error: LlmError): unknown => JSON.parse(renderError(error).body as string)
 
@@ -60,6 +59,7 @@ test.each<[string, LlmError, string]>([
     'the prompt is longer than the context length currently available to the model: it has 5000 tokens, and the context holds 4096',
   ],
   ['a prompt of unknown length', new LlmError('context_length', 'Too long.'), 'Too long.'],
+  ['no body', invalidRequest('No JSON.', { emptyBody: true }), 'missing request body'],
   ['a wrong field', invalidRequest('invalid think', { param: 'think' }), 'invalid think'],
   [
     'a format that cannot be kept',
@@ -96,20 +96,4 @@ test('the cause stays off the wire', () => {
 
   expect(renderError(error).body).not.toContain('hunter2')
   expect(renderErrorFrame(error)).not.toContain('hunter2')
-})
-
-test.each<[Partial<Problem>, string]>([
-  [{ param: '', issue: 'type' }, 'the request body has to be a JSON object'],
-  [{ param: 'options.top_k', issue: 'type', reason: 'is odd.' }, 'invalid options.top_k: is odd.'],
-])('the problem %j is said as %j', (problem, message) => {
-  const said = wording({
-    param: '',
-    issue: 'value',
-    reason: '',
-    expected: undefined,
-    limit: undefined,
-    ...problem,
-  })
-
-  expect(said).toBe(message)
 })

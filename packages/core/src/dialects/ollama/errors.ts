@@ -5,11 +5,9 @@ import { empty, json, text } from '../../http/respond.ts'
 import { jsonLine } from '../../http/streams.ts'
 import { retryHeaders } from '../../limits/headers.ts'
 import { inNames } from '../fields.ts'
-import type { Wording } from '../parse.ts'
-import { statuses } from '../statuses.ts'
 
 export function renderError(error: LlmError): HttpResponse {
-  const status = statuses[error.code]
+  const status = error.status
   if (error.details.page) return empty(status)
   // The only errors that are no JSON: Ollama's router says them, and not its API.
   if (error.code === 'method_not_allowed') return text(`${status} method not allowed`, status)
@@ -20,13 +18,10 @@ export function renderError(error: LlmError): HttpResponse {
 /** What ends a stream that has already begun. */
 export const renderErrorFrame = (error: LlmError): string => jsonLine({ error: messageOf(error) })
 
-/** What is wrong with a field. None has to be there. */
-export const wording: Wording = ({ param, reason }) =>
-  param === '' ? 'the request body has to be a JSON object' : `invalid ${param}: ${reason}`
-
 /** Some messages are read by machines: clients look for these words. */
 function messageOf({ code, message, details }: LlmError): string {
   const { inputTokens, contextSize, model, param = '' } = details
+  if (details.emptyBody) return 'missing request body'
   if (code === 'not_found' && model !== undefined) return `model '${model}' not found`
   if (code === 'context_length' && inputTokens !== undefined)
     return `the prompt is longer than the context length currently available to the model: it has ${inputTokens} tokens, and the context holds ${contextSize}`

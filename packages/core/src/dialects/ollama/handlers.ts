@@ -6,9 +6,8 @@ import { ndjson } from '../../http/streams.ts'
 import type { Llm } from '../../llm.ts'
 import type { ModelDetails } from '../../models/details.ts'
 import type { Call, Handler } from '../dialect.ts'
-import { parse } from '../parse.ts'
 import { withReuse } from '../reuse.ts'
-import { wording } from './errors.ts'
+import { read } from './body.ts'
 import { loadOrUnload } from './loading.ts'
 import { detailsOf } from './models.ts'
 import {
@@ -26,7 +25,7 @@ import { toConversation, toGenerateRequest, toPrompt } from './translate.ts'
 
 /** `POST /api/generate` */
 export const generate: Handler = async (call) => {
-  const body = parse(GenerateRequest, await call.request.json(), wording)
+  const body = await read(call.request, GenerateRequest, 'GenerateRequest')
   if (!body.model) throw modelNotFound('')
   const prompt = toPrompt(body)
   return body.prompt ? answer(call, body, prompt, asResponse) : acknowledge(call, body, asResponse)
@@ -34,7 +33,7 @@ export const generate: Handler = async (call) => {
 
 /** `POST /api/chat` */
 export const chat: Handler = async (call) => {
-  const body = parse(ChatRequest, await call.request.json(), wording)
+  const body = await read(call.request, ChatRequest, 'ChatRequest')
   const { model, messages = [] } = body
   if (!model) throw invalidRequest('model is required', { param: 'model' })
   if (messages.length === 0) return acknowledge(call, body, asMessage)

@@ -11,7 +11,10 @@ import { create, pull, push } from './transfers.ts'
 
 export const ollama = defineDialect({
   name: 'ollama',
-  isSpokenBy: ({ path }) => /^\/(api(\/|$)|$)/.test(path),
+  // And what anybody asks a server for, such as `/metrics`, unless it is the library of another API.
+  isSpokenBy: ({ path, header }) =>
+    /^\/(api(\/|$)|$)/.test(path) ||
+    (/^\/(?!v1$)[^/]+$/.test(path) && header('x-stainless-lang') === undefined),
   // Clients look at the root to find out whether a server is there, and some read what it says.
   home: 'Ollama is running',
   requestIdHeader: 'x-request-id',

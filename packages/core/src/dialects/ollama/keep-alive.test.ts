@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { toExpiry, toKeepAlive } from './keep-alive.ts'
+import { keepAliveProblem, toExpiry, toKeepAlive } from './keep-alive.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -27,6 +27,22 @@ test.each([[''], ['300'], ['soon'], ['10 m'], ['1e9h'], ['9999999h'], [true], [{
     expect(toKeepAlive(value)).toBeUndefined()
   },
 )
+
+// As Ollama 0.33.0 says it.
+test.each([
+  ['300', 'time: missing unit in duration "300"'],
+  ['1h30', 'time: missing unit in duration "1h30"'],
+  ['1d', 'time: unknown unit "d" in duration "1d"'],
+  ['10 m', 'time: unknown unit " m" in duration "10 m"'],
+  ['abc', 'time: invalid duration "abc"'],
+  ['', 'time: invalid duration ""'],
+  ['9999999h', 'time: invalid duration "9999999h"'],
+  [true, "Unsupported type: 'bool'"],
+  [[], "Unsupported type: '[]interface {}'"],
+  [{}, "Unsupported type: 'map[string]interface {}'"],
+])('of %j it is said: %s', (value, problem) => {
+  expect(keepAliveProblem(value)).toBe(problem)
+})
 
 test('a text of megabytes is refused at once', () => {
   const startedAt = performance.now()

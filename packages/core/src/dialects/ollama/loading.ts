@@ -1,21 +1,42 @@
 /** Calls that ask nothing: they load a model, or let go of it. */
+import type { LoadOptions } from '../../engine/request.ts'
+import { LlmError } from '../../errors.ts'
+import { keyOf } from '../../models/name.ts'
 import type { Call } from '../dialect.ts'
-import { detailsOf } from './models.ts'
+import { detailsOf, modelOf } from './models.ts'
 import type { ChatRequest } from './schema.ts'
 import { toLoad } from './translate.ts'
 
-/** Says which. Throws `not_found`, and `invalid_request` for what is no name. */
+/** Says which. Throws `not_found`, `invalid_request` for what is no name, and `permission` for a key that may only ask. */
 export async function loadOrUnload(
-  { request, llm }: Call,
+  call: Call,
   body: Pick<ChatRequest, 'model' | 'options' | 'keep_alive'>,
 ): Promise<'load' | 'unload'> {
+  const { request, llm, caller } = call
   const { model = '' } = body
-  await detailsOf(llm, model)
   const load = toLoad(body)
+  if (changesIt(call, model, load)) throw forOthers()
+  await llm.admit(caller, 'load')
   if (load.keepAlive === 0) {
+    await modelOf(llm, model)
     await llm.unload(model)
     return 'unload'
   }
+  await detailsOf(llm, model)
   await llm.load(model, { ...load, signal: request.signal })
   return 'load'
 }
+
+/** Keys are many, and the model is one: whether it stays, and with which context, is for those who may change models. */
+function changesIt({ llm, caller }: Call, model: string, { keepAlive, contextSize }: LoadOptions): boolean {
+  if (!caller.key || caller.scopes?.includes('models')) return false
+  if (keepAlive === 0) return true
+  const loaded = llm.loaded().find(({ name }) => keyOf(name) === keyOf(model))
+  return contextSize !== undefined && contextSize !== loaded?.contextSize
+}
+
+const forOthers = (): LlmError =>
+  new LlmError(
+    'permission',
+    "To unload a model, or to load it with another context size, a key needs the scope 'models'.",
+  )

@@ -3,14 +3,13 @@ import type * as z from 'zod'
 import { invalidRequest, LlmError } from '../../errors.ts'
 import { empty, json } from '../../http/respond.ts'
 import type { Llm } from '../../llm.ts'
-import type { ModelDetails } from '../../models/details.ts'
+import { kindOf, type ModelDetails } from '../../models/details.ts'
 import { type ModelName, parseModelName } from '../../models/name.ts'
 import { type Model, newestFirst } from '../../models/store.ts'
 import type { Handler } from '../dialect.ts'
 import { shortly } from '../fields.ts'
-import { parse } from '../parse.ts'
+import { read } from './body.ts'
 import { cloudDisabled } from './cloud.ts'
-import { wording } from './errors.ts'
 import { toExpiry } from './keep-alive.ts'
 import { CopyRequest, NamedRequest } from './schema.ts'
 
@@ -28,14 +27,16 @@ export const tags: Handler = async ({ llm }) => {
 
 /** `GET /api/ps`: what stays longest first. */
 export const running: Handler = async ({ llm }) => {
+  // A name may be gone while it is loaded.
+  const all = await llm.models.list()
   const models = await Promise.all(
-    llm.loaded().map(async ({ name, sizeBytes, gpuBytes, contextSize, expiresAt }) => {
-      const model = await quietly(llm.models.get(name))
+    llm.loaded().map(async ({ name, digest, sizeBytes, gpuBytes, contextSize, expiresAt }) => {
+      const model = (await quietly(llm.models.get(name))) ?? all.find((one) => one.digest === digest)
       return {
         name,
         model: name,
         size: sizeBytes,
-        digest: model?.digest ?? '',
+        digest: digest ?? model?.digest ?? '',
         details: {
           ...toDetails(model, model && (await quietly(llm.models.details(model)))),
           parent_model: '',
@@ -51,10 +52,10 @@ export const running: Handler = async ({ llm }) => {
 
 /** `POST /api/copy` */
 export const copy: Handler = async ({ request, llm }) => {
-  const { source = '', destination = '' } = parse(CopyRequest, await request.json(), wording)
+  const { source = '', destination = '' } = await read(request, CopyRequest, 'CopyRequest')
   expectName('source', source)
   expectName('destination', destination)
-  await llm.models.copy(source, destination).catch((cause) => {
+  await llm.models.copy(source, destination, { signal: request.signal }).catch((cause) => {
     if (LlmError.from(cause).code !== 'not_found') throw cause
     throw new LlmError('not_found', `model "${source}" not found`, { param: 'source' })
   })
@@ -63,7 +64,7 @@ export const copy: Handler = async ({ request, llm }) => {
 
 /** `DELETE /api/delete`. What is loaded stays so until nobody uses it. */
 export const remove: Handler = async ({ request, llm }) => {
-  const name = requiredName(parse(NamedRequest, await request.json(), wording))
+  const name = requiredName(await read(request, NamedRequest, 'DeleteRequest'))
   expectName('name', name.trim())
   await llm.models.delete(name)
   return empty()
@@ -84,17 +85,21 @@ function expectName(what: string, name: string): void {
 
 /**
  * Nothing of a model that is not there: an engine of the app's own may know it. Throws `invalid_request` for what is no name,
- * and where there are no weights; `permission` where they are in the cloud.
+ * `permission` where its weights are in the cloud, and what `details` throws.
  */
 export async function detailsOf(llm: Llm, name: string): Promise<ModelDetails | undefined> {
+  const model = await modelOf(llm, name)
+  return model && llm.models.details(model)
+}
+
+/** The same, of a model that nobody wants to read. */
+export async function modelOf(llm: Llm, name: string): Promise<Model | undefined> {
   const model = await llm.models.get(name).catch((cause) => {
     missingName(cause, name)
     return undefined
   })
-  if (!model) return undefined
-  if (model.config?.remote_host) throw cloudDisabled('remote model is unavailable')
-  if (model.path === '') throw invalidRequest(`"${shortly(name)}" has no weights`, { param: 'model' })
-  return llm.models.details(model)
+  if (model?.config?.remote_host) throw cloudDisabled('remote model is unavailable')
+  return model
 }
 
 /** The name of a model that is not there, and could be. Throws where something else is wrong. */
@@ -127,19 +132,14 @@ async function toTag(llm: Llm, model: Model): Promise<object> {
   }
 }
 
-/** What the model was made as counts more than what its file says. */
 export const toDetails = (model: Model | undefined, details: ModelDetails | undefined) => {
-  const { model_family, model_families, model_type, file_type } = model?.config ?? {}
-  const family = model_family || details?.architecture
+  const { family, families, parameterSize, quantization } = kindOf(model?.config, details)
   return {
     parent_model: model?.parent ?? '',
     format: 'gguf',
-    family: family ?? '',
-    families: model_families ?? (family === undefined ? null : [family]),
-    parameter_size: known(model_type) ?? details?.parameterSize ?? '',
-    quantization_level: known(file_type) ?? details?.quantization ?? '',
+    family,
+    families,
+    parameter_size: parameterSize,
+    quantization_level: quantization,
   }
 }
-
-const known = (value: string | undefined): string | undefined =>
-  value === '' || value === 'unknown' ? undefined : value

@@ -6,9 +6,9 @@
 import { z } from 'zod'
 import { areTokens, limits } from '../../engine/request.ts'
 import { integer, Parameters } from '../../models/parameters.ts'
-import { isEmpty, JsonObject, notYet, optional, whole } from '../fields.ts'
+import { isEmpty, JsonObject, notYet, optional, shortly, whole } from '../fields.ts'
 import { list } from '../parse.ts'
-import { toKeepAlive } from './keep-alive.ts'
+import { keepAliveProblem, toKeepAlive } from './keep-alive.ts'
 
 /** Upper and lower case do not matter in the names of fields, and the last of two counts. */
 const struct = <Shape extends z.ZodRawShape>(shape: Shape) =>
@@ -32,16 +32,31 @@ function folded(value: unknown, shape: z.ZodRawShape): unknown {
 /** An object is a JSON Schema: what it may say is another's to know. */
 const Format = z.custom<'' | 'json' | object>(
   (value) => value === '' || value === 'json' || isObject(value),
-  'expected "json" or a JSON Schema.',
+  {
+    error: ({ input }) =>
+      `invalid format: ${JSON.stringify(written(input))}; expected "json" or a valid JSON Schema object`,
+  },
 )
+/** As JSON, where that is short. */
+const written = (value: unknown): string =>
+  Array.isArray(value) ? '[]' : JSON.stringify(typeof value === 'string' ? shortly(value) : value)
 const isObject = (value: unknown): value is object => JsonObject.safeParse(value).success
 
-const thinks = [true, false, 'low', 'medium', 'high', 'max'] as const
-const Think = z.literal(thinks, { error: `expected ${thinks.join(', ')}.` })
+const levels = ['high', 'medium', 'low', 'max'] as const
+const choices = '("high", "medium", "low", "max", true, or false)'
+const Think = z.custom<boolean | (typeof levels)[number]>(
+  (value) => typeof value === 'boolean' || levels.includes(value as (typeof levels)[number]),
+  {
+    error: ({ input }) =>
+      typeof input === 'string'
+        ? `invalid think value: ${JSON.stringify(shortly(input))} (must be ${choices.slice(1)}`
+        : `think must be a boolean or string ${choices}`,
+  },
+)
 const KeepAlive = z.unknown().transform((value, context) => {
   const keepAlive = toKeepAlive(value)
   if (keepAlive !== undefined) return keepAlive
-  context.addIssue('expected seconds, or a duration such as "5m".')
+  context.addIssue(keepAliveProblem(value))
   return z.NEVER
 })
 
@@ -58,7 +73,12 @@ const common = {
   format: optional(Format),
   logprobs: optional(z.boolean()),
   // Without `logprobs` it says nothing.
-  top_logprobs: optional(whole(0, 20)),
+  top_logprobs: optional(
+    whole(Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY).refine(
+      (count) => count >= 0 && count <= 20,
+      'top_logprobs must be between 0 and 20',
+    ),
+  ),
   _debug_render_only: optional(z.boolean()),
 }
 
@@ -68,7 +88,9 @@ export const GenerateRequest = body({
   ...common,
   prompt: optional(z.string()),
   system: optional(z.string()),
-  context: optional(z.custom<readonly number[]>(areTokens, 'expected token ids.')),
+  context: optional(
+    z.custom<readonly number[]>(areTokens, { params: { expected: 'array' }, error: 'expected token ids.' }),
+  ),
   raw: optional(z.boolean()),
   suffix: optional(z.string()),
   template: optional(z.string()),
@@ -134,9 +156,19 @@ export type ChatRequest = z.output<typeof ChatRequest>
 /** What both ways to ask for vectors have. */
 const embedding = { model: common.model, options: common.options, keep_alive: common.keep_alive }
 
+const Inputs = z
+  .custom<string | readonly string[]>(
+    (value) => [value].flat().every((text) => typeof text === 'string'),
+    'invalid input type',
+  )
+  .refine(
+    (value) => !Array.isArray(value) || value.length <= limits.inputs,
+    `invalid input: expected ${limits.inputs} texts at most.`,
+  )
+
 export const EmbedRequest = body({
   ...embedding,
-  input: optional(z.union([z.string(), list(z.string(), { max: limits.inputs })])),
+  input: optional(Inputs),
   truncate: optional(z.boolean()),
   dimensions: optional(integer()),
 })
@@ -174,7 +206,7 @@ export const TransferRequest = body({
 /** By hand: a hostile one has a million of them. */
 const Digests = z.custom<Readonly<Record<string, string>>>(
   (value) => isObject(value) && Object.values(value).every((digest) => typeof digest === 'string'),
-  'expected names of files with the digests of blobs.',
+  { params: { expected: 'object' }, error: 'expected names of files with the digests of blobs.' },
 )
 const isNothing = (text: string): boolean => text === ''
 

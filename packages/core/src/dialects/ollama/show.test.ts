@@ -27,13 +27,16 @@ const details: ModelDetails = {
 
 const read = vi.fn(async () => details)
 
-async function shown(body: object, found: Partial<Model> = {}) {
+async function shown(body: object, found: Partial<Model> = {}, client = 'node') {
   const get = async (name: string): Promise<Model> => {
     if (name !== 'tiny') throw modelNotFound(name)
     return { ...model, ...found }
   }
   const llm = { models: { get, details: read } } as unknown as Llm
-  const response = await show({ llm, request: { json: async () => body } } as Call)
+  const response = await show({
+    llm,
+    request: { json: async () => body, header: () => client },
+  } as unknown as Call)
   return JSON.parse(response.body as string)
 }
 
@@ -93,6 +96,14 @@ test('what a Modelfile says of a model is shown, piece by piece', async () => {
     requires: '0.14.0',
     modelfile: expect.stringContaining('PARAMETER num_ctx 1048576\n'),
   })
+})
+
+test('to GitHub Copilot Chat a model says by which name it was asked for', async () => {
+  const told = await shown({ model: 'tiny' }, {}, 'GitHubCopilotChat/1.0')
+  const others = await shown({ model: 'tiny' })
+
+  expect(told.model_info).toHaveProperty(['general.basename'], 'tiny')
+  expect(others.model_info).not.toHaveProperty(['general.basename'])
 })
 
 test('a vocabulary is read only for those who ask for it', async () => {

@@ -6,15 +6,14 @@ import { displayName } from '../../models/name.ts'
 import { noRecipe } from '../../models/recipe.ts'
 import { noTemplate, shownModelfile, shownParameters } from '../../models/show.ts'
 import type { Handler } from '../dialect.ts'
-import { parse } from '../parse.ts'
+import { read } from './body.ts'
 import { cloudDisabled } from './cloud.ts'
-import { wording } from './errors.ts'
 import { missingName, requiredName, toDetails } from './models.ts'
 import { ShowRequest } from './schema.ts'
 
 /** `POST /api/show` */
 export const show: Handler = async ({ request, llm }) => {
-  const body = parse(ShowRequest, await request.json(), wording)
+  const body = await read(request, ShowRequest, 'ShowRequest')
   const name = requiredName(body)
   const model = await llm.models.get(name).catch((cause) => {
     throw modelNotFound(displayName(missingName(cause, name, unavailable)))
@@ -31,7 +30,11 @@ export const show: Handler = async ({ request, llm }) => {
     ...(system && { system }),
     details: toDetails(model, details),
     ...(recipe.messages.length > 0 && { messages: recipe.messages }),
-    model_info: toModelInfo(details),
+    model_info: {
+      ...toModelInfo(details),
+      // By this name it tells people which model it is.
+      ...(request.header('user-agent')?.startsWith('GitHubCopilotChat/') && { 'general.basename': name }),
+    },
     tensors: details.tensors,
     capabilities: details.capabilities,
     modified_at: model.modifiedAt.toISOString(),

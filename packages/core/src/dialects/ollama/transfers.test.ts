@@ -140,12 +140,16 @@ test.each<[Handler, object, string]>([
     { model: 'x', files: { a: 1 } },
     'invalid files: expected names of files with the digests of blobs.',
   ],
-  [create, { model: 'x', license: 5 }, 'invalid license: Invalid input'],
+  [create, { model: 'x', license: 5 }, 'invalid license: it has the wrong type.'],
   [create, { model: 'x', from: 'y', remote_host: 'https://z' }, 'A model on another server is not supported'],
   [create, { model: 'x', from: 'y', draft_quantize: 'q4' }, 'A draft model is not supported'],
   [pull, {}, 'invalid model name'],
   [pull, { model: 'a b' }, 'invalid model name'],
-  [pull, { model: 'x', insecure: 'yes' }, 'invalid insecure'],
+  [
+    pull,
+    { model: 'x', insecure: 'yes' },
+    'cannot unmarshal string into Go struct field PullRequest.insecure',
+  ],
   [push, {}, 'model is required'],
   [push, { model: 'a b' }, 'invalid model name'],
 ])('%o refuses %j', async (handler, body, message) => {

@@ -9,27 +9,26 @@ import { parseModelName } from '../../models/name.ts'
 import type { Progress } from '../../models/progress.ts'
 import type { Call, Handler } from '../dialect.ts'
 import { given } from '../fields.ts'
-import { parse } from '../parse.ts'
-import { wording } from './errors.ts'
+import { read } from './body.ts'
 import { requiredName } from './models.ts'
 import { CreateRequest, TransferRequest } from './schema.ts'
 
 /** `POST /api/create` */
 export const create: Handler = async (call) => {
-  const body = parse(CreateRequest, await call.request.json(), wording)
+  const body = await read(call.request, CreateRequest, 'CreateRequest')
   const { signal } = call.request
   return told(call, body, call.llm.models.create(toCreateModel(body), { signal }))
 }
 
 /** `POST /api/pull` */
 export const pull: Handler = async (call) => {
-  const body = parse(TransferRequest, await call.request.json(), wording)
+  const body = await read(call.request, TransferRequest, 'PullRequest')
   return told(call, body, call.llm.models.pull(validName(body), toTransferOptions(call, body)))
 }
 
 /** `POST /api/push` */
 export const push: Handler = async (call) => {
-  const body = parse(TransferRequest, await call.request.json(), wording)
+  const body = await read(call.request, TransferRequest, 'PushRequest')
   requiredName(body)
   return told(call, body, call.llm.models.push(validName(body), toTransferOptions(call, body)))
 }

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import type * as neutral from '../../engine/request.ts'
 import type { Capability, ModelDetails } from '../../models/details.ts'
 import { parse } from '../parse.ts'
-import { wording } from './errors.ts'
 import * as schema from './schema.ts'
 import { toConversation, toGenerateRequest, toLoad, toPrompt } from './translate.ts'
+import { wordingOf } from './wording.ts'
 
 const detailsWith = (...capabilities: Capability[]): ModelDetails => ({
   architecture: 'llama',
@@ -17,12 +17,14 @@ const detailsWith = (...capabilities: Capability[]): ModelDetails => ({
 })
 const plain = detailsWith('completion')
 const thinker = detailsWith('thinking', 'completion')
+const filler = detailsWith('insert', 'completion')
 const caller = detailsWith('tools', 'completion')
 
 /** Through the schema: that is how bodies come. */
 const bodyOf = (fields: object): schema.ChatRequest =>
-  parse(schema.ChatRequest, { model: 'tiny', ...fields }, wording)
-const promptOf = (fields: object) => toPrompt(parse(schema.GenerateRequest, fields, wording))
+  parse(schema.ChatRequest, { model: 'tiny', ...fields }, wordingOf('ChatRequest'))
+const promptOf = (fields: object) =>
+  toPrompt(parse(schema.GenerateRequest, fields, wordingOf('GenerateRequest')))
 
 const input = { kind: 'text', prompt: ['Hi'] } as const
 const translate = (fields: object, details: ModelDetails | undefined = plain): neutral.GenerateRequest =>
@@ -68,7 +70,7 @@ test('sampling options get their neutral names', () => {
 })
 
 test('a negative seed is a new one each time', () => {
-  expect(translate({ options: { seed: -1 } }).sampling).not.toHaveProperty('seed')
+  expect(translate({ options: { seed: -1 } }).sampling).toHaveProperty('seed', 'random')
 })
 
 test.each([
@@ -302,7 +304,9 @@ test('ten thousand results for a hundred thousand calls are sorted out in no tim
 test('a model that knows no tools says so, and one of the app is asked', () => {
   const withTools = conversationOf({ messages: [{ content: 'Hi' }], tools: [tool] })
 
-  expect(() => toGenerateRequest(bodyOf({}), withTools, plain)).toThrow('"tiny" does not support tools')
+  expect(() => toGenerateRequest(bodyOf({}), withTools, plain)).toThrow(
+    'registry.ollama.ai/library/tiny:latest does not support tools',
+  )
   expect(toGenerateRequest(bodyOf({}), withTools, caller).input).toEqual(withTools)
   expect(toGenerateRequest(bodyOf({}), withTools, undefined).input).toEqual(withTools)
 })
@@ -344,5 +348,12 @@ test('a suffix makes a gap to fill, with nothing around it', () => {
 
   expect(promptOf(body)).toEqual({ kind: 'infill', prefix: 'a', suffix: 'c' })
   expect(promptOf({ prompt: 'a', suffix: '' })).toEqual({ kind: 'text', prompt: ['a'] })
-  expect(toGenerateRequest(bodyOf({}), promptOf(body), thinker)).not.toHaveProperty('reasoning')
+  expect(toGenerateRequest(bodyOf({}), promptOf(body), filler)).not.toHaveProperty('reasoning')
+  expect(() => toGenerateRequest(bodyOf({}), promptOf(body), thinker)).toThrow(
+    'registry.ollama.ai/library/tiny:latest does not support insert',
+  )
+  const template = '{{ .Prompt }}|{{ .Suffix }}'
+  expect(toGenerateRequest(bodyOf({}), promptOf({ ...body, template }), thinker).input).toMatchObject({
+    template,
+  })
 })

@@ -2,7 +2,8 @@
 import type * as neutral from '../../engine/request.ts'
 import { isRaw, limits } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
-import type { ModelDetails } from '../../models/details.ts'
+import type { Capability, ModelDetails } from '../../models/details.ts'
+import { fullName, parseModelName } from '../../models/name.ts'
 import { ollamaSampling, toContextSize, toSampling, toStops } from '../../models/parameters.ts'
 import { given } from '../fields.ts'
 import type * as schema from './schema.ts'
@@ -110,8 +111,12 @@ export function toGenerateRequest(
   const { num_predict: limit } = options
   const stop = toStops(options)
   const reasoning = toReasoning(body, details)
-  if (input.kind === 'chat' && input.tools && details?.capabilities.includes('tools') === false)
-    throw invalidRequest(`"${model}" does not support tools`, { param: 'tools' })
+  const lacks = (capability: Capability): boolean => details?.capabilities.includes(capability) === false
+  if (input.kind === 'chat' && input.tools && lacks('tools'))
+    throw invalidRequest(`${qualified(model)} does not support tools`, { param: 'tools' })
+  // A template of the request's own may know how.
+  if (input.kind === 'infill' && input.template === undefined && lacks('insert'))
+    throw invalidRequest(`${qualified(model)} does not support insert`, { param: 'suffix' })
   return {
     model,
     input: isRaw(input) ? input : { ...input, ...toEffort(body, details) },
@@ -127,6 +132,12 @@ export function toGenerateRequest(
     overflow: truncate ? 'truncate' : 'error',
     load: toLoad(body),
   }
+}
+
+/** As Ollama names it there. */
+function qualified(model: string): string {
+  const name = parseModelName(model)
+  return name ? fullName(name) : `"${model}"`
 }
 
 const toFormat = (format: 'json' | object): neutral.OutputFormat =>

@@ -8,7 +8,7 @@ import {
   modelNotFound,
 } from '../../errors.ts'
 import type { Problem } from '../parse.ts'
-import { renderError, renderErrorFrame, wording } from './errors.ts'
+import { failureOf, renderError, renderErrorFrame, wording } from './errors.ts'
 
 const bodyOf = (error: LlmError): unknown => JSON.parse(renderError(error).body as string)
 
@@ -68,16 +68,22 @@ test.each<[Issue, string]>([
   expect(body).toMatchObject({ error: { param: 'x', code } })
 })
 
-test.each([
-  ['format.schema#/properties/a/pattern', 'response_format.json_schema.schema#/properties/a/pattern'],
-  ['format.source', 'grammar'],
-  ['format', 'response_format'],
-  ['tools[12].parameters#/allOf', 'tools[12].function.parameters#/allOf'],
-  ['inputs[3]', 'input[3]'],
-  ['messages[0].role', 'messages[0].role'],
-  ['inputs', 'inputs'],
-])('what the engine calls %s is the field %s', (param, field) => {
-  expect(bodyOf(invalidRequest('No.', { param }))).toMatchObject({ error: { param: field } })
+test('a response that is not kept has a code of its own', () => {
+  const body = bodyOf(invalidRequest('No.', { param: 'previous_response_id', issue: 'value' }))
+
+  expect(body).toMatchObject({
+    error: { param: 'previous_response_id', code: 'previous_response_not_found' },
+  })
+})
+
+test.each<[LlmErrorCode, string]>([
+  ['upstream', 'server_error'],
+  ['internal', 'server_error'],
+  ['invalid_request', 'invalid_prompt'],
+  ['context_length', 'context_length_exceeded'],
+  ['overloaded', 'server_overloaded'],
+])('a response fails by %s with the code %s', (code, said) => {
+  expect(failureOf(new LlmError(code, 'No.'))).toEqual({ code: said, message: 'No.' })
 })
 
 test('a missing model has a code of its own, and no param', () => {
@@ -144,6 +150,8 @@ test.each<[Partial<Problem>, string]>([
     param: '',
     issue: 'value',
     reason: '',
+    isOwn: false,
+    received: undefined,
     expected: undefined,
     limit: undefined,
     ...problem,

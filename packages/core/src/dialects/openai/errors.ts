@@ -4,7 +4,6 @@ import type { HttpResponse } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'
 import { dataFrame } from '../../http/streams.ts'
 import { retryHeaders } from '../../limits/headers.ts'
-import { inNames } from '../fields.ts'
 import type { Wording } from '../parse.ts'
 
 export function renderError(error: LlmError): HttpResponse {
@@ -21,27 +20,38 @@ export const wording: Wording = ({ param, issue, reason }) => {
 /** What ends a stream that has already begun. */
 export const renderErrorFrame = (error: LlmError): string => dataFrame(JSON.stringify(envelope(error)))
 
+/** What a response says that has failed after it had begun. */
+export function failureOf(error: LlmError): { readonly code: string; readonly message: string } {
+  const [status] = kinds[error.code]
+  return {
+    code: codeOf(error) ?? (status < 500 ? 'invalid_prompt' : 'server_error'),
+    message: messageOf(error),
+  }
+}
+
 function envelope(error: LlmError): object {
-  const [, type, code] = kinds[error.code]
-  const { issue, param = null, exceeded } = error.details
-  const noModel = error.code === 'not_found' && param === 'model'
+  const [, type] = kinds[error.code]
+  const { param = null, exceeded } = error.details
   return {
     error: {
       message: messageOf(error),
       type: exceeded ?? type,
-      param: noModel || param === null ? null : toField(param),
-      code: noModel ? 'model_not_found' : issue ? issueCodes[issue] : code,
+      param: isAboutModel(error) ? null : param,
+      code: codeOf(error),
     },
   }
 }
 
-const toField = inNames([
-  [/^format\.source/, 'grammar'],
-  [/^format\.schema/, 'response_format.json_schema.schema'],
-  [/^format(?=$|\.)/, 'response_format'],
-  [/^(tools\[\d+\])\.parameters/, '$1.function.parameters'],
-  [/^inputs(?=\[)/, 'input'],
-])
+function codeOf(error: LlmError): string | null {
+  const { issue, param } = error.details
+  if (isAboutModel(error)) return 'model_not_found'
+  if (param === 'previous_response_id' && issue === 'value') return 'previous_response_not_found'
+  const [, , code] = kinds[error.code]
+  return issue ? issueCodes[issue] : code
+}
+
+const isAboutModel = ({ code, details }: LlmError): boolean =>
+  code === 'not_found' && details.param === 'model'
 
 /** Some messages are read by machines: proxies and agents look for these words. */
 function messageOf({ code, message, details: { inputTokens, contextSize } }: LlmError): string {

@@ -32,11 +32,16 @@ export const completions: Handler = async (call) => {
   const { request, llm, caller, onError } = call
   const body = parse(CompletionRequest, await request.json(), wording)
   const stream = body.stream ?? false
-  const questions = toTextRequests(body).map(
+  const requests = toTextRequests(body)
+  const echoes: string[] = []
+  for (const index of requests.keys())
+    echoes.push(await echoOf(body, index, { llm, caller, signal: request.signal }))
+  const together = { requests, signal: request.signal }
+  const questions = requests.map(
     (asked, index): Question =>
       async (signal) => ({
-        echo: await echoOf(body, index, { llm, caller, signal }),
-        generation: await llm.generate(asked, { signal, caller, stream }),
+        echo: echoes[index] ?? '',
+        generation: await llm.generate(asked, { signal, caller, stream, together }),
       }),
   )
   if (stream) {

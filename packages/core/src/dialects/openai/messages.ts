@@ -9,19 +9,32 @@ import { invalidRequest, type LlmError } from '../../errors.ts'
 import { notYet, optional, unsupported } from '../fields.ts'
 import { list } from '../parse.ts'
 
-const TextPart = z.object({ type: z.literal('text'), text: z.string() })
 const Refusal = z
   .object({ type: z.literal('refusal'), refusal: z.string() })
   .transform(({ refusal }) => ({ type: 'text' as const, text: refusal }))
-const OtherPart = z
-  .object({ type: z.enum(['image_url', 'input_audio', 'file']) })
-  .refine(() => false, { params: { issue: 'unsupported' }, error: 'only text is supported yet.' })
-  .transform((): never => z.NEVER)
-const Part = z.discriminatedUnion('type', [TextPart, Refusal, OtherPart])
-const Content = z.union([z.string(), list(Part, { min: 1, max: limits.parts })], {
-  error: 'expected a string or an array of parts.',
-})
-type Content = z.output<typeof Content>
+
+type Types = readonly [string, ...string[]]
+
+/**
+ * A text, or parts of one.
+ * @param texts the types of parts that are text
+ * @param others of those that no model here takes
+ */
+export const contentOf = (texts: Types, others: Types) => {
+  const TextPart = z
+    .object({ type: z.enum(texts), text: z.string() })
+    .transform(({ text }) => ({ type: 'text' as const, text }))
+  const OtherPart = z
+    .object({ type: z.enum(others) })
+    .refine(() => false, { params: { issue: 'unsupported' }, error: 'only text is supported yet.' })
+    .transform((): never => z.NEVER)
+  const Part = z.discriminatedUnion('type', [TextPart, Refusal, OtherPart])
+  return z.union([z.string(), list(Part, { min: 1, max: limits.parts })], {
+    error: 'expected a string or an array of parts.',
+  })
+}
+const Content = contentOf(['text'], ['image_url', 'input_audio', 'file'])
+export type Content = z.output<typeof Content>
 
 /** Functions are the only tools that a model can be told of. */
 export const FunctionType = z
@@ -79,7 +92,7 @@ function toMessage(message: Message): neutral.Message {
 
 type TextPart = Extract<neutral.Part, { type: 'text' | 'reasoning' }>
 
-const toParts = (content: Content | undefined): readonly TextPart[] =>
+export const toParts = (content: Content | undefined): readonly TextPart[] =>
   typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
 
 function toThoughts({ reasoning_content, reasoning }: AssistantMessage): readonly TextPart[] {
@@ -88,13 +101,15 @@ function toThoughts({ reasoning_content, reasoning }: AssistantMessage): readonl
 }
 
 const toCalls = ({ tool_calls = [] }: AssistantMessage): readonly neutral.Part[] =>
-  tool_calls.map(({ id, function: { name, arguments: json } }) => ({
-    type: 'tool-call',
-    id,
-    name,
-    // So clients say that there are none.
-    arguments: json === '' ? '{}' : json,
-  }))
+  tool_calls.map(({ id, function: { name, arguments: json } }) => toCall(id, name, json))
+
+export const toCall = (id: string, name: string, json: string): neutral.Part => ({
+  type: 'tool-call',
+  id,
+  name,
+  // So clients say that there are none.
+  arguments: json === '' ? '{}' : json,
+})
 
 /** Templates go wrong in silence, where OpenAI says what is missing. The words are its own. */
 function checkResults(messages: readonly Message[]): void {

@@ -120,9 +120,11 @@ const toToolCall = ({ id, name, arguments: json }: ToolCall) => ({
   function: { name, arguments: json },
 })
 
-const toLogprobs = (tokens: readonly DrawnToken[]) => ({
-  content: tokens.map((token) => ({ ...toLogprob(token), top_logprobs: token.top.map(toLogprob) })),
-  refusal: null,
+const toLogprobs = (tokens: readonly DrawnToken[]) => ({ content: tokens.map(toDrawn), refusal: null })
+
+export const toDrawn = (token: DrawnToken) => ({
+  ...toLogprob(token),
+  top_logprobs: token.top.map(toLogprob),
 })
 
 const toLogprob = ({ text, bytes, logprob }: TokenLogprob) => ({

@@ -63,14 +63,18 @@ function wrongBias(token: string, bias: unknown): readonly [issue: Issue, messag
   return undefined
 }
 
-/** What both kinds of completions have. */
-const options = {
+/** What all that is answered in text has. */
+export const options = {
   model: z.string().min(1).max(limits.modelLength),
   stream: optional(z.boolean()),
   stream_options: optional(z.object({ include_usage: optional(z.boolean()) })),
   temperature: optional(z.number().min(0).max(2)),
   top_p: optional(z.number().min(0).max(1)),
-  stop: optional(z.union([StopSequence, list(StopSequence, { max: limits.stops })])),
+  stop: optional(
+    z.union([StopSequence, list(StopSequence, { max: limits.stops })], {
+      error: 'expected a text or a list of texts.',
+    }),
+  ),
   seed: optional(Seed),
   frequency_penalty: optional(z.number().min(-2).max(2)),
   presence_penalty: optional(z.number().min(-2).max(2)),
@@ -86,19 +90,24 @@ const options = {
 }
 export type Options = z.output<z.ZodObject<typeof options>>
 
-const JsonSchema = z.object({
+/** All but `none` say how much; models without such a switch do as they always do. */
+export const Effort = z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
+
+export const JsonSchema = z.object({
   name: z.string().regex(/^[\w-]{1,64}$/, 'expected 1 to 64 letters, digits, underscores and dashes.'),
   schema: optional(z.looseObject({})),
   strict: optional(z.boolean()),
 })
+/** How an answer that is held to nothing, or to nothing but JSON, is asked for. */
+export const textFormats = [
+  z.object({ type: z.literal('text') }),
+  z.object({ type: z.literal('json_object') }),
+] as const
+export const formatError = { error: "expected an object of the type 'text', 'json_object' or 'json_schema'." }
 const ResponseFormat = z.discriminatedUnion(
   'type',
-  [
-    z.object({ type: z.literal('text') }),
-    z.object({ type: z.literal('json_object') }),
-    z.object({ type: z.literal('json_schema'), json_schema: JsonSchema }),
-  ],
-  { error: "expected an object of the type 'text', 'json_object' or 'json_schema'." },
+  [...textFormats, z.object({ type: z.literal('json_schema'), json_schema: JsonSchema })],
+  formatError,
 )
 export type ResponseFormat = z.output<typeof ResponseFormat>
 
@@ -110,8 +119,7 @@ export const ChatCompletionRequest = z
     max_completion_tokens: optional(tokenCount),
     // Other local servers take -1 as "no limit", and their users send it.
     max_tokens: z.preprocess((value) => (value === -1 ? undefined : value), optional(tokenCount)),
-    // All but `none` say how much; models without such a switch do as they always do.
-    reasoning_effort: optional(z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])),
+    reasoning_effort: optional(Effort),
     response_format: optional(ResponseFormat),
     logprobs: optional(z.boolean()),
     top_logprobs: optional(whole(0, 20)),

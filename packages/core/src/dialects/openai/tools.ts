@@ -7,16 +7,15 @@ import { optional, shortly, unsupported } from '../fields.ts'
 import { list } from '../parse.ts'
 import { FunctionType } from './messages.ts'
 
-const Tool = z.object({
-  type: FunctionType,
-  function: z.object({
-    name: z.string().min(1).max(limits.toolNameLength),
-    description: optional(z.string()),
-    parameters: optional(z.looseObject({})),
-    strict: optional(z.boolean()),
-  }),
+export const FunctionFields = z.object({
+  name: z.string().min(1).max(limits.toolNameLength),
+  description: optional(z.string()),
+  parameters: optional(z.looseObject({})),
+  strict: optional(z.boolean()),
 })
-type Tool = z.output<typeof Tool>
+type FunctionFields = z.output<typeof FunctionFields>
+
+const Tool = z.object({ type: FunctionType, function: FunctionFields })
 
 const NamedTool = z.object({ type: z.literal('function'), function: z.object({ name: z.string() }) })
 const ToolChoice = z.union(
@@ -51,30 +50,43 @@ type ToolFields = z.output<z.ZodObject<typeof toolFields>>
 /** OpenAI's meaning of a function that says nothing of its parameters. */
 const noParameters = { type: 'object', properties: {}, additionalProperties: false } as const
 
-/** Throws `invalid_request` for a name that is there twice, and for a choice that is not among the tools. */
+/** Throws `invalid_request`, as `offer` does. */
 export function toTools({
   tools = [],
   tool_choice: choice = 'auto',
-  parallel_tool_calls: parallel = true,
-}: ToolFields): Pick<neutral.ChatInput, 'tools' | 'toolChoice'> {
-  const known = namesOf(tools)
-  const { mode, names } = toChoice(choice)
+  parallel_tool_calls: parallel,
+}: ToolFields): Offer {
+  const functions = tools.map((tool, index) => [`tools[${index}].function`, tool.function] as const)
+  return offer(functions, toChoice(choice), parallel)
+}
+
+type Offer = Pick<neutral.ChatInput, 'tools' | 'toolChoice'>
+
+/**
+ * What the model is told of functions, each under the field that it came in. Throws `invalid_request` for a name that is there
+ * twice, and for a choice that is not among them.
+ */
+export function offer(
+  functions: readonly (readonly [field: string, FunctionFields])[],
+  { mode, names }: Choice,
+  parallel = true,
+): Offer {
+  const known = namesOf(functions)
   const unknown = names?.find((name) => !known.has(name))
   if (unknown !== undefined) throw wrongChoice(`there is no function '${shortly(unknown)}' among the tools.`)
-  if (tools.length === 0 && mode === 'required')
+  if (functions.length === 0 && mode === 'required')
     throw wrongChoice('a tool is to be called, and there is none.')
-  if (tools.length === 0) return {}
+  if (functions.length === 0) return {}
   return {
-    tools: tools.map(toTool),
+    tools: functions.map(([, fields]) => toTool(fields)),
     toolChoice: { mode, ...(names && { names }), ...(!parallel && { parallel }) },
   }
 }
 
-function namesOf(tools: readonly Tool[]): ReadonlySet<string> {
+function namesOf(functions: Parameters<typeof offer>[0]): ReadonlySet<string> {
   const names = new Set<string>()
-  for (const [index, tool] of tools.entries()) {
-    const { name } = tool.function
-    const param = `tools[${index}].function.name`
+  for (const [field, { name }] of functions) {
+    const param = `${field}.name`
     if (names.has(name))
       throw invalidRequest(`Invalid '${param}': another tool has it.`, { param, issue: 'value' })
     names.add(name)
@@ -82,16 +94,16 @@ function namesOf(tools: readonly Tool[]): ReadonlySet<string> {
   return names
 }
 
-function toChoice(choice: ToolChoice): Pick<neutral.ToolChoice, 'mode' | 'names'> {
+export type Choice = Pick<neutral.ToolChoice, 'mode' | 'names'>
+
+function toChoice(choice: ToolChoice): Choice {
   if (typeof choice === 'string') return { mode: choice }
   if (choice.type === 'function') return { mode: 'required', names: [choice.function.name] }
   const { mode, tools } = choice.allowed_tools
   return { mode, names: tools.map(({ function: { name } }) => name) }
 }
 
-const toTool = ({
-  function: { name, description, parameters = noParameters, strict },
-}: Tool): neutral.Tool => ({
+const toTool = ({ name, description, parameters = noParameters, strict }: FunctionFields): neutral.Tool => ({
   name,
   ...(description !== undefined && { description }),
   parameters,

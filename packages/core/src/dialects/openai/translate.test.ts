@@ -138,6 +138,6 @@ test('each prompt of a completion is a request of its own, with the same options
   expect(first?.input).toEqual({ kind: 'text', prompt: ['a'], template: false })
   expect(second?.input).toEqual({ kind: 'text', prompt: [[5]], template: false })
   expect({ ...first, input: undefined }).toEqual({ ...second, input: undefined })
-  expect(first).toMatchObject({ maxTokens: 16, sampling: { seed: 7 } })
+  expect(first).toMatchObject({ defaultMaxTokens: 16, sampling: { seed: 7 } })
   expect(others).toEqual([])
 })

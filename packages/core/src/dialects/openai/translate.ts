@@ -7,7 +7,7 @@ import { toMessages } from './messages.ts'
 import type { ChatCompletionRequest, CompletionRequest, Options, ResponseFormat } from './schema.ts'
 import { toTools } from './tools.ts'
 
-/** So short is a completion of which nothing is said. */
+/** So short is a completion of which neither the request nor its model says anything. */
 const defaultMaxTokens = 16
 
 /** Throws `invalid_request`, as `toMessages` and `toTools` do. */
@@ -28,7 +28,7 @@ export function toGenerateRequest(body: ChatCompletionRequest): GenerateRequest 
 
 /** One for each prompt. Throws `invalid_request`. */
 export function toTextRequests(body: CompletionRequest): readonly GenerateRequest[] {
-  const { max_tokens: maxTokens = defaultMaxTokens, logprobs } = body
+  const { max_tokens: maxTokens, logprobs } = body
   const promptLogprobs = body.echo && logprobs !== undefined
   if (promptLogprobs && body.suffix)
     throw invalidRequest("'echo' and 'logprobs' together with a 'suffix' are not supported.", {
@@ -39,7 +39,7 @@ export function toTextRequests(body: CompletionRequest): readonly GenerateReques
   return body.prompt.map((prompt) => ({
     ...toCommon(body),
     input: toTextInput(prompt, body),
-    ...(maxTokens >= 0 && { maxTokens }),
+    ...(maxTokens === undefined ? { defaultMaxTokens } : maxTokens >= 0 && { maxTokens }),
     ...(format && { format }),
     ...(logprobs !== undefined && { logprobs }),
     ...(promptLogprobs && { promptLogprobs }),
@@ -55,7 +55,7 @@ function toTextInput(
   throw invalidRequest("With a 'suffix', the 'prompt' has to be text.", { param: 'prompt', issue: 'type' })
 }
 
-function toCommon(body: Options): Pick<GenerateRequest, 'model' | 'stop' | 'sampling'> {
+export function toCommon(body: Options): Pick<GenerateRequest, 'model' | 'stop' | 'sampling'> {
   const stop = (typeof body.stop === 'string' ? [body.stop] : (body.stop ?? [])).filter((text) => text !== '')
   return {
     model: body.model,
@@ -64,20 +64,21 @@ function toCommon(body: Options): Pick<GenerateRequest, 'model' | 'stop' | 'samp
   }
 }
 
+type Thinking = Pick<ChatCompletionRequest, 'reasoning_effort' | 'chat_template_kwargs'>
+
 /** Thoughts are never shown as text. Those who say nothing of them get what the model does by itself. */
-function toReasoning({
+export function toReasoning({
   reasoning_effort: effort,
   chat_template_kwargs: variables,
-}: ChatCompletionRequest): NonNullable<GenerateRequest['reasoning']> {
+}: Thinking): NonNullable<GenerateRequest['reasoning']> {
   if (effort) return effort !== 'none'
   const thinks = variables?.enable_thinking
   return typeof thinks === 'boolean' ? thinks : 'auto'
 }
 
-function toTemplateOptions({
-  reasoning_effort: effort,
-  chat_template_kwargs: variables,
-}: ChatCompletionRequest): { templateOptions?: Readonly<Record<string, unknown>> } {
+export function toTemplateOptions({ reasoning_effort: effort, chat_template_kwargs: variables }: Thinking): {
+  templateOptions?: Readonly<Record<string, unknown>>
+} {
   const levels = effort && effort !== 'none' ? { reasoning_effort: effort } : undefined
   return variables || levels ? { templateOptions: { ...variables, ...levels } } : {}
 }

@@ -33,6 +33,7 @@ export interface Setting {
 export interface Loaded {
   /** Of the model that it was loaded for: others may have the same weights. */
   readonly name: string
+  readonly digest: string
   readonly fingerprint: string
   readonly contextSize: number
   readonly process: ModelProcess
@@ -94,11 +95,11 @@ export class LocalModel {
 
   get loaded(): LoadedModel | undefined {
     if (!this.#loaded || !this.isLoaded) return undefined
-    const { name, process } = this.#loaded
+    const { name, digest, process } = this.#loaded
     const expiresAt = dateAfter(this.usedAt, lastsFor(this.#loaded, this.usedAt))
     const { contextSize = 0, sizeBytes = 0, gpuBytes = 0 } = process.footprint ?? {}
     const state = process.footprint ? 'ready' : 'loading'
-    return { name, state, processId: process.id, contextSize, sizeBytes, gpuBytes, expiresAt }
+    return { name, digest, state, processId: process.id, contextSize, sizeBytes, gpuBytes, expiresAt }
   }
 
   /**
@@ -256,7 +257,7 @@ export class LocalModel {
       () => {}, // Whoever waits for it hears of it.
     )
     this.#loaded = {
-      ...{ name: model.name, fingerprint, contextSize, process, keepAlive },
+      ...{ name: model.name, digest: model.digest, fingerprint, contextSize, process, keepAlive },
       ...{ leasedUntil: 0, unwanted: false },
     }
     return this.#loaded

@@ -92,7 +92,7 @@ const Sampling = z.object({
   topP: number.min(0).max(1).optional(),
   topK: z.int().min(0).max(limits.int32).optional(),
   minP: number.min(0).max(1).optional(),
-  seed: z.int().optional(),
+  seed: z.union([z.int(), z.literal('random')]).optional(),
   repeatPenalty: number.min(limits.repeatPenalty.min).max(limits.repeatPenalty.max).optional(),
   repeatLastN: z.int().min(-1).max(limits.int32).optional(),
   presencePenalty: upTo(limits.penalty).optional(),

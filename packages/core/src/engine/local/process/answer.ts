@@ -101,7 +101,7 @@ export async function answer(
     breakpoints,
     draw: { ...toDraw(request.sampling ?? {}, model), isJson, ...(logprobs !== undefined && { logprobs }) },
     grammar,
-    repeatable: request.sampling?.seed !== undefined,
+    repeatable: typeof request.sampling?.seed === 'number',
     limit,
     tenant,
     background,

@@ -27,6 +27,8 @@ export interface Tokens {
   readonly bos: Token | undefined
   /** What every text of it ends with, where it wants that. */
   readonly end: Token | undefined
+  /** What stands in front of a text that nothing is in front of. */
+  readonly start: Token | undefined
   /** What it closes its own message with. */
   readonly eot: Token | undefined
   /** Before a gap, behind it, and before what fills it; nothing where the model was not made for that. */

@@ -14,6 +14,7 @@ const vocabularySize = 200
 interface Fake {
   readonly contextSize?: number
   readonly bos?: Token
+  readonly start?: Token
   readonly tokenize?: Binding['tokenize']
   /** What a template makes of messages; by default their texts, a word each, in brackets by their role. */
   readonly template?: (messages: readonly Message[]) => string
@@ -28,6 +29,7 @@ function fakeWork(fake: Fake = {}): Work & { readonly rendered: (readonly Messag
     vocabularySize,
     template: {} as ChatTemplate,
     bos: fake.bos,
+    start: fake.start,
     tokenize:
       fake.tokenize ??
       (async (text) =>
@@ -285,10 +287,11 @@ test('each try is a sign of life', async () => {
   expect(work.progress.steps).toBe(work.rendered.length - 1)
 })
 
-test('nothing at all is no prompt, unless the model adds a beginning', async () => {
+test('before nothing at all stands what the model begins texts with, and where it has none, that is no prompt', async () => {
   const request: GenerateRequest = { model: 'm', input: { kind: 'text', template: false, prompt: [''] } }
 
   await expect(promptTokens(request, fakeWork())).rejects.toMatchObject({ code: 'invalid_request' })
   expect(await promptTokens(request, fakeWork({ bos: bos as Token }))).toEqual([bos])
+  expect(await promptTokens(request, fakeWork({ start: 7 as Token }))).toEqual([7])
   expect(await countTokens(request, fakeWork())).toBe(0)
 })

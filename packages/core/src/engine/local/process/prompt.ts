@@ -34,13 +34,18 @@ export async function promptTokens(request: GenerateRequest, work: Work): Promis
   const { contextSize } = work.model
   const tokens = await tokensOrCount(request, input, work)
   // For a caller who has left no text is read.
-  if (Array.isArray(tokens) && tokens.length === 0 && !work.signal.aborted)
-    throw invalidRequest('The prompt is empty.', { param: 'prompt' })
+  if (Array.isArray(tokens) && tokens.length === 0 && !work.signal.aborted) return [startOf(work.model)]
   if (Array.isArray(tokens) && tokens.length < contextSize) return tokens
   const shorter =
     input.kind === 'chat' && overflow === 'truncate' ? await truncated(request, input, work) : undefined
   if (shorter) return shorter
   throw contextLength(typeof tokens === 'number' ? tokens : tokens.length, contextSize)
+}
+
+/** What stands in front of any text, as OpenAI's API has it for a prompt that is empty. Throws `invalid_request` where a model has none. */
+function startOf({ start }: Binding): Token {
+  if (start === undefined) throw invalidRequest('The prompt is empty.', { param: 'prompt' })
+  return start
 }
 
 /** The tokens of another input; none where they are far too many. */

@@ -89,6 +89,12 @@ test.each([
   expect(toSamplerConfig(draw(sampling), [])).not.toHaveProperty('repeatPenaltyTokens')
 })
 
+test('a random seed is another one each time', () => {
+  const seeds = [draw({ seed: 'random' }), draw({ seed: 'random' }), draw({})].map(({ seed }) => seed)
+
+  expect(new Set(seeds).size).toBe(3)
+})
+
 test('what keeps everything is left out for the sampler', () => {
   const config = toSamplerConfig(draw({ temperature: 1, topK: 0, topP: 1, minP: 0, seed: 7 }), [])
 

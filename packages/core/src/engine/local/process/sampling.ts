@@ -72,10 +72,10 @@ const dryDefaults = { base: 1.75, allowedLength: 2, breakers: ['\n', ':', '"', '
  * Without one the library takes the second on the clock: calls at the same time would answer alike. The highest one
  * of 32 bits means to it that it takes any.
  */
-const toSeed = (seed: number | undefined): number =>
-  seed === undefined
-    ? Math.floor(Math.random() * anySeed)
-    : Math.min(Number(BigInt.asUintN(32, BigInt(seed))), anySeed - 1)
+const toSeed = (seed: Sampling['seed']): number =>
+  typeof seed === 'number'
+    ? Math.min(Number(BigInt.asUintN(32, BigInt(seed))), anySeed - 1)
+    : Math.floor(Math.random() * anySeed)
 const anySeed = 2 ** 32 - 1
 
 /** Those of an answer that has so many tokens. A ban is finite: where a grammar allows nothing else, it gives way. */

@@ -177,6 +177,18 @@ test('what was read at once counts as whole chunks: a repeatable answer reads th
   expect(decoder.steps).toEqual([[[0, 40, 6]]])
 })
 
+test('who comes in the moment in which the last one ends is not slept over', async () => {
+  const decoder = fakeDecoder()
+  const progress = { steps: 0 }
+  const all = new Scheduler(decoder, progress)
+
+  await all.run(job(prompt(3)))
+  await all.run(job(prompt(3)))
+
+  // A pause would be one more.
+  expect(progress.steps).toBe(decoder.steps.length)
+})
+
 test('a token that ends the answer is not told', async () => {
   const one = job(prompt(3, 996))
 

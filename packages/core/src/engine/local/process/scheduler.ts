@@ -73,6 +73,8 @@ export class Scheduler implements Runner {
   #working: Promise<void> | undefined
   /** Ends a pause. */
   #wake: (() => void) | undefined
+  /** Since places were last given: who comes just then, or meanwhile, must not be slept over. */
+  #isWoken = false
 
   /** @param snapshots absent: nothing is kept but what slots hold */
   constructor(decoder: Decoder, progress: Progress, snapshots?: Snapshots) {
@@ -91,6 +93,7 @@ export class Scheduler implements Runner {
   }
 
   wake(): void {
+    this.#isWoken = true
     this.#wake?.()
   }
 
@@ -103,6 +106,7 @@ export class Scheduler implements Runner {
     // Calls that come together begin together.
     await setImmediate()
     for (;;) {
+      this.#isWoken = false
       this.#sweep()
       await this.#grant()
       // Somebody may have come while a place was given.
@@ -124,7 +128,7 @@ export class Scheduler implements Runner {
     // What was told may have ended an answer; and somebody may have left, or read on, since places were given.
     const hasChanged = ({ job }: Waiting): boolean => job.signal.aborted
     if (this.#running.some((running) => !isAtWork(running) || hasChanged(running))) return
-    if (this.#waiting.some(hasChanged) || this.#active.length > 0) return
+    if (this.#isWoken || this.#waiting.some(hasChanged) || this.#active.length > 0) return
     await Promise.race([
       new Promise<void>((resolve) => {
         this.#wake = resolve

@@ -14,6 +14,7 @@ export function tokensOf(model: LlamaModel, contextSize: number): Tokens {
     template: chatTemplate(model),
     bos: beginning(model),
     end: ending(model),
+    start: model.tokens.bos ?? model.tokens.eos ?? undefined,
     eot: model.tokens.eot ?? model.tokens.eos ?? undefined,
     infill: infillTokens(model),
     ends: () => (ends ??= [...model.iterateAllTokens()].filter((token) => model.isEogToken(token))),

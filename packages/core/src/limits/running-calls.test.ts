@@ -49,6 +49,51 @@ describe.each(databases())('in $name', ({ fresh }) => {
     await living.close()
   })
 
+  test('a clock that goes back a day keeps no call of the dead for a day, and forgets none of the living', async () => {
+    const [dead, living] = [await open({ concurrent: 1 }), await open({ concurrent: 1 })]
+    clock.now = 10 * 86_400_000
+    await dead.reserve([{ id: 'ann' }], one)
+    await living.reserve([{ id: 'bob' }], one)
+    await dead.close()
+
+    clock.now -= 86_400_000
+    for (const id of ['ann', 'bob'])
+      await expect(living.reserve([{ id }], one)).rejects.toThrow('at the same time')
+    clock.now += minute - 1
+    await living.renew()
+    clock.now += 1
+
+    await living.reserve([{ id: 'ann' }], one)
+    await expect(living.reserve([{ id: 'bob' }], one)).rejects.toThrow('at the same time')
+    await living.close()
+  })
+
+  test('calls that run here are counted however the clock jumps, and are over when they end', async () => {
+    const limiter = await open({ concurrent: 1, requestsPerMinute: 100 })
+    const running = await limiter.reserve([{ id: 'ann' }], one)
+
+    for (const step of [minute, 86_400_000, minute]) {
+      clock.now += step
+      await expect(limiter.reserve([{ id: 'ann' }], one)).rejects.toThrow('at the same time')
+    }
+    await running.settle()
+
+    await (await limiter.reserve([{ id: 'ann' }], one)).settle()
+    expect(await rows('modelmount_limit_leases')).toBe(0)
+    await limiter.close()
+  })
+
+  test('a call that others took for dead is put back by who runs it', async () => {
+    const [slept, other] = [await open({ concurrent: 1 }), await open({ concurrent: 1 })]
+    await slept.reserve([{ id: 'ann' }], one)
+    clock.now += minute
+    await (await other.reserve([{ id: 'ann' }], one)).settle()
+    await slept.renew()
+
+    await expect(other.reserve([{ id: 'ann' }], one)).rejects.toThrow('at the same time')
+    await slept.close()
+  })
+
   test('calls that run are renewed by themselves, and the timer ends with them', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     try {
@@ -74,6 +119,20 @@ describe.each(databases())('in $name', ({ fresh }) => {
     } finally {
       vi.useRealTimers()
     }
+  })
+
+  test('what cannot be taken is said, and not settled as if it had been', async () => {
+    const limiter = await open({ tokensPerMinute: 1_000 })
+    const running = await limiter.reserve([{ id: 'ann' }], { requests: 1, tokens: 100 })
+    await database.query('ALTER TABLE modelmount_limits RENAME TO away')
+    await expect(running.take({ requests: 0, tokens: 300 })).rejects.toThrow()
+    await database.query('ALTER TABLE away RENAME TO modelmount_limits')
+
+    await running.take({ requests: 0, tokens: 300 })
+    await running.settle({ requests: 1, tokens: 500 })
+
+    const { limits } = await limiter.reserve([{ id: 'ann' }], { requests: 1, tokens: 0 })
+    expect(limits).toMatchObject([{ remaining: 500 }])
   })
 
   test('a call that cannot be settled is renewed no more', async () => {

@@ -1,0 +1,88 @@
+/** What is wrong with a field, as Ollama's clients know it: the words of Go's `encoding/json`, and of Ollama's own checks. */
+import type { Problem, Wording } from '../parse.ts'
+
+/** @param request what Ollama calls the body: `ChatRequest` */
+export const wordingOf =
+  (request: string): Wording =>
+  (problem) =>
+    inGo(request, problem) ?? (isWhole(problem) ? problem.reason : inOurWords(problem))
+
+/** Where JSON of one type stands for another. Nothing where it is wrong in another way. */
+function inGo(request: string, { param, expected, received }: Problem): string | undefined {
+  const type = typeOf(received)
+  if (expected === undefined || type === undefined || type === typeNames[expected]) return undefined
+  if (param === '') return `json: cannot unmarshal ${type} into Go value of type api.${request}`
+  const [, option] = /^options\.(\w+)$/.exec(param) ?? []
+  if (option !== undefined) return `option "${option}" must be of type ${optionType(option, expected)}`
+  if (/^options\.stop\[/.test(param)) return 'option "stop" must be of an array of strings'
+  const field = param.replaceAll(/\[\d+\]/g, '')
+  const goType = (param.endsWith(']') ? itemOf(goTypes[field]) : goTypes[field]) ?? scalars[expected]
+  if (goType === undefined) return undefined
+  // A number says itself where it is one of another kind.
+  const number = expected === 'int' && Number.isFinite(received) ? ` ${received}` : ''
+  return `json: cannot unmarshal ${type}${number} into Go struct field ${request}.${field} of type ${goType}`
+}
+
+/** As Go calls what JSON has. */
+function typeOf(value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined
+  if (typeof value === 'boolean') return 'bool'
+  return Array.isArray(value) ? 'array' : typeof value
+}
+
+/** Zod's names, and those of our checks. */
+const typeNames: Readonly<Record<string, string>> = {
+  ...{ string: 'string', boolean: 'bool', array: 'array', object: 'object', record: 'object' },
+}
+const scalars: Readonly<Record<string, string>> = { string: 'string', boolean: 'bool', int: 'int' }
+const anything = 'map[string]interface {}'
+const digests = 'map[string]string'
+const goTypes: Readonly<Record<string, string>> = {
+  messages: '[]api.Message',
+  'messages.images': '[]api.ImageData',
+  'messages.tool_calls': '[]api.ToolCall',
+  images: '[]api.ImageData',
+  tools: 'api.Tools',
+  context: '[]int',
+  ...{ options: anything, parameters: anything, info: anything },
+  ...{ files: digests, adapters: digests },
+}
+
+/** `api.Message` of `[]api.Message`, `api.Tool` of `api.Tools`. */
+const itemOf = (type: string | undefined): string | undefined => type?.replace(/^\[\]|s$/, '')
+
+function optionType(name: string, expected: string): string {
+  if (expected !== 'number') return expected
+  return /^temperature$|_p$|_penalty$/.test(name) ? 'float32' : 'integer'
+}
+
+/** Fields whose checks say all, as Ollama's do. */
+const isWhole = ({ param, isOwn }: Problem): boolean =>
+  isOwn && ['format', 'input', 'keep_alive', 'think', 'top_logprobs'].includes(param)
+
+function inOurWords(problem: Problem): string {
+  const { param } = problem
+  return param === '' ? 'the request body has to be a JSON object' : `invalid ${param}: ${reasonOf(problem)}`
+}
+
+function reasonOf({ issue, reason, isOwn, expected, limit }: Problem): string {
+  if (isOwn) return reason
+  switch (issue) {
+    case 'missing':
+    case 'type':
+      if (expected === undefined) return 'it has the wrong type.'
+      return `expected ${/^[aeiou]/.test(expected) ? 'an' : 'a'} ${expected}.`
+    case 'array_too_long':
+      return `expected ${limit} items at most.`
+    case 'string_too_long':
+      return `expected ${limit} characters at most.`
+    case 'integer_too_big':
+    case 'decimal_too_big':
+      return `expected ${limit} at most.`
+    case 'integer_too_small':
+    case 'decimal_too_small':
+      return `expected ${limit} at least.`
+    default:
+      return 'expected a text that is not empty.'
+  }
+}

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { invalidRequest, type LlmError } from '../../errors.ts'
+import type { Call } from '../dialect.ts'
+import { naming, responseNames, usualNames } from './field-names.ts'
+
+const names = { usual: usualNames, response: responseNames }
+
+test.each<[keyof typeof names, param: string, field: string]>([
+  [
+    'usual',
+    'format.schema#/properties/a/pattern',
+    'response_format.json_schema.schema#/properties/a/pattern',
+  ],
+  ['usual', 'format.source', 'grammar'],
+  ['usual', 'format', 'response_format'],
+  ['usual', 'tools[12].parameters#/allOf', 'tools[12].function.parameters#/allOf'],
+  ['usual', 'inputs[3]', 'input[3]'],
+  ['usual', 'messages[0].role', 'messages[0].role'],
+  ['usual', 'inputs', 'inputs'],
+  ['response', 'format.schema#/a', 'text.format.schema#/a'],
+  ['response', 'format.source', 'grammar'],
+  ['response', 'tools[1].parameters', 'tools[1].parameters'],
+])('by the %s names, what the engine calls %s is the field %s', (which, param, field) => {
+  expect(names[which](param)).toBe(field)
+})
+
+test('what a handler throws, and what it says later, names the field of its route', async () => {
+  const told: LlmError[] = []
+  const call = { onError: (error: LlmError) => void told.push(error) } as unknown as Call
+  const failing = naming(usualNames, async ({ onError }) => {
+    onError(invalidRequest('Later.', { param: 'format' }))
+    throw invalidRequest('No.', { param: 'inputs[0]', issue: 'value' })
+  })
+
+  await expect(failing(call)).rejects.toMatchObject({
+    code: 'invalid_request',
+    message: 'No.',
+    details: { param: 'input[0]', issue: 'value' },
+  })
+  expect(told).toMatchObject([{ message: 'Later.', details: { param: 'response_format' } }])
+})

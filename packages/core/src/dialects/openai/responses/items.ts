@@ -1,0 +1,129 @@
+/** The items of a conversation. Shape: OpenAI API reference, "Create a model response", `input`. */
+import { z } from 'zod'
+import type * as neutral from '../../../engine/request.ts'
+import { limits } from '../../../engine/request.ts'
+import { invalidRequest } from '../../../errors.ts'
+import { optional, shortly } from '../../fields.ts'
+import { list } from '../../parse.ts'
+import { contentOf, toCall, toParts } from '../messages.ts'
+import { unsealed } from './sealed.ts'
+
+const Content = contentOf(
+  ['input_text', 'output_text', 'text'],
+  ['input_image', 'input_file', 'input_audio', 'computer_screenshot'],
+)
+const texts = (type: string) =>
+  optional(list(z.object({ type: z.literal(type), text: z.string() }), { max: limits.parts }))
+
+/** What was kept is only named by clients that were not told `store: false`. */
+const Reference = z
+  .object({ type: z.literal('item_reference'), id: z.string() })
+  .refine(() => false, {
+    path: ['id'],
+    error: "this server keeps no items: send the item itself, as clients do with 'store': false.",
+  })
+  .transform((): never => z.NEVER)
+
+const Item = z.preprocess(
+  withType,
+  z.discriminatedUnion(
+    'type',
+    [
+      z.object({
+        type: z.literal('message'),
+        role: z.enum(['user', 'assistant', 'system', 'developer'], {
+          error: "expected 'user', 'assistant', 'system' or 'developer'.",
+        }),
+        content: Content,
+      }),
+      z.object({
+        type: z.literal('function_call'),
+        call_id: z.string().min(1),
+        name: z.string().min(1).max(limits.toolNameLength),
+        arguments: z.string(),
+      }),
+      z.object({ type: z.literal('function_call_output'), call_id: z.string(), output: Content }),
+      z.object({
+        type: z.literal('reasoning'),
+        summary: texts('summary_text'),
+        content: texts('reasoning_text'),
+        encrypted_content: optional(z.string()),
+      }),
+      Reference,
+    ],
+    {
+      error:
+        "expected an item of the type 'message', 'function_call', 'function_call_output' or 'reasoning'.",
+    },
+  ),
+)
+type Item = z.output<typeof Item>
+
+export const Items = list(Item, { min: 1, max: limits.messages })
+
+/** It may be left out where the other fields say which it is. */
+function withType(item: unknown): unknown {
+  if (typeof item !== 'object' || item === null) return item
+  const { type, role, id } = item as Readonly<Record<string, unknown>>
+  if (type !== undefined && type !== null) return item
+  if (role !== undefined) return { ...item, type: 'message' }
+  return id === undefined ? item : { ...item, type: 'item_reference' }
+}
+
+/** Throws `invalid_request` for results without their call, and for calls without a result. */
+export function toMessages(input: string | readonly Item[]): readonly neutral.Message[] {
+  if (typeof input === 'string') return [{ role: 'user', content: toParts(input) }]
+  checkResults(input)
+  const messages: { role: string; content: neutral.Part[] }[] = []
+  for (const item of input) {
+    const { role, content } = toMessage(item)
+    const last = messages.at(-1)
+    // What a model said in one answer is one turn, in however many items it comes back.
+    if (role === 'assistant' && last?.role === role) last.content.push(...content)
+    else messages.push({ role, content: [...content] })
+  }
+  return messages
+}
+
+function toMessage(item: Item): neutral.Message {
+  switch (item.type) {
+    case 'message':
+      return { role: item.role === 'developer' ? 'system' : item.role, content: toParts(item.content) }
+    case 'function_call':
+      return { role: 'assistant', content: [toCall(item.call_id, item.name, item.arguments)] }
+    case 'function_call_output':
+      return {
+        role: 'tool',
+        content: [{ type: 'tool-result', id: item.call_id, content: toParts(item.output) }],
+      }
+    case 'reasoning':
+      return { role: 'assistant', content: toThoughts(item) }
+  }
+}
+
+/** In full where that came back, else as they were sealed or summed up. */
+function toThoughts({
+  content = [],
+  encrypted_content: seal = '',
+  summary = [],
+}: Extract<Item, { type: 'reasoning' }>): readonly neutral.Part[] {
+  const text = joined(content) || unsealed(seal) || joined(summary)
+  return text ? [{ type: 'reasoning', text }] : []
+}
+
+const joined = (parts: readonly { readonly text: string }[]): string =>
+  parts.map(({ text }) => text).join('\n\n')
+
+/** Templates go wrong in silence, where OpenAI says what is missing. The words are its own. */
+function checkResults(items: readonly Item[]): void {
+  const waiting = new Map<string, number>()
+  for (const [index, item] of items.entries()) {
+    if (item.type === 'function_call') waiting.set(item.call_id, index)
+    if (item.type !== 'function_call_output' || waiting.delete(item.call_id)) continue
+    throw unmatched('No tool call found for function call output with call_id', item.call_id, index)
+  }
+  for (const [id, index] of waiting) throw unmatched('No tool output found for function call', id, index)
+}
+
+const unmatched = (what: string, id: string, index: number) =>
+  invalidRequest(`${what} ${shortly(id)}.`, { param: `input[${index}].call_id` })

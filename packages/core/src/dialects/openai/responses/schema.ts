@@ -1,0 +1,89 @@
+/**
+ * The request. What would need responses to be kept is refused by name: this server keeps none.
+ * Shape: OpenAI API reference, "Create a model response".
+ */
+import { z } from 'zod'
+import { limits } from '../../../engine/request.ts'
+import { JsonObject, notYet, optional, shortly, whole } from '../../fields.ts'
+import { list } from '../../parse.ts'
+import { Effort, formatError, JsonSchema, options, textFormats } from '../schema.ts'
+import { Items } from './items.ts'
+import { toolFields } from './tools.ts'
+
+/** Flat, where completions have an envelope around the schema. */
+const Format = z.discriminatedUnion(
+  'type',
+  [
+    ...textFormats,
+    JsonSchema.extend({
+      type: z.literal('json_schema'),
+      schema: z.looseObject({}),
+      description: optional(z.string()),
+    }),
+  ],
+  formatError,
+)
+
+/** OpenAI's: it is said again in the response. */
+const Metadata = JsonObject.refine(
+  (given) => Object.keys(given).length <= 16,
+  'expected at most 16 pairs.',
+).refine(
+  (given) =>
+    Object.entries(given).every(
+      ([key, value]) => key.length <= 64 && typeof value === 'string' && value.length <= 512,
+    ),
+  'expected texts of at most 512 characters, under keys of at most 64.',
+)
+
+const keepsNone = { params: { issue: 'unsupported' }, error: 'this server keeps no responses.' }
+/** What only a server that keeps responses can do. */
+const kept = (schema: z.ZodType) => optional(schema.refine(() => false, keepsNone))
+
+export const ResponsesRequest = z
+  .object({
+    ...options,
+    ...toolFields,
+    input: z.union([z.string().min(1, 'expected a text that is not empty.'), Items], {
+      error: 'expected a text or a list of items.',
+    }),
+    instructions: optional(z.string()),
+    max_output_tokens: optional(whole(1)),
+    reasoning: optional(
+      z.object({ effort: optional(Effort), summary: optional(z.enum(['auto', 'concise', 'detailed'])) }),
+    ),
+    text: optional(
+      z.object({ format: optional(Format), verbosity: optional(z.enum(['low', 'medium', 'high'])) }),
+    ),
+    top_logprobs: optional(whole(0, limits.logprobs)),
+    include: optional(list(z.string(), { max: 64 })),
+    truncation: optional(z.enum(['auto', 'disabled'])),
+    // The other local servers': variables of the model's template.
+    chat_template_kwargs: optional(z.looseObject({})),
+    // Said again in the response.
+    metadata: optional(Metadata),
+    max_tool_calls: optional(whole(1)),
+    user: optional(z.string()),
+    safety_identifier: optional(z.string()),
+    prompt_cache_key: optional(z.string()),
+
+    previous_response_id: optional(
+      z.string().refine(() => false, {
+        error: ({ input }) =>
+          `Previous response with id '${shortly(String(input))}' not found: this server keeps none.`,
+      }),
+    ),
+    conversation: kept(z.union([z.string(), z.looseObject({})], { error: 'expected an id or an object.' })),
+    prompt: kept(z.looseObject({})),
+    background: notYet(z.boolean(), 'A response in the background', (value) => !value),
+  })
+  .refine(({ grammar, text }) => !grammar || !text?.format || text.format.type === 'text', {
+    path: ['grammar'],
+    params: { issue: 'value' },
+    error: "an answer cannot be held to it and to a 'text.format'.",
+  })
+export type ResponsesRequest = z.output<typeof ResponsesRequest>
+
+/** Whether its reader wants to know how likely each token was. */
+export const wantsLogprobs = ({ include = [], top_logprobs = 0 }: ResponsesRequest): boolean =>
+  top_logprobs > 0 || include.includes('message.output_text.logprobs')

@@ -1,0 +1,99 @@
+/**
+ * What the model may call, and must. Tools that OpenAI runs itself, or whose schemas it knows, are left out: coding agents list
+ * them always, and go on without. Shape: OpenAI API reference, "Create a model response", `tools` and `tool_choice`.
+ */
+import { z } from 'zod'
+import type * as neutral from '../../../engine/request.ts'
+import { limits } from '../../../engine/request.ts'
+import { optional, unsupported } from '../../fields.ts'
+import { list } from '../../parse.ts'
+import { type Choice, FunctionFields, offer } from '../tools.ts'
+
+/** With the dates that some have behind their names. */
+const isHosted = (type: string): boolean =>
+  /^(web_search|file_search|code_interpreter|computer|image_generation|mcp|local_shell|shell|apply_patch|tool_search|namespace|programmatic_tool_calling)(_|$)/.test(
+    type,
+  )
+
+const Tool = z
+  .looseObject({ type: z.string() })
+  .transform((tool) => (isHosted(tool.type) ? { type: 'hosted' } : tool))
+  .pipe(
+    z.discriminatedUnion(
+      'type',
+      [
+        FunctionFields.extend({ type: z.literal('function') }),
+        z.object({ type: z.literal('hosted') }),
+        z
+          .object({ type: z.literal('custom') })
+          .refine(() => false, { path: ['type'], ...unsupported('A custom tool') })
+          .transform((): never => z.NEVER),
+      ],
+      { error: "expected a tool of the type 'function'." },
+    ),
+  )
+type Tool = z.output<typeof Tool>
+
+const allowed = ['function', 'allowed_tools']
+const ToolChoice = z.union(
+  [
+    z.enum(['none', 'auto', 'required']),
+    z
+      .looseObject({ type: z.string() })
+      .refine(({ type }) => allowed.includes(type), {
+        path: ['type'],
+        ...unsupported('A tool that is no function'),
+      })
+      .pipe(
+        z.discriminatedUnion('type', [
+          z.object({ type: z.literal('function'), name: z.string() }),
+          z.object({
+            type: z.literal('allowed_tools'),
+            mode: z.enum(['auto', 'required']),
+            tools: list(z.object({ type: z.string(), name: optional(z.string()) }), {
+              min: 1,
+              max: limits.tools,
+            }),
+          }),
+        ]),
+      ),
+  ],
+  { error: "expected 'none', 'auto', 'required' or an object." },
+)
+type ToolChoice = z.output<typeof ToolChoice>
+
+export const toolFields = {
+  tools: optional(list(Tool, { max: limits.tools })),
+  tool_choice: optional(ToolChoice),
+  parallel_tool_calls: optional(z.boolean()),
+}
+type ToolFields = z.output<z.ZodObject<typeof toolFields>>
+
+/** Throws `invalid_request` for a name that is there twice, and for a choice that is not among the tools. */
+export function toTools({
+  tools = [],
+  tool_choice: choice = 'auto',
+  parallel_tool_calls: parallel,
+}: ToolFields): Pick<neutral.ChatInput, 'tools' | 'toolChoice'> {
+  const functions = tools.flatMap((tool, index) =>
+    tool.type === 'function' ? [[`tools[${index}]`, tool] as const] : [],
+  )
+  return offer(functions, toChoice(choice), parallel)
+}
+
+function toChoice(choice: ToolChoice): Choice {
+  if (typeof choice === 'string') return { mode: choice }
+  if (choice.type === 'function') return { mode: 'required', names: [choice.name] }
+  return {
+    mode: choice.mode,
+    names: choice.tools.flatMap(({ type, name }) => (type === 'function' && name) || []),
+  }
+}
+
+/** Those that the model was told of, as the response says them again. */
+export const offered = (tools: readonly Tool[] = []): readonly object[] =>
+  tools.flatMap((tool) => {
+    if (tool.type !== 'function') return []
+    const { type, name, description = null, parameters = null, strict = null } = tool
+    return [{ type, name, description, parameters, strict }]
+  })

@@ -1,0 +1,85 @@
+/** Which calls run at the same time, in the database: each is a lease. */
+import type { Database, Queries } from '../storage/database.ts'
+import { Leases, leaseMs } from '../storage/leases.ts'
+import type { CrowdDemand } from './demand.ts'
+
+export const runningCallTables = [
+  `CREATE TABLE modelmount_limit_leases (
+    id TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    PRIMARY KEY (id, subject)
+  )`,
+  'CREATE INDEX modelmount_limit_leases_subject ON modelmount_limit_leases (subject)',
+]
+
+const table = {
+  name: 'modelmount_limit_leases',
+  columns: ['id', 'subject'],
+  key: ['id', 'subject'],
+  owner: 'subject',
+} as const
+
+export class RunningCalls {
+  /** Of this process. */
+  readonly own: Leases<'id' | 'subject'>
+  readonly #database: Database
+  readonly #clock: () => string
+
+  /** @param clock an expression of SQL */
+  constructor(database: Database, clock: () => string) {
+    this.#database = database
+    this.#clock = clock
+    // A database that is away for a moment is asked again; for longer, the leases end, as they should.
+    this.own = new Leases(database, table, clock, () => this.own.renew().catch(() => {}))
+  }
+
+  /** By subject. The subjects have to be locked. */
+  async count(
+    { query }: Queries,
+    crowds: readonly CrowdDemand[],
+    now: number,
+  ): Promise<ReadonlyMap<string, number>> {
+    if (crowds.length === 0) return new Map()
+    const subjects = crowds.map(({ subject }) => subject)
+    await this.own.putBack({ query }, subjects, now)
+    const theirs = `subject IN (${crowds.map(() => '?').join(', ')})`
+    const counts = await query<{ subject: string; running: number; last: number }>(
+      `SELECT subject, count(*) AS running, max(expires_at) AS last FROM modelmount_limit_leases
+       WHERE expires_at > ? AND ${theirs} GROUP BY subject`,
+      [now, ...subjects],
+    )
+    // A clock that has gone back a day would keep those of the dead for a day.
+    if (counts.some(({ last }) => last > now + leaseMs))
+      await query(`UPDATE modelmount_limit_leases SET expires_at = ? WHERE expires_at > ? AND ${theirs}`, [
+        now + leaseMs,
+        now + leaseMs,
+        ...subjects,
+      ])
+    return new Map(counts.map(({ subject, running }) => [subject, running]))
+  }
+
+  async add({ query }: Queries, id: string, crowds: readonly CrowdDemand[], now: number): Promise<void> {
+    await query(
+      `INSERT INTO modelmount_limit_leases (id, subject, expires_at) VALUES ${crowds.map(() => '(?, ?, ?)').join(', ')}`,
+      crowds.flatMap(({ subject }) => [id, subject, now + leaseMs]),
+    )
+  }
+
+  /** It has been added at that time, for sure. */
+  keep(id: string, crowds: readonly CrowdDemand[], at: number): void {
+    this.own.keep(
+      id,
+      crowds.map(({ subject }) => ({ id, subject })),
+      at + leaseMs,
+    )
+  }
+
+  async remove({ query }: Queries, id: string): Promise<void> {
+    await query('DELETE FROM modelmount_limit_leases WHERE id = ?', [id])
+  }
+
+  async prune(): Promise<void> {
+    await this.#database.query(`DELETE FROM modelmount_limit_leases WHERE expires_at <= ${this.#clock()}`)
+  }
+}

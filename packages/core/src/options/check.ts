@@ -1,0 +1,47 @@
+/** How options are checked, and how the environment is read: as Ollama does. */
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+
+/** A misspelt option would be ignored in silence, and the built-in model answer instead. */
+export function checkKeys(group: string, options: object, names: readonly string[]): void {
+  if (typeof options !== 'object')
+    throw new TypeError(`Expected options, got ${String(options)} (${typeof options})`)
+  for (const name of Object.keys(options)) {
+    if (!names.includes(name))
+      throw new TypeError(
+        `Unknown option \`${group}${name}\`, expected one of: ${names.map((one) => group + one).join(', ')}`,
+      )
+  }
+}
+
+export function methods(option: string, value: object | undefined, names: readonly string[]): void {
+  for (const name of names) {
+    if (value !== undefined && typeof (value as Record<string, unknown>)?.[name] !== 'function')
+      throw new TypeError(`Expected \`${option}\` to have the method ${name}()`)
+  }
+}
+
+export function count<T>(option: string, value: T, least: number, most: number): T {
+  if (value === undefined) return value
+  if (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) return value
+  throw new TypeError(
+    `Expected \`${option}\` to be a whole number from ${least} to ${most}, got ${shown(value)}`,
+  )
+}
+
+/** The spellings of Go. */
+export function toggle(option: string, value: string | undefined): boolean | undefined {
+  if (value === undefined) return undefined
+  if (/^(?:1|t|T|TRUE|true|True)$/.test(value)) return true
+  if (/^(?:0|f|F|FALSE|false|False)$/.test(value)) return false
+  throw new TypeError(`Expected \`${option}\` to be 1 or 0, got ${shown(value)}`)
+}
+
+/** As Ollama reads its variables. Nothing for an empty one. */
+export const clean = (value: string | undefined): string | undefined =>
+  value?.trim().replace(/^["']+|["']+$/g, '') || undefined
+
+export const shown = (value: unknown): string => `${String(value)} (${typeof value})`
+
+export const expandHome = (path: string): string =>
+  /^~(?=$|[\\/])/.test(path) ? join(homedir(), path.slice(1)) : path

@@ -1,0 +1,69 @@
+/** Which models there are: folders, files, and files with adapters. */
+import { resolve } from 'node:path'
+import { checkKeys, expandHome } from './check.ts'
+
+/** A model whose trained weights are changed by LoRA adapters. */
+export interface AdaptedModel {
+  /** `pirate` means `pirate:latest`. */
+  readonly name: string
+  /** The GGUF file of the model that the adapters were trained for. */
+  readonly file: string
+  /** GGUF files, of which all are in force together. */
+  readonly adapters: readonly {
+    readonly file: string
+    /** How much of it is added. @default 1 */
+    readonly scale?: number
+  }[]
+}
+
+export type Models = readonly (string | AdaptedModel)[]
+
+/** @param byDefault a folder */
+export function modelsOf(given: string | Models | undefined, byDefault: string): Models {
+  const models = (given === undefined ? [byDefault] : listOf(given)).map(withHome)
+  for (const model of models) if (typeof model !== 'string') expectEachOnce(model)
+  return models
+}
+
+function listOf(models: string | Models): Models {
+  const list: readonly unknown[] = Array.isArray(models) ? models : [models]
+  if (list.every((one) => isText(one) || isAdapted(one))) return list as Models
+  throw new TypeError(
+    `Expected \`models\` to be a path or a list of paths and of { name, file, adapters: [{ file, scale }] }, got ${JSON.stringify(models)}`,
+  )
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
+
+function isAdapted(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  checkKeys('models[].', value, ['name', 'file', 'adapters'])
+  const { name, file, adapters } = value as Partial<AdaptedModel>
+  return isText(name) && isText(file) && Array.isArray(adapters) && adapters.every(isAdapter)
+}
+
+function isAdapter(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  checkKeys('models[].adapters[].', value, ['file', 'scale'])
+  const { file, scale = 1 } = value as AdaptedModel['adapters'][number]
+  return isText(file) && Number.isFinite(scale)
+}
+
+const withHome = (given: string | AdaptedModel): string | AdaptedModel =>
+  typeof given === 'string'
+    ? expandHome(given)
+    : {
+        ...given,
+        file: expandHome(given.file),
+        adapters: given.adapters.map((adapter) => ({ ...adapter, file: expandHome(adapter.file) })),
+      }
+
+/** Of two scales for one file the engine would take the last. */
+function expectEachOnce({ name, adapters }: AdaptedModel): void {
+  const files = adapters.map(({ file }) => resolve(file))
+  const twice = files.find((file, index) => files.indexOf(file) !== index)
+  if (twice === undefined) return
+  throw new TypeError(
+    `Expected the adapters of the model "${name}" to be different files, but ${twice} is named twice`,
+  )
+}

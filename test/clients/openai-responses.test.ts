@@ -1,0 +1,238 @@
+/** What OpenAI's own client makes of responses: pieces put together, calls and their results, objects, failures. */
+import { createLlm, type GenerateRequest, LlmError, messagesOf } from '@modelmount/core'
+import { type Say, scriptedEngine } from '@modelmount/core/testing'
+import { llmRouter } from '@modelmount/express'
+import express from 'express'
+import OpenAI from 'openai'
+import { zodResponsesFunction, zodTextFormat } from 'openai/helpers/zod'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { emptyFolder } from '../support/empty-folder.ts'
+import { type Listening, listen } from '../support/listen.ts'
+
+const City = z.object({ city: z.string() })
+const question = { model: 'tiny', input: 'Is it raining in Paris?' }
+
+describe('with an engine that says what it is told', () => {
+  let say: (request: GenerateRequest) => Say
+  const engine = scriptedEngine((request) => say(request))
+  let server: Listening
+  let client: OpenAI
+  let close: () => Promise<void>
+
+  beforeAll(async () => {
+    const llm = await createLlm({ engine, models: emptyFolder() })
+    server = await listen(express().use(llmRouter(llm)))
+    client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'anything', maxRetries: 0 })
+    close = () => llm.close()
+  })
+
+  beforeEach(() => {
+    say = () => 'Hello there.'
+  })
+
+  afterAll(async () => {
+    await server.close()
+    await close()
+  })
+
+  const tools = [zodResponsesFunction({ name: 'weather', parameters: City })]
+
+  test('the text of a response is its `output_text`', async () => {
+    const response = await client.responses.create(question)
+
+    expect(response.output_text).toBe('Hello there.')
+    expect(response._request_id).toMatch(/^req_.+/)
+  })
+
+  test('the stream helper puts thoughts, text and calls together', async () => {
+    say = () => [
+      { reasoning: 'Hm' },
+      { reasoning: '.' },
+      'I ',
+      'look.',
+      { call: 'weather', id: 'call_a', arguments: ['{"city":', '"Paris"}'] },
+    ]
+    const deltas: string[] = []
+
+    const stream = client.responses.stream({ ...question, tools, reasoning: { summary: 'auto' } })
+    stream.on('response.output_text.delta', ({ delta, snapshot }) => deltas.push(delta, snapshot))
+    stream.on('response.function_call_arguments.delta', ({ snapshot }) => deltas.push(snapshot))
+    const { output, output_text, status } = await stream.finalResponse()
+
+    expect(status).toBe('completed')
+    expect(output_text).toBe('I look.')
+    expect(output).toMatchObject([
+      { type: 'reasoning', content: [{ text: 'Hm.' }], summary: [{ text: 'Hm.' }] },
+      { type: 'message', content: [{ text: 'I look.' }] },
+      { type: 'function_call', call_id: 'call_a', parsed_arguments: { city: 'Paris' } },
+    ])
+    expect(deltas).toEqual(['I ', 'I ', 'look.', 'I look.', '{"city":', '{"city":"Paris"}'])
+  })
+
+  test('what a response has said goes back as it is, with the result of its call', async () => {
+    say = ({ input }) => {
+      const [result] = messagesOf(input).at(-1)?.content ?? []
+      return result?.type === 'tool-result'
+        ? 'It rains.'
+        : [{ reasoning: 'Hm.' }, { call: 'weather', id: 'call_a', arguments: { city: 'Paris' } }]
+    }
+    const include = ['reasoning.encrypted_content' as const]
+
+    const { output } = await client.responses.create({ ...question, tools, include })
+    const next = await client.responses.create({
+      ...question,
+      tools,
+      input: [
+        { role: 'user', content: question.input },
+        ...(output as OpenAI.Responses.ResponseInputItem[]),
+        { type: 'function_call_output', call_id: 'call_a', output: 'rain' },
+      ],
+    })
+
+    expect(next.output_text).toBe('It rains.')
+    expect(messagesOf((engine.requests.at(-1) as GenerateRequest).input)).toMatchObject([
+      { role: 'user' },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'reasoning', text: 'Hm.' },
+          { type: 'tool-call', id: 'call_a' },
+        ],
+      },
+      { role: 'tool', content: [{ type: 'tool-result', content: [{ text: 'rain' }] }] },
+    ])
+  })
+
+  test('parse gives the object of a format, and the schema reaches the engine', async () => {
+    say = () => '{"city":"Paris"}'
+
+    const response = await client.responses.parse({
+      ...question,
+      text: { format: zodTextFormat(City, 'place') },
+    })
+
+    expect(response.output_parsed).toEqual({ city: 'Paris' })
+    expect(engine.requests.at(-1)?.format).toMatchObject({
+      type: 'json-schema',
+      schema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+    })
+  })
+
+  test('a stream that fails says so in the response', async () => {
+    say = () => ['Hel', new LlmError('upstream', 'The engine is gone.')]
+
+    const events: OpenAI.Responses.ResponseStreamEvent[] = []
+    for await (const event of await client.responses.create({ ...question, stream: true })) events.push(event)
+
+    expect(events.at(-1)).toMatchObject({
+      type: 'response.failed',
+      response: { status: 'failed', error: { code: 'server_error', message: 'The engine is gone.' } },
+    })
+  })
+
+  test('a response that is not kept is not found', async () => {
+    const { id } = await client.responses.create({ ...question, store: true })
+
+    await expect(client.responses.retrieve(id)).rejects.toBeInstanceOf(OpenAI.NotFoundError)
+    await expect(client.responses.delete(id)).rejects.toBeInstanceOf(OpenAI.NotFoundError)
+    await expect(client.responses.create({ ...question, previous_response_id: id })).rejects.toMatchObject({
+      status: 400,
+      code: 'previous_response_not_found',
+    })
+  })
+
+  test('the input is counted without an answer', async () => {
+    const { input_tokens } = await client.responses.inputTokens.count(question)
+    const { usage } = await client.responses.create(question)
+
+    expect(input_tokens).toBe(usage?.input_tokens)
+  })
+})
+
+describe('with the built-in model', () => {
+  const models = emptyFolder()
+  let server: Listening
+  let client: OpenAI
+  let close: () => Promise<void>
+
+  // A model process needs a moment to start, and a busy machine a longer one.
+  beforeAll(async () => {
+    const llm = await createLlm({ models, local: { contextSize: 4096 } })
+    await llm.load('tiny')
+    server = await listen(express().use(llmRouter(llm)))
+    client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'anything', maxRetries: 0 })
+    close = () => llm.close()
+  }, 60_000)
+
+  afterAll(async () => {
+    await server?.close()
+    await close?.()
+  })
+
+  test('a streamed response is the whole one in pieces', async () => {
+    const hello = { model: 'tiny', input: 'Hello', temperature: 0 }
+    const pieces: string[] = []
+
+    const whole = await client.responses.create(hello)
+    const stream = client.responses.stream(hello)
+    stream.on('response.output_text.delta', ({ delta }) => pieces.push(delta))
+    const streamed = await stream.finalResponse()
+
+    expect(whole.output_text).toBe('Hello! How can I help you?')
+    expect(pieces.join('')).toBe(whole.output_text)
+    expect(streamed.output_text).toBe(whole.output_text)
+    expect(streamed.usage).toMatchObject({ total_tokens: whole.usage?.total_tokens })
+  })
+
+  test('a thought comes apart from the text, and its tokens are counted', async () => {
+    const response = await client.responses.create({
+      model: 'tiny',
+      input: 'What is 2 + 3?',
+      temperature: 0,
+      reasoning: { effort: 'low', summary: 'auto' },
+    })
+
+    expect(response.output.map(({ type }) => type)).toEqual(['reasoning', 'message'])
+    expect(response.output_text).not.toContain('think>')
+    expect(response.usage?.output_tokens_details.reasoning_tokens).toBeGreaterThan(0)
+  })
+
+  test('a call that is demanded has arguments of its schema, and a text is an object of its', async () => {
+    const tool = {
+      type: 'function' as const,
+      name: 'weather',
+      strict: true,
+      parameters: z.toJSONSchema(City),
+    }
+
+    const called = await client.responses.create({ ...question, tools: [tool], tool_choice: 'required' })
+    const parsed = await client.responses.parse({
+      ...question,
+      text: { format: zodTextFormat(z.object({ rains: z.boolean() }), 'weather') },
+    })
+
+    expect(called.output).toMatchObject([{ type: 'function_call', name: 'weather', status: 'completed' }])
+    const [{ arguments: json }] = called.output as [OpenAI.Responses.ResponseFunctionToolCall]
+    expect(City.parse(JSON.parse(json))).toBeDefined()
+    expect(typeof parsed.output_parsed?.rains).toBe('boolean')
+  })
+
+  test('a prompt that is too long is a BadRequestError, and answered where its beginning may go', async () => {
+    const long = { model: 'tiny', input: 'fox '.repeat(5_000), max_output_tokens: 2 }
+    const turns = Array.from({ length: 50 }, () => [
+      { role: 'user' as const, content: 'fox '.repeat(100) },
+      { role: 'assistant' as const, content: 'dog '.repeat(100) },
+    ]).flat()
+
+    const tooLong = { code: 'context_length_exceeded', status: 400 }
+    await expect(client.responses.create(long)).rejects.toMatchObject(tooLong)
+    const cut = await client.responses.create({
+      ...long,
+      input: [...turns, { role: 'user', content: 'Hello' }],
+      truncation: 'auto',
+    })
+
+    expect(cut.usage?.input_tokens).toBeLessThan(4096)
+  })
+})

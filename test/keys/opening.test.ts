@@ -1,0 +1,85 @@
+/** What was opened for an app that does not come to be is closed again; what is the app's own stays open. */
+import pg from 'pg'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createLlm } from '../../packages/core/src/llm.ts'
+import type { LlmOptions } from '../../packages/core/src/options.ts'
+import { openDatabase } from '../../packages/core/src/storage/open.ts'
+import { scriptedEngine } from '../../packages/core/src/testing/scripted-engine.ts'
+import { databases } from '../support/databases.ts'
+
+const open = (options: LlmOptions) => createLlm({ engine: scriptedEngine(''), models: [], ...options })
+
+/** Each is the step of another version, which the database has taken. */
+const spoil = async (location: string, owner: string): Promise<void> => {
+  await (await open({ auth: 'keys', database: location })).close()
+  const database = await openDatabase(location)
+  await database.query('UPDATE modelmount_migrations SET checksum = ? WHERE owner = ?', ['other', owner])
+  await database.close()
+}
+
+/** A real database, of which is known when it is closed. */
+const closed = vi.hoisted(() => vi.fn())
+vi.mock('../../packages/core/src/storage/open.ts', async (importOriginal) => {
+  const real = await importOriginal<typeof import('../../packages/core/src/storage/open.ts')>()
+  const openDatabase: typeof real.openDatabase = async (where) => {
+    const database = await real.openDatabase(where)
+    const close = database.close.bind(database)
+    database.close = () => {
+      closed()
+      return close()
+    }
+    return database
+  }
+  return { openDatabase }
+})
+beforeEach(() => void closed.mockClear())
+
+const all = databases()
+
+describe.each(all)('in $name', ({ name, fresh }) => {
+  /** After something was opened, and failed. */
+  const expectClosed = async (location: string): Promise<void> => {
+    expect(closed).toHaveBeenCalledTimes(1)
+    if (name === 'SQLite') return
+    const client = new pg.Client(location)
+    await client.connect()
+    onTestFinished(() => client.end())
+    const others = async (): Promise<unknown> =>
+      (
+        await client.query(
+          `SELECT count(*)::int AS others FROM pg_stat_activity
+           WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'`,
+        )
+      ).rows[0]
+    await expect.poll(others).toEqual({ others: 0 })
+  }
+
+  test.each(['keys', 'limits', 'usage'])('after the tables of %s could not be opened', async (owner) => {
+    const location = await fresh()
+    await spoil(location, owner)
+    closed.mockClear()
+
+    await expect(open({ auth: 'keys', database: location })).rejects.toThrow(`of ${owner} is another one`)
+
+    await expectClosed(location)
+  })
+
+  test('after an option was wrong', async () => {
+    const location = await fresh()
+
+    await expect(open({ auth: 'guess' as 'keys', database: location })).rejects.toThrow('Expected `auth`')
+
+    await expectClosed(location)
+  })
+})
+
+test.runIf(all.length > 1)("a pool of the app's is as open as before", async () => {
+  const location = await (all.at(-1) as (typeof all)[number]).fresh()
+  await spoil(location, 'usage')
+  const pool = new pg.Pool({ connectionString: location })
+  onTestFinished(() => pool.end())
+
+  await expect(open({ auth: 'keys', database: pool })).rejects.toThrow('of usage is another one')
+
+  expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
+})

@@ -1,0 +1,35 @@
+/** What keys are called in reports. */
+import { createLlm } from '@modelmount/core'
+import { scriptedEngine } from '@modelmount/core/testing'
+import { expect, onTestFinished, test } from 'vitest'
+import { databases } from '../support/databases.ts'
+import { runLog } from '../support/run-log.ts'
+
+test.each(databases())(
+  'in $name a report has the name that a key has now, and keys that are revoked',
+  async ({ fresh }) => {
+    const options = { engine: scriptedEngine('Hello.'), models: [], auth: 'keys', logger: runLog } as const
+    const llm = await createLlm({ ...options, database: await fresh() })
+    onTestFinished(() => llm.close())
+    const { key, secret } = await llm.keys.create({ name: 'Zebra' })
+    const ask = async (model: string): Promise<void> => {
+      const caller = await llm.keys.authenticate(secret)
+      const { signal } = new AbortController()
+      const input = { kind: 'text', prompt: ['Hi'] } as const
+      for await (const _ of await llm.generate({ model, input }, { signal, caller }));
+    }
+
+    await ask('one')
+    await llm.keys.update(key.id, { name: 'Ant' })
+    await ask('two')
+    await llm.keys.update(key.id, { name: 'Bee' })
+    await llm.keys.revoke(key.id)
+
+    expect(await llm.usage.report({ by: 'key' })).toMatchObject([{ group: key.id, name: 'Bee', calls: 2 }])
+    const calls = await llm.usage.calls()
+    expect(calls.map(({ model, keyName }) => [model, keyName]).sort()).toEqual([
+      ['one', 'Zebra'],
+      ['two', 'Ant'],
+    ])
+  },
+)

@@ -1,0 +1,100 @@
+/** A request for the answers to several prompts is one call. */
+import { type Caller, createLlm, type Llm, LlmError } from '@modelmount/core'
+import { scriptedEngine } from '@modelmount/core/testing'
+import { llmRouter } from '@modelmount/express'
+import express from 'express'
+import { afterEach, expect, test } from 'vitest'
+import { listen } from '../support/listen.ts'
+
+const prices = { '*': { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } }
+const prompts = Array.from({ length: 10 }, (_, index) => `prompt ${index}`)
+
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+async function serve(caller: Caller, delayMs = 0): Promise<{ llm: Llm; url: string }> {
+  const engine = scriptedEngine(
+    ({ input }) =>
+      JSON.stringify(input).includes('broken') ? new LlmError('upstream', 'It broke.') : 'one two',
+    { delayMs },
+  )
+  const llm = await createLlm({ engine, database: ':memory:', prices, auth: 'host' })
+  closing.push(() => llm.close())
+  const server = await listen(express().use(llmRouter(llm, { caller: () => caller })))
+  closing.push(() => server.close())
+  return { llm, url: server.url }
+}
+
+const ask = (url: string, more: object = {}, signal?: AbortSignal): Promise<Response> =>
+  fetch(`${url}/v1/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'tiny', prompt: prompts, max_tokens: 2, ...more }),
+    ...(signal && { signal }),
+  })
+
+const one: Caller = { id: 'ann', limits: { requestsPerMinute: 6, concurrent: 1 } }
+
+test.each([false, true])(
+  'several prompts are one request, one place and one row (stream: %s)',
+  async (stream) => {
+    const { llm, url } = await serve(one)
+
+    const response = await ask(url, { stream })
+    const text = await response.text()
+
+    expect(response.status).toBe(200)
+    expect(response.headers.get('x-ratelimit-remaining-requests')).toBe('5')
+    expect(text.match(/"index":9/g)?.length).toBeGreaterThanOrEqual(1)
+    expect(await llm.usage.calls()).toMatchObject([
+      { status: 'ended', tokens: { input: 10, output: 20 }, nanoUsd: 10 * 1_000 + 20 * 2_000 },
+    ])
+    expect((await ask(url)).status).toBe(200)
+  },
+)
+
+test('several prompts are paid for before the first is answered, or none is', async () => {
+  const worst = 10 * (1_000 + 2 * 2_000)
+  const spendLimit = { nanoUsd: worst, per: 'month' } as const
+  const poor = await serve({ id: 'poor', spendLimit: { ...spendLimit, nanoUsd: worst - 1 } })
+  const rich = await serve({ id: 'rich', spendLimit })
+
+  expect((await ask(poor.url)).status).toBe(429)
+  expect((await ask(rich.url)).status).toBe(200)
+
+  expect(await poor.llm.usage.calls()).toEqual([])
+  expect(await rich.llm.usage.calls()).toMatchObject([{ nanoUsd: worst }])
+})
+
+test('one prompt that fails ends the call, which then holds no place', async () => {
+  const { llm, url } = await serve(one)
+
+  const response = await ask(url, { prompt: ['good', 'broken', 'good'] })
+
+  expect(response.status).toBe(500)
+  expect(response.headers.get('x-ratelimit-remaining-requests')).toBe('5')
+
+  expect(await llm.usage.calls()).toMatchObject([{ status: 'failed' }])
+  expect((await ask(url)).status).toBe(200)
+})
+
+test('who leaves between two prompts holds no place, and is charged for what was said', async () => {
+  const { llm, url } = await serve(one, 5)
+  const left = new AbortController()
+  const response = await ask(url, { stream: true }, left.signal)
+  let read = ''
+  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+    read += Buffer.from(chunk).toString()
+    if (read.includes('"index":3')) break
+  }
+  left.abort()
+
+  await expect.poll(async () => (await llm.usage.calls()).length).toBe(1)
+  const calls = await llm.usage.calls()
+  expect(calls).toMatchObject([{ status: 'aborted' }])
+  expect(calls[0]?.tokens.output).toBeGreaterThanOrEqual(6)
+  expect(calls[0]?.tokens.output).toBeLessThan(20)
+  expect((await ask(url)).status).toBe(200)
+})

@@ -1,0 +1,94 @@
+/** What looks for leaks finds them, wherever they are planted. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { newSecret } from '../../packages/core/src/keys/secret.ts'
+import { openDatabase } from '../../packages/core/src/storage/open.ts'
+import { LeakReporter } from './leak-reporter.ts'
+import { expectNoLeaks, leaksIn, leaksUnder, promptCanary } from './leaks.ts'
+import { hasPostgres, startPostgres } from './postgres.ts'
+import { runLog } from './run-log.ts'
+
+const { secret, hint, publicId } = newSecret()
+
+test('a whole secret and the word of a prompt are leaks, the hint of a key is none', () => {
+  expect(leaksIn(`a ${secret}, ${promptCanary} b`)).toHaveLength(2)
+  expect(leaksIn(`${hint} ${publicId} ${secret.slice(0, -1)}`)).toEqual([])
+  expect(leaksIn(leaksIn(secret).join())).toEqual([])
+})
+
+describe('in a folder', () => {
+  let folder: string
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'leaks-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  test('a line of a log is found', () => {
+    writeFileSync(join(folder, 'clean.log'), hint)
+    expect(() => expectNoLeaks(folder)).not.toThrow()
+
+    writeFileSync(join(folder, 'model.log'), `reading ${secret}`)
+    expect(() => expectNoLeaks(folder)).toThrow('model.log')
+  })
+
+  test('a row of SQLite is found, while it is open and when it is closed', async () => {
+    const database = await openDatabase(join(folder, 'some.db'))
+    await database.query('CREATE TABLE kept (words TEXT)')
+    await database.query('INSERT INTO kept VALUES (?)', [secret])
+
+    expect(leaksUnder(folder)).toContainEqual(expect.stringContaining('some.db'))
+    await database.close()
+    expect(leaksUnder(folder)).toContainEqual(expect.stringContaining('some.db'))
+  })
+
+  test('what the logger of the run hears is found, in causes, too', () => {
+    const before = process.env.XDG_RUNTIME_DIR
+    process.env.XDG_RUNTIME_DIR = folder
+    onTestFinished(() => {
+      process.env.XDG_RUNTIME_DIR = before
+    })
+
+    runLog.error({ error: new Error('It failed', { cause: { parameters: [secret] } }) }, 'Failed')
+
+    expect(leaksUnder(folder)).toEqual([expect.stringContaining('tests.log')])
+  })
+})
+
+test.runIf(hasPostgres)('a row of PostgreSQL is found when it stops', async () => {
+  const running = await startPostgres()
+  const database = await openDatabase(running.url)
+  await database.query('CREATE TABLE kept (words TEXT)')
+  await database.query('INSERT INTO kept VALUES (?)', [promptCanary])
+  await database.close()
+
+  await expect(running.stop()).rejects.toThrow('A secret or a prompt was written')
+})
+
+test('what is printed is found, in two pieces, too, and the run has failed', () => {
+  const { exitCode } = process
+  onTestFinished(() => {
+    process.exitCode = exitCode
+  })
+  const printed: string[] = []
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      printed.push(String(chunk))
+      done()
+    },
+  }) as NodeJS.WriteStream
+  const reporter = new LeakReporter([stream])
+  reporter.onInit()
+
+  stream.write('nothing')
+  reporter.onTestRunEnd()
+  expect(process.exitCode).toBe(exitCode)
+  stream.write(`a key: ${secret.slice(0, 30)}`)
+  stream.write(Buffer.from(secret.slice(30)))
+  reporter.onTestRunEnd()
+
+  expect(process.exitCode).toBe(1)
+  expect(printed.at(-1)).toContain('A secret or a prompt was printed: sk-mm-')
+})

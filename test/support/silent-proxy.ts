@@ -1,0 +1,52 @@
+/** Stands in front of a server, and can keep silent like a network that is gone: connections stay, and nothing comes through. */
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+export interface SilentProxy {
+  readonly url: string
+  /** From now on, for connections that there are and for new ones. */
+  silence(): void
+  speak(): void
+  close(): Promise<void>
+}
+
+/** @param url of the server, with its port */
+export async function silentProxy(url: string): Promise<SilentProxy> {
+  const { hostname, port } = new URL(url)
+  const sockets = new Set<Socket>()
+  let isSilent = false
+  const server = createServer((from) => {
+    const to = connect(Number(port), hostname)
+    for (const [one, other] of [
+      [from, to],
+      [to, from],
+    ] as const) {
+      sockets.add(one)
+      one.on('data', (data) => void (isSilent || other.write(data)))
+      one.on('error', () => {})
+      one.on('close', () => {
+        sockets.delete(one)
+        other.destroy()
+      })
+    }
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const own = new URL(url)
+  own.port = `${(server.address() as AddressInfo).port}`
+  return {
+    url: own.href,
+    silence: () => {
+      isSilent = true
+    },
+    speak: () => {
+      isSilent = false
+      // What was lost meanwhile would never be said.
+      for (const socket of sockets) socket.destroy()
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
