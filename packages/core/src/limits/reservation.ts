@@ -1,5 +1,5 @@
 /** What a call has taken, of which it can take more, and which is corrected when the call is over. */
-import { checkCost } from './demand.ts'
+import { checkCost, nothing } from './demand.ts'
 import type { Cost, LimitStatus, Reservation } from './limits.ts'
 
 /** @param charge takes what is to be taken beyond, or gives back what is less than nothing; the last time, the call is over */
@@ -33,5 +33,3 @@ export function reservation(
   }
   return { limits, take, settle, release: () => settle(nothing) }
 }
-
-const nothing: Cost = { requests: 0, tokens: 0 }

@@ -17,34 +17,39 @@ type FunctionFields = z.output<typeof FunctionFields>
 
 const Tool = z.object({ type: FunctionType, function: FunctionFields })
 
+/** Of either API of OpenAI. @param named what chooses among tools by name */
+export const toolChoiceOf = <Named extends z.ZodType>(named: Named) =>
+  z.union([z.enum(['none', 'auto', 'required']), named], {
+    error: "expected 'none', 'auto', 'required' or an object.",
+  })
+
+/** Of either API of OpenAI. */
+export const toolFieldsOf = <One extends z.ZodType, Choice extends z.ZodType>(tool: One, choice: Choice) => ({
+  tools: optional(list(tool, { max: limits.tools })),
+  tool_choice: optional(choice),
+  parallel_tool_calls: optional(z.boolean()),
+})
+
 const NamedTool = z.object({ type: z.literal('function'), function: z.object({ name: z.string() }) })
-const ToolChoice = z.union(
-  [
-    z.enum(['none', 'auto', 'required']),
-    z.discriminatedUnion('type', [
-      NamedTool,
-      z.object({
-        type: z.literal('allowed_tools'),
-        allowed_tools: z.object({
-          mode: z.enum(['auto', 'required']),
-          tools: list(NamedTool, { min: 1, max: limits.tools }),
-        }),
+const ToolChoice = toolChoiceOf(
+  z.discriminatedUnion('type', [
+    NamedTool,
+    z.object({
+      type: z.literal('allowed_tools'),
+      allowed_tools: z.object({
+        mode: z.enum(['auto', 'required']),
+        tools: list(NamedTool, { min: 1, max: limits.tools }),
       }),
-      z
-        .object({ type: z.literal('custom') })
-        .refine(() => false, { path: ['type'], ...unsupported('A custom tool') })
-        .transform((): never => z.NEVER),
-    ]),
-  ],
-  { error: "expected 'none', 'auto', 'required' or an object." },
+    }),
+    z
+      .object({ type: z.literal('custom') })
+      .refine(() => false, { path: ['type'], ...unsupported('A custom tool') })
+      .transform((): never => z.NEVER),
+  ]),
 )
 type ToolChoice = z.output<typeof ToolChoice>
 
-export const toolFields = {
-  tools: optional(list(Tool, { max: limits.tools })),
-  tool_choice: optional(ToolChoice),
-  parallel_tool_calls: optional(z.boolean()),
-}
+export const toolFields = toolFieldsOf(Tool, ToolChoice)
 type ToolFields = z.output<z.ZodObject<typeof toolFields>>
 
 /** OpenAI's meaning of a function that says nothing of its parameters. */

@@ -7,7 +7,7 @@ import type * as neutral from '../../../engine/request.ts'
 import { limits } from '../../../engine/request.ts'
 import { optional, unsupported } from '../../fields.ts'
 import { list } from '../../parse.ts'
-import { type Choice, FunctionFields, offer } from '../tools.ts'
+import { type Choice, FunctionFields, offer, toolChoiceOf, toolFieldsOf } from '../tools.ts'
 
 /** With the dates that some have behind their names. */
 const isHosted = (type: string): boolean =>
@@ -35,38 +35,30 @@ const Tool = z
 type Tool = z.output<typeof Tool>
 
 const allowed = ['function', 'allowed_tools']
-const ToolChoice = z.union(
-  [
-    z.enum(['none', 'auto', 'required']),
-    z
-      .looseObject({ type: z.string() })
-      .refine(({ type }) => allowed.includes(type), {
-        path: ['type'],
-        ...unsupported('A tool that is no function'),
-      })
-      .pipe(
-        z.discriminatedUnion('type', [
-          z.object({ type: z.literal('function'), name: z.string() }),
-          z.object({
-            type: z.literal('allowed_tools'),
-            mode: z.enum(['auto', 'required']),
-            tools: list(z.object({ type: z.string(), name: optional(z.string()) }), {
-              min: 1,
-              max: limits.tools,
-            }),
+const ToolChoice = toolChoiceOf(
+  z
+    .looseObject({ type: z.string() })
+    .refine(({ type }) => allowed.includes(type), {
+      path: ['type'],
+      ...unsupported('A tool that is no function'),
+    })
+    .pipe(
+      z.discriminatedUnion('type', [
+        z.object({ type: z.literal('function'), name: z.string() }),
+        z.object({
+          type: z.literal('allowed_tools'),
+          mode: z.enum(['auto', 'required']),
+          tools: list(z.object({ type: z.string(), name: optional(z.string()) }), {
+            min: 1,
+            max: limits.tools,
           }),
-        ]),
-      ),
-  ],
-  { error: "expected 'none', 'auto', 'required' or an object." },
+        }),
+      ]),
+    ),
 )
 type ToolChoice = z.output<typeof ToolChoice>
 
-export const toolFields = {
-  tools: optional(list(Tool, { max: limits.tools })),
-  tool_choice: optional(ToolChoice),
-  parallel_tool_calls: optional(z.boolean()),
-}
+export const toolFields = toolFieldsOf(Tool, ToolChoice)
 type ToolFields = z.output<z.ZodObject<typeof toolFields>>
 
 /** Throws `invalid_request` for a name that is there twice, and for a choice that is not among the tools. */
