@@ -10,6 +10,7 @@ import { describe, expect, test } from 'vitest'
 const layers: Record<string, { readonly values?: readonly string[]; readonly types?: readonly string[] }> = {
   errors: {},
   units: {},
+  util: {},
   addresses: {},
   caller: { types: ['limits'] },
   usage: { values: ['errors', 'limits', 'models', 'storage'], types: ['caller', 'engine'] },
@@ -21,7 +22,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   'template/go-template': { values: ['engine'], types: ['template'] },
   grammar: { values: ['errors'] },
   cache: { values: ['engine'] },
-  models: { values: ['errors', 'addresses', 'engine', 'template/go-template'] },
+  models: { values: ['errors', 'addresses', 'engine', 'template/go-template', 'util'] },
   storage: {},
   limits: { values: ['errors', 'options/check', 'units', 'storage'] },
   logger: { types: ['errors'] },

@@ -6,7 +6,7 @@ import { modelPath } from '@modelmount/tiny-model'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LlmError } from '../../packages/core/src/errors.ts'
-import { readGguf } from '../../packages/core/src/models/gguf.ts'
+import { readGguf } from '../../packages/core/src/models/gguf/gguf.ts'
 
 const limitMs = 2_000
 /** All of the metadata, the tensors' descriptions, and a few weights. */

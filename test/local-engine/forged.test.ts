@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createLlm, type Llm } from '@modelmount/core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LlmError } from '../../packages/core/src/errors.ts'
-import { checkModel } from '../../packages/core/src/models/check.ts'
+import { checkModel } from '../../packages/core/src/models/gguf/check.ts'
 import { type Forgery, forgeries, randomOf } from '../support/forgeries.ts'
 import { times } from '../support/scale.ts'
 

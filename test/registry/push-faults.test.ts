@@ -1,6 +1,6 @@
 /** Registries that fail while something is pushed to them. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { type ModelName, parseModelName } from '../../packages/core/src/models/name.ts'
+import { type ModelName, parseModelName } from '../../packages/core/src/models/ollama-store/name.ts'
 import { noiseBlob, SmallRegistry } from '../support/registry.ts'
 import { all, impatientPace, madeModel, pull, push, type Store, storeFor } from '../support/transfers.ts'
 

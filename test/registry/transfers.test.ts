@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type ModelName, parseModelName } from '../../packages/core/src/models/name.ts'
+import { type ModelName, parseModelName } from '../../packages/core/src/models/ollama-store/name.ts'
 import { blobOf, noiseBlob } from '../support/registry.ts'
 import { all, madeModel, publish, pull, push, type Store, storeFor } from '../support/transfers.ts'
 import { registries } from './registries.ts'

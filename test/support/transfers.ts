@@ -1,9 +1,9 @@
 /** A store in a folder of its own that asks the registries of a test, and models to put into those. */
-import { BlobStore } from '../../packages/core/src/models/blobs.ts'
-import { ManifestStore } from '../../packages/core/src/models/manifests.ts'
-import type { Progress } from '../../packages/core/src/models/progress.ts'
-import type { Pace } from '../../packages/core/src/models/retry.ts'
-import { type RegistryOptions, Transfers } from '../../packages/core/src/models/transfer.ts'
+import { BlobStore } from '../../packages/core/src/models/ollama-store/blobs.ts'
+import { ManifestStore } from '../../packages/core/src/models/ollama-store/manifests.ts'
+import type { Progress } from '../../packages/core/src/models/registry/progress.ts'
+import type { Pace } from '../../packages/core/src/models/registry/retry.ts'
+import { type RegistryOptions, Transfers } from '../../packages/core/src/models/registry/transfer.ts'
 import { emptyFolder } from './empty-folder.ts'
 import { blobOf, type MadeBlob, type SmallRegistry } from './registry.ts'
 

@@ -2,8 +2,8 @@
 import type { GenerateRequest, LoadOptions } from './engine/request.ts'
 import { LlmError } from './errors.ts'
 import type { Logger } from './logger.ts'
-import { readParameters } from './models/parameters.ts'
-import { recipeOf, withRecipe } from './models/recipe.ts'
+import { recipeOf, withRecipe } from './models/modelfile/defaults.ts'
+import { readParameters } from './models/modelfile/parameters.ts'
 import type { Model, ModelStore } from './models/store.ts'
 import type { Together } from './usage/metering.ts'
 

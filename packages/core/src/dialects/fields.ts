@@ -1,6 +1,6 @@
 /** What fields of several dialects have in common. */
 import { z } from 'zod'
-import { optional, StopSequence } from '../models/parameters.ts'
+import { optional, StopSequence } from '../models/modelfile/parameters.ts'
 
 export { optional, StopSequence }
 

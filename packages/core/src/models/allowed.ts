@@ -1,7 +1,7 @@
 /** Models by name, for callers who may use some of them only. */
 import { LlmError } from '../errors.ts'
-import { nameKey, namesOf } from './name.ts'
-import { withTag } from './plain-files.ts'
+import { nameKey, namesOf } from './ollama-store/name.ts'
+import { withTag } from './ollama-store/standalone-files.ts'
 
 /** @param allowed absent: all */
 export function allows(allowed: readonly string[] | undefined): (name: string) => boolean {

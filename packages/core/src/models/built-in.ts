@@ -1,5 +1,5 @@
 /** The built-in model: there where the optional package is installed. */
-import type { ModelSource } from './plain-files.ts'
+import type { ModelSource } from './ollama-store/standalone-files.ts'
 
 export async function builtInModel(): Promise<ModelSource | undefined> {
   try {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { modelPath } from '@modelmount/tiny-model'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { CreateModel } from './create.ts'
-import { digestOf } from './digest.ts'
+import type { CreateModel } from './modelfile/create.ts'
+import { digestOf } from './ollama-store/digest.ts'
 import { type Model, ModelStore } from './store.ts'
 
 let folder: string

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { modelPath } from '@modelmount/tiny-model'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { gguf } from '../../../../test/support/gguf.ts'
-import { expectSource, type ModelSource } from './plain-files.ts'
+import { expectSource, type ModelSource } from './ollama-store/standalone-files.ts'
 import { ModelStore } from './store.ts'
 
 let folder: string

@@ -1,21 +1,28 @@
 /** The models on disk: those of manifests, GGUF files that lie alone, and the built-in one. */
 import { invalidRequest, LlmError, modelNotFound } from '../errors.ts'
-import type { Adapter } from './adapter.ts'
-import { type BlobOptions, BlobStore } from './blobs.ts'
-import { checkModel } from './check.ts'
-import { type CreateModel, type CreateParts, createModel } from './create.ts'
-import { DescribedModels } from './described.ts'
-import { type ModelDetails, readDetails } from './details.ts'
-import { FileCache } from './file-cache.ts'
-import type { GgufOptions } from './gguf.ts'
-import type { ModelConfig } from './manifest.ts'
-import { digestsOf, ManifestStore } from './manifests.ts'
-import { displayName, keyOf, namesOf, spelledName } from './name.ts'
-import type { Blobs, Entry } from './parts.ts'
-import { filesIn, isFolder, type ModelFile, type ModelSource, toModel, withTag } from './plain-files.ts'
-import type { Progress, TransferOptions } from './progress.ts'
-import type { Recipe } from './recipe.ts'
-import { type RegistryOptions, Transfers } from './transfer.ts'
+import type { Adapter } from './gguf/adapter-check.ts'
+import { checkModel } from './gguf/check.ts'
+import { type ModelDetails, readDetails } from './gguf/details.ts'
+import type { GgufOptions } from './gguf/gguf.ts'
+import { type CreateModel, type CreateParts, createModel } from './modelfile/create.ts'
+import type { Recipe } from './modelfile/defaults.ts'
+import { type BlobOptions, BlobStore } from './ollama-store/blobs.ts'
+import { DescribedModels } from './ollama-store/describe-manifest.ts'
+import { FileCache } from './ollama-store/file-cache.ts'
+import type { ModelConfig } from './ollama-store/manifest.ts'
+import { digestsOf, ManifestStore } from './ollama-store/manifests.ts'
+import { displayName, keyOf, namesOf, spelledName } from './ollama-store/name.ts'
+import {
+  filesIn,
+  isFolder,
+  type ModelFile,
+  type ModelSource,
+  toModel,
+  withTag,
+} from './ollama-store/standalone-files.ts'
+import type { Blobs, Entry } from './ollama-store/store-contracts.ts'
+import type { Progress, TransferOptions } from './registry/progress.ts'
+import { type RegistryOptions, Transfers } from './registry/transfer.ts'
 
 export interface Model {
   /** With its tag: `tiny:latest`. */

@@ -1,7 +1,7 @@
 /** What is metered, put together: in memory where there is no database; where there is one, shared by all who name it. */
 import type { Limits, OpenRateLimiter, RateLimiter } from '../limits/limits.ts'
 import { MemoryLimiter } from '../limits/memory.ts'
-import { keyOf as nameKeyOf } from '../models/name.ts'
+import { keyOf as nameKeyOf } from '../models/ollama-store/name.ts'
 import type { Database } from '../storage/database.ts'
 import type { Ledger, LedgerOptions } from './ledger.ts'
 import { Metering, type MeteringOptions } from './metering.ts'

@@ -1,7 +1,7 @@
 /** Files on their way to a model, by what is in them. Shape: Ollama API reference, "Check if a Blob Exists", "Push a Blob". */
 import { LlmError } from '../../errors.ts'
 import { empty } from '../../http/respond.ts'
-import { toDigest } from '../../models/digest.ts'
+import { toDigest } from '../../models/ollama-store/digest.ts'
 import type { Handler } from '../dialect.ts'
 
 /** `HEAD /api/blobs/:digest` */

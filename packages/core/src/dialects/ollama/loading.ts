@@ -1,7 +1,7 @@
 /** Calls that ask nothing: they load a model, or let go of it. */
 import type { LoadOptions } from '../../engine/request.ts'
 import { LlmError } from '../../errors.ts'
-import { keyOf } from '../../models/name.ts'
+import { keyOf } from '../../models/ollama-store/name.ts'
 import type { Call } from '../dialect.ts'
 import { detailsOf, modelOf } from './models.ts'
 import type { ChatRequest } from './schema.ts'

@@ -5,7 +5,7 @@
  */
 import { z } from 'zod'
 import { areTokens, limits } from '../../engine/request.ts'
-import { integer, Parameters } from '../../models/parameters.ts'
+import { integer, Parameters } from '../../models/modelfile/parameters.ts'
 import { isEmpty, JsonObject, notYet, optional, shortly, whole } from '../fields.ts'
 import { list } from '../parse.ts'
 import { keepAliveProblem, toKeepAlive } from './keep-alive.ts'

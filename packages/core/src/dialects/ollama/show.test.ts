@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { modelNotFound } from '../../errors.ts'
 import type { Llm } from '../../llm.ts'
-import type { ModelDetails } from '../../models/details.ts'
+import type { ModelDetails } from '../../models/gguf/details.ts'
 import type { Model } from '../../models/store.ts'
 import type { Call } from '../dialect.ts'
 import { show } from './show.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type * as neutral from '../../engine/request.ts'
-import type { Capability, ModelDetails } from '../../models/details.ts'
+import type { Capability, ModelDetails } from '../../models/gguf/details.ts'
 import { parse } from '../parse.ts'
 import * as schema from './schema.ts'
 import { toConversation, toGenerateRequest, toLoad, toPrompt } from './translate.ts'

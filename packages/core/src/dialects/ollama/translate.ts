@@ -2,9 +2,9 @@
 import type * as neutral from '../../engine/request.ts'
 import { isRaw, limits } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
-import type { Capability, ModelDetails } from '../../models/details.ts'
-import { fullName, parseModelName } from '../../models/name.ts'
-import { ollamaSampling, toContextSize, toSampling, toStops } from '../../models/parameters.ts'
+import type { Capability, ModelDetails } from '../../models/gguf/details.ts'
+import { ollamaSampling, toContextSize, toSampling, toStops } from '../../models/modelfile/parameters.ts'
+import { fullName, parseModelName } from '../../models/ollama-store/name.ts'
 import { given } from '../fields.ts'
 import type * as schema from './schema.ts'
 

@@ -1,7 +1,7 @@
 /** What a model process is called, and what answers say of it: the same weights, loaded in the same way, have the same name. */
 import { createHash } from 'node:crypto'
 import { basename, resolve } from 'node:path'
-import { parseDigest } from '../../models/digest.ts'
+import { parseDigest } from '../../models/ollama-store/digest.ts'
 import type { Model } from '../../models/store.ts'
 import { protocolVersion } from './protocol.ts'
 

@@ -1,7 +1,7 @@
 import { modelPath } from '@modelmount/tiny-model'
 import { expect, test } from 'vitest'
 import { noiseModel, recurrentModel, slidingWindowModel } from '../../../../../test/support/models.ts'
-import { readGguf } from '../../models/gguf.ts'
+import { readGguf } from '../../models/gguf/gguf.ts'
 import { chatMl } from '../jinja.ts'
 import { familyOf, listsTools } from './detect.ts'
 import { all } from './fixtures/families.ts'

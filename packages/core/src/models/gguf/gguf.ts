@@ -1,0 +1,152 @@
+/** What a GGUF file says about itself, read without believing it. Shape: the GGUF specification. */
+import { open } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { LlmError } from '../../errors.ts'
+import { FileWindow, Unusable } from './file-window.ts'
+import { tensorTypes } from './types.ts'
+import { ValueReader } from './values.ts'
+
+export interface Gguf {
+  readonly version: number
+  /** As in the file, keys in its order. Integers beyond 2^53 are decimal strings. */
+  readonly metadata: Readonly<Record<string, unknown>>
+  /** By key: the number of the type that its value has in the file. */
+  readonly metadataTypes: Readonly<Record<string, number>>
+  readonly tensors: readonly Tensor[]
+  /** Whether all weights are there, or the file was cut off. */
+  readonly isWhole: boolean
+}
+
+export interface Tensor {
+  readonly name: string
+  /** `F32`, `Q8_0` */
+  readonly type: string
+  /** The length of a row first. */
+  readonly shape: readonly number[]
+}
+
+export interface GgufOptions {
+  /** Keeps what is in arrays, in all of them or in those under some keys; else one that is not empty is `null`. */
+  readonly arrays?: boolean | ((key: string) => boolean)
+  /** What errors call it. @default `fileOf` its name */
+  readonly what?: string
+}
+
+// Magic, version, tensor count, metadata count.
+const headerBytes = 24
+const versions = [2, 3]
+/** The smallest that a tensor's description and a metadata entry can be. */
+const [tensorBytes, entryBytes] = [33, 14]
+const maxKeyBytes = 65_535
+const defaultAlignment = 32
+/** As many as ggml has. */
+const maxDimensions = 4
+/** What the object for a tensor takes, by estimate. */
+const tensorObjectBytes = 128
+
+/** All but the weights. Throws `upstream` for a file that is no GGUF, is damaged, or has absurdly much to say. */
+export const readGguf = (path: string, { arrays = false, what = fileOf(basename(path)) }: GgufOptions = {}) =>
+  look(path, what, async (window): Promise<Gguf> => {
+    const { version, tensorCount, entryCount } = await readHeader(window)
+    const values = new ValueReader(window)
+    const keeps = typeof arrays === 'function' ? arrays : () => arrays
+    const entries: Entry[] = []
+    while (entries.length < entryCount) entries.push(await readEntry(window, values, keeps))
+    const metadata = Object.fromEntries(entries.map(({ key, value }) => [key, value]))
+    const metadataTypes = Object.fromEntries(entries.map(({ key, type }) => [key, type]))
+    const tensors: Tensor[] = []
+    const names = new Set<string>()
+    let weightBytes = 0
+    while (tensors.length < tensorCount) {
+      const { end, ...tensor } = await readTensor(window, values)
+      weightBytes = Math.max(weightBytes, end)
+      if (names.has(tensor.name)) throw new Unusable('it has a tensor twice')
+      names.add(tensor.name)
+      tensors.push(tensor)
+    }
+    const alignment = alignmentOf(metadata)
+    const isWhole = Math.ceil(window.position / alignment) * alignment + weightBytes <= window.size
+    return { version, metadata, metadataTypes, tensors, isWhole: isWhole || weightBytes === 0 }
+  })
+
+async function readHeader(window: FileWindow) {
+  if (window.size < headerBytes) throw new Unusable('it is not a GGUF file')
+  await window.need(headerBytes)
+  if (window.take(4).toString('latin1') !== 'GGUF') throw new Unusable('it is not a GGUF file')
+  const version = window.u32()
+  if (!versions.includes(version)) throw new Unusable('its GGUF version is unknown')
+  const tensorCount = window.u64()
+  const entryCount = window.u64()
+  window.expect(tensorCount * tensorBytes + entryCount * entryBytes)
+  return { version, tensorCount, entryCount }
+}
+
+interface Entry {
+  readonly key: string
+  readonly type: number
+  readonly value: unknown
+}
+
+async function readEntry(
+  window: FileWindow,
+  values: ValueReader,
+  keeps: (key: string) => boolean,
+): Promise<Entry> {
+  const key = await values.text(maxKeyBytes)
+  await window.need(4)
+  const type = window.u32()
+  return { key, type, value: await values.value(type, keeps(key)) }
+}
+
+/** And where its weights end, counted from the first of all weights. */
+async function readTensor(
+  window: FileWindow,
+  values: ValueReader,
+): Promise<Tensor & { readonly end: number }> {
+  values.keep(tensorObjectBytes)
+  const name = await values.text(maxKeyBytes)
+  await window.need(4)
+  const dimensions = window.u32()
+  if (dimensions > maxDimensions) throw new Unusable('it has a tensor with too many dimensions')
+  await window.need(dimensions * 8 + 12)
+  const shape = Array.from({ length: dimensions }, () => window.u64())
+  if (![...shape, elementsOf(shape)].every(Number.isSafeInteger))
+    throw new Unusable('it has a tensor that is too large')
+  const type = tensorTypes[window.u32()]
+  if (!type) throw new Unusable('it has a tensor of an unknown type')
+  const [typeName, blockElements, blockBytes] = type
+  const end = window.u64() + Math.ceil(elementsOf(shape) / blockElements) * blockBytes
+  return { name, type: typeName, shape, end }
+}
+
+function alignmentOf({ 'general.alignment': alignment = defaultAlignment }: Gguf['metadata']): number {
+  if (typeof alignment === 'number' && alignment > 0 && Number.isInteger(Math.log2(alignment)))
+    return alignment
+  throw new Unusable('its alignment is no power of two')
+}
+
+export const elementsOf = (shape: readonly number[]): number => shape.reduce((all, length) => all * length, 1)
+
+/** Opens the file, and says which it is when it cannot be used. */
+async function look<T>(path: string, what: string, at: (window: FileWindow) => Promise<T>): Promise<T> {
+  try {
+    if (path === '') throw new Unusable('its weights are not on this machine')
+    const file = await open(path)
+    try {
+      return await at(new FileWindow(file, (await file.stat()).size))
+    } finally {
+      await file.close()
+    }
+  } catch (cause) {
+    const reason =
+      cause instanceof Unusable
+        ? cause.message
+        : `it cannot be read (${(cause as NodeJS.ErrnoException).code})`
+    throw unusable(what, reason, cause)
+  }
+}
+
+export const fileOf = (model: string): string => `file of the model "${model}"`
+
+export const unusable = (what: string, reason: string, cause?: unknown): LlmError =>
+  new LlmError('upstream', `The ${what} cannot be used: ${reason}.`, {}, { cause })

@@ -1,0 +1,59 @@
+/** What a model is to be made of, looked at before anything is done. Texts: Ollama `server/create.go`. */
+import { invalidRequest } from '../../errors.ts'
+import { GoTemplateError, parseGoTemplate } from '../../template/go-template/index.ts'
+import { parseModelName, spelledName } from '../ollama-store/name.ts'
+import type { CreateModel } from './create.ts'
+import { wrongParameters } from './parameters.ts'
+
+const textFields = ['model_family', 'base_name', 'quantization_level', 'parameter_size']
+const countFields = ['context_length', 'embedding_length']
+
+/** Throws `invalid_request`. */
+export function checkCreate(spec: CreateModel): void {
+  const [problem] = problems(spec)
+  if (problem !== undefined) throw invalidRequest(problem)
+}
+
+function* problems(spec: CreateModel): Generator<string> {
+  const { name, from, files, adapters = {}, quantize, info = {}, template = '', parameters = {} } = spec
+  if (!spelledName(name)) yield 'invalid model name'
+  for (const [path, digest] of Object.entries({ ...files, ...adapters })) {
+    if (!isRelative(path)) yield 'file path must be relative'
+    if (digest === '') yield 'invalid digest format'
+  }
+  if (!from && !files) yield "neither 'from' or 'files' was specified"
+  if (from && !parseModelName(from)) yield 'invalid model name'
+  if (!from && Object.keys(files ?? {}).length === 0) yield 'no files provided to convert'
+  if (Object.keys(adapters).length > 1) yield 'only one adapter is currently supported'
+  if (quantize) yield 'quantization is not offered here: upload a file that is quantized already'
+  yield* infoProblems(info)
+  yield* wrongParameters(parameters)
+  yield* templateProblems(template)
+}
+
+function* templateProblems(template: string): Generator<string> {
+  try {
+    parseGoTemplate(template)
+  } catch (error) {
+    if (!(error instanceof GoTemplateError)) throw error
+    yield `template error: ${error.message}`
+  }
+}
+
+function* infoProblems(info: Readonly<Record<string, unknown>>): Generator<string> {
+  const capabilities = info.capabilities ?? []
+  if (!Array.isArray(capabilities) || capabilities.some((one) => typeof one !== 'string'))
+    yield 'info field "capabilities" must be an array of strings'
+  for (const field of textFields)
+    if (typeof (info[field] ?? '') !== 'string') yield `info field "${field}" must be a string`
+  for (const field of countFields) {
+    const value = info[field] ?? 0
+    if (typeof value !== 'number') yield `info field "${field}" must be a number`
+    else if (!Number.isSafeInteger(value) || value < 0)
+      yield `info field "${field}" must be a non-negative integer`
+  }
+}
+
+/** As Go's `fs.ValidPath` has it. */
+const isRelative = (path: string): boolean =>
+  path.split('/').every((part) => !['', '..', '../..'].includes(part))

@@ -1,0 +1,118 @@
+/** A model is made: of another one, or of files, and of what is said of it. Shape: Ollama `server/create.go`. */
+import { invalidRequest } from '../../errors.ts'
+import { parseDigest } from '../ollama-store/digest.ts'
+import { configType, type Layer, layerType, manifestType } from '../ollama-store/manifest.ts'
+import { digestsOf } from '../ollama-store/manifests.ts'
+import { configOf } from '../ollama-store/model-config.ts'
+import { type ModelName, parseModelName, spelledName } from '../ollama-store/name.ts'
+import type { Blobs, Entry, Manifests } from '../ollama-store/store-contracts.ts'
+import { weightsOfFiles, weightsOfModel } from '../ollama-store/weights.ts'
+import type { Progress, TransferOptions } from '../registry/progress.ts'
+import { checkCreate } from './create-check.ts'
+import type { RecipeMessage } from './defaults.ts'
+import { goJson } from './go-json.ts'
+import { expectReadable, layersOf } from './layers.ts'
+
+/** What a model is made of. Shape: Ollama API reference, "Create a model". */
+export interface CreateModel {
+  readonly name: string
+  /**
+   * Another model; pulled first where it is not there. Or a blob, `sha256-…`: the weights alone, without what any model says of
+   * them.
+   */
+  readonly from?: string
+  /** Names of GGUF files, and the digests of blobs that hold them. */
+  readonly files?: Readonly<Record<string, string>>
+  /** LoRA, in the same way. */
+  readonly adapters?: Readonly<Record<string, string>>
+  readonly template?: string
+  readonly system?: string
+  readonly license?: readonly string[]
+  readonly parameters?: Readonly<Record<string, unknown>>
+  readonly messages?: readonly RecipeMessage[]
+  readonly quantize?: string
+  readonly renderer?: string
+  readonly parser?: string
+  /** The least version of Ollama that it needs. */
+  readonly requires?: string
+  /** What its configuration is to say instead: `capabilities`, `model_family`, `context_length` and the like. */
+  readonly info?: Readonly<Record<string, unknown>>
+}
+
+export interface CreateParts {
+  readonly blobs: Blobs
+  readonly manifests: Manifests
+  pull(name: string, options: TransferOptions): AsyncIterable<Progress>
+  /** What a name means: a manifest, or the path of a model that is a file by itself. */
+  find(name: string): Promise<{ readonly entry: Entry } | { readonly path: string } | undefined>
+  /** Blobs that only the model had which this one replaces are removed. */
+  readonly prune: boolean
+}
+
+/**
+ * Yields a `Progress` per step; the last has status `success`. A blob is the layer, as it was uploaded. Throws
+ * `invalid_request` for what makes no model (before the first step, where no file has to be looked into), and what
+ * `pull` throws. Ends quietly when the signal aborts.
+ */
+export async function* createModel(
+  asked: CreateModel,
+  parts: CreateParts,
+  options: TransferOptions,
+): AsyncGenerator<Progress, void> {
+  const spec = withoutBlob(asked)
+  checkCreate(spec)
+  try {
+    yield* steps(spec, parts, options)
+  } catch (error) {
+    if (!options.signal.aborted) throw error
+  }
+}
+
+async function* steps(
+  spec: CreateModel,
+  parts: CreateParts,
+  options: TransferOptions,
+): AsyncGenerator<Progress, void> {
+  const { blobs, manifests } = parts
+  const name = expectName(spelledName(spec.name))
+  const weights = spec.from
+    ? yield* weightsOfModel(expectName(parseModelName(spec.from)), spec, parts, options)
+    : yield* weightsOfFiles(spec, parts)
+
+  const said = layersOf(spec, weights)
+  const configText = goJson(configOf(spec, weights))
+  expectReadable(said, configText)
+  const layers: Layer[] = [...said.kept]
+  const statuses = layers.map(({ digest }) => `using existing layer ${digest}`)
+  for (const [kind, text] of said.added) {
+    const { digest, sizeBytes: size, isNew } = await blobs.add(Buffer.from(text))
+    layers.push({ mediaType: layerType(kind), digest, size })
+    statuses.push(`${isNew ? 'creating new' : 'using existing'} layer ${digest}`)
+  }
+  const config = await blobs.add(Buffer.from(configText))
+  for (const status of statuses) yield { status }
+
+  if (options.signal.aborted) return
+  yield { status: 'writing manifest' }
+  const manifest = {
+    schemaVersion: 2,
+    mediaType: manifestType,
+    config: { mediaType: configType, digest: config.digest, size: config.sizeBytes },
+    layers,
+  }
+  const before = await manifests.write(name, Buffer.from(goJson(manifest)))
+  if (before && parts.prune) await manifests.prune(digestsOf(before))
+  yield { status: 'success' }
+}
+
+/** As Modelfiles name weights that are on the server: one file, under the name that was given. */
+function withoutBlob({ from, ...spec }: CreateModel): CreateModel {
+  if (from === undefined) return spec
+  const digest = parseDigest(from)
+  return digest ? { ...spec, files: { [from]: digest } } : { ...spec, from }
+}
+
+function expectName(name: ModelName | undefined): ModelName {
+  if (name) return name
+  throw invalidRequest('invalid model name', { param: 'model' })
+}

@@ -1,0 +1,128 @@
+/**
+ * What a Modelfile or a request may set, by its name there, and what it may be. Options that only change how fast an answer is
+ * are taken and left alone; those that nobody knows are no matter. Shape: Ollama API reference, "Valid parameters and values".
+ */
+import { z } from 'zod'
+import { limits, type Sampling } from '../../engine/request.ts'
+
+/** Half a character would match inside of others, and leave their other half in the answer. */
+export const StopSequence = z
+  .string()
+  .max(limits.stopLength)
+  .refine((text) => text.isWellFormed(), 'has half a character, a lone surrogate.')
+
+/** Fractions are cut off. */
+export const integer = (least: number = -limits.int32, most: number = limits.int32) =>
+  z
+    .number()
+    .transform((value) => Math.trunc(value))
+    .pipe(z.number().min(least).max(most))
+
+/** It may be null, which means absent. */
+export const optional = <Schema extends z.ZodType>(schema: Schema) =>
+  schema
+    .nullable()
+    .transform((value) => value ?? undefined)
+    .optional()
+
+export const Parameters = z.object({
+  temperature: optional(z.number().min(0).max(limits.temperature)),
+  top_k: optional(integer(0)),
+  top_p: optional(z.number().min(0).max(1)),
+  min_p: optional(z.number().min(0).max(1)),
+  // Negative ones ask for a new one each time.
+  seed: optional(integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)),
+  repeat_penalty: optional(z.number().min(limits.repeatPenalty.min).max(limits.repeatPenalty.max)),
+  repeat_last_n: optional(integer(-1)),
+  presence_penalty: optional(z.number().min(-limits.penalty).max(limits.penalty)),
+  frequency_penalty: optional(z.number().min(-limits.penalty).max(limits.penalty)),
+  // Not read further than the first that is none: there may be a million.
+  stop: optional(z.array(z.unknown()).max(limits.stops).pipe(z.array(StopSequence))),
+  num_predict: optional(integer()),
+  num_ctx: optional(integer(-limits.int32, limits.context)),
+  // The library has no sampler for it.
+  typical_p: optional(
+    z.number().refine((value) => value === 1, {
+      params: { issue: 'unsupported' },
+      error: '`typical_p` is not supported yet.',
+    }),
+  ),
+
+  num_keep: optional(integer()),
+  num_batch: optional(integer()),
+  num_gpu: optional(integer()),
+  main_gpu: optional(integer()),
+  num_thread: optional(integer()),
+  draft_num_predict: optional(integer()),
+  use_mmap: optional(z.boolean()),
+})
+export type Parameters = z.output<typeof Parameters>
+
+/** What holds of those that somebody wrote once, and for each of the others a sentence. */
+export function readParameters(written: Readonly<Record<string, unknown>>): {
+  readonly parameters: Parameters
+  readonly problems: readonly string[]
+} {
+  const known: Record<string, unknown> = {}
+  const problems: string[] = []
+  for (const [name, value] of Object.entries(written)) {
+    const { data, problem = isKnown(name) ? undefined : `\`${name}\` is no parameter.` } = readOne(
+      name,
+      value,
+    )
+    if (problem) problems.push(problem)
+    else if (data !== undefined) known[name] = data
+  }
+  return { parameters: known, problems }
+}
+
+/** A sentence for each that has a value which it cannot have. Those that nobody knows are no matter. */
+export function* wrongParameters(written: Readonly<Record<string, unknown>>): Generator<string> {
+  for (const [name, value] of Object.entries(written)) {
+    const { problem } = readOne(name, value)
+    if (problem) yield problem
+  }
+}
+
+const isKnown = (name: string): name is keyof Parameters => Object.hasOwn(Parameters.shape, name)
+
+function readOne(name: string, value: unknown): { readonly data?: unknown; readonly problem?: string } {
+  if (!isKnown(name)) return {}
+  // Of who has just one.
+  const { data, error } = Parameters.shape[name].safeParse(
+    name === 'stop' && typeof value === 'string' ? [value] : value,
+  )
+  return error ? { problem: `\`${name}\` is wrong: ${error.issues[0]?.message}` } : { data }
+}
+
+/** Ollama's, where neither request nor model say something. */
+export const ollamaSampling = { temperature: 0.8, topK: 40, topP: 0.9, minP: 0 } as const satisfies Sampling
+
+/** What is said, and no more. */
+export function toSampling({ seed, ...said }: Parameters): Sampling {
+  const sampling: { [Key in keyof Sampling]: Sampling[Key] | undefined } = {
+    temperature: said.temperature,
+    topK: said.top_k,
+    topP: said.top_p,
+    minP: said.min_p,
+    repeatPenalty: said.repeat_penalty,
+    repeatLastN: said.repeat_last_n,
+    presencePenalty: said.presence_penalty,
+    frequencyPenalty: said.frequency_penalty,
+    seed: seed === undefined || seed >= 0 ? seed : 'random',
+  }
+  return Object.fromEntries(Object.entries(sampling).filter(([, value]) => value !== undefined))
+}
+
+/** Without empty ones, which would end every answer; where there were no others, nothing was said. */
+export function toStops({ stop }: Parameters): readonly string[] | undefined {
+  const stops = stop?.filter((text) => text !== '')
+  return stop?.length && !stops?.length ? undefined : stops
+}
+
+/** No context is smaller. */
+const leastContext = 16
+
+/** Nothing where it is left to the server. */
+export const toContextSize = ({ num_ctx: size = 0 }: Parameters): number | undefined =>
+  size > 0 ? Math.max(leastContext, size) : undefined

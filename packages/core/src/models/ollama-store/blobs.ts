@@ -1,0 +1,258 @@
+/** The blobs on disk. Shape: `blobs/` of Ollama's store. */
+import { createHash, randomUUID } from 'node:crypto'
+import { createReadStream, type Stats } from 'node:fs'
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
+import { join } from 'node:path'
+import { invalidRequest, LlmError } from '../../errors.ts'
+import { withLock } from '../../util/file-lock.ts'
+import { blobName, type Digest, digestOf, digestOfHex, parseDigest } from './digest.ts'
+import { append, diskError, readOnly, syncFolder } from './disk.ts'
+import { Room } from './room.ts'
+import type { Blobs } from './store-contracts.ts'
+
+export interface BlobOptions {
+  /** That all files in `blobs/` may have together, whoever writes them. @default as many as the disk holds */
+  readonly maxBytes?: number
+}
+
+/** Read, written and hashed at once: a millisecond's work. */
+const pieceBytes = 512 * 1024
+/** So many may be written before it is known what others have written meanwhile. */
+const bytesBetweenLooks = 64 * 1024 * 1024
+
+export class BlobStore implements Blobs {
+  readonly #folders: readonly string[]
+  readonly #room: Room
+
+  /** @param roots folders with `blobs/` in them; the first is written to, the others are only read */
+  constructor(roots: readonly string[], { maxBytes = Number.POSITIVE_INFINITY }: BlobOptions = {}) {
+    this.#folders = roots.map((root) => join(root, 'blobs'))
+    this.#room = new Room(maxBytes)
+  }
+
+  async find(digest: Digest): Promise<{ readonly path: string; readonly sizeBytes: number } | undefined> {
+    for (const folder of this.#folders) {
+      const path = join(folder, blobName(digest))
+      const info = await statOf(path)
+      if (info?.isFile()) return { path, sizeBytes: info.size }
+    }
+    return undefined
+  }
+
+  async keep(digest: Digest): ReturnType<Blobs['keep']> {
+    const found = await this.find(digest)
+    const now = new Date()
+    if (found) await utimes(found.path, now, now).catch(() => undefined)
+    return found
+  }
+
+  async read(digest: Digest, maxBytes: number): Promise<Buffer> {
+    const found = await this.find(digest)
+    if (!found) throw new LlmError('upstream', `The blob ${digest} is not there.`)
+    if (found.sizeBytes > maxBytes) throw new LlmError('upstream', `The blob ${digest} is too large.`)
+    const bytes = await readFile(found.path)
+    if (digestOf(bytes) !== digest) throw new LlmError('upstream', `The blob ${digest} is damaged.`)
+    return bytes
+  }
+
+  async write(digest: Digest, bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
+    if (await this.keep(digest)) return
+    const real = (await this.#put(bytes, signal)).digest
+    if (real !== digest)
+      throw invalidRequest(`digest mismatch, expected "${digest}", got "${real}"`, { param: 'digest' })
+  }
+
+  async add(bytes: Uint8Array): ReturnType<Blobs['add']> {
+    const digest = digestOf(bytes)
+    if (await this.keep(digest)) return { digest, sizeBytes: bytes.length, isNew: false }
+    return this.#put(once(bytes), new AbortController().signal)
+  }
+
+  async copy(path: string, signal: AbortSignal): ReturnType<Blobs['copy']> {
+    await this.#room.expect(await this.#made(), (await stat(path)).size)
+    return this.#put(piecesOf(path), signal)
+  }
+
+  async partial(digest: Digest): Promise<string> {
+    return `${join(await this.#made(), blobName(digest))}-partial`
+  }
+
+  async claim(digest: Digest, sizeBytes: number, signal: AbortSignal): Promise<void> {
+    await this.#room.claim(await this.partial(digest), sizeBytes, signal).catch((error) => {
+      throw diskError(error)
+    })
+  }
+
+  async commit(digest: Digest, signal: AbortSignal, known?: Digest): Promise<void> {
+    const path = await this.partial(digest)
+    const real = await withFile(path, 'r+', async (file) => {
+      const found = known ?? (await digestOfFile(file, signal))
+      await file.sync()
+      return found
+    })
+    if (real !== digest) {
+      await rm(path, { force: true })
+      const message = `digest mismatch, file must be downloaded again: want ${digest}, got ${real}`
+      throw new LlmError('upstream', message)
+    }
+    await this.#show(path, digest)
+  }
+
+  async locked<T>(digest: Digest, signal: AbortSignal, work: (lost: AbortSignal) => Promise<T>): Promise<T> {
+    const path = `${join(await this.#made(), blobName(digest))}.lock`
+    return withLock(path, signal, work).catch((error) => {
+      throw diskError(error)
+    })
+  }
+
+  async expectRoom(bytes: number): Promise<void> {
+    await this.#room.expect(await this.#made(), bytes)
+  }
+
+  /**
+   * All that the folder which is written to has. Temporary files and the like have no digest. What a download is made of
+   * has the date of its newest file, the lock of who is at it included.
+   */
+  async list(): Promise<
+    readonly { readonly path: string; readonly digest?: Digest; readonly modifiedAt: Date }[]
+  > {
+    const [folder] = this.#folders
+    if (folder === undefined) return []
+    const files = (await readdir(folder).catch(() => [])).filter((file) => file.startsWith('sha256-'))
+    const found = files.map(async (file) => {
+      const path = join(folder, file)
+      const digest = parseDigest(file)
+      const info = await statOf(path)
+      return info?.isFile() ? [{ path, modifiedAt: info.mtime, ...(digest && { digest }) }] : []
+    })
+    const all = (await Promise.all(found)).flat()
+    const newest = new Map<string, Date>()
+    for (const { path, modifiedAt } of all)
+      if (modifiedAt > (newest.get(familyOf(path)) ?? 0)) newest.set(familyOf(path), modifiedAt)
+    return all.map((one) => ({ ...one, modifiedAt: newest.get(familyOf(one.path)) ?? one.modifiedAt }))
+  }
+
+  /** Since when it lies, in the folder that is written to, or was last asked to be kept. */
+  async writtenAt(digest: Digest): Promise<Date | undefined> {
+    const [folder] = this.#folders
+    return folder === undefined ? undefined : (await statOf(join(folder, blobName(digest))))?.mtime
+  }
+
+  async remove(digest: Digest): Promise<void> {
+    const [folder] = this.#folders
+    if (folder !== undefined) await rm(join(folder, blobName(digest)), { force: true })
+  }
+
+  /** To a file of its own first: nobody waits for who writes slowly, and what is visible is whole. */
+  async #put(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): ReturnType<Blobs['add']> {
+    const folder = await this.#made()
+    // A name that is no blob's: if it is left behind, whoever prunes takes it.
+    const path = join(folder, `sha256-${randomUUID()}`)
+    try {
+      const { digest, sizeBytes } = await withFile(path, 'wx', (file) =>
+        this.#fill(file, folder, until(signal, bytes)),
+      )
+      const isNew = (await this.keep(digest))?.sizeBytes !== sizeBytes
+      // Others may have written meanwhile.
+      if (isNew) await this.#room.expect(folder, 0)
+      await (isNew ? this.#show(path, digest) : rm(path))
+      return { digest, sizeBytes, isNew }
+    } catch (error) {
+      await rm(path, { force: true })
+      throw diskError(error)
+    }
+  }
+
+  /** Hashed while it is written. */
+  async #fill(
+    file: FileHandle,
+    folder: string,
+    bytes: AsyncIterable<Uint8Array>,
+  ): Promise<{ readonly digest: Digest; readonly sizeBytes: number }> {
+    const hash = createHash('sha256')
+    let [sizeBytes, lookAt, end] = [0, 0, 0]
+    for await (const chunk of bytes) {
+      for (let at = 0; at < chunk.length; at += pieceBytes) {
+        if (sizeBytes >= lookAt) {
+          end = sizeBytes + (await this.#room.left(folder))
+          lookAt = sizeBytes + bytesBetweenLooks
+        }
+        const piece = chunk.subarray(at, at + pieceBytes)
+        sizeBytes += piece.length
+        if (sizeBytes > end) throw this.#room.overBudget()
+        await Promise.all([append(file, piece), hash.update(piece)])
+      }
+    }
+    await file.sync()
+    return { digest: digestOfHex(hash.digest('hex')), sizeBytes }
+  }
+
+  async #show(path: string, digest: Digest): Promise<void> {
+    const folder = await this.#made()
+    await rename(path, join(folder, blobName(digest)))
+    await syncFolder(folder)
+  }
+
+  async #made(): Promise<string> {
+    const [folder] = this.#folders
+    if (folder === undefined) throw readOnly()
+    await mkdir(folder, { recursive: true }).catch((error) => {
+      throw diskError(error)
+    })
+    return folder
+  }
+}
+
+async function* once<T>(item: T): AsyncGenerator<T> {
+  yield item
+}
+
+/** Opened when it is first asked for, so that it is closed whenever who asks ends. */
+async function* piecesOf(path: string): AsyncGenerator<Uint8Array> {
+  yield* createReadStream(path, { highWaterMark: pieceBytes })
+}
+
+/** Throws the signal's reason when that aborts, also while nothing comes. */
+async function* until<T>(signal: AbortSignal, items: AsyncIterable<T>): AsyncGenerator<T> {
+  const iterator = items[Symbol.asyncIterator]()
+  try {
+    for (;;) {
+      const { done, value } = await orAborted(signal, iterator.next())
+      if (done) return
+      yield value
+    }
+  } finally {
+    // Not waited for: it may wait itself for what never comes.
+    iterator.return?.().catch(() => {})
+  }
+}
+
+function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const abort = (): void => reject(signal.reason)
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+/** Parts of a download, of which many are not yet begun, and its lock. */
+const familyOf = (path: string): string => path.replace(/(?:-partial(?:-\d+)?|\.lock)$/, ' download')
+
+async function digestOfFile(file: FileHandle, signal: AbortSignal): Promise<Digest> {
+  const hash = createHash('sha256')
+  const pieces = file.createReadStream({ highWaterMark: pieceBytes, autoClose: false, signal })
+  for await (const piece of pieces) hash.update(piece)
+  return digestOfHex(hash.digest('hex'))
+}
+
+async function withFile<T>(path: string, flags: string, work: (file: FileHandle) => Promise<T>): Promise<T> {
+  const file = await open(path, flags)
+  try {
+    return await work(file)
+  } finally {
+    await file.close()
+  }
+}
+
+const statOf = (path: string): Promise<Stats | undefined> => stat(path).catch(() => undefined)

@@ -1,0 +1,31 @@
+/** What a disk does, and refuses, in words for who asked. */
+import { type FileHandle, open } from 'node:fs/promises'
+import { invalidRequest, LlmError } from '../../errors.ts'
+
+/** Passes on what is no matter of room, rights or names. */
+export function diskError(cause: unknown): unknown {
+  const { code } = (cause ?? {}) as NodeJS.ErrnoException
+  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG')
+    return new LlmError('too_large', 'There is no space left on the disk of the models.', {}, { cause })
+  if (code === 'ENAMETOOLONG') return invalidRequest('The name is too long for the disk of the models.')
+  if (['EACCES', 'EPERM', 'EROFS', 'EEXIST', 'ENOTDIR', 'EISDIR'].includes(code ?? '')) return readOnly(cause)
+  return cause
+}
+
+export const readOnly = (cause?: unknown): LlmError =>
+  new LlmError('permission', 'The folder of the models cannot be written to.', {}, { cause })
+
+/** All of it, at the end. */
+export async function append(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, done, bytes.length - done)
+    done += bytesWritten
+  }
+}
+
+/** What was renamed into a folder stays there after a loss of power. Not every system lets folders be opened. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path).catch(() => undefined)
+  await folder?.sync().catch(() => undefined)
+  await folder?.close()
+}

@@ -1,0 +1,98 @@
+/** GGUF files that lie alone: they are named by their stems, and say all that is known of them themselves. */
+import { createHash } from 'node:crypto'
+import type { Stats } from 'node:fs'
+import { access, constants, readdir, stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { Adapter } from '../gguf/adapter-check.ts'
+import type { Model } from '../store.ts'
+import { parseModelName } from './name.ts'
+
+/** A folder or a file. */
+export interface ModelSource {
+  readonly path: string
+  /** The name of the built-in model. */
+  readonly builtInName?: string
+  /** The name of a file with adapters; all others are named by their stems. */
+  readonly name?: string
+  readonly adapters?: readonly AdapterFile[]
+}
+
+type AdapterFile = Pick<Adapter, 'path' | 'scale'>
+
+/** What is known of a model without a look at its file. */
+export type ModelFile = Pick<Model, 'name' | 'path' | 'builtIn'> & Pick<ModelSource, 'adapters'>
+
+/** A path that somebody has named is there, or a mistake. Throws a `TypeError`. */
+export async function expectSource({ path, name, adapters = [] }: ModelSource): Promise<void> {
+  if (name !== undefined && !parseModelName(name))
+    throw new TypeError(`Expected \`models\` to have names of models, but '${name}' is none.`)
+  await Promise.all([
+    expectPath(path, name === undefined),
+    ...adapters.map((one) => expectPath(one.path, false)),
+  ])
+}
+
+async function expectPath(path: string, mayBeFolder: boolean): Promise<void> {
+  const problem = await access(path, constants.R_OK)
+    .then(() => stat(path))
+    .then(
+      (info) => {
+        if (info.isDirectory()) return mayBeFolder ? undefined : 'is a folder'
+        return path.endsWith('.gguf') ? undefined : 'is neither'
+      },
+      (error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? 'does not exist' : 'cannot be read'),
+    )
+  if (problem)
+    throw new TypeError(`Expected \`models\` to be a folder or a GGUF file, but ${path} ${problem}.`)
+}
+
+/** Whether it can be a store with manifests and blobs, also where it is not there yet. */
+export const isFolder = ({ path, builtInName, name }: ModelSource): boolean =>
+  builtInName === undefined && name === undefined && !path.endsWith('.gguf')
+
+export async function filesIn({
+  path,
+  builtInName,
+  name,
+  adapters,
+}: ModelSource): Promise<readonly ModelFile[]> {
+  if ((await statOf(path))?.isFile()) {
+    const file = {
+      name: withTag(builtInName ?? name ?? stem(path)),
+      path,
+      builtIn: builtInName !== undefined,
+    }
+    return [adapters ? { ...file, adapters } : file]
+  }
+  const files = await readdir(path).catch(() => [])
+  return files
+    .filter(isModelFile)
+    .map((file) => ({ name: withTag(stem(file)), path: join(path, file), builtIn: false }))
+}
+
+/** Nothing where it is no file, or is gone. */
+export async function toModel({ adapters: adapterFiles, ...file }: ModelFile): Promise<Model | undefined> {
+  const info = await statOf(file.path)
+  if (!info?.isFile()) return undefined
+  const { size: sizeBytes, mtime: modifiedAt, mtimeMs } = info
+  const adapters = adapterFiles && (await Promise.all(adapterFiles.map(toAdapter)))
+  const parts = [file.path, sizeBytes, mtimeMs, ...(adapters ? [JSON.stringify(adapters)] : [])]
+  const digest = createHash('sha256').update(parts.join('\0')).digest('hex')
+  return { ...file, sizeBytes, modifiedAt, digest, ...(adapters && { adapters }) }
+}
+
+/** One that is gone is found out when the model is checked, which says so. */
+async function toAdapter(file: AdapterFile): Promise<Adapter> {
+  const { size: sizeBytes = 0, mtime: modifiedAt = new Date(0) } = (await statOf(file.path)) ?? {}
+  return { ...file, sizeBytes, modifiedAt }
+}
+
+const statOf = (path: string): Promise<Stats | undefined> => stat(path).catch(() => undefined)
+
+/** Of a model in several files the first stands for all; a projector is no model of its own. */
+const isModelFile = (file: string): boolean =>
+  file.endsWith('.gguf') && !file.startsWith('mmproj') && !/-(?!00001)\d{5}-of-\d{5}\.gguf$/.test(file)
+
+const stem = (path: string): string => basename(path, '.gguf').replace(/-00001-of-\d{5}$/, '')
+
+export const withTag = (name: string): string => (name.includes(':') ? name : `${name}:latest`)

@@ -1,0 +1,61 @@
+import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { digestOf } from '../ollama-store/digest.ts'
+import { FollowingHash } from './following-hash.ts'
+
+let folder: string
+let file: FileHandle
+const bytes = Buffer.alloc(3_000_000, 'some bytes, ')
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'hash-'))
+  file = await open(join(folder, 'file'), 'w+')
+})
+afterEach(async () => {
+  await file.close()
+  await rm(folder, { recursive: true })
+})
+
+const write = (from: number, to: number) => file.write(bytes, from, to - from, from)
+const { signal } = new AbortController()
+
+test('what is behind the front is not read until the front is there', async () => {
+  let front = 0
+  const hash = new FollowingHash(file, () => front, signal)
+  await write(1_000_000, 3_000_000)
+  await hash.advance()
+  await write(0, 1_000_000)
+  front = 700_001
+  await hash.advance()
+  front = bytes.length
+
+  expect(await hash.digest()).toBe(digestOf(bytes))
+})
+
+test('who asks while it reads is answered by the same', async () => {
+  await write(0, bytes.length)
+  const hash = new FollowingHash(file, () => bytes.length, signal)
+
+  await Promise.all([hash.advance(), hash.advance(), hash.advance()])
+
+  expect(await hash.digest()).toBe(digestOf(bytes))
+})
+
+test('a file that is shorter than was said is an error', async () => {
+  await write(0, 1_000)
+  const hash = new FollowingHash(file, () => 1_001, signal)
+
+  await expect(hash.digest()).rejects.toThrow('shorter')
+})
+
+test('it stops reading when it is told to, and when its signal aborts', async () => {
+  await write(0, bytes.length)
+  const leaving = new AbortController()
+  const hash = new FollowingHash(file, () => bytes.length, leaving.signal)
+
+  leaving.abort(new Error('gone'))
+
+  await expect(hash.digest()).rejects.toThrow('gone')
+  await hash.stop()
+})

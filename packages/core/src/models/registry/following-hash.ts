@@ -1,0 +1,69 @@
+/** The digest of a file that is being written: hashed behind the writers, so that little is left to do when they end. */
+import { createHash } from 'node:crypto'
+import type { FileHandle } from 'node:fs/promises'
+import { type Digest, digestOfHex } from '../ollama-store/digest.ts'
+
+/** A millisecond's work. */
+const pieceBytes = 512 * 1024
+
+export class FollowingHash {
+  readonly #file: FileHandle
+  readonly #front: () => number
+  readonly #signal: AbortSignal
+  readonly #hash = createHash('sha256')
+  readonly #piece = Buffer.allocUnsafe(pieceBytes)
+  #hashedBytes = 0
+  #running: Promise<void> | undefined
+  #isStopped = false
+
+  /** @param front how many bytes, from the first on without a gap, have their last value */
+  constructor(file: FileHandle, front: () => number, signal: AbortSignal) {
+    this.#file = file
+    this.#front = front
+    this.#signal = signal
+  }
+
+  /** Up to the front; whoever calls meanwhile waits for the same. */
+  advance(): Promise<void> {
+    this.#running ??= this.#advance().finally(() => {
+      this.#running = undefined
+    })
+    return this.#running
+  }
+
+  /** Of all up to the front. For once, at the end. */
+  async digest(): Promise<Digest> {
+    await this.#running?.catch(() => {})
+    await this.advance()
+    this.#signal.throwIfAborted()
+    return digestOfHex(this.#hash.digest('hex'))
+  }
+
+  /** Nothing is read any more when this ends. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    await this.#running?.catch(() => {})
+  }
+
+  async #advance(): Promise<void> {
+    for (
+      let left = this.#left();
+      left > 0 && !this.#isStopped && !this.#signal.aborted;
+      left = this.#left()
+    ) {
+      const { bytesRead } = await this.#file.read(
+        this.#piece,
+        0,
+        Math.min(pieceBytes, left),
+        this.#hashedBytes,
+      )
+      if (bytesRead === 0) throw new Error('The file is shorter than what was written to it.')
+      this.#hash.update(this.#piece.subarray(0, bytesRead))
+      this.#hashedBytes += bytesRead
+    }
+  }
+
+  #left(): number {
+    return this.#front() - this.#hashedBytes
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * Who we are to a registry that asks: the key pair that Ollama made for this user, where it did. Its public half is what
+ * people register with their accounts. Shape: Ollama `auth/auth.go`; OpenSSH `PROTOCOL.key`.
+ */
+import { createPrivateKey, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { LlmError } from '../../errors.ts'
+
+export interface Identity {
+  /** An Ed25519 key as `ssh-keygen` writes it; one that is not there signs nothing. */
+  readonly keyFile?: string | undefined
+}
+
+/** The hash of no bytes, as hexadecimal digits in base64: a request for a token has no body. */
+const emptyBody = 'ZTNiMGM0NDI5OGZjMWMxNDlhZmJmNGM4OTk2ZmI5MjQyN2FlNDFlNDY0OWI5MzRjYTQ5NTk5MWI3ODUyYjg1NQ=='
+
+/** A request for a token, ready to be sent. Throws `upstream` for a key that cannot be read. */
+export async function signedUrl(
+  url: URL,
+  { keyFile }: Identity,
+): Promise<{ readonly url: URL; readonly authorization?: string }> {
+  const text = keyFile && (await readFile(keyFile, 'utf8').catch(() => undefined))
+  if (!text) return { url }
+  const { publicKey, privateKey } = readKey(text)
+  const signed = new URL(url)
+  signed.searchParams.set('nonce', randomBytes(16).toString('base64url'))
+  signed.searchParams.set('ts', String(Math.floor(Date.now() / 1_000)))
+  signed.searchParams.sort()
+  const signature = sign(null, Buffer.from(`GET,${signed.href},${emptyBody}`), privateKey)
+  return { url: signed, authorization: `${publicKey.toString('base64')}:${signature.toString('base64')}` }
+}
+
+/** Node reads no keys in this format. */
+function readKey(text: string): { readonly publicKey: Buffer; readonly privateKey: KeyObject } {
+  try {
+    const [, base64 = ''] =
+      /^-----BEGIN OPENSSH PRIVATE KEY-----([\sA-Za-z0-9+/=]+)-----END OPENSSH PRIVATE KEY-----\s*$/.exec(
+        text,
+      ) ?? []
+    const file = new Fields(Buffer.from(base64, 'base64'))
+    file.expect('openssh-key-v1\0')
+    if (file.field().toString() !== 'none') throw new Error('it is encrypted')
+    // Two fields on how it would be decrypted, and the number of keys.
+    file.field()
+    file.field()
+    file.skip(4)
+    const publicKey = file.field()
+    const secret = new Fields(file.field())
+    secret.skip(8)
+    if (secret.field().toString() !== 'ssh-ed25519') throw new Error('it is of another kind')
+    const [x, both] = [secret.field(), secret.field()]
+    const jwk = {
+      kty: 'OKP',
+      crv: 'Ed25519',
+      x: x.toString('base64url'),
+      d: both.subarray(0, 32).toString('base64url'),
+    }
+    return { publicKey, privateKey: createPrivateKey({ key: jwk, format: 'jwk' }) }
+  } catch (cause) {
+    throw new LlmError('upstream', 'the key for registries cannot be read', {}, { cause })
+  }
+}
+
+/** Each is preceded by its length. */
+class Fields {
+  readonly #bytes: Buffer
+  #at = 0
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  expect(text: string): void {
+    if (this.#take(text.length).toString('latin1') !== text) throw new Error(`it does not begin with ${text}`)
+  }
+
+  skip(bytes: number): void {
+    this.#take(bytes)
+  }
+
+  field(): Buffer {
+    return this.#take(this.#take(4).readUInt32BE())
+  }
+
+  #take(bytes: number): Buffer {
+    const start = this.#at
+    this.#at += bytes
+    if (this.#at > this.#bytes.length) throw new Error('it is cut short')
+    return this.#bytes.subarray(start, this.#at)
+  }
+}

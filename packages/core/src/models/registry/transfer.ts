@@ -1,0 +1,240 @@
+/** Models from registries and to them. Shape of what is told: Ollama API reference, "Pull a model" and "Push a model". */
+import type { LookupFunction } from 'node:net'
+import { invalidRequest, LlmError, modelNotFound } from '../../errors.ts'
+import { type Digest, hexOf } from '../ollama-store/digest.ts'
+import type { Layer, Manifest } from '../ollama-store/manifest.ts'
+import { parseManifest } from '../ollama-store/manifests.ts'
+import { displayName, type ModelName, parseModelName } from '../ollama-store/name.ts'
+import type { Blobs, Manifests } from '../ollama-store/store-contracts.ts'
+import { Download } from './download.ts'
+import { GuardedFetch } from './guarded-fetch.ts'
+import type { Identity } from './identity.ts'
+import type { Progress, TransferOptions } from './progress.ts'
+import { told } from './progress-stream.ts'
+import { Registry } from './registry.ts'
+import { type Pace, usualPace } from './retry.ts'
+import { SharedWork } from './shared-work.ts'
+import { Upload } from './upload.ts'
+
+export interface TransferParts {
+  readonly blobs: Blobs
+  readonly manifests: Manifests
+  readonly registries: RegistryOptions
+  /** Whether blobs go that a model no longer has after a pull. */
+  readonly prune: boolean
+}
+
+export interface RegistryOptions extends Identity {
+  /** Which may be asked: `registry.ollama.ai`. */
+  readonly hosts: readonly string[]
+  /** `host` or `host:port`: also these, even at private addresses, and over `http` where `insecure` is said. */
+  readonly privateHosts: readonly string[]
+  /** @default the system's way */
+  readonly lookup?: LookupFunction
+  /** @default `usualPace` */
+  readonly pace?: Pace
+}
+
+export class Transfers {
+  readonly #blobs: Blobs
+  readonly #manifests: Manifests
+  readonly #prune: boolean
+  readonly #registries: RegistryOptions
+  readonly #guard: GuardedFetch
+  readonly #pace: Pace
+  /** Whoever wants a blob that is coming already waits for the same one, where its size was told alike. */
+  readonly #downloads = new Map<Digest, SharedWork<Download>>()
+
+  constructor({ blobs, manifests, registries, prune }: TransferParts) {
+    this.#blobs = blobs
+    this.#manifests = manifests
+    this.#prune = prune
+    this.#registries = registries
+    this.#guard = new GuardedFetch(registries)
+    this.#pace = registries.pace ?? usualPace
+  }
+
+  /**
+   * Throws `invalid_request` for what is no name and `permission` for a registry that is not to be asked, both before anything is
+   * told; `not_found`, `upstream` and `too_large` later. What has come stays when it ends early, and is not fetched again.
+   */
+  async *pull(name: string, { signal, insecure = false }: TransferOptions): AsyncGenerator<Progress> {
+    const model = parsed(name)
+    const registry = this.#registry(model, insecure)
+    yield* quietly(signal, this.#pull(model, registry, signal))
+  }
+
+  /** Throws as `pull` does. */
+  async *push(name: string, { signal, insecure = false }: TransferOptions): AsyncGenerator<Progress> {
+    const model = parsed(name)
+    const registry = this.#registry(model, insecure)
+    yield* quietly(signal, this.#push(model, registry, signal))
+  }
+
+  async *#pull(model: ModelName, registry: Registry, signal: AbortSignal): AsyncGenerator<Progress> {
+    yield { status: 'pulling manifest' }
+    const bytes = await registry.manifest(signal).catch((error) => {
+      throw prefixed('pull model manifest', error)
+    })
+    const manifest = parseManifest(bytes)
+    if (!manifest) throw new LlmError('upstream', 'pull model manifest: the registry sent none')
+    if (manifest.layers.some(({ mediaType }) => mediaType.endsWith('.tensor')))
+      throw new LlmError('upstream', 'this model requires MLX support, but the MLX runtime is not available')
+    const layers = blobsOf(manifest)
+    for (const [index, layer] of layers.entries()) {
+      yield* this.#pullBlob(layer, registry, signal)
+      // Those before it may have waited long, and nobody names them yet.
+      for (const { digest } of layers.slice(0, index)) await this.#blobs.keep(digest)
+    }
+    // Each was before it became visible.
+    yield { status: 'verifying sha256 digest' }
+    yield { status: 'writing manifest' }
+    const replaced = await this.#manifests.write(model, bytes)
+    yield* this.#removeUnused(replaced, manifest)
+    yield { status: 'success' }
+  }
+
+  async *#pullBlob(
+    { digest, size }: Layer,
+    registry: Registry,
+    signal: AbortSignal,
+  ): AsyncGenerator<Progress> {
+    const event = { status: `pulling ${hexOf(digest).slice(0, 12)}`, digest, totalBytes: size }
+    if (await this.#isThere(digest, size)) {
+      yield { ...event, completedBytes: size }
+      return
+    }
+    const shared = this.#download(digest, size, registry)
+    yield* told(event, shared.work, (either) => shared.join(either), signal)
+  }
+
+  /** One that is shorter or longer is damaged, and comes again. */
+  async #isThere(digest: Digest, sizeBytes: number): Promise<boolean> {
+    return (await this.#blobs.keep(digest))?.sizeBytes === sizeBytes
+  }
+
+  #download(digest: Digest, sizeBytes: number, registry: Registry): SharedWork<Download> {
+    const running = this.#downloads.get(digest)
+    if (running?.isJoinable && running.work.sizeBytes === sizeBytes) return running
+    const source = {
+      digest,
+      sizeBytes,
+      fetch: registry.blob.bind(registry, digest),
+    }
+    const download = new Download(source, this.#blobs, this.#pace)
+    const shared = new SharedWork(download, (signal) =>
+      this.#blobs.locked(digest, signal, async (lost) => {
+        // Another process may have been first.
+        if (!(await this.#isThere(digest, sizeBytes))) await download.run(AbortSignal.any([signal, lost]))
+      }),
+    )
+    this.#downloads.set(digest, shared)
+    const forget = (): void => {
+      if (this.#downloads.get(digest) === shared) this.#downloads.delete(digest)
+    }
+    shared.ended.then(forget, forget)
+    return shared
+  }
+
+  async *#removeUnused(replaced: Manifest | undefined, manifest: Manifest): AsyncGenerator<Progress> {
+    const used = new Set(blobsOf(manifest).map(({ digest }) => digest))
+    const unused = (replaced ? blobsOf(replaced) : [])
+      .map(({ digest }) => digest)
+      .filter((one) => !used.has(one))
+    if (!this.#prune || unused.length === 0) return
+    yield { status: 'removing unused layers' }
+    try {
+      await this.#manifests.prune(unused)
+    } catch (error) {
+      yield { status: `couldn't remove unused layers: ${LlmError.from(error).message}` }
+    }
+  }
+
+  async *#push(model: ModelName, registry: Registry, signal: AbortSignal): AsyncGenerator<Progress> {
+    yield { status: 'retrieving manifest' }
+    const entry = await this.#manifests.find(model)
+    if (!entry) {
+      yield { status: "couldn't retrieve manifest" }
+      throw modelNotFound(displayName(model))
+    }
+    for (const layer of blobsOf(entry.manifest)) yield* this.#pushBlob(layer, model, registry, signal)
+    yield { status: 'pushing manifest' }
+    await registry.putManifest(entry.bytes, signal)
+    yield { status: 'success' }
+  }
+
+  async *#pushBlob(
+    layer: Layer,
+    model: ModelName,
+    registry: Registry,
+    signal: AbortSignal,
+  ): AsyncGenerator<Progress> {
+    const { digest, size } = layer
+    const event = { status: `pushing ${hexOf(digest).slice(0, 12)}`, digest, totalBytes: size }
+    if (await registry.hasBlob(digest, signal)) {
+      yield { ...event, completedBytes: size }
+      return
+    }
+    const blob = await this.#blobs.find(digest)
+    if (!blob) throw new LlmError('upstream', `the blob ${digest} of ${displayName(model)} is not there`)
+    const upload = new Upload(
+      { digest, ...blob, from: repositoryOf(layer.from, model) },
+      registry,
+      this.#pace,
+    )
+    yield* told(event, upload, (either) => upload.run(either), signal)
+  }
+
+  #registry(model: ModelName, insecure: boolean): Registry {
+    const host = model.host.toLowerCase()
+    const isPrivate = this.#guard.isPrivateHost(host)
+    if (!isPrivate && !this.#registries.hosts.includes(host))
+      throw new LlmError('permission', `registry "${model.host}" is not one that this server may ask`, {
+        param: 'model',
+      })
+    if (insecure && !isPrivate)
+      throw new LlmError(
+        'permission',
+        `insecure protocol http: registry "${model.host}" is only asked over https`,
+        {
+          param: 'insecure',
+        },
+      )
+    return new Registry(this.#guard, model, {
+      identity: this.#registries,
+      insecure,
+      smallMs: this.#pace.stallMs,
+    })
+  }
+}
+
+function parsed(name: string): ModelName {
+  const model = parseModelName(name)
+  if (model) return model
+  throw invalidRequest('invalid model name', { param: 'model' })
+}
+
+/** In the order in which they are transferred; what is there twice, once. */
+function blobsOf({ layers, config }: Manifest): readonly Layer[] {
+  return [...new Map([...layers, config].map((layer) => [layer.digest, layer])).values()]
+}
+
+/** Of a model in the same registry: `library/tiny`. */
+function repositoryOf(from: string | undefined, { host }: ModelName): string | undefined {
+  const name = from === undefined ? undefined : parseModelName(from)
+  return name?.host.toLowerCase() === host.toLowerCase() ? `${name.namespace}/${name.model}` : undefined
+}
+
+/** Who has left is told nothing, not even that it ended. */
+async function* quietly(signal: AbortSignal, events: AsyncIterable<Progress>): AsyncGenerator<Progress> {
+  try {
+    yield* events
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
+}
+
+function prefixed(what: string, error: unknown): unknown {
+  if (!(error instanceof LlmError)) return error
+  return new LlmError(error.code, `${what}: ${error.message}`, error.details, { cause: error })
+}

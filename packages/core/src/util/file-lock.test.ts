@@ -1,0 +1,83 @@
+import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { withLock } from './file-lock.ts'
+
+let folder: string
+let path: string
+const { signal } = new AbortController()
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'lock-'))
+  path = join(folder, 'some.lock')
+})
+
+afterEach(() => rm(folder, { recursive: true }))
+
+/** Most that were at work at the same time, of so many. */
+async function mostAtOnce(count: number): Promise<number> {
+  let [now, most] = [0, 0]
+  await Promise.all(
+    Array.from({ length: count }, () =>
+      withLock(path, signal, async () => {
+        most = Math.max(most, ++now)
+        await setImmediate()
+        now--
+      }),
+    ),
+  )
+  return most
+}
+
+test('one works at a time, and nothing is left', async () => {
+  expect(await mostAtOnce(8)).toBe(1)
+  expect(await readdir(folder)).toEqual([])
+})
+
+test('of several that find the lock of a dead process one works at a time', async () => {
+  await writeFile(path, '')
+  await utimes(path, new Date(0), new Date(0))
+
+  expect(await mostAtOnce(8)).toBe(1)
+  expect(await readdir(folder)).toEqual([])
+})
+
+test('what work throws comes out, and the lock is free', async () => {
+  await expect(withLock(path, signal, () => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
+
+  expect(await readdir(folder)).toEqual([])
+})
+
+test('a new lock is as old as this machine’s clock says, whatever the disk’s says', async () => {
+  const now = new Date('2100-01-01')
+  vi.useFakeTimers({ now, toFake: ['Date'] })
+  try {
+    expect((await withLock(path, signal, () => stat(path))).mtime).toEqual(now)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('who leaves waits no longer', async () => {
+  await writeFile(path, '')
+  const controller = new AbortController()
+
+  const waiting = withLock(path, controller.signal, async () => 'done')
+  controller.abort(new Error('left'))
+
+  await expect(waiting).rejects.toThrow('left')
+})
+
+test('who lost it is told, and leaves the one of the other', async () => {
+  const lost = withLock(path, signal, async (lost) => {
+    await rm(path)
+    await writeFile(path, '')
+    await new Promise((resolve) => lost.addEventListener('abort', resolve))
+    return lost.aborted
+  })
+
+  expect(await lost).toBe(true)
+  expect(await readdir(folder)).toEqual(['some.lock'])
+})
