@@ -13,7 +13,7 @@ const needMore: Record<string, string> = {
 }
 /** Suites that try a sample of what they could. */
 const samples: Record<string, string> = {
-  'packages/core/src/grammar/numbers.test.ts': '300 of 1,000 ranges of numbers',
+  'packages/core/src/grammar/schema/numbers.test.ts': '300 of 1,000 ranges of numbers',
   'test/grammar/random-schemas.test.ts': '300 of 5,000 schemas',
   'test/local-engine/constrained.test.ts': '80 of 300 schemas, 15 of 100 tools',
   'test/local-engine/forged.test.ts': '12 of 187 files that native code sees',

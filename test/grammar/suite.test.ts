@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { LlmError } from '../../packages/core/src/errors.ts'
-import { checkGrammar } from '../../packages/core/src/grammar/check.ts'
-import { schemaToGrammar } from '../../packages/core/src/grammar/json-schema.ts'
+import { checkGrammar } from '../../packages/core/src/grammar/gbnf/check.ts'
+import { schemaToGrammar } from '../../packages/core/src/grammar/schema/json-schema.ts'
 import { GbnfMatcher } from '../support/gbnf-matcher.ts'
 
 interface Group {

@@ -3,7 +3,7 @@ import { createLlm, type GenerateEvent, type GenerateRequest, type Llm, type Too
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LlmError } from '../../packages/core/src/errors.ts'
-import { answerGrammar } from '../../packages/core/src/grammar/answer.ts'
+import { answerGrammar } from '../../packages/core/src/grammar/output-grammar.ts'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { anySchema, bounded, validator } from '../support/random-schemas.ts'
 import { times } from '../support/scale.ts'

@@ -5,7 +5,7 @@ import { answer, type Work } from '../../packages/core/src/engine/local/process/
 import type { Binding } from '../../packages/core/src/engine/local/process/binding.ts'
 import type { PromptRenderer } from '../../packages/core/src/engine/local/process/render.ts'
 import type { GenerateRequest } from '../../packages/core/src/engine/request.ts'
-import { answerGrammar } from '../../packages/core/src/grammar/answer.ts'
+import { answerGrammar } from '../../packages/core/src/grammar/output-grammar.ts'
 import { parseChat } from '../../packages/core/src/template/jinja.ts'
 
 /** Of the built-in model. */

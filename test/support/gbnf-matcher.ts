@@ -1,5 +1,5 @@
-import { type Expression, namesIn, type Rules } from '../../packages/core/src/grammar/expressions.ts'
-import { readGbnf } from '../../packages/core/src/grammar/read-gbnf.ts'
+import { type Expression, namesIn, type Rules } from '../../packages/core/src/grammar/gbnf/expressions.ts'
+import { readGbnf } from '../../packages/core/src/grammar/gbnf/read-gbnf.ts'
 
 /** What is still to come: this, then that. Equal ones are one object. */
 interface Ahead {

@@ -1,5 +1,5 @@
-import type { Expression, Rules } from '../../packages/core/src/grammar/expressions.ts'
-import { readGbnf } from '../../packages/core/src/grammar/read-gbnf.ts'
+import type { Expression, Rules } from '../../packages/core/src/grammar/gbnf/expressions.ts'
+import { readGbnf } from '../../packages/core/src/grammar/gbnf/read-gbnf.ts'
 
 /** Texts that a grammar takes, at random; after so many choices the shortest way to an end. */
 export class GbnfSampler {

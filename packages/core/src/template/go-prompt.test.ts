@@ -3,7 +3,7 @@ import type { Message, Tool } from '../engine/request.ts'
 import { parseGoPrompt } from './go-prompt.ts'
 import { parseGoTemplate } from './go-template/index.ts'
 import { type Expected, hasControlTokens, parseOutput } from './output.ts'
-import type { Said } from './said.ts'
+import type { Said } from './output-part.ts'
 
 const said = (role: string, text: string): Message => ({ role, content: [{ type: 'text', text }] })
 const tools: readonly Tool[] = [{ name: 'f', description: 'Does it.', parameters: { type: 'object' } }]

@@ -1,5 +1,5 @@
 /** Text that comes in pieces, read as if it were whole: a parser is a generator that waits where it has to see more. */
-import { type Said, Voice } from './said.ts'
+import { type Said, Voice } from './output-part.ts'
 
 /** Yields to wait for more text. */
 export type Steps<Result = void> = Generator<undefined, Result, undefined>

@@ -4,7 +4,7 @@ import type { Message, Tool } from '../engine/request.ts'
 import { isContinued, marked, toPrompt } from './continuation.ts'
 import { toConversation } from './messages.ts'
 import { neutralizer } from './neutralize.ts'
-import { turnsOf } from './other-turns.ts'
+import { turnsOf } from './role-fallbacks.ts'
 
 export interface ChatTemplate {
   readonly source: string

@@ -6,7 +6,7 @@ import type { Message } from '../engine/request.ts'
 import { readGguf } from '../models/gguf/gguf.ts'
 import { parseChat } from './jinja.ts'
 import { hasControlTokens, parseOutput } from './output.ts'
-import type { Said } from './said.ts'
+import type { Said } from './output-part.ts'
 import { all } from './tool-calls/fixtures/families.ts'
 import { type Family, type Fixture, tools } from './tool-calls/fixtures/fixture.ts'
 

@@ -2,12 +2,12 @@
 import type { Tool } from '../engine/request.ts'
 import type { Uses } from './go-template/index.ts'
 import { incremental, type Parser } from './input.ts'
+import type { Said } from './output-part.ts'
 import { hasOwnTags, splitReasoning } from './reasoning.ts'
-import type { Said } from './said.ts'
 import { type FamilyName, families, familyOf } from './tool-calls/detect.ts'
 import { callFormOf } from './tool-calls/forms.ts'
 import { bareJson, genericTags } from './tool-calls/generic.ts'
-import type { Family } from './tool-calls/scene.ts'
+import type { Family } from './tool-calls/parser-context.ts'
 
 export interface Expected {
   /** The source of the model's chat template. */

@@ -1,6 +1,6 @@
 /** A model's thoughts apart from its answer: what stands between its family's tags before all else. */
 import { type Input, incremental, type Parser, type Steps } from './input.ts'
-import type { Voice } from './said.ts'
+import type { Voice } from './output-part.ts'
 
 export interface Tags {
   readonly open: string

@@ -1,7 +1,7 @@
 /** Calls as JSON objects that hold a name and arguments, which is how most families write them. */
 import type { Steps } from '../input.ts'
 import { copyObject, copyQuotedObject, skipValue, stringAmong } from './json.ts'
-import type { Scene } from './scene.ts'
+import type { Scene } from './parser-context.ts'
 
 /**
  * One or a list of them, with or without brackets and commas. Whether there was one.

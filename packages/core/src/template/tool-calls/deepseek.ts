@@ -1,7 +1,7 @@
 /** DeepSeek: R1 and V3 put JSON behind the name, since V3.2 each parameter has its tag. */
 import type { Steps } from '../input.ts'
 import { callWithParameters, type Tags } from './parameters.ts'
-import { behind, callWith, type Family, nameAmong, type Scene } from './scene.ts'
+import { behind, callWith, type Family, nameAmong, type Scene } from './parser-context.ts'
 
 const list = ['<｜tool▁calls▁begin｜>', '<｜tool▁calls▁end｜>'] as const
 const single = ['<｜tool▁call▁begin｜>', '<｜tool▁call▁end｜>'] as const

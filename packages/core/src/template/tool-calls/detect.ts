@@ -9,8 +9,8 @@ import { harmony } from './harmony.ts'
 import { hermes } from './hermes.ts'
 import { llama3 } from './llama3.ts'
 import { mistral } from './mistral.ts'
+import type { Family } from './parser-context.ts'
 import { qwenCoder } from './qwen-coder.ts'
-import type { Family } from './scene.ts'
 
 export const families = {
   harmony,

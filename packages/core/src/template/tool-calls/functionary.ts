@@ -1,7 +1,7 @@
 /** Functionary: tags that hold the name (3.1), or messages to whoever they are for (3.2). */
 
 import type { Steps } from '../input.ts'
-import { behind, callWith, type Family, nameAmong, type Scene } from './scene.ts'
+import { behind, callWith, type Family, nameAmong, type Scene } from './parser-context.ts'
 
 const tag = '<function='
 const recipient = '>>>'

@@ -1,7 +1,7 @@
 /** Gemma 4 and FunctionGemma: objects with bare keys, and strings between quotes that are tokens. */
 import type { Input, Steps } from '../input.ts'
 import { escaped } from './json.ts'
-import { behind, type Family, nameAmong } from './scene.ts'
+import { behind, type Family, nameAmong } from './parser-context.ts'
 
 /** Opening → closing, and what strings stand between. */
 const marks: Readonly<Record<string, readonly [close: string, quote: string]>> = {

@@ -1,6 +1,6 @@
 /** Calls as JSON with nothing that marks them: an object or a list of them at the beginning of a line. */
 import { callObjects } from './call-objects.ts'
-import type { Family } from './scene.ts'
+import type { Family } from './parser-context.ts'
 
 const fence = '```'
 

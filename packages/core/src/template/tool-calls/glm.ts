@@ -1,6 +1,6 @@
 /** GLM 4.5 and later: the name, then pairs of a key and a value. */
 import { callWithParameters, type Tags } from './parameters.ts'
-import { behind, type Family, nameAmong } from './scene.ts'
+import { behind, type Family, nameAmong } from './parser-context.ts'
 
 const tags: Tags = {
   open: '<arg_key>',

@@ -1,6 +1,6 @@
 /** gpt-oss: an answer is several messages, each with a channel and perhaps a recipient. Thoughts are one of them. */
 import type { Steps } from '../input.ts'
-import { callWith, type Family, type Scene } from './scene.ts'
+import { callWith, type Family, type Scene } from './parser-context.ts'
 
 const start = '<|start|>'
 const channel = '<|channel|>'

@@ -1,6 +1,6 @@
 /** Hermes, Qwen and the many who followed them: JSON between tags. Granite, Command R, Nemotron and Apriel differ in the tags. */
 import { callObjects } from './call-objects.ts'
-import { behind, type Family } from './scene.ts'
+import { behind, type Family } from './parser-context.ts'
 
 /** @param tags opening → closing, which is optional */
 export const jsonBetween =

@@ -1,6 +1,6 @@
 /** Mistral: a token, then a list of JSON objects; since 2025 a name, an id perhaps, and arguments. */
 import { callObjects } from './call-objects.ts'
-import { behind, callWith, type Family, nameAmong } from './scene.ts'
+import { behind, callWith, type Family, nameAmong } from './parser-context.ts'
 
 export const mistral: Family = (scene) =>
   behind(['[TOOL_CALLS]'], scene, function* () {

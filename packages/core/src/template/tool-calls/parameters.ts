@@ -2,7 +2,7 @@
 import type { Tool } from '../../engine/request.ts'
 import type { Steps } from '../input.ts'
 import { escaped } from './json.ts'
-import type { Scene } from './scene.ts'
+import type { Scene } from './parser-context.ts'
 
 export interface Tags {
   /** In front of a parameter's name. */

@@ -1,6 +1,6 @@
 /** Qwen3-Coder, Qwen 3.5, Nemotron 3, StepFun and Seed-OSS: a tag for the function, and one for each parameter. */
 import { callWithParameters, type Tags } from './parameters.ts'
-import { behind, type Family, nameAmong } from './scene.ts'
+import { behind, type Family, nameAmong } from './parser-context.ts'
 
 const tags: Tags = {
   open: '<parameter=',

@@ -1,9 +1,9 @@
 /** One answer: prompt text, tokens, prefill, then token after token until something ends it. */
 import { randomBytes } from 'node:crypto'
 import type { Token } from 'node-llama-cpp'
-import { answerForm } from '../../../template/answer-form.ts'
 import { hasControlTokens, parseOutput } from '../../../template/output.ts'
-import type { Said } from '../../../template/said.ts'
+import { answerForm } from '../../../template/output-constraint.ts'
+import type { Said } from '../../../template/output-part.ts'
 import { StopMatcher } from '../../../template/stop.ts'
 import { type DrawnToken, type FinishReason, type GenerateEvent, uncached } from '../../events.ts'
 import { callableTools, type GenerateRequest } from '../../request.ts'

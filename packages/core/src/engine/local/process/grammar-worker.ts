@@ -1,7 +1,7 @@
 /** The worker thread in which grammars are made. */
 import { parentPort } from 'node:worker_threads'
 import { LlmError } from '../../../errors.ts'
-import { type AnswerForm, answerGrammar } from '../../../grammar/answer.ts'
+import { type AnswerForm, answerGrammar } from '../../../grammar/output-grammar.ts'
 import { toWire } from '../protocol.ts'
 import type { GrammarResult } from './grammars.ts'
 

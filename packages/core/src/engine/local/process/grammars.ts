@@ -1,7 +1,7 @@
 /** Schemas come from anywhere: grammars are made of them in a worker, with a deadline and a cap. */
 import { createHash } from 'node:crypto'
 import { invalidRequest } from '../../../errors.ts'
-import type { AnswerForm } from '../../../grammar/answer.ts'
+import type { AnswerForm } from '../../../grammar/output-grammar.ts'
 import { fromWire, type WireError } from '../protocol.ts'
 import { BoundedWorker } from './bounded-worker.ts'
 

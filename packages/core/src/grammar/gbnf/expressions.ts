@@ -1,0 +1,128 @@
+/** What rules are made of, and what can be said of it: whether it can end, how large it is, what it asks for. */
+import type { Range } from '../automata/ranges.ts'
+
+export type Expression =
+  | { readonly kind: 'text'; readonly text: string }
+  /** One character out of these; code points. */
+  | { readonly kind: 'characters'; readonly ranges: readonly Range[] }
+  | { readonly kind: 'rule'; readonly name: string }
+  | { readonly kind: 'sequence'; readonly parts: readonly Expression[] }
+  /** Of no options: what nothing can satisfy. */
+  | { readonly kind: 'choice'; readonly options: readonly Expression[] }
+  | { readonly kind: 'repeat'; readonly of: Expression; readonly min: number; readonly max: number }
+
+export type Rules = ReadonlyMap<string, Expression>
+
+export const text = (text: string): Expression => ({ kind: 'text', text })
+export const characters = (...ranges: readonly Range[]): Expression => ({ kind: 'characters', ranges })
+export const sequence = (...parts: readonly Expression[]): Expression => ({ kind: 'sequence', parts })
+export const choice = (...options: readonly Expression[]): Expression => ({ kind: 'choice', options })
+export const repeat = (of: Expression, min: number, max: number): Expression => ({
+  kind: 'repeat',
+  of,
+  min,
+  max,
+})
+export const optional = (of: Expression): Expression => repeat(of, 0, 1)
+export const nothing: Expression = sequence()
+export const impossible: Expression = choice()
+
+/** Whether it is plainly empty. */
+export const isNothing = (expression: Expression): boolean =>
+  (expression.kind === 'text' && expression.text === '') ||
+  (expression.kind === 'sequence' && expression.parts.every(isNothing))
+
+/** The rules for which it holds: if for a body depending on those for which it is known to, until no more are found. */
+export function rulesWhere(
+  rules: Rules,
+  holds: (body: Expression, known: ReadonlySet<string>) => boolean,
+): ReadonlySet<string> {
+  const known = new Set<string>()
+  const users = new Map<string, string[]>([...rules.keys()].map((name) => [name, []]))
+  for (const [name, body] of rules) for (const used of namesIn(body)) users.get(used)?.push(name)
+  const ahead = [...rules.keys()]
+  for (let name = ahead.pop(); name !== undefined; name = ahead.pop()) {
+    if (known.has(name) || !holds(rules.get(name) as Expression, known)) continue
+    known.add(name)
+    for (const user of users.get(name) ?? []) ahead.push(user)
+  }
+  return known
+}
+
+/** Whether some text satisfies it. */
+export function canEnd(expression: Expression, productive: ReadonlySet<string>): boolean {
+  switch (expression.kind) {
+    case 'text':
+      return true
+    case 'characters':
+      return expression.ranges.length > 0
+    case 'rule':
+      return productive.has(expression.name)
+    case 'sequence':
+      return expression.parts.every((part) => canEnd(part, productive))
+    case 'choice':
+      return expression.options.some((option) => canEnd(option, productive))
+    case 'repeat':
+      return expression.min === 0 || canEnd(expression.of, productive)
+  }
+}
+
+/** Of what can end, only what can: nobody must be led into a dead end. */
+export function prune(expression: Expression, productive: ReadonlySet<string>): Expression {
+  switch (expression.kind) {
+    case 'sequence':
+      return { ...expression, parts: expression.parts.map((part) => prune(part, productive)) }
+    case 'choice': {
+      const options = expression.options.filter((option) => canEnd(option, productive))
+      return { ...expression, options: options.map((option) => prune(option, productive)) }
+    }
+    case 'repeat':
+      return canEnd(expression.of, productive)
+        ? { ...expression, of: prune(expression.of, productive) }
+        : nothing
+    default:
+      return expression
+  }
+}
+
+export function* namesIn(expression: Expression): Iterable<string> {
+  if (expression.kind === 'rule') yield expression.name
+  else if (expression.kind === 'sequence') for (const part of expression.parts) yield* namesIn(part)
+  else if (expression.kind === 'choice') for (const option of expression.options) yield* namesIn(option)
+  else if (expression.kind === 'repeat') yield* namesIn(expression.of)
+}
+
+export function renamed(expression: Expression, ruleOf: (name: string) => Expression): Expression {
+  switch (expression.kind) {
+    case 'rule':
+      return ruleOf(expression.name)
+    case 'sequence':
+      return { ...expression, parts: expression.parts.map((part) => renamed(part, ruleOf)) }
+    case 'choice':
+      return { ...expression, options: expression.options.map((option) => renamed(option, ruleOf)) }
+    case 'repeat':
+      return { ...expression, of: renamed(expression.of, ruleOf) }
+    default:
+      return expression
+  }
+}
+
+/** Elements in native code, where repetitions are written out. */
+export function sizeOf(expression: Expression): number {
+  switch (expression.kind) {
+    case 'text':
+      return expression.text.length
+    case 'characters':
+      return 2 * expression.ranges.length
+    case 'rule':
+      return 1
+    case 'sequence':
+      return expression.parts.reduce((sum, part) => sum + sizeOf(part), 0)
+    case 'choice':
+      return expression.options.reduce((sum, option) => sum + sizeOf(option) + 1, 1)
+    case 'repeat': {
+      const rest = expression.max === Number.POSITIVE_INFINITY ? 1 : expression.max - expression.min
+      return expression.min * sizeOf(expression.of) + rest * (sizeOf(expression.of) + 3)
+    }
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * JSON itself (RFC 8259), as grammars: any value, any object. Compact, with at most one space where one is usual:
+ * a model that may add white space can go on with it for ever.
+ */
+
+import type { Range } from '../automata/ranges.ts'
+import { characters, choice, type Expression, optional, repeat, sequence, text } from '../gbnf/expressions.ts'
+import { Grammar, print } from '../gbnf/grammar.ts'
+
+/** The grammar of any JSON object. */
+export function jsonGrammar(): string {
+  const grammar = new Grammar()
+  return print(grammar.rules(anyObject(grammar)))
+}
+
+const { POSITIVE_INFINITY: endless } = Number
+
+/** Characters that stand in a string as they are: no quotes, no controls, no halves of a pair. */
+export const plain: readonly Range[] = [
+  [0x20, 0x21],
+  [0x23, 0x5b],
+  [0x5d, 0xd7ff],
+  [0xe000, 0x10ffff],
+]
+/** Behind `,` and `:`. */
+export const space = optional(text(' '))
+
+const codeOf = (letter: string) => letter.codePointAt(0) as number
+const oneOf = (letters: string): Expression =>
+  characters(...[...letters].map((letter): Range => [codeOf(letter), codeOf(letter)]))
+const hex = characters([0x30, 0x39], [0x41, 0x46], [0x61, 0x66])
+
+/** Of a pair of surrogates both halves, since one alone is no character. */
+const escaped: Expression = (() => {
+  const noSurrogate = choice(
+    sequence(oneOf('0123456789abcefABCEF'), hex),
+    sequence(oneOf('dD'), oneOf('01234567')),
+  )
+  const high = sequence(oneOf('dD'), oneOf('89abAB'), hex, hex)
+  const low = sequence(oneOf('dD'), oneOf('cdefCDEF'), hex, hex)
+  const code = choice(sequence(noSurrogate, hex, hex), sequence(high, text('\\u'), low))
+  return choice(oneOf('"\\/bfnrt'), sequence(text('u'), code))
+})()
+
+/** One character of a string, in any way that JSON knows. */
+export const character = (grammar: Grammar): Expression =>
+  grammar.once('character', () => choice(characters(...plain), sequence(text('\\'), escaped)))
+
+export const anyString = (grammar: Grammar): Expression =>
+  grammar.once('string', () => sequence(text('"'), repeat(character(grammar), 0, endless), text('"')))
+
+const digit = characters([0x30, 0x39])
+
+/** Bounded: digits without end are a loop that models fall into, and infinity is no JSON. */
+export const anyInteger = (grammar: Grammar): Expression =>
+  grammar.once('integer', () =>
+    sequence(
+      optional(text('-')),
+      choice(text('0'), sequence(characters([0x31, 0x39]), repeat(digit, 0, 19))),
+    ),
+  )
+
+export const anyNumber = (grammar: Grammar): Expression =>
+  grammar.once('number', () =>
+    sequence(
+      anyInteger(grammar),
+      optional(sequence(text('..'), repeat(digit, 1, 20))),
+      optional(sequence(oneOf('eE'), optional(oneOf('+-')), repeat(digit, 1, 2))),
+    ),
+  )
+
+export const anyValue = (grammar: Grammar): Expression =>
+  grammar.once('value', () =>
+    choice(
+      anyObject(grammar),
+      sequence(text('['), optional(list(anyValue(grammar))), text(']')),
+      anyString(grammar),
+      anyNumber(grammar),
+      ...['true', 'false', 'null'].map(text),
+    ),
+  )
+
+export const anyObject = (grammar: Grammar): Expression =>
+  grammar.once('object', () => {
+    const member = sequence(anyString(grammar), text(':'), space, anyValue(grammar))
+    return sequence(text('{'), optional(list(member)), text('}'))
+  })
+
+const list = (of: Expression): Expression => sequence(of, repeat(sequence(text(','), space, of), 0, endless))

@@ -1,0 +1,120 @@
+/** Which words of JSON Schema there are, and how their values are read. What is not known is refused by name. */
+import { invalidRequest, type LlmError } from '../../errors.ts'
+
+export type Schema = boolean | Readonly<Record<string, unknown>>
+
+/** A schema, and where it stands in its document: `#/properties/a`. */
+export interface Node {
+  readonly schema: Schema
+  readonly at: string
+}
+
+/** Words that say nothing about which values are valid. */
+const annotations = new Set([
+  ...['$schema', '$id', 'id', '$comment', '$defs', 'definitions', '$vocabulary', '$anchor', '$dynamicAnchor'],
+  ...['title', 'description', 'default', 'example', 'examples', 'deprecated', 'readOnly', 'writeOnly'],
+  ...['contentEncoding', 'contentMediaType', 'contentSchema', 'discriminator', 'externalDocs', 'xml'],
+])
+
+const kept = new Set([
+  ...['type', 'nullable', 'enum', 'const', '$ref', 'allOf', 'anyOf', 'oneOf', 'not'],
+  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+  ...['minLength', 'maxLength', 'pattern', 'format'],
+  ...['items', 'prefixItems', 'additionalItems', 'minItems', 'maxItems', 'uniqueItems'],
+  ...['properties', 'required', 'additionalProperties', 'patternProperties', 'propertyNames'],
+  ...['minProperties', 'maxProperties'],
+])
+
+/** Refuses words that would change what is valid and are not kept. */
+export function checkKeywords(node: Node): void {
+  for (const keyword of Object.keys(node.schema))
+    if (!kept.has(keyword) && !annotations.has(keyword) && !keyword.startsWith('x-'))
+      throw refuse(node, keyword, 'is not supported')
+  // References inside would begin there, and not at the root.
+  for (const keyword of ['$id', 'id'])
+    if (node.at !== '#' && typeof read(node, keyword) === 'string')
+      throw refuse(node, keyword, 'is only supported at the root')
+}
+
+/** Whether it says anything about which values are valid. */
+export const saysSomething = ({ schema }: Node): boolean =>
+  schema === false ||
+  Object.keys(schema).some((keyword) => !annotations.has(keyword) && !keyword.startsWith('x-'))
+
+/** The schema cannot be kept. `unsupported`: it is valid, but no grammar says it. */
+export const refuse = (
+  { at }: Pick<Node, 'at'>,
+  keyword: string,
+  why: string,
+  issue: 'unsupported' | 'value' = 'unsupported',
+): LlmError => {
+  const [name, place] = [keyword, at].map(shorten)
+  return invalidRequest(`The schema cannot be kept: "${name}" at ${place} ${why}.`, {
+    param: shorten(`${at}/${keyword}`),
+    issue,
+  })
+}
+
+/** Names in a schema are the client's, and can be megabytes or half a character. */
+const shorten = (text: string) =>
+  text.length > maxShown ? `${text.slice(0, maxShown).toWellFormed()}…` : text.toWellFormed()
+const maxShown = 200
+
+/** What the schema itself says there: nothing of what all objects have. */
+export const read = ({ schema }: Node, keyword: string): unknown =>
+  typeof schema === 'object' && Object.hasOwn(schema, keyword) ? schema[keyword] : undefined
+
+/** A number of characters, items or properties. */
+export function readCount(node: Node, keyword: string): number | undefined {
+  const value = read(node, keyword)
+  if (value === undefined) return undefined
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 0)
+    throw refuse(node, keyword, 'must be an integer from 0 up', 'value')
+  return value
+}
+
+/** Two of them, in order; the second is endless where nothing is said. */
+export function readCounts(node: Node, least: string, most: string): { min: number; max: number } {
+  const min = readCount(node, least) ?? 0
+  const max = readCount(node, most) ?? Number.POSITIVE_INFINITY
+  if (min > max) throw refuse(node, least, `is more than "${most}"`, 'value')
+  if (min > maxLeast) throw refuse(node, least, `is more than ${maxLeast}`, 'value')
+  return { min, max: max > Number.MAX_SAFE_INTEGER ? Number.POSITIVE_INFINITY : max }
+}
+
+/** No answer is so long. */
+const maxLeast = 1_000_000
+
+export function readSchema(node: Node, keyword: string): Node | undefined {
+  const value = read(node, keyword)
+  return value === undefined ? undefined : child(node, keyword, value)
+}
+
+export function readSchemas(node: Node, keyword: string): readonly Node[] | undefined {
+  const value = read(node, keyword)
+  if (value === undefined) return undefined
+  if (!Array.isArray(value)) throw refuse(node, keyword, 'must be an array of schemas', 'value')
+  return value.map((schema, at) => child(node, `${keyword}/${at}`, schema))
+}
+
+/** Schemas by name: of properties, of patterns. */
+export function readNamed(node: Node, keyword: string): readonly (readonly [name: string, node: Node])[] {
+  const value = read(node, keyword)
+  if (value === undefined) return []
+  if (!isRecord(value)) throw refuse(node, keyword, 'must be an object of schemas', 'value')
+  return Object.entries(value).map(([name, schema]) => [
+    name,
+    child(node, `${keyword}/${escapePointer(name)}`, schema),
+  ])
+}
+
+export function child(node: Node, path: string, schema: unknown): Node {
+  if (typeof schema !== 'boolean' && !isRecord(schema))
+    throw refuse(node, path, 'must be a schema: an object or a boolean', 'value')
+  return { schema, at: `${node.at}/${path}` }
+}
+
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const escapePointer = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')

@@ -1,0 +1,115 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { GbnfMatcher } from '../../../../test/support/gbnf-matcher.ts'
+import { GbnfSampler } from '../../../../test/support/gbnf-sampler.ts'
+import type { Tool } from '../engine/request.ts'
+import { answerGrammar } from '../grammar/output-grammar.ts'
+import { type Expected, parseOutput } from './output.ts'
+import { answerForm } from './output-constraint.ts'
+import { all } from './tool-calls/fixtures/families.ts'
+import { tools as known } from './tool-calls/fixtures/fixture.ts'
+
+const tools: readonly Tool[] = [
+  { name: 'get_time', parameters: { type: 'object', properties: {}, additionalProperties: false } },
+  {
+    name: 'get-weather',
+    parameters: {
+      type: 'object',
+      properties: {
+        city: { type: 'string', maxLength: 8 },
+        days: { type: 'array', items: { enum: [1, 2, 'all'] }, maxItems: 3 },
+      },
+      required: ['city'],
+      additionalProperties: false,
+    },
+  },
+]
+const numbers = fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }))
+
+function grammarFor(expected: Expected): string | undefined {
+  const input = {
+    kind: 'chat' as const,
+    messages: [],
+    tools: expected.tools,
+    toolChoice: { mode: expected.held ? ('required' as const) : ('auto' as const) },
+  }
+  const form = answerForm({ input, ...(expected.reasoning && { reasoning: true }) }, expected)
+  return form && answerGrammar(form)
+}
+
+const prompts = [...new Set(all.flatMap(({ fixtures }) => fixtures.map(({ prompt = '' }) => prompt)))]
+const situations = all.flatMap(({ name, template }) =>
+  prompts.map((prompt) => [name, prompt, template] as const),
+)
+
+test.each(situations)('%s, after %j: what is forced is read as whole calls', (_name, prompt, template) => {
+  const expected = { template, prompt, reasoning: true, tools, held: true }
+  const grammar = grammarFor(expected)
+
+  expect(grammar).toBeDefined()
+  fc.assert(
+    fc.property(numbers, (random) => {
+      const answer = new GbnfSampler(grammar ?? '').sample(() => random.next().value as number)
+      const parser = parseOutput(expected)
+      const said = [...parser.push(answer), ...parser.flush()]
+      const calls = said.flatMap((one) => (one.type === 'tool-call' ? [one] : []))
+      const about = JSON.stringify({ answer, said })
+
+      expect(calls.length, about).toBeGreaterThan(0)
+      expect(
+        said.filter(({ type }) => type === 'tool-incomplete' || type === 'text'),
+        about,
+      ).toEqual([])
+      for (const { index, name } of calls) {
+        const json = said.map((one) => (one.type === 'tool-arguments' && one.index === index ? one.json : ''))
+        const value = JSON.parse(json.join(''))
+        expect(
+          name === 'get_time' ? Object.keys(value).length === 0 : typeof value.city === 'string',
+          about,
+        ).toBe(true)
+      }
+    }),
+    { numRuns: 20 },
+  )
+})
+
+/** Spellings that parsers know, too; models are not made to write them. Templates of fixtures are of one version only. */
+const otherwise: ReadonlySet<string> = new Set([
+  'hermes: arguments in front of the name',
+  'hermes: an object given as a string',
+  'hermes: a name with odd characters that begins another',
+  'hermes: a call whose closing tag is broken off is whole',
+  'hermes: a call without arguments',
+  'hermes: line breaks and backslashes that should be escaped',
+  'hermes: the wrapping of an API of others',
+  'mistral: a list',
+  'mistral: two in a list',
+  'mistral: a name and arguments',
+  'mistral: a name, an id and arguments, twice',
+  'mistral: nothing between name and arguments',
+  'mistral: an object given as a string',
+  'mistral: thoughts first',
+  'deepseek: the way of R1',
+  'deepseek: two calls of R1 behind thoughts that the prompt opens',
+  'functionary: a call whose closing tag is broken off is whole',
+  'granite: two calls in a list',
+  'granite: an object given as a string',
+])
+
+const whole = all.flatMap(({ name, template, fixtures }) =>
+  fixtures
+    .filter(({ said }) => said.some(({ type }) => type === 'tool-call'))
+    .filter(({ said }) => said.every(({ type }) => type !== 'tool-incomplete'))
+    .map((fixture) => [`${name}: ${fixture.name}`, template, fixture] as const),
+)
+
+test.each(whole)(
+  '%s: taken where nothing is forced, as models are made to write it',
+  (name, template, { prompt = '', answer }) => {
+    const grammar = grammarFor({ template, prompt, reasoning: true, tools: known })
+
+    const isTaken = grammar === undefined || new GbnfMatcher(grammar).matches(answer)
+
+    expect(isTaken).toBe(!otherwise.has(name))
+  },
+)
