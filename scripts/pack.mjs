@@ -10,7 +10,7 @@ import { rolldown } from 'rolldown'
 
 /** The dependency that becomes a part of the bundle. */
 const inlined = 'zod'
-const processes = 'dist/engine/local/process'
+const processes = 'dist/engine/local/model-process'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const core = join(root, 'packages/core')

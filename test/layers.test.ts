@@ -21,7 +21,6 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   template: { values: ['engine', 'template/go-template'], types: ['grammar'] },
   'template/go-template': { values: ['engine'], types: ['template'] },
   grammar: { values: ['errors'] },
-  cache: { values: ['engine'] },
   models: { values: ['errors', 'addresses', 'engine', 'template/go-template', 'util'] },
   storage: {},
   limits: { values: ['errors', 'options/check', 'units', 'storage'] },
@@ -31,38 +30,20 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     values: ['options/check', 'units', 'limits', 'usage'],
     types: ['access', 'engine', 'logger', 'storage'],
   },
-  'engine/local/protocol': { values: ['errors', 'engine'] },
-  'engine/local/framing': {},
-  'engine/local/reading': { types: ['engine'] },
-  'engine/local/run-folder': { values: ['engine/local/protocol'] },
   'engine/local': {
-    values: [
-      'errors',
-      'engine',
-      'engine/local/protocol',
-      'engine/local/framing',
-      'engine/local/reading',
-      'engine/local/run-folder',
-      'models',
-    ],
+    values: ['errors', 'engine', 'engine/local/ipc', 'engine/local/supervisor', 'models', 'util'],
   },
-  'engine/local/process': {
-    values: [
-      'errors',
-      'template',
-      'template/go-template',
-      'grammar',
-      'cache',
-      'engine',
-      'engine/local/protocol',
-      'engine/local/framing',
-      'engine/local/reading',
-      'engine/local/run-folder',
-    ],
+  'engine/local/ipc': { values: ['errors', 'engine'] },
+  'engine/local/supervisor': {
+    values: ['errors', 'engine', 'engine/local', 'engine/local/ipc'],
+    types: ['models'],
+  },
+  'engine/local/model-process': {
+    values: ['errors', 'template', 'template/go-template', 'grammar', 'engine', 'engine/local/ipc', 'util'],
   },
   generate: { values: ['errors', 'engine', 'usage'], types: ['caller'] },
   read: { values: ['engine', 'usage'], types: ['errors', 'generate'] },
-  chat: { values: ['engine'], types: ['caller', 'generate'] },
+  chat: { values: ['engine', 'util'], types: ['caller', 'generate'] },
   recipes: { values: ['errors', 'models'], types: ['engine', 'logger', 'usage'] },
   llm: {
     values: [
@@ -85,7 +66,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     types: ['caller', 'limits'],
   },
   dialects: {
-    values: ['errors', 'units', 'http', 'engine', 'keys', 'limits', 'models'],
+    values: ['errors', 'units', 'http', 'engine', 'keys', 'limits', 'models', 'util'],
     types: ['access', 'caller', 'generate', 'llm'],
   },
   testing: { values: ['errors', 'options', 'options/check', 'engine'] },
@@ -113,17 +94,17 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
 
 /** Packages that are imported in few places. */
 const homes: Record<string, readonly string[]> = {
-  'node-llama-cpp': ['engine/local/process'],
+  'node-llama-cpp': ['engine/local/model-process'],
   '@modelmount/tiny-model': ['models'],
   '@huggingface/jinja': ['template'],
   'eventsource-parser': ['testing'],
   '@eslint-community/regexpp': ['grammar'],
   'path-to-regexp': ['http'],
-  'lru-cache': ['cache'],
-  zod: ['dialects', 'engine/local/protocol', 'keys', 'models'],
+  'lru-cache': ['engine/local/model-process'],
+  zod: ['dialects', 'engine/local/ipc', 'keys', 'models'],
   undici: ['models'],
   nanoid: ['dialects', 'generate', 'read'],
-  'proper-lockfile': ['engine/local/process'],
+  'proper-lockfile': ['engine/local/model-process'],
   pg: ['storage'],
   '@photostructure/sqlite': ['storage'],
 }
@@ -172,8 +153,12 @@ describe('core', () => {
       /\b_[a-z]/.test(readFileSync(file, 'utf8')),
     )
 
-    expect(loading.map((file) => relative(core, file))).toEqual(['engine/local/process/binding/library.ts'])
-    expect(touching.map((file) => relative(core, file))).toEqual(['engine/local/process/binding/addon.ts'])
+    expect(loading.map((file) => relative(core, file))).toEqual([
+      'engine/local/model-process/llama/library.ts',
+    ])
+    expect(touching.map((file) => relative(core, file))).toEqual([
+      'engine/local/model-process/llama/addon.ts',
+    ])
   })
 })
 

@@ -4,10 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Breakpoint, Cached } from '../../packages/core/src/engine/local/process/cache-plan.ts'
-import { toDraw } from '../../packages/core/src/engine/local/process/sampling.ts'
-import { Scheduler } from '../../packages/core/src/engine/local/process/scheduler.ts'
-import { Snapshots } from '../../packages/core/src/engine/local/process/snapshots.ts'
+import { toDraw } from '../../packages/core/src/engine/local/model-process/decoding/sampling.ts'
+import { Scheduler } from '../../packages/core/src/engine/local/model-process/decoding/scheduler.ts'
+import type {
+  Breakpoint,
+  Cached,
+} from '../../packages/core/src/engine/local/model-process/kv-cache/cache-plan.ts'
+import { Snapshots } from '../../packages/core/src/engine/local/model-process/kv-cache/snapshots.ts'
 import { LeaseBook } from '../support/lease-book.ts'
 import { rememberingDecoder, type Token } from '../support/remembering-decoder.ts'
 import { times } from '../support/scale.ts'

@@ -1,9 +1,9 @@
 /** Models loaded in the test's own process, and what they answer. */
 import { modelPath } from '@modelmount/tiny-model'
 import type { GenerateEvent } from '../../packages/core/src/engine/events.ts'
-import { answer, type Work } from '../../packages/core/src/engine/local/process/answer.ts'
-import type { Binding } from '../../packages/core/src/engine/local/process/binding.ts'
-import type { PromptRenderer } from '../../packages/core/src/engine/local/process/render.ts'
+import type { Binding } from '../../packages/core/src/engine/local/model-process/model.ts'
+import type { PromptRenderer } from '../../packages/core/src/engine/local/model-process/render.ts'
+import { answer, type Work } from '../../packages/core/src/engine/local/model-process/run-request.ts'
 import type { GenerateRequest } from '../../packages/core/src/engine/request.ts'
 import { answerGrammar } from '../../packages/core/src/grammar/output-grammar.ts'
 import { parseChat } from '../../packages/core/src/template/jinja.ts'

@@ -1,6 +1,6 @@
 /** A model of nothing but memory: it holds tokens as an engine holds states, and throws where it is used otherwise. */
 import { readFile, writeFile } from 'node:fs/promises'
-import type { Decoder, Sampler } from '../../packages/core/src/engine/local/process/decoder.ts'
+import type { Decoder, Sampler } from '../../packages/core/src/engine/local/model-process/decoding/decoder.ts'
 
 export type Token = Parameters<Decoder['isEnd']>[0]
 

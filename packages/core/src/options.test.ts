@@ -25,7 +25,7 @@ test('without options and environment, models are where Ollama keeps them, and t
       gpuLayers: 'auto',
       kvCacheType: 'f16',
       keepAlive: 300_000,
-      modelProcess: join(import.meta.dirname, 'engine/local/process/main.js'),
+      modelProcess: join(import.meta.dirname, 'engine/local/model-process/main.js'),
     },
     engine: undefined,
     access: { auth: undefined, origins: undefined, scopes: undefined },

@@ -127,7 +127,7 @@ export function resolveOptions(
   methods('logger', options.logger, ['warn', 'error'])
   const models = modelsOf(options.models, environment.OLLAMA_MODELS || join(homedir(), '.ollama', 'models'))
   // Said here, beside `index.ts`: from there it is found in the packed form, too.
-  const modelProcess = fileURLToPath(new URL('./engine/local/process/main.js', import.meta.url))
+  const modelProcess = fileURLToPath(new URL('./engine/local/model-process/main.js', import.meta.url))
   return {
     models,
     store: storeOf(options.store, environment),

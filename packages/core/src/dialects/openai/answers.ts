@@ -1,6 +1,6 @@
 /** The answers to several prompts of one request: streamed one after the other, whole ones side by side. */
 import { collect } from '../../engine/events.ts'
-import { sideBySide } from '../../engine/side-by-side.ts'
+import { sideBySide } from '../../util/side-by-side.ts'
 import type { Text, WholeText } from './render-text.ts'
 
 /** Asks for the answer to one prompt. */

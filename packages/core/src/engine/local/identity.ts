@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { basename, resolve } from 'node:path'
 import { parseDigest } from '../../models/ollama-store/digest.ts'
 import type { Model } from '../../models/store.ts'
-import { protocolVersion } from './protocol.ts'
+import { protocolVersion } from './ipc/protocol.ts'
 
 export interface Identity {
   /** Of the process. */

@@ -4,10 +4,10 @@ import { setMaxListeners } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { LlmError } from '../../errors.ts'
 import type { ModelStore } from '../../models/store.ts'
+import { readAhead } from '../../util/read-ahead.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../embeddings.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine.ts'
 import type { GenerateEvent, PromptUsage } from '../events.ts'
-import { readAhead } from '../read-ahead.ts'
 import {
   cacheLifetimes,
   type GenerateRequest,
@@ -16,10 +16,7 @@ import {
   textLength,
 } from '../request.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
-import { Crowd } from './crowd.ts'
 import { keyOf } from './identity.ts'
-import { LoadedModels } from './loaded-models.ts'
-import type { Loaded, Work } from './local-model.ts'
 import {
   type Asking,
   fromFloats,
@@ -32,10 +29,13 @@ import {
   readRerankRequest,
   readTokenizeRequest,
   total,
-} from './protocol.ts'
-import { tokensIn } from './reading.ts'
-import { RunFolder } from './run-folder.ts'
-import { Suspects } from './suspects.ts'
+} from './ipc/protocol.ts'
+import { tokensIn } from './ipc/reader-lag.ts'
+import { RunFolder } from './ipc/runtime-dir.ts'
+import type { Loaded, Work } from './local-model.ts'
+import { Crowd } from './supervisor/call-cap.ts'
+import { Suspects } from './supervisor/grammar-quarantine.ts'
+import { LoadedModels } from './supervisor/loaded-models.ts'
 
 export interface LocalEngineOptions {
   readonly threads: number | undefined

@@ -7,12 +7,12 @@ import { LlmError } from '../../errors.ts'
 import type { Model } from '../../models/store.ts'
 import type { LoadedModel } from '../engine.ts'
 import type { LoadOptions } from '../request.ts'
-import type { Failures } from './failures.ts'
 import { type Identity, identify } from './identity.ts'
-import { ModelProcess } from './model-process.ts'
-import type { LoadConfig } from './protocol.ts'
-import type { RunFolder } from './run-folder.ts'
-import { Turns } from './turns.ts'
+import type { LoadConfig } from './ipc/protocol.ts'
+import type { RunFolder } from './ipc/runtime-dir.ts'
+import type { Failures } from './supervisor/failures.ts'
+import { Turns } from './supervisor/load-gate.ts'
+import { ModelProcess } from './supervisor/process-client.ts'
 
 /** How models are loaded in this app, where a call says nothing else. */
 export interface Setting {

@@ -1,0 +1,38 @@
+import type { Token } from 'node-llama-cpp'
+import { expect, test } from 'vitest'
+import { promptOdds } from './prompt-logprobs.ts'
+
+/** Whose tokens are their numbers, with a space in front of all but the first of a text. */
+const model = {
+  detokenize: ([id]: readonly Token[], before: readonly Token[]) => (before.length > 0 ? ` ${id}` : `${id}`),
+  written: () => '',
+}
+const prompt = [5, 6, 7, 8] as Token[]
+const odds = (...logprobs: number[]) => logprobs.map((logprob) => ({ logprob, top: [] }))
+const briefly = (told: ReturnType<ReturnType<typeof promptOdds>>) =>
+  told.map(({ text, logprob }) => [text, logprob])
+
+test('of the first token nothing is known, and the others follow piece by piece', () => {
+  const tell = promptOdds(prompt, 0, model)
+
+  expect(briefly(tell(odds(-1, -2)))).toEqual([
+    ['5', null],
+    [' 6', -1],
+    [' 7', -2],
+  ])
+  expect(briefly(tell(odds(-3)))).toEqual([[' 8', -3]])
+})
+
+test('what nobody wrote is not told', () => {
+  const tell = promptOdds(prompt, 1, model)
+
+  expect(briefly(tell(odds(-1, -2)))).toEqual([
+    ['6', null],
+    [' 7', -2],
+  ])
+  expect(briefly(tell(odds(-3)))).toEqual([[' 8', -3]])
+})
+
+test('a prompt of one token is that token', () => {
+  expect(briefly(promptOdds(prompt.slice(0, 1), 0, model)([]))).toEqual([['5', null]])
+})

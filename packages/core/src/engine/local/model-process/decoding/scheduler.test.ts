@@ -1,0 +1,1148 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import type { Token } from 'node-llama-cpp'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { Breakpoint, Cached } from '../kv-cache/cache-plan.ts'
+import { Snapshots } from '../kv-cache/snapshots.ts'
+import type { Job } from '../runner.ts'
+import type { Decoder, Piece, Sampler } from './decoder.ts'
+import { toDraw } from './sampling.ts'
+import { Scheduler } from './scheduler.ts'
+
+const chunkSize = 8
+const end = 999 as Token
+const draw = toDraw({ seed: 1 }, { vocabularySize: 1_000, contextSize: 1_000, ends: () => [] })
+const prompt = (length: number, first = 0): Token[] =>
+  Array.from({ length }, (_, index) => (first + index) as Token)
+
+interface Fake extends Decoder {
+  /** What was put through it: sequence, position and how many tokens, for each piece of each step. */
+  readonly steps: (readonly [sequence: number, position: number, count: number])[][]
+  /** How many samplers live. */
+  samplers: number
+}
+
+/** Says its prompt's first token plus 1, 2, 3…, and watches whether it is used as an engine has to be. */
+function fakeDecoder(
+  options: Partial<Decoder> & { failsAt?: (pieces: readonly Piece[]) => boolean } = {},
+): Fake {
+  const cells = new Map<number, Token[]>()
+  let working = false
+  const { failsAt = () => false, ...rest } = options
+  const fake: Fake = {
+    sequences: 4,
+    cutsBack: true,
+    chunkSize,
+    chunksAtOnce: 2,
+    steps: [],
+    samplers: 0,
+    async decode(pieces) {
+      if (working) throw new Error('It works already.')
+      working = true
+      fake.steps.push(pieces.map(({ sequence, position, tokens }) => [sequence, position, tokens.length]))
+      const ids = pieces.map(({ sequence }) => sequence)
+      expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b))
+      for (const { sequence, position, tokens } of pieces) {
+        const held = cells.get(sequence) ?? []
+        expect(held).toHaveLength(position)
+        cells.set(sequence, [...held, ...tokens])
+      }
+      await setImmediate()
+      working = false
+      if (failsAt(pieces)) throw new Error('The model fails.')
+      return pieces.map(({ sequence, sampler, followers }) => {
+        if (followers) {
+          const followerOdds = followers.tokens.map((token) => ({ logprob: -token, top: [] }))
+          Object.assign(followers.sampler, { followerOdds })
+        }
+        const { alive, said } = (sampler ?? {}) as { alive?: boolean; said?: number }
+        if (!sampler) return undefined
+        expect(alive).toBe(true)
+        Object.assign(sampler, { said: (said ?? 0) + 1 })
+        return ((cells.get(sequence)?.[0] ?? 0) + (said ?? 0) + 1) as Token
+      })
+    },
+    forget(sequence, keep) {
+      expect(working).toBe(false)
+      cells.set(sequence, (cells.get(sequence) ?? []).slice(0, keep))
+      return true
+    },
+    isWhole: () => true,
+    async save(sequence, tokens, file) {
+      expect(working).toBe(false)
+      expect(cells.get(sequence)).toEqual(tokens)
+      const text = JSON.stringify(tokens)
+      await writeFile(file, text)
+      return text.length
+    },
+    loadsAlike: () => true,
+    async load(sequence, file) {
+      expect(working).toBe(false)
+      expect(cells.get(sequence)).toEqual([])
+      const saved = JSON.parse(await readFile(file, 'utf8'))
+      cells.set(sequence, saved)
+      return saved.length
+    },
+    sampler() {
+      fake.samplers++
+      const sampler: Sampler & { alive: boolean } = {
+        alive: true,
+        dispose() {
+          expect(working).toBe(false)
+          sampler.alive = false
+          fake.samplers--
+        },
+      }
+      return sampler
+    },
+    isEnd: (token) => token === end,
+    setThreads() {},
+    ...rest,
+  }
+  return fake
+}
+
+interface Said {
+  readonly tokens: Token[]
+  reused?: number
+  cached?: Cached
+}
+
+function job(tokens: readonly Token[], more: Partial<Job> = {}): Job & Said {
+  const said: Said = { tokens: [] }
+  return Object.assign(said, {
+    prompt: tokens,
+    draw,
+    repeatable: false,
+    limit: 3,
+    tenant: 'ann',
+    background: false,
+    signal: new AbortController().signal,
+    onStart: (plan: Cached) => {
+      said.reused = plan.reusedTokens
+      said.cached = plan
+    },
+    onCached: (actual: Cached) => {
+      said.cached = actual
+    },
+    onToken: (token: Token) => {
+      said.tokens.push(token)
+      return true
+    },
+    ...more,
+  })
+}
+
+const scheduler = (decoder: Decoder): Scheduler => new Scheduler(decoder, { steps: 0 })
+
+test('a prompt is read in chunks, then one token after the other is drawn', async () => {
+  const decoder = fakeDecoder({ chunksAtOnce: 1 })
+  const one = job(prompt(20))
+
+  expect(await scheduler(decoder).run(one)).toBe('limit')
+
+  expect(one.tokens).toEqual([1, 2, 3])
+  expect(decoder.steps).toEqual([[[0, 0, 8]], [[0, 8, 8]], [[0, 16, 4]], [[0, 20, 1]], [[0, 21, 1]]])
+  expect(decoder.samplers).toBe(0)
+})
+
+test('who is alone has two chunks read at once, and never few rows, but where the prompt is short', async () => {
+  const piecesOf = async (length: number): Promise<readonly number[]> => {
+    const decoder = fakeDecoder()
+    await scheduler(decoder).run(job(prompt(length), { limit: 1 }))
+    return decoder.steps.map(([[, , count] = [0, 0, 0]]) => count)
+  }
+
+  expect(await piecesOf(5)).toEqual([5])
+  expect(await piecesOf(13)).toEqual([13])
+  expect(await piecesOf(16)).toEqual([16])
+  expect(await piecesOf(17)).toEqual([8, 9])
+  expect(await piecesOf(24)).toEqual([16, 8])
+  expect(await piecesOf(45)).toEqual([16, 16, 13])
+})
+
+test('what was read at once counts as whole chunks: a repeatable answer reads the rest as if it were the first', async () => {
+  const decoder = fakeDecoder()
+  const all = scheduler(decoder)
+  await all.run(job(prompt(45), { limit: 1 }))
+  decoder.steps.length = 0
+  const seeded = job(prompt(46), { repeatable: true, limit: 1 })
+
+  await all.run(seeded)
+
+  expect(seeded.reused).toBe(40)
+  expect(decoder.steps).toEqual([[[0, 40, 6]]])
+})
+
+test('who comes in the moment in which the last one ends is not slept over', async () => {
+  const decoder = fakeDecoder()
+  const progress = { steps: 0 }
+  const all = new Scheduler(decoder, progress)
+
+  await all.run(job(prompt(3)))
+  await all.run(job(prompt(3)))
+
+  // A pause would be one more.
+  expect(progress.steps).toBe(decoder.steps.length)
+})
+
+test('a token that ends the answer is not told', async () => {
+  const one = job(prompt(3, 996))
+
+  expect(await scheduler(fakeDecoder()).run(one)).toBe('end')
+
+  expect(one.tokens).toEqual([997, 998])
+})
+
+test('who has enough gets no more', async () => {
+  const decoder = fakeDecoder()
+  const told: Token[] = []
+  const onToken = (token: Token): boolean => told.push(token) < 2
+  const all = scheduler(decoder)
+
+  expect(await all.run(job(prompt(3), { limit: 50, onToken }))).toBe('enough')
+  await all.rest()
+
+  expect(told).toEqual([1, 2])
+  expect(decoder.samplers).toBe(0)
+})
+
+test('several answers take their steps together, and short prompts share a chunk', async () => {
+  const decoder = fakeDecoder()
+  const all = scheduler(decoder)
+  const jobs = [job(prompt(3)), job(prompt(4, 100)), job(prompt(5, 200))]
+
+  await Promise.all(jobs.map((one) => all.run(one)))
+
+  expect(jobs.map(({ tokens }) => tokens)).toEqual([
+    [1, 2, 3],
+    [101, 102, 103],
+    [201, 202, 203],
+  ])
+  expect(decoder.steps[0]).toEqual([
+    [0, 0, 3],
+    [1, 0, 4],
+    [2, 0, 5],
+  ])
+})
+
+test('a chunk of a long prompt has short ones beside it, and no other long one', async () => {
+  const decoder = fakeDecoder()
+  const all = scheduler(decoder)
+
+  await Promise.all([20, 20, 5, 5].map((length) => all.run(job(prompt(length)))))
+
+  expect(decoder.steps[0]).toEqual([
+    [0, 0, 8],
+    [2, 0, 5],
+  ])
+})
+
+test('a long prompt does not hold up answers that run: one step of theirs for each of its chunks', async () => {
+  const decoder = fakeDecoder()
+  const all = scheduler(decoder)
+  let long: Promise<unknown> | undefined
+  const onToken = (): boolean => {
+    long ??= all.run(job(prompt(80, 300)))
+    return true
+  }
+
+  await all.run(job(prompt(3), { limit: 12, onToken }))
+  await long
+
+  const order = decoder.steps.map(([[sequence, , count] = [0, 0, 0]]) =>
+    count === 1 ? 'speaks' : `reads ${sequence}`,
+  )
+  expect(order.slice(2, 22)).toEqual(
+    Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? 'speaks' : 'reads 1')),
+  )
+})
+
+describe('short prompts that come together', () => {
+  afterEach(() => vi.restoreAllMocks())
+
+  /** @returns the size of each step; of a single token, how many speak */
+  async function stepsWith(stepMs: number): Promise<string[]> {
+    let now = 10_000
+    vi.spyOn(performance, 'now').mockImplementation(() => now)
+    const decoder = fakeDecoder({ sequences: 6 })
+    const decode = decoder.decode
+    const timed = (pieces: readonly Piece[]) => {
+      now += stepMs
+      return decode(pieces)
+    }
+    const all = scheduler(Object.assign(decoder, { decode: timed }))
+    await Promise.all([0, 1, 2, 3, 4, 5].map((one) => all.run(job(prompt(8, one * 100)))))
+    return decoder.steps.map((pieces) => (pieces[0]?.[2] === 1 ? `${pieces.length} speak` : 'reads'))
+  }
+
+  test('are all read before the first of them speaks on', async () => {
+    expect((await stepsWith(600)).slice(0, 4)).toEqual(['reads', 'reads', 'reads', '6 speak'])
+  })
+
+  test('hold up those who speak for a second, and not longer', async () => {
+    expect((await stepsWith(1_100)).slice(0, 4)).toEqual(['reads', 'reads', '4 speak', 'reads'])
+  })
+})
+
+test('who leaves is dropped before the next step, whether it waits, reads or speaks', async () => {
+  const decoder = fakeDecoder({ sequences: 2 })
+  const all = scheduler(decoder)
+  const [speaking, reading, waiting] = [1, 2, 3].map(() => new AbortController()) as [
+    AbortController,
+    AbortController,
+    AbortController,
+  ]
+  let steps = 0
+  const onToken = (): boolean => {
+    for (const one of [speaking, reading, waiting]) one.abort()
+    steps = decoder.steps.length
+    return true
+  }
+
+  const endings = await Promise.all([
+    all.run(job(prompt(3), { limit: 100, onToken, signal: speaking.signal })),
+    all.run(job(prompt(400, 100), { signal: reading.signal })),
+    all.run(job(prompt(3, 500), { signal: waiting.signal })),
+  ])
+  await all.rest()
+
+  expect(endings).toEqual(['left', 'left', 'left'])
+  // The one that was on its way, and the chunk behind it.
+  expect(decoder.steps.length - steps).toBeLessThanOrEqual(1)
+  expect(decoder.samplers).toBe(0)
+})
+
+test('who drew the last token in the step in which all others left, hears of it', async () => {
+  const leaving = new AbortController()
+  const decoder = fakeDecoder()
+  const { decode } = decoder
+  decoder.decode = async (pieces) => {
+    const drawn = await decode(pieces)
+    if (decoder.steps.length === 2) leaving.abort()
+    return drawn
+  }
+  const all = scheduler(decoder)
+  const one = job(prompt(3), { limit: 2 })
+
+  const endings = await Promise.all([
+    all.run(one),
+    all.run(job(prompt(3, 100), { limit: 50, signal: leaving.signal })),
+  ])
+
+  expect(endings).toEqual(['limit', 'left'])
+  expect(one.tokens).toEqual([1, 2])
+})
+
+test('who cannot begin fails alone, and its place is free again', async () => {
+  const decoder = fakeDecoder({ sequences: 1 })
+  const { sampler } = decoder
+  let bad = true
+  decoder.sampler = (...parts) => {
+    if (bad) throw new Error('a mistake')
+    return sampler(...parts)
+  }
+  const all = scheduler(decoder)
+
+  await expect(all.run(job(prompt(30)))).rejects.toMatchObject({ code: 'internal' })
+  bad = false
+
+  expect(await all.run(job(prompt(30)))).toBe('limit')
+})
+
+test('what the model has lost of a prompt is read again', async () => {
+  const decoder = fakeDecoder()
+  const { forget } = decoder
+  decoder.forget = (sequence, keep) => forget(sequence, keep) && keep === 0
+  const all = scheduler(decoder)
+  await all.run(job(prompt(30)))
+  const again = job(prompt(30))
+
+  expect(await all.run(again)).toBe('limit')
+
+  expect(again.reused).toBe(0)
+  expect(again.tokens).toEqual([1, 2, 3])
+})
+
+test('a prompt that begins as the last one did is not read again', async () => {
+  const decoder = fakeDecoder()
+  const all = scheduler(decoder)
+  await all.run(job(prompt(30)))
+
+  const next = job(prompt(40))
+  await all.run(next)
+
+  expect(next.reused).toBe(30)
+  expect(decoder.steps.find(([[, position, count] = [0, 0, 0]]) => position === 30 && count > 1)).toEqual([
+    [0, 30, 10],
+  ])
+})
+
+test('what was said is reused too, unless the answer has to be repeatable', async () => {
+  const all = scheduler(fakeDecoder())
+  await all.run(job(prompt(30)))
+  const history = [...prompt(30), 1, 2, 700, 701] as Token[]
+  const again = job(history)
+  await all.run(again)
+  const seeded = job(history, { repeatable: true })
+  await all.run(seeded)
+
+  expect(again.reused).toBe(32)
+  expect(seeded.reused).toBe(24)
+})
+
+test('an answer that has to be repeatable shares no step: that could change it', async () => {
+  const decoder = fakeDecoder()
+  const all = scheduler(decoder)
+  const jobs = [true, false, true, false].map((repeatable, index) =>
+    job(prompt(2 + index, index * 100), { repeatable, limit: 5 }),
+  )
+
+  await Promise.all(jobs.map((one) => all.run(one)))
+
+  const shared = decoder.steps.filter(({ length }) => length > 1)
+  expect(jobs.map(({ tokens }) => tokens.length)).toEqual([5, 5, 5, 5])
+  expect(shared.length).toBeGreaterThan(0)
+  expect(shared.flat().every(([sequence]) => sequence % 2 === 1)).toBe(true)
+})
+
+test('tenants share nothing', async () => {
+  const all = scheduler(fakeDecoder())
+  await all.run(job(prompt(30)))
+  const other = job(prompt(30), { tenant: 'ben' })
+
+  await all.run(other)
+
+  expect(other.reused).toBe(0)
+})
+
+test('the tenant with fewer answers under way is next', async () => {
+  const all = scheduler(fakeDecoder({ sequences: 2 }))
+  const order: string[] = []
+  const run = (tenant: string, first: number): Promise<unknown> =>
+    all.run(job(prompt(3, first), { tenant, limit: 5, onStart: () => order.push(`${tenant} ${first}`) }))
+
+  await Promise.all([run('ann', 1), run('ann', 2), run('ann', 3), run('ben', 4)])
+
+  expect(order).toEqual(['ann 1', 'ben 4', 'ann 2', 'ann 3'])
+})
+
+test('a step that fails costs only the one who is to blame', async () => {
+  const decoder = fakeDecoder({
+    failsAt: (pieces) => pieces.some(({ tokens }) => tokens.includes(666 as Token)),
+  })
+  const all = scheduler(decoder)
+  const good = job(prompt(3))
+
+  const [fine, bad] = await Promise.allSettled([all.run(good), all.run(job([666 as Token, 667 as Token]))])
+  await all.rest()
+
+  expect(fine).toEqual({ status: 'fulfilled', value: 'limit' })
+  expect(good.tokens).toEqual([1, 2, 3])
+  expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'upstream' } })
+  expect(decoder.samplers).toBe(0)
+})
+
+test('a token that cannot be drawn fails its own answer alone', async () => {
+  const decoder = fakeDecoder()
+  const { decode } = decoder
+  decoder.decode = async (pieces) =>
+    (await decode(pieces)).map((token, index) =>
+      pieces[index]?.sequence === 1 ? new Error('none fits') : token,
+    )
+  const all = scheduler(decoder)
+
+  const [fine, bad] = await Promise.allSettled([all.run(job(prompt(3))), all.run(job(prompt(4, 100)))])
+
+  expect(fine).toEqual({ status: 'fulfilled', value: 'limit' })
+  expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'upstream' } })
+})
+
+test('a listener that throws fails its own answer alone', async () => {
+  const all = scheduler(fakeDecoder())
+  const onToken = (): boolean => {
+    throw new Error('a mistake')
+  }
+
+  const [fine, bad] = await Promise.allSettled([
+    all.run(job(prompt(3))),
+    all.run(job(prompt(4, 100), { onToken })),
+  ])
+
+  expect(fine).toEqual({ status: 'fulfilled', value: 'limit' })
+  expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'internal' } })
+})
+
+test('many answers over few sequences all end, each with its own tokens', async () => {
+  const decoder = fakeDecoder({ sequences: 3 })
+  const all = scheduler(decoder)
+  const jobs = Array.from({ length: 50 }, (_, index) =>
+    job(prompt(1 + ((index * 7) % 40), index), { limit: 1 + (index % 6) }),
+  )
+
+  await Promise.all(jobs.map((one) => all.run(one)))
+  await all.rest()
+
+  for (const [index, { tokens, limit }] of jobs.entries())
+    expect(tokens).toEqual(Array.from({ length: limit }, (_, said) => index + said + 1))
+  expect(decoder.samplers).toBe(0)
+})
+
+describe('a model that cannot go back', () => {
+  let folder: string
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'snapshots-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+  const forgetful = (options: Parameters<typeof fakeDecoder>[0] = {}) => {
+    const decoder = fakeDecoder({ isWhole: () => false, cutsBack: false, ...options })
+    return { decoder, all: new Scheduler(decoder, { steps: 0 }, new Snapshots(folder, 1_000)) }
+  }
+
+  test('is given the state of a prompt that began so, in whatever place is free', async () => {
+    const { all } = forgetful()
+    await all.run(job(prompt(30)))
+    const again = job(prompt(30))
+    await all.run(again)
+    const next = job([...prompt(28), ...prompt(20, 500)])
+    await all.run(next)
+
+    // Up to the last chunk that leaves enough to be read.
+    expect([again.reused, next.reused]).toEqual([16, 16])
+    expect([again.tokens, next.tokens]).toEqual([
+      [1, 2, 3],
+      [1, 2, 3],
+    ])
+  })
+
+  test('goes on where it stopped, when the next prompt does', async () => {
+    const { decoder, all } = forgetful()
+    await all.run(job(prompt(30)))
+    const next = job([...prompt(30), 1, 2, 700, 701] as Token[])
+
+    await all.run(next)
+
+    expect(next.reused).toBe(32)
+    expect(decoder.steps.flat().filter(([, position]) => position === 32)).toEqual([[0, 32, 2]])
+  })
+
+  test('reads a repeatable prompt in the same chunks warm as cold, and uses no state that was not', async () => {
+    const { decoder, all } = forgetful()
+    await all.run(job(prompt(30)))
+    // It goes on after what was said, so its state is no longer that of a prompt.
+    await all.run(job([...prompt(30), 1, 2, ...prompt(20, 700)] as Token[]))
+    decoder.steps.length = 0
+    const seeded = job([...prompt(30), 1, 2, ...prompt(21, 700)] as Token[], { repeatable: true, limit: 1 })
+
+    await all.run(seeded)
+
+    expect(seeded.reused).toBe(16)
+    expect(decoder.steps.flat().map(([, position, count]) => [position, count])).toEqual(
+      [16, 24, 32, 40, 48].map((position) => [position, Math.min(8, 53 - position)]),
+    )
+  })
+
+  test('uses no state for a repeatable prompt that would lie in memory otherwise', async () => {
+    const { all } = forgetful({ loadsAlike: (length) => length <= 16 })
+    for (const length of [30, 60]) await all.run(job(prompt(length, length)))
+    const [short, long] = [30, 60].map((length) => job(prompt(length, length), { repeatable: true }))
+    for (const one of [short, long]) if (one) await all.run(one)
+
+    expect([short?.reused, long?.reused]).toEqual([16, 0])
+  })
+
+  test('shares no state between tenants', async () => {
+    const { all } = forgetful()
+    await all.run(job(prompt(30)))
+    const other = job(prompt(30), { tenant: 'ben' })
+
+    await all.run(other)
+
+    expect(other.reused).toBe(0)
+  })
+
+  test('reads the whole prompt where a file is damaged, or a load fails', async () => {
+    const { decoder, all } = forgetful()
+    await all.run(job(prompt(30)))
+    for (const name of readdirSync(folder)) await writeFile(join(folder, name), 'nonsense')
+    const damaged = job(prompt(30))
+    await all.run(damaged)
+    decoder.load = () => Promise.reject(new Error('not mine'))
+    const refused = job(prompt(30))
+    await all.run(refused)
+
+    expect([damaged.reused, refused.reused]).toEqual([0, 0])
+    expect([damaged.tokens, refused.tokens]).toEqual([
+      [1, 2, 3],
+      [1, 2, 3],
+    ])
+  })
+
+  test('answers as ever where nothing can be saved', async () => {
+    const { all } = forgetful({ save: () => Promise.reject(new Error('ENOSPC')) })
+    await all.run(job(prompt(30)))
+    const again = job(prompt(30))
+
+    expect(await all.run(again)).toBe('limit')
+
+    expect([again.reused, again.tokens]).toEqual([0, [1, 2, 3]])
+  })
+
+  test('serves who comes while a state is loaded, and who leaves meanwhile', async () => {
+    const leaving = new AbortController()
+    const late = job(prompt(3, 500))
+    let lateEnd: Promise<unknown> | undefined
+    const { decoder, all } = forgetful()
+    const { load } = decoder
+    decoder.load = async (...parts) => {
+      lateEnd = all.run(late)
+      leaving.abort()
+      await setImmediate()
+      return load(...parts)
+    }
+    await all.run(job(prompt(30)))
+
+    expect(await all.run(job(prompt(30), { signal: leaving.signal }))).toBe('left')
+    await lateEnd
+    await all.rest()
+
+    expect(late.tokens).toEqual([501, 502, 503])
+    expect(decoder.samplers).toBe(0)
+  })
+
+  test('serves many over few places, each with its own tokens', async () => {
+    const { decoder, all } = forgetful({ sequences: 3 })
+    const jobs = Array.from({ length: 60 }, (_, index) =>
+      job(prompt(20 + ((index * 7) % 30), (index % 5) * 100), {
+        tenant: `${index % 2}`,
+        limit: 1 + (index % 4),
+      }),
+    )
+
+    await Promise.all(jobs.map((one) => all.run(one)))
+    await all.rest()
+
+    for (const {
+      tokens,
+      limit,
+      prompt: [first = 0],
+    } of jobs)
+      expect(tokens).toEqual(Array.from({ length: limit }, (_, said) => first + said + 1))
+    expect(jobs.filter(({ reused }) => reused).length).toBeGreaterThan(10)
+    expect(decoder.samplers).toBe(0)
+  })
+})
+
+/** Runs it when the other has said its second token. */
+function withAnother(
+  all: Scheduler,
+  tokens: number,
+): { job: Job & Said; other: Promise<unknown>; one: Job & Said } {
+  const one = job(prompt(3, 100), { limit: 6 })
+  let begin: (running: Promise<unknown>) => void = () => {}
+  const other = new Promise((resolve) => {
+    begin = resolve
+  })
+  const background: Job & Said = job(prompt(20), {
+    background: true,
+    limit: tokens,
+    onToken: (token) => {
+      if (background.tokens.push(token) === 2) begin(all.run(one))
+      return true
+    },
+  })
+  return { job: background, other, one }
+}
+
+test('a background answer pauses while another one is made, and goes on behind it', async () => {
+  const decoder = fakeDecoder()
+  const all = scheduler(decoder)
+  const { job: background, other, one } = withAnother(all, 8)
+
+  await Promise.all([all.run(background), other])
+
+  const order = decoder.steps.map((pieces) => pieces.map(([sequence]) => sequence).join())
+  expect(order.slice(order.indexOf('1'), order.lastIndexOf('1') + 1)).toEqual(Array(6).fill('1'))
+  expect(background.tokens).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+  expect(one.tokens).toEqual([101, 102, 103, 104, 105, 106])
+})
+
+test('a background answer gives its place away, and says nothing twice when it has one again', async () => {
+  const decoder = fakeDecoder({ sequences: 1, chunksAtOnce: 1 })
+  const all = scheduler(decoder)
+  const { job: background, other, one } = withAnother(all, 8)
+  let starts = 0
+  const onStart = (): void => {
+    starts++
+  }
+
+  const endings = await Promise.all([all.run({ ...background, onStart }), other])
+
+  expect(endings).toEqual(['limit', 'limit'])
+  expect(background.tokens).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+  expect(one.tokens).toEqual([101, 102, 103, 104, 105, 106])
+  expect([starts, decoder.samplers]).toEqual([1, 0])
+  // What it had said by then is read with its prompt: three chunks.
+  expect(
+    decoder.steps.filter(([[, position, count] = [0, 0, 0]]) => position === 16 && count > 4),
+  ).toHaveLength(1)
+})
+
+test('a background answer that has to be repeatable keeps its place: it would come out different', async () => {
+  const all = scheduler(fakeDecoder({ sequences: 1 }))
+  const { job: background, other } = withAnother(all, 8)
+  const order: string[] = []
+
+  await Promise.all([
+    all.run({ ...background, repeatable: true }).then(() => order.push('background')),
+    other.then(() => order.push('other')),
+  ])
+
+  expect(order).toEqual(['background', 'other'])
+})
+
+test('with a limit of 0 a prompt is read, and nothing is drawn', async () => {
+  const decoder = fakeDecoder()
+  const one = job(prompt(20), { limit: 0 })
+
+  expect(await scheduler(decoder).run(one)).toBe('limit')
+
+  expect(one.tokens).toEqual([])
+  expect(decoder.steps.flat().map(([, , count]) => count)).toEqual([8, 12])
+  expect(decoder.samplers).toBe(0)
+})
+
+describe('a prompt whose odds are asked for', () => {
+  /** Each token is as likely as its number says. */
+  function told(
+    tokens: readonly Token[],
+    more: Partial<Job> = {},
+  ): Job & Said & { readonly odds: number[][] } {
+    const odds: number[][] = []
+    const onPrompt: Job['onPrompt'] = (all) => odds.push(all.map(({ logprob }) => -logprob))
+    return Object.assign(job(tokens, { onPrompt, ...more }), { odds })
+  }
+
+  test('is told from its second token on, piece by piece, before the answer', async () => {
+    const decoder = fakeDecoder()
+    const one = told(prompt(20))
+
+    expect(await scheduler(decoder).run(one)).toBe('limit')
+
+    expect(one.odds).toEqual([
+      [1, 2, 3, 4, 5, 6, 7, 8],
+      [9, 10, 11, 12, 13, 14, 15, 16],
+      [17, 18, 19],
+    ])
+    expect(one.tokens).toEqual([1, 2, 3])
+    expect(decoder.steps.slice(0, 3)).toEqual([[[0, 0, 8]], [[0, 8, 8]], [[0, 16, 4]]])
+  })
+
+  test('is told alone where nothing is to be said', async () => {
+    const decoder = fakeDecoder()
+    const [one, single] = [told(prompt(9), { limit: 0 }), told(prompt(1), { limit: 0 })]
+    const all = scheduler(decoder)
+
+    expect(await Promise.all([all.run(one), all.run(single)])).toEqual(['limit', 'limit'])
+
+    expect([one.odds, single.odds]).toEqual([[[1, 2, 3, 4, 5, 6, 7, 8], []], [[]]])
+    expect([one.tokens, single.tokens]).toEqual([[], []])
+    expect(decoder.samplers).toBe(0)
+  })
+
+  test('is read from its beginning, whatever was read before, and others go on from it', async () => {
+    const all = scheduler(fakeDecoder({ sequences: 1 }))
+    await all.run(job(prompt(30)))
+    const one = told(prompt(30), { limit: 0 })
+    await all.run(one)
+    const next = job(prompt(40))
+    await all.run(next)
+
+    expect(one.reused).toBe(0)
+    expect(one.odds.flat()).toHaveLength(29)
+    expect(next.reused).toBe(30)
+  })
+
+  test('has a step for itself, of 64 rows at most, and others speak between two of them', async () => {
+    const decoder = fakeDecoder({ chunkSize: 256 })
+    const all = scheduler(decoder)
+    let running: Promise<unknown> | undefined
+    const one = told(prompt(200))
+    const onToken = (): boolean => {
+      running ??= all.run(one)
+      return true
+    }
+
+    await all.run(job(prompt(3, 100), { limit: 12, onToken }))
+    await running
+
+    const reads = decoder.steps.filter((pieces) => pieces.some(([, , count]) => count > 3))
+    expect(reads).toEqual([[[1, 0, 64]], [[1, 64, 64]], [[1, 128, 64]], [[1, 192, 8]]])
+    const order = decoder.steps.map((pieces) => (reads.includes(pieces) ? 'reads' : 'speaks'))
+    expect(order.join()).toContain('reads,speaks,reads,speaks,reads')
+  })
+
+  test('is read anew for an answer that has to be repeatable, where that reads larger chunks', async () => {
+    const reusedAfter = async (chunkSize: number): Promise<number | undefined> => {
+      const all = scheduler(fakeDecoder({ chunkSize, sequences: 1 }))
+      await all.run(told(prompt(300), { limit: 0 }))
+      const next = job(prompt(310), { repeatable: true })
+      await all.run(next)
+      return next.reused
+    }
+
+    expect([await reusedAfter(256), await reusedAfter(64)]).toEqual([0, 256])
+  })
+
+  test('fails alone where they are not known', async () => {
+    const decoder = fakeDecoder()
+    const { decode } = decoder
+    decoder.decode = async (pieces) =>
+      (await decode(pieces)).map((token, index) =>
+        pieces[index]?.followers ? new Error('no numbers') : token,
+      )
+    const all = scheduler(decoder)
+
+    const [fine, bad] = await Promise.allSettled([all.run(job(prompt(3))), all.run(told(prompt(40, 100)))])
+
+    expect(fine).toEqual({ status: 'fulfilled', value: 'limit' })
+    expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'upstream' } })
+  })
+
+  test('keeps its place in the background, once it is begun: it would be told twice', async () => {
+    const all = scheduler(fakeDecoder({ sequences: 1 }))
+    let other: Promise<unknown> | undefined
+    const one = told(prompt(40), { background: true })
+    const { onPrompt } = one
+
+    await all.run({
+      ...one,
+      onPrompt: (odds) => {
+        onPrompt?.(odds)
+        other ??= all.run(job(prompt(3, 100)))
+      },
+    })
+    await other
+
+    expect(one.odds.flat()).toEqual(Array.from({ length: 39 }, (_, index) => index + 1))
+  })
+
+  test('loads no state of a prompt that began so', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'snapshots-'))
+    const decoder = fakeDecoder({ isWhole: () => false, cutsBack: false })
+    const all = new Scheduler(decoder, { steps: 0 }, new Snapshots(folder, 1_000))
+    await all.run(job(prompt(30)))
+    const one = told(prompt(30))
+
+    await all.run(one)
+
+    expect(one.reused).toBe(0)
+    expect(one.odds.flat()).toHaveLength(29)
+    rmSync(folder, { recursive: true, force: true })
+  })
+})
+
+describe('breakpoints', () => {
+  let folder: string
+  let clock: number
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'snapshots-'))
+    clock = 1
+  })
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+  const keeping = (options: Parameters<typeof fakeDecoder>[0] = {}, budgetBytes = 10_000) => {
+    const decoder = fakeDecoder(options)
+    return {
+      decoder,
+      all: new Scheduler(decoder, { steps: 0 }, new Snapshots(folder, budgetBytes, () => clock)),
+    }
+  }
+  const at = (...lengths: readonly number[]): readonly Breakpoint[] =>
+    lengths.map((length) => ({ length, lifetime: '5m' }))
+  const told = ({ cached }: Said): readonly (number | undefined)[] => [
+    cached?.reusedTokens,
+    cached?.cacheReadTokens,
+    cached?.cacheWriteTokens['5m'],
+    cached?.cacheWriteTokens['1h'],
+  ]
+  /** One after the other. */
+  async function run(all: Scheduler, ...jobs: readonly (Job & Said)[]) {
+    for (const one of jobs) await all.run(one)
+    return jobs.map(told)
+  }
+
+  test('are written by the first call and read by the next, in whatever place it gets', async () => {
+    const { decoder, all } = keeping({ sequences: 1 })
+    const other = job(prompt(20, 500))
+
+    expect(
+      await run(
+        all,
+        job(prompt(30), { breakpoints: at(19) }),
+        other,
+        job([...prompt(25), ...prompt(9, 900)], { breakpoints: at(19) }),
+      ),
+    ).toEqual([
+      [0, 0, 19, 0],
+      [0, 0, 0, 0],
+      [19, 19, 0, 0],
+    ])
+    expect(decoder.steps.flat().filter(([, position]) => position === 19)).toHaveLength(2)
+  })
+
+  test('end the pieces that a prompt is read in, and the next piece ends where a chunk does', async () => {
+    const { decoder, all } = keeping({ chunksAtOnce: 1 })
+
+    await run(all, job(prompt(40), { breakpoints: at(19, 24, 30), limit: 1 }))
+
+    expect(decoder.steps.flat().map(([, position, count]) => [position, count])).toEqual([
+      [0, 8],
+      [8, 8],
+      [16, 3],
+      [19, 5],
+      [24, 6],
+      [30, 2],
+      [32, 8],
+    ])
+  })
+
+  test('are told apart by how long they live', async () => {
+    const { all } = keeping()
+    const hour: Breakpoint = { length: 16, lifetime: '1h' }
+
+    expect(
+      await run(
+        all,
+        job(prompt(60), { breakpoints: [hour, ...at(30, 40)] }),
+        job(prompt(60), { breakpoints: [hour, ...at(30, 50)] }),
+      ),
+    ).toEqual([
+      [0, 0, 24, 16],
+      [50, 40, 10, 0],
+    ])
+    clock += 6 * 60_000
+    expect(await run(all, job([...prompt(59), 7 as Token], { breakpoints: [hour, ...at(30)] }))).toEqual([
+      [30, 16, 14, 0],
+    ])
+  })
+
+  test('live as long as somebody reads them', async () => {
+    const { all } = keeping()
+    const again = async (minutes: number): Promise<number | undefined> => {
+      clock += minutes * 60_000
+      const [[, read] = []] = await run(all, job(prompt(30), { breakpoints: at(20) }))
+      return read
+    }
+
+    expect([await again(0), await again(4), await again(4), await again(6), await again(1)]).toEqual([
+      0, 20, 20, 0, 20,
+    ])
+  })
+
+  test('of others are not read, nor is what nobody asked for', async () => {
+    const { all } = keeping()
+
+    expect(
+      await run(
+        all,
+        job(prompt(30)),
+        job(prompt(30), { breakpoints: at(20) }),
+        job(prompt(30)),
+        job(prompt(30), { breakpoints: at(20), tenant: 'ben' }),
+        job(prompt(30), { breakpoints: at(19) }),
+      ),
+    ).toEqual([
+      [0, 0, 0, 0],
+      [20, 0, 20, 0],
+      [29, 0, 0, 0],
+      [0, 0, 20, 0],
+      [19, 0, 19, 0],
+    ])
+  })
+
+  test('of less than a chunk are none', async () => {
+    const { all } = keeping()
+
+    expect(await run(all, job(prompt(30), { breakpoints: at(7) }))).toEqual([[0, 0, 0, 0]])
+  })
+
+  test('that cannot be saved are told as a plan, and taken back', async () => {
+    const { all } = keeping({ save: () => Promise.reject(new Error('ENOSPC')) })
+    const plans: unknown[] = []
+    const one = job(prompt(60), { breakpoints: at(19, 40) })
+    const { onStart } = one
+    one.onStart = (plan) => {
+      plans.push(plan.cacheWriteTokens['5m'])
+      onStart(plan)
+    }
+
+    expect([await run(all, one), plans]).toEqual([[[0, 0, 0, 0]], [40]])
+  })
+
+  test('that are too large are not promised again', async () => {
+    const { all } = keeping({}, 60)
+    const plans: unknown[] = []
+    const one = (first: number) =>
+      job(prompt(60, first), {
+        breakpoints: at(40),
+        onStart: (plan) => plans.push(plan.cacheWriteTokens['5m']),
+      })
+
+    await run(all, one(0), one(100))
+
+    expect(plans).toEqual([40, 0])
+  })
+
+  test('of a file that is damaged are written again', async () => {
+    const { all } = keeping({ sequences: 1 })
+    await run(all, job(prompt(30), { breakpoints: at(20) }), job(prompt(40, 500)))
+    for (const name of readdirSync(folder)) await writeFile(join(folder, name), 'nonsense')
+
+    expect(
+      await run(
+        all,
+        job(prompt(30), { breakpoints: at(20) }),
+        job(prompt(40, 500)),
+        job(prompt(30), { breakpoints: at(20) }),
+      ),
+    ).toEqual([
+      [0, 0, 20, 0],
+      [32, 0, 0, 0],
+      [20, 20, 0, 0],
+    ])
+  })
+
+  test('are read by a repeatable prompt in the pieces that it is read in cold', async () => {
+    const { decoder, all } = keeping({ sequences: 1, chunksAtOnce: 1 })
+    const seeded = (...lengths: readonly number[]) =>
+      job(prompt(50), { breakpoints: at(...lengths), repeatable: true, limit: 1 })
+    const pieces = async (one: Job & Said): Promise<readonly (readonly number[])[]> => {
+      decoder.steps.length = 0
+      await all.run(one)
+      return decoder.steps.flat().map(([, position, count]) => [position, count])
+    }
+    const cold = await pieces(seeded(19))
+    await all.run(job(prompt(40, 500)))
+
+    expect(await pieces(seeded(19))).toEqual(cold.slice(3))
+    await all.run(job(prompt(40, 500)))
+    // Cold, it would stop at 12, and not at 19.
+    const other = seeded(12)
+    expect((await pieces(other))[0]?.[0]).toBe(0)
+    expect(told(other)).toEqual([0, 0, 12, 0])
+  })
+
+  test('what a slot held is saved when another prompt takes it, where that is much', async () => {
+    const { all } = keeping({ sequences: 1 })
+    const long = [...prompt(60)]
+
+    expect(
+      await run(all, job(long), job(prompt(20, 500)), job(prompt(20, 700)), job(long), job(prompt(20, 500))),
+    ).toEqual([
+      [0, 0, 0, 0],
+      [0, 0, 0, 0],
+      [0, 0, 0, 0],
+      [48, 0, 0, 0],
+      [0, 0, 0, 0],
+    ])
+    expect(readdirSync(folder)).toHaveLength(1)
+  })
+})
+
+test('the background waits for a place behind all others', async () => {
+  const all = scheduler(fakeDecoder({ sequences: 1 }))
+  const order: number[] = []
+  const run = (first: number, background: boolean): Promise<unknown> =>
+    all.run(job(prompt(3, first), { background, onStart: () => order.push(first) }))
+
+  await Promise.all([run(1, false), run(2, true), run(3, false), run(4, false)])
+
+  expect(order).toEqual([1, 3, 4, 2])
+})
+
+test('who leaves while it is interrupted leaves nothing behind', async () => {
+  const decoder = fakeDecoder({ sequences: 1 })
+  const all = scheduler(decoder)
+  const leaving = new AbortController()
+  const { job: background, other, one } = withAnother(all, 50)
+  const left = all.run({ ...background, signal: leaving.signal })
+  const { onToken } = one
+  one.onToken = (token) => {
+    leaving.abort()
+    return onToken(token)
+  }
+
+  expect(await Promise.all([left, other])).toEqual(['left', 'limit'])
+  await all.rest()
+  expect(background.tokens.length).toBeLessThan(5)
+  expect(decoder.samplers).toBe(0)
+})
+
+describe('an answer whose reader has enough', () => {
+  /** Is ahead from so many tokens on, until its reader has read them. */
+  const slow = (tokens: readonly Token[], more: Partial<Job> = {}) => {
+    const reading = { read: 0 }
+    const slow: Job & Said = job(tokens, {
+      limit: 12,
+      isAhead: () => slow.tokens.length - reading.read >= 4,
+      ...more,
+    })
+    return { slow, reading }
+  }
+
+  test('pauses, and goes on when its reader does', async () => {
+    const decoder = fakeDecoder()
+    const answers = scheduler(decoder)
+    const { slow: paused, reading } = slow(prompt(3))
+    const ended = answers.run(paused)
+    await vi.waitFor(() => expect(paused.tokens.length).toBeGreaterThanOrEqual(4))
+    const beside = job(prompt(3, 100), { limit: 40 })
+    await answers.run(beside)
+
+    expect(beside.tokens).toHaveLength(40)
+    expect(paused.tokens.length).toBeLessThanOrEqual(5)
+
+    reading.read = 100
+    answers.wake()
+    expect(await ended).toBe('limit')
+    expect(paused.tokens).toEqual(prompt(12, 1))
+    expect(decoder.samplers).toBe(0)
+  })
+
+  test('makes room for others, and says the rest afterwards', async () => {
+    const decoder = fakeDecoder({ sequences: 1 })
+    const answers = scheduler(decoder)
+    const { slow: paused, reading } = slow(prompt(3))
+    const ended = answers.run(paused)
+    await vi.waitFor(() => expect(paused.tokens.length).toBeGreaterThanOrEqual(4))
+
+    const other = job(prompt(3, 100))
+    expect(await answers.run(other)).toBe('limit')
+
+    reading.read = 100
+    answers.wake()
+    expect(await ended).toBe('limit')
+    expect(paused.tokens).toEqual(prompt(12, 1))
+  })
+
+  test('ends when its caller leaves', async () => {
+    const answers = scheduler(fakeDecoder())
+    const left = new AbortController()
+    const { slow: paused } = slow(prompt(3), { signal: left.signal })
+    const ended = answers.run(paused)
+    await vi.waitFor(() => expect(paused.tokens.length).toBeGreaterThanOrEqual(4))
+
+    left.abort()
+    answers.wake()
+
+    expect(await ended).toBe('left')
+    await answers.rest()
+  })
+})

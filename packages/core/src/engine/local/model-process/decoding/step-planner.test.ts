@@ -1,0 +1,133 @@
+import { expect, test } from 'vitest'
+import { StepCosts } from './step-planner.ts'
+
+/** @param ms what steps of one, two, three… answers take */
+function costs(...ms: number[]): StepCosts {
+  const all = new StepCosts()
+  for (const [index, each] of ms.entries()) for (let time = 0; time < 3; time++) all.observe(index + 1, each)
+  return all
+}
+
+/** Plans and takes the steps as often, where a step takes so many milliseconds. */
+function work(all: StepCosts, ids: readonly number[], times: number, ms: (count: number) => number) {
+  return Array.from({ length: times }, () => {
+    const plan = all.plan(ids)
+    for (const { length } of plan) all.observe(length, ms(length))
+    return plan.map(({ length }) => length).join('+')
+  })
+}
+
+const ids = (count: number): number[] => Array.from({ length: count }, (_, id) => id)
+const sum = (plan: string, ms: (count: number) => number): number =>
+  plan.split('+').reduce((total, count) => total + ms(Number(count)), 0)
+
+/** Milliseconds, as measured: q4_0 and q8_0 with one thread, q4_0 with two, and where sizes do not matter. */
+const machines = {
+  q4_0: [0, 18.3, 44.5, 60, 66, 97, 112, 124, 106],
+  q8_0: [0, 24.5, 80, 87, 94, 138, 148, 158, 137],
+  'q4_0, two threads': [0, 13, 25, 32.5, 35, 50, 56, 64, 55],
+  'a graphics card': [0, 5, 5.1, 5.2, 5.3, 5.4, 5.5, 5.6, 5.7],
+}
+
+test('together, where that is cheaper', () => {
+  expect(costs(10, 12, 14, 15).plan(ids(4))).toEqual([[0, 1, 2, 3]])
+})
+
+test('each for itself, where that is', () => {
+  expect(costs(10, 25, 40).plan(ids(3))).toEqual([[0], [1], [2]])
+})
+
+test('in the split that costs least', () => {
+  expect(costs(10, 11, 40, 41).plan(ids(4))).toEqual([
+    [0, 1],
+    [2, 3],
+  ])
+})
+
+test('only neighbours go together', () => {
+  expect(costs(10, 11, 12).plan([0, 1, 5])).toEqual([[0, 1], [5]])
+  expect(costs(10, 11, 12).plan([0, 2, 4])).toEqual([[0], [2], [4]])
+})
+
+for (const [machine, table] of Object.entries(machines)) {
+  const ms = (count: number): number => table[count] ?? 0
+  /** The best of all splits. */
+  const least: number[] = table.map(() => 0)
+  for (let count = 1; count < table.length; count++)
+    least[count] = Math.min(...ids(count).map((rest) => (least[rest] ?? 0) + ms(count - rest)))
+
+  test(`the best way is found soon, and kept, as more and more speak: ${machine}`, () => {
+    const all = new StepCosts()
+    for (let count = 1; count < table.length; count++) {
+      const plans = work(all, ids(count), 40, ms)
+      const lost = plans.reduce((total, plan) => total + sum(plan, ms) - (least[count] ?? 0), 0)
+
+      expect(sum(plans.at(-1) ?? '', ms)).toBe(least[count])
+      expect(lost).toBeLessThan((least[count] ?? 0) * 2.5)
+    }
+  })
+
+  test(`with nothing known, it is soon no worse than all together or each alone: ${machine}`, () => {
+    for (let count = 1; count < table.length; count++) {
+      const plans = work(new StepCosts(), ids(count), 40, ms)
+
+      expect(sum(plans.at(-1) ?? '', ms)).toBeLessThanOrEqual(Math.min(ms(count), count * ms(1)))
+    }
+  })
+}
+
+test('a hiccup at the first time does not decide', () => {
+  const all = costs(10)
+
+  expect(all.plan(ids(2))).toHaveLength(1)
+  all.observe(2, 900)
+  expect(all.plan(ids(2))).toHaveLength(1)
+  all.observe(2, 12)
+
+  expect(all.plan(ids(2))).toHaveLength(1)
+})
+
+test('a disturbance that passes is forgotten soon', () => {
+  const ms = (count: number): number => [0, 18, 45][count] ?? 0
+  const all = new StepCosts()
+  const before = work(all, ids(2), 100, ms)
+  const meanwhile = work(all, ids(2), 8, (count) => 2 * ms(count))
+  const after = work(all, ids(2), 200, ms)
+
+  expect(before.at(-1)).toBe('1+1')
+  expect(meanwhile).toContain('2')
+  expect(after.filter((plan) => plan === '2').length).toBeLessThan(40)
+})
+
+test('what a step costs now counts, and a single hiccup does not', () => {
+  const all = costs(10, 12)
+  all.observe(2, 500)
+  expect(all.plan([0, 1])).toEqual([[0, 1]])
+
+  for (let time = 0; time < 8; time++) all.observe(2, 30)
+  expect(all.plan([0, 1])).toEqual([[0], [1]])
+})
+
+test('what has become cheaper is found out, at a price of less than one step in fifty', () => {
+  const before = [0, 10, 30]
+  const all = costs(10, 30)
+  const steady = work(all, ids(2), 1_000, (count) => before[count] ?? 0)
+  const after = work(all, ids(2), 1_700, (count) => 10 + count).slice(-1_000)
+
+  expect(steady.filter((plan) => plan === '2').length).toBeGreaterThan(0)
+  expect(steady.filter((plan) => plan === '2').length).toBeLessThan(20)
+  expect(after.filter((plan) => plan === '1+1').length).toBeLessThan(20)
+})
+
+test('what goes together is tried apart, too, where nobody has spoken alone for long', () => {
+  const all = new StepCosts()
+  const together = work(all, ids(4), 1_000, (count) => [0, 18, 45, 60, 66][count] ?? 0)
+  const apart = work(all, ids(4), 1_700, (count) => [0, 10, 45, 60, 66][count] ?? 0).slice(-1_000)
+
+  expect(together.filter((plan) => plan !== '4').length).toBeLessThan(20)
+  expect(apart.filter((plan) => plan !== '1+1+1+1').length).toBeLessThan(20)
+})
+
+test('nobody makes no step', () => {
+  expect(new StepCosts().plan([])).toEqual([])
+})

@@ -1,0 +1,214 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Llama, LlamaContext, LlamaModel, Token } from 'node-llama-cpp'
+import { afterAll, expect, test, vi } from 'vitest'
+import { config } from '../../../../../../../test/support/bindings.ts'
+import type { Decoder } from '../decoding/decoder.ts'
+import { openDecoder } from './addon-decoder.ts'
+import { loadModel } from './load.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'states-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+test('answers and prompts have their numbers of threads, and a token that has to be repeatable always the same', async () => {
+  const log: number[] = []
+  const { decoder, sampler } = scripted({ setThreads: (threads: number) => log.push(threads) })
+  const step = (tokens: number, repeatable: boolean) =>
+    decoder?.decode([
+      { sequence: 0, position: 0, tokens: Array<Token>(tokens).fill(1 as Token), sampler, repeatable },
+    ])
+
+  for (const [answers, prompts] of [
+    [3, 7],
+    [2, 4],
+  ] as const) {
+    decoder?.setThreads(answers, prompts)
+    await step(1, false)
+    await step(1, true)
+    await step(5, false)
+    await step(5, true)
+  }
+
+  expect(log).toEqual([3, 1, 7, 7, 2, 1, 4, 4])
+})
+
+test('a step that fails has not failed before its draws have ended: their samplers are freed then', async () => {
+  vi.stubEnv('UV_THREADPOOL_SIZE', '1')
+  vi.resetModules()
+  const { openDecoder } = await import('./addon-decoder.ts')
+  vi.unstubAllEnvs()
+  const log: string[] = []
+  const fails = {
+    decodeBatch: () => Promise.reject(new Error('Eval has failed')),
+    async sampleToken() {
+      await delay(20)
+      log.push('drawn')
+      return 1
+    },
+  }
+  const { decoder, sampler } = scripted(fails, openDecoder)
+
+  const step = decoder?.decode([
+    { sequence: 0, position: 0, tokens: [1 as Token], sampler, repeatable: false },
+  ])
+
+  await expect(step?.finally(() => log.push('failed'))).rejects.toThrow('Eval has failed')
+  expect(log).toEqual(['drawn', 'failed'])
+})
+
+test('the odds of a prompt are looked at row by row, and what cannot be known is an error', async () => {
+  let [inside, most, isBroken] = [0, 0, false]
+  const asked: unknown[] = []
+  const { decoder } = scripted({
+    addToBatch: (_sequence: number, _position: number, _tokens: unknown, outputs: Uint32Array) => outputs,
+    async sampleToken(output: number, _sampler: object, ...[, , logits]: unknown[]) {
+      most = Math.max(most, ++inside)
+      await delay(1)
+      inside--
+      if (isBroken) throw new Error('no logits')
+      const [[token]] = logits as [[number]]
+      asked.push([output, token])
+      return [token, undefined, undefined, [token, -token, 99, 0], 1]
+    },
+  })
+  const sampler = decoder?.sampler({ ...greedy, logprobs: 0 }, [])
+  if (!decoder || !sampler) throw new Error('The inside of the library is not as it was.')
+  const tokens = [4, 5, 6] as Token[]
+  const step = () =>
+    decoder.decode([
+      {
+        sequence: 0,
+        position: 0,
+        tokens,
+        followers: { tokens: tokens.slice(1), sampler },
+        repeatable: false,
+      },
+    ])
+
+  expect(await step()).toEqual([undefined])
+  expect(asked).toEqual([
+    [0, 5],
+    [1, 6],
+  ])
+  expect(most).toBe(1)
+  expect(sampler.followerOdds?.map(({ logprob }) => logprob)).toEqual([-5, -6])
+  isBroken = true
+  expect(await step()).toEqual([expect.any(Error)])
+})
+
+test.each([
+  ['fewer tokens than a chunk, behind a long text', 1_280, [50], [50]],
+  ['a whole chunk', 1_280, [64], []],
+  ['few tokens', 1_280, [49], []],
+  ['one token, which is not read but said', 65_000, [1], []],
+  ['tokens behind a shorter text', 1_279, [50], []],
+  ['several prompts', 1_280, [30, 20], []],
+  ['the end of the context', 65_480, [50], []],
+])('%s: tokens fill up a chunk, and are forgotten again', async (_what, position, lengths, filled) => {
+  const log: (readonly [string, number, number])[] = []
+  const { decoder } = scripted({
+    initBatch: (size: number) => log.push(['rows', 0, size]),
+    addToBatch(_sequence: number, at: number, tokens: Uint32Array, rows: Uint32Array) {
+      log.push(['tokens', at, tokens.length])
+      return rows
+    },
+    removeTokenCellsFromSequence: (_sequence: number, from: number, to: number) =>
+      log.push(['gone', from, to]),
+  })
+  const piece = (length: number, sequence: number) => ({
+    sequence,
+    position,
+    tokens: Array<Token>(length).fill(7 as Token),
+    repeatable: true,
+  })
+
+  await decoder?.decode(lengths.map(piece))
+
+  const rows = filled.length > 0 ? 64 : lengths.reduce((sum, length) => sum + length, 0)
+  expect(log).toEqual([
+    ['rows', 0, rows],
+    ...lengths.map((length) => ['tokens', position, filled.length > 0 ? 64 : length]),
+    ...filled.map((length) => ['gone', position + length, -1]),
+  ])
+})
+
+test('without flash attention nothing is filled up', async () => {
+  const rows: number[] = []
+  const { decoder } = scripted({ initBatch: (size: number) => rows.push(size) }, openDecoder, false)
+
+  await decoder?.decode([
+    { sequence: 0, position: 1_280, tokens: Array<Token>(50).fill(7 as Token), repeatable: true },
+  ])
+
+  expect(rows).toEqual([50])
+})
+
+const greedy = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, bias: [] }
+
+/** Over an inside that does as it is told. */
+function scripted(context: object, open = openDecoder, flashAttention = true) {
+  class AddonSampler {
+    static canBeNextTokenForGrammarEvaluationState(): void {}
+    static acceptGrammarEvaluationStateToken(): void {}
+    applyConfig(): void {}
+    dispose(): void {}
+  }
+  const _ctx = {
+    initBatch() {},
+    addToBatch: () => Uint32Array.of(0),
+    async decodeBatch() {},
+    sampleToken: async () => 1,
+    removeTokenCellsFromSequence: () => true,
+    getSequenceKvCacheMinPosition: () => 0,
+    saveSequenceStateToFile: async () => 0,
+    loadSequenceStateFromFile: async () => new Uint32Array(),
+    setThreads() {},
+    ...context,
+  }
+  const decoder = open(
+    { _bindings: { AddonSampler }, gpu: false } as unknown as Llama,
+    { _model: {}, fileInsights: {} } as unknown as LlamaModel,
+    { _ctx, contextSize: 65_536, idealThreads: 1, flashAttention } as unknown as LlamaContext,
+    { parallel: 1, chunkSize: 64, chunksAtOnce: 1 },
+  )
+  return { decoder, sampler: decoder?.sampler(greedy, []) }
+}
+
+test('chunks that are read at once leave the same behind as one after the other, to the last bit', async ({
+  skip,
+}) => {
+  let decoder: Decoder | undefined
+  await loadModel(config, { steps: 0 }, (...parts) => {
+    decoder = openDecoder(...parts)
+    return decoder
+  })
+  if (!decoder) throw new Error('The inside of the library is not as it was.')
+  const { chunkSize, chunksAtOnce, decode, forget, save } = decoder
+  skip(chunksAtOnce === 1, 'it reads one at once')
+  const prompt = Array.from(
+    { length: 5 * chunkSize - 9 },
+    (_, index) => (20 + ((index * 7_919) % 300)) as Token,
+  )
+  const whole = prompt.slice(0, 4 * chunkSize)
+  /** Of the whole chunks, after the prompt was read up to one after the other of these places. */
+  const stateAfter = async (...ends: readonly number[]): Promise<Buffer> => {
+    forget(0, 0)
+    for (const [index, end] of ends.entries()) {
+      const position = ends[index - 1] ?? 0
+      await decode([{ sequence: 0, position, tokens: prompt.slice(position, end), repeatable: false }])
+    }
+    forget(0, whole.length)
+    const file = join(folder, ends.join('-'))
+    await save(0, whole, file)
+    return readFile(file)
+  }
+
+  const oneByOne = await stateAfter(...[1, 2, 3, 4].map((chunks) => chunks * chunkSize))
+
+  expect(oneByOne.length).toBeGreaterThan(whole.length * 100)
+  expect(oneByOne.equals(await stateAfter(chunkSize * 2, chunkSize * 4))).toBe(true)
+  expect(oneByOne.equals(await stateAfter(chunkSize, chunkSize * 3, prompt.length))).toBe(true)
+})

@@ -1,0 +1,140 @@
+/**
+ * The inside of the library, as far as it is used here. The library does not promise it: each method is looked for
+ * first, and where one is missing there is nothing.
+ */
+import type {
+  Llama,
+  LlamaContext,
+  LlamaEmbeddingContext,
+  LlamaGrammarEvaluationState,
+  LlamaModel,
+  Token,
+  TokenBias,
+} from 'node-llama-cpp'
+import { LlmError } from '../../../../errors.ts'
+import type { SamplerConfig } from '../decoding/sampling.ts'
+
+/** What answers are made with. */
+export interface Addon {
+  readonly context: AddonContext
+  readonly model: object
+  readonly AddonSampler: AddonSamplers
+}
+
+interface AddonSamplers {
+  new (model: object): AddonSampler
+  canBeNextTokenForGrammarEvaluationState(state: object, token: Token): boolean
+  acceptGrammarEvaluationStateToken(state: object, token: Token): void
+}
+
+/** Shape: the library's `bindings/AddonTypes`, as those below. */
+interface AddonContext {
+  initBatch(size: number): void
+  addToBatch(sequence: number, position: number, tokens: Uint32Array, outputs: Uint32Array): Uint32Array
+  decodeBatch(): Promise<void>
+  sampleToken(output: number, sampler: AddonSampler): Promise<Token | -1>
+  sampleToken(
+    output: number,
+    sampler: AddonSampler,
+    probabilities: false,
+    confidence: false,
+    /** Of which tokens: these, the likeliest, the least likely, the drawn one, and so many of the likeliest. */
+    logits: readonly [readonly Token[], boolean, boolean, boolean, number],
+    totalWeight: boolean,
+  ): Promise<Probed>
+  removeTokenCellsFromSequence(sequence: number, from: number, to: number): boolean
+  /** -1 where it holds nothing. */
+  getSequenceKvCacheMinPosition(sequence: number): number
+  saveSequenceStateToFile(file: string, sequence: number, tokens: Uint32Array): Promise<number>
+  loadSequenceStateFromFile(file: string, sequence: number, contextSize: number): Promise<Uint32Array>
+  setThreads(threads: number): void
+}
+
+export interface AddonSampler {
+  applyConfig(config: SamplerConfig): void
+  dispose(): void
+}
+
+/** Logits behind the ids of their tokens; the total weight counts the likeliest token as 1. */
+export type Probed = readonly [
+  token: Token | -1,
+  probabilities: undefined,
+  confidence: undefined,
+  logits: readonly number[],
+  totalWeight?: number,
+]
+
+/** What texts are read with. */
+interface AddonEncoder
+  extends Pick<AddonContext, 'initBatch' | 'addToBatch' | 'decodeBatch' | 'removeTokenCellsFromSequence'> {
+  /** Of a text of so many tokens. */
+  getEmbedding(tokens: number): Float64Array
+}
+
+interface AddonRenderer {
+  render(variables: object): string
+}
+
+export function addonOf(llama: Llama, model: LlamaModel, context: LlamaContext): Addon | undefined {
+  const { _ctx } = context as unknown as { readonly _ctx?: unknown }
+  const { _model } = model as unknown as { readonly _model?: object }
+  const { AddonSampler } = bindingsOf(llama)
+  const known = withMethods<AddonContext>(_ctx, [
+    'initBatch',
+    'addToBatch',
+    'decodeBatch',
+    'sampleToken',
+    'removeTokenCellsFromSequence',
+    'getSequenceKvCacheMinPosition',
+    'saveSequenceStateToFile',
+    'loadSequenceStateFromFile',
+    'setThreads',
+  ])
+  const samplers = withMethods<AddonSamplers>(AddonSampler, [
+    'canBeNextTokenForGrammarEvaluationState',
+    'acceptGrammarEvaluationStateToken',
+  ])
+  const sampler = withMethods<AddonSampler>(samplers?.prototype, ['applyConfig', 'dispose'])
+  return known && _model && samplers && sampler && { context: known, model: _model, AddonSampler: samplers }
+}
+
+export function encoderOf(context: LlamaEmbeddingContext): AddonEncoder | undefined {
+  const { _llamaContext } = context as unknown as { readonly _llamaContext?: { readonly _ctx?: unknown } }
+  return withMethods<AddonEncoder>(_llamaContext?._ctx, [
+    'initBatch',
+    'addToBatch',
+    'decodeBatch',
+    'removeTokenCellsFromSequence',
+    'getEmbedding',
+  ])
+}
+
+export function rendererOf(llama: Llama): (new (source: string) => AddonRenderer) | undefined {
+  const { AddonJinjaRenderer } = bindingsOf(llama)
+  return AddonJinjaRenderer && withMethods<AddonRenderer>(AddonJinjaRenderer.prototype, ['render'])
+    ? AddonJinjaRenderer
+    : undefined
+}
+
+/** Throws rather than let an answer be free. */
+export function stateOf(grammar: LlamaGrammarEvaluationState): object {
+  const { _state } = grammar as unknown as { readonly _state?: object }
+  if (_state) return _state
+  throw new LlmError('upstream', 'The engine cannot hold answers to grammars.')
+}
+
+export const biasesOf = (bias: TokenBias): Map<number, number> | undefined =>
+  (bias as unknown as { readonly _biases?: Map<number, number> })._biases
+
+interface Bindings {
+  readonly AddonSampler: Addon['AddonSampler']
+  readonly AddonJinjaRenderer: new (source: string) => AddonRenderer
+}
+
+const bindingsOf = (llama: Llama): Partial<Bindings> =>
+  (llama as unknown as { readonly _bindings?: Partial<Bindings> })._bindings ?? {}
+
+const withMethods = <T>(object: unknown, methods: readonly (keyof T)[]): T | undefined =>
+  methods.every((name) => typeof (object as Partial<T> | undefined)?.[name] === 'function')
+    ? (object as T)
+    : undefined

@@ -1,0 +1,37 @@
+import { beforeAll, expect, test } from 'vitest'
+import { ask, config, textOf } from '../../../../../../../test/support/bindings.ts'
+import { noiseModel } from '../../../../../../../test/support/models.ts'
+import type { Binding } from '../model.ts'
+import { loadModel } from './load.ts'
+
+let own: Binding
+let fallback: Binding
+
+beforeAll(async () => {
+  own = await loadModel(config, { steps: 0 })
+  fallback = await loadModel(config, { steps: 0 }, () => undefined)
+})
+
+test('both ways hold an answer to a grammar, and refuse one that native code refuses', async () => {
+  const format = {
+    type: 'grammar',
+    source: 'root ::= ("Hello" | "Good day") [^.]{0,9} "../../process/binding"',
+  } as const
+  const signal = new AbortController().signal
+
+  const texts = [own, fallback].map(async (model) => textOf(await ask(model, 'Hello', signal, { format })))
+
+  const [text, publicly] = await Promise.all(texts)
+  expect(text).toMatch(/^Hello[^.]{0,9}\.$/)
+  expect(publicly).toBe(text)
+  await expect(own.grammar('root ::= (')).rejects.toMatchObject({ code: 'invalid_request' })
+})
+
+test('a grammar holds where characters come in pieces, and words with a space in front', async () => {
+  const noise = await loadModel({ ...config, modelPath: noiseModel }, { steps: 0 })
+  const format = { type: 'grammar', source: 'root ::= "{ä" [😀-😂]{2} " of " [一-龠]{3} "\\n}"' } as const
+
+  const text = textOf(await ask(noise, 'Hello', undefined, { format }))
+
+  expect(text).toMatch(/^\{ä[😀-😂]{2} of [一-龠]{3}\n\}$/u)
+})

@@ -1,0 +1,162 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { Pool } from './context-pool.ts'
+
+/** Texts that stay inside until the test lets them out. */
+function crowd(pool: Pool<string>) {
+  const inside: string[] = []
+  const seen = new Map<string, string>()
+  const ways = new Map<string, () => void>()
+  const enter = (name: string, { tenant = '', background = false, signal = live() } = {}) =>
+    pool.with({ tenant, background, signal }, async (context) => {
+      inside.push(name)
+      seen.set(name, context)
+      await new Promise<void>((resolve) => ways.set(name, resolve))
+      inside.splice(inside.indexOf(name), 1)
+      return name
+    })
+  const leave = async (name: string): Promise<void> => {
+    ways.get(name)?.()
+    await setImmediate()
+  }
+  return { inside, seen, enter, leave }
+}
+const live = (): AbortSignal => new AbortController().signal
+const pool = (most: number, make = async (): Promise<string> => 'another') => new Pool('first', make, most)
+
+test('so many are inside as there may be contexts, and the others come in as those leave', async () => {
+  const { inside, seen, enter, leave } = crowd(pool(2))
+  const all = ['a', 'b', 'c'].map((name) => enter(name))
+  await setImmediate()
+
+  expect(inside).toEqual(['a', 'b'])
+  await leave('a')
+  expect(inside).toEqual(['b', 'c'])
+  await leave('b')
+  await leave('c')
+  expect(await Promise.all(all)).toEqual(['a', 'b', 'c'])
+  expect([...seen.values()]).toEqual(['first', 'another', 'first'])
+})
+
+test('a context is not made before it is needed', async () => {
+  let made = 0
+  const contexts = pool(4, async () => `made ${++made}`)
+  const { enter, leave } = crowd(contexts)
+
+  for (const name of ['a', 'b', 'c']) {
+    const done = enter(name)
+    await setImmediate()
+    await leave(name)
+    await done
+  }
+
+  expect(made).toBe(0)
+})
+
+test('who has fewer inside is next, and among those who came first', async () => {
+  const { inside, enter, leave } = crowd(pool(2))
+  for (const name of ['a1', 'a2', 'a3', 'a4']) void enter(name, { tenant: 'ann' })
+  void enter('b1', { tenant: 'bob' })
+  void enter('c1', { tenant: 'cleo' })
+  await setImmediate()
+
+  await leave('a1')
+  expect(inside).toEqual(['a2', 'b1'])
+  await leave('a2')
+  expect(inside).toEqual(['b1', 'a3'])
+  await leave('b1')
+  expect(inside).toEqual(['a3', 'c1'])
+})
+
+test('the background comes in when nobody else is inside or waits', async () => {
+  const { inside, enter, leave } = crowd(pool(2))
+  void enter('quiet', { background: true })
+  void enter('a')
+  void enter('b')
+  void enter('other quiet', { background: true })
+  await setImmediate()
+
+  expect(inside).toEqual(['quiet', 'a'])
+  await leave('quiet')
+  await leave('a')
+  expect(inside).toEqual(['b'])
+  await leave('b')
+  expect(inside).toEqual(['other quiet'])
+})
+
+test('who leaves the queue never gets in, and who has left before does not wait', async () => {
+  const { inside, enter, leave } = crowd(pool(1))
+  const leaving = new AbortController()
+  const first = enter('a')
+  const left = enter('b', { signal: leaving.signal })
+  const third = enter('c')
+  await setImmediate()
+
+  leaving.abort()
+  await leave('a')
+
+  expect(inside).toEqual(['c'])
+  await leave('c')
+  expect(await Promise.all([first, left, third])).toEqual(['a', undefined, 'c'])
+  expect(await enter('d', { signal: AbortSignal.abort() })).toBeUndefined()
+})
+
+test('a limit holds from the next turn on, and one is always let in', async () => {
+  const contexts = pool(3)
+  const { inside, enter, leave } = crowd(contexts)
+  for (const name of ['a', 'b', 'c', 'd']) void enter(name)
+  await setImmediate()
+
+  contexts.limit(0)
+  await leave('a')
+  await leave('b')
+  expect(inside).toEqual(['c'])
+  await leave('c')
+  expect(inside).toEqual(['d'])
+  contexts.limit(3)
+  void enter('e')
+  await setImmediate()
+  expect(inside).toEqual(['d', 'e'])
+})
+
+test('where no other context can be made, who wanted it waits for one that there is', async () => {
+  const contexts = pool(3, () => Promise.reject(new Error('no memory')))
+  const { inside, enter, leave } = crowd(contexts)
+  const all = ['a', 'b', 'c'].map((name) => enter(name))
+  await setImmediate()
+
+  expect(inside).toEqual(['a'])
+  for (const name of ['a', 'b', 'c']) {
+    await leave(inside[0] ?? name)
+    await setImmediate()
+  }
+  expect((await Promise.all(all)).sort()).toEqual(['a', 'b', 'c'])
+  expect(contexts.size).toBe(1)
+})
+
+test('what fails is told to whoever asked, and the next one gets the context', async () => {
+  const contexts = pool(1)
+  const caller = { tenant: '', background: false, signal: live() }
+  const failed = contexts.with(caller, () => Promise.reject(new Error('no')))
+
+  await expect(failed).rejects.toThrow('no')
+  expect(await contexts.with(caller, async (context) => context)).toBe('first')
+})
+
+test('it rests when all have left', async () => {
+  const contexts = pool(2)
+  const { enter, leave } = crowd(contexts)
+  await contexts.rest()
+  void enter('a')
+  void enter('b')
+  let rests = false
+  const resting = contexts.rest().then(() => {
+    rests = true
+  })
+  await setImmediate()
+
+  await leave('a')
+  expect(rests).toBe(false)
+  await leave('b')
+  await resting
+})

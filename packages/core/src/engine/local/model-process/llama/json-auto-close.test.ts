@@ -1,0 +1,114 @@
+import type { LlamaGrammarEvaluationState, LlamaModel, Token } from 'node-llama-cpp'
+import { expect, test } from 'vitest'
+import { config } from '../../../../../../../test/support/bindings.ts'
+import { noiseModel, recurrentModel } from '../../../../../../../test/support/models.ts'
+import { Closing, type Marks, marksOf } from './json-auto-close.ts'
+import { loadModel } from './load.ts'
+
+const tokenOf = (letter: string): Token => letter.charCodeAt(0) as Token
+const marks: Marks = {
+  quote: tokenOf('"'),
+  brackets: [tokenOf('}'), tokenOf(']')],
+  letters: [tokenOf(')'), tokenOf('a')],
+  newline: tokenOf('\n'),
+}
+const end = 0 as Token
+
+/** @param places what the grammar takes behind each token that is said */
+function closingAt(...places: readonly string[]) {
+  const [first = '', ...others] = places
+  let allowed = first
+  const accepted: string[] = []
+  const grammars = {
+    canBeNextTokenForGrammarEvaluationState: (_state: object, token: Token) =>
+      allowed.includes(String.fromCharCode(token)),
+    acceptGrammarEvaluationStateToken(_state: object, token: Token) {
+      accepted.push(String.fromCharCode(token))
+      allowed = others.shift() ?? ''
+    },
+  }
+  const state = { _state: {} } as unknown as LlamaGrammarEvaluationState
+  return { closing: new Closing(marks, grammars, state, (token) => token === end), accepted }
+}
+
+test.each([
+  ['a text', '"\\)}],ab', '"'],
+  ['a text of small letters', '"ab', '"'],
+  ['a text that may not end yet', ')}]ab', undefined],
+  ['half of an escape', '"\\bfnrtu', undefined],
+  ['an object behind a value', ',}', '}'],
+  ['an object behind a digit', '0123.eE,}', '}'],
+  ['an empty object', '"}', '}'],
+  ['a list that has all it needs', ',]', ']'],
+  ['a list in front of its first value', '"{[-0123456789tfn]', ']'],
+  ['a value that has to be there', '"{[-0123456789tfn', undefined],
+  ['a word', 'a', undefined],
+  ['a thought', '\n"\\)}],ab', undefined],
+  ['behind the end', '\0', undefined],
+])('%s is closed, if it can be, where the model would end', (_place, allowed, closer) => {
+  const { closing } = closingAt(allowed)
+
+  expect(closing.instead(end)).toBe(closer && tokenOf(closer))
+})
+
+test('nothing is closed where the model would go on', () => {
+  const { closing } = closingAt('"\\)}],ab')
+
+  expect(closing.instead(tokenOf('b'))).toBeUndefined()
+})
+
+test('what cannot be closed yet is as soon as it can, and then the model is asked anew', () => {
+  const { closing, accepted } = closingAt(')}ab', '"){}ab', ',}')
+
+  const first = closing.instead(end)
+  closing.accept(tokenOf('b'))
+  const second = closing.instead(tokenOf('b'))
+  closing.accept(tokenOf('"'))
+  const third = closing.instead(tokenOf(','))
+
+  expect([first, second, third]).toEqual([undefined, tokenOf('"'), undefined])
+  expect(accepted).toEqual(['b', '"'])
+})
+
+test('who may end is not waited for', () => {
+  const { closing, accepted } = closingAt('"{', '\0', '"){}ab')
+
+  closing.instead(end)
+  closing.accept(tokenOf('{'))
+  closing.instead(end)
+  closing.accept(end)
+  closing.accept(tokenOf('"'))
+
+  expect(closing.instead(tokenOf('b'))).toBeUndefined()
+  expect(accepted).toEqual(['{', '"'])
+})
+
+test.each([
+  ['with bytes', config.modelPath],
+  ['with another set of bytes', recurrentModel],
+  ['that puts spaces in front', noiseModel],
+])('the marks of a vocabulary %s are these letters alone', async (_kind, modelPath) => {
+  let model: LlamaModel | undefined
+  await loadModel({ ...config, modelPath }, { steps: 0 }, (_llama, loaded) => {
+    model = loaded
+    return undefined
+  })
+  if (!model) throw new Error('no model')
+
+  const { quote, brackets, letters, newline } = marksOf(model) ?? {}
+
+  const texts = [quote, ...(brackets ?? []), ...(letters ?? []), newline].map((token) =>
+    token === undefined ? undefined : model?.detokenize([token], false, [token]),
+  )
+  expect(texts).toEqual(['"', '}', ']', ')', 'a', '\n'])
+})
+
+test('a vocabulary that has no token for one of them has none', () => {
+  const letters = [...'\n"}])']
+  const model = {
+    tokenize: (text: string) => [...text].map((letter) => letters.indexOf(letter) as Token),
+    detokenize: ([token]: readonly Token[]) => letters[token as number] ?? '',
+  }
+
+  expect(marksOf(model as unknown as LlamaModel)).toBeUndefined()
+})

@@ -1,0 +1,93 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { ask, config, textOf } from '../../../../../../../test/support/bindings.ts'
+import { narrowModel, noiseModel } from '../../../../../../../test/support/models.ts'
+import type { Binding } from '../model.ts'
+import { loadModel } from './load.ts'
+
+let own: Binding
+
+beforeAll(async () => {
+  own = await loadModel(config, { steps: 0 })
+})
+
+describe('how a context is kept', () => {
+  test('as q8_0 and as q4_0 it takes less, by as much as its blocks do, and the model answers', async () => {
+    const sizes: number[] = []
+    for (const kvCacheType of ['f16', 'q8_0', 'q4_0'] as const) {
+      const model = await loadModel({ ...config, modelPath: narrowModel, kvCacheType }, { steps: 0 })
+      expect(textOf(await ask(model, 'Hello'))).toMatch(/^Hello!/)
+      expect(model.notes).toEqual([])
+      sizes.push(model.sizeBytes)
+    }
+
+    const [f16 = 0, q8 = 0, q4 = 0] = sizes
+    // For 32 values: 64 bytes, 34 bytes, 18 bytes.
+    expect((f16 - q4) / (f16 - q8)).toBeCloseTo((64 - 18) / (64 - 34), 5)
+  }, 60_000)
+
+  test('a model whose heads are no whole blocks gets it as f16, and says so', async () => {
+    const noise = { ...config, modelPath: noiseModel, modelName: 'noise:latest' }
+
+    const plain = await loadModel(noise, { steps: 0 })
+    const model = await loadModel({ ...noise, kvCacheType: 'q8_0' }, { steps: 0 })
+
+    expect(model.sizeBytes).toBe(plain.sizeBytes)
+    expect(model.notes).toEqual([
+      'The model "noise:latest" cannot have a context in q8_0, and gets one in f16.',
+    ])
+    expect(textOf(await ask(model, 'Hello'))).toBe(textOf(await ask(plain, 'Hello')))
+  }, 60_000)
+})
+
+test('with flash attention and without it the model answers', async () => {
+  for (const flashAttention of [true, false]) {
+    const model = await loadModel({ ...config, flashAttention }, { steps: 0 })
+    expect(textOf(await ask(model, 'Hello'))).toBe('Hello! How can I help you?')
+  }
+}, 60_000)
+
+test('without a graphics card it makes no difference how many layers are wanted for it', async ({ skip }) => {
+  skip(own.gpuBytes > 0, 'there is one')
+  for (const gpuLayers of ['max', 0, 65_536] as const) {
+    const model = await loadModel({ ...config, gpuLayers }, { steps: 0 })
+    expect(model).toMatchObject({ sizeBytes: own.sizeBytes, gpuBytes: 0 })
+  }
+}, 60_000)
+
+describe('where memory is short', () => {
+  const room = (free: number, total: number) => ({
+    roomFor: async () => ({ free, total }),
+    waitForRoom: async () => false,
+  })
+  const withFree = (free: number, total = free): Promise<Binding> =>
+    loadModel(config, { steps: 0 }, undefined, room(free, total))
+
+  test('there are fewer answers side by side, and the model says so', async () => {
+    const model = await withFree(own.sizeBytes)
+
+    expect(model.parallel).toBeLessThan(4)
+    expect(model.parallel).toBeGreaterThan(1)
+    expect(model).toMatchObject({ contextSize: 512, notes: [expect.stringContaining('not 4')] })
+    expect(model.sizeBytes).toBeLessThan(own.sizeBytes * 0.8)
+    expect(textOf(await ask(model, 'Hello'))).toBe('Hello! How can I help you?')
+  })
+
+  test('none is too few, now or ever; nothing of the weights is read', async () => {
+    const progress = { steps: 0 }
+    const load = (free: number, total: number) => loadModel(config, progress, undefined, room(free, total))
+
+    await expect(load(5_000_000, 9e9)).rejects.toMatchObject({
+      code: 'overloaded',
+      message: expect.stringMatching(
+        /^The model "tiny:latest" with a context of 512 tokens needs at least 0\.00[6-9]\d* GB of memory, and 0\.005 GB are free now\.$/,
+      ),
+      details: { retryAfterMs: 10_000 },
+    })
+    await expect(load(5_000_000, 6_000_000)).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringContaining('and this machine has 0.006 GB.'),
+      details: { param: 'model' },
+    })
+    expect(progress.steps).toBe(0)
+  })
+})

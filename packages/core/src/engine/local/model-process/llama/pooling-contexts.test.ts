@@ -1,0 +1,70 @@
+import {
+  getLlama,
+  type Llama,
+  LlamaLogLevel,
+  type LlamaModel,
+  type LlamaOptions,
+  type Token,
+} from 'node-llama-cpp'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { encoderModel, noiseModel } from '../../../../../../../test/support/models.ts'
+import { purposeOf } from '../model-kind.ts'
+import { openReading, type Reading } from './pooling-contexts.ts'
+
+const options: LlamaOptions = { build: 'never', skipDownload: true, progressLogs: false, maxThreads: 1 }
+let llama: Llama
+let model: LlamaModel
+
+beforeAll(async () => {
+  llama = await getLlama({ ...options, logLevel: LlamaLogLevel.error })
+  model = await llama.loadModel({ modelPath: encoderModel })
+})
+afterAll(() => llama.dispose())
+
+const [begin, fox, end] = [101, 4_419, 102] as Token[] as [Token, Token, Token]
+const foxes = (count: number): readonly Token[] => [begin, ...Array<Token>(count).fill(fox), end]
+const caller = { tenant: '', background: false, signal: new AbortController().signal }
+const read = async ({ pool }: Reading, text: readonly Token[]): Promise<number[]> =>
+  Array.from((await pool.with(caller, (reader) => reader(text))) ?? [])
+
+test('both ways into the library make the same vectors; what is public has room for one token less', async () => {
+  const own = await openReading(model, 'vectors', 512, 1)
+  const publicly = await openReading(model, 'vectors', 512, 1, () => undefined)
+
+  for (const count of [1, 30, 500]) {
+    const [a, b] = [await read(own, foxes(count)), await read(publicly, foxes(count))]
+    expect(a).toHaveLength(64)
+    expect(a).toEqual(b)
+  }
+  expect([own.room, publicly.room]).toEqual([512, 511])
+  expect(own.stepMs).toBeGreaterThan(0)
+})
+
+test('a text that is as long as the context is read, and nothing of the one before is left', async () => {
+  const reading = await openReading(model, 'vectors', 512, 1)
+  const short = await read(reading, foxes(3))
+
+  const long = await read(reading, foxes(510))
+
+  expect(long).not.toEqual(short)
+  expect(await read(reading, foxes(3))).toEqual(short)
+})
+
+test('what a model is for is said by its file', async () => {
+  const writer = await llama.loadModel({ modelPath: noiseModel })
+
+  expect([purposeOf(model.fileInsights), purposeOf(writer.fileInsights)]).toEqual(['vectors', 'text'])
+})
+
+test.each<[what: string, metadata: object, supportsRanking: boolean, purpose: string]>([
+  ['a decoder with a pooling', { pooling_type: 3 }, false, 'vectors'],
+  ['a head behind a pooling', { pooling_type: 2 }, true, 'ranks'],
+  ['an encoder without a pooling', { attention: { causal: false } }, false, 'nothing'],
+  ['one that pools nothing', { pooling_type: 0, attention: { causal: false } }, false, 'nothing'],
+  ['a decoder that pools nothing', { pooling_type: 0 }, false, 'text'],
+  ['one that ranks without a head', { pooling_type: 4 }, false, 'nothing'],
+])('%s', (_what, architectureMetadata, supportsRanking, purpose) => {
+  const insights = { supportsRanking, ggufFileInfo: { architectureMetadata } }
+
+  expect(purposeOf(insights as unknown as Parameters<typeof purposeOf>[0])).toBe(purpose)
+})

@@ -1,0 +1,16 @@
+/** Biases of tokens, in the library's form. */
+import type { LlamaModel, Token, TokenBias } from 'node-llama-cpp'
+import type { Draw } from '../decoding/sampling.ts'
+import { biasesOf } from './addon.ts'
+import type { Library } from './library.ts'
+
+export function toTokenBias({ TokenBias }: Library, model: LlamaModel, pairs: Draw['bias']): TokenBias {
+  const bias = new TokenBias(model.tokenizer)
+  // Its own `set` leaves end tokens out in silence; the map behind it takes all.
+  const biases = biasesOf(bias)
+  for (const [token, logit] of pairs) {
+    if (biases) biases.set(token, logit)
+    else bias.set(token as Token, { logit })
+  }
+  return bias
+}

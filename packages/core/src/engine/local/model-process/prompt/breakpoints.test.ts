@@ -1,0 +1,182 @@
+import type { Token } from 'node-llama-cpp'
+import { expect, test } from 'vitest'
+import { invalidRequest } from '../../../../errors.ts'
+import { chatMl, parseChat } from '../../../../template/jinja.ts'
+import {
+  type ChatInput,
+  callableTools,
+  type GenerateRequest,
+  type Message,
+  type Part,
+} from '../../../request.ts'
+import type { Binding } from '../model.ts'
+import type { PromptRenderer } from '../render.ts'
+import type { Work } from '../run-request.ts'
+import { breakpointsOf } from './breakpoints.ts'
+import { promptTokens } from './prompt.ts'
+
+const tokensOf = (text: string): Token[] => [...text].map((one) => (one.codePointAt(0) ?? 0) as Token)
+const textOf = (tokens: readonly Token[]): string => String.fromCodePoint(...tokens)
+
+/** A model whose tokens are characters. */
+function workOf(source: string, tokenize = tokensOf): Work {
+  const template = { source, bosToken: '', eosToken: '' }
+  const chat = parseChat(template)
+  const model: Partial<Binding> = {
+    contextSize: 10_000,
+    template,
+    bos: undefined,
+    tokenize: async (text) => tokenize(text),
+  }
+  const renderer: Pick<PromptRenderer, 'render'> = {
+    render: async ({ messages, options }) => {
+      try {
+        return chat(messages, options)
+      } catch (cause) {
+        throw invalidRequest(String(cause))
+      }
+    },
+  }
+  return {
+    model: model as Binding,
+    renderer: renderer as PromptRenderer,
+    grammars: { make: async () => undefined },
+    progress: { steps: 0 },
+    tenant: '',
+    background: false,
+    signal: new AbortController().signal,
+  }
+}
+
+/** What is before each breakpoint, and how long it lives. */
+async function before(work: Work, input: Omit<ChatInput, 'kind'>): Promise<readonly string[]> {
+  const request: GenerateRequest = { model: 'm', input: { kind: 'chat', ...input } }
+  expect(callableTools(request.input)).toEqual(input.tools ?? [])
+  const prompt = await promptTokens(request, work)
+  const found = await breakpointsOf(request, prompt, work)
+  return found.map(({ length, lifetime }) => `${textOf(prompt.slice(0, length))} (${lifetime})`)
+}
+
+const say = (text: string, cache?: '5m' | '1h'): Part => ({ type: 'text', text, ...(cache && { cache }) })
+const system = (...content: Part[]): Message => ({ role: 'system', content })
+const user = (...content: Part[]): Message => ({ role: 'user', content })
+const assistant = (...content: Part[]): Message => ({ role: 'assistant', content })
+const tool = (name: string, cache?: '5m' | '1h') => ({ name, parameters: {}, ...(cache && { cache }) })
+
+const brackets = '{% for m in messages %}[{{ m.role[0] }}:{{ m.content | trim }}]{% endfor %}'
+/** So that calls are known, and not told in words. */
+const knowsCalls = '{# <tool_call> tool_calls #}'
+const withTools = (where: 'front' | 'behind'): string => {
+  const tools = '{% if tools %}<{% for t in tools %}{{ t.function.name }},{% endfor %}>{% endif %}'
+  const head = "{% if messages[0].role == 'system' %}[s:{{ messages[0].content }}]{% endif %}"
+  const rest = "{% for m in messages if m.role != 'system' %}[{{ m.role[0] }}:{{ m.content }}]{% endfor %}"
+  return knowsCalls + (where === 'front' ? tools + head : head + tools) + rest
+}
+
+test('behind a text of the system is what all its conversations begin with', async () => {
+  const messages = [system(say('Be brief.', '1h')), user(say('Hi'))]
+
+  expect(await before(workOf(brackets), { messages })).toEqual(['[s:Be brief.][u: (1h)'])
+})
+
+test('behind another text ends what it says, and nothing of what a template writes there', async () => {
+  const messages = [user(say('Hi', '5m')), assistant(say('Yes?', '5m')), user(say('No.', '5m'))]
+
+  expect(await before(workOf(chatMl), { messages })).toEqual([
+    '<|im_start|>user\nHi (5m)',
+    '<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nYes? (5m)',
+    '<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nYes?<|im_end|>\n<|im_start|>user\nNo. (5m)',
+  ])
+})
+
+test('they may stand between the parts of a message', async () => {
+  const messages = [system(say('One.', '1h'), say('Two.')), user(say('a', '5m'), say('b'))]
+
+  expect(await before(workOf(brackets), { messages })).toEqual(['[s:One. (1h)', '[s:One.Two.][u:a (5m)'])
+})
+
+test('what a template trims is not before them', async () => {
+  expect(await before(workOf(brackets), { messages: [user(say('Hi \n ', '5m'))] })).toEqual(['[u:Hi (5m)'])
+})
+
+test('tools that a template has in front end where another system begins', async () => {
+  const messages = [system(say('Be brief.', '5m')), user(say('Hi'))]
+  const input = { tools: [tool('a'), tool('b', '1h')], messages }
+
+  expect(await before(workOf(withTools('front')), input)).toEqual([
+    '<a,b,>[s: (1h)',
+    '<a,b,>[s:Be brief.][u: (5m)',
+  ])
+})
+
+test('those that it has behind the system have that before them', async () => {
+  const messages = [system(say('Be brief.', '5m')), user(say('Hi'))]
+  const input = { tools: [tool('a', '1h'), tool('b')], messages }
+
+  expect(await before(workOf(withTools('behind')), input)).toEqual([
+    '[s:Be brief.]<a, (1h)',
+    '[s:Be brief.]<a,b,>[u: (5m)',
+  ])
+})
+
+test('a tool in the middle ends what those with other tools behind it have in common', async () => {
+  const input = { tools: [tool('a', '5m'), tool('b')], messages: [user(say('Hi'))] }
+
+  expect(await before(workOf(withTools('front')), input)).toEqual(['<a, (5m)'])
+})
+
+test('calls and results have them, too', async () => {
+  const messages: Message[] = [
+    user(say('Hi')),
+    assistant({ type: 'tool-call', id: 'c', name: 'a', arguments: '{"x":1}', cache: '5m' }),
+    { role: 'tool', content: [{ type: 'tool-result', id: 'c', content: [say('12')], cache: '5m' }] },
+  ]
+  const found = await before(workOf(brackets), { tools: [tool('a')], messages })
+
+  expect(found.map((text) => text.slice(text.indexOf('[u:Hi]')))).toEqual([
+    '[u:Hi][a:{"name":"a","arguments":{"x":1}}][u:The result of a:\n (5m)',
+    '[u:Hi][a:{"name":"a","arguments":{"x":1}}][u:The result of a:\n12 (5m)',
+  ])
+})
+
+test('at least one token comes after them', async () => {
+  expect(await before(workOf('{{ messages[0].content }}'), { messages: [user(say('Hello', '5m'))] })).toEqual(
+    ['Hell (5m)'],
+  )
+})
+
+test('of two at one place the longer time counts', async () => {
+  const messages = [user(say('Hi', '1h'), { type: 'reasoning', text: '', cache: '5m' })]
+
+  expect(await before(workOf('{{ messages[0].content }}!'), { messages })).toEqual(['Hi (1h)'])
+})
+
+test('one whose other end a template refuses is none', async () => {
+  const source = "{% if messages[0].content != 'Hi' %}{{ raise_exception('No.') }}{% endif %}Hi!"
+
+  expect(await before(workOf(source), { messages: [user(say('Hi', '5m'))] })).toEqual([])
+})
+
+test('a token that goes on behind one is not before it', async () => {
+  /** Letters side by side are one token. */
+  const words = (text: string): Token[] =>
+    (text.match(/[a-z]+|./gsu) ?? []).map(
+      (word) => (word.length > 1 ? 1_000 + word.length : (word.codePointAt(0) ?? 0)) as Token,
+    )
+  const work = workOf('{{ messages[0].content }}!', words)
+  const request: GenerateRequest = {
+    model: 'm',
+    input: { kind: 'chat', messages: [user(say('a abc', '5m'), say('def'))] },
+  }
+
+  const prompt = await promptTokens(request, work)
+
+  expect(prompt).toHaveLength(4)
+  expect(await breakpointsOf(request, prompt, work)).toEqual([{ length: 2, lifetime: '5m' }])
+})
+
+test('a prompt without a conversation has none', async () => {
+  const request: GenerateRequest = { model: 'm', input: { kind: 'text', prompt: ['Hi'] } }
+
+  expect(await breakpointsOf(request, tokensOf('Hi'), workOf(chatMl))).toEqual([])
+})

@@ -1,0 +1,111 @@
+import { expect, test, vi } from 'vitest'
+import type { Decoder, Piece } from '../decoding/decoder.ts'
+import { calibrate, threadCandidates } from './calibrate.ts'
+
+/** @param msOf what a step takes with so many threads and tokens; the clock is scripted, too */
+function decoderOf(msOf: (threads: number, tokens: number) => number, chunkSize = 64) {
+  const clock = vi.spyOn(performance, 'now')
+  let now = 0
+  clock.mockImplementation(() => now)
+  const seen = { tried: [] as number[], positions: [] as number[], held: 0, samplers: 0 }
+  let threads = 0
+  const decoder: Decoder = {
+    cutsBack: true,
+    sequences: 1,
+    chunkSize,
+    chunksAtOnce: 1,
+    isWhole: () => true,
+    save: async () => 0,
+    loadsAlike: () => true,
+    load: async () => 0,
+    async decode([piece]: readonly Piece[]) {
+      const { position, tokens } = piece as Piece
+      now += msOf(threads, tokens.length)
+      seen.tried.push(threads)
+      expect(position).toBe(seen.held)
+      seen.held += tokens.length
+      return [undefined]
+    },
+    forget() {
+      seen.held = 0
+      return true
+    },
+    setThreads: (answers) => {
+      threads = answers
+    },
+    sampler: () => {
+      seen.samplers++
+      return { dispose: () => seen.samplers-- }
+    },
+    isEnd: () => false,
+  }
+  return { decoder, seen, now: () => now }
+}
+
+test('the number of threads with the fastest tokens is taken, and nothing of it stays', async () => {
+  const { decoder, seen } = decoderOf((threads) => [0, 20, 12, 0, 9, 0, 0, 0, 15][threads] ?? 99)
+
+  expect(await calibrate(decoder, threadCandidates(8))).toEqual({ threads: 4, chunkSize: 64, stepMs: 9 * 64 })
+  expect(new Set(seen.tried)).toEqual(new Set([8, 4, 2, 1]))
+  expect([seen.held, seen.samplers]).toEqual([0, 0])
+})
+
+test('threads that are fast only now and then are not taken', async () => {
+  let time = 0
+  const { decoder } = decoderOf((threads) => (threads === 1 ? 20 : ++time % 2 ? 14 : 36))
+
+  expect((await calibrate(decoder, [2, 1])).threads).toBe(1)
+})
+
+test('a slow first token does not count', async () => {
+  let time = 0
+  const { decoder } = decoderOf(() => (time++ === 0 ? 900 : 10))
+
+  expect(await calibrate(decoder, [1])).toEqual({ threads: 1, chunkSize: 64, stepMs: 640 })
+})
+
+test('it ends in time, also with a model that takes long', async () => {
+  const slow = decoderOf(() => 150)
+  await calibrate(slow.decoder, threadCandidates(16))
+  expect(slow.now()).toBeLessThan(2_500)
+
+  const slower = decoderOf((threads) => (threads === 8 ? 5_000 : 7_000))
+  expect(await calibrate(slower.decoder, threadCandidates(8))).toEqual({
+    threads: 8,
+    chunkSize: 64,
+    stepMs: 5_000 * 64,
+  })
+  expect(new Set(slower.seen.tried)).toEqual(new Set([8]))
+})
+
+test.each([
+  ['a chunk that is read quickly', 0.3, 512],
+  ['half of one that is not', 0.5, 256],
+  ['a quarter, where half is too slow', 1, 128],
+  ['never less than the kernels of processors need', 20, 64],
+])('with a graphics card there is %s', async (_what, msPerToken, chunkSize) => {
+  const { decoder, seen } = decoderOf((_, tokens) => tokens * msPerToken, 512)
+
+  expect(await calibrate(decoder, [1])).toEqual({ threads: 1, chunkSize, stepMs: msPerToken * chunkSize })
+  expect(seen.held).toBe(0)
+})
+
+test('the first chunk may take long', async () => {
+  let time = 0
+  const { decoder } = decoderOf((_, tokens) => (tokens === 512 && time++ === 0 ? 900 : 100), 512)
+
+  expect((await calibrate(decoder, [1])).chunkSize).toBe(512)
+})
+
+test('there are no more chunks than there is time for', async () => {
+  const slow = decoderOf((_, tokens) => (tokens > 1 ? 3_000 : 1), 512)
+
+  expect((await calibrate(slow.decoder, [1])).chunkSize).toBe(64)
+  expect(slow.now()).toBeLessThan(3_500)
+})
+
+test('few numbers of threads are tried, from the most to one', () => {
+  expect(threadCandidates(1)).toEqual([1])
+  expect(threadCandidates(2)).toEqual([2, 1])
+  expect(threadCandidates(7)).toEqual([7, 4, 2, 1])
+})

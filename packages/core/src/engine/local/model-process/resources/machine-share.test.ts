@@ -1,0 +1,184 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type Server } from 'node:net'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { receive, send } from '../../ipc/framing.ts'
+import type { ProcessRecord } from '../../ipc/protocol.ts'
+import { addressOf, ownNamespace, readRecord, removeRecord, writeRecord } from '../../ipc/runtime-dir.ts'
+import { Presence, shareOfCores } from './machine-share.ts'
+
+let runFolder: string
+let servers: Server[] = []
+/** Who was asked to leave, in order. */
+let asked: string[] = []
+
+beforeEach(() => {
+  runFolder = mkdtempSync(join(tmpdir(), 'run-'))
+})
+
+afterEach(() => {
+  for (const server of servers) server.close()
+  servers = []
+  asked = []
+  rmSync(runFolder, { recursive: true })
+})
+
+const presence = (waitLimitMs?: number) =>
+  new Presence({ runFolder, name: 'own', folder: join(runFolder, 'own') }, waitLimitMs)
+const everything = Number.MAX_SAFE_INTEGER
+const recordOf = (name: string): ProcessRecord | undefined => readRecord(runFolder, name)
+
+function writeOther(name: string, record: Partial<ProcessRecord>): void {
+  const place = { processId: process.pid, namespace: ownNamespace(), folder: join(runFolder, name) }
+  const nothing = { state: 'idle', since: 0, reservedBytes: 0, sizeBytes: 0 } as const
+  writeRecord(runFolder, name, { ...place, ...nothing, ...record })
+}
+
+/** Another process of the machine, which leaves when it is asked to. */
+async function other(name: string, record: Partial<ProcessRecord>): Promise<void> {
+  writeOther(name, record)
+  const server = createServer((socket) => {
+    receive(socket, (message) => {
+      asked.push(`${name}: ${(message as { readonly type: string }).type}`)
+      removeRecord(runFolder, name)
+      send(socket, { type: 'leaving' })
+      socket.end()
+    })
+  })
+  servers.push(server)
+  await new Promise<void>((resolve) => server.listen(addressOf(runFolder, name), resolve))
+}
+
+test('what it does is told soon, and nothing when it has ended', async () => {
+  const own = presence()
+  expect(own).toMatchObject({ isBusy: true, record: { state: 'loading' } })
+
+  own.onLoaded(9, 7)
+  await expect.poll(() => recordOf('own')).toMatchObject({ state: 'idle', sizeBytes: 9, reservedBytes: 7 })
+  own.onCall()
+  own.onCall()
+  own.onCallEnd()
+  await expect.poll(() => recordOf('own')).toMatchObject({ state: 'busy', processId: process.pid })
+  own.onCallEnd()
+  await expect.poll(() => recordOf('own')).toMatchObject({ state: 'idle' })
+  own.onCall()
+  own.end()
+  own.onCallEnd()
+
+  expect(recordOf('own')).toBeUndefined()
+  // As long as it takes to tell, twice over: nothing may come after the end.
+  await delay(100)
+  expect(recordOf('own')).toBeUndefined()
+})
+
+test('for memory idle processes are asked to leave, those first that were idle longest, and busy ones never', async () => {
+  await other('young', { since: 3, sizeBytes: everything })
+  await other('old', { since: 1 })
+  await other('loading', { since: 0, state: 'loading' })
+  await other('busy', { since: 0, state: 'busy' })
+
+  const askedAt = performance.now()
+  const { free, total } = await presence().roomFor(everything)
+
+  expect(asked).toEqual(['old: yield', 'young: yield'])
+  // No longer than they take to leave, although they say something first.
+  expect(performance.now() - askedAt).toBeLessThan(4_000)
+  expect(free).toBeLessThanOrEqual(total)
+})
+
+test('nobody is asked while there is room, and what others keep is not free', async () => {
+  const before = await presence().roomFor(1_000)
+  await other('idle', { reservedBytes: 1e9 })
+
+  const after = await presence().roomFor(1_000)
+
+  expect(asked).toEqual([])
+  // Other programs take memory, too, and give it back.
+  expect(before.free - after.free).toBeGreaterThan(0.5e9)
+})
+
+test('nobody is asked to leave in vain, while somebody else has the memory and works', async () => {
+  await other('busy', { state: 'busy' })
+  await other('idle', { sizeBytes: 1_000 })
+
+  await presence().roomFor(everything)
+
+  expect(asked).toEqual([])
+})
+
+test('it waits until one that works rests, and keeps nothing meanwhile', async () => {
+  await other('busy', { state: 'busy' })
+  const own = presence()
+  await own.roomFor(everything)
+
+  const waiting = own.waitForRoom()
+
+  expect(recordOf('own')).toMatchObject({ state: 'waiting', reservedBytes: 0 })
+  writeOther('busy', { state: 'idle' })
+  expect(await waiting).toBe(true)
+  await own.roomFor(0)
+  expect(recordOf('own')).toMatchObject({ state: 'loading' })
+})
+
+test('one that leaves has its memory until it has ended', async () => {
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1_000)'])
+  await other('busy', { state: 'busy', processId: child.pid as number })
+  const own = presence()
+  await own.roomFor(everything)
+  removeRecord(runFolder, 'busy')
+  let isOver = false
+  const waiting = own.waitForRoom().finally(() => {
+    isOver = true
+  })
+
+  // Once more than it looks.
+  await delay(300)
+  expect(isOver).toBe(false)
+  child.kill()
+
+  expect(await waiting).toBe(true)
+})
+
+test('it waits for nobody who waits or is idle, and for nobody longer than it may', async () => {
+  await other('waiting', { state: 'waiting' })
+  const own = presence(300)
+  await own.roomFor(everything)
+  expect(await own.waitForRoom()).toBe(false)
+
+  await other('busy', { state: 'busy' })
+  await own.roomFor(everything)
+  expect(await own.waitForRoom()).toBe(false)
+})
+
+test('a process that has died without a word counts for nothing', async () => {
+  const before = await presence().roomFor(0)
+  await other('dead', { processId: 2 ** 31 - 1, reservedBytes: before.total })
+
+  expect((await presence().roomFor(0)).free).toBeGreaterThan(0)
+})
+
+test('while it is busy it knows how many are', async () => {
+  const own = presence()
+  own.onLoaded(0, 0)
+  await other('busy', { state: 'busy' })
+  await other('idle', { state: 'idle' })
+  const counts: number[] = []
+  own.watchBusy((busy) => counts.push(busy))
+
+  own.onCall()
+  await expect.poll(() => counts.at(-1), { timeout: 5_000 }).toBe(2)
+  await other('loading', { state: 'loading' })
+  await expect.poll(() => counts.at(-1), { timeout: 5_000 }).toBe(3)
+  own.end()
+})
+
+test('busy processes share the cores, and each has one at least', () => {
+  const cores = availableParallelism()
+
+  expect(shareOfCores(1)).toBe(cores)
+  expect(shareOfCores(2)).toBe(Math.max(1, Math.floor(cores / 2)))
+  expect(shareOfCores(10 * cores)).toBe(1)
+})
