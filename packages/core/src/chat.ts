@@ -1,5 +1,5 @@
 /** An answer without HTTP: from a question to a request, and from events to text. */
-import type { Caller } from './caller.ts'
+import type { Caller } from './accounts/auth/caller.ts'
 import type { GenerateRequest, Message, Sampling } from './engine/request.ts'
 import type { Generation } from './generate.ts'
 import { readAhead } from './util/read-ahead.ts'

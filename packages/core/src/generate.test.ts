@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { afterEach, expect, test, vi } from 'vitest'
+import { Metering } from './accounts/usage/metering.ts'
 import type { Engine } from './engine/engine.ts'
 import { type GenerateEvent, uncached } from './engine/events.ts'
 import type { GenerateRequest } from './engine/request.ts'
@@ -7,7 +8,6 @@ import { LlmError } from './errors.ts'
 import { generate } from './generate.ts'
 import type { RateLimiter } from './limits/limits.ts'
 import { scriptedEngine } from './testing/scripted-engine.ts'
-import { Metering } from './usage/metering.ts'
 
 const request: GenerateRequest = {
   model: 'team/tiny',

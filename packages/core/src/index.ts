@@ -1,8 +1,24 @@
 /** What users import. */
-export type { Access, AccessOptions, Auth } from './access.ts'
-export type { Caller, Scope, SpendLimit } from './caller.ts'
+export type { Access, AccessOptions, Auth } from './accounts/auth/access.ts'
+export type { Caller, Scope, SpendLimit } from './accounts/auth/caller.ts'
+export type { ApiKey, Keys, KeyWithSecret } from './accounts/keys/keys.ts'
+export type { LimitRequest, LimitRequests } from './accounts/keys/limit-requests.ts'
+export type { Expiry, KeyChanges, KeySettings, LimitWish } from './accounts/keys/settings.ts'
+export type { UsageReports } from './accounts/usage/open.ts'
+export type { Price, Prices, TokensByKind } from './accounts/usage/pricing.ts'
+export type { CallRow, CallsQuery, UsageQuery, UsageRow } from './accounts/usage/report.ts'
+export type { SpendWarning, SpendWarningOptions } from './accounts/usage/warnings.ts'
 export type { ChatOptions, ChatPrompt } from './chat.ts'
 export { adminRoutes, type DialectName, dialectNames, routesFor } from './dialects/index.ts'
+export {
+  type AdminMountOptions,
+  checkAdmin,
+  checkCaller,
+  type Mount,
+  type MountOptions,
+  prepareAdminMount,
+  prepareMount,
+} from './dialects/mount.ts'
 export type { DialectTable } from './dialects/table.ts'
 export type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './engine/embeddings.ts'
 export type { Engine, EngineCall, LoadedModel } from './engine/engine.ts'
@@ -39,9 +55,6 @@ export {
 export type { DetokenizeRequest, TokenizeRequest } from './engine/tokens.ts'
 export { type Issue, LlmError, type LlmErrorCode, type LlmErrorDetails } from './errors.ts'
 export type { CallOptions, Generation } from './generate.ts'
-export type { ApiKey, Keys, KeyWithSecret } from './keys/keys.ts'
-export type { LimitRequest, LimitRequests } from './keys/limit-requests.ts'
-export type { Expiry, KeyChanges, KeySettings, LimitWish } from './keys/settings.ts'
 export {
   type CallerLimits,
   createLlm,
@@ -62,15 +75,6 @@ export type { ModelConfig } from './models/ollama-store/manifest.ts'
 export type { Blobs } from './models/ollama-store/store-contracts.ts'
 export type { Progress, TransferOptions } from './models/registry/progress.ts'
 export type { Model } from './models/store.ts'
-export {
-  type AdminMountOptions,
-  checkAdmin,
-  checkCaller,
-  type Mount,
-  type MountOptions,
-  prepareAdminMount,
-  prepareMount,
-} from './mount.ts'
 export type { LocalOptions } from './options/local.ts'
 export type { LimitOptions, UsageOptions } from './options/metering.ts'
 export type { AdaptedModel } from './options/models.ts'
@@ -78,7 +82,3 @@ export type { StoreOptions } from './options/store.ts'
 export type { LlmOptions } from './options.ts'
 export type { DatabaseLocation } from './storage/open.ts'
 export type { ByteSize, Duration } from './units.ts'
-export type { UsageReports } from './usage/open.ts'
-export type { Price, Prices, TokensByKind } from './usage/pricing.ts'
-export type { CallRow, CallsQuery, UsageQuery, UsageRow } from './usage/report.ts'
-export type { SpendWarning, SpendWarningOptions } from './usage/warnings.ts'

@@ -1,7 +1,11 @@
 /** The object that users hold, and the only file that knows all the parts. */
 
-import { type Access, createAccess } from './access.ts'
-import type { Caller } from './caller.ts'
+import { type Access, createAccess } from './accounts/auth/access.ts'
+import type { Caller } from './accounts/auth/caller.ts'
+import { checkedCaller } from './accounts/auth/check-caller.ts'
+import { type Keys, openKeys } from './accounts/keys/keys.ts'
+import type { QuietKind } from './accounts/usage/metering.ts'
+import { openMetering, type UsageReports } from './accounts/usage/open.ts'
 import { type ChatOptions, type ChatPrompt, texts, toChatRequest } from './chat.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './engine/embeddings.ts'
 import type { Engine, EngineCall } from './engine/engine.ts'
@@ -12,8 +16,6 @@ import type { DetokenizeRequest, TokenizeRequest } from './engine/tokens.ts'
 import { invalidRequest, type LimitStatus, LlmError } from './errors.ts'
 import { type CallOptions, type Generation, generate, tenantOf } from './generate.ts'
 import { expectCredential } from './http/credential.ts'
-import { checkedCaller } from './keys/checked-caller.ts'
-import { type Keys, openKeys } from './keys/keys.ts'
 import type { RateLimiter, Subject } from './limits/limits.ts'
 import { createReport } from './logger.ts'
 import { allows, notAllowed } from './models/allowed.ts'
@@ -26,8 +28,6 @@ import { type Read, type Reading, read } from './read.ts'
 import { Recipes } from './recipes.ts'
 import type { Database } from './storage/database.ts'
 import { openDatabase } from './storage/open.ts'
-import type { QuietKind } from './usage/metering.ts'
-import { openMetering, type UsageReports } from './usage/open.ts'
 
 export interface Llm {
   /** The road that all answers take. Throws `LlmError`. */

@@ -2,7 +2,9 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { AccessOptions } from './access.ts'
+import type { AccessOptions } from './accounts/auth/access.ts'
+import type { Prices } from './accounts/usage/pricing.ts'
+import type { SpendWarningOptions } from './accounts/usage/warnings.ts'
 import type { Engine } from './engine/engine.ts'
 import type { Limits } from './limits/limits.ts'
 import type { Logger } from './logger.ts'
@@ -17,8 +19,6 @@ import {
 import { type AdaptedModel, type Models, modelsOf } from './options/models.ts'
 import { type ResolvedStoreOptions, type StoreOptions, storeOf } from './options/store.ts'
 import type { DatabaseLocation } from './storage/open.ts'
-import type { Prices } from './usage/pricing.ts'
-import type { SpendWarningOptions } from './usage/warnings.ts'
 
 export interface LlmOptions extends AccessOptions {
   /**

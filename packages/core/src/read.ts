@@ -1,10 +1,10 @@
 /** The road of what is read and not answered, vectors and ranks: it is let in, paid and counted like an answer. */
 import { nanoid } from 'nanoid'
+import { toCounted } from './accounts/usage/counted.ts'
+import { expectedTokens, type Metering } from './accounts/usage/metering.ts'
 import { type TokenUsage, uncached } from './engine/events.ts'
 import type { LimitStatus } from './errors.ts'
 import type { CallOptions } from './generate.ts'
-import { toCounted } from './usage/counted.ts'
-import { expectedTokens, type Metering } from './usage/metering.ts'
 
 export interface Reading {
   /** As it is called in prices, limits and the ledger. */

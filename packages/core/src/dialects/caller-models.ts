@@ -1,5 +1,5 @@
 /** What there is of an `Llm` for a caller who may use some of its models only. No dialect has to think of it. */
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../accounts/auth/caller.ts'
 import type { Llm } from '../llm.ts'
 import { allows, notAllowed } from '../models/allowed.ts'
 

@@ -1,6 +1,6 @@
 /** What a public API is to us, and the one door through which its calls come. */
 import { nanoid } from 'nanoid'
-import type { Caller, Scope } from '../caller.ts'
+import type { Caller, Scope } from '../accounts/auth/caller.ts'
 import { type LimitStatus, LlmError } from '../errors.ts'
 import type { HttpRequest, HttpResponse, Method } from '../http/message.ts'
 import type { Route } from '../http/route.ts'

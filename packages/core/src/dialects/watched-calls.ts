@@ -2,7 +2,7 @@
  * What of the calls that one request makes is no handler's business: by which API they came, for the ledger; that counting and
  * rendering prompts is limited, too; and how the limits stood when they were let in, for the headers.
  */
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../accounts/auth/caller.ts'
 import type { LimitStatus } from '../errors.ts'
 import type { Llm, QuietCall } from '../llm.ts'
 

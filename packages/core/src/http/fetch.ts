@@ -1,5 +1,5 @@
 /** The routes for hosts that speak the web's own `Request` and `Response`: Hono, Bun, Deno, Next. */
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../accounts/auth/caller.ts'
 import { type ByteSize, toBytes } from '../units.ts'
 import { type BodySource, readBytes, readJson } from './body.ts'
 import type { HttpRequest, HttpResponse } from './message.ts'

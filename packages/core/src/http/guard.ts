@@ -1,6 +1,6 @@
 /** What can be known of a call before anybody looks into it: where it comes from, and which page sent it. */
 import { BlockList, isIP } from 'node:net'
-import { isPublicAddress } from '../addresses.ts'
+import { isPublicAddress } from './addresses.ts'
 import type { HttpRequest } from './message.ts'
 
 const loopback = new BlockList()

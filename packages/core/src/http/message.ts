@@ -1,6 +1,6 @@
 /** All that core knows of HTTP: one call in, one answer out. */
 
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../accounts/auth/caller.ts'
 
 /** One call, as core sees it. Made by an adapter; nothing in it belongs to a framework. */
 export interface HttpRequest {

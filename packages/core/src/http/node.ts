@@ -1,7 +1,7 @@
 /** Between Node's own HTTP objects and ours. Every adapter whose framework sits on them uses this file. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../accounts/auth/caller.ts'
 import { type ByteSize, toBytes } from '../units.ts'
 import { bytesFromParser, fromParser, readNodeBytes, readNodeJson } from './body.ts'
 import type { HttpRequest, HttpResponse } from './message.ts'

@@ -1,8 +1,9 @@
 /** Prices, tiers, limits, and who waits. */
+
+import { maxPricePerMillionUsd, type Price, type Prices } from '../accounts/usage/pricing.ts'
+import type { SpendWarningOptions } from '../accounts/usage/warnings.ts'
 import { checkLimits } from '../limits/demand.ts'
 import type { Limits } from '../limits/limits.ts'
-import { maxPricePerMillionUsd, type Price, type Prices } from '../usage/pricing.ts'
-import type { SpendWarningOptions } from '../usage/warnings.ts'
 import { checkKeys, count, shown } from './check.ts'
 
 export interface LimitOptions {

@@ -1,12 +1,12 @@
 /** An API of our own: keys, and what they may. Mounted only where the app asks for it. */
 
-import type { Access } from '../../access.ts'
+import type { Access } from '../../accounts/auth/access.ts'
+import { check } from '../../accounts/keys/schema.ts'
 import { LlmError } from '../../errors.ts'
 import { originOf } from '../../http/guard.ts'
 import type { HttpRequest } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'
 import type { Route } from '../../http/route.ts'
-import { check } from '../../keys/schema.ts'
 import type { Llm } from '../../llm.ts'
 import { defineDialect, type Handler } from '../dialect.ts'
 import { type DialectTable, tableOf } from '../table.ts'

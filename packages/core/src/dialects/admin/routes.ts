@@ -1,8 +1,8 @@
 /** The admin API as a table: its routes are made of it, and so is its description. */
 import type { z } from 'zod'
-import type { Caller, Scope } from '../../caller.ts'
-import { check, KeyChanges, KeySettings, LimitWish, Rotation } from '../../keys/schema.ts'
-import type * as settings from '../../keys/settings.ts'
+import type { Caller, Scope } from '../../accounts/auth/caller.ts'
+import { check, KeyChanges, KeySettings, LimitWish, Rotation } from '../../accounts/keys/schema.ts'
+import type * as settings from '../../accounts/keys/settings.ts'
 import type { Llm } from '../../llm.ts'
 import { ApiKey, Day, KeyWithSecret, LimitRequest, LimitStatus, listOf, UsageBy, UsageRow } from './schema.ts'
 

@@ -1,6 +1,6 @@
 /** What the admin API answers. It takes what `llm.keys` takes, under the same names. */
 import { z } from 'zod'
-import { KeySettings } from '../../keys/schema.ts'
+import { KeySettings } from '../../accounts/keys/schema.ts'
 
 const when = z.iso.datetime()
 const { name, tier, models, limits, spendLimit, scopes } = KeySettings.shape

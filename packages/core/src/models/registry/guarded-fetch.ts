@@ -6,8 +6,8 @@ import { lookup as resolveName } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Agent, Dispatcher } from 'undici'
-import { isPublicAddress } from '../../addresses.ts'
 import { LlmError } from '../../errors.ts'
+import { isPublicAddress } from '../../http/addresses.ts'
 
 export interface GuardedRequest {
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH'

@@ -1,0 +1,229 @@
+import { expect, test } from 'vitest'
+import { LlmError } from '../../errors.ts'
+import type { HttpRequest } from '../../http/message.ts'
+import { type AccessOptions, createAccess as create } from './access.ts'
+import type { Caller } from './caller.ts'
+
+interface From {
+  readonly address?: string
+  readonly caller?: Caller
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const call = ({ address = '127.0.0.1', caller, headers = {} }: From = {}): HttpRequest => ({
+  method: 'GET',
+  path: '/',
+  params: {},
+  remoteAddress: address,
+  caller,
+  signal: new AbortController().signal,
+  header: (name) => headers[name],
+  query: () => undefined,
+  json: async () => ({}),
+  bytes: async function* () {},
+})
+
+const known: Readonly<Record<string, Caller>> = {
+  'the-secret': { id: 'key_ada', scopes: ['inference'] },
+  admin: { id: 'key_admin', scopes: ['admin'] },
+}
+
+const createAccess = (options: AccessOptions) =>
+  create(options, async (secret) => {
+    const caller = known[secret]
+    if (!caller) throw new LlmError('authentication', 'wrong')
+    return caller
+  })
+
+const thrownBy = async (attempt: () => unknown): Promise<unknown> => {
+  try {
+    return await attempt()
+  } catch (error) {
+    return error
+  }
+}
+
+test('a direct call from this machine is anonymous, and may ask models', async () => {
+  const { callerOf } = createAccess({})
+
+  expect(await callerOf(call(), 'inference')).toEqual({ id: 'anonymous' })
+  expect(await thrownBy(() => callerOf(call(), 'models'))).toMatchObject({ code: 'permission' })
+})
+
+test('any other call is refused with a text that names the option, for the log, too', async () => {
+  const { callerOf } = createAccess({})
+
+  for (const from of [{ address: '10.0.0.7' }, { headers: { 'x-forwarded-for': '10.0.0.7' } }]) {
+    expect(await thrownBy(() => callerOf(call(from), 'inference'))).toMatchObject({
+      code: 'authentication',
+      message: expect.stringContaining("auth: 'host'"),
+      details: { setup: true },
+    })
+  }
+})
+
+test('a name in the Host header that is not this machine is refused', async () => {
+  const { callerOf } = createAccess({})
+
+  expect(
+    await thrownBy(() => callerOf(call({ headers: { host: 'evil.example' } }), 'inference')),
+  ).toMatchObject({
+    code: 'permission',
+  })
+})
+
+test('where the app says who calls, only that counts', async () => {
+  const { callerOf } = createAccess({ auth: 'host' })
+  const ada = { id: 'ada', scopes: ['inference', 'models'] as const }
+
+  expect(await callerOf(call({ address: '10.0.0.7', caller: ada }), 'models')).toBe(ada)
+  expect(await thrownBy(() => callerOf(call(), 'inference'))).toMatchObject({ code: 'authentication' })
+  expect(
+    await thrownBy(() => callerOf(call({ caller: { id: 'guest', scopes: [] } }), 'inference')),
+  ).toMatchObject({
+    code: 'permission',
+  })
+})
+
+test('an id that is a number becomes a text, and nobody is who is something else than an object', async () => {
+  const { callerOf } = createAccess({ auth: 'host' })
+  const named = (caller: unknown) => callerOf(call({ caller: caller as Caller }), 'inference')
+
+  expect(await named({ id: 7, tenant: 8n })).toEqual({ id: '7', tenant: '8' })
+  for (const nobody of [null, false, '', 0])
+    expect(await thrownBy(() => named(nobody))).toMatchObject({ code: 'authentication' })
+})
+
+test.each([
+  ['ada', 'caller'],
+  [{}, 'caller.id'],
+  [{ id: '' }, 'caller.id'],
+  [{ id: 1.5 }, 'caller.id'],
+  [{ id: 'ada', tenant: '' }, 'caller.tenant'],
+  [{ id: 'ada', scopes: 'admin' }, 'caller.scopes'],
+  [{ id: 'ada', scopes: ['root'] }, 'caller.scopes[0]'],
+  [{ id: 'ada', models: 'tiny' }, 'caller.models'],
+  [{ id: 'ada', limits: { rpm: 1 } }, 'caller.limits'],
+  [{ id: 'ada', limits: { requestsPerMinute: 0 } }, 'caller.limits.requestsPerMinute'],
+  [{ id: 'ada', limit: { requestsPerMinute: 1 } }, 'caller'],
+  [{ id: 'ada', tier: 5 }, 'caller.tier'],
+  [{ id: 'ada', spendLimit: { nanoUsd: 1, per: 'week' } }, 'caller.spendLimit.per'],
+  [{ id: 'ada', spendLimit: { nanoUsd: 5.5, per: 'day' } }, 'caller.spendLimit.nanoUsd'],
+  [{ id: 'ada', spendLimit: { nanoUsd: 1_100_000_000.000_000_2, per: 'day' } }, 'caller.spendLimit.nanoUsd'],
+  [{ id: 'ada', spendLimit: { nanoUsd: Number.POSITIVE_INFINITY, per: 'day' } }, 'caller.spendLimit.nanoUsd'],
+])('a caller %j of the app is a mistake in the set-up that names %s', async (caller, field) => {
+  const { callerOf } = createAccess({ auth: 'host' })
+
+  expect(await thrownBy(() => callerOf(call({ caller: caller as Caller }), 'inference'))).toMatchObject({
+    code: 'internal',
+    message: expect.stringContaining(`wrong: ${field}: `),
+    details: { setup: true },
+  })
+})
+
+test('a caller that the app names may not come along where nobody is asked', async () => {
+  const { callerOf } = createAccess({})
+
+  expect(await callerOf(call({ caller: { id: 'admin', scopes: ['admin'] } }), 'inference')).toEqual({
+    id: 'anonymous',
+  })
+})
+
+test('who says nothing of scopes has those of the options', async () => {
+  const { callerOf } = createAccess({ scopes: ['inference', 'models'] })
+  const { callerOf: callerOfApp } = createAccess({ auth: 'host', scopes: ['inference', 'models'] })
+
+  expect(await callerOf(call(), 'models')).toEqual({ id: 'anonymous' })
+  expect(await thrownBy(() => callerOf(call(), 'admin'))).toMatchObject({ code: 'permission' })
+  expect(await callerOfApp(call({ caller: { id: 'ada' } }), 'models')).toEqual({ id: 'ada' })
+  expect(
+    await thrownBy(() => callerOfApp(call({ caller: { id: 'guest', scopes: ['inference'] } }), 'models')),
+  ).toMatchObject({ code: 'permission' })
+})
+
+test('a scope that nobody knows is a mistake', async () => {
+  expect(() => createAccess({ scopes: ['all' as 'admin'] })).toThrow('Expected `scopes` to be some of')
+})
+
+test('a configured page may call, others may not, and the default pages are no longer there', async () => {
+  const { crossOrigin } = createAccess({ origins: ['https://app.example.com'] })
+  const from = (origin: string) => call({ headers: { origin } })
+
+  expect(crossOrigin(from('https://app.example.com'))).toMatchObject({
+    'access-control-allow-origin': 'https://app.example.com',
+  })
+  expect(await thrownBy(() => crossOrigin(from('http://localhost:5173')))).toMatchObject({
+    code: 'permission',
+    message: expect.stringContaining('origins'),
+  })
+})
+
+test('where the app says who calls, pages are the affair of its own middleware', async () => {
+  const { crossOrigin } = createAccess({ auth: 'host' })
+
+  expect(crossOrigin(call({ headers: { origin: 'https://anything.example' } }))).toEqual({})
+})
+
+test('where keys are asked for, the one of the call says who calls, in either header', async () => {
+  const { callerOf, auth } = createAccess({ auth: 'keys' })
+  const from = (headers: Record<string, string>) => call({ address: '10.0.0.7', headers })
+
+  expect(auth).toBe('keys')
+  for (const headers of [
+    { 'x-api-key': 'the-secret' },
+    { authorization: 'Bearer the-secret' },
+    { authorization: 'bearer  the-secret ' },
+    { 'x-api-key': 'the-secret', authorization: 'Bearer the-secret' },
+    { 'x-api-key': 'the-secret', authorization: 'Basic YTpi' },
+  ])
+    expect(await callerOf(from(headers), 'inference')).toBe(known['the-secret'])
+})
+
+test('nobody is let in without one, also not who calls from this machine or whom the app names', async () => {
+  const { callerOf } = createAccess({ auth: 'keys' })
+
+  for (const headers of [
+    {},
+    { 'x-api-key': '' },
+    { authorization: 'Basic YTpi' },
+    { authorization: 'Bearer' },
+  ])
+    expect(
+      await thrownBy(() => callerOf(call({ headers, caller: { id: 'ada' } }), 'inference')),
+    ).toMatchObject({
+      code: 'authentication',
+      message: expect.stringContaining('x-api-key'),
+    })
+})
+
+test('two keys that differ are refused, even where both are good', async () => {
+  const { callerOf } = createAccess({ auth: 'keys' })
+  const headers = { 'x-api-key': 'the-secret', authorization: 'Bearer admin' }
+
+  expect(await thrownBy(() => callerOf(call({ headers }), 'inference'))).toMatchObject({
+    code: 'authentication',
+  })
+})
+
+test('a key may do what its scopes say, and no more: an admin asks no model', async () => {
+  const { callerOf } = createAccess({ auth: 'keys', scopes: ['inference', 'models', 'admin'] })
+  const headers = { 'x-api-key': 'the-secret' }
+
+  expect(await thrownBy(() => callerOf(call({ headers }), 'admin'))).toMatchObject({ code: 'permission' })
+  expect(
+    await thrownBy(() => callerOf(call({ headers: { 'x-api-key': 'admin' } }), 'inference')),
+  ).toMatchObject({ code: 'permission' })
+})
+
+test('a key in a page of somebody else is refused as without keys', async () => {
+  const { crossOrigin } = createAccess({ auth: 'keys' })
+  const headers = { origin: 'https://evil.example', 'x-api-key': 'the-secret' }
+
+  expect(await thrownBy(() => crossOrigin(call({ headers })))).toMatchObject({ code: 'permission' })
+})
+
+test('another word for `auth` is a mistake in the set-up', () => {
+  expect(() => createAccess({ auth: 'key' as 'host' })).toThrow(
+    "Expected `auth` to be one of anonymous, host, keys, got 'key'",
+  )
+})

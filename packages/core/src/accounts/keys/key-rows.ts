@@ -1,0 +1,91 @@
+/** Keys as the database has them. */
+import { LlmError } from '../../errors.ts'
+import type { Queries } from '../../storage/database.ts'
+import type { Migration } from '../../storage/migrations.ts'
+import type { Grant } from './settings.ts'
+
+export const migrations: readonly Migration[] = [
+  [
+    `CREATE TABLE modelmount_keys (
+      id TEXT PRIMARY KEY,
+      name TEXT NOT NULL,
+      hint TEXT NOT NULL,
+      granted TEXT NOT NULL,
+      created_at BIGINT NOT NULL,
+      expires_at BIGINT,
+      revoked_at BIGINT,
+      last_used_at BIGINT
+    )`,
+    // A key has several while it is rotated.
+    `CREATE TABLE modelmount_key_secrets (
+      public_id TEXT PRIMARY KEY,
+      key_id TEXT NOT NULL REFERENCES modelmount_keys (id),
+      hash TEXT NOT NULL,
+      expires_at BIGINT
+    )`,
+    'CREATE INDEX modelmount_key_secrets_key_id ON modelmount_key_secrets (key_id)',
+  ],
+  [
+    `CREATE TABLE modelmount_limit_requests (
+      id TEXT PRIMARY KEY,
+      key_id TEXT NOT NULL REFERENCES modelmount_keys (id),
+      limits TEXT NOT NULL,
+      reason TEXT NOT NULL,
+      status TEXT NOT NULL,
+      created_at BIGINT NOT NULL,
+      decided_at BIGINT
+    )`,
+    // One at a time: a key cannot bury the others.
+    `CREATE UNIQUE INDEX modelmount_limit_requests_pending
+     ON modelmount_limit_requests (key_id) WHERE status = 'pending'`,
+  ],
+]
+
+export interface KeyRow {
+  readonly id: string
+  readonly name: string
+  readonly hint: string
+  /** A `Grant` as JSON. */
+  readonly granted: string
+  readonly created_at: number
+  readonly expires_at: number | null
+  readonly revoked_at: number | null
+  readonly last_used_at: number | null
+  /** When it was read, by the database's clock. */
+  readonly now: number
+}
+
+export const keyColumns = (clock: string): string =>
+  `id, name, hint, granted, created_at, expires_at, revoked_at, last_used_at, ${clock} AS now`
+
+/** Nobody else changes it until the transaction ends. Throws `not_found`, and `conflict` where it is revoked. */
+export async function lockKey({ query }: Queries, clock: string, id: string): Promise<KeyRow> {
+  const [row] = await query<KeyRow>(
+    `UPDATE modelmount_keys SET name = name WHERE id = ? RETURNING ${keyColumns(clock)}`,
+    [id],
+  )
+  if (!row) throw keyNotFound()
+  if (row.revoked_at !== null) throw new LlmError('conflict', 'This key is revoked for ever.')
+  return row
+}
+
+export async function saveKey(
+  { query }: Queries,
+  clock: string,
+  { id, name, expires_at }: Pick<KeyRow, 'id' | 'name' | 'expires_at'>,
+  grant: Grant,
+): Promise<KeyRow> {
+  const [row] = await query<KeyRow>(
+    `UPDATE modelmount_keys SET name = ?, expires_at = ?, granted = ? WHERE id = ? RETURNING ${keyColumns(clock)}`,
+    [name, expires_at, JSON.stringify(grant), id],
+  )
+  return row ?? never()
+}
+
+export const grantOf = ({ granted }: Pick<KeyRow, 'granted'>): Grant => JSON.parse(granted) as Grant
+
+export const keyNotFound = (): LlmError => new LlmError('not_found', 'There is no key of this id.')
+
+function never(): never {
+  throw new Error('A row that is locked is gone.')
+}

@@ -1,0 +1,265 @@
+/** API keys: made and changed in any process of a database, asked anew at each call, so that what is revoked is so at once. */
+import { randomBytes } from 'node:crypto'
+import { invalidRequest, LlmError } from '../../errors.ts'
+import { absentDatabase } from '../../storage/absent.ts'
+import type { Database, Queries } from '../../storage/database.ts'
+import { migrate } from '../../storage/migrations.ts'
+import type { Caller } from '../auth/caller.ts'
+import { grantOf, type KeyRow, keyColumns, keyNotFound, lockKey, migrations, saveKey } from './key-rows.ts'
+import { LimitRequests } from './limit-requests.ts'
+import { RunningKeys } from './running.ts'
+import * as schema from './schema.ts'
+import { fits, type NewSecret, newSecret, publicIdOf } from './secret.ts'
+import type { Grant, KeyChanges, KeySettings, Lifetime } from './settings.ts'
+
+export interface ApiKey extends Grant {
+  readonly id: string
+  readonly name: string
+  /** How its secret begins and ends. */
+  readonly hint: string
+  readonly status: 'active' | 'expired' | 'revoked'
+  readonly createdAt: Date
+  readonly expiresAt?: Date
+  readonly revokedAt?: Date
+  /** To the minute. */
+  readonly lastUsedAt?: Date
+}
+
+/** The secret is told here, and never again. */
+export interface KeyWithSecret {
+  readonly key: ApiKey
+  readonly secret: string
+}
+
+/**
+ * @param database absent where nobody has asked for one: then each method rejects with a `TypeError` that says so
+ * @param tiers the only ones that a key can name; absent where nobody here knows which there are
+ */
+export async function openKeys(database: Database | undefined, tiers?: readonly string[]): Promise<Keys> {
+  if (database) await migrate(database, 'keys', migrations)
+  return new Keys(database ?? absentDatabase('llm.keys'), tiers, database !== undefined)
+}
+
+/** All methods reject with `LlmError`: `invalid_request` for settings, `not_found` for ids that no key has. */
+export class Keys {
+  /** Keys that ask for more than they have. */
+  readonly requests: LimitRequests
+  /** Whether there is a database for them. */
+  readonly areKept: boolean
+  readonly #database: Database
+  readonly #tiers: readonly string[] | undefined
+  readonly #running: RunningKeys
+  /** Notes of use that are on their way, by key. */
+  readonly #noting = new Map<string, Promise<unknown>>()
+
+  /** @param areKept false: in a database that is none */
+  constructor(database: Database, tiers: readonly string[] | undefined, areKept = true) {
+    this.#database = database
+    this.areKept = areKept
+    this.#tiers = tiers
+    this.requests = new LimitRequests(database)
+    this.#running = new RunningKeys(database, wrongKey)
+  }
+
+  create(settings: KeySettings): Promise<KeyWithSecret> {
+    return this.#inTransaction(async (queries, clock) => {
+      const { name, expires, scopes = ['inference'], ...rest } = schema.check(schema.KeySettings, settings)
+      this.#checkTier(rest.tier)
+      const grant: Grant = { scopes, ...rest }
+      const made = newSecret()
+      const now = await timeOf(queries, clock)
+      const [row] = await queries.query<KeyRow>(
+        `INSERT INTO modelmount_keys (id, name, hint, granted, created_at, expires_at)
+         VALUES (?, ?, ?, ?, ?, ?) RETURNING ${keyColumns(clock)}`,
+        [
+          `key_${randomBytes(12).toString('hex')}`,
+          name,
+          made.hint,
+          JSON.stringify(grant),
+          now,
+          schema.expiresAt(expires, now),
+        ],
+      )
+      return withSecret(queries, row as KeyRow, made)
+    })
+  }
+
+  /** The newest first; those that are revoked, too. */
+  async list(): Promise<readonly ApiKey[]> {
+    const { clock } = this.#database
+    const rows = await this.#database.query<KeyRow>(
+      `SELECT ${keyColumns(clock)} FROM modelmount_keys ORDER BY created_at DESC, id`,
+    )
+    return rows.map(toKey)
+  }
+
+  async get(id: string): Promise<ApiKey> {
+    const { clock } = this.#database
+    const [row] = await this.#database.query<KeyRow>(
+      `SELECT ${keyColumns(clock)} FROM modelmount_keys WHERE id = ?`,
+      [textOf(id)],
+    )
+    if (!row) throw keyNotFound()
+    return toKey(row)
+  }
+
+  /** What is not given stays; `null` takes it away. Rejects with `conflict` where the key is revoked. */
+  update(id: string, changes: KeyChanges): Promise<ApiKey> {
+    return this.#inTransaction(async (queries, clock) => {
+      const { name, expires, ...changed } = schema.check(schema.KeyChanges, changes)
+      this.#checkTier(changed.tier)
+      const row = await lockKey(queries, clock, textOf(id))
+      const given = Object.entries(changed).filter(([, value]) => value !== undefined)
+      const merged = Object.entries({ ...grantOf(row), ...Object.fromEntries(given) })
+      const grant = Object.fromEntries(merged.filter(([, value]) => value !== null)) as unknown as Grant
+      const named = {
+        id: row.id,
+        name: name ?? row.name,
+        expires_at: expires === undefined ? row.expires_at : schema.expiresAt(expires, row.now),
+      }
+      return toKey(await saveKey(queries, clock, named, grant))
+    })
+  }
+
+  /**
+   * A new secret. Those before are let in for a while yet, or as long as they would have been anyway.
+   * Rejects with `conflict` where the key is revoked.
+   *
+   * @param grace @default '24h'
+   */
+  rotate(id: string, rotation: { readonly grace?: Lifetime | undefined } = {}): Promise<KeyWithSecret> {
+    return this.#inTransaction(async (queries, clock) => {
+      const { grace = '24h' } = schema.check(schema.Rotation, rotation)
+      const row = await lockKey(queries, clock, textOf(id))
+      const end = schema.expiresAt(grace, row.now)
+      await queries.query('DELETE FROM modelmount_key_secrets WHERE key_id = ? AND expires_at <= ?', [
+        row.id,
+        row.now,
+      ])
+      await queries.query(
+        `UPDATE modelmount_key_secrets SET expires_at = ?
+         WHERE key_id = ? AND (expires_at IS NULL OR expires_at > ?)`,
+        [end, row.id, end],
+      )
+      const made = newSecret()
+      await queries.query('UPDATE modelmount_keys SET hint = ? WHERE id = ?', [made.hint, row.id])
+      return withSecret(queries, { ...row, hint: made.hint }, made)
+    })
+  }
+
+  /** For ever, from the next call on; answers that run end within seconds, in all processes. One that is revoked stays as it is. */
+  async revoke(id: string): Promise<ApiKey> {
+    const { clock } = this.#database
+    const [row] = await this.#database.query<KeyRow>(
+      `UPDATE modelmount_keys SET revoked_at = COALESCE(revoked_at, ${clock}) WHERE id = ? RETURNING ${keyColumns(clock)}`,
+      [textOf(id)],
+    )
+    if (!row) throw keyNotFound()
+    this.#running.end(row.id)
+    return toKey(row)
+  }
+
+  /** Whose secret it is. Rejects with `authentication`, in the same words whatever is wrong with it. */
+  async authenticate(secret: string): Promise<Caller> {
+    const { clock } = this.#database
+    const publicId = publicIdOf(secret)
+    if (publicId === undefined) throw wrongKey()
+    const [row] = await this.#database.query<KeyRow & { readonly hash: string }>(
+      `SELECT k.id, k.name, k.granted, k.last_used_at, s.hash, ${clock} AS now
+       FROM modelmount_key_secrets s JOIN modelmount_keys k ON k.id = s.key_id
+       WHERE s.public_id = ? AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ${clock})
+         AND (s.expires_at IS NULL OR s.expires_at > ${clock})`,
+      [publicId],
+    )
+    if (!row || !fits(secret, row.hash)) throw wrongKey()
+    if (row.last_used_at === null || row.last_used_at <= row.now - useIsNotedEveryMs) this.#noteUse(row)
+    return toCaller(row)
+  }
+
+  /**
+   * Makes an answer for a key, which ends with `authentication` soon after that is revoked. One that expires meanwhile may go on.
+   *
+   * @param start gets a signal that aborts then, and where `signal` does
+   */
+  during<Item, Answer extends AsyncIterable<Item>>(
+    id: string,
+    signal: AbortSignal,
+    start: (signal: AbortSignal) => Promise<Answer>,
+  ): Promise<Answer> {
+    return this.#running.during(id, signal, start)
+  }
+
+  /** Waits for what is on its way. The database stays open. */
+  async close(): Promise<void> {
+    this.#running.close()
+    await Promise.all(this.#noting.values())
+  }
+
+  /** Of one that nobody knows, each call of the key would fail. */
+  #checkTier(tier: string | null | undefined): void {
+    if (!this.#tiers || typeof tier !== 'string' || this.#tiers.includes(tier)) return
+    const known = this.#tiers.length > 0 ? `one of ${this.#tiers.join(', ')}` : 'none: there are no tiers'
+    throw invalidRequest(`tier: Expected ${known}.`, { param: 'tier' })
+  }
+
+  /** No call waits for it, and none fails by it. */
+  #noteUse({ id, now }: KeyRow): void {
+    if (this.#noting.has(id)) return
+    const noted = this.#database
+      .query(
+        'UPDATE modelmount_keys SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at <= ?)',
+        [now, id, now - useIsNotedEveryMs],
+      )
+      .catch(() => {})
+      .finally(() => this.#noting.delete(id))
+    this.#noting.set(id, noted)
+  }
+
+  #inTransaction<Result>(work: (queries: Queries, clock: string) => Promise<Result>): Promise<Result> {
+    return this.#database.transaction((queries) => work(queries, this.#database.clock))
+  }
+}
+
+const useIsNotedEveryMs = 60_000
+
+async function timeOf({ query }: Queries, clock: string): Promise<number> {
+  const [row] = await query<{ now: number }>(`SELECT ${clock} AS now`)
+  return (row as { now: number }).now
+}
+
+async function withSecret({ query }: Queries, row: KeyRow, made: NewSecret): Promise<KeyWithSecret> {
+  await query('INSERT INTO modelmount_key_secrets (public_id, key_id, hash) VALUES (?, ?, ?)', [
+    made.publicId,
+    row.id,
+    made.hash,
+  ])
+  return { key: toKey(row), secret: made.secret }
+}
+
+function toKey(row: KeyRow): ApiKey {
+  const { expires_at, revoked_at, last_used_at, now } = row
+  const expired = expires_at !== null && expires_at <= now
+  return {
+    id: row.id,
+    name: row.name,
+    hint: row.hint,
+    status: revoked_at !== null ? 'revoked' : expired ? 'expired' : 'active',
+    ...grantOf(row),
+    createdAt: new Date(row.created_at),
+    ...(expires_at !== null && { expiresAt: new Date(expires_at) }),
+    ...(revoked_at !== null && { revokedAt: new Date(revoked_at) }),
+    ...(last_used_at !== null && { lastUsedAt: new Date(last_used_at) }),
+  }
+}
+
+/** The id of the key for its own: limits, money and cached prompts are per key. */
+function toCaller(row: KeyRow): Caller {
+  const { id, name } = row
+  return { id, ...grantOf(row), key: { id, name } }
+}
+
+/** Not every text can be asked for in every database. */
+const textOf = (id: string): string => (/^\w{1,100}$/.test(id) ? id : '')
+
+const wrongKey = (): LlmError =>
+  new LlmError('authentication', 'This API key is not valid: it is unknown, revoked or expired.')

@@ -1,0 +1,109 @@
+/** Keys that ask for higher limits, and what was decided. */
+import { randomBytes } from 'node:crypto'
+import { invalidRequest, LlmError } from '../../errors.ts'
+import type { Limits } from '../../limits/limits.ts'
+import type { Database, Queries } from '../../storage/database.ts'
+import type { Caller } from '../auth/caller.ts'
+import { grantOf, lockKey, saveKey } from './key-rows.ts'
+import * as schema from './schema.ts'
+import type { LimitWish } from './settings.ts'
+
+export interface LimitRequest {
+  readonly id: string
+  readonly keyId: string
+  /** What is asked for; limits that are not named stay. */
+  readonly limits: Limits
+  /** In the words of who asks. */
+  readonly reason: string
+  readonly status: 'pending' | 'approved' | 'refused'
+  readonly createdAt: Date
+  readonly decidedAt?: Date
+}
+
+export class LimitRequests {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** Rejects with `conflict` while the key waits for another answer, and with `permission` where the caller is no key. */
+  async create({ key }: Pick<Caller, 'key'>, wish: LimitWish): Promise<LimitRequest> {
+    const { limits, reason = '' } = schema.check(schema.LimitWish, wish)
+    if (!key) throw new LlmError('permission', 'Only a key can ask for higher limits.')
+    if (Object.values(limits).every((limit) => limit === undefined))
+      throw invalidRequest('limits: Expected one limit at least.', { param: 'limits' })
+    const [row] = await this.#database.query<Row>(
+      `INSERT INTO modelmount_limit_requests (id, key_id, limits, reason, status, created_at)
+       VALUES (?, ?, ?, ?, 'pending', ${this.#database.clock})
+       ON CONFLICT DO NOTHING RETURNING ${columns}`,
+      [`limreq_${randomBytes(12).toString('hex')}`, key.id, JSON.stringify(limits), reason],
+    )
+    if (!row) throw new LlmError('conflict', 'This key has asked already, and nobody has decided yet.')
+    return toRequest(row)
+  }
+
+  /** The oldest first. */
+  async list({ status }: Partial<Pick<LimitRequest, 'status'>> = {}): Promise<readonly LimitRequest[]> {
+    const rows = await this.#database.query<Row>(
+      `SELECT ${columns} FROM modelmount_limit_requests ${status ? 'WHERE status = ?' : ''} ORDER BY created_at, id`,
+      status ? [status] : [],
+    )
+    return rows.map(toRequest)
+  }
+
+  /** The key has the limits that it asked for from its next call on. Rejects with `not_found`, and with `conflict` where it was decided. */
+  approve(id: string): Promise<LimitRequest> {
+    const { clock } = this.#database
+    return this.#database.transaction(async (queries) => {
+      const request = await this.#decide(queries, id, 'approved')
+      const row = await lockKey(queries, clock, request.keyId)
+      const grant = grantOf(row)
+      await saveKey(queries, clock, row, { ...grant, limits: { ...grant.limits, ...request.limits } })
+      return request
+    })
+  }
+
+  /** Rejects like `approve`. */
+  refuse(id: string): Promise<LimitRequest> {
+    return this.#database.transaction((queries) => this.#decide(queries, id, 'refused'))
+  }
+
+  async #decide({ query }: Queries, id: string, status: 'approved' | 'refused'): Promise<LimitRequest> {
+    const known = /^\w{1,100}$/.test(id) ? id : ''
+    const [row] = await query<Row>(
+      `UPDATE modelmount_limit_requests SET status = ?, decided_at = ${this.#database.clock}
+       WHERE id = ? AND status = 'pending' RETURNING ${columns}`,
+      [status, known],
+    )
+    if (row) return toRequest(row)
+    const [decided] = await query<Row>(`SELECT ${columns} FROM modelmount_limit_requests WHERE id = ?`, [
+      known,
+    ])
+    throw decided
+      ? new LlmError('conflict', `This request is ${decided.status} already.`)
+      : new LlmError('not_found', 'There is no request of this id.')
+  }
+}
+
+const columns = 'id, key_id, limits, reason, status, created_at, decided_at'
+
+interface Row {
+  readonly id: string
+  readonly key_id: string
+  readonly limits: string
+  readonly reason: string
+  readonly status: LimitRequest['status']
+  readonly created_at: number
+  readonly decided_at: number | null
+}
+
+const toRequest = (row: Row): LimitRequest => ({
+  id: row.id,
+  keyId: row.key_id,
+  limits: JSON.parse(row.limits) as Limits,
+  reason: row.reason,
+  status: row.status,
+  createdAt: new Date(row.created_at),
+  ...(row.decided_at !== null && { decidedAt: new Date(row.decided_at) }),
+})

@@ -1,0 +1,65 @@
+/** The rows of the ledger: one for each call, and their sums by day, caller and model. */
+
+import { storable } from '../../limits/demand.ts'
+import type { Queries } from '../../storage/database.ts'
+import type { Caller } from '../auth/caller.ts'
+import { dayOf } from './periods.ts'
+import type { TokensByKind } from './pricing.ts'
+import type { CallRow } from './report.ts'
+
+export interface NewCall extends Pick<CallRow, 'id' | 'tokens' | 'nanoUsd' | 'isPriced' | 'status'> {
+  /** When it began, in milliseconds since 1970. */
+  readonly at: number
+  readonly caller: Caller
+  readonly model: string
+  readonly dialect: string | undefined
+  readonly durationMs: number
+}
+
+/** False where it was there already: whoever wrote it did not hear of it. Then nothing is summed. */
+export async function writeCall({ query }: Queries, call: NewCall): Promise<boolean> {
+  const { id, at, nanoUsd, isPriced } = call
+  const [caller, model, name] = [
+    storable(call.caller.id),
+    storable(call.model),
+    call.caller.key?.name ?? null,
+  ]
+  const kinds = kindsOf(call.tokens)
+  const written = await query(
+    `INSERT INTO modelmount_calls (id, at, caller, key_name, model, dialect,
+       input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, nano_usd, priced, status, duration_ms)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO NOTHING RETURNING id`,
+    [
+      ...[id, at, caller, name, model, call.dialect ?? null],
+      ...kinds,
+      ...[nanoUsd, isPriced ? 1 : 0, call.status, call.durationMs],
+    ],
+  )
+  if (written.length === 0) return false
+  await query(
+    `INSERT INTO modelmount_usage_days (day, caller, model, key_name, calls,
+       input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, nano_usd, unpriced_calls)
+     VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (day, caller, model) DO UPDATE SET key_name = excluded.key_name, ${summed.map((column) => `${column} = modelmount_usage_days.${column} + excluded.${column}`).join(', ')}`,
+    [dayOf(at), caller, model, name, ...kinds, nanoUsd, isPriced ? 0 : 1],
+  )
+  return true
+}
+
+const kindsOf = ({ input, cachedInput, cacheWrite, output }: TokensByKind) => [
+  input,
+  cachedInput,
+  cacheWrite,
+  output,
+]
+
+const summed = [
+  'calls',
+  'input_tokens',
+  'cached_input_tokens',
+  'cache_write_tokens',
+  'output_tokens',
+  'nano_usd',
+  'unpriced_calls',
+]

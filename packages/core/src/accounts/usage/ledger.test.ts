@@ -1,0 +1,625 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { databases } from '../../../../../test/support/databases.ts'
+import { type TokenUsage, uncached } from '../../engine/events.ts'
+import { LlmError } from '../../errors.ts'
+import type { Database } from '../../storage/database.ts'
+import { openDatabase } from '../../storage/open.ts'
+import type { Caller } from '../auth/caller.ts'
+import { Ledger, type LedgerCall, type LedgerOptions, type Outcome, openLedger } from './ledger.ts'
+import type { SpendWarning } from './warnings.ts'
+
+/** A dollar for a million tokens in, two out: a thousand and two thousand nano-dollars each. */
+const prices = { tiny: { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } }
+const evening = Date.parse('2026-11-22T23:59:00Z')
+const day = 86_400_000
+
+const payer = (nanoUsd: number, per: 'day' | 'month' | 'lifetime' = 'day'): Caller => ({
+  id: 'key_1',
+  spendLimit: { nanoUsd, per },
+  key: { id: 'key_1', name: 'Reports' },
+})
+const used = (inputTokens: number, outputTokens: number): TokenUsage => ({
+  ...uncached,
+  inputTokens,
+  reusedTokens: 0,
+  outputTokens,
+})
+const ended = (inputTokens: number, outputTokens: number): Outcome => ({
+  usage: used(inputTokens, outputTokens),
+  status: 'ended',
+  durationMs: 5,
+})
+const refusalOf = (promise: Promise<unknown>): Promise<LlmError> =>
+  promise.then(
+    () => expect.fail('It was not refused.'),
+    (cause: unknown) => LlmError.from(cause),
+  )
+
+const inMemory = { name: 'memory', fresh: async () => ':memory:' }
+
+describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
+  const opened: Database[] = []
+  const clock = { at: evening }
+  let lastId = 0
+  const open = async (options: LedgerOptions = {}, where?: string): Promise<Ledger> => {
+    const database = await openDatabase(where ?? (await fresh()))
+    opened.push(database)
+    return openLedger(database, { prices, now: () => clock.at, ...options })
+  }
+  const call = (caller: Caller, more: Partial<LedgerCall> = {}): LedgerCall => ({
+    id: `call_${++lastId}`,
+    caller,
+    model: 'tiny',
+    dialect: 'openai',
+    ...more,
+  })
+
+  afterEach(async () => {
+    clock.at = evening
+    for (const database of opened.splice(0)) await database.close()
+  })
+
+  test('a call is one row, with its tokens by kind, its cost, and how it ended', async () => {
+    const ledger = await open()
+    const funds = await ledger.reserve(call(payer(1_000_000), { id: 'call' }), {
+      inputTokens: 100,
+      outputTokens: 50,
+    })
+
+    await funds.settle({ usage: { ...used(100, 20), reusedTokens: 40 }, status: 'aborted', durationMs: 12 })
+
+    expect(await ledger.calls()).toEqual([
+      {
+        id: 'call',
+        startedAt: new Date(evening),
+        caller: 'key_1',
+        keyName: 'Reports',
+        model: 'tiny',
+        dialect: 'openai',
+        tokens: { input: 60, cachedInput: 40, cacheWrite: 0, output: 20 },
+        nanoUsd: 104_000,
+        isPriced: true,
+        status: 'aborted',
+        durationMs: 12,
+      },
+    ])
+  })
+
+  test('who has a limit is refused what the worst case of goes beyond it, and told until when', async () => {
+    const ledger = await open()
+    const most = { inputTokens: 100, outputTokens: 50 }
+    await (await ledger.reserve(call(payer(399_999)), most)).settle(ended(100, 50))
+
+    const refusal = await refusalOf(ledger.reserve(call(payer(399_999)), most))
+
+    expect(refusal.code).toBe('quota')
+    expect(refusal.details).toEqual({
+      keyName: 'Reports',
+      per: 'day',
+      resumesAt: new Date('2026-11-23T00:00:00Z'),
+    })
+    expect(refusal.message).toContain('2026-11-23T00:00:00Z')
+  })
+
+  test('what was reserved and not used can be spent', async () => {
+    const ledger = await open()
+    const caller = payer(300_000)
+    const most = { inputTokens: 100, outputTokens: 100 }
+    const first = await ledger.reserve(call(caller), most)
+
+    await expect(ledger.reserve(call(caller), { inputTokens: 1, outputTokens: 1 })).rejects.toThrow('Reports')
+    await first.settle(ended(0, 0))
+    const second = await ledger.reserve(call(caller), most)
+    await second.settle(ended(100, 49))
+    await ledger.reserve(call(caller), { inputTokens: 100, outputTokens: 1 })
+
+    await expect(ledger.reserve(call(caller), { inputTokens: 1, outputTokens: 0 })).rejects.toThrow('Reports')
+  })
+
+  test('what calls that run may still need is refused for a second only, and is nothing to warn of', async () => {
+    const heard: number[] = []
+    const ledger = await open({ warnings: { onWarning: ({ threshold }) => void heard.push(threshold) } })
+    const running = await ledger.reserve(call(payer(399_999)), { inputTokens: 100, outputTokens: 50 })
+    const next = () => ledger.reserve(call(payer(399_999)), { inputTokens: 100, outputTokens: 50 })
+
+    const refusal = await refusalOf(next())
+    await running.settle(ended(0, 0))
+    const paid = await next()
+
+    expect([refusal.code, refusal.details]).toEqual(['rate_limit', { retryAfterMs: 1_000 }])
+    expect(refusal.message).toContain('Reports')
+    expect(heard).toEqual([])
+    await paid.settle(ended(100, 50))
+    expect((await refusalOf(next())).code).toBe('quota')
+    expect(heard).toEqual([1])
+  })
+
+  test('whoever has reserved everything makes others wait, who have spent nothing', async () => {
+    const ledger = await open()
+    await ledger.reserve(call(payer(100_000)), { inputTokens: 0 })
+
+    expect((await refusalOf(ledger.expectCredit(call(payer(100_000))))).code).toBe('rate_limit')
+  })
+
+  test('calls that run here hold what they have reserved, however the clock jumps', async () => {
+    const ledger = await open()
+    const caller = payer(100_000, 'lifetime')
+    const most = { inputTokens: 0, outputTokens: 50 }
+    const running = await ledger.reserve(call(caller), most)
+
+    for (const step of [60_000, 86_400_000, -10 * 86_400_000, 60_000]) {
+      clock.at += step
+      expect((await refusalOf(ledger.reserve(call(caller), most))).code).toBe('rate_limit')
+    }
+    await running.settle(ended(0, 50))
+
+    expect((await refusalOf(ledger.reserve(call(caller), most))).code).toBe('quota')
+    expect(await ledger.report({ by: 'key' })).toMatchObject([{ nanoUsd: 100_000n }])
+  })
+
+  test('what others took for dead is put back by who runs it', async () => {
+    const where = await fresh()
+    if (where === ':memory:') return
+    const slept = await open({}, where)
+    const other = await open({}, where)
+    const most = { inputTokens: 0, outputTokens: 50 }
+    await slept.reserve(call(payer(150_000, 'month')), most)
+    clock.at += 60_000
+    const short = await other.reserve(call(payer(150_000, 'month')), most)
+    await short.settle(ended(0, 0))
+    await slept.renew()
+
+    expect((await refusalOf(other.reserve(call(payer(150_000, 'month')), most))).code).toBe('rate_limit')
+  })
+
+  test('what is settled while it is renewed stays settled', async () => {
+    const database = await openDatabase(await fresh())
+    opened.push(database)
+    let goOn: () => void = () => {}
+    const gate = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    const slow: Database = {
+      clock: database.clock,
+      query: async (...asked) => {
+        await gate
+        return database.query(...asked)
+      },
+      transaction: (...asked) => database.transaction(...asked),
+      close: () => database.close(),
+    }
+    await openLedger(database)
+    const ledger = new Ledger(slow, { prices, now: () => clock.at })
+    const caller = payer(100_000)
+    const most = { inputTokens: 0, outputTokens: 50 }
+    const funds = await ledger.reserve(call(caller), most)
+
+    const renewed = ledger.renew()
+    await new Promise(setImmediate)
+    const settled = funds.settle(ended(0, 0))
+    for (let turns = 0; turns < 100; turns++) await new Promise(setImmediate)
+    goOn()
+    await Promise.all([renewed, settled])
+
+    expect((await ledger.reserve(call(caller), most)).maxOutputTokens).toBe(50)
+  })
+
+  test.each(['day', 'month'] as const)(
+    'what was spent by a clock that was ahead counts for this %s',
+    async (per) => {
+      const ledger = await open()
+      const caller = payer(100_000, per)
+      const spend = async () =>
+        (await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 20 })).settle(ended(0, 20))
+      clock.at += 40 * 86_400_000
+      await spend()
+      clock.at = evening
+      await spend()
+
+      expect((await refusalOf(spend())).code).toBe('quota')
+      clock.at += 40 * 86_400_000
+      await spend()
+    },
+  )
+
+  test('a model without a price is refused to who has a limit, by its name, and is free where its price is nothing', async () => {
+    const ledger = await open({ prices: { free: { inputPerMillionUsd: 0, outputPerMillionUsd: 0 } } })
+    const most = { inputTokens: 1, outputTokens: 1 }
+
+    const refusal = await refusalOf(ledger.reserve(call(payer(1_000)), most))
+    const free = await ledger.reserve(call(payer(0), { model: 'free' }), most)
+
+    expect([refusal.code, refusal.details]).toEqual(['permission', { setup: true }])
+    expect(refusal.message).toContain('"tiny"')
+    expect(free.maxOutputTokens).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  test('what cannot be reckoned is told once, and holds nothing for ever', async () => {
+    const errors: unknown[] = []
+    const ledger = await open({ onError: (error) => errors.push(error) })
+    const caller = payer(100_000)
+    const most = { inputTokens: 0, outputTokens: 50 }
+    await (await ledger.reserve(call(caller), most)).settle(ended(0, 12.5))
+
+    for (let minutes = 0; minutes < 2; minutes++) {
+      clock.at += 60_000
+      await ledger.renew()
+    }
+
+    expect(errors).toHaveLength(1)
+    expect((await ledger.reserve(call(caller), most)).maxOutputTokens).toBe(50)
+  })
+
+  test('what is settled when the ledger is closed, and the database with it, starts nothing', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    try {
+      const errors: unknown[] = []
+      const ledger = await open({ onError: (error) => errors.push(error) })
+      const funds = await ledger.reserve(call(payer(100_000)), { inputTokens: 0, outputTokens: 50 })
+      await ledger.close()
+      for (const database of opened.splice(0)) await database.close()
+
+      await funds.settle(ended(0, 10))
+
+      expect(errors).toHaveLength(1)
+      expect(vi.getTimerCount()).toBe(0)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test('of a call of yesterday that ends today, nobody is warned about today', async () => {
+    const heard: number[] = []
+    const ledger = await open({ warnings: { onWarning: ({ threshold }) => void heard.push(threshold) } })
+    const caller = payer(100_000)
+    const reserve = (outputTokens: number) => ledger.reserve(call(caller), { inputTokens: 0, outputTokens })
+    const yesterday = await reserve(10)
+    clock.at += 120_000
+    await (await reserve(42)).settle(ended(0, 42))
+
+    await yesterday.settle(ended(0, 10))
+
+    expect(heard).toEqual([0.8])
+  })
+
+  test('that too little is left and that nothing is, is one warning; a larger limit has its own', async () => {
+    const heard: number[] = []
+    const ledger = await open({ warnings: { onWarning: ({ threshold }) => void heard.push(threshold) } })
+    const spend = async (outputTokens: number, nanoUsd: number) =>
+      (await ledger.reserve(call(payer(nanoUsd)), { inputTokens: 0, outputTokens })).settle(
+        ended(0, outputTokens),
+      )
+    await spend(47, 100_000)
+    await expect(spend(4, 100_000)).rejects.toThrow('Reports')
+    await spend(3, 100_000)
+    expect(heard).toEqual([0.8, 1])
+
+    await spend(50, 200_000)
+
+    expect(heard).toEqual([0.8, 1, 0.8, 1])
+  })
+
+  test('without a maximum an answer is as long as can be paid for', async () => {
+    const ledger = await open()
+
+    const funds = await ledger.reserve(call(payer(150_999)), { inputTokens: 100 })
+
+    expect(funds.maxOutputTokens).toBe(25)
+    await expect(ledger.reserve(call(payer(150_999)), { inputTokens: 0 })).rejects.toThrow('Reports')
+  })
+
+  test('a hundred at once get what the limit pays for, to the nano-dollar', async () => {
+    const ledger = await open()
+    const caller = payer(10 * 200_000)
+    const tried = await Promise.allSettled(
+      Array.from({ length: 100 }, async () => {
+        const funds = await ledger.reserve(call(caller), { inputTokens: 100, outputTokens: 50 })
+        await funds.settle(ended(100, 50))
+      }),
+    )
+
+    expect(tried.filter(({ status }) => status === 'fulfilled')).toHaveLength(10)
+    expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 10, nanoUsd: 2_000_000n }])
+  })
+
+  test('a day is over at midnight in UTC, a month at its end, a lifetime never', async () => {
+    const ledger = await open()
+    const most = { inputTokens: 0, outputTokens: 50 }
+    const spend = async (per: 'day' | 'month' | 'lifetime') => {
+      const funds = await ledger.reserve(call({ ...payer(100_000, per), id: per }), most)
+      await funds.settle(ended(0, 50))
+    }
+    const all = ['day', 'month', 'lifetime'] as const
+    for (const per of all) await spend(per)
+
+    clock.at = Date.parse('2026-11-23T00:00:00Z')
+    await spend('day')
+    for (const per of all) expect((await refusalOf(spend(per))).details.per).toBe(per)
+
+    clock.at = Date.parse('2026-12-01T00:00:00Z')
+    await spend('month')
+    const refusal = await refusalOf(spend('lifetime'))
+    expect(refusal.code).toBe('quota')
+    expect(refusal.details).not.toHaveProperty('resumesAt')
+  })
+
+  test('what a call costs is of the day on which it was reserved', async () => {
+    const ledger = await open()
+    const caller = payer(100_000)
+    const funds = await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 50 })
+    clock.at = Date.parse('2026-11-23T00:00:01Z')
+    const today = await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 50 })
+
+    await today.settle(ended(0, 30))
+    await funds.settle(ended(0, 50))
+
+    await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 20 })
+    expect(await ledger.report({ by: 'day' })).toMatchObject([
+      { group: '2026-11-22', nanoUsd: 100_000n },
+      { group: '2026-11-23', nanoUsd: 60_000n },
+    ])
+  })
+
+  test('what a process had reserved that died can be spent a minute later, but not while it runs', async () => {
+    const where = await fresh()
+    if (where === ':memory:') return
+    const dead = await open({}, where)
+    const alive = await open({}, where)
+    const caller = payer(100_000, 'month')
+    const most = { inputTokens: 0, outputTokens: 50 }
+    await dead.reserve(call(caller), most)
+
+    clock.at += 50_000
+    await dead.renew()
+    clock.at += 50_000
+    await expect(alive.reserve(call(caller), most)).rejects.toThrow('Reports')
+    clock.at += 10_001
+    const funds = await alive.reserve(call(caller), most)
+
+    expect(funds.maxOutputTokens).toBe(50)
+  })
+
+  test('a call that is settled twice, by two processes too, is charged once', async () => {
+    const where = await fresh()
+    const ledger = await open({}, where)
+    const again = where === ':memory:' ? ledger : await open({}, where)
+    const same = call({ id: 'app' }, { id: 'same' })
+    const [first, second] = await Promise.all([
+      ledger.reserve(same, { inputTokens: 0 }),
+      again.reserve(same, { inputTokens: 0 }),
+    ])
+
+    await Promise.all([
+      first.settle(ended(10, 10)),
+      first.settle(ended(10, 10)),
+      second.settle(ended(10, 10)),
+    ])
+
+    expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 1, nanoUsd: 30_000n }])
+  })
+
+  test('what the database does not take now is written later, and is no failure of the answer', async () => {
+    const database = await openDatabase(await fresh())
+    opened.push(database)
+    const errors: unknown[] = []
+    let isAway = false
+    const flaky: Database = {
+      ...database,
+      clock: database.clock,
+      query: (...asked) => database.query(...asked),
+      transaction: (...asked) =>
+        isAway ? Promise.reject(new Error('away')) : database.transaction(...asked),
+      close: () => database.close(),
+    }
+    const ledger = await openLedger(flaky, { prices, now: () => clock.at, onError: (e) => errors.push(e) })
+    const caller = payer(100_000)
+    const funds = await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 50 })
+
+    isAway = true
+    await funds.settle(ended(0, 10))
+    isAway = false
+    expect(await ledger.calls()).toEqual([])
+    await expect(ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 1 })).rejects.toThrow('Reports')
+    await ledger.renew()
+
+    expect(errors).toHaveLength(1)
+    expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 1, nanoUsd: 20_000n }])
+    await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 40 })
+  })
+
+  test('a charge of which the answer of the database was lost is written again, and charged once', async () => {
+    const database = await openDatabase(await fresh())
+    opened.push(database)
+    let isLost = false
+    const flaky: Database = {
+      clock: database.clock,
+      query: (...asked) => database.query(...asked),
+      transaction: async (...asked) => {
+        const result = await database.transaction(...asked)
+        if (isLost) throw new Error('The connection broke.')
+        return result
+      },
+      close: () => database.close(),
+    }
+    const ledger = await openLedger(flaky, { prices, now: () => clock.at })
+    const caller = payer(100_000)
+    const funds = await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 50 })
+    isLost = true
+    await funds.settle(ended(0, 30))
+    await ledger.renew()
+    isLost = false
+    await ledger.renew()
+
+    expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 1, nanoUsd: 60_000n }])
+    // Nothing of it is held any more.
+    expect((await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 20 })).maxOutputTokens).toBe(
+      20,
+    )
+  })
+
+  test('who has no limit is counted, too; a model without a price costs nothing, and that is said', async () => {
+    const ledger = await open()
+
+    const funds = await ledger.reserve(call({ id: 'app' }, { model: 'other' }), { inputTokens: 5 })
+    await funds.settle(ended(5, 5))
+
+    expect(funds.maxOutputTokens).toBe(Number.POSITIVE_INFINITY)
+    expect(await ledger.report({ by: 'model' })).toEqual([
+      {
+        group: 'other',
+        calls: 1,
+        unpricedCalls: 1,
+        nanoUsd: 0n,
+        tokens: { input: 5, cachedInput: 0, cacheWrite: 0, output: 5 },
+      },
+    ])
+  })
+
+  test('`*` is the price of models that have none of their own', async () => {
+    const ledger = await open({ prices: { '*': prices.tiny } })
+
+    await (await ledger.reserve(call({ id: 'app' }, { model: 'other' }), { inputTokens: 5 })).settle(
+      ended(5, 5),
+    )
+
+    expect(await ledger.calls()).toMatchObject([{ nanoUsd: 15_000, isPriced: true }])
+  })
+
+  test('reports have the days from one to the other, by key, model or day', async () => {
+    const ledger = await open()
+    const one = async (at: string, caller: string, model: string) => {
+      clock.at = Date.parse(at)
+      const funds = await ledger.reserve(call({ id: caller }, { model }), { inputTokens: 1 })
+      await funds.settle({ ...ended(1, 1), durationMs: 0 })
+    }
+    await one('2026-11-20T10:00:00Z', 'a', 'tiny')
+    await one('2026-11-21T10:00:00Z', 'a', 'tiny')
+    await one('2026-11-21T23:59:59Z', 'b', 'tiny')
+    await one('2026-11-22T00:00:00Z', 'b', 'other')
+
+    const by = async (by: 'key' | 'model' | 'day') =>
+      (await ledger.report({ by, from: new Date('2026-11-21T12:00:00Z'), to: new Date('2026-11-22') })).map(
+        ({ group, calls, nanoUsd }) => [group, calls, nanoUsd],
+      )
+
+    expect(await by('key')).toEqual([
+      ['a', 1, 3_000n],
+      ['b', 2, 3_000n],
+    ])
+    expect(await by('model')).toEqual([
+      ['other', 1, 0n],
+      ['tiny', 2, 6_000n],
+    ])
+    expect(await by('day')).toEqual([
+      ['2026-11-21', 2, 6_000n],
+      ['2026-11-22', 1, 0n],
+    ])
+  })
+
+  test('warnings come once: when most is spent, and when it is all or too little is left', async () => {
+    const heard: number[] = []
+    const published: SpendWarning[] = []
+    const listen = (message: unknown): void => void published.push(message as SpendWarning)
+    subscribe('modelmount:spend', listen)
+    try {
+      const ledger = await open({ warnings: { onWarning: ({ threshold }) => void heard.push(threshold) } })
+      const caller = payer(100_000)
+      const spend = async (outputTokens: number) =>
+        (await ledger.reserve(call(caller), { inputTokens: 0, outputTokens })).settle(ended(0, outputTokens))
+      await spend(39)
+      expect(heard).toEqual([])
+      await spend(1)
+      expect(heard).toEqual([0.8])
+      await spend(5)
+      await expect(spend(6)).rejects.toThrow('Reports')
+      await expect(spend(7)).rejects.toThrow('Reports')
+      expect(heard).toEqual([0.8, 1])
+
+      clock.at += 86_400_000
+      await spend(50)
+      expect(heard).toEqual([0.8, 1, 0.8, 1])
+      await expect(spend(1)).rejects.toThrow('Reports')
+      expect(heard).toHaveLength(4)
+      expect(published[0]).toEqual({
+        caller: 'key_1',
+        keyName: 'Reports',
+        threshold: 0.8,
+        spentNanoUsd: 80_000,
+        limitNanoUsd: 100_000,
+        per: 'day',
+      })
+      expect(published).toHaveLength(4)
+    } finally {
+      unsubscribe('modelmount:spend', listen)
+    }
+  })
+
+  test('names that no text of a database can hold are kept all the same', async () => {
+    const ledger = await open()
+
+    const funds = await ledger.reserve(call({ id: `nul \0 ${'x'.repeat(10_000)}` }, { model: 'a\0b' }), {
+      inputTokens: 1,
+    })
+    await funds.settle(ended(1, 1))
+
+    expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 1 }])
+  })
+
+  const spendAt = async (ledger: Ledger, at: number, name = 'Reports') => {
+    clock.at = at
+    const caller = { id: 'key_1', key: { id: 'key_1', name } }
+    await (await ledger.reserve(call(caller), { inputTokens: 1 })).settle(ended(1, 1))
+  }
+
+  test('the row of a call goes when it is old enough, and its sum stays', async () => {
+    const ledger = await open({ keepMs: 90 * day })
+    await spendAt(ledger, evening)
+    await spendAt(ledger, evening + 1)
+    await spendAt(ledger, evening + 89 * day)
+    const before = await ledger.calls()
+    await spendAt(ledger, evening + 90 * day + 1)
+    await ledger.close()
+
+    expect(before).toHaveLength(3)
+    expect((await ledger.calls()).map(({ startedAt }) => startedAt.getTime())).toEqual([
+      ...[evening + 90 * day + 1 - 5, evening + 89 * day - 5, evening + 1 - 5],
+    ])
+    expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 4, nanoUsd: 12_000n }])
+  })
+
+  test('of many old rows all go, whoever else is at it; where they are kept for ever, none', async () => {
+    const first = await open()
+    const database = opened[0] as Database
+    await database.query(
+      `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1700)
+       INSERT INTO modelmount_calls (id, at, caller, model, input_tokens, cached_input_tokens,
+         cache_write_tokens, output_tokens, nano_usd, priced, status, duration_ms)
+       SELECT 'old' || n, n, 'key_1', 'tiny', 1, 0, 0, 1, 3000, 1, 'ended', 5 FROM numbers`,
+    )
+    const count = async () => (await first.calls({ limit: 10_000 })).length
+    await spendAt(first, evening)
+    await first.close()
+    expect(await count()).toBe(1_701)
+
+    const pruning = [1, 2, 3].map(() => new Ledger(database, { prices, now: () => clock.at, keepMs: day }))
+    await Promise.all(pruning.map((ledger) => spendAt(ledger, evening)))
+    // It stops at the next batch when it is closed: so each is first seen to be done.
+    for (let tries = 0; (await count()) > 4 && tries < 1_000; tries++) await new Promise(setImmediate)
+    for (const ledger of pruning) await ledger.close()
+
+    expect(await count()).toBe(4)
+  })
+
+  test('a key is called as it was at last, and as it is now where somebody knows', async () => {
+    const where = await fresh()
+    const ledger = await open({}, where)
+    await spendAt(ledger, evening, 'Zebra')
+    await spendAt(ledger, evening + day, 'Ant')
+
+    expect(await ledger.report({ by: 'key' })).toMatchObject([{ group: 'key_1', name: 'Ant', calls: 2 }])
+    const knowing = new Ledger(opened[0] as Database, { namesOf: async () => new Map([['key_1', 'Bee']]) })
+    expect(await knowing.report({ by: 'key' })).toMatchObject([{ group: 'key_1', name: 'Bee', calls: 2 }])
+    expect((await knowing.calls()).map(({ keyName }) => keyName)).toEqual(['Ant', 'Zebra'])
+  })
+})

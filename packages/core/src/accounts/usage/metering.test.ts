@@ -1,0 +1,517 @@
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { GenerateEvent } from '../../engine/events.ts'
+import type { GenerateRequest } from '../../engine/request.ts'
+import { LlmError } from '../../errors.ts'
+import { createLlm, type Llm } from '../../llm.ts'
+import type { LlmOptions } from '../../options.ts'
+import { openDatabase } from '../../storage/open.ts'
+import { type ScriptedEngine, scriptedEngine } from '../../testing/scripted-engine.ts'
+import type { Caller } from '../auth/caller.ts'
+
+const prices = { '*': { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } }
+const live = (): AbortSignal => new AbortController().signal
+const asked = (more: Partial<GenerateRequest> = {}): GenerateRequest => ({
+  model: 'tiny',
+  input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] },
+  ...more,
+})
+const opened: Llm[] = []
+afterEach(async () => {
+  for (const llm of opened.splice(0)) await llm.close()
+})
+
+async function start(options: LlmOptions = {}): Promise<{ llm: Llm; engine: ScriptedEngine }> {
+  const engine = (options.engine as ScriptedEngine | undefined) ?? scriptedEngine('one two three')
+  const llm = await createLlm({ ...options, engine })
+  opened.push(llm)
+  return { llm, engine }
+}
+
+async function read(llm: Llm, caller: Caller, more: Partial<GenerateRequest> = {}, signal = live()) {
+  const generation = await llm.generate(asked(more), { signal, caller })
+  const events: GenerateEvent[] = []
+  for await (const event of generation) events.push(event)
+  return { generation, events }
+}
+const errorOf = (promise: Promise<unknown>): Promise<LlmError> =>
+  promise.then(
+    () => expect.fail('It was not refused.'),
+    (cause: unknown) => LlmError.from(cause),
+  )
+
+describe('limits', () => {
+  test('of a caller are taken before the engine is asked, and an answer says how they stood', async () => {
+    const { llm, engine } = await start()
+    const caller: Caller = { id: 'ann', limits: { requestsPerMinute: 2 } }
+
+    const { generation } = await read(llm, caller)
+    await read(llm, caller)
+    const refusal = await errorOf(read(llm, caller))
+
+    expect(generation.limits).toEqual([{ name: 'requests', limit: 2, remaining: 1, resetMs: 30_000 }])
+    expect(refusal.code).toBe('rate_limit')
+    expect(refusal.details.retryAfterMs).toBeGreaterThan(29_000)
+    expect(engine.requests).toHaveLength(2)
+  })
+
+  test('of tokens are corrected to what the engine counted', async () => {
+    const { llm } = await start()
+    const caller: Caller = { id: 'ann', limits: { tokensPerMinute: 2_000 } }
+
+    // A thousand and some are reserved, four are used.
+    await read(llm, caller)
+    const { generation } = await read(llm, caller, { maxTokens: 1 })
+
+    // Five for the text of this one, and one that it may say.
+    expect(generation.limits).toMatchObject([{ name: 'tokens', remaining: 2_000 - 4 - 6 }])
+  })
+
+  test('of tokens are taken while an answer is written, not when it is over', async () => {
+    const { llm } = await start({ engine: scriptedEngine(Array<string>(3_000).fill('word ')) })
+    const caller: Caller = { id: 'ann', limits: { tokensPerMinute: 5_000 } }
+    const left = async (): Promise<number> => {
+      const { generation } = await read(llm, caller, { maxTokens: 0 })
+      return generation.limits[0]?.remaining ?? 0
+    }
+    const long = (await llm.generate(asked(), { signal: live(), caller }))[Symbol.asyncIterator]()
+    const readOn = async (events: number): Promise<void> => {
+      for (let count = 0; count < events; count++) await long.next()
+    }
+    /** Its start, and as many tokens as were reserved with the five for its question. */
+    await readOn(1 + 1_024)
+    const before = await left()
+    // Four tokens of the five were not there to be read.
+    await readOn(5)
+    const after = await left()
+    await readOn(1_025)
+    const later = await left()
+    await long.return?.()
+
+    // Each of these calls has read one token and reserves five; time goes by, and something flows in.
+    expect(before).toBeGreaterThan(5_000 - 1_029 - 20)
+    expect(before - after).toBeGreaterThan(800)
+    expect(before - after).toBeLessThanOrEqual(1_025 + 10)
+    expect(after - later).toBeGreaterThan(800)
+    expect(await left()).toBeGreaterThan(later + 500)
+  })
+
+  test('of tokens that are empty let nobody in while a long answer is written, and are exact when it is over', async () => {
+    const { llm } = await start({ engine: scriptedEngine(Array<string>(3_000).fill('word ')) })
+    const caller: Caller = { id: 'ann', limits: { tokensPerMinute: 1_100 } }
+    const long = (await llm.generate(asked(), { signal: live(), caller }))[Symbol.asyncIterator]()
+    for (let count = 0; count < 1_200; count++) await long.next()
+
+    const during = await errorOf(read(llm, caller, { maxTokens: 1 }))
+    for (;;) if ((await long.next()).done) break
+    const after = await errorOf(read(llm, caller, { maxTokens: 1 }))
+
+    const waitMs = (missing: number): number => (missing / 1_100) * 60_000
+    // Of 1,100, twice 1,024 and some are taken; then 3,001 are used. A next one needs six.
+    expect(during.details.retryAfterMs).toBeGreaterThan(waitMs(2 * 1_024 - 1_100) - 5_000)
+    expect(during.details.retryAfterMs).toBeLessThanOrEqual(waitMs(2 * 1_024 + 6 - 1_100 + 6))
+    expect(after.details.retryAfterMs).toBeGreaterThan(waitMs(3_001 - 1_100) - 5_000)
+    expect(after.details.retryAfterMs).toBeLessThanOrEqual(waitMs(3_001 - 1_100 + 6))
+  })
+
+  test('that cannot be taken while an answer is written do not break it off, and are settled with it', async () => {
+    const database = `${await mkdtemp(join(tmpdir(), 'limits-'))}/limits.db`
+    const beside = await openDatabase(database)
+    const errors: unknown[] = []
+    const { llm } = await start({
+      engine: scriptedEngine(Array<string>(1_500).fill('word ')),
+      database,
+      logger: { warn: () => {}, error: (details) => errors.push(details) },
+    })
+    const caller: Caller = { id: 'ann', limits: { tokensPerMinute: 5_000 } }
+    const long = (await llm.generate(asked(), { signal: live(), caller }))[Symbol.asyncIterator]()
+    await beside.query('ALTER TABLE modelmount_limits RENAME TO away')
+    for (let count = 0; count < 1_200; count++) expect((await long.next()).done).toBe(false)
+    await expect.poll(() => errors.length).toBe(1)
+    await beside.query('ALTER TABLE away RENAME TO modelmount_limits')
+    for (;;) if ((await long.next()).done) break
+
+    const { generation } = await read(llm, caller, { maxTokens: 0 })
+
+    const [{ remaining = 0 } = {}] = generation.limits
+    expect(remaining).toBeGreaterThanOrEqual(5_000 - 1_501 - 5)
+    expect(remaining).toBeLessThan(5_000 - 1_000)
+    await beside.close()
+  })
+
+  test('of a tier hold where the caller has none of its own', async () => {
+    const { llm } = await start({ tiers: { small: { requestsPerMinute: 1, concurrent: 5 } } })
+    await read(llm, { id: 'ann', tier: 'small' })
+    await read(llm, { id: 'bob', tier: 'small' })
+
+    expect((await errorOf(read(llm, { id: 'ann', tier: 'small' }))).code).toBe('rate_limit')
+    const { generation } = await read(llm, { id: 'zoe', tier: 'small', limits: { requestsPerMinute: 9 } })
+    expect(generation.limits).toMatchObject([{ limit: 9 }])
+  })
+
+  test('of a tier that nobody knows are a mistake in the set-up, not no limits', async () => {
+    const { llm } = await start()
+
+    expect((await errorOf(read(llm, { id: 'ann', tier: 'gone' }))).message).toContain('"gone"')
+    expect((await errorOf(read(llm, { id: 'ann', tier: 'constructor' }))).code).toBe('internal')
+  })
+
+  test('of what no model answers are counted for themselves, by kind and caller', async () => {
+    const { llm } = await start({ tiers: { small: { requestsPerMinute: 1, concurrent: 1 } } })
+    const ann: Caller = { id: 'ann', tier: 'small' }
+    await read(llm, ann)
+
+    expect(await llm.admit(ann, 'count')).toMatchObject([{ name: 'requests', limit: 1, remaining: 0 }])
+    const refusal = await errorOf(llm.admit(ann, 'count'))
+    expect(refusal.code).toBe('rate_limit')
+    expect(refusal.details.retryAfterMs).toBeGreaterThan(59_000)
+    await llm.admit(ann, 'admin')
+    await llm.admit({ ...ann, id: 'bob' }, 'count')
+    expect(await llm.admit({ id: 'zoe' }, 'count')).toEqual([])
+    expect((await errorOf(llm.admit({ id: 'ann', tier: 'gone' }, 'count'))).code).toBe('internal')
+  })
+
+  test('of a model are of all its callers together, whichever way its name is written', async () => {
+    const { llm } = await start({ limits: { models: { tiny: { requestsPerMinute: 2 } } } })
+    await read(llm, { id: 'ann' })
+    await read(llm, { id: 'bob' }, { model: 'tiny:latest' })
+
+    expect((await errorOf(read(llm, { id: 'zoe' }, { model: 'Tiny' }))).code).toBe('rate_limit')
+    await read(llm, { id: 'zoe' }, { model: 'other' })
+  })
+
+  test('let so many run at the same time, until these end, fail or are left', async () => {
+    const failing = scriptedEngine((request) =>
+      request.maxTokens === 1 ? new LlmError('upstream', 'It broke.') : 'one two',
+    )
+    const { llm } = await start({ engine: failing })
+    const caller: Caller = { id: 'ann', limits: { concurrent: 1 } }
+    const first = await llm.generate(asked(), { signal: live(), caller })
+    expect((await errorOf(read(llm, caller))).code).toBe('rate_limit')
+
+    await first[Symbol.asyncIterator]().return?.()
+    await read(llm, caller)
+    expect((await errorOf(read(llm, caller, { maxTokens: 1 }))).code).toBe('upstream')
+    const left = new AbortController()
+    await llm.generate(asked(), { signal: left.signal, caller })
+    left.abort()
+    await expect.poll(() => read(llm, caller).then(({ events }) => events.length)).toBe(4)
+  })
+
+  test('are not passed by who has left: nothing is read for such', async () => {
+    const scripted = scriptedEngine('one')
+    let asked = 0
+    const embed: typeof scripted.embed = (...given) => {
+      asked++
+      return scripted.embed(...given)
+    }
+    const { llm } = await start({ engine: { ...scripted, embed }, database: ':memory:' })
+    const signal = AbortSignal.abort()
+
+    const left = llm.embed({ model: 'tiny', inputs: ['Hello'] }, { caller: { id: 'ann' }, signal })
+
+    await expect(left).rejects.toMatchObject({ name: 'AbortError' })
+    expect(asked).toBe(0)
+  })
+
+  test('of tokens expect of texts that are not in Latin letters as much as these are in bytes', async () => {
+    const { llm } = await start()
+    const caller: Caller = { id: 'ann', limits: { tokensPerMinute: 1_000 } }
+    const text = '狐'.repeat(400)
+
+    const { limits } = await llm.embed({ model: 'tiny', inputs: [text] }, { caller })
+
+    expect(limits).toMatchObject([{ name: 'tokens', remaining: 1_000 - 300 - 4 }])
+  })
+
+  test('hold for vectors and ranks, too: by requests, and by the tokens that were read', async () => {
+    const { llm } = await start()
+    const caller: Caller = { id: 'ann', limits: { requestsPerMinute: 2, tokensPerMinute: 1_000 } }
+    await llm.embed({ model: 'tiny', inputs: ['Hello'] }, { caller })
+    const ranked = await llm.rerank({ model: 'tiny', query: 'a', documents: ['a', 'b'] }, { caller })
+
+    // Five of the first are used; of the second, two texts of two letters, nine are expected.
+    const [, { remaining = 0 } = {}] = ranked.limits
+    expect(remaining).toBeGreaterThanOrEqual(1_000 - 5 - 9)
+    expect(remaining).toBeLessThan(1_000 - 5)
+
+    expect((await errorOf(llm.embed({ model: 'tiny', inputs: ['Hello'] }, { caller }))).code).toBe(
+      'rate_limit',
+    )
+  })
+})
+
+describe('money', () => {
+  const payer = (nanoUsd: number, more: Partial<Caller> = {}): Caller => ({
+    id: 'ann',
+    spendLimit: { nanoUsd, per: 'day' },
+    ...more,
+  })
+
+  test('clamps an answer to what its caller can pay for', async () => {
+    const { llm, engine } = await start({ database: ':memory:', prices })
+
+    const { events } = await read(llm, payer(1_000 + 2 * 2_000))
+
+    expect(engine.requests.at(-1)?.maxTokens).toBe(2)
+    expect(events.at(-1)).toMatchObject({ reason: 'length', usage: { outputTokens: 2 } })
+    expect(await llm.usage.calls()).toMatchObject([{ status: 'ended', nanoUsd: 5_000 }])
+  })
+
+  test('does not shorten an answer to a conversation whose beginning is left out', async () => {
+    const engine = scriptedEngine('word '.repeat(9), { contextSize: 6 })
+    const { llm } = await start({ engine, database: ':memory:', prices })
+    const messages = Array.from(
+      { length: 20 },
+      () => ({ role: 'user', content: [{ type: 'text', text: 'Hi' }] }) as const,
+    )
+    const long = { input: { kind: 'chat', messages }, overflow: 'truncate' } as const
+
+    await read(llm, payer(1e9), { ...long, maxTokens: 4 })
+    await read(llm, payer(1e9), long)
+
+    expect(engine.requests.map(({ maxTokens }) => maxTokens)).toEqual([4, 6])
+  })
+
+  test('for answers without a maximum is reserved as the context of the model is, so that several run at once', async () => {
+    const { llm } = await start({
+      database: ':memory:',
+      prices,
+      engine: scriptedEngine('one two', { delayMs: 1 }),
+    })
+
+    const both = await Promise.all([read(llm, payer(1e9)), read(llm, payer(1e9))])
+
+    expect(both.map(({ events }) => events.at(-1)?.type)).toEqual(['end', 'end'])
+  })
+
+  test('is charged by whole tokens, whatever an engine says', async () => {
+    const scripted = scriptedEngine('one two')
+    const engine: typeof scripted = {
+      ...scripted,
+      async *generate(...given) {
+        for await (const event of scripted.generate(...given))
+          yield event.type === 'end' ? { ...event, usage: { ...event.usage, outputTokens: 12.5 } } : event
+      },
+    }
+    const { llm } = await start({ engine, database: ':memory:', prices })
+
+    await read(llm, payer(1e9))
+
+    expect(await llm.usage.calls()).toMatchObject([{ tokens: { output: 13 }, nanoUsd: 27_000 }])
+  })
+
+  test('is reckoned, and limits are, for a call that failed before it began: as a row of no tokens', async () => {
+    const { llm } = await start({
+      engine: scriptedEngine(new LlmError('upstream', 'It broke.')),
+      database: ':memory:',
+      prices,
+    })
+    const limits = { requestsPerMinute: 1 }
+
+    expect((await errorOf(read(llm, payer(1e9, { limits }), {}))).code).toBe('upstream')
+
+    expect(await llm.usage.calls()).toMatchObject([
+      { status: 'failed', nanoUsd: 0, tokens: { input: 0, cachedInput: 0, cacheWrite: 0, output: 0 } },
+    ])
+    expect((await errorOf(read(llm, payer(1e9, { limits })))).code).toBe('rate_limit')
+  })
+
+  test('is counted for those who are let in, not for all who wait in front', async () => {
+    const scripted = scriptedEngine('one two')
+    let counting = 0
+    let most = 0
+    let goOn: () => void = () => {}
+    const gate = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    const engine: typeof scripted = {
+      ...scripted,
+      countTokens: async (...given) => {
+        most = Math.max(most, ++counting)
+        await gate
+        counting--
+        return scripted.countTokens(...given)
+      },
+    }
+    const { llm } = await start({ engine, database: ':memory:', prices, limits: { queue: 0 } })
+
+    const refused: string[] = []
+    const all = Array.from({ length: 100 }, () =>
+      read(llm, payer(1e9)).catch((cause: unknown) => void refused.push(LlmError.from(cause).code)),
+    )
+    await expect.poll(() => [counting, refused.length]).toEqual([64, 36])
+    goOn()
+    await Promise.all(all)
+
+    expect(most).toBe(64)
+    expect(new Set(refused)).toEqual(new Set(['overloaded']))
+    expect(await llm.usage.report({ by: 'key' })).toMatchObject([{ calls: 64 }])
+  })
+
+  test('of what still runs is charged when the app closes, and what was held for it is free', async () => {
+    const database = `${await mkdtemp(join(tmpdir(), 'closing-'))}/usage.db`
+    const errors: unknown[] = []
+    const logger = { warn: () => {}, error: (details: object) => errors.push(details) }
+    const engine = scriptedEngine(Array<string>(50).fill('word '))
+    const llm = await createLlm({ engine, database, prices, logger })
+    const caller = payer(1e9, { limits: { concurrent: 1, tokensPerMinute: 10_000 } })
+    const running = (await llm.generate(asked(), { signal: live(), caller }))[Symbol.asyncIterator]()
+    for (let count = 0; count < 6; count++) await running.next()
+
+    await llm.close()
+
+    expect((await errorOf(running.next())).code).toBe('upstream')
+    expect((await errorOf(read(llm, caller))).code).toBe('overloaded')
+    expect(errors).toEqual([])
+    const { llm: later } = await start({ database, prices })
+    expect(await later.usage.calls()).toMatchObject([{ status: 'aborted', nanoUsd: 1_000 + 5 * 2_000 }])
+    const beside = await openDatabase(database)
+    for (const table of ['modelmount_funds', 'modelmount_limit_leases'])
+      expect(await beside.query(`SELECT * FROM ${table}`)).toEqual([])
+    await beside.close()
+  })
+
+  test('that is not there is refused before the engine is asked, and costs no limit and no row', async () => {
+    const { llm, engine } = await start({ database: ':memory:', prices })
+    const limits = { requestsPerMinute: 10 }
+
+    expect((await errorOf(read(llm, payer(2_999, { limits }), { maxTokens: 1 }))).code).toBe('quota')
+    const { generation } = await read(llm, payer(3_000, { limits }), { maxTokens: 1 })
+
+    expect(generation.limits).toMatchObject([{ remaining: 9 }])
+    expect(engine.requests).toHaveLength(1)
+    expect(await llm.usage.calls()).toHaveLength(1)
+  })
+
+  test('who has nothing left makes no model count', async () => {
+    const scripted = scriptedEngine('one')
+    let counted = 0
+    const engine = {
+      ...scripted,
+      countTokens: (...given: Parameters<typeof scripted.countTokens>) => {
+        counted++
+        return scripted.countTokens(...given)
+      },
+    }
+    const llm = await createLlm({ engine, database: ':memory:', prices })
+    opened.push(llm)
+    await read(llm, payer(3_000), { maxTokens: 1 })
+
+    expect((await errorOf(read(llm, payer(3_000), { maxTokens: 1 }))).code).toBe('quota')
+    expect(counted).toBe(1)
+  })
+
+  test('of a caller needs a database, and nothing is let through without', async () => {
+    const { llm, engine } = await start()
+
+    await expect(read(llm, payer(1))).rejects.toThrow('`database`')
+    expect(engine.requests).toHaveLength(0)
+  })
+
+  test('is charged for an answer that failed, for what was said before', async () => {
+    const engine = scriptedEngine(['one ', 'two ', new LlmError('upstream', 'It broke.')])
+    const { llm } = await start({ engine, database: ':memory:', prices })
+
+    expect((await errorOf(read(llm, payer(1_000_000)))).code).toBe('upstream')
+
+    expect(await llm.usage.calls()).toMatchObject([{ status: 'failed', nanoUsd: 5_000 }])
+  })
+
+  test('is charged for vectors by their tokens', async () => {
+    const { llm } = await start({ database: ':memory:', prices })
+    const caller = payer(1_000_000)
+
+    await llm.embed({ model: 'tiny', inputs: ['Hello'] }, { caller, dialect: 'openai' })
+
+    expect(await llm.usage.calls()).toMatchObject([
+      { dialect: 'openai', tokens: { input: 5, output: 0 }, nanoUsd: 5_000, status: 'ended' },
+    ])
+  })
+
+  test('is charged for ranks by their tokens', async () => {
+    const { llm } = await start({ database: ':memory:', prices })
+
+    await llm.rerank({ model: 'tiny', query: 'a', documents: ['a', 'b'] }, { caller: payer(1_000_000) })
+
+    expect(await llm.usage.calls()).toMatchObject([
+      { caller: 'ann', tokens: { input: 4, output: 0 }, nanoUsd: 4_000, status: 'ended' },
+    ])
+  })
+
+  test('is half of it for what is one of a batch', async () => {
+    const { llm } = await start({ database: ':memory:', prices })
+
+    for await (const _event of await llm.generate(asked(), {
+      signal: live(),
+      caller: payer(3_500),
+      batch: true,
+    }));
+
+    expect(await llm.usage.calls()).toMatchObject([{ status: 'ended', nanoUsd: 3_500 }])
+  })
+
+  test('is of the id that the answer has', async () => {
+    const { llm } = await start({ database: ':memory:', prices })
+
+    const { generation } = await read(llm, { id: 'ann' })
+
+    expect(await llm.usage.calls()).toMatchObject([{ id: generation.id, caller: 'ann' }])
+  })
+})
+
+test('where too many wait, the caller with most of them hears it, and it costs nothing', async () => {
+  const scripted = scriptedEngine('one two')
+  let inside = 0
+  let goOn: () => void = () => {}
+  const gate = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  const engine = {
+    ...scripted,
+    async *generate(...given: Parameters<typeof scripted.generate>) {
+      inside++
+      await gate
+      yield* scripted.generate(...given)
+    },
+  }
+  const llm = await createLlm({ engine, database: ':memory:', prices, limits: { queue: 2 } })
+  opened.push(llm)
+
+  const refused: LlmError[] = []
+  const many = Array.from({ length: 67 }, () =>
+    read(llm, { id: 'ann' }).catch((cause: unknown) => void refused.push(LlmError.from(cause))),
+  )
+  await expect.poll(() => [inside, refused.length]).toEqual([64, 1])
+  const late = read(llm, { id: 'bob' })
+  await expect.poll(() => refused.length).toBe(2)
+  goOn()
+
+  await Promise.all(many)
+  expect(refused.map(({ code }) => code)).toEqual(['overloaded', 'overloaded'])
+  expect(refused[0]?.details.retryAfterMs).toBeGreaterThanOrEqual(1_000)
+  await late
+  expect(await llm.usage.report({ by: 'key' })).toMatchObject([
+    { group: 'ann', calls: 65 },
+    { group: 'bob', calls: 1 },
+  ])
+})
+
+test('without a database nothing is kept, and that is said to who asks', async () => {
+  const { llm } = await start()
+
+  await expect(llm.usage.report({ by: 'key' })).rejects.toThrow('`database`')
+})
+
+test.each([
+  [{ prices: { tiny: { inputPerMillionUsd: 1 } } }, 'outputPerMillionUsd'],
+  [{ prices: { tiny: { inputPerMillionUsd: -1, outputPerMillionUsd: 1 } } }, 'inputPerMillionUsd'],
+  [{ tiers: { small: { requestsPerMinute: 0.5 } } }, 'requestsPerMinute'],
+  [{ tiers: { small: { rpm: 1 } } }, 'rpm'],
+  [{ limits: { queue: -1 } }, 'limits.queue'],
+  [{ spendWarnings: { thresholds: [80] } }, 'spendWarnings.thresholds'],
+])('a wrong option is named: %o', async (options, name) => {
+  await expect(createLlm({ database: ':memory:', ...(options as LlmOptions) })).rejects.toThrow(name)
+})

@@ -1,0 +1,137 @@
+/** What the ledger says to people: sums by key, model or day, and single calls. */
+import type { Queries, SqlValue } from '../../storage/database.ts'
+import { dayOf } from './periods.ts'
+import type { TokensByKind } from './pricing.ts'
+
+export interface UsageQuery {
+  /** Whole days in UTC, from that of `from` to that of `to`. @default all */
+  readonly from?: Date | undefined
+  readonly to?: Date | undefined
+  readonly by: 'key' | 'model' | 'day'
+}
+
+export interface UsageRow extends Sums {
+  /** The id of a key or of another caller; a model; a day such as `2026-11-22`. */
+  readonly group: string
+  /** Of a key: how it is called now, whatever it was called when it was used. */
+  readonly name?: string
+}
+
+export interface Sums {
+  readonly calls: number
+  readonly tokens: TokensByKind
+  readonly nanoUsd: bigint
+  /** Calls of models without a price, which cost nothing. */
+  readonly unpricedCalls: number
+}
+
+export interface CallsQuery {
+  /** A key, or another caller. */
+  readonly caller?: string | undefined
+  /** @default 100 */
+  readonly limit?: number | undefined
+}
+
+/** One call. */
+export interface CallRow {
+  /** That of the answer. */
+  readonly id: string
+  readonly startedAt: Date
+  readonly caller: string
+  /** How the key was called then. */
+  readonly keyName?: string
+  readonly model: string
+  readonly dialect?: string
+  readonly tokens: TokensByKind
+  readonly nanoUsd: number
+  /** False where the model has no price. */
+  readonly isPriced: boolean
+  readonly status: 'ended' | 'failed' | 'aborted'
+  readonly durationMs: number
+}
+
+/** Of the last day that it was used on. */
+const latestName = 'max(day || key_name)'
+const dayLength = '2026-11-22'.length
+
+const columns = { key: 'caller', model: 'model', day: 'day' } as const
+
+export async function report(
+  queries: Queries,
+  { from = new Date(0), to, by }: UsageQuery,
+): Promise<readonly UsageRow[]> {
+  const group = columns[by]
+  if (!Object.hasOwn(columns, by))
+    throw new TypeError(`Expected \`by\` to be 'key', 'model' or 'day', got '${String(by)}'`)
+  const rows = await queries.query<SumRow & { group_id: string; name: string | null }>(
+    `SELECT ${group} AS group_id, ${by === 'key' ? latestName : 'NULL'} AS name, sum(calls) AS calls,
+       sum(input_tokens) AS input, sum(cached_input_tokens) AS cached_input, sum(cache_write_tokens) AS cache_write,
+       sum(output_tokens) AS output, sum(nano_usd) AS nano_usd, sum(unpriced_calls) AS unpriced_calls
+     FROM modelmount_usage_days WHERE day >= ? AND day <= ? GROUP BY ${group} ORDER BY ${group}`,
+    [dayOf(from.getTime()), to ? dayOf(to.getTime()) : '9999-12-31'],
+  )
+  return rows.map(({ group_id, name, calls, nano_usd, unpriced_calls, ...kinds }) => ({
+    group: group_id,
+    ...(name !== null && { name: name.slice(dayLength) }),
+    calls: Number(calls),
+    tokens: toTokens(kinds),
+    nanoUsd: BigInt(nano_usd),
+    unpricedCalls: Number(unpriced_calls),
+  }))
+}
+
+export async function calls(
+  queries: Queries,
+  { caller, limit = 100 }: CallsQuery,
+): Promise<readonly CallRow[]> {
+  const rows = await queries.query<Call>(
+    `SELECT id, at, caller, key_name, model, dialect, input_tokens AS input, cached_input_tokens AS cached_input,
+       cache_write_tokens AS cache_write, output_tokens AS output, nano_usd, priced, status, duration_ms
+     FROM modelmount_calls ${caller === undefined ? '' : 'WHERE caller = ?'} ORDER BY at DESC, id LIMIT ?`,
+    [...(caller === undefined ? [] : [caller]), limit] satisfies SqlValue[],
+  )
+  return rows.map((row) => ({
+    id: row.id,
+    startedAt: new Date(row.at),
+    caller: row.caller,
+    ...(row.key_name !== null && { keyName: row.key_name }),
+    model: row.model,
+    ...(row.dialect !== null && { dialect: row.dialect }),
+    tokens: toTokens(row),
+    nanoUsd: row.nano_usd,
+    isPriced: row.priced === 1,
+    status: row.status,
+    durationMs: row.duration_ms,
+  }))
+}
+
+interface Kinds {
+  readonly input: number
+  readonly cached_input: number
+  readonly cache_write: number
+  readonly output: number
+}
+interface SumRow extends Kinds {
+  readonly calls: number
+  readonly nano_usd: number | bigint
+  readonly unpriced_calls: number
+}
+interface Call extends Kinds {
+  readonly id: string
+  readonly at: number
+  readonly caller: string
+  readonly key_name: string | null
+  readonly model: string
+  readonly dialect: string | null
+  readonly nano_usd: number
+  readonly priced: number
+  readonly status: CallRow['status']
+  readonly duration_ms: number
+}
+
+const toTokens = ({ input, cached_input, cache_write, output }: Kinds): TokensByKind => ({
+  input: Number(input),
+  cachedInput: Number(cached_input),
+  cacheWrite: Number(cache_write),
+  output: Number(output),
+})

@@ -1,0 +1,59 @@
+/** What is kept of usage. Steps of `storage/migrations.ts`: they stay as they are for ever. */
+import type { Migration } from '../../storage/migrations.ts'
+
+export const usageTables: readonly Migration[] = [
+  [
+    `CREATE TABLE modelmount_calls (
+      id TEXT NOT NULL PRIMARY KEY,
+      at BIGINT NOT NULL,
+      caller TEXT NOT NULL,
+      key_name TEXT,
+      model TEXT NOT NULL,
+      dialect TEXT,
+      input_tokens BIGINT NOT NULL,
+      cached_input_tokens BIGINT NOT NULL,
+      cache_write_tokens BIGINT NOT NULL,
+      output_tokens BIGINT NOT NULL,
+      nano_usd BIGINT NOT NULL,
+      priced INTEGER NOT NULL,
+      status TEXT NOT NULL,
+      duration_ms BIGINT NOT NULL
+    )`,
+    'CREATE INDEX modelmount_calls_at ON modelmount_calls (at)',
+    'CREATE INDEX modelmount_calls_caller ON modelmount_calls (caller, at)',
+    `CREATE TABLE modelmount_usage_days (
+      day TEXT NOT NULL,
+      caller TEXT NOT NULL,
+      model TEXT NOT NULL,
+      key_name TEXT,
+      calls BIGINT NOT NULL,
+      input_tokens BIGINT NOT NULL,
+      cached_input_tokens BIGINT NOT NULL,
+      cache_write_tokens BIGINT NOT NULL,
+      output_tokens BIGINT NOT NULL,
+      nano_usd BIGINT NOT NULL,
+      unpriced_calls BIGINT NOT NULL,
+      PRIMARY KEY (day, caller, model)
+    )`,
+    // Of the last day and month that something was spent in; and the period whose limit was too little for a call.
+    `CREATE TABLE modelmount_spending (
+      caller TEXT NOT NULL PRIMARY KEY,
+      day TEXT NOT NULL,
+      day_spent BIGINT NOT NULL,
+      month TEXT NOT NULL,
+      month_spent BIGINT NOT NULL,
+      lifetime_spent BIGINT NOT NULL,
+      exhausted BIGINT NOT NULL
+    )`,
+    `CREATE TABLE modelmount_funds (
+      id TEXT NOT NULL PRIMARY KEY,
+      caller TEXT NOT NULL,
+      at BIGINT NOT NULL,
+      nano_usd BIGINT NOT NULL,
+      expires_at BIGINT NOT NULL
+    )`,
+    'CREATE INDEX modelmount_funds_caller ON modelmount_funds (caller)',
+  ],
+  // Which limit that was: a larger one is not exhausted yet.
+  ['ALTER TABLE modelmount_spending ADD COLUMN exhausted_limit BIGINT NOT NULL DEFAULT 0'],
+]

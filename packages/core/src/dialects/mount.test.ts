@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { createLlm, type Llm } from '../llm.ts'
+import { scriptedEngine } from '../testing/scripted-engine.ts'
+import { type MountOptions, prepareAdminMount, prepareMount } from './mount.ts'
+
+const engine = scriptedEngine('Hello there.')
+const llm = await createLlm({ engine, models: [] })
+
+test('without options all routes are mounted, with bodies up to 32 MB', () => {
+  const { routes, bodyLimit } = prepareMount(llm, {})
+
+  expect(routes.map(({ method, path }) => `${method} ${path}`)).toContain('POST /v1/chat/completions')
+  expect(bodyLimit).toBe(32 * 1024 * 1024)
+})
+
+test.each([
+  [{ bodyLimit: '10 MB' }, 10 * 1024 * 1024],
+  [{ bodyLimit: '8mb' }, 8 * 1024 * 1024],
+  [{ bodyLimit: 1_000 }, 1_000],
+])('%j is understood', (options, bytes) => {
+  expect(prepareMount(llm, options as MountOptions<unknown>).bodyLimit).toBe(bytes)
+})
+
+test.each([
+  [{ bodyLimit: '10m' }, "such as '32mb'"],
+  [{ bodyLimit: Number.NaN }, "such as '32mb'"],
+  [{ bodyLimit: -1 }, "such as '32mb'"],
+  [{ dialects: [] }, 'Expected `dialects`'],
+  [{ dialects: 'openai' }, 'Expected `dialects`'],
+  [{ dialects: ['opnai'] }, "got 'opnai'"],
+  [{ unknownRoutes: 'fall' }, "'pass' or 'error'"],
+  [{ dialect: ['openai'] }, 'Unknown option `dialect`'],
+  [{ prefix: '/llm' }, 'Unknown option `prefix`'],
+])('%j is a mistake in the set-up', (options, message) => {
+  const mounting = () => prepareMount(llm, options as MountOptions<unknown>)
+
+  expect(mounting).toThrow(TypeError)
+  expect(mounting).toThrow(message)
+})
+
+test('an Llm that was not waited for is named as the mistake it is', () => {
+  expect(() => prepareMount(Promise.resolve(llm) as unknown as Llm, {})).toThrow('await createLlm()')
+  expect(() => prepareMount(undefined as unknown as Llm, {})).toThrow('Expected an Llm, got undefined')
+})
+
+test('an app that is to say who calls, and does not, is a mistake in the set-up', async () => {
+  const hosted = await createLlm({ engine, models: [], auth: 'host' })
+
+  expect(() => prepareMount(hosted, {})).toThrow('`caller`')
+})
+
+test.each([{ auth: 'anonymous' }, { auth: 'keys', database: ':memory:' }] as const)(
+  'with $auth, an app that would say who calls, and is not asked, is a mistake in the set-up',
+  async (options) => {
+    const other = await createLlm({ engine, models: [], ...options })
+    const caller = () => ({ id: 'ann' })
+
+    expect(() => prepareMount(other, { caller })).toThrow(`\`auth\` is '${options.auth}'`)
+    expect(() => prepareAdminMount(other, { caller })).toThrow(TypeError)
+    await other.close()
+  },
+)
