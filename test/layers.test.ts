@@ -40,19 +40,16 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   'engine/local/model-process': {
     values: ['errors', 'template', 'template/go-template', 'grammar', 'engine', 'engine/local/ipc', 'util'],
   },
-  generate: { values: ['errors', 'engine', 'accounts'], types: ['accounts'] },
-  read: { values: ['engine', 'accounts'], types: ['errors', 'generate'] },
-  chat: { values: ['engine', 'util'], types: ['accounts', 'generate'] },
-  recipes: { values: ['errors', 'models'], types: ['engine', 'logger', 'accounts'] },
+  calls: {
+    values: ['errors', 'engine', 'accounts', 'models', 'util'],
+    types: ['limits', 'logger'],
+  },
   llm: {
     values: [
       'accounts',
-      'chat',
       'errors',
       'options',
-      'generate',
-      'read',
-      'recipes',
+      'calls',
       'engine',
       'engine/local',
       'http',
@@ -64,7 +61,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   },
   dialects: {
     values: ['errors', 'units', 'http', 'engine', 'accounts', 'limits', 'models', 'util'],
-    types: ['accounts', 'generate', 'llm'],
+    types: ['accounts', 'calls', 'llm'],
   },
   testing: { values: ['errors', 'options', 'options/check', 'engine'] },
   'dialects/mount': {
@@ -73,7 +70,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   },
   index: {
     values: ['errors', 'llm', 'dialects', 'dialects/mount', 'engine', 'models'],
-    types: ['accounts', 'chat', 'generate', 'limits', 'logger', 'options', 'storage', 'units'],
+    types: ['accounts', 'calls', 'limits', 'logger', 'options', 'storage', 'units'],
   },
 }
 
@@ -88,7 +85,7 @@ const homes: Record<string, readonly string[]> = {
   'lru-cache': ['engine/local/model-process'],
   zod: ['dialects', 'engine/local/ipc', 'accounts', 'models'],
   undici: ['models'],
-  nanoid: ['dialects', 'generate', 'read'],
+  nanoid: ['calls', 'dialects'],
   'proper-lockfile': ['engine/local/model-process'],
   pg: ['storage'],
   '@photostructure/sqlite': ['storage'],

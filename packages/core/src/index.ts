@@ -8,7 +8,8 @@ export type { UsageReports } from './accounts/usage/open.ts'
 export type { Price, Prices, TokensByKind } from './accounts/usage/pricing.ts'
 export type { CallRow, CallsQuery, UsageQuery, UsageRow } from './accounts/usage/report.ts'
 export type { SpendWarning, SpendWarningOptions } from './accounts/usage/warnings.ts'
-export type { ChatOptions, ChatPrompt } from './chat.ts'
+export type { ChatOptions, ChatPrompt } from './calls/chat.ts'
+export type { CallOptions, Generation } from './calls/generate.ts'
 export { adminRoutes, type DialectName, dialectNames, routesFor } from './dialects/index.ts'
 export {
   type AdminMountOptions,
@@ -54,7 +55,6 @@ export {
 } from './engine/request.ts'
 export type { DetokenizeRequest, TokenizeRequest } from './engine/tokens.ts'
 export { type Issue, LlmError, type LlmErrorCode, type LlmErrorDetails } from './errors.ts'
-export type { CallOptions, Generation } from './generate.ts'
 export {
   type CallerLimits,
   createLlm,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { Generation } from '../calls/generate.ts'
 import { uncached } from '../engine/events.ts'
-import type { Generation } from '../generate.ts'
 import { json } from '../http/respond.ts'
 import { withReuse } from './reuse.ts'
 

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
+import type { Generation } from '../calls/generate.ts'
 import { LlmError } from '../errors.ts'
-import type { Generation } from '../generate.ts'
 import type { Llm } from '../llm.ts'
 import { watchCalls } from './watched-calls.ts'
 

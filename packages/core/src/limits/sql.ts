@@ -8,12 +8,12 @@ import type { Database, Queries, SqlValue } from '../storage/database.ts'
 import { migrate } from '../storage/migrations.ts'
 import { type LimitName, refusalOf, statusOf } from './admission.ts'
 import { fullLevel, levelAfter, levelAt, resetMs } from './bucket.ts'
-import { Corrections } from './corrections.ts'
 import { type BucketDemand, type CrowdDemand, type Demand, demandOf, nothing } from './demand.ts'
+import { Lines } from './keyed-mutex.ts'
 import type { Cost, LimitStatus, Limits, OpenRateLimiter, Reservation, Subject } from './limits.ts'
-import { Lines } from './lines.ts'
 import { reservation } from './reservation.ts'
 import { RunningCalls, runningCallTables } from './running-calls.ts'
+import { Corrections } from './settlement-retry.ts'
 
 export interface SqlLimiterOptions {
   readonly limits: Limits

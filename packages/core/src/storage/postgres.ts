@@ -1,5 +1,5 @@
 /** PostgreSQL through `pg`: of ours by a URL, or the pool that the app has. */
-import { again } from './again.ts'
+
 import {
   checkCount,
   type Database,
@@ -10,6 +10,7 @@ import {
   toExact,
   UncertainOutcome,
 } from './database.ts'
+import { again } from './retry-on-conflict.ts'
 
 /** What is asked of a `Pool` of `pg`. */
 export interface PostgresPool {

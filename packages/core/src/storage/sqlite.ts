@@ -1,7 +1,6 @@
 /** SQLite through the `DatabaseSync` API: Node's own where it has one, else that of `@photostructure/sqlite`. */
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { again } from './again.ts'
 import {
   checkCount,
   type Database,
@@ -10,6 +9,7 @@ import {
   type SqlValue,
   toExact,
 } from './database.ts'
+import { again } from './retry-on-conflict.ts'
 
 /** @param path of a file on a local disk, made where there is none; or `:memory:` */
 export async function openSqlite(path: string): Promise<Database> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
+import type { Generation } from '../../calls/generate.ts'
 import { type GenerateEvent, uncached } from '../../engine/events.ts'
-import type { Generation } from '../../generate.ts'
 import { readEvents } from '../../testing/read-events.ts'
 import { events, message, ping, type Thoughts, thoughtsOf } from './render.ts'
 

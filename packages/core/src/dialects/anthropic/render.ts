@@ -3,8 +3,8 @@
  * Shape: Anthropic API reference, "Create a Message", and its guide "Streaming messages".
  */
 import { createHash } from 'node:crypto'
+import type { Generation } from '../../calls/generate.ts'
 import type { Answer, FinishReason, GenerateEvent, TokenUsage } from '../../engine/events.ts'
-import type { Generation } from '../../generate.ts'
 import { eventFrame } from '../../http/streams.ts'
 import type { MessagesRequest } from './schema.ts'
 

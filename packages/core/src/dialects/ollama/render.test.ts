@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Generation } from '../../calls/generate.ts'
 import {
   type DrawnToken,
   type FinishReason,
@@ -6,7 +7,6 @@ import {
   type TokenLogprob,
   uncached,
 } from '../../engine/events.ts'
-import type { Generation } from '../../generate.ts'
 import { acknowledgement, asMessage, asResponse, completion, heartbeat, lines, rendered } from './render.ts'
 
 beforeEach(() => {

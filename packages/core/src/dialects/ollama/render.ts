@@ -2,6 +2,8 @@
  * From neutral events to the Ollama API.
  * Shape: Ollama API reference, "Generate a response" and "Generate a chat message".
  */
+
+import type { Generation } from '../../calls/generate.ts'
 import {
   type Answer,
   collect,
@@ -10,7 +12,6 @@ import {
   type TokenLogprob,
   type ToolCall,
 } from '../../engine/events.ts'
-import type { Generation } from '../../generate.ts'
 import { jsonLine } from '../../http/streams.ts'
 
 /** What is said in a line, or in all of them. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parse } from '../parse.ts'
+import { wordingOf } from './issue-formatter.ts'
 import { ChatRequest, EmbeddingsRequest, EmbedRequest, GenerateRequest, ShowRequest } from './schema.ts'
-import { wordingOf } from './wording.ts'
 
 const generate = (body: unknown): GenerateRequest =>
   parse(GenerateRequest, body, wordingOf('GenerateRequest'))

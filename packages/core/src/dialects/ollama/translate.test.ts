@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import type * as neutral from '../../engine/request.ts'
 import type { Capability, ModelDetails } from '../../models/gguf/details.ts'
 import { parse } from '../parse.ts'
+import { wordingOf } from './issue-formatter.ts'
 import * as schema from './schema.ts'
 import { toConversation, toGenerateRequest, toLoad, toPrompt } from './translate.ts'
-import { wordingOf } from './wording.ts'
 
 const detailsWith = (...capabilities: Capability[]): ModelDetails => ({
   architecture: 'llama',

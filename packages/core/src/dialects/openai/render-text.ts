@@ -1,6 +1,7 @@
 /** Completions without a conversation. Shape: OpenAI API reference, "The completion object". */
+
+import type { Generation } from '../../calls/generate.ts'
 import type { Answer, PromptToken } from '../../engine/events.ts'
-import type { Generation } from '../../generate.ts'
 import { dataFrame } from '../../http/streams.ts'
 import { finishReasons, finite, head, type Spent, toUsage, usageFrame } from './render.ts'
 import type { CompletionRequest } from './schema.ts'

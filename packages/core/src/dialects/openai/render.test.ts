@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { Generation } from '../../calls/generate.ts'
 import { type FinishReason, type GenerateEvent, uncached } from '../../engine/events.ts'
-import type { Generation } from '../../generate.ts'
 import { readEvents } from '../../testing/read-events.ts'
 import { chunks, completion } from './render.ts'
 import type { ChatCompletionRequest } from './schema.ts'

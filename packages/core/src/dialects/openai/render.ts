@@ -3,6 +3,8 @@
  * Shape: OpenAI API reference, "The chat completion object" and "The chat completion chunk object"; thoughts are
  * `reasoning_content` and `reasoning`, as clients know them from other local servers: some read the one, some the other.
  */
+
+import type { Generation } from '../../calls/generate.ts'
 import type {
   Answer,
   DrawnToken,
@@ -11,7 +13,6 @@ import type {
   TokenUsage,
   ToolCall,
 } from '../../engine/events.ts'
-import type { Generation } from '../../generate.ts'
 import { dataFrame } from '../../http/streams.ts'
 import type { ChatCompletionRequest } from './schema.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import type { Generation } from '../../../calls/generate.ts'
 import { type FinishReason, type GenerateEvent, uncached } from '../../../engine/events.ts'
 import { LlmError } from '../../../errors.ts'
-import type { Generation } from '../../../generate.ts'
 import { readEvents } from '../../../testing/read-events.ts'
 import { ResponseEvents } from './events.ts'
 

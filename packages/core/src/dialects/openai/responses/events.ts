@@ -1,7 +1,8 @@
 /** A response on its way: as events, and as the object that they lead to. Shape: OpenAI API reference, "Streaming events". */
+
+import type { Generation } from '../../../calls/generate.ts'
 import type { GenerateEvent, TokenUsage } from '../../../engine/events.ts'
 import type { LlmError } from '../../../errors.ts'
-import type { Generation } from '../../../generate.ts'
 import { eventFrame } from '../../../http/streams.ts'
 import { failureOf } from '../errors.ts'
 import { type Event, Output } from './output.ts'

@@ -6,7 +6,7 @@ import { invalidRequest } from '../../../errors.ts'
 import { optional, shortly } from '../../fields.ts'
 import { list } from '../../parse.ts'
 import { contentOf, toCall, toParts } from '../messages.ts'
-import { unsealed } from './sealed.ts'
+import { unsealed } from './opaque-reasoning.ts'
 
 const Content = contentOf(
   ['input_text', 'output_text', 'text'],

@@ -4,7 +4,7 @@
  */
 import type { DrawnToken, GenerateEvent } from '../../../engine/events.ts'
 import { toDrawn } from '../render.ts'
-import { sealed } from './sealed.ts'
+import { sealed } from './opaque-reasoning.ts'
 
 /** Without its number, which counts all of a response. */
 export interface Event {

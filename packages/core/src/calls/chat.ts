@@ -1,8 +1,8 @@
 /** An answer without HTTP: from a question to a request, and from events to text. */
-import type { Caller } from './accounts/auth/caller.ts'
-import type { GenerateRequest, Message, Sampling } from './engine/request.ts'
+import type { Caller } from '../accounts/auth/caller.ts'
+import type { GenerateRequest, Message, Sampling } from '../engine/request.ts'
+import { readAhead } from '../util/read-ahead.ts'
 import type { Generation } from './generate.ts'
-import { readAhead } from './util/read-ahead.ts'
 
 /** A question, or a whole conversation. */
 export type ChatPrompt =

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { z } from 'zod'
 import { parse } from '../parse.ts'
+import { wordingOf } from './issue-formatter.ts'
 import * as schema from './schema.ts'
-import { wordingOf } from './wording.ts'
 
 const unmarshal = 'json: cannot unmarshal'
 

@@ -1,9 +1,9 @@
 /** The road of what is read and not answered, vectors and ranks: it is let in, paid and counted like an answer. */
 import { nanoid } from 'nanoid'
-import { toCounted } from './accounts/usage/counted.ts'
-import { expectedTokens, type Metering } from './accounts/usage/metering.ts'
-import { type TokenUsage, uncached } from './engine/events.ts'
-import type { LimitStatus } from './errors.ts'
+import { toCounted } from '../accounts/usage/counted.ts'
+import { expectedTokens, type Metering } from '../accounts/usage/metering.ts'
+import { type TokenUsage, uncached } from '../engine/events.ts'
+import type { LimitStatus } from '../errors.ts'
 import type { CallOptions } from './generate.ts'
 
 export interface Reading {

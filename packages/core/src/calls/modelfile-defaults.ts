@@ -1,12 +1,12 @@
 /** What the Modelfile of a model says of how to ask it goes with every request. */
 
-import type { Together } from './accounts/usage/metering.ts'
-import type { GenerateRequest, LoadOptions } from './engine/request.ts'
-import { LlmError } from './errors.ts'
-import type { Logger } from './logger.ts'
-import { recipeOf, withRecipe } from './models/modelfile/defaults.ts'
-import { readParameters } from './models/modelfile/parameters.ts'
-import type { Model, ModelStore } from './models/store.ts'
+import type { Together } from '../accounts/usage/metering.ts'
+import type { GenerateRequest, LoadOptions } from '../engine/request.ts'
+import { LlmError } from '../errors.ts'
+import type { Logger } from '../logger.ts'
+import { recipeOf, withRecipe } from '../models/modelfile/defaults.ts'
+import { readParameters } from '../models/modelfile/parameters.ts'
+import type { Model, ModelStore } from '../models/store.ts'
 
 export interface RecipesOptions {
   /** No request gets a larger context by a recipe. */

@@ -1,13 +1,13 @@
 import { getEventListeners } from 'node:events'
 import { afterEach, expect, test, vi } from 'vitest'
-import { Metering } from './accounts/usage/metering.ts'
-import type { Engine } from './engine/engine.ts'
-import { type GenerateEvent, uncached } from './engine/events.ts'
-import type { GenerateRequest } from './engine/request.ts'
-import { LlmError } from './errors.ts'
+import { Metering } from '../accounts/usage/metering.ts'
+import type { Engine } from '../engine/engine.ts'
+import { type GenerateEvent, uncached } from '../engine/events.ts'
+import type { GenerateRequest } from '../engine/request.ts'
+import { LlmError } from '../errors.ts'
+import type { RateLimiter } from '../limits/limits.ts'
+import { scriptedEngine } from '../testing/scripted-engine.ts'
 import { generate } from './generate.ts'
-import type { RateLimiter } from './limits/limits.ts'
-import { scriptedEngine } from './testing/scripted-engine.ts'
 
 const request: GenerateRequest = {
   model: 'team/tiny',

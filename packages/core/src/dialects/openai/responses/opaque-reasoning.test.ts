@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sealed, unsealed } from './sealed.ts'
+import { sealed, unsealed } from './opaque-reasoning.ts'
 
 test.each(['Hm.', '', '👩‍🚀 é\n', 'a'.repeat(10_000)])('what was sealed comes out as it was: %j', (text) => {
   expect(sealed(text)).not.toContain('Hm')

@@ -1,15 +1,15 @@
 /** The one road from a request to its events. Every dialect and every in-process call takes it. */
 import { setMaxListeners } from 'node:events'
 import { nanoid } from 'nanoid'
-import type { Caller } from './accounts/auth/caller.ts'
-import { toCount, toCounted } from './accounts/usage/counted.ts'
-import type { CallStatus, Most } from './accounts/usage/ledger.ts'
-import type { CallMeter } from './accounts/usage/meter.ts'
-import { expectedTokens, type MeteredCall, type Metering, type Together } from './accounts/usage/metering.ts'
-import type { Engine, EngineCall } from './engine/engine.ts'
-import type { GenerateEvent, PromptUsage, TokenUsage } from './engine/events.ts'
-import { type GenerateRequest, messagesOf, textBytes } from './engine/request.ts'
-import { type LimitStatus, LlmError } from './errors.ts'
+import type { Caller } from '../accounts/auth/caller.ts'
+import { toCount, toCounted } from '../accounts/usage/counted.ts'
+import type { CallStatus, Most } from '../accounts/usage/ledger.ts'
+import type { CallMeter } from '../accounts/usage/meter.ts'
+import { expectedTokens, type MeteredCall, type Metering, type Together } from '../accounts/usage/metering.ts'
+import type { Engine, EngineCall } from '../engine/engine.ts'
+import type { GenerateEvent, PromptUsage, TokenUsage } from '../engine/events.ts'
+import { type GenerateRequest, messagesOf, textBytes } from '../engine/request.ts'
+import { type LimitStatus, LlmError } from '../errors.ts'
 
 /** An answer on its way. Iterate it once. Ends quietly when the caller's signal aborts. */
 export interface Generation extends AsyncIterable<GenerateEvent> {
