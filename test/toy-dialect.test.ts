@@ -15,7 +15,7 @@ import { emptyFolder } from './support/empty-folder.ts'
 const toy = `
 import { collect } from '../../engine/events.ts'
 import { invalidRequest, type LlmError } from '../../errors.ts'
-import type { Generation } from '../../generate.ts'
+import type { Generation } from '../../calls/generate.ts'
 import { text } from '../../http/respond.ts'
 import { sse } from '../../http/streams.ts'
 import { defineDialect, type Handler } from '../dialect.ts'

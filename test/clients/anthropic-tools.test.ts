@@ -2,7 +2,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
 import { jsonSchemaOutputFormat } from '@anthropic-ai/sdk/helpers/json-schema'
-import { createLlm, messagesOf } from '@modelmount/core'
+import { createLlm, toTemplateMessages } from '@modelmount/core'
 import { type Script, scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
 import Anthropic0 from 'anthropic-sdk-0'
@@ -245,7 +245,9 @@ describe.each([
       { type: 'text', text: 'Hello.' },
     ])
     expect(engine.requests.at(-1)).toMatchObject({ reasoning: true })
-    const [, handedBack] = messagesOf((engine.requests.at(-1) as (typeof engine.requests)[number]).input)
+    const [, handedBack] = toTemplateMessages(
+      (engine.requests.at(-1) as (typeof engine.requests)[number]).input,
+    )
     expect(handedBack?.content).toEqual([
       { type: 'reasoning', text: 'Hm, a greeting.' },
       { type: 'text', text: 'Hello.' },

@@ -1,6 +1,6 @@
 /** What OpenAI's own client makes of calls, JSON, logprobs, thoughts, bare completions and vectors. */
-import { createLlm, type GenerateRequest, messagesOf } from '@modelmount/core'
-import { type Say, scriptedEngine } from '@modelmount/core/testing'
+import { createLlm, type GenerateRequest, toTemplateMessages } from '@modelmount/core'
+import { type ScriptedAnswer, scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
 import express from 'express'
 import OpenAI from 'openai'
@@ -12,7 +12,7 @@ import { emptyFolder } from '../support/empty-folder.ts'
 import { listen } from '../support/listen.ts'
 
 /** What the engine says next. */
-let say: (request: GenerateRequest) => Say
+let say: (request: GenerateRequest) => ScriptedAnswer
 const engine = scriptedEngine((request) => say(request))
 const llm = await createLlm({ engine, models: emptyFolder() })
 const server = await listen(express().use(llmRouter(llm)))
@@ -21,8 +21,8 @@ const question = { model: 'tiny', messages: [{ role: 'user' as const, content: '
 const City = z.object({ city: z.string() })
 
 /** Two calls, and then an answer of what came back. */
-const askFirst = ({ input }: GenerateRequest): Say => {
-  const results = messagesOf(input).flatMap(({ content }) =>
+const askFirst = ({ input }: GenerateRequest): ScriptedAnswer => {
+  const results = toTemplateMessages(input).flatMap(({ content }) =>
     content.flatMap((part) => (part.type === 'tool-result' ? part.content : [])),
   )
   if (results.length > 0) return results.map((part) => ('text' in part ? `${part.text} ` : ''))

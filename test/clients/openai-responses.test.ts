@@ -1,6 +1,6 @@
 /** What OpenAI's own client makes of responses: pieces put together, calls and their results, objects, failures. */
-import { createLlm, type GenerateRequest, LlmError, messagesOf } from '@modelmount/core'
-import { type Say, scriptedEngine } from '@modelmount/core/testing'
+import { createLlm, type GenerateRequest, LlmError, toTemplateMessages } from '@modelmount/core'
+import { type ScriptedAnswer, scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
 import express from 'express'
 import OpenAI from 'openai'
@@ -14,7 +14,7 @@ const City = z.object({ city: z.string() })
 const question = { model: 'tiny', input: 'Is it raining in Paris?' }
 
 describe('with an engine that says what it is told', () => {
-  let say: (request: GenerateRequest) => Say
+  let say: (request: GenerateRequest) => ScriptedAnswer
   const engine = scriptedEngine((request) => say(request))
   let server: Listening
   let client: OpenAI
@@ -72,7 +72,7 @@ describe('with an engine that says what it is told', () => {
 
   test('what a response has said goes back as it is, with the result of its call', async () => {
     say = ({ input }) => {
-      const [result] = messagesOf(input).at(-1)?.content ?? []
+      const [result] = toTemplateMessages(input).at(-1)?.content ?? []
       return result?.type === 'tool-result'
         ? 'It rains.'
         : [{ reasoning: 'Hm.' }, { call: 'weather', id: 'call_a', arguments: { city: 'Paris' } }]
@@ -91,7 +91,7 @@ describe('with an engine that says what it is told', () => {
     })
 
     expect(next.output_text).toBe('It rains.')
-    expect(messagesOf((engine.requests.at(-1) as GenerateRequest).input)).toMatchObject([
+    expect(toTemplateMessages((engine.requests.at(-1) as GenerateRequest).input)).toMatchObject([
       { role: 'user' },
       {
         role: 'assistant',

@@ -1,7 +1,7 @@
 /** One check for each requirement of the Anthropic API. */
 
 import type Anthropic from '@anthropic-ai/sdk'
-import { type Engine, LlmError, messagesOf, uncached } from '@modelmount/core'
+import { type Engine, LlmError, toTemplateMessages, uncached } from '@modelmount/core'
 import { readEvents, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { caching } from './anthropic-cache.ts'
@@ -23,7 +23,7 @@ import type { AnthropicRequirementId } from './requirements.ts'
 import type { Check } from './suite.ts'
 
 const version = { 'anthropic-version': '2023-06-01' }
-const messagesIn = (engine: ScriptedEngine) => engine.requests.map(({ input }) => messagesOf(input))
+const messagesIn = (engine: ScriptedEngine) => engine.requests.map(({ input }) => toTemplateMessages(input))
 const zero = { cache_creation_input_tokens: 0, cache_read_input_tokens: 0 }
 
 const count = (url: string, body: unknown) =>

@@ -1,6 +1,6 @@
 /** Calls to mounted routes, and what is read from their answers. */
 import type Anthropic from '@anthropic-ai/sdk'
-import { type GenerateRequest, messagesOf } from '@modelmount/core'
+import { type GenerateRequest, toTemplateMessages } from '@modelmount/core'
 import { readEvents } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
 import { expect } from 'vitest'
@@ -106,7 +106,7 @@ export const finishOf = ({ choices }: OpenAI.ChatCompletionChunk) => choices[0]?
 
 /** What the model is asked last. */
 export const promptOf = ({ input }: GenerateRequest) =>
-  (messagesOf(input).at(-1)?.content ?? []).map((part) => ('text' in part ? part.text : '')).join('')
+  (toTemplateMessages(input).at(-1)?.content ?? []).map((part) => ('text' in part ? part.text : '')).join('')
 
 /** Ollama's API: an object goes as JSON; a text and bytes go as they are. */
 export const callOllama = (

@@ -8,7 +8,7 @@ import {
   type GenerateRequest,
   LlmError,
   type LoadedModel,
-  messagesOf,
+  toTemplateMessages,
   uncached,
 } from '@modelmount/core'
 import { type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
@@ -130,7 +130,7 @@ export const encoder = gguf([textEntry('general.architecture', 'bert'), countEnt
 
 export const conversations = (engine: ScriptedEngine) =>
   engine.requests.map(({ input }) =>
-    messagesOf(input).map(({ role, content }) => [
+    toTemplateMessages(input).map(({ role, content }) => [
       role,
       ...content.map((part) => ('text' in part ? part.text : '')),
     ]),

@@ -1,5 +1,5 @@
 /** What the Ollama API has beside text: tools, formats, log probabilities, and gaps to fill. */
-import { type DrawnToken, LlmError, messagesOf } from '@modelmount/core'
+import { LlmError, type SampledToken, toTemplateMessages } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { gapModel } from '../support/made-models.ts'
@@ -43,7 +43,7 @@ const calls = [
 const schema = { type: 'object', properties: { b: { type: 'string' }, a: { type: 'integer' } } }
 
 const token = (text: string, logprob: number) => ({ id: 1, text, bytes: [...Buffer.from(text)], logprob })
-const drawn = (text: string): DrawnToken => ({
+const drawn = (text: string): SampledToken => ({
   ...token(text, -0.25),
   top: [token('é', -0.125), token(text, -0.25)],
 })
@@ -127,7 +127,7 @@ export const tooling = {
       ),
     )
 
-    expect(messagesOf(input).slice(1)).toEqual([
+    expect(toTemplateMessages(input).slice(1)).toEqual([
       {
         role: 'assistant',
         content: [
@@ -146,7 +146,7 @@ export const tooling = {
 
   'ollama:tools:round-trip': async (serve) => {
     const engine = scriptedEngine(({ input }) =>
-      messagesOf(input).at(-1)?.role === 'tool' ? 'It is sunny.' : calling,
+      toTemplateMessages(input).at(-1)?.role === 'tool' ? 'It is sunny.' : calling,
     )
     const url = await serve(engine)
 
@@ -156,7 +156,7 @@ export const tooling = {
     const answer = await wholeOf(await chat(url, whole({ tools, messages })))
 
     expect(answer.message).toEqual({ role: 'assistant', content: 'It is sunny.' })
-    const parts = messagesOf(engine.requests.at(-1)?.input as never).flatMap(({ content }) => content)
+    const parts = toTemplateMessages(engine.requests.at(-1)?.input as never).flatMap(({ content }) => content)
     expect(parts.flatMap((part) => ('id' in part ? [`${part.type} ${part.id}`] : []))).toEqual([
       'tool-call call_a',
       'tool-call call_b',

@@ -1,5 +1,5 @@
 /** One check for each requirement of the Ollama API: of an answer here, and of all else beside. */
-import { messagesOf } from '@modelmount/core'
+import { toTemplateMessages } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { callOllama, expectOllamaError, hello, linesOf, promptOf, soon, wholeOf } from './calls.ts'
@@ -548,7 +548,7 @@ export const checks = {
       saying(user, { role: 'assistant', content: 'Hi.', thinking: 'Hm.' }, user),
     )
 
-    expect(messagesOf(input)[1]).toEqual({
+    expect(toTemplateMessages(input)[1]).toEqual({
       role: 'assistant',
       content: [
         { type: 'reasoning', text: 'Hm.' },

@@ -1,6 +1,6 @@
 /** What the OpenAI API lets a model say besides text: calls of tools, JSON, logprobs, thoughts. */
 import { type GenerateRequest, LlmError } from '@modelmount/core'
-import { type Piece, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
+import { type ScriptedChunk, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
 import { expect } from 'vitest'
 import { chat, chunksOf, completionOf, expectError, finishOf, hello, joined } from './calls.ts'
@@ -29,13 +29,13 @@ const inputOf = ({ input }: GenerateRequest) => {
 }
 
 const token = (text: string, logprob: number) => ({ id: 1, text, bytes: [...Buffer.from(text)], logprob })
-const drawn = (text: string, logprob: number, other: string): Piece => ({
+const drawn = (text: string, logprob: number, other: string): ScriptedChunk => ({
   text,
   logprobs: [{ ...token(text, logprob), top: [token(text, logprob), token(other, logprob - 1)] }],
 })
 const wire = (text: string, logprob: number) => ({ token: text, logprob, bytes: [...Buffer.from(text)] })
 
-const twoCalls: readonly Piece[] = [
+const twoCalls: readonly ScriptedChunk[] = [
   { call: 'weather', id: 'call_a', arguments: ['{"city":', '"Paris"}'] },
   { call: 'time', id: 'call_b' },
 ]

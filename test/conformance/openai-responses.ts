@@ -1,6 +1,6 @@
 /** One check for each requirement of OpenAI's Responses API. */
-import { type GenerateRequest, LlmError, messagesOf } from '@modelmount/core'
-import { type Piece, readEvents, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
+import { type GenerateRequest, LlmError, toTemplateMessages } from '@modelmount/core'
+import { readEvents, type ScriptedChunk, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
 import { expect } from 'vitest'
 import { expectError, json, soon } from './calls.ts'
@@ -12,7 +12,7 @@ const streamed = { ...hi, stream: true }
 const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 const functionOf = (name: string, more: object = { parameters }) => ({ type: 'function', name, ...more })
 const tools = [functionOf('weather'), functionOf('time')]
-const twoCalls: readonly Piece[] = [
+const twoCalls: readonly ScriptedChunk[] = [
   { call: 'weather', id: 'call_a', arguments: ['{"city":', '"Paris"}'] },
   { call: 'time', id: 'call_b' },
 ]
@@ -216,7 +216,7 @@ export const responses = {
 
     const request = await asked(url, engine, { input, instructions: 'Be brief.' })
 
-    expect(messagesOf(request.input).map(({ role, content }) => [role, content])).toEqual([
+    expect(toTemplateMessages(request.input).map(({ role, content }) => [role, content])).toEqual([
       ['system', [{ type: 'text', text: 'Be brief.' }]],
       ['system', [{ type: 'text', text: 'Be kind.' }]],
       ['user', [{ type: 'text', text: 'Hello' }]],
@@ -241,7 +241,7 @@ export const responses = {
     })
 
     const text = (said: string) => [{ type: 'text', text: said }]
-    expect(messagesOf(request.input)).toEqual([
+    expect(toTemplateMessages(request.input)).toEqual([
       { role: 'user', content: text('Rain?') },
       {
         role: 'assistant',
@@ -503,7 +503,7 @@ export const responses = {
         { role: 'user', content: 'Well?' },
       ]
       const request = await asked(url, engine, { input })
-      thoughts.push(messagesOf(request.input)[1]?.content.filter(({ type }) => type === 'reasoning'))
+      thoughts.push(toTemplateMessages(request.input)[1]?.content.filter(({ type }) => type === 'reasoning'))
     }
 
     const said = (text: string) => [{ type: 'reasoning', text }]

@@ -1,6 +1,6 @@
 /** Completions of bare text in the OpenAI API, and vectors of texts. */
 import { type EmbedRequest, type Engine, type GenerateRequest, LlmError } from '@modelmount/core'
-import { type Piece, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
+import { type ScriptedChunk, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
 import { expect, vi } from 'vitest'
 import { eventsOf, expectError, json, promptOf, soon } from './calls.ts'
@@ -38,18 +38,18 @@ const token = (text: string, logprob: number, bytes = [...Buffer.from(text)]) =>
   bytes,
   logprob,
 })
-const upon: Piece = {
+const upon: ScriptedChunk = {
   text: ' upon',
   logprobs: [{ ...token(' upon', -0.5), top: [token(' upon', -0.5), token(' a', -1)] }],
 }
-const readOnce: Piece = {
+const readOnce: ScriptedChunk = {
   prompt: [
     { ...token('On', 0), logprob: null, top: [] },
     { ...token('ce', -3), top: [token(' the', -1), token('ce', -3)] },
   ],
 }
 /** A character of two tokens. */
-const fox: Piece = {
+const fox: ScriptedChunk = {
   text: '🦊!',
   logprobs: [
     { ...token('\uFFFD', -2, [0xf0, 0x9f]), top: [token('\uFFFD', -1, [0xf0, 0x9f]), token('!', -4)] },

@@ -1,6 +1,6 @@
 /** One check for each requirement of the OpenAI API. */
 import { text } from 'node:stream/consumers'
-import { LlmError, messagesOf } from '@modelmount/core'
+import { LlmError, toTemplateMessages } from '@modelmount/core'
 import { readEvents, scriptedEngine } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
 import { expect } from 'vitest'
@@ -427,7 +427,7 @@ export const checks = {
     }
 
     const [developer, system] = engine.requests
-    expect(developer && messagesOf(developer.input)[0]?.role).toBe('system')
+    expect(developer && toTemplateMessages(developer.input)[0]?.role).toBe('system')
     expect(developer).toEqual(system)
   },
 

@@ -9,8 +9,13 @@ import { expect, test } from 'vitest'
 import { parseGoTemplate } from '../../packages/core/src/template/go-template/index.ts'
 import { parseTree } from '../../packages/core/src/template/go-template/parse.ts'
 import { runTree } from '../../packages/core/src/template/go-template/run.ts'
-import { fromJson, GoMap, GoStruct, type Value } from '../../packages/core/src/template/go-template/values.ts'
-import { familyOf } from '../../packages/core/src/template/tool-calls/detect.ts'
+import {
+  fromJson,
+  GoMap,
+  GoStruct,
+  type GoValue,
+} from '../../packages/core/src/template/go-template/values.ts'
+import { detectFamily } from '../../packages/core/src/template/tool-calls/detect.ts'
 
 interface Conversation {
   readonly System: string
@@ -46,7 +51,7 @@ function templatesOfModels(): readonly { readonly model: string; readonly templa
   return list.map(({ model, ollama }) => ({ model, template: ollama.template }))
 }
 
-const field = (value: Value, key?: string) => ({ value, ...(key !== undefined && { key }) })
+const field = (value: GoValue, key?: string) => ({ value, ...(key !== undefined && { key }) })
 
 /** As the program had it that made the expected texts: there, parameters are no type of their own. */
 const toData = ({ Messages, Tools, ...texts }: Conversation): GoMap =>
@@ -135,12 +140,12 @@ test.each([
 ])('answers of %s are read as those of %s', (name, family) => {
   const { template = '' } = templatesOfModels().find(({ model }) => model === `library/${name}`) ?? {}
 
-  expect(familyOf(template)).toBe(family)
+  expect(detectFamily(template)).toBe(family)
 })
 
 test('of what templates take, no more and no less is told', () => {
   const uses = templatesOfModels().map(
-    ({ model, template }) => [model, parseGoTemplate(template).uses] as const,
+    ({ model, template }) => [model, parseGoTemplate(template).features] as const,
   )
   const namesWith = (has: (use: (typeof uses)[number][1]) => unknown): string[] => [
     ...new Set(uses.flatMap(([model, use]) => (has(use) ? [model.replace(/^library\/|:.*$/g, '')] : []))),

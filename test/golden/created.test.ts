@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type CreateModel, createModel } from '../../packages/core/src/models/modelfile/create.ts'
+import { type CreateModelRequest, createModel } from '../../packages/core/src/models/modelfile/create.ts'
 import { BlobStore } from '../../packages/core/src/models/ollama-store/blobs.ts'
 import { digestOf, toDigest } from '../../packages/core/src/models/ollama-store/digest.ts'
 import { ManifestStore } from '../../packages/core/src/models/ollama-store/manifests.ts'
@@ -53,7 +53,7 @@ const text = async (digest: string): Promise<string> =>
   readFile(join(recorded, 'blobs', `sha256-${digest}`), 'utf8')
 
 /** In order: some are made of others. */
-const creates: readonly CreateModel[] = [
+const creates: readonly CreateModelRequest[] = [
   { name: 'tiny', files: { 'tiny-chat.gguf': `sha256:${tiny.ours[0]}` } },
   { name: 'bert', files: { 'tiny-bert.f16.gguf': `sha256:${bert.ours[0]}` } },
   { name: 'spm', files: { 'tiny-llama-spm.f16.gguf': `sha256:${spm.ours[0]}` } },

@@ -72,10 +72,10 @@ test('what is told of each is what Ollama tells', async () => {
 })
 
 test('a recipe is read from its blobs', async () => {
-  const { recipe, parent } = await llm.models.get('tinyset')
+  const { defaults, parent } = await llm.models.get('tinyset')
 
   expect(parent).toBe('tiny:latest')
-  expect(recipe).toEqual({
+  expect(defaults).toEqual({
     system: 'You are Bob.',
     parameters: {
       bogus: 5,
@@ -94,7 +94,7 @@ test('a recipe is read from its blobs', async () => {
 })
 
 test.each<[string, Partial<Model>]>([
-  ['tinygo', { recipe: expect.objectContaining({ template: expect.stringContaining('range .Messages') }) }],
+  ['tinygo', { defaults: expect.objectContaining({ template: expect.stringContaining('range .Messages') }) }],
   ['tinyreq', { config: expect.objectContaining({ requires: '0.14.0' }) }],
   ['tinyparser', { config: expect.objectContaining({ renderer: 'qwen3-vl-instruct', parser: 'qwen3' }) }],
   [

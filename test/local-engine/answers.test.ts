@@ -212,7 +212,7 @@ test('a model of the user wins over the built-in one of the same name', async ()
     const answer = await mine.chat('Hello', { model: 'tiny', temperature: 0, maxTokens: 8 })
 
     expect(answer.text).not.toContain('How can I help you?')
-    expect(await mine.models.list()).toMatchObject([{ name: 'tiny:latest', builtIn: false }])
+    expect(await mine.models.list()).toMatchObject([{ name: 'tiny:latest', isBuiltIn: false }])
   } finally {
     await mine.close()
     await rm(own, { recursive: true })

@@ -3,7 +3,7 @@ import { createLlm, type GenerateEvent, type GenerateRequest, type Llm, type Too
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LlmError } from '../../packages/core/src/errors.ts'
-import { answerGrammar } from '../../packages/core/src/grammar/output-grammar.ts'
+import { buildOutputGrammar } from '../../packages/core/src/grammar/output-grammar.ts'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { anySchema, bounded, validator } from '../support/random-schemas.ts'
 import { times } from '../support/scale.ts'
@@ -73,7 +73,7 @@ test('JSON is an object, with any draw, or the beginning of one that the limit b
 /** Few are refused by name: what contradicts itself, mostly. */
 const isKept = (schema: object): boolean => {
   try {
-    return answerGrammar({ format: { type: 'json-schema', schema } }) !== undefined
+    return buildOutputGrammar({ format: { type: 'json-schema', schema } }) !== undefined
   } catch (error) {
     if (error instanceof LlmError && error.code === 'invalid_request') return false
     throw error

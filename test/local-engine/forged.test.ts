@@ -59,7 +59,7 @@ const passing: Forgery[] = []
 test('two of five are refused before the native code sees them, each with what is wrong', async () => {
   for (const forgery of forgeries) {
     const { model: name, path } = await write(forgery)
-    const model = { name, path, sizeBytes: 0, modifiedAt: new Date(0), digest: '', builtIn: false }
+    const model = { name, path, sizeBytes: 0, modifiedAt: new Date(0), digest: '', isBuiltIn: false }
     const startedAt = performance.now()
     const error = await checkModel(model).catch(typedError)
     if (error)

@@ -6,10 +6,10 @@ import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
-  type Answer,
   createLlm,
   type GenerateEvent,
   type GenerateRequest,
+  type GenerateResult,
   type Llm,
   type Message,
 } from '@modelmount/core'
@@ -324,7 +324,7 @@ test('breakpoints of the prompt cache are found in such prompts', async () => {
 
 test('a model with a system message, turns and parameters answers with them', async () => {
   const prompt = await render('bob', chat(said('user', 'Now')))
-  const answer: Answer = await llm.chat('Now', { model: 'bob' })
+  const answer: GenerateResult = await llm.chat('Now', { model: 'bob' })
   const own = await llm.chat('Hello', { model: 'bob', maxTokens: 5, stop: [] })
 
   expect(prompt).toMatch(/system\nYou are Bob\..*user\nhi.*assistant\nHello!.*user\nNow/s)

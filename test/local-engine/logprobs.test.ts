@@ -1,11 +1,11 @@
 /** How likely each token was to the model itself, whatever shaped the draw. */
 import {
   createLlm,
-  type DrawnToken,
   type GenerateEvent,
   type GenerateRequest,
   type Llm,
   type PromptToken,
+  type SampledToken,
 } from '@modelmount/core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { noiseModel, recurrentModel } from '../support/models.ts'
@@ -42,11 +42,11 @@ async function ask(text: string, asked: Asked) {
 
 const spelled = (tokens: readonly PromptToken[]): string =>
   Buffer.from(tokens.flatMap(({ bytes }) => bytes)).toString()
-const probabilities = ({ top }: DrawnToken): number =>
+const probabilities = ({ top }: SampledToken): number =>
   top.reduce((sum, { logprob }) => sum + Math.exp(logprob), 0)
 
 /** A token has the same odds as often as it is asked for, but for rounding. */
-function expectAlike(left: readonly DrawnToken[], right: readonly DrawnToken[], within: number): void {
+function expectAlike(left: readonly SampledToken[], right: readonly SampledToken[], within: number): void {
   expect(left.map(({ id }) => id)).toEqual(right.map(({ id }) => id))
   const distances = left.flatMap(({ logprob, top }, at) => [
     logprob - (right[at]?.logprob ?? 0),

@@ -2,7 +2,7 @@
 import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Answer, createLlm, type GenerateEvent, type Llm } from '@modelmount/core'
+import { createLlm, type GenerateEvent, type GenerateResult, type Llm } from '@modelmount/core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { noiseModel } from '../support/models.ts'
 
@@ -32,7 +32,7 @@ interface Asked {
 async function ask(
   text: string,
   { seed, temperature = 1, maxTokens = 40, caller = 'ann', model = 'tiny' }: Asked = {},
-): Promise<Pick<Answer, 'text' | 'usage'>> {
+): Promise<Pick<GenerateResult, 'text' | 'usage'>> {
   let said = ''
   const generation = await llm.generate(
     {

@@ -1,5 +1,5 @@
 /** What was read before is not read again: for whom, and how much of it. */
-import { type Answer, createLlm, type Llm } from '@modelmount/core'
+import { createLlm, type GenerateResult, type Llm } from '@modelmount/core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 
@@ -17,7 +17,11 @@ afterAll(() => llm.close())
 const book = (number: number): string =>
   Array.from({ length: 71 }, (_, line) => `Book ${number}, note ${line}: see box ${line * 7}.`).join('\n')
 
-async function ask(text: string, caller: string, seed?: number): Promise<Pick<Answer, 'usage' | 'timings'>> {
+async function ask(
+  text: string,
+  caller: string,
+  seed?: number,
+): Promise<Pick<GenerateResult, 'usage' | 'timings'>> {
   const generation = await llm.generate(
     {
       model: 'tiny',

@@ -4,27 +4,27 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { toDraw } from '../../packages/core/src/engine/local/model-process/decoding/sampling.ts'
+import { toSamplingParams } from '../../packages/core/src/engine/local/model-process/decoding/sampling.ts'
 import { Scheduler } from '../../packages/core/src/engine/local/model-process/decoding/scheduler.ts'
 import type {
   Breakpoint,
-  Cached,
+  CacheUsage,
 } from '../../packages/core/src/engine/local/model-process/kv-cache/cache-plan.ts'
-import { Snapshots } from '../../packages/core/src/engine/local/model-process/kv-cache/snapshots.ts'
+import { SnapshotStore } from '../../packages/core/src/engine/local/model-process/kv-cache/snapshots.ts'
 import { LeaseBook } from '../support/lease-book.ts'
 import { rememberingDecoder, type Token } from '../support/remembering-decoder.ts'
 import { times } from '../support/scale.ts'
 
 const chunkSize = 8
 const bytesPerToken = 10
-const draw = toDraw({}, { vocabularySize: 10_000, contextSize: 1_000, ends: () => [] })
+const sampling = toSamplingParams({}, { vocabularySize: 10_000, contextSize: 1_000, getEogTokens: () => [] })
 
 interface Call {
   readonly tenant: string
   readonly prompt: readonly Token[]
   readonly breakpoints: readonly Breakpoint[]
-  readonly repeatable: boolean
-  readonly limit: number
+  readonly isDeterministic: boolean
+  readonly maxTokens: number
 }
 
 type Step =
@@ -53,8 +53,8 @@ const calls: fc.Arbitrary<Call> = fc
     prompt: prompts,
     lengths: fc.uniqueArray(fc.constantFrom(3, 8, 12, 16, 20, 24, 31, 40, 64, 70, 77, 85), { maxLength: 4 }),
     hours: fc.nat(4),
-    repeatable: fc.constantFrom(false, false, true),
-    limit: fc.nat(3),
+    isDeterministic: fc.constantFrom(false, false, true),
+    maxTokens: fc.nat(3),
   })
   .map(({ lengths, hours, ...call }) => ({
     ...call,
@@ -102,7 +102,7 @@ async function live(all: readonly Step[], { budgetBytes, cutsBack, isExact }: Su
   let folder = ''
   let isHarmed = false
   let scheduler: Scheduler
-  let snapshots = new Snapshots(home, budgetBytes)
+  let snapshots = new SnapshotStore(home, budgetBytes)
   const states = (): string[] => readdirSync(folder).filter((name) => name !== 'unfinished')
   const bytes = (): number => states().reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
   const checkRoom = (): void => {
@@ -112,23 +112,23 @@ async function live(all: readonly Step[], { budgetBytes, cutsBack, isExact }: Su
   const decoder = rememberingDecoder({ sequences: 3, chunkSize, cutsBack, bytesPerToken, onStep: checkRoom })
   const start = (): void => {
     folder = mkdtempSync(join(home, 'states-'))
-    snapshots = new Snapshots(folder, budgetBytes, () => now)
+    snapshots = new SnapshotStore(folder, budgetBytes, () => now)
     scheduler = new Scheduler(decoder, { steps: 0 }, snapshots)
     isHarmed = false
   }
 
-  async function ask(call: Call): Promise<Cached> {
-    let plan: Cached | undefined
-    let truth: Cached | undefined
+  async function ask(call: Call): Promise<CacheUsage> {
+    let plan: CacheUsage | undefined
+    let truth: CacheUsage | undefined
     const ending = await scheduler.run({
       ...call,
-      draw,
+      sampling,
       background: false,
       signal: new AbortController().signal,
       onStart: (cached) => {
         plan = cached
       },
-      onCached: (cached) => {
+      onCacheChange: (cached) => {
         truth = cached
       },
       onToken: () => true,
@@ -148,8 +148,8 @@ async function live(all: readonly Step[], { budgetBytes, cutsBack, isExact }: Su
     const answers = await Promise.all(calls.map(ask))
 
     const told = calls.map(
-      ({ prompt, limit }, at) =>
-        prompt.length - (answers[at] as Cached).reusedTokens + Math.max(0, limit - 1),
+      ({ prompt, maxTokens }, at) =>
+        prompt.length - (answers[at] as CacheUsage).reusedTokens + Math.max(0, maxTokens - 1),
     )
     expect(decoder.evaluated).toBe(told.reduce((sum, tokens) => sum + tokens))
     // One may read what another has just written.
@@ -158,13 +158,13 @@ async function live(all: readonly Step[], { budgetBytes, cutsBack, isExact }: Su
         if (calls.length > 1 && length >= chunkSize)
           book.write(one.tenant, one.prompt.slice(0, length), lifetime, now)
     for (const [at, one] of calls.entries())
-      check(one, answers[at] as Cached, calls.length === 1 ? before[at] : undefined)
+      check(one, answers[at] as CacheUsage, calls.length === 1 ? before[at] : undefined)
     checkRoom()
     if (!isHarmed) expect(bytes()).toBe(snapshots.sizeBytes)
   }
 
-  function check(one: Call, answer: Cached, before: readonly [number, number] | undefined): void {
-    const { tenant, prompt, breakpoints, repeatable } = one
+  function check(one: Call, answer: CacheUsage, before: readonly [number, number] | undefined): void {
+    const { tenant, prompt, breakpoints, isDeterministic } = one
     const { reusedTokens: reused, cacheReadTokens: tokens, cacheWriteTokens: writes } = answer
     const last = lastOf(one)
     const [least, most] = before ?? [0, book.kept(tenant, prompt, last, now)[1]]
@@ -174,7 +174,7 @@ async function live(all: readonly Step[], { budgetBytes, cutsBack, isExact }: Su
     expect(tokens).toBeLessThanOrEqual(Math.min(reused, most))
     expect(Math.min(writes['5m'], writes['1h'])).toBeGreaterThanOrEqual(0)
     expect(tokens + written).toBeLessThanOrEqual(last)
-    if (isExact && before && !repeatable) expect(tokens).toBeGreaterThanOrEqual(least)
+    if (isExact && before && !isDeterministic) expect(tokens).toBeGreaterThanOrEqual(least)
     if (isExact) {
       const all = Math.max(tokens, last)
       expect(tokens + written).toBe(all)
@@ -190,8 +190,8 @@ async function live(all: readonly Step[], { budgetBytes, cutsBack, isExact }: Su
 
   /** A state of at least so much of the prompt is there. */
   function expectKept(tenant: string, prompt: readonly Token[], length: number): void {
-    const wish = { prompt: [...prompt, 0 as Token], tenant, repeatable: false, stops: [] }
-    const state = snapshots.find(wish)
+    const wish = { prompt: [...prompt, 0 as Token], tenant, isDeterministic: false, pieceEnds: [] }
+    const state = snapshots.findLongest(wish)
     expect(state?.tokens.length).toBeGreaterThanOrEqual(length)
     if (!isHarmed) expect(existsSync(state?.file ?? '')).toBe(true)
   }

@@ -1,9 +1,9 @@
 /** What a model reads: conversations, bare texts, token ids, thoughts, and what no longer fits. */
 import {
-  type Answer,
   createLlm,
   type GenerateEvent,
   type GenerateRequest,
+  type GenerateResult,
   type Llm,
   type Message,
 } from '@modelmount/core'
@@ -29,7 +29,7 @@ const chat = (...messages: Message[]) => ({ kind: 'chat', messages }) as const
 type End = Extract<GenerateEvent, { type: 'end' }>
 async function ask(
   request: Omit<GenerateRequest, 'model'>,
-): Promise<Pick<Answer, 'text'> & { readonly reasoning: string; readonly end: End | undefined }> {
+): Promise<Pick<GenerateResult, 'text'> & { readonly reasoning: string; readonly end: End | undefined }> {
   const said = { text: '', reasoning: '' }
   let end: End | undefined
   for await (const event of await llm.generate(

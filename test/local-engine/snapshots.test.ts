@@ -1,7 +1,7 @@
 /** Models whose memory cannot be cut back read a prompt once, too: its state is saved, and loaded for the next that begins so. */
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Answer, createLlm, type Llm } from '@modelmount/core'
+import { createLlm, type GenerateResult, type Llm } from '@modelmount/core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { recurrentModel, slidingWindowModel } from '../support/models.ts'
 import { until } from '../support/processes.ts'
@@ -27,7 +27,7 @@ describe.each([
   async function ask(
     prompt: string,
     { seed, caller = 'ann', maxTokens = 24 }: Asked = {},
-  ): Promise<Pick<Answer, 'text' | 'usage'>> {
+  ): Promise<Pick<GenerateResult, 'text' | 'usage'>> {
     let said = ''
     const generation = await llm.generate(
       {
@@ -87,7 +87,7 @@ describe.each([
     const lengths = [30, 40, 50, 60, 90, 120, 150, 170, 190, 210]
     const prompts = lengths.map((length, index) => book(20 + index, length))
     const run = (caller: string, seed: number) => ask(prompts[seed] ?? '', { seed, caller })
-    const cold: Pick<Answer, 'text' | 'usage'>[] = []
+    const cold: Pick<GenerateResult, 'text' | 'usage'>[] = []
     for (const seed of prompts.keys()) cold.push(await run(`cold ${seed}`, seed))
     for (const prompt of prompts) await ask(prompt, { caller: 'warm' })
 

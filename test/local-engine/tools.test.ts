@@ -1,8 +1,8 @@
 /** Tools that the built-in model was trained to call: descriptions go in, calls come out, results go in. */
 import {
-  type Answer,
   createLlm,
   type GenerateEvent,
+  type GenerateResult,
   type Llm,
   type Message,
   type Tool,
@@ -41,7 +41,7 @@ async function events(input: object, maxTokens = 100): Promise<GenerateEvent[]> 
   return all
 }
 
-function answerOf(all: readonly GenerateEvent[]): Partial<Answer> & { readonly json: string } {
+function answerOf(all: readonly GenerateEvent[]): Partial<GenerateResult> & { readonly json: string } {
   let json = ''
   let text = ''
   for (const event of all) {

@@ -73,7 +73,7 @@ test('of several requests that are refused at once one fetches a token for all',
   })
   registry.intercept(/ \/token/, grant)
 
-  await all(pull(storeFor([registry.host], { pace: parts }), tiny()))
+  await all(pull(storeFor([registry.host], { policy: parts }), tiny()))
 
   expect(asked('/token')).toHaveLength(1)
 })

@@ -105,7 +105,7 @@ describe('a transfer that goes wrong goes on', () => {
       for (const piece of weights.bytes(start, start + 700_000)) response.write(piece)
       return true
     })
-    const store = storeFor([registry.host], { pace: impatientPace })
+    const store = storeFor([registry.host], { policy: impatientPace })
 
     await all(pull(store, tiny()))
 
@@ -132,7 +132,7 @@ describe('a transfer that goes wrong goes on', () => {
       }, 5)
       response.once('close', () => clearInterval(timer))
     })
-    const store = storeFor([registry.host], { pace: impatientPace })
+    const store = storeFor([registry.host], { policy: impatientPace })
 
     await all(pull(store, tiny()))
 
@@ -160,7 +160,7 @@ describe('a transfer that goes wrong goes on', () => {
     registry.intercept(blobPath(weights), (_, response) => {
       response.writeHead(200, { 'content-length': weights.sizeBytes }).end(bytesOf(weights))
     })
-    const store = storeFor([registry.host], { pace: inParts })
+    const store = storeFor([registry.host], { policy: inParts })
 
     await all(pull(store, tiny()))
 
@@ -200,7 +200,7 @@ describe('a transfer that goes wrong goes on', () => {
     registry.intercept(blobPath(weights), (_, response) =>
       response.writeHead(307, { location: `${elsewhere.url}/v2/cdn/blobs/${weights.digest}` }).end('moved'),
     )
-    const store = storeFor([registry.host, elsewhere.host], { pace: inParts })
+    const store = storeFor([registry.host, elsewhere.host], { policy: inParts })
 
     await all(pull(store, tiny()))
 
@@ -236,7 +236,7 @@ describe('a transfer that cannot succeed ends', () => {
       response.write('x')
     })
 
-    await fails(storeFor([registry.host], { pace: impatientPace })).toMatchObject({
+    await fails(storeFor([registry.host], { policy: impatientPace })).toMatchObject({
       message: 'max retries exceeded: part stalled',
     })
 
@@ -307,7 +307,7 @@ describe('a transfer that cannot succeed ends', () => {
       const [start, end] = headFor(weights, request, response)
       response.end(bytesOf(wrong).subarray(start, end))
     })
-    const store = storeFor([registry.host], { pace: inParts })
+    const store = storeFor([registry.host], { policy: inParts })
 
     await fails(store).toMatchObject({
       code: 'upstream',
@@ -325,7 +325,7 @@ describe('a transfer that cannot succeed ends', () => {
 describe('several at once', () => {
   test('two pulls of one model share its download', async () => {
     const weights = freshModel()
-    const store = storeFor([registry.host], { pace: inParts })
+    const store = storeFor([registry.host], { policy: inParts })
 
     const [one, other] = await Promise.all([all(pull(store, tiny())), all(pull(store, tiny()))])
 
@@ -428,7 +428,7 @@ describe('several at once', () => {
       const [start] = headFor(weights, request, response)
       for (const piece of weights.bytes(start, start + 2 * megabyte)) response.write(piece)
     })
-    const store = storeFor([registry.host], { pace: quickPace })
+    const store = storeFor([registry.host], { policy: quickPace })
     const leaving = new AbortController()
     const completed: number[] = []
     const left = (async () => {
@@ -527,7 +527,7 @@ describe('what is more than it says', () => {
       response.once('close', () => clearInterval(timer))
     })
 
-    await fails(storeFor([registry.host], { pace: impatientPace })).toMatchObject({
+    await fails(storeFor([registry.host], { policy: impatientPace })).toMatchObject({
       code: 'upstream',
       message: expect.stringContaining('did not answer within'),
     })
@@ -539,7 +539,7 @@ describe('what is more than it says', () => {
       response.writeHead(200, { 'x-long': 'x'.repeat(200_000) }).end('{}'),
     )
 
-    await fails(storeFor([registry.host], { pace: impatientPace })).toMatchObject({ code: 'upstream' })
+    await fails(storeFor([registry.host], { policy: impatientPace })).toMatchObject({ code: 'upstream' })
   })
 
   test.each([

@@ -46,7 +46,7 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('on a d
   })
 
   test('one that loses its room meanwhile ends at once, and goes on when there is room again', async () => {
-    const pace = { stallMs: 10_000, pauseMs: 60_000, maxFailures: 6, partBytes: 1_000_000 }
+    const policy = { stallMs: 10_000, pauseMs: 60_000, maxFailures: 6, partBytes: 1_000_000 }
     let isFilled = false
     registry.intercept(new RegExp(`^GET .*${weights.digest}`), () => {
       if (!isFilled) fill(2_000_000)
@@ -54,14 +54,14 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('on a d
       return false
     })
 
-    await expect(all(pull(storeFor([registry.host], { root: disk, pace }), tiny()))).rejects.toMatchObject({
+    await expect(all(pull(storeFor([registry.host], { root: disk, policy }), tiny()))).rejects.toMatchObject({
       code: 'too_large',
     })
 
     expect(readdirSync(join(disk, 'blobs'))).not.toContain(weights.digest.replace(':', '-'))
     rmSync(filler)
     registry.forget()
-    expect((await all(pull(storeFor([registry.host], { root: disk, pace }), tiny()))).at(-1)).toEqual({
+    expect((await all(pull(storeFor([registry.host], { root: disk, policy }), tiny()))).at(-1)).toEqual({
       status: 'success',
     })
     expect(await store().blobs.find(weights.digest as never)).toMatchObject({ sizeBytes: weights.sizeBytes })

@@ -1,11 +1,11 @@
 // Pulls one model into a folder, in a process of its own: a test kills it, or starts several.
 const [core, root, name, partBytes] = process.argv.slice(2)
-const { BlobStore } = await import(`${core}/models/blobs.js`)
-const { ManifestStore } = await import(`${core}/models/manifests.js`)
-const { Transfers } = await import(`${core}/models/transfer.js`)
+const { BlobStore } = await import(`${core}/models/ollama-store/blobs.js`)
+const { ManifestStore } = await import(`${core}/models/ollama-store/manifests.js`)
+const { Transfers } = await import(`${core}/models/registry/transfer.js`)
 
 const host = name.split('/')[0]
-const pace = {
+const policy = {
   stallMs: 30_000,
   pauseMs: 100,
   maxFailures: 6,
@@ -13,7 +13,7 @@ const pace = {
 }
 const blobs = new BlobStore([root])
 const manifests = new ManifestStore([root], blobs)
-const registries = { hosts: [], privateHosts: [host], pace }
+const registries = { hosts: [], privateHosts: [host], policy }
 const transfers = new Transfers({ blobs, manifests, registries, prune: true })
 const { signal } = new AbortController()
 for await (const event of transfers.pull(name, { signal, insecure: true })) process.send?.(event)

@@ -14,7 +14,7 @@ afterAll(() => registry.close())
 let made = 0
 /** In parts of a third of its weights. */
 async function madeStore(): Promise<readonly [store: Store, name: string]> {
-  const store = storeFor([registry.host], { pace: { ...impatientPace, partBytes: 1_000_000 } })
+  const store = storeFor([registry.host], { policy: { ...impatientPace, partBytes: 1_000_000 } })
   const model = madeModel(noiseBlob(`pushed ${made}`, 3_000_000), `You are number ${made}.`)
   for (const blob of [...model.layers, model.config])
     await store.blobs.add(Buffer.concat([...blob.bytes(0, blob.sizeBytes)]))

@@ -62,7 +62,7 @@ describe.each(registries)('%s', (_, start) => {
 
   test('a blob comes in parts, each in its place', async () => {
     const store = storeFor([registry.host], {
-      pace: { stallMs: 5_000, pauseMs: 1, maxFailures: 6, partBytes: 100_001 },
+      policy: { stallMs: 5_000, pauseMs: 1, maxFailures: 6, partBytes: 100_001 },
     })
 
     expect(statuses(await all(pull(store, name))).at(-1)).toBe('success')
@@ -137,7 +137,7 @@ describe.each(registries)('%s', (_, start) => {
     const fresh = madeModel(noiseBlob('pushed in parts', 1_000_000), 'In parts.')
     const store = storeFor([registry.host], {
       root: source.root,
-      pace: { stallMs: 5_000, pauseMs: 1, maxFailures: 6, partBytes: 300_000 },
+      policy: { stallMs: 5_000, pauseMs: 1, maxFailures: 6, partBytes: 300_000 },
     })
     for (const blob of [...fresh.layers, fresh.config])
       await store.blobs.add(Buffer.concat([...blob.bytes(0, blob.sizeBytes)]))

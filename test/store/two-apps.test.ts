@@ -24,11 +24,11 @@ afterEach(() => rm(folder, { recursive: true }))
 /** Every blob is what its name says, and every model has all of its blobs. */
 async function expectSound(): Promise<readonly string[]> {
   const llm = await createLlm({ models: folder })
-  const models = (await llm.models.list()).filter(({ builtIn }) => !builtIn)
+  const models = (await llm.models.list()).filter(({ isBuiltIn }) => !isBuiltIn)
   for (const { name } of models) {
     const model = await llm.models.get(name)
     expect(model.path, name).not.toBe('')
-    expect(model.recipe?.system, name).toBeDefined()
+    expect(model.defaults?.system, name).toBeDefined()
   }
   for (const file of await readdir(join(folder, 'blobs'))) {
     const digits = createHash('sha256')
@@ -63,7 +63,7 @@ test('of an upload whose app is killed nothing is to be seen, and the next one i
   expect(left.length).toBeGreaterThan(0)
   expect(left.filter((file) => /^sha256-[0-9a-f]{64}$/.test(file))).toEqual([])
   const llm = await createLlm({ models: folder })
-  expect((await llm.models.get('ada-0')).recipe?.system).toBe('ada 0')
+  expect((await llm.models.get('ada-0')).defaults?.system).toBe('ada 0')
   await llm.close()
 }, 60_000)
 
@@ -78,6 +78,6 @@ test('an app that is killed while it changes names keeps nobody waiting for long
   await llm.models.copy('bob-0', 'mine')
 
   expect(performance.now() - startedAt).toBeLessThan(15_000)
-  expect((await llm.models.get('mine')).recipe?.system).toBe('bob 0')
+  expect((await llm.models.get('mine')).defaults?.system).toBe('bob 0')
   await llm.close()
 }, 60_000)

@@ -1,16 +1,19 @@
 /** Models loaded in the test's own process, and what they answer. */
 import { modelPath } from '@modelmount/tiny-model'
 import type { GenerateEvent } from '../../packages/core/src/engine/events.ts'
-import type { Binding } from '../../packages/core/src/engine/local/model-process/model.ts'
+import type { RuntimeModel } from '../../packages/core/src/engine/local/model-process/model.ts'
 import type { PromptRenderer } from '../../packages/core/src/engine/local/model-process/render.ts'
-import { answer, type Work } from '../../packages/core/src/engine/local/model-process/run-request.ts'
+import {
+  type RunContext,
+  runRequest,
+} from '../../packages/core/src/engine/local/model-process/run-request.ts'
 import type { GenerateRequest } from '../../packages/core/src/engine/request.ts'
-import { answerGrammar } from '../../packages/core/src/grammar/output-grammar.ts'
-import { parseChat } from '../../packages/core/src/template/jinja.ts'
+import { buildOutputGrammar } from '../../packages/core/src/grammar/output-grammar.ts'
+import { parseChatTemplate } from '../../packages/core/src/template/jinja.ts'
 
 /** Of the built-in model. */
 export const config = {
-  runFolder: '',
+  runtimeDir: '',
   name: '',
   folder: '',
   modelPath,
@@ -25,21 +28,21 @@ export const config = {
 } as const
 
 const renderer = {
-  render: async ({ template, messages, options }) => parseChat(template)(messages, options),
+  render: async ({ template, messages, options }) => parseChatTemplate(template)(messages, options),
 } as Pick<PromptRenderer, 'render'> as PromptRenderer
-const grammars: Work['grammars'] = { make: async (form) => answerGrammar(form) }
+const grammars: RunContext['grammars'] = { build: async (form) => buildOutputGrammar(form) }
 /** What an answer takes beside a model. */
-export const surroundings = { renderer, grammars } satisfies Partial<Work>
+export const surroundings = { renderer, grammars } satisfies Partial<RunContext>
 
 export async function ask(
-  model: Binding,
+  model: RuntimeModel,
   text: string,
   signal = new AbortController().signal,
   more: Partial<GenerateRequest> = {},
 ): Promise<GenerateEvent[]> {
   const events: GenerateEvent[] = []
   const input = { kind: 'text', prompt: [text] } as const
-  await answer(
+  await runRequest(
     { model: 'tiny', input, maxTokens: 40, sampling: { temperature: 0 }, ...more },
     { model, ...surroundings, progress: { steps: 0 }, tenant: '', background: false, signal },
     (event) => events.push(event),

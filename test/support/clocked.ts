@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import type { GenerateEvent } from '../../packages/core/src/engine/events.ts'
 import type { Decoder } from '../../packages/core/src/engine/local/model-process/decoding/decoder.ts'
 import { Scheduler } from '../../packages/core/src/engine/local/model-process/decoding/scheduler.ts'
-import { Snapshots } from '../../packages/core/src/engine/local/model-process/kv-cache/snapshots.ts'
+import { SnapshotStore } from '../../packages/core/src/engine/local/model-process/kv-cache/snapshots.ts'
 import { openDecoder } from '../../packages/core/src/engine/local/model-process/llama/addon-decoder.ts'
 import { loadModel } from '../../packages/core/src/engine/local/model-process/llama/load.ts'
-import type { Binding } from '../../packages/core/src/engine/local/model-process/model.ts'
-import { answer } from '../../packages/core/src/engine/local/model-process/run-request.ts'
+import type { RuntimeModel } from '../../packages/core/src/engine/local/model-process/model.ts'
+import { runRequest } from '../../packages/core/src/engine/local/model-process/run-request.ts'
 import type { GenerateRequest } from '../../packages/core/src/engine/request.ts'
 import { config, surroundings } from './bindings.ts'
 import { type Marked, readMarked } from './marked.ts'
@@ -47,7 +47,7 @@ export async function openClocked(options: ClockedOptions = {}): Promise<Clocked
   })
 
   let folder = ''
-  let model: Binding | undefined
+  let model: RuntimeModel | undefined
   const clocked: Clocked = {
     now: 1,
     evaluated: 0,
@@ -55,14 +55,21 @@ export async function openClocked(options: ClockedOptions = {}): Promise<Clocked
     async ask(request, tenant = 'ann') {
       const events: GenerateEvent[] = []
       const { signal } = new AbortController()
-      const work = { model: model as Binding, ...surroundings, progress, tenant, background: false, signal }
-      await answer({ model: 'tiny', ...request }, work, (event) => events.push(event))
+      const work = {
+        model: model as RuntimeModel,
+        ...surroundings,
+        progress,
+        tenant,
+        background: false,
+        signal,
+      }
+      await runRequest({ model: 'tiny', ...request }, work, (event) => events.push(event))
       return readMarked(events)
     },
     restart() {
       rmSync(folder, { recursive: true, force: true })
       folder = mkdtempSync(join(home, 'states-'))
-      const snapshots = new Snapshots(folder, budgetBytes, () => clocked.now)
+      const snapshots = new SnapshotStore(folder, budgetBytes, () => clocked.now)
       model = { ...loaded, runner: new Scheduler(watched(decoder as Decoder), progress, snapshots) }
     },
     bytes: () => readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0),

@@ -1,4 +1,8 @@
-import { type Expression, namesIn, type Rules } from '../../packages/core/src/grammar/gbnf/expressions.ts'
+import {
+  collectRuleNames,
+  type Expression,
+  type Rules,
+} from '../../packages/core/src/grammar/gbnf/expressions.ts'
 import { readGbnf } from '../../packages/core/src/grammar/gbnf/read-gbnf.ts'
 
 /** What is still to come: this, then that. Equal ones are one object. */
@@ -18,7 +22,8 @@ export class GbnfMatcher {
   constructor(grammar: string) {
     this.#rules = readGbnf(grammar)
     for (const body of this.#rules.values())
-      for (const name of namesIn(body)) if (!this.#rules.has(name)) throw new Error(`no rule ${name}`)
+      for (const name of collectRuleNames(body))
+        if (!this.#rules.has(name)) throw new Error(`no rule ${name}`)
   }
 
   matches(text: string): boolean {

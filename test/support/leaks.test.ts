@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { newSecret } from '../../packages/core/src/accounts/keys/secret.ts'
+import { createSecret } from '../../packages/core/src/accounts/keys/secret.ts'
 import { openDatabase } from '../../packages/core/src/storage/open.ts'
 import { LeakReporter } from './leak-reporter.ts'
 import { expectNoLeaks, leaksIn, leaksUnder, promptCanary } from './leaks.ts'
 import { hasPostgres, startPostgres } from './postgres.ts'
 import { runLog } from './run-log.ts'
 
-const { secret, hint, publicId } = newSecret()
+const { secret, hint, publicId } = createSecret()
 
 test('a whole secret and the word of a prompt are leaks, the hint of a key is none', () => {
   expect(leaksIn(`a ${secret}, ${promptCanary} b`)).toHaveLength(2)

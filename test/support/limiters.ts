@@ -1,7 +1,7 @@
 /** The places where limits are kept, each with a clock that is set by hand. */
 
 import { afterAll } from 'vitest'
-import type { Limits, OpenRateLimiter } from '../../packages/core/src/limits/limits.ts'
+import type { ClosableRateLimiter, Limits } from '../../packages/core/src/limits/limits.ts'
 import { MemoryLimiter } from '../../packages/core/src/limits/memory.ts'
 import { openSqlLimiter } from '../../packages/core/src/limits/sql.ts'
 import type { Database } from '../../packages/core/src/storage/database.ts'
@@ -15,7 +15,7 @@ export interface Clock {
 export interface TestStore {
   readonly name: string
   /** One that nobody has used. */
-  limiter(clock: Clock, limits?: Limits): Promise<OpenRateLimiter>
+  limiter(clock: Clock, limits?: Limits): Promise<ClosableRateLimiter>
 }
 
 /** Call it at the top of a file, as `databases()`. */

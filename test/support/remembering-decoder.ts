@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import type { Decoder, Sampler } from '../../packages/core/src/engine/local/model-process/decoding/decoder.ts'
 
-export type Token = Parameters<Decoder['isEnd']>[0]
+export type Token = Parameters<Decoder['isEog']>[0]
 
 export interface Remembering extends Decoder {
   /** Tokens that were put through it, of prompts and of answers. */
@@ -25,15 +25,15 @@ interface RememberingOptions {
 }
 
 export function rememberingDecoder(options: RememberingOptions): Remembering {
-  const { sequences, chunkSize, cutsBack, bytesPerToken, onStep } = options
+  const { sequences: sequenceCount, chunkSize, cutsBack: canTruncate, bytesPerToken, onStep } = options
   const cells = new Map<number, readonly Token[]>()
   const of = (sequence: number): readonly Token[] => cells.get(sequence) ?? []
   const decoder: Remembering = {
     evaluated: 0,
     fails: undefined,
-    sequences,
+    sequenceCount,
     chunkSize,
-    cutsBack,
+    canTruncate,
     chunksAtOnce: 2,
     async decode(pieces) {
       onStep()
@@ -50,13 +50,13 @@ export function rememberingDecoder(options: RememberingOptions): Remembering {
         return 1 as Token
       })
     },
-    forget(sequence, keep) {
+    truncate(sequence, keep) {
       const held = of(sequence)
-      if (keep !== 0 && keep !== held.length && !cutsBack) return false
+      if (keep !== 0 && keep !== held.length && !canTruncate) return false
       cells.set(sequence, held.slice(0, keep))
       return true
     },
-    isWhole: () => cutsBack,
+    isComplete: () => canTruncate,
     async save(sequence, tokens, file) {
       const { fails } = decoder
       decoder.fails = undefined
@@ -66,14 +66,14 @@ export function rememberingDecoder(options: RememberingOptions): Remembering {
       await writeFile(file, fails === 'at the end' ? content.slice(1) : content)
       return content.length
     },
-    loadsAlike: () => true,
+    isRestoreExact: () => true,
     async load(sequence, file) {
       const tokens = JSON.parse(await readFile(file, 'utf8')) as Token[]
       cells.set(sequence, tokens)
       return tokens.length
     },
-    sampler: (_, prompt) => ({ prompt, dispose() {} }) as Prompted,
-    isEnd: () => false,
+    createSampler: (_, prompt) => ({ prompt, dispose() {} }) as Prompted,
+    isEog: () => false,
     setThreads() {},
   }
   return decoder

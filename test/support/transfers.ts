@@ -2,15 +2,15 @@
 import { BlobStore } from '../../packages/core/src/models/ollama-store/blobs.ts'
 import { ManifestStore } from '../../packages/core/src/models/ollama-store/manifests.ts'
 import type { Progress } from '../../packages/core/src/models/registry/progress.ts'
-import type { Pace } from '../../packages/core/src/models/registry/retry.ts'
+import type { TransferPolicy } from '../../packages/core/src/models/registry/retry.ts'
 import { type RegistryOptions, Transfers } from '../../packages/core/src/models/registry/transfer.ts'
 import { emptyFolder } from './empty-folder.ts'
 import { blobOf, type MadeBlob, type SmallRegistry } from './registry.ts'
 
 /** Tries again at once. */
-export const quickPace: Pace = { stallMs: 10_000, pauseMs: 1, maxFailures: 6 }
+export const quickPace: TransferPolicy = { stallMs: 10_000, pauseMs: 1, maxFailures: 6 }
 /** Waits for nobody, and still for a busy machine. */
-export const impatientPace: Pace = { stallMs: 700, pauseMs: 1, maxFailures: 3 }
+export const impatientPace: TransferPolicy = { stallMs: 700, pauseMs: 1, maxFailures: 3 }
 
 export interface Store {
   readonly root: string
@@ -23,14 +23,14 @@ export function storeFor(
   hosts: readonly string[],
   {
     root = emptyFolder(),
-    pace = quickPace,
+    policy = quickPace,
     maxBytes = Number.POSITIVE_INFINITY,
     ...registries
   }: Partial<RegistryOptions & { root: string; maxBytes: number }> = {},
 ): Store {
   const blobs = new BlobStore([root], { maxBytes })
   const manifests = new ManifestStore([root], blobs)
-  const all = { hosts: [], privateHosts: hosts, pace, ...registries }
+  const all = { hosts: [], privateHosts: hosts, policy, ...registries }
   return {
     root,
     blobs,

@@ -118,7 +118,7 @@ async function listen(app: Express, host: string, port: number): Promise<Server>
 async function noteMissing(llm: Llm, folder: string | undefined): Promise<void> {
   const models = await llm.models.list()
   if (models.length === 0) print('Warning: there is no model. Put a GGUF file into the folder of models.')
-  else if (folder !== undefined && models.every(({ builtIn }) => builtIn))
+  else if (folder !== undefined && models.every(({ isBuiltIn }) => isBuiltIn))
     print(`Warning: there is no GGUF file in ${folder}.`)
 }
 

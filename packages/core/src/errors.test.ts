@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { contextLength, fieldPath, invalidRequest, LlmError, modelNotFound } from './errors.ts'
+import { contextLengthExceeded, formatFieldPath, invalidRequest, LlmError, modelNotFound } from './errors.ts'
 
 test('an LlmError is passed on as it is', () => {
   const error = new LlmError('overloaded', 'Too many calls.', { retryAfterMs: 1_000 })
@@ -67,7 +67,7 @@ test('a missing model is named in the message, and the field in the details', ()
 })
 
 test('a prompt that is too long carries both numbers', () => {
-  const error = contextLength(5_000, 4_096)
+  const error = contextLengthExceeded(5_000, 4_096)
 
   expect(error.code).toBe('context_length')
   expect(error.message).toContain('5000')
@@ -83,5 +83,5 @@ test.each<[path: readonly PropertyKey[], text: string]>([
   [['a', 'b'.repeat(65)], `a.${'b'.repeat(64)}…`],
   [['a', '\ud83d'], 'a.\ufffd'],
 ])('the path %j is printed as %s', (path, text) => {
-  expect(fieldPath(path)).toBe(text)
+  expect(formatFieldPath(path)).toBe(text)
 })

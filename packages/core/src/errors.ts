@@ -127,7 +127,7 @@ export const invalidRequest = (message: string, details: LlmErrorDetails = {}): 
 export const modelNotFound = (name: string): LlmError =>
   new LlmError('not_found', `model "${name}" not found`, { param: 'model', model: name })
 
-export const contextLength = (inputTokens: number, contextSize: number): LlmError =>
+export const contextLengthExceeded = (inputTokens: number, contextSize: number): LlmError =>
   new LlmError(
     'context_length',
     `The prompt has ${inputTokens} tokens and the context holds ${contextSize}, of which the answer needs at least one.`,
@@ -135,7 +135,7 @@ export const contextLength = (inputTokens: number, contextSize: number): LlmErro
   )
 
 /** `messages[0].role`. Keys come from clients, too, and can be megabytes or half a character. */
-export const fieldPath = (path: readonly PropertyKey[]): string =>
+export const formatFieldPath = (path: readonly PropertyKey[]): string =>
   path.reduce<string>((text, key) => {
     if (typeof key === 'number') return `${text}[${key}]`
     const name = String(key).toWellFormed()

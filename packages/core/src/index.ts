@@ -1,13 +1,13 @@
 /** What users import. */
-export type { Access, AccessOptions, Auth } from './accounts/auth/access.ts'
-export type { Caller, Scope, SpendLimit } from './accounts/auth/caller.ts'
+export type { Access, AccessOptions, AuthMode } from './accounts/auth/access.ts'
+export type { Caller, Scope, SpendingLimit } from './accounts/auth/caller.ts'
 export type { ApiKey, Keys, KeyWithSecret } from './accounts/keys/keys.ts'
 export type { LimitRequest, LimitRequests } from './accounts/keys/limit-requests.ts'
-export type { Expiry, KeyChanges, KeySettings, LimitWish } from './accounts/keys/settings.ts'
-export type { UsageReports } from './accounts/usage/open.ts'
+export type { Expiry, KeyChanges, KeySettings, LimitRequestInput } from './accounts/keys/settings.ts'
+export type { UsageReports } from './accounts/usage/open-metering.ts'
 export type { Price, Prices, TokensByKind } from './accounts/usage/pricing.ts'
 export type { CallRow, CallsQuery, UsageQuery, UsageRow } from './accounts/usage/report.ts'
-export type { SpendWarning, SpendWarningOptions } from './accounts/usage/warnings.ts'
+export type { SpendingWarning, SpendingWarningOptions } from './accounts/usage/warnings.ts'
 export type { ChatOptions, ChatPrompt } from './calls/chat.ts'
 export type { CallOptions, Generation } from './calls/generate.ts'
 export { adminRoutes, type DialectName, dialectNames, routesFor } from './dialects/index.ts'
@@ -24,12 +24,12 @@ export type { DialectTable } from './dialects/table.ts'
 export type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './engine/embeddings.ts'
 export type { Engine, EngineCall, LoadedModel } from './engine/engine.ts'
 export {
-  type Answer,
-  type DrawnToken,
   type FinishReason,
   type GenerateEvent,
+  type GenerateResult,
   type PromptToken,
   type PromptUsage,
+  type SampledToken,
   type Timings,
   type TokenLogprob,
   type TokenUsage,
@@ -45,13 +45,13 @@ export {
   type InfillInput,
   type LoadOptions,
   type Message,
-  messagesOf,
   type OutputFormat,
   type Part,
   type Sampling,
   type TextInput,
   type Tool,
   type ToolChoice,
+  toTemplateMessages,
 } from './engine/request.ts'
 export type { DetokenizeRequest, TokenizeRequest } from './engine/tokens.ts'
 export { type Issue, LlmError, type LlmErrorCode, type LlmErrorDetails } from './errors.ts'
@@ -60,15 +60,15 @@ export {
   createLlm,
   type Llm,
   type ModelOptional,
-  type QuietCall,
+  type UnaryCallOptions,
   type WithHeaders,
 } from './llm.ts'
 export type { Logger } from './logger.ts'
 export type { Adapter } from './models/gguf/adapter-check.ts'
 export type { Capability, ModelDetails } from './models/gguf/details.ts'
 export type { Tensor } from './models/gguf/gguf.ts'
-export type { CreateModel } from './models/modelfile/create.ts'
-export type { Recipe, RecipeMessage } from './models/modelfile/defaults.ts'
+export type { CreateModelRequest } from './models/modelfile/create.ts'
+export type { ModelfileDefaults, ModelfileMessage } from './models/modelfile/defaults.ts'
 export { type Modelfile, parseModelfile, printModelfile } from './models/modelfile/modelfile.ts'
 export { type Digest, parseDigest } from './models/ollama-store/digest.ts'
 export type { ModelConfig } from './models/ollama-store/manifest.ts'

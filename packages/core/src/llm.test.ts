@@ -212,7 +212,7 @@ test('the models are those of the folders and the built-in one', async () => {
 
   const models = await llm.models.list()
 
-  expect(models.map(({ name, builtIn }) => [name, builtIn])).toEqual([
+  expect(models.map(({ name, isBuiltIn }) => [name, isBuiltIn])).toEqual([
     ['mine:latest', false],
     ['tiny:latest', true],
   ])

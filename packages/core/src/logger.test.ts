@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { LlmError } from './errors.ts'
-import { createReport } from './logger.ts'
+import { createErrorReporter } from './logger.ts'
 
 function reported(...errors: LlmError[]) {
   const lines: [level: string, details: object, message: string][] = []
-  const report = createReport({
+  const report = createErrorReporter({
     warn: (details, message) => lines.push(['warn', details, message]),
     error: (details, message) => lines.push(['error', details, message]),
   })
@@ -35,5 +35,5 @@ test('what clients do wrong is not worth a line', () => {
 })
 
 test('without a logger nothing happens', () => {
-  expect(() => createReport(undefined)(new LlmError('internal', 'quiet'))).not.toThrow()
+  expect(() => createErrorReporter(undefined)(new LlmError('internal', 'quiet'))).not.toThrow()
 })

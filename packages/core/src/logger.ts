@@ -10,13 +10,13 @@ export interface Logger {
 }
 
 /** Passes on the errors that clients cannot help: each failure of ours, and each mistake in the set-up once. */
-export function createReport(logger: Logger | undefined): (error: LlmError) => void {
-  const mentioned = new Set<string>()
+export function createErrorReporter(logger: Logger | undefined): (error: LlmError) => void {
+  const reportedSetupErrors = new Set<string>()
   return (error) => {
     const { code, message, details } = error
     if (code === 'internal' || code === 'upstream') logger?.error({ err: error }, message)
-    else if (details.setup && !mentioned.has(message)) {
-      mentioned.add(message)
+    else if (details.setup && !reportedSetupErrors.has(message)) {
+      reportedSetupErrors.add(message)
       logger?.warn({ err: error }, message)
     }
   }

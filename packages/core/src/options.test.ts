@@ -36,7 +36,7 @@ test('without options and environment, models are where Ollama keeps them, and t
       modelLimits: {},
       queue: undefined,
       warnings: {},
-      keepMs: 7_776_000_000,
+      retentionMs: 7_776_000_000,
     },
     logger: undefined,
   })
@@ -390,7 +390,7 @@ test('a database is named by the option; keys have one beside the models; nobody
 })
 
 test('calls are kept for 90 days, for as many as are said, or for ever', () => {
-  const keepMs = (usage: LlmOptions['usage']) => resolveOptions({ usage }, {}).metering.keepMs
+  const keepMs = (usage: LlmOptions['usage']) => resolveOptions({ usage }, {}).metering.retentionMs
 
   expect([keepMs(undefined), keepMs({}), keepMs({ keepDays: 1 }), keepMs({ keepDays: 'forever' })]).toEqual([
     ...[7_776_000_000, 7_776_000_000, 86_400_000, Number.POSITIVE_INFINITY],

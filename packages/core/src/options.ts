@@ -4,20 +4,20 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { AccessOptions } from './accounts/auth/access.ts'
 import type { Prices } from './accounts/usage/pricing.ts'
-import type { SpendWarningOptions } from './accounts/usage/warnings.ts'
+import type { SpendingWarningOptions } from './accounts/usage/warnings.ts'
 import type { Engine } from './engine/engine.ts'
 import type { Limits } from './limits/limits.ts'
 import type { Logger } from './logger.ts'
-import { checkKeys, expandHome, methods } from './options/check.ts'
-import { type LocalOptions, localOf, type ResolvedLocalOptions } from './options/local.ts'
+import { checkKeys, checkMethods, expandHome } from './options/check.ts'
+import { type LocalOptions, type ResolvedLocalOptions, resolveLocalOptions } from './options/local.ts'
 import {
   type LimitOptions,
-  meteringOf,
   type ResolvedMeteringOptions,
+  resolveMeteringOptions,
   type UsageOptions,
 } from './options/metering.ts'
-import { type AdaptedModel, type Models, modelsOf } from './options/models.ts'
-import { type ResolvedStoreOptions, type StoreOptions, storeOf } from './options/store.ts'
+import { type AdaptedModel, type ModelLocations, resolveModels } from './options/models.ts'
+import { type ResolvedStoreOptions, resolveStoreOptions, type StoreOptions } from './options/store.ts'
 import type { DatabaseLocation } from './storage/open.ts'
 
 export interface LlmOptions extends AccessOptions {
@@ -67,7 +67,7 @@ export interface LlmOptions extends AccessOptions {
   limits?: LimitOptions | undefined
 
   /** When to say that a spending limit is near. The channel `modelmount:spend` of `node:diagnostics_channel` says it, too. */
-  spendWarnings?: SpendWarningOptions | undefined
+  spendWarnings?: SpendingWarningOptions | undefined
 
   /** How long is kept what was used. */
   usage?: UsageOptions | undefined
@@ -81,7 +81,7 @@ export interface LlmOptions extends AccessOptions {
 }
 
 export interface ResolvedOptions {
-  readonly models: Models
+  readonly models: ModelLocations
   readonly store: ResolvedStoreOptions
   readonly local: ResolvedLocalOptions
   readonly engine: Engine | undefined
@@ -111,7 +111,7 @@ export function resolveOptions(
     'usage',
     'logger',
   ])
-  methods('engine', options.engine, [
+  checkMethods('engine', options.engine, [
     'generate',
     'countTokens',
     'render',
@@ -124,26 +124,32 @@ export function resolveOptions(
     'loaded',
     'close',
   ])
-  methods('logger', options.logger, ['warn', 'error'])
-  const models = modelsOf(options.models, environment.OLLAMA_MODELS || join(homedir(), '.ollama', 'models'))
+  checkMethods('logger', options.logger, ['warn', 'error'])
+  const models = resolveModels(
+    options.models,
+    environment.OLLAMA_MODELS || join(homedir(), '.ollama', 'models'),
+  )
   // Said here, beside `index.ts`: from there it is found in the packed form, too.
   const modelProcess = fileURLToPath(new URL('./engine/local/model-process/main.js', import.meta.url))
   return {
     models,
-    store: storeOf(options.store, environment),
-    local: localOf(options.local, environment, modelProcess),
+    store: resolveStoreOptions(options.store, environment),
+    local: resolveLocalOptions(options.local, environment, modelProcess),
     engine: options.engine,
     access: { auth: options.auth, origins: options.origins, scopes: options.scopes },
-    database: databaseOf(options, models),
-    metering: meteringOf(options),
+    database: resolveDatabase(options, models),
+    metering: resolveMeteringOptions(options),
     logger: options.logger,
   }
 }
 
-function databaseOf({ database, auth, prices }: LlmOptions, models: Models): DatabaseLocation | undefined {
+function resolveDatabase(
+  { database, auth, prices }: LlmOptions,
+  models: ModelLocations,
+): DatabaseLocation | undefined {
   if (typeof database === 'string' && database !== '') return expandHome(database)
   if (database !== undefined) {
-    methods('database', database as object, ['query', 'connect'])
+    checkMethods('database', database as object, ['query', 'connect'])
     return database
   }
   if (String(auth) !== 'keys' && prices === undefined) return undefined

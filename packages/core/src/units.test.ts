@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type ByteSize, type Duration, readDuration, toBytes, toMs } from './units.ts'
+import { type ByteSize, type Duration, parseDuration, toBytes, toMs } from './units.ts'
 
 test.each<[ByteSize, number]>([
   [0, 0],
@@ -65,13 +65,13 @@ test.each([
   ['.s', undefined],
   ['00s', 0],
 ])('%j is read as Go reads it', (text, ms) => {
-  expect(readDuration(text)).toBe(ms)
+  expect(parseDuration(text)).toBe(ms)
 })
 
 test('a text that is almost a duration is read no slower than another', () => {
   const startedAt = performance.now()
 
-  expect(readDuration('1'.repeat(100))).toBeUndefined()
-  expect(readDuration('1'.repeat(1_000_000))).toBeUndefined()
+  expect(parseDuration('1'.repeat(100))).toBeUndefined()
+  expect(parseDuration('1'.repeat(1_000_000))).toBeUndefined()
   expect(performance.now() - startedAt).toBeLessThan(500)
 })

@@ -28,7 +28,7 @@ const msUnits: Readonly<Record<string, number>> = {
 }
 
 export function toMs(duration: Duration): number {
-  const ms = typeof duration === 'number' ? duration : readDuration(String(duration))
+  const ms = typeof duration === 'number' ? duration : parseDuration(String(duration))
   if (ms !== undefined && ms >= 0 && Number.isFinite(ms)) return ms
   throw new TypeError(
     `Expected a duration such as '5m' or a number of milliseconds, got '${duration}' (${typeof duration})`,
@@ -36,7 +36,7 @@ export function toMs(duration: Duration): number {
 }
 
 /** `1h30m`, `1.5s`, `-1m`, `0`, in milliseconds; the way Go writes durations. Nothing for all other texts. */
-export function readDuration(text: string): number | undefined {
+export function parseDuration(text: string): number | undefined {
   if (text.length > maxDurationLength) return undefined
   const [, sign, rest] = /^([+-]?)(0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.exec(text) ?? []
   if (rest === undefined) return undefined
@@ -48,7 +48,7 @@ export function readDuration(text: string): number | undefined {
 }
 
 /** `1h30m0s`, `1.5s`, `12ms`; the way Go writes durations. @param ms a whole number from 0 on */
-export function writeDuration(ms: number): string {
+export function formatDuration(ms: number): string {
   if (ms > 0 && ms < 1_000) return `${ms}ms`
   const [hours, minutes] = [Math.floor(ms / 3_600_000), Math.floor(ms / 60_000) % 60]
   const seconds = `${(ms % 60_000) / 1_000}s`

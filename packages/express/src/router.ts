@@ -21,7 +21,11 @@ export const llmRouter = (llm: Llm, options: RouterOptions = {}): Router =>
 export const adminRouter = (llm: Llm, options: AdminRouterOptions = {}): Router =>
   routerOf(llm, prepareAdminMount(llm, options), options)
 
-function routerOf(llm: Llm, { routes, unrouted, bodyLimit }: Mount, options: AdminRouterOptions): Router {
+function routerOf(
+  llm: Llm,
+  { routes, handleUnmatched, bodyLimit }: Mount,
+  options: AdminRouterOptions,
+): Router {
   const router = Router({ caseSensitive: true })
 
   for (const { method, path, handle } of routes) {
@@ -42,11 +46,11 @@ function routerOf(llm: Llm, { routes, unrouted, bodyLimit }: Mount, options: Adm
   }
 
   const refuse =
-    (allowed: Parameters<typeof unrouted>[1]): RequestHandler =>
+    (allowed: Parameters<typeof handleUnmatched>[1]): RequestHandler =>
     (req, res, next) => {
       if (allowed.length === 0 && (req.method === 'OPTIONS' || passes(req))) return next()
       const request = readNodeRequest(req, res, { path: req.path })
-      writeNodeResponse(unrouted(request, allowed, llm), res).catch(next)
+      writeNodeResponse(handleUnmatched(request, allowed, llm), res).catch(next)
     }
   const passes = (req: Request): boolean =>
     (options.unknownRoutes ?? (req.baseUrl === '' ? 'pass' : 'error')) === 'pass'

@@ -30,7 +30,11 @@ export const llmRouter = (llm: Llm, options: RouterOptions = {}): Router =>
 export const adminRouter = (llm: Llm, options: AdminRouterOptions = {}): Router =>
   routerOf(llm, prepareAdminMount(llm, options), options)
 
-function routerOf(llm: Llm, { routes, unrouted, bodyLimit }: Mount, options: AdminRouterOptions): Router {
+function routerOf(
+  llm: Llm,
+  { routes, handleUnmatched, bodyLimit }: Mount,
+  options: AdminRouterOptions,
+): Router {
   const router = new Router({ sensitive: true })
 
   for (const { method, path, handle } of routes) {
@@ -45,12 +49,12 @@ function routerOf(llm: Llm, { routes, unrouted, bodyLimit }: Mount, options: Adm
     })
   }
   for (const [path, allowed] of methodsByPath(routes))
-    router.all(path, (ctx) => reply(ctx, unrouted(read(ctx, path), allowed, llm)))
+    router.all(path, (ctx) => reply(ctx, handleUnmatched(read(ctx, path), allowed, llm)))
 
   const unknown: RouterMiddleware = (ctx, next) => {
     const { unknownRoutes = prefixOf(ctx, everything) === '' ? 'pass' : 'error' } = options
     if (unknownRoutes === 'error' && ctx.method !== 'OPTIONS')
-      return reply(ctx, unrouted(read(ctx, everything), [], llm))
+      return reply(ctx, handleUnmatched(read(ctx, everything), [], llm))
     // As if it had not matched: `allowedMethods()` answers from what is left, and metrics name no route.
     Object.assign(ctx, {
       matched: ctx.matched?.filter(({ stack }) => !stack.includes(unknown)),

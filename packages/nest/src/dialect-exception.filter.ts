@@ -7,12 +7,12 @@ import { type LlmRequest, readRequest } from './llm.request.ts'
 
 @Catch()
 export class DialectExceptionFilter implements ExceptionFilter {
-  readonly #refuse: DialectTable['refuse']
+  readonly #refuse: DialectTable['renderError']
   readonly #pattern: string
   readonly #logger = new Logger('ExceptionsHandler')
 
   /** @param pattern the path of the route, as it is in our table */
-  constructor(refuse: DialectTable['refuse'], pattern: string) {
+  constructor(refuse: DialectTable['renderError'], pattern: string) {
     this.#refuse = refuse
     this.#pattern = pattern
   }

@@ -60,7 +60,7 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
   const { path = '', adminPath, dialects = dialectNames, bodyLimit = '32mb', caller } = options
   const { unknownRoutes = /^\/*$/.test(path) ? 'pass' : 'error' } = options
   const spoken = routesFor(dialects)
-  const { routes, unrouted } = spoken
+  const { routes, handleUnmatched } = spoken
   const methods = methodsByPath(routes)
   // Read now: a wrong one is a mistake in the set-up, not of each call.
   const limitBytes = toBytes(bodyLimit)
@@ -77,7 +77,7 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
     method: keyof typeof RequestMethod,
     pattern: string,
     answer: Answer,
-    { refuse }: Pick<DialectTable, 'refuse'> = spoken,
+    { renderError }: Pick<DialectTable, 'renderError'> = spoken,
   ): void => {
     const key = `${method} ${pattern}`
     const value = async function (this: LlmController, req: LlmRequest, res: ServerResponse) {
@@ -89,7 +89,7 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
 
     Object.defineProperty(prototype, key, descriptor)
     RequestMapping({ path: pattern, method: RequestMethod[method] })(prototype, key, descriptor)
-    UseFilters(new DialectExceptionFilter(refuse, pattern))(prototype, key, descriptor)
+    UseFilters(new DialectExceptionFilter(renderError, pattern))(prototype, key, descriptor)
     Req()(prototype, key, 0)
     Res({ passthrough: true })(prototype, key, 1)
   }
@@ -106,10 +106,10 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
 
   const last = controller('UnroutedController')
   for (const [pattern, allowed] of methods)
-    addRoute(last, 'ALL', pattern, (request, llm) => unrouted(request, allowed, llm))
+    addRoute(last, 'ALL', pattern, (request, llm) => handleUnmatched(request, allowed, llm))
   // Two patterns: the wildcard does not match the mount point itself.
   for (const pattern of unknownRoutes === 'error' ? ['/', '/*path'] : [])
-    addRoute(last, 'ALL', pattern, (request, llm) => unrouted(request, [], llm))
+    addRoute(last, 'ALL', pattern, (request, llm) => handleUnmatched(request, [], llm))
   return [...(adminPath === undefined ? [] : [adminController(adminPath)]), ...speaking, last]
 
   function adminController(at: string): Type<LlmController> {
@@ -117,8 +117,8 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
     const table = adminRoutes()
     for (const { method, path, handle } of table.routes) addRoute(made, method, path, handle, table)
     for (const [pattern, allowed] of methodsByPath(table.routes))
-      addRoute(made, 'ALL', pattern, (request, llm) => table.unrouted(request, allowed, llm), table)
-    addRoute(made, 'ALL', '/*path', (request, llm) => table.unrouted(request, [], llm), table)
+      addRoute(made, 'ALL', pattern, (request, llm) => table.handleUnmatched(request, allowed, llm), table)
+    addRoute(made, 'ALL', '/*path', (request, llm) => table.handleUnmatched(request, [], llm), table)
     return made
   }
 }

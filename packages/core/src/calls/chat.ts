@@ -35,7 +35,7 @@ export function toChatRequest(
 }
 
 /** Who stops reading, or leaves, ends the answer at once: that is what `readAhead` does for the engine, too. */
-export const texts = (
+export const streamText = (
   start: (signal: AbortSignal) => Promise<Generation>,
   signal: AbortSignal = new AbortController().signal,
 ): AsyncIterable<string> =>

@@ -422,7 +422,7 @@ test('an answer ends though the ledger does not: who reads it waits no longer th
     limiter,
     ledger: undefined,
     tiers: {},
-    subjectOf: () => ({ id: 'model', limits: { requestsPerMinute: 1 } }),
+    modelSubjectOf: () => ({ id: 'model', limits: { requestsPerMinute: 1 } }),
     queue: undefined,
     onError: () => {},
   })

@@ -2,13 +2,18 @@
 import { setMaxListeners } from 'node:events'
 import { nanoid } from 'nanoid'
 import type { Caller } from '../accounts/auth/caller.ts'
-import { toCount, toCounted } from '../accounts/usage/counted.ts'
-import type { CallStatus, Most } from '../accounts/usage/ledger.ts'
+import type { CallStatus, WorstCase } from '../accounts/usage/ledger.ts'
 import type { CallMeter } from '../accounts/usage/meter.ts'
-import { expectedTokens, type MeteredCall, type Metering, type Together } from '../accounts/usage/metering.ts'
+import {
+  type CallGroup,
+  estimateTokens,
+  type MeteredCall,
+  type Metering,
+} from '../accounts/usage/metering.ts'
+import { sanitizeTokenCount, sanitizeUsage } from '../accounts/usage/sanitize-usage.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
 import type { GenerateEvent, PromptUsage, TokenUsage } from '../engine/events.ts'
-import { type GenerateRequest, messagesOf, textBytes } from '../engine/request.ts'
+import { type GenerateRequest, measureTextBytes, toTemplateMessages } from '../engine/request.ts'
 import { type LimitStatus, LlmError } from '../errors.ts'
 
 /** An answer on its way. Iterate it once. Ends quietly when the caller's signal aborts. */
@@ -36,7 +41,7 @@ export interface CallOptions {
   /** One of many that can wait: at half the price. */
   readonly batch?: boolean
   /** What it is a part of: one call, for limits, money and the ledger. The same object for each part. */
-  readonly together?: Together
+  readonly group?: CallGroup
   /** Hears how the limits stood when it was let in, whatever becomes of it. */
   readonly onLimits?: (limits: readonly LimitStatus[]) => void
 }
@@ -68,12 +73,11 @@ export async function generate(
   const { signal, caller, background = false } = call
   const id = nanoid()
   const engineCall = { signal, tenant: tenantOf(caller), background }
-  const { together } = call
-  const requests = together?.requests ?? [request]
+  const { group } = call
+  const requests = group?.requests ?? [request]
   const metered = toMeteredCall(id, { requests, model }, call)
   // Without anything to wait for the engine is asked at once: it hears of an abort that comes right behind.
-  const meter =
-    metering && (await (together ? metering.beginPart(together, metered) : metering.begin(metered)))
+  const meter = metering && (await (group ? metering.beginPart(group, metered) : metering.begin(metered)))
   if (meter) call.onLimits?.(meter.limits)
   const asked = meter
     ? paid(engine, { request, requests, model }, engineCall, meter)
@@ -102,8 +106,9 @@ const toMeteredCall = (id: string, { requests, model }: Asked, call: CallOptions
   model,
   dialect: call.dialect,
   isBatch: call.batch,
-  expectedInput: requests.reduce(
-    (sum, request) => sum + expectedTokens(textBytes(request), messagesOf(request.input).length),
+  estimatedInputTokens: requests.reduce(
+    (sum, request) =>
+      sum + estimateTokens(measureTextBytes(request), toTemplateMessages(request.input).length),
     0,
   ),
   maxTokens: sumOf(requests, ({ maxTokens }) => maxTokens),
@@ -155,16 +160,16 @@ async function atMost(limitMs: number, settled: Promise<void>): Promise<void> {
 }
 
 /** The most that all can use. The model counts their prompts, and says then how much there is room for. */
-async function mostOf(engine: Engine, { requests, model }: Asked, call: EngineCall): Promise<Most> {
-  const each: Most[] = []
+async function mostOf(engine: Engine, { requests, model }: Asked, call: EngineCall): Promise<WorstCase> {
+  const each: WorstCase[] = []
   for (const request of requests) each.push(await mostOfOne(engine, request, model, call))
   return {
     inputTokens: each.reduce((sum, { inputTokens }) => sum + inputTokens, 0),
     outputTokens: sumOf(
       each,
-      ({ outputTokens, room }) => outputTokens && Math.min(outputTokens, room ?? outputTokens),
+      ({ outputTokens, contextRoom }) => outputTokens && Math.min(outputTokens, contextRoom ?? outputTokens),
     ),
-    room: sumOf(each, ({ room }) => room),
+    contextRoom: sumOf(each, ({ contextRoom }) => contextRoom),
   }
 }
 
@@ -173,7 +178,7 @@ async function mostOfOne(
   request: GenerateRequest,
   model: string,
   call: EngineCall,
-): Promise<Most> {
+): Promise<WorstCase> {
   const { maxTokens: outputTokens, overflow } = request
   const inputTokens = await engine.countTokens(request, call)
   const names = [model, request.model]
@@ -181,9 +186,9 @@ async function mostOfOne(
   if (!contextSize) return { inputTokens, outputTokens }
   // What is left when the oldest messages are cut off depends on how long the answer may be: so that stays as it is.
   if (overflow === 'truncate' && inputTokens >= contextSize)
-    return { inputTokens: contextSize, outputTokens, room: contextSize }
+    return { inputTokens: contextSize, outputTokens, contextRoom: contextSize }
   // The last token of an answer needs no room.
-  return { inputTokens, outputTokens, room: Math.max(1, contextSize - inputTokens + 1) }
+  return { inputTokens, outputTokens, contextRoom: Math.max(1, contextSize - inputTokens + 1) }
 }
 
 /** Nothing where one of them is not known. */
@@ -199,11 +204,11 @@ const sumOf = <Item>(
 function usageAfter(usage: TokenUsage | undefined, event: GenerateEvent): TokenUsage | undefined {
   if (event.type === 'start') {
     const { inputTokens, reusedTokens, cacheReadTokens, cacheWriteTokens } = event
-    return toCounted({ inputTokens, reusedTokens, cacheReadTokens, cacheWriteTokens, outputTokens: 0 })
+    return sanitizeUsage({ inputTokens, reusedTokens, cacheReadTokens, cacheWriteTokens, outputTokens: 0 })
   }
-  if (event.type === 'end') return toCounted(event.usage)
+  if (event.type === 'end') return sanitizeUsage(event.usage)
   if (!usage || !('tokens' in event) || typeof event.tokens !== 'number') return usage
-  return { ...usage, outputTokens: usage.outputTokens + toCount(event.tokens) }
+  return { ...usage, outputTokens: usage.outputTokens + sanitizeTokenCount(event.tokens) }
 }
 
 /** An engine that stops without an `end` would look like a whole answer. */

@@ -1,27 +1,27 @@
 /** What the Modelfile of a model says of how to ask it goes with every request. */
 
-import type { Together } from '../accounts/usage/metering.ts'
+import type { CallGroup } from '../accounts/usage/metering.ts'
 import type { GenerateRequest, LoadOptions } from '../engine/request.ts'
 import { LlmError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { recipeOf, withRecipe } from '../models/modelfile/defaults.ts'
-import { readParameters } from '../models/modelfile/parameters.ts'
+import { applyDefaults, resolveDefaults } from '../models/modelfile/defaults.ts'
+import { parseParameters } from '../models/modelfile/parameters.ts'
 import type { Model, ModelStore } from '../models/store.ts'
 
-export interface RecipesOptions {
+export interface ModelfileDefaultsOptions {
   /** No request gets a larger context by a recipe. */
   readonly maxContextSize?: number | undefined
   readonly logger?: Logger | undefined
 }
 
-export class Recipes {
+export class ModelfileDefaultsResolver {
   readonly #models: Pick<ModelStore, 'get'>
-  readonly #options: RecipesOptions
+  readonly #options: ModelfileDefaultsOptions
   /** Models whose recipes somebody was warned of. */
   readonly #warned = new Set<string>()
-  readonly #together = new WeakMap<Together, Promise<Together>>()
+  readonly #together = new WeakMap<CallGroup, Promise<CallGroup>>()
 
-  constructor(models: Pick<ModelStore, 'get'>, options: RecipesOptions) {
+  constructor(models: Pick<ModelStore, 'get'>, options: ModelfileDefaultsOptions) {
     this.#models = models
     this.#options = options
   }
@@ -32,10 +32,10 @@ export class Recipes {
   ): Promise<{ readonly request: GenerateRequest; readonly model: string }> {
     // An engine of the user's own may know names that are no files here.
     const model = await this.#models.get(request.model).catch(ifNotFound)
-    const recipe = model && recipeOf(model)
+    const recipe = model && resolveDefaults(model)
     if (model && recipe) this.#warnOnce(model, recipe.parameters)
     return {
-      request: withRecipe(request, recipe, this.#options.maxContextSize),
+      request: applyDefaults(request, recipe, this.#options.maxContextSize),
       model: model?.name ?? request.model,
     }
   }
@@ -50,7 +50,7 @@ export class Recipes {
   }
 
   /** All parts of one call: the same object for each of them. */
-  together(call: Together): Promise<Together> {
+  together(call: CallGroup): Promise<CallGroup> {
     const known = this.#together.get(call)
     if (known) return known
     const prepared = Promise.all(call.requests.map((request) => this.prepare(request)))
@@ -62,7 +62,7 @@ export class Recipes {
   #warnOnce({ digest, name }: Model, parameters: Readonly<Record<string, unknown>>): void {
     if (this.#warned.has(digest)) return
     this.#warned.add(digest)
-    for (const problem of readParameters(parameters).problems)
+    for (const problem of parseParameters(parameters).problems)
       this.#options.logger?.warn({ model: name }, `A parameter of the model is left out: ${problem}`)
   }
 }

@@ -1,14 +1,14 @@
 /** What there is of an `Llm` for a caller who may use some of its models only. No dialect has to think of it. */
 import type { Caller } from '../accounts/auth/caller.ts'
 import type { Llm } from '../llm.ts'
-import { allows, notAllowed } from '../models/allowed.ts'
+import { createModelFilter, modelNotAllowed } from '../models/model-filter.ts'
 
 export function withModelsOf({ models: allowed }: Caller, llm: Llm): Llm {
   if (!allowed) return llm
-  const isAllowed = allows(allowed)
+  const isAllowed = createModelFilter(allowed)
   /** Also for models that are not there: what else there is, is not to be found out. */
   const expect = (...names: readonly (string | undefined)[]): void => {
-    for (const name of names) if (name !== undefined && !isAllowed(name)) throw notAllowed(name)
+    for (const name of names) if (name !== undefined && !isAllowed(name)) throw modelNotAllowed(name)
   }
   const asked =
     <Request extends { readonly model?: string }, Rest extends unknown[], Result>(

@@ -4,7 +4,7 @@ import type { Caller, Scope } from '../accounts/auth/caller.ts'
 import { type LimitStatus, LlmError } from '../errors.ts'
 import type { HttpRequest, HttpResponse, Method } from '../http/message.ts'
 import type { Route } from '../http/route.ts'
-import { limitHeaders as usualLimitHeaders } from '../limits/headers.ts'
+import { limitHeaders as defaultLimitHeaders } from '../limits/headers.ts'
 import type { Llm } from '../llm.ts'
 import { withModelsOf } from './caller-models.ts'
 import { watchCalls } from './watched-calls.ts'
@@ -45,54 +45,57 @@ export interface Dialect<Name extends string = string> {
   readonly isSpokenBy: DialectSpec<Name>['isSpokenBy']
   readonly home: DialectSpec<Name>['home']
   /** For what has no route: wrong methods and unknown paths. */
-  refuse(error: LlmError): HttpResponse
+  renderError(error: LlmError): HttpResponse
 }
 
 /** The one place where calls are let in, errors are reported and become responses, and responses get their id. */
 export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dialect<Name> {
   const { name, routes, isSpokenBy, home, requestIdHeader, renderError, renderErrorFrame } = spec
-  const { limitHeaders = usualLimitHeaders } = spec
+  const { limitHeaders = defaultLimitHeaders } = spec
   const withHeaders = (
     response: HttpResponse,
     requestId: string,
-    more: Readonly<Record<string, string>> = {},
+    extraHeaders: Readonly<Record<string, string>> = {},
   ): HttpResponse => ({
     ...response,
-    headers: { ...response.headers, ...more, [requestIdHeader]: requestId },
+    headers: { ...response.headers, ...extraHeaders, [requestIdHeader]: requestId },
   })
-  const newId = (): string => `req_${nanoid()}`
+  const createRequestId = (): string => `req_${nanoid()}`
 
   return {
     name,
     isSpokenBy,
     home,
-    refuse: (error) => {
-      const requestId = newId()
+    renderError: (error) => {
+      const requestId = createRequestId()
       return withHeaders(renderError(error, requestId), requestId)
     },
     routes: routes.map(([method, path, handler, scope = 'inference']) => ({
       method,
       path,
       async handle(request, llm) {
-        const requestId = newId()
+        const requestId = createRequestId()
         const onError = (error: LlmError): string => {
           llm.report(error)
           return renderErrorFrame(error, requestId)
         }
-        let more: Readonly<Record<string, string>> = {}
+        let corsHeaders: Readonly<Record<string, string>> = {}
         const { of: callsOf, limits } = watchCalls(llm, name)
         try {
-          more = llm.access.crossOrigin(request)
-          const caller = await llm.access.callerOf(request, scope)
+          corsHeaders = llm.access.checkOrigin(request)
+          const caller = await llm.access.authorize(request, scope)
           const call = { request, llm: withModelsOf(caller, callsOf(caller)), caller, onError }
           const response = await handler(call)
-          return withHeaders(response, requestId, { ...limitHeaders(limits()), ...more })
+          return withHeaders(response, requestId, { ...limitHeaders(limits()), ...corsHeaders })
         } catch (cause) {
           const error = LlmError.from(cause)
           // Nobody hears of it any more, and it is mostly about that.
           if (!request.signal.aborted) llm.report(error)
-          const standing = limitHeaders(error.details.limits ?? limits())
-          return withHeaders(renderError(error, requestId), requestId, { ...standing, ...more })
+          const limitStatusHeaders = limitHeaders(error.details.limits ?? limits())
+          return withHeaders(renderError(error, requestId), requestId, {
+            ...limitStatusHeaders,
+            ...corsHeaders,
+          })
         }
       },
     })),

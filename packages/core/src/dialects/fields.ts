@@ -5,16 +5,16 @@ import { optional, StopSequence } from '../models/modelfile/parameters.ts'
 export { optional, StopSequence }
 
 /** Refuses what is not built yet by its name. */
-export const unsupported = (what: string) => ({
+export const unsupported = (feature: string) => ({
   params: { issue: 'unsupported' },
-  error: `${what} is not supported yet.`,
+  error: `${feature} is not supported yet.`,
 })
 /** A field that is not built yet may still say "none", in one of the ways clients do. */
-export const notYet = <Schema extends z.ZodType>(
+export const unsupportedUnless = <Schema extends z.ZodType>(
   schema: Schema,
-  what: string,
+  feature: string,
   isNone: (value: z.output<Schema>) => boolean,
-) => optional(schema.refine((value) => isNone(value as z.output<Schema>), unsupported(what)))
+) => optional(schema.refine((value) => isNone(value as z.output<Schema>), unsupported(feature)))
 export const isEmpty = ({ length }: readonly unknown[]): boolean => length === 0
 
 /** Looked at no further. */
@@ -24,32 +24,32 @@ export const JsonObject = z.custom<Readonly<Record<string, unknown>>>(
 )
 
 /** By hand: zod calls what is beyond its own bounds a decimal, and of a text it does not say that a whole number was expected. */
-export const whole = (least: number, most: number = Number.MAX_SAFE_INTEGER) =>
+export const integerFrom = (min: number, max: number = Number.MAX_SAFE_INTEGER) =>
   z
     .custom<number>((value) => Number.isInteger(value), {
       params: { issue: 'type', expected: 'int' },
       error: 'expected a whole number.',
     })
-    .refine((value) => value >= least, {
-      params: { issue: 'integer_too_small', limit: least },
-      error: `expected a whole number from ${least} up.`,
+    .refine((value) => value >= min, {
+      params: { issue: 'integer_too_small', limit: min },
+      error: `expected a whole number from ${min} up.`,
     })
-    .refine((value) => value <= most, {
-      params: { issue: 'integer_too_big', limit: most },
-      error: `expected a whole number up to ${most}.`,
+    .refine((value) => value <= max, {
+      params: { issue: 'integer_too_big', limit: max },
+      error: `expected a whole number up to ${max}.`,
     })
 
 /** What a client wrote, in a message to it: no megabytes, and no half character. */
-export const shortly = (text: string): string => text.slice(0, 64).toWellFormed()
+export const truncateForError = (text: string): string => text.slice(0, 64).toWellFormed()
 
 /** What the engine says of a field is said of the one that it came from. */
-export const inNames =
-  (names: readonly (readonly [neutral: RegExp, own: string])[]) =>
+export const createFieldMapper =
+  (mappings: readonly (readonly [neutral: RegExp, own: string])[]) =>
   (param: string): string =>
-    names.reduce((name, [neutral, own]) => name.replace(neutral, own), param)
+    mappings.reduce((name, [neutral, own]) => name.replace(neutral, own), param)
 
-type Given<Values> = { [Key in keyof Values]?: Exclude<Values[Key], undefined> }
+type Defined<Values> = { [Key in keyof Values]?: Exclude<Values[Key], undefined> }
 
 /** Without what is undefined. */
-export const given = <Values extends object>(values: Values): Given<Values> =>
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Given<Values>
+export const omitUndefined = <Values extends object>(values: Values): Defined<Values> =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<Values>

@@ -111,10 +111,10 @@ test.each<[readonly DialectName[], string, object, string]>([
 ])('of %j, %s with the headers %j is answered by %s', (names, path, headers, speaker) => {
   const request = requestOf(path, headers as Record<string, string>)
   const table = routesFor(names)
-  const llm = { access: { crossOrigin: () => ({}) } } as unknown as Llm
+  const llm = { access: { checkOrigin: () => ({}) } } as unknown as Llm
 
-  expect(speakerOf(table.unrouted(request, [], llm))).toBe(speaker)
-  expect(speakerOf(table.refuse(request, new LlmError('internal', 'Later.')))).toBe(speaker)
+  expect(speakerOf(table.handleUnmatched(request, [], llm))).toBe(speaker)
+  expect(speakerOf(table.renderError(request, new LlmError('internal', 'Later.')))).toBe(speaker)
 })
 
 test('a dialect that nobody knows is a mistake of the app', () => {

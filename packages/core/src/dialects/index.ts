@@ -1,9 +1,9 @@
 /** All dialects. */
-import { adminTable } from './admin/index.ts'
+import { createAdminTable } from './admin/index.ts'
 import { anthropic } from './anthropic/index.ts'
 import { ollama } from './ollama/index.ts'
 import { openai } from './openai/index.ts'
-import { type DialectTable, tableOf } from './table.ts'
+import { createDialectTable, type DialectTable } from './table.ts'
 
 const dialects = [ollama, openai, anthropic] as const
 
@@ -21,11 +21,11 @@ export function routesFor(names: readonly DialectName[] = dialectNames): Dialect
     if (!dialect) throw new TypeError(`Expected a dialect of ${dialectNames.join(', ')}, got '${name}'`)
     return dialect
   })
-  return tableOf(chosen)
+  return createDialectTable(chosen)
 }
 
 /**
  * Those of the admin API, below the path that the app gives them: `/keys`, `/limit-requests`, `/openapi.json`. Said here, since the
  * types of the folders are not published.
  */
-export const adminRoutes = (): DialectTable => adminTable()
+export const adminRoutes = (): DialectTable => createAdminTable()

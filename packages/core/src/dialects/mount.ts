@@ -70,7 +70,7 @@ export function checkCaller({ access }: Pick<Llm, 'access'>, caller: unknown): v
 
 /** For adapters. Throws a `TypeError` where there are no keys to be managed. */
 export function checkAdmin({ keys }: Pick<Llm, 'keys'>): void {
-  if (!keys.areKept)
+  if (!keys.hasDatabase)
     throw new TypeError(
       'The admin API manages keys, and nothing keeps any: expected the option `database` of createLlm()',
     )

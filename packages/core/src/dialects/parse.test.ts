@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Issue } from '../errors.ts'
-import { whole } from './fields.ts'
-import { list, type Problem, parse, type Wording } from './parse.ts'
+import { integerFrom } from './fields.ts'
+import { type FieldIssue, type IssueFormatter, list, parse } from './parse.ts'
 
-const wording: Wording = ({ param, issue, reason }) => `${param} is ${issue}: ${reason}`
+const wording: IssueFormatter = ({ param, issue, reason }) => `${param} is ${issue}: ${reason}`
 
 test('what fits is given as the schema makes it', () => {
   const schema = z.object({ name: z.string().trim(), size: z.number().optional() })
@@ -27,7 +27,7 @@ const schema = z.object({
   items: z.array(item).min(1).max(2).optional(),
   content: z.union([z.string(), list(z.object({ text: z.string() }), { min: 1, max: 2 })]).optional(),
   table: z.record(z.string().regex(/^\d+$/, 'a key has to be a number.'), z.number()).optional(),
-  whole: whole(1, 3).optional(),
+  whole: integerFrom(1, 3).optional(),
   later: z
     .unknown()
     .refine(() => false, { params: { issue: 'unsupported' }, error: 'not yet.' })
@@ -85,7 +85,7 @@ test.each([
   expect(() => parse(schema, body, wording)).toThrow(message)
 })
 
-test.each<[body: object, more: Partial<Problem>]>([
+test.each<[body: object, more: Partial<FieldIssue>]>([
   [{ name: 5 }, { expected: 'string', limit: undefined }],
   [{ name: 'n', count: 'x' }, { expected: 'number' }],
   [
@@ -107,7 +107,7 @@ test.each<[body: object, more: Partial<Problem>]>([
     { limit: 3, issue: 'integer_too_big' },
   ],
 ])('of %j a dialect is told %j', (body, more) => {
-  const told: Problem[] = []
+  const told: FieldIssue[] = []
 
   const parsing = (): unknown =>
     parse(schema, body, (problem) => {
@@ -120,7 +120,7 @@ test.each<[body: object, more: Partial<Problem>]>([
 })
 
 test('a whole number that is not there is missing', () => {
-  const parsing = (): unknown => parse(z.object({ whole: whole(1) }), {}, wording)
+  const parsing = (): unknown => parse(z.object({ whole: integerFrom(1) }), {}, wording)
 
   expect(parsing).toThrow(expect.objectContaining({ details: { param: 'whole', issue: 'missing' } }))
 })

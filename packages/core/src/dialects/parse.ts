@@ -1,16 +1,16 @@
 /** From an unknown body to a typed one, or to an error that names the field. */
 import { z } from 'zod'
-import { fieldPath, type Issue, LlmError } from '../errors.ts'
+import { formatFieldPath, type Issue, LlmError } from '../errors.ts'
 
 /** What is wrong with a body, for a dialect to say. */
-export interface Problem {
+export interface FieldIssue {
   /** The field, as a path: `messages[0].role`. Empty when the body is no object at all. */
   readonly param: string
   readonly issue: Issue
   /** In nobody's dialect. */
   readonly reason: string
   /** Whether a check of ours says the reason, and not zod. */
-  readonly isOwn: boolean
+  readonly isCustom: boolean
   /** What was there instead, whichever way its name was written. */
   readonly received: unknown
   /** The type that it should have had: `string`, `int`, `array`. */
@@ -18,19 +18,19 @@ export interface Problem {
   /** What it is larger or smaller than. */
   readonly limit: number | undefined
 }
-export type Wording = (problem: Problem) => string
+export type IssueFormatter = (problem: FieldIssue) => string
 
-/** @param wording what is said of what does not fit, in the words of a dialect */
+/** @param formatIssue what is said of what does not fit, in the words of a dialect */
 export function parse<Schema extends z.ZodType>(
   schema: Schema,
   body: unknown,
-  wording: Wording,
+  formatIssue: IssueFormatter,
 ): z.output<Schema> {
-  const result = schema.safeParse(body, reading)
+  const result = schema.safeParse(body, parseOptions)
   if (result.success) return result.data
-  const problem = toProblem(result.error.issues[0] as z.core.$ZodIssue, body)
+  const problem = toFieldIssue(result.error.issues[0] as z.core.$ZodIssue, body)
   const { param, issue } = problem
-  throw new LlmError('invalid_request', wording(problem), { issue, ...(param !== '' && { param }) })
+  throw new LlmError('invalid_request', formatIssue(problem), { issue, ...(param !== '' && { param }) })
 }
 
 /** An array that is read up to its first wrong item: a hostile one has a million of them, and zod would list them all. */
@@ -45,7 +45,7 @@ export const list = <Item extends z.ZodType>(
     .transform((values, context) => {
       const items: z.output<Item>[] = []
       for (const [index, value] of values.entries()) {
-        const result = item.safeParse(value, reading)
+        const result = item.safeParse(value, parseOptions)
         if (!result.success) {
           const [issue] = result.error.issues as [z.core.$ZodIssue]
           // What a schema has finished is raw again for the schema around it.
@@ -58,25 +58,25 @@ export const list = <Item extends z.ZodType>(
     })
 
 /** What is wrong, where a schema has no words of its own for it: zod's do not read like the others. */
-const plainly: z.core.$ZodErrorMap = (issue) => {
+const defaultErrorMap: z.core.$ZodErrorMap = (issue) => {
   switch (issue.code) {
     case 'invalid_type':
-      return `expected ${names[issue.expected as keyof typeof names] ?? issue.expected}.`
+      return `expected ${typeNames[issue.expected as keyof typeof typeNames] ?? issue.expected}.`
     case 'invalid_value':
       return `expected ${issue.values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value))).join(' or ')}.`
     case 'too_big':
-      return `expected ${bounded(issue.origin, `up to ${issue.maximum}`, `at most ${issue.maximum}`)}.`
+      return `expected ${describeBound(issue.origin, `up to ${issue.maximum}`, `at most ${issue.maximum}`)}.`
     case 'too_small':
-      return `expected ${bounded(issue.origin, `from ${issue.minimum} up`, `at least ${issue.minimum}`)}.`
+      return `expected ${describeBound(issue.origin, `from ${issue.minimum} up`, `at least ${issue.minimum}`)}.`
     default:
       return undefined
   }
 }
 
 /** Issues have what was there instead. */
-const reading = { error: plainly, reportInput: true } as const
+const parseOptions = { error: defaultErrorMap, reportInput: true } as const
 
-const names = {
+const typeNames = {
   string: 'a string',
   number: 'a number',
   boolean: 'a boolean',
@@ -84,22 +84,22 @@ const names = {
   object: 'an object',
 } as const
 
-function bounded(origin: string, value: string, count: string): string {
+function describeBound(origin: string, value: string, count: string): string {
   if (origin === 'string') return `${count} characters`
   return origin === 'array' ? `${count} elements` : `a number ${value}`
 }
 
-function toProblem(first: z.core.$ZodIssue, body: unknown): Problem {
-  const issue = deepest(first)
+function toFieldIssue(first: z.core.$ZodIssue, body: unknown): FieldIssue {
+  const issue = findDeepestIssue(first)
   const value = issue.path.reduce<unknown>(
     (at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key],
     body,
   )
   return {
-    param: fieldPath(issue.path),
+    param: formatFieldPath(issue.path),
     issue: issueOf(issue, value),
     reason: issue.message,
-    isOwn: issue.code === 'custom',
+    isCustom: issue.code === 'custom',
     received: issue.input,
     expected:
       issue.code === 'invalid_type' ? issue.expected : (paramsOf(issue).expected as string | undefined),
@@ -118,10 +118,10 @@ function limitOf(issue: z.core.$ZodIssue): number | undefined {
 }
 
 /** A union says only "invalid"; the branch that came furthest says why. A wrong key says it in an issue of its own. */
-function deepest(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+function findDeepestIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code === 'invalid_key') return { ...issue, message: issue.issues[0]?.message ?? issue.message }
   if (issue.code !== 'invalid_union') return issue
-  const reasons = issue.errors.flatMap(([reason]) => (reason ? [deepest(reason)] : []))
+  const reasons = issue.errors.flatMap(([reason]) => (reason ? [findDeepestIssue(reason)] : []))
   const [best] = reasons
     .filter(({ code, path }) => path.length > 0 || code !== 'invalid_type')
     .sort((a, b) => b.path.length - a.path.length)
@@ -137,19 +137,19 @@ function issueOf(issue: z.core.$ZodIssue, value: unknown): Issue {
     case 'invalid_value':
       return value === undefined ? 'missing' : typeof value === 'string' ? 'value' : 'type'
     case 'too_big':
-      return size(issue.origin, 'too_big')
+      return toSizeIssue(issue.origin, 'too_big')
     case 'too_small':
-      return size(issue.origin, 'too_small')
+      return toSizeIssue(issue.origin, 'too_small')
     case 'custom': {
-      const own = (paramsOf(issue).issue as Issue | undefined) ?? 'value'
-      return own === 'type' && value === undefined ? 'missing' : own
+      const customIssue = (paramsOf(issue).issue as Issue | undefined) ?? 'value'
+      return customIssue === 'type' && value === undefined ? 'missing' : customIssue
     }
     default:
       return 'value'
   }
 }
 
-function size(origin: string, direction: 'too_big' | 'too_small'): Issue {
+function toSizeIssue(origin: string, direction: 'too_big' | 'too_small'): Issue {
   if (origin === 'int') return `integer_${direction}`
   if (origin === 'number') return `decimal_${direction}`
   if (origin === 'array') return direction === 'too_small' ? 'empty' : 'array_too_long'

@@ -4,7 +4,7 @@ import { toNodeHandler } from '../http/node.ts'
 import type { Llm } from '../llm.ts'
 import { type Dialect, defineDialect } from './dialect.ts'
 import { openai } from './openai/index.ts'
-import { tableOf } from './table.ts'
+import { createDialectTable } from './table.ts'
 
 const renderError = () => ({ status: 418, headers: {}, body: 'no' })
 const toy = (home: string) =>
@@ -17,10 +17,10 @@ const toy = (home: string) =>
     routes: [],
   })
 
-const llm = { access: { crossOrigin: () => ({}) } } as unknown as Llm
+const llm = { access: { checkOrigin: () => ({}) } } as unknown as Llm
 
 async function serve(...chosen: Dialect[]): Promise<string> {
-  const { url, close } = await listen(toNodeHandler(tableOf(chosen), llm))
+  const { url, close } = await listen(toNodeHandler(createDialectTable(chosen), llm))
   onTestFinished(close)
   return url
 }

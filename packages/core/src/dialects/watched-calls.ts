@@ -4,7 +4,7 @@
  */
 import type { Caller } from '../accounts/auth/caller.ts'
 import type { LimitStatus } from '../errors.ts'
-import type { Llm, QuietCall } from '../llm.ts'
+import type { Llm, UnaryCallOptions } from '../llm.ts'
 
 export interface WatchedCalls {
   /** What the caller's calls go through. */
@@ -23,7 +23,9 @@ export function watchCalls(llm: Llm, dialect: string): WatchedCalls {
     }
   }
   const watched =
-    <Request, Call extends QuietCall, Result>(method: (request: Request, call: Call) => Promise<Result>) =>
+    <Request, Call extends UnaryCallOptions, Result>(
+      method: (request: Request, call: Call) => Promise<Result>,
+    ) =>
     (request: Request, call: Call): Promise<Result> =>
       method(request, { ...call, dialect, onLimits: note })
   const admit: Llm['admit'] = async (caller, kind) => {

@@ -24,7 +24,7 @@ export type GenerateEvent =
       readonly text: string
       readonly tokens: number
       /** Of these tokens, where they were asked for. */
-      readonly logprobs?: readonly DrawnToken[]
+      readonly logprobs?: readonly SampledToken[]
     }
   /** Calls are numbered from 0, and come one after the other. */
   | { readonly type: 'tool-call'; readonly index: number; readonly id: string; readonly name: string }
@@ -56,13 +56,13 @@ export interface TokenLogprob {
   readonly logprob: number
 }
 
-export interface DrawnToken extends TokenLogprob {
+export interface SampledToken extends TokenLogprob {
   /** The likeliest, in order; the drawn one need not be among them. */
   readonly top: readonly TokenLogprob[]
 }
 
 /** The first has no logprob: nothing is before it. */
-export interface PromptToken extends Omit<DrawnToken, 'logprob'> {
+export interface PromptToken extends Omit<SampledToken, 'logprob'> {
   readonly logprob: number | null
 }
 
@@ -90,13 +90,16 @@ export interface TokenUsage extends PromptUsage {
  * breakpoint of an hour all is.
  * @param breakpoints ascending, behind so many tokens
  */
-export function cacheWrites(
-  readTokens: number,
+export function computeCacheWrites(
+  cacheReadTokens: number,
   breakpoints: readonly { readonly length: number; readonly lifetime: CacheLifetime }[],
 ): PromptUsage['cacheWriteTokens'] {
-  const hour = Math.max(readTokens, breakpoints.findLast(({ lifetime }) => lifetime === '1h')?.length ?? 0)
+  const hour = Math.max(
+    cacheReadTokens,
+    breakpoints.findLast(({ lifetime }) => lifetime === '1h')?.length ?? 0,
+  )
   const last = Math.max(hour, breakpoints.at(-1)?.length ?? 0)
-  return { '5m': last - hour, '1h': hour - readTokens }
+  return { '5m': last - hour, '1h': hour - cacheReadTokens }
 }
 
 /** Of a prompt without breakpoints. */
@@ -109,7 +112,7 @@ export interface Timings {
 }
 
 /** A whole answer. */
-export interface Answer {
+export interface GenerateResult {
   readonly text: string
   /** What the model thought first, where it did and that was asked to be told apart. */
   readonly reasoning?: string
@@ -124,7 +127,7 @@ export interface Answer {
   readonly timings: Timings
   readonly tokens?: readonly number[]
   /** Of the tokens of `text`. */
-  readonly logprobs?: readonly DrawnToken[]
+  readonly logprobs?: readonly SampledToken[]
   /** Of the prompt's. */
   readonly promptLogprobs?: readonly PromptToken[]
   readonly fingerprint: string
@@ -138,12 +141,12 @@ export interface ToolCall {
 }
 
 /** Waits for the end of an answer. Throws an `AbortError` when it was cancelled before. */
-export async function collect(events: AsyncIterable<GenerateEvent>): Promise<Answer> {
+export async function collect(events: AsyncIterable<GenerateEvent>): Promise<GenerateResult> {
   let text = ''
   let reasoning = ''
   let reasoningTokens = 0
   let fingerprint = ''
-  const logprobs: DrawnToken[] = []
+  const logprobs: SampledToken[] = []
   const promptLogprobs: PromptToken[] = []
   const calls: { -readonly [Key in keyof ToolCall]: ToolCall[Key] }[] = []
   for await (const event of events) {

@@ -3,10 +3,10 @@ import {
   areTokens,
   type ChatInput,
   callableTools,
-  messagesOf,
+  measureTextLength,
   type TextInput,
   type Tool,
-  textLength,
+  toTemplateMessages,
 } from './request.ts'
 
 const chat: ChatInput = {
@@ -26,7 +26,7 @@ const chat: ChatInput = {
 const user = (text: string) => ({ role: 'user', content: [{ type: 'text', text }] })
 
 test('a conversation is its messages', () => {
-  expect(messagesOf(chat)).toBe(chat.messages)
+  expect(toTemplateMessages(chat)).toBe(chat.messages)
 })
 
 test.each<[TextInput, object[]]>([
@@ -40,7 +40,7 @@ test.each<[TextInput, object[]]>([
   ],
   [{ kind: 'text', prompt: ['Hi'], system: '' }, [user('Hi')]],
 ])('%j is what a user says', (input, messages) => {
-  expect(messagesOf(input)).toEqual(messages)
+  expect(toTemplateMessages(input)).toEqual(messages)
 })
 
 test.each<[ChatInput | TextInput, number]>([
@@ -48,7 +48,7 @@ test.each<[ChatInput | TextInput, number]>([
   [{ kind: 'text', prompt: [] }, 0],
   [{ kind: 'text', prompt: ['Hi', [1, 2, 3], ' there'], system: 'Be brief.' }, 20],
 ])('%j is %i characters long, a token counting as one', (input, length) => {
-  expect(textLength({ input })).toBe(length)
+  expect(measureTextLength({ input })).toBe(length)
 })
 
 test.each<[unknown, boolean]>([
@@ -89,6 +89,8 @@ test('calls, results and tools are a part of the length', () => {
     { role: 'tool', content: [{ type: 'tool-result', content: [{ type: 'text', text: 'four' }] }] },
   ] as const
 
-  expect(textLength({ input: { kind: 'chat', messages } })).toBe(9)
-  expect(textLength({ input: { kind: 'chat', messages, tools } })).toBe(9 + JSON.stringify(tools).length)
+  expect(measureTextLength({ input: { kind: 'chat', messages } })).toBe(9)
+  expect(measureTextLength({ input: { kind: 'chat', messages, tools } })).toBe(
+    9 + JSON.stringify(tools).length,
+  )
 })

@@ -256,28 +256,31 @@ export const areTokens = (value: unknown): value is readonly number[] =>
   value.every((id) => Number.isInteger(id) && id >= 0 && id <= limits.int32)
 
 /** Of all that is asked, in characters; a token that is given by its id is one. */
-export const textLength = (request: Pick<GenerateRequest, 'input'>): number =>
-  measured(request, ({ length }) => length)
+export const measureTextLength = (request: Pick<GenerateRequest, 'input'>): number =>
+  measureInput(request, ({ length }) => length)
 
 /** The same in bytes; a token has some four. */
-export const textBytes = (request: Pick<GenerateRequest, 'input'>): number =>
-  measured(request, (text) => (typeof text === 'string' ? Buffer.byteLength(text) : 4 * text.length))
+export const measureTextBytes = (request: Pick<GenerateRequest, 'input'>): number =>
+  measureInput(request, (text) => (typeof text === 'string' ? Buffer.byteLength(text) : 4 * text.length))
 
 type Measure = (text: string | readonly number[]) => number
 
-function measured({ input }: Pick<GenerateRequest, 'input'>, measure: Measure): number {
+function measureInput({ input }: Pick<GenerateRequest, 'input'>, measure: Measure): number {
   if (input.kind === 'infill') return measure(input.prefix) + measure(input.suffix)
   const { messages = [] } = input
-  const said = messages.reduce((sum, { content }) => sum + measuredParts(content, measure), 0)
+  const messagesSize = messages.reduce((sum, { content }) => sum + measureParts(content, measure), 0)
   if (input.kind === 'text')
-    return input.prompt.reduce((sum, piece) => sum + measure(piece), said + measure(input.system ?? ''))
-  return said + (input.tools?.length ? measure(JSON.stringify(input.tools)) : 0)
+    return input.prompt.reduce(
+      (sum, piece) => sum + measure(piece),
+      messagesSize + measure(input.system ?? ''),
+    )
+  return messagesSize + (input.tools?.length ? measure(JSON.stringify(input.tools)) : 0)
 }
 
-const measuredParts = (content: readonly Part[], measure: Measure): number =>
+const measureParts = (content: readonly Part[], measure: Measure): number =>
   content.reduce((sum, part) => {
     if (part.type === 'tool-call') return sum + measure(part.name) + measure(part.arguments)
-    return sum + (part.type === 'tool-result' ? measuredParts(part.content, measure) : measure(part.text))
+    return sum + (part.type === 'tool-result' ? measureParts(part.content, measure) : measure(part.text))
   }, 0)
 
 /** Of the breakpoints, in the order of a prompt. */
@@ -300,18 +303,18 @@ export function callableTools(input: GenerateRequest['input']): readonly Tool[] 
 }
 
 /** What the template is given: a conversation, or the one message that a text makes; of a gap, what is around it. */
-export function messagesOf(input: GenerateRequest['input']): readonly Message[] {
+export function toTemplateMessages(input: GenerateRequest['input']): readonly Message[] {
   if (input.kind === 'chat') return input.messages
-  if (input.kind === 'infill') return [message('user', input.prefix + input.suffix)]
+  if (input.kind === 'infill') return [toTextMessage('user', input.prefix + input.suffix)]
   const text = input.prompt.filter((piece) => typeof piece === 'string').join('')
   return [
-    ...(input.system ? [message('system', input.system)] : []),
+    ...(input.system ? [toTextMessage('system', input.system)] : []),
     ...(input.messages ?? []),
-    message('user', text),
+    toTextMessage('user', text),
   ]
 }
 
-const message = (role: Message['role'], text: string): Message => ({
+const toTextMessage = (role: Message['role'], text: string): Message => ({
   role,
   content: [{ type: 'text', text }],
 })

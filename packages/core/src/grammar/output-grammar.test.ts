@@ -1,15 +1,16 @@
 import { expect, test } from 'vitest'
 import { GbnfMatcher } from '../../../../test/support/gbnf-matcher.ts'
-import { type AnswerForm, answerGrammar } from './output-grammar.ts'
+import { buildOutputGrammar, type OutputConstraint } from './output-grammar.ts'
 
-const takes = (form: AnswerForm, text: string) => new GbnfMatcher(answerGrammar(form) ?? '').matches(text)
-const schema: AnswerForm['format'] = { type: 'json-schema', schema: { type: 'boolean' } }
+const takes = (form: OutputConstraint, text: string) =>
+  new GbnfMatcher(buildOutputGrammar(form) ?? '').matches(text)
+const schema: OutputConstraint['format'] = { type: 'json-schema', schema: { type: 'boolean' } }
 
 test('where any text will do there is no grammar', () => {
-  expect(answerGrammar({})).toBeUndefined()
+  expect(buildOutputGrammar({})).toBeUndefined()
   expect(
-    answerGrammar({
-      calls: { tools: [{ name: 'a' }], form: { call: ['', '', ''] }, forced: false, parallel: true },
+    buildOutputGrammar({
+      calls: { tools: [{ name: 'a' }], format: { call: ['', '', ''] }, isRequired: false, isParallel: true },
     }),
   ).toBeUndefined()
 })
@@ -23,22 +24,22 @@ test('JSON is an object, a schema says what it is', () => {
 
 test('the rules of users may have any names', () => {
   const source = 'root ::= answer-1 | text-0 root\nanswer-1 ::= "yes" | "no"\ntext-0 ::= "very "'
-  const thought = { open: '<think>', close: '</think>', isOpen: true }
+  const reasoningBlock = { open: '<think>', close: '</think>', isOpen: true }
 
   expect(takes({ format: { type: 'grammar', source } }, 'very very yes')).toBe(true)
-  expect(takes({ format: { type: 'grammar', source }, thought }, 'Hm.</think>\n\nvery no')).toBe(true)
-  expect(takes({ format: { type: 'grammar', source }, thought }, 'Hm.</think>maybe')).toBe(false)
+  expect(takes({ format: { type: 'grammar', source }, reasoningBlock }, 'Hm.</think>\n\nvery no')).toBe(true)
+  expect(takes({ format: { type: 'grammar', source }, reasoningBlock }, 'Hm.</think>maybe')).toBe(false)
 })
 
 test('a thought comes first: always where the prompt opens it, else where the model wants to', () => {
   const open = { open: '<think>', close: '</think>', isOpen: true }
   const possible = { ...open, isOpen: false }
 
-  expect(takes({ format: schema, thought: open }, 'Is it <</thin?</think>true')).toBe(true)
-  expect(takes({ format: schema, thought: open }, 'true')).toBe(false)
-  expect(takes({ format: schema, thought: possible }, '<think>Is it?</think>\n\nfalse')).toBe(true)
-  expect(takes({ format: schema, thought: possible }, 'false')).toBe(true)
-  expect(takes({ format: schema, thought: possible }, '<think>false')).toBe(false)
+  expect(takes({ format: schema, reasoningBlock: open }, 'Is it <</thin?</think>true')).toBe(true)
+  expect(takes({ format: schema, reasoningBlock: open }, 'true')).toBe(false)
+  expect(takes({ format: schema, reasoningBlock: possible }, '<think>Is it?</think>\n\nfalse')).toBe(true)
+  expect(takes({ format: schema, reasoningBlock: possible }, 'false')).toBe(true)
+  expect(takes({ format: schema, reasoningBlock: possible }, '<think>false')).toBe(false)
 })
 
 test.each([
@@ -49,7 +50,7 @@ test.each([
   ['format.source', { format: { type: 'grammar', source: 'root ::= root "a"' } }],
   ['format', { format: { type: 'grammar', source: 'root ::= "a" root' } }],
 ] as const)('what is wrong in %s is said there', (param, form) => {
-  expect(() => answerGrammar(form as AnswerForm)).toThrow(
+  expect(() => buildOutputGrammar(form as OutputConstraint)).toThrow(
     expect.objectContaining({
       code: 'invalid_request',
       details: expect.objectContaining({ param: expect.stringContaining(param) }),
@@ -75,15 +76,15 @@ test('where properties are declared, no others are made up, unless the schema sp
 test('parameters that are too large together may be any object, those that are no schema may not', () => {
   const many = Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`p${at}`, { type: 'string' }]))
   const large = { type: 'object', properties: many, additionalProperties: false, minProperties: 300 }
-  const calling = (parameters: unknown): AnswerForm => ({
+  const calling = (parameters: unknown): OutputConstraint => ({
     calls: {
       tools: [{ name: 'a', parameters }],
-      form: { call: ['{"name":"', '","arguments":', '}'] },
-      forced: true,
-      parallel: false,
+      format: { call: ['{"name":"', '","arguments":', '}'] },
+      isRequired: true,
+      isParallel: false,
     },
   })
 
   expect(takes(calling(large), '{"name":"a","arguments":{"any":1}}')).toBe(true)
-  expect(() => answerGrammar(calling('none'))).toThrow('must be an object or a boolean')
+  expect(() => buildOutputGrammar(calling('none'))).toThrow('must be an object or a boolean')
 })

@@ -2,21 +2,21 @@
 import { invalidRequest, LlmError } from '../errors.ts'
 import { checkGrammar } from './gbnf/check.ts'
 import { choice, type Expression, repeat, sequence, text } from './gbnf/expressions.ts'
-import { Grammar, print } from './gbnf/grammar.ts'
-import { textUpTo } from './gbnf/up-to.ts'
+import { Grammar, printRules } from './gbnf/grammar.ts'
+import { buildTextUpTo } from './gbnf/text-up-to.ts'
 import { anyObject } from './schema/json.ts'
-import { addSchema, inField } from './schema/json-schema.ts'
-import { type CallableTool, type CallForm, callsOf } from './tool-call-grammar.ts'
+import { addSchema, withErrorField } from './schema/json-schema.ts'
+import { buildCalls, type CallableTool, type ToolCallFormat } from './tool-call-grammar.ts'
 
-export interface AnswerForm {
-  readonly thought?: {
+export interface OutputConstraint {
+  readonly reasoningBlock?: {
     readonly open: string
     readonly close: string
     /** It is in the prompt already; else the model may think or not. */
     readonly isOpen: boolean
   }
   /** In front of what is said to the user. */
-  readonly lead?: string
+  readonly contentPrefix?: string
   /** What is said; absent: any text. */
   readonly format?:
     | { readonly type: 'json' }
@@ -24,20 +24,20 @@ export interface AnswerForm {
     | { readonly type: 'grammar'; readonly source: string }
   readonly calls?: {
     readonly tools: readonly CallableTool[]
-    readonly form: CallForm
-    readonly forced: boolean
-    readonly parallel: boolean
+    readonly format: ToolCallFormat
+    readonly isRequired: boolean
+    readonly isParallel: boolean
   }
 }
 
 /** GBNF; `undefined` where any text will do. Throws `invalid_request` for what no grammar can say. */
-export function answerGrammar(form: AnswerForm): string | undefined {
+export function buildOutputGrammar(constraint: OutputConstraint): string | undefined {
   try {
-    return strictGrammar(form)
+    return buildStrictGrammar(constraint)
   } catch (error) {
-    const looser = isTooLarge(error) ? withoutSchemas(form) : undefined
-    if (!looser) throw error
-    return strictGrammar(looser)
+    const relaxed = isTooLarge(error) ? withoutSchemas(constraint) : undefined
+    if (!relaxed) throw error
+    return buildStrictGrammar(relaxed)
   }
 }
 
@@ -46,58 +46,63 @@ const isTooLarge = (error: unknown): boolean =>
   error instanceof LlmError && error.details.issue === 'value' && !error.details.param?.includes('#')
 
 /** The arguments of tools that are not strict may be any object; nothing where all are. */
-function withoutSchemas(form: AnswerForm): AnswerForm | undefined {
-  const { calls } = form
+function withoutSchemas(constraint: OutputConstraint): OutputConstraint | undefined {
+  const { calls } = constraint
   if (!calls?.tools.some(({ strict }) => !strict)) return undefined
   const tools = calls.tools.map((tool) => (tool.strict ? tool : { ...tool, parameters: {} }))
-  return { ...form, calls: { ...calls, tools } }
+  return { ...constraint, calls: { ...calls, tools } }
 }
 
-function strictGrammar({ thought, lead = '', format, calls }: AnswerForm): string | undefined {
+function buildStrictGrammar({
+  reasoningBlock,
+  contentPrefix = '',
+  format,
+  calls,
+}: OutputConstraint): string | undefined {
   const grammar = new Grammar()
-  const said = format && sequence(text(lead), formatted(format, grammar))
-  const answer = calls ? withCalls(calls, said, grammar) : said
+  const content = format && sequence(text(contentPrefix), buildFormat(format, grammar))
+  const answer = calls ? withCalls(calls, content, grammar) : content
   if (!answer) return undefined
-  const rules = grammar.rules(thought ? behindThought(thought, answer, grammar) : answer)
+  const rules = grammar.collectRules(reasoningBlock ? withReasoning(reasoningBlock, answer, grammar) : answer)
   if (rules.size === 0)
     throw invalidRequest('Nothing can satisfy what the answer is held to.', {
       param: format ? 'format' : 'tools',
       issue: 'value',
     })
-  return print(rules)
+  return printRules(rules)
 }
 
-function formatted(format: NonNullable<AnswerForm['format']>, grammar: Grammar): Expression {
+function buildFormat(format: NonNullable<OutputConstraint['format']>, grammar: Grammar): Expression {
   switch (format.type) {
     case 'json':
       return anyObject(grammar)
     case 'json-schema':
-      return inField('format.schema', () => addSchema(grammar, format.schema))
+      return withErrorField('format.schema', () => addSchema(grammar, format.schema))
     case 'grammar':
-      return inField('format.source', () => grammar.include(checkGrammar(format.source)))
+      return withErrorField('format.source', () => grammar.include(checkGrammar(format.source)))
   }
 }
 
 function withCalls(
-  { tools, form, forced, parallel }: NonNullable<AnswerForm['calls']>,
-  said: Expression | undefined,
+  { tools, format, isRequired, isParallel }: NonNullable<OutputConstraint['calls']>,
+  content: Expression | undefined,
   grammar: Grammar,
 ): Expression | undefined {
-  const { mark, lead = '' } = form
-  if (!forced && !said && mark === undefined) return undefined
-  const behind = callsOf(tools, form, parallel, grammar)
-  if (!forced && !said && mark !== undefined)
-    return textUpTo(grammar, mark, (again) => (parallel ? sequence(behind, again) : behind), true)
-  const called = sequence(text(lead + (mark ?? '')), behind)
-  return forced || !said ? called : choice(called, said)
+  const { mark, prefix = '' } = format
+  if (!isRequired && !content && mark === undefined) return undefined
+  const calls = buildCalls(tools, format, isParallel, grammar)
+  if (!isRequired && !content && mark !== undefined)
+    return buildTextUpTo(grammar, mark, (rest) => (isParallel ? sequence(calls, rest) : calls), true)
+  const prefixedCalls = sequence(text(prefix + (mark ?? '')), calls)
+  return isRequired || !content ? prefixedCalls : choice(prefixedCalls, content)
 }
 
-function behindThought(
-  { open, close, isOpen }: NonNullable<AnswerForm['thought']>,
+function withReasoning(
+  { open, close, isOpen }: NonNullable<OutputConstraint['reasoningBlock']>,
   answer: Expression,
   grammar: Grammar,
 ): Expression {
-  const said = grammar.define('answer', answer)
-  const thought = textUpTo(grammar, close, () => sequence(repeat(text('\n'), 0, 2), said), false)
-  return isOpen ? thought : choice(said, sequence(text(open), thought))
+  const answerRule = grammar.define('answer', answer)
+  const reasoning = buildTextUpTo(grammar, close, () => sequence(repeat(text('\n'), 0, 2), answerRule), false)
+  return isOpen ? reasoning : choice(answerRule, sequence(text(open), reasoning))
 }

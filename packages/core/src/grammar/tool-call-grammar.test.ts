@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { GbnfMatcher } from '../../../../test/support/gbnf-matcher.ts'
-import { answerGrammar } from './output-grammar.ts'
-import type { CallableTool, CallForm } from './tool-call-grammar.ts'
+import { buildOutputGrammar } from './output-grammar.ts'
+import type { CallableTool, ToolCallFormat } from './tool-call-grammar.ts'
 
-const form: CallForm = {
+const format: ToolCallFormat = {
   mark: '<call>',
   call: ['{"name": "', '", "arguments": ', '}</call>'],
   separator: '<call>',
@@ -23,11 +23,11 @@ const odd = { name: 'odd', parameters: { type: 'object', contains: {} } }
 const grammarOf = (
   tools: readonly CallableTool[],
   {
-    forced = true,
-    parallel = true,
+    forced: isRequired = true,
+    parallel: isParallel = true,
     ...more
   }: { forced?: boolean; parallel?: boolean; format?: { type: 'json' } } = {},
-) => answerGrammar({ ...more, calls: { tools, form, forced, parallel } }) ?? ''
+) => buildOutputGrammar({ ...more, calls: { tools, format, isRequired, isParallel } }) ?? ''
 const takes = (grammar: string, text: string) => new GbnfMatcher(grammar).matches(text)
 const call = (name: string, json: string) => `<call>{"name": "${name}", "arguments": ${json}}</call>`
 
@@ -45,12 +45,12 @@ test('a required call names a tool and keeps to its schema', () => {
 
 test('white space may be left out, but where a name and a word would become one', () => {
   const between = [' json<args>', ' <as> json <args>']
-  const grammar = answerGrammar({
+  const grammar = buildOutputGrammar({
     calls: {
       tools: [clock],
-      form: { mark: 'to=', call: ['', between, ''] },
-      forced: true,
-      parallel: true,
+      format: { mark: 'to=', call: ['', between, ''] },
+      isRequired: true,
+      isParallel: true,
     },
   })
 

@@ -1,17 +1,17 @@
 /** Calls of tools in the form of a family of models: what stands around a name and its arguments, which are JSON. */
 import { LlmError } from '../errors.ts'
-import { wordsRule } from './automata/spell.ts'
 import { choice, type Expression, optional, sequence, text } from './gbnf/expressions.ts'
 import type { Grammar } from './gbnf/grammar.ts'
+import { buildWordsRule } from './schema/automaton-rules.ts'
 import { anyObject } from './schema/json.ts'
-import { addSchema, inField, unsatisfiable } from './schema/json-schema.ts'
+import { addSchema, unsatisfiable, withErrorField } from './schema/json-schema.ts'
 
 /** White space in these texts may be left out, but between two words. */
-export interface CallForm {
+export interface ToolCallFormat {
   /** What calls begin with and nothing else does. Absent: they are told from text by how they go on. */
   readonly mark?: string
   /** In front of the mark, where the answer begins with a call. */
-  readonly lead?: string
+  readonly prefix?: string
   /** Behind the mark, in front of all calls. */
   readonly open?: string
   /** In front of a name, which is in JSON where that ends with a quote; between name and arguments, in one way or several; behind them. */
@@ -35,46 +35,49 @@ export interface CallableTool {
 const maxCalls = 32
 
 /** What follows the mark. Throws `invalid_request`, with the field and the JSON pointer in `param`. */
-export function callsOf(
+export function buildCalls(
   tools: readonly CallableTool[],
-  { open = '', call: [before, between, after], separator, close = '' }: CallForm,
-  parallel: boolean,
+  { open = '', call: [before, between, after], separator, close = '' }: ToolCallFormat,
+  isParallel: boolean,
   grammar: Grammar,
 ): Expression {
   const isJson = before.endsWith('"')
-  const bridge = grammar.define('between', choice(...[between].flat().map(spelled)))
-  const values = tools.map((tool) => argumentsOf(tool, grammar))
-  const missing = grammar.impossibleAmong(values)
-  if (missing !== undefined)
-    inField(tools[missing]?.field ?? 'parameters', () => {
+  const bridgeRule = grammar.define('between', choice(...[between].flat().map(buildLiteral)))
+  const values = tools.map((tool) => buildArguments(tool, grammar))
+  const impossibleIndex = grammar.findImpossible(values)
+  if (impossibleIndex !== undefined)
+    withErrorField(tools[impossibleIndex]?.field ?? 'parameters', () => {
       throw unsatisfiable()
     })
   const named = tools.map(({ name }, index) => {
     const written = isJson ? JSON.stringify(name).slice(1, -1) : name
-    return [written, sequence(bridge, values[index] as Expression)] as const
+    return [written, sequence(bridgeRule, values[index] as Expression)] as const
   })
-  const call = grammar.define('call', sequence(spelled(before), wordsRule(named, grammar), spelled(after)))
-  const more = parallel && separator !== undefined ? maxCalls - 1 : 0
+  const call = grammar.define(
+    'call',
+    sequence(buildLiteral(before), buildWordsRule(named, grammar), buildLiteral(after)),
+  )
+  const more = isParallel && separator !== undefined ? maxCalls - 1 : 0
   return sequence(
-    spelled(open),
+    buildLiteral(open),
     call,
-    grammar.repeat(sequence(spelled(separator ?? ''), call), 0, more),
-    spelled(close),
+    grammar.repeat(sequence(buildLiteral(separator ?? ''), call), 0, more),
+    buildLiteral(close),
   )
 }
 
 /** In front of it there may be a name. */
-const spelled = (form: string): Expression =>
+const buildLiteral = (literal: string): Expression =>
   sequence(
-    ...form
+    ...literal
       .split(/(\s(?!\w)|(?<!^|\w)\s)/)
       .map((part, at) => (at % 2 === 1 ? optional(text(part)) : text(part))),
   )
 
-function argumentsOf({ parameters, strict, field }: CallableTool, grammar: Grammar): Expression {
+function buildArguments({ parameters, strict, field }: CallableTool, grammar: Grammar): Expression {
   try {
     // Arguments are an object, whatever else the schema would take.
-    return inField(field ?? 'parameters', () => addSchema(grammar, parameters ?? {}, 'objects'))
+    return withErrorField(field ?? 'parameters', () => addSchema(grammar, parameters ?? {}, 'objects'))
   } catch (error) {
     if (strict || !(error instanceof LlmError) || error.details.issue !== 'unsupported') throw error
     return anyObject(grammar)

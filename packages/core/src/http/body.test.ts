@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { LlmError } from '../errors.ts'
-import { fromParser, parseJson, readNodeJson } from './body.ts'
+import { parseJson, readNodeJson, readParsedBody } from './body.ts'
 
 const limitBytes = 1_000
 
@@ -246,7 +246,7 @@ test.each([
   ['an empty object', {}, form],
   ['JSON that was sent as a form', { model: 'tiny', stream: false }, form],
 ])('%s is taken from the parser in front as it is', (_what, parsed, contentType) => {
-  expect(fromParser(parsed, contentType)).toBe(parsed)
+  expect(readParsedBody(parsed, contentType)).toBe(parsed)
 })
 
 test.each([
@@ -256,11 +256,11 @@ test.each([
   ['JSON as the name of nested fields', { '{"messages":': { '{"role":"user"}': '' } }, form],
   ['JSON cut up at its characters', { 3: '', ' {"model":"1': '2', '"&a': { b: '}' } }, form],
 ])('%s are refused as a fault of the set-up', (_what, parsed, contentType) => {
-  expect(() => fromParser(parsed, contentType)).toThrow(readAsForm)
+  expect(() => readParsedBody(parsed, contentType)).toThrow(readAsForm)
 })
 
 test('nothing at all from the parser in front is refused as a fault of the set-up', () => {
-  expect(() => fromParser(undefined)).toThrow(
+  expect(() => readParsedBody(undefined)).toThrow(
     expect.objectContaining({
       code: 'invalid_request',
       message:
@@ -274,10 +274,10 @@ test.each([
   ['text', (json: string) => json],
   ['bytes', (json: string) => Buffer.from(json)],
 ])('%s from the parser in front are parsed with the same care', (_what, of) => {
-  expect(fromParser(of('{"text":"ü😀"}'), form)).toEqual({ text: 'ü😀' })
-  expect(() => fromParser(of(nested(129)))).toThrow(tooDeep)
-  expect(() => fromParser(of('hello'))).toThrow('The request body is not valid JSON.')
-  expect(() => fromParser(of(''))).toThrow('The request body is not valid JSON.')
+  expect(readParsedBody(of('{"text":"ü😀"}'), form)).toEqual({ text: 'ü😀' })
+  expect(() => readParsedBody(of(nested(129)))).toThrow(tooDeep)
+  expect(() => readParsedBody(of('hello'))).toThrow('The request body is not valid JSON.')
+  expect(() => readParsedBody(of(''))).toThrow('The request body is not valid JSON.')
 })
 
 test('half a million objects pass, more are refused unparsed', () => {

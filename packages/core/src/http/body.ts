@@ -16,12 +16,12 @@ export interface BodySource {
 export async function readNodeJson(
   stream: IncomingMessage,
   limitBytes: number,
-  absent?: object,
+  defaultBody?: object,
 ): Promise<unknown> {
   try {
-    return await readJson(sourceOf(stream), limitBytes, absent)
+    return await readJson(sourceOf(stream), limitBytes, defaultBody)
   } finally {
-    drop(stream)
+    drain(stream)
   }
 }
 
@@ -30,7 +30,7 @@ export async function* readNodeBytes(stream: IncomingMessage): AsyncGenerator<Ui
   try {
     yield* readBytes(sourceOf(stream))
   } finally {
-    drop(stream)
+    drain(stream)
   }
 }
 
@@ -42,11 +42,15 @@ const sourceOf = (stream: IncomingMessage): BodySource => ({
 })
 
 /** What is left is read and dropped, so that a client that still sends gets to see the answer. */
-const drop = (stream: IncomingMessage): void => void stream.resume()
+const drain = (stream: IncomingMessage): void => void stream.resume()
 
-export async function readJson(source: BodySource, limitBytes: number, absent?: object): Promise<unknown> {
+export async function readJson(
+  source: BodySource,
+  limitBytes: number,
+  defaultBody?: object,
+): Promise<unknown> {
   if (Number(source.contentLength ?? 0) > limitBytes) throw tooLarge(limitBytes)
-  return parseJson(await joined(readBytes(source), limitBytes), absent)
+  return parseJson(await concatenate(readBytes(source), limitBytes), defaultBody)
 }
 
 export async function* readBytes({ chunks, contentEncoding }: BodySource): AsyncGenerator<Uint8Array> {
@@ -61,20 +65,22 @@ export async function* readBytes({ chunks, contentEncoding }: BodySource): Async
 }
 
 /** The bytes that a body parser in front has kept. */
-export async function* bytesFromParser(parsed: unknown): AsyncGenerator<Uint8Array> {
+export async function* readParsedBytes(parsed: unknown): AsyncGenerator<Uint8Array> {
   if (!(parsed instanceof Uint8Array))
-    throw misread('The request body was read in front of this route, and its bytes were not handed on.')
+    throw createBodyParserError(
+      'The request body was read in front of this route, and its bytes were not handed on.',
+    )
   yield parsed
 }
 
 /** What a body parser in front, which has read the stream, has made of it. */
-export function fromParser(parsed: unknown, contentType = '', absent?: object): unknown {
-  if (typeof parsed === 'string') return parseJson(Buffer.from(parsed), absent)
-  if (parsed instanceof Uint8Array) return parseJson(parsed, absent)
+export function readParsedBody(parsed: unknown, contentType = '', defaultBody?: object): unknown {
+  if (typeof parsed === 'string') return parseJson(Buffer.from(parsed), defaultBody)
+  if (parsed instanceof Uint8Array) return parseJson(parsed, defaultBody)
   if (parsed === undefined)
-    throw misread('The request body was read in front of this route, and not handed on.')
+    throw createBodyParserError('The request body was read in front of this route, and not handed on.')
   if (/^application\/x-www-form-urlencoded\b/i.test(contentType) && isForm(parsed))
-    throw misread(
+    throw createBodyParserError(
       'The request body was read in front of this route as a form, because that is its content-type. Send application/json.',
     )
   return parsed
@@ -88,17 +94,17 @@ function isForm(parsed: unknown): boolean {
   return fields.length > 0 && fields.every(([, value]) => typeof value === 'string')
 }
 
-const misread = (what: string): LlmError =>
-  invalidRequest(`${what} In the app, mount the routes before the body parser.`, { setup: true })
+const createBodyParserError = (message: string): LlmError =>
+  invalidRequest(`${message} In the app, mount the routes before the body parser.`, { setup: true })
 
-/** @param absent what no bytes at all are */
-export function parseJson(bytes: Uint8Array, absent?: object): unknown {
-  if (bytes.length === 0 && absent) return absent
-  checkShape(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+/** @param defaultBody what no bytes at all are */
+export function parseJson(bytes: Uint8Array, defaultBody?: object): unknown {
+  if (bytes.length === 0 && defaultBody) return defaultBody
+  checkComplexity(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch (cause) {
-    const isEmpty = bytes.every((byte) => blank.includes(byte))
+    const isEmpty = bytes.every((byte) => whitespace.includes(byte))
     throw new LlmError(
       'invalid_request',
       'The request body is not valid JSON.',
@@ -109,9 +115,9 @@ export function parseJson(bytes: Uint8Array, absent?: object): unknown {
 }
 
 /** What JSON takes for white space. */
-const blank = [0x20, 0x09, 0x0a, 0x0d]
+const whitespace = [0x20, 0x09, 0x0a, 0x0d]
 
-async function joined(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<Uint8Array> {
+async function concatenate(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of source) {
@@ -126,7 +132,7 @@ const tooLarge = (limitBytes: number): LlmError =>
   new LlmError('too_large', `The request body is larger than ${limitBytes} bytes.`)
 
 /** Over the bytes, before anything is parsed. */
-function checkShape(bytes: Buffer): void {
+function checkComplexity(bytes: Buffer): void {
   let depth = 0
   let parts = 0
   for (let i = 0; i < bytes.length; i++) {

@@ -20,7 +20,7 @@ const table: RouteTable<{ greeting: string }> = {
         }),
     },
   ],
-  unrouted: (request, allowed) => json({ path: request.path, allowed }, 404),
+  handleUnmatched: (request, allowed) => json({ path: request.path, allowed }, 404),
 }
 
 const handler = toFetchHandler(table, { greeting: 'hello' })
@@ -100,7 +100,7 @@ test('a reader that cancels closes the source', async () => {
 test('the bytes of a body have no limit', async () => {
   const sizes = toFetchHandler<undefined>(
     {
-      unrouted: () => json({}, 404),
+      handleUnmatched: () => json({}, 404),
       routes: [
         {
           method: 'POST',

@@ -16,38 +16,38 @@ export interface FetchHandlerOptions {
 
 /** Unknown paths and methods are answered, too. */
 export function toFetchHandler<Context>(
-  { routes, unrouted }: RouteTable<Context>,
+  { routes, handleUnmatched }: RouteTable<Context>,
   context: Context,
   options: FetchHandlerOptions = {},
 ): FetchHandler {
   const match = createMatcher(routes)
 
   return async (request) => {
-    const left = new AbortController()
-    const read = {
-      signal: AbortSignal.any([request.signal, left.signal]),
+    const disconnected = new AbortController()
+    const parts = {
+      signal: AbortSignal.any([request.signal, disconnected.signal]),
       path: new URL(request.url).pathname,
       remoteAddress: options.remoteAddress?.(request),
       caller: await options.caller?.(request),
     }
-    const found = match(request.method, read.path)
+    const found = match(request.method, parts.path)
     if (!('route' in found))
-      return toResponse(unrouted(readFetchRequest(request, read), found.allowed, context))
+      return toResponse(handleUnmatched(readFetchRequest(request, parts), found.allowed, context))
     const { route, params } = found
     const { bodyLimit } = route
-    const response = await route.handle(readFetchRequest(request, { ...read, params, bodyLimit }), context)
-    return toResponse(response, () => left.abort())
+    const response = await route.handle(readFetchRequest(request, { ...parts, params, bodyLimit }), context)
+    return toResponse(response, () => disconnected.abort())
   }
 }
 
-interface Read extends Pick<HttpRequest, 'path' | 'remoteAddress' | 'caller' | 'signal'> {
+interface FetchRequestParts extends Pick<HttpRequest, 'path' | 'remoteAddress' | 'caller' | 'signal'> {
   readonly params?: HttpRequest['params']
   readonly bodyLimit?: ByteSize | undefined
 }
 
 function readFetchRequest(
   request: Request,
-  { path, params = {}, remoteAddress, caller, signal, bodyLimit = '32mb' }: Read,
+  { path, params = {}, remoteAddress, caller, signal, bodyLimit = '32mb' }: FetchRequestParts,
 ): HttpRequest {
   return {
     method: request.method,
@@ -58,26 +58,26 @@ function readFetchRequest(
     signal,
     header: (name) => request.headers.get(name) ?? undefined,
     query: (name) => new URL(request.url).searchParams.get(name) ?? undefined,
-    json: (absent) => readJson(sourceOf(request), toBytes(bodyLimit), absent),
+    json: (defaultBody) => readJson(sourceOf(request), toBytes(bodyLimit), defaultBody),
     bytes: () => readBytes(sourceOf(request)),
   }
 }
 
 const sourceOf = ({ body, headers }: Request): BodySource => ({
-  chunks: body ?? nothing(),
+  chunks: body ?? emptyStream(),
   contentLength: headers.get('content-length'),
   contentEncoding: headers.get('content-encoding'),
 })
 
-async function* nothing(): AsyncGenerator<Uint8Array> {}
+async function* emptyStream(): AsyncGenerator<Uint8Array> {}
 
-function toResponse({ status, headers, body }: HttpResponse, leave = (): void => {}): Response {
-  const content = body === null || typeof body === 'string' ? body : toStream(body, leave)
+function toResponse({ status, headers, body }: HttpResponse, onCancel = (): void => {}): Response {
+  const content = body === null || typeof body === 'string' ? body : toStream(body, onCancel)
   return new Response(content, { status, headers })
 }
 
 /** Pulled frame by frame. Cancelling it does not wait for the frame that is being made. */
-function toStream(frames: AsyncIterable<string>, leave: () => void): ReadableStream<Uint8Array> {
+function toStream(frames: AsyncIterable<string>, onCancel: () => void): ReadableStream<Uint8Array> {
   const iterator = frames[Symbol.asyncIterator]()
   const encoder = new TextEncoder()
   return new ReadableStream({
@@ -87,7 +87,7 @@ function toStream(frames: AsyncIterable<string>, leave: () => void): ReadableStr
       else controller.enqueue(encoder.encode(value))
     },
     cancel() {
-      leave()
+      onCancel()
       iterator.return?.().catch(() => {})
     },
   })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isDirectLoopback, isLocalHost, localOrigins, originOf } from './guard.ts'
+import { classifyOrigin, isDirectLoopback, isLocalHost, localOrigins } from './guard.ts'
 
 const from = (remoteAddress: string | undefined, headers: Record<string, string> = {}) => ({
   remoteAddress,
@@ -70,12 +70,12 @@ const page = (origin: string | undefined, host = 'localhost:11434') => ({
 })
 
 test('without an Origin header no page is behind a call', () => {
-  expect(originOf(page(undefined), [])).toEqual({ kind: 'none' })
+  expect(classifyOrigin(page(undefined), [])).toEqual({ kind: 'none' })
 })
 
 test('a page of the same host and port is the same origin', () => {
-  expect(originOf(page('http://localhost:11434'), [])).toEqual({ kind: 'same' })
-  expect(originOf(page('https://api.example', 'api.example'), [])).toEqual({ kind: 'same' })
+  expect(classifyOrigin(page('http://localhost:11434'), [])).toEqual({ kind: 'same' })
+  expect(classifyOrigin(page('https://api.example', 'api.example'), [])).toEqual({ kind: 'same' })
 })
 
 test.each([
@@ -88,7 +88,7 @@ test.each([
   'tauri://localhost',
   'vscode-webview://1a2b',
 ])('a page from %s is local', (origin) => {
-  expect(originOf(page(origin), localOrigins)).toEqual({ kind: 'allowed', origin })
+  expect(classifyOrigin(page(origin), localOrigins)).toEqual({ kind: 'allowed', origin })
 })
 
 test.each([
@@ -98,17 +98,17 @@ test.each([
   'chrome-extension://abc',
   'https://app://',
 ])('a page from %s is not', (origin) => {
-  expect(originOf(page(origin), localOrigins)).toEqual({ kind: 'refused', origin })
+  expect(classifyOrigin(page(origin), localOrigins)).toEqual({ kind: 'refused', origin })
 })
 
 test('a pattern stands for any text, and its dots for dots', () => {
   const allowed = ['https://*.example.com']
 
-  expect(originOf(page('https://app.example.com'), allowed).kind).toBe('allowed')
-  expect(originOf(page('https://app.exampleXcom'), allowed).kind).toBe('refused')
-  expect(originOf(page('https://app.example.com.evil.example'), allowed).kind).toBe('refused')
+  expect(classifyOrigin(page('https://app.example.com'), allowed).kind).toBe('allowed')
+  expect(classifyOrigin(page('https://app.exampleXcom'), allowed).kind).toBe('refused')
+  expect(classifyOrigin(page('https://app.example.com.evil.example'), allowed).kind).toBe('refused')
 })
 
 test('without a list no page is refused', () => {
-  expect(originOf(page('https://anything.example'), undefined).kind).toBe('allowed')
+  expect(classifyOrigin(page('https://anything.example'), undefined).kind).toBe('allowed')
 })

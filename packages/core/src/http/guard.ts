@@ -1,7 +1,7 @@
 /** What can be known of a call before anybody looks into it: where it comes from, and which page sent it. */
 import { BlockList, isIP } from 'node:net'
-import { isPublicAddress } from './addresses.ts'
 import type { HttpRequest } from './message.ts'
+import { isPublicAddress } from './public-address.ts'
 
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8)
@@ -30,7 +30,7 @@ export const isDirectLoopback = ({
  */
 export function isLocalHost(host: string | undefined): boolean {
   if (host === undefined || host === '') return true
-  const name = hostname(host)
+  const name = parseHostname(host)
   if (name === undefined || isPublicAddress(name)) return false
   return isIP(name) !== 0 || /(^|\.)localhost$|\.(local|internal)$/.test(name)
 }
@@ -42,15 +42,15 @@ export type Origin =
   | { readonly kind: 'allowed' | 'refused'; readonly origin: string }
 
 /** @param allowed origins such as `https://app.example.com`, with `*` for any text; absent: none is refused */
-export function originOf(
+export function classifyOrigin(
   request: Pick<HttpRequest, 'header'>,
   allowed: readonly string[] | undefined,
 ): Origin {
   const origin = request.header('origin')
   if (origin === undefined) return { kind: 'none' }
   if (origin.replace(/^https?:\/\//, '') === request.header('host')) return { kind: 'same' }
-  const fits = (pattern: string): boolean => wildcard(pattern).test(origin)
-  return { kind: allowed === undefined || allowed.some(fits) ? 'allowed' : 'refused', origin }
+  const matches = (pattern: string): boolean => toWildcardRegExp(pattern).test(origin)
+  return { kind: allowed === undefined || allowed.some(matches) ? 'allowed' : 'refused', origin }
 }
 
 /** Schemes of desktop apps and editors; no page on the web has one. */
@@ -81,8 +81,8 @@ export const preflightHeaders = (
   'access-control-max-age': '7200',
 })
 
-const hostname = (host: string): string | undefined =>
+const parseHostname = (host: string): string | undefined =>
   /^\[([^\]]+)\](?::\d+)?$/.exec(host)?.[1] ?? /^([^:]+)(?::\d+)?$/.exec(host)?.[1]?.toLowerCase()
 
-const wildcard = (pattern: string): RegExp =>
+const toWildcardRegExp = (pattern: string): RegExp =>
   new RegExp(`^${pattern.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*')}$`, 'i')

@@ -21,9 +21,9 @@ export interface HttpRequest {
   /**
    * The parsed body if something in front read it, else read here. Throws `too_large` and `invalid_request`.
    *
-   * @param absent what stands for a body that is empty; without it there has to be one
+   * @param defaultBody what stands for a body that is empty; without it there has to be one
    */
-  json(absent?: object): Promise<unknown>
+  json(defaultBody?: object): Promise<unknown>
   /** The body as it comes, of any length: for files. Throws `invalid_request` where it ends too soon, or was read in front. */
   bytes(): AsyncIterable<Uint8Array>
 }

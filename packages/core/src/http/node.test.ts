@@ -497,7 +497,7 @@ const route = (
 })
 const tableOf = (...routes: Route<string>[]): RouteTable<string> => ({
   routes,
-  unrouted: ({ method, path }, allowed) => ({
+  handleUnmatched: ({ method, path }, allowed) => ({
     ...say({ method, path, allowed }),
     status: allowed.length > 0 ? 405 : 404,
   }),

@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { pipeline } from 'node:stream/promises'
 import type { Caller } from '../accounts/auth/caller.ts'
 import { type ByteSize, toBytes } from '../units.ts'
-import { bytesFromParser, fromParser, readNodeBytes, readNodeJson } from './body.ts'
+import { readNodeBytes, readNodeJson, readParsedBody, readParsedBytes } from './body.ts'
 import type { HttpRequest, HttpResponse } from './message.ts'
 import { createMatcher, joinParams, type RouteTable } from './route.ts'
 
@@ -30,17 +30,17 @@ export function readNodeRequest(
     params: joinParams(params),
     remoteAddress: req.socket.remoteAddress,
     caller,
-    signal: leaveSignal(res),
+    signal: createDisconnectSignal(res),
     header: (name) => {
       const value = req.headers[name]
       return Array.isArray(value) ? value.join(', ') : value
     },
-    query: (name) => query(req.url).get(name) ?? undefined,
-    json: async (absent) =>
+    query: (name) => parseQuery(req.url).get(name) ?? undefined,
+    json: async (defaultBody) =>
       req.readableDidRead
-        ? fromParser(parsedBody, req.headers['content-type'], absent)
-        : readNodeJson(req, toBytes(bodyLimit), absent),
-    bytes: () => (req.readableDidRead ? bytesFromParser(parsedBody) : readNodeBytes(req)),
+        ? readParsedBody(parsedBody, req.headers['content-type'], defaultBody)
+        : readNodeJson(req, toBytes(bodyLimit), defaultBody),
+    bytes: () => (req.readableDidRead ? readParsedBytes(parsedBody) : readNodeBytes(req)),
   }
 }
 
@@ -49,7 +49,7 @@ export async function writeNodeResponse(
   res: ServerResponse,
 ): Promise<void> {
   // A middleware with a time limit may have answered.
-  if (res.headersSent) return leave(body)
+  if (res.headersSent) return closeBody(body)
   res.statusCode = status
   // One by one, so that what the host has set (CORS, security headers) stays.
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
@@ -73,7 +73,7 @@ export interface NodeHandlerOptions {
 
 /** The routes as a handler for Node's own server. Unknown paths and methods are answered, too. */
 export function toNodeHandler<Context>(
-  { routes, unrouted }: RouteTable<Context>,
+  { routes, handleUnmatched }: RouteTable<Context>,
   context: Context,
   options: NodeHandlerOptions = {},
 ): RequestListener {
@@ -82,7 +82,8 @@ export function toNodeHandler<Context>(
   const respond = async (req: IncomingMessage, res: ServerResponse): Promise<HttpResponse> => {
     const path = pathOf(req.url ?? '/')
     const found = match(req.method ?? 'GET', path)
-    if (!('route' in found)) return unrouted(readNodeRequest(req, res, { path }), found.allowed, context)
+    if (!('route' in found))
+      return handleUnmatched(readNodeRequest(req, res, { path }), found.allowed, context)
     const { route, params } = found
     // Where connect, a serverless host or a test has parsed the body, it is here.
     const { body: parsedBody } = req as { readonly body?: unknown }
@@ -100,20 +101,20 @@ export function toNodeHandler<Context>(
   }
 }
 
-async function leave(body: HttpResponse['body']): Promise<void> {
+async function closeBody(body: HttpResponse['body']): Promise<void> {
   if (body !== null && typeof body !== 'string') await body[Symbol.asyncIterator]().return?.()
 }
 
 /** A request to a proxy has a whole URL in this place, which servers have to take, too. */
 const pathOf = (url: string): string => url.replace(/^https?:\/\/[^/?]*/i, '').split('?', 1)[0] || '/'
 
-const query = (url = ''): URLSearchParams => new URLSearchParams(url.slice(`${url}?`.indexOf('?')))
+const parseQuery = (url = ''): URLSearchParams => new URLSearchParams(url.slice(`${url}?`.indexOf('?')))
 
-function leaveSignal(res: ServerResponse): AbortSignal {
+function createDisconnectSignal(res: ServerResponse): AbortSignal {
   const controller = new AbortController()
   // Also when somebody in front has answered: nobody waits for ours any more.
-  const left = (): void => controller.abort()
-  if (res.destroyed) left()
-  else res.once('close', left)
+  const abort = (): void => controller.abort()
+  if (res.destroyed) abort()
+  else res.once('close', abort)
   return controller.signal
 }

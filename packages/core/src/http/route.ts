@@ -16,7 +16,7 @@ export interface Route<Context> {
 export interface RouteTable<Context> {
   readonly routes: readonly Route<Context>[]
   /** Answers a path that no route has (`allowed` is empty), or a method that the path's routes do not have. */
-  unrouted(request: HttpRequest, allowed: readonly Method[], context: Context): HttpResponse
+  handleUnmatched(request: HttpRequest, allowed: readonly Method[], context: Context): HttpResponse
 }
 
 export type Match<Context> =

@@ -21,19 +21,19 @@ export const eventFrame = (name: string, json: string): string => `event: ${name
 export const jsonLine = (value: object): string => `${JSON.stringify(value)}\n`
 
 /** Proxies give up on silence; a comment line disturbs no client, unless it begins with `: ping`. */
-const comment = ': keepalive\n\n'
+const keepAliveComment = ': keepalive\n\n'
 
 /** Server-sent events. By default a silence is broken by a comment. */
 export const sse = (
   frames: AsyncIterable<string>,
-  { heartbeat = comment, ...options }: Omit<StreamOptions, 'heartbeat'> & { heartbeat?: string },
-): HttpResponse => stream('text/event-stream; charset=utf-8', frames, { ...options, heartbeat })
+  { heartbeat = keepAliveComment, ...options }: Omit<StreamOptions, 'heartbeat'> & { heartbeat?: string },
+): HttpResponse => toStreamResponse('text/event-stream; charset=utf-8', frames, { ...options, heartbeat })
 
 /** One JSON object a line. Nothing but an object is a line, so the heartbeat is one, too. */
 export const ndjson = (lines: AsyncIterable<string>, options: StreamOptions): HttpResponse =>
-  stream('application/x-ndjson', lines, options)
+  toStreamResponse('application/x-ndjson', lines, options)
 
-const stream = (
+const toStreamResponse = (
   contentType: string,
   frames: AsyncIterable<string>,
   { onError, heartbeatMs = 7_500, heartbeat }: StreamOptions,
@@ -45,7 +45,7 @@ const stream = (
     'cache-control': 'no-cache, no-transform',
     'x-accel-buffering': 'no',
   },
-  body: lively(frames, onError, heartbeatMs, heartbeat),
+  body: withHeartbeats(frames, onError, heartbeatMs, heartbeat),
 })
 
 /**
@@ -53,48 +53,48 @@ const stream = (
  * reach the client as a broken socket. One plain iterator with one timer: each generator in a chain, and a
  * race for each frame, costs more than the frame.
  */
-function lively(
+function withHeartbeats(
   frames: AsyncIterable<string>,
   onError: StreamOptions['onError'],
-  everyMs: number,
+  intervalMs: number,
   heartbeat: StreamOptions['heartbeat'],
 ): AsyncIterableIterator<string> {
   const source = frames[Symbol.asyncIterator]()
   let pending: Promise<IteratorResult<string>> | undefined
-  let waiting: ((step: IteratorResult<string>) => void) | undefined
-  let failed = false
-  let quiet = false
+  let resolveNext: ((step: IteratorResult<string>) => void) | undefined
+  let hasFailed = false
+  let isIdle = false
   let timer: NodeJS.Timeout | undefined
 
   const pull = async (): Promise<IteratorResult<string>> => {
-    if (failed) return { value: undefined, done: true }
+    if (hasFailed) return { value: undefined, done: true }
     try {
       return await source.next()
     } catch (cause) {
-      failed = true
+      hasFailed = true
       return { value: onError(LlmError.from(cause)), done: false }
     }
   }
-  const beat = (): void => {
-    if (quiet) waiting?.({ value: typeof heartbeat === 'string' ? heartbeat : heartbeat(), done: false })
-    if (quiet) waiting = undefined
-    quiet = true
+  const sendHeartbeat = (): void => {
+    if (isIdle) resolveNext?.({ value: typeof heartbeat === 'string' ? heartbeat : heartbeat(), done: false })
+    if (isIdle) resolveNext = undefined
+    isIdle = true
   }
 
   return {
     next: () => {
-      timer ??= setInterval(beat, everyMs)
+      timer ??= setInterval(sendHeartbeat, intervalMs)
       pending ??= pull()
       const step = pending
       return new Promise((resolve, reject) => {
-        waiting = resolve
+        resolveNext = resolve
         step.then(
           (result) => {
             // Who waited was given a heartbeat; the next who asks gets the frame.
-            if (waiting !== resolve) return
+            if (resolveNext !== resolve) return
             pending = undefined
-            waiting = undefined
-            quiet = false
+            resolveNext = undefined
+            isIdle = false
             if (result.done) clearInterval(timer)
             resolve(result)
           },

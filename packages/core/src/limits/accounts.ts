@@ -2,7 +2,7 @@
  * What is known of each subject, in memory. Who has not come for a minute, runs nothing and owes nothing has full buckets, and is
  * forgotten: a generation at a time, so that nobody waits while a million are.
  */
-import { type Bucket, fullLevel, levelAt, perUnit } from './bucket.ts'
+import { type Bucket, fullLevel, levelAt, levelPerUnit } from './bucket.ts'
 
 export interface Account {
   requests?: LimitedBucket
@@ -18,48 +18,48 @@ interface LimitedBucket extends Bucket {
 
 export class Accounts {
   #recent = new Map<string, Account>()
-  #earlier = new Map<string, Account>()
+  #previous = new Map<string, Account>()
   /** Not forgotten, whenever they came. */
   readonly #open = new Map<string, Account>()
-  #turnedAt = 0
+  #rotatedAt = 0
 
   get size(): number {
-    return this.#recent.size + this.#earlier.size + this.#open.size
+    return this.#recent.size + this.#previous.size + this.#open.size
   }
 
   /** Of whom nothing is known, a new one. Whoever changes it says so. */
   get(id: string, now: number): Account {
-    this.#turn(now)
+    this.#rotate(now)
     const recent = this.#recent.get(id)
     if (recent) return recent
-    const account = this.#earlier.get(id) ?? this.#open.get(id) ?? { running: 0 }
+    const account = this.#previous.get(id) ?? this.#open.get(id) ?? { running: 0 }
     this.#recent.set(id, account)
     return account
   }
 
-  changed(id: string, account: Account): void {
+  update(id: string, account: Account): void {
     if (isOpen(account)) this.#open.set(id, account)
     else if (this.#open.size > 0) this.#open.delete(id)
   }
 
-  #turn(now: number): void {
-    const sinceMs = now - this.#turnedAt
+  #rotate(now: number): void {
+    const sinceMs = now - this.#rotatedAt
     if (sinceMs >= 0 && sinceMs < fillMs) return
-    this.#turnedAt = now
+    this.#rotatedAt = now
     if (sinceMs < 0) return // The clock went back: a minute begins.
-    this.#earlier = this.#recent
+    this.#previous = this.#recent
     this.#recent = new Map()
-    for (const [id, account] of this.#open) if (isAsNew(account, now)) this.#open.delete(id)
+    for (const [id, account] of this.#open) if (isIdle(account, now)) this.#open.delete(id)
   }
 }
 
 /** In which an empty bucket gets full, by what a limit is. */
-const fillMs = perUnit
+const fillMs = levelPerUnit
 
 const isOpen = ({ running, requests, tokens }: Account): boolean =>
   running > 0 || (requests !== undefined && requests.level < 0) || (tokens !== undefined && tokens.level < 0)
 
-const isAsNew = ({ running, requests, tokens }: Account, now: number): boolean =>
+const isIdle = ({ running, requests, tokens }: Account, now: number): boolean =>
   running === 0 &&
   [requests, tokens].every(
     (bucket) => !bucket || levelAt(bucket, bucket.limit, now) === fullLevel(bucket.limit),

@@ -6,13 +6,13 @@ import { isIP } from 'node:net'
  */
 export function addressSubject(address: string | undefined): string {
   if (!address?.includes(':')) return `ip:${address || 'unknown'}`
-  const bare = withoutPort(address)
+  const bare = stripPort(address)
   const version = isIP(bare)
   if (version === 4) return `ip:${bare}`
   if (version !== 6) return `ip:${address}`
   const groups = groupsOf(bare)
   const [high = 0, low = 0] = groups.slice(-2)
-  if (ofIpv4.includes(groups.slice(0, 6).join()))
+  if (ipv4Prefixes.includes(groups.slice(0, 6).join()))
     return `ip:${[high >> 8, high & 255, low >> 8, low & 255].join('.')}`
   return `ip:${groups
     .slice(0, 4)
@@ -21,14 +21,14 @@ export function addressSubject(address: string | undefined): string {
 }
 
 /** Some proxies write `192.0.2.1:5001` and `[2001:db8::1]:443`. The zone of a link is known to this machine alone. */
-const withoutPort = (address: string): string =>
+const stripPort = (address: string): string =>
   (/^\[([^\]]*)\](?::\d+)?$/.exec(address)?.[1] ?? address.replace(/^([\d.]+):\d+$/, '$1')).replace(
     /%.*$/,
     '',
   )
 
 /** What stands before the 32 bits of IPv4: mapped and translated (RFC 4291, RFC 2765), and NAT64 (RFC 6052). */
-const ofIpv4 = [
+const ipv4Prefixes = [
   [0, 0, 0, 0, 0, 0xffff],
   [0, 0, 0, 0, 0xffff, 0],
   [0x64, 0xff9b, 0, 0, 0, 0],

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fullLevel, levelAt, maxLimit, perUnit, resetMs, waitMs } from './bucket.ts'
+import { fullLevel, levelAt, levelPerUnit, maxLimit, resetMs, waitMs } from './bucket.ts'
 
 describe('a bucket of 60 per minute', () => {
   const empty = { level: 0, at: 1_000 }
 
   test('gets one each second', () => {
-    expect(levelAt(empty, 60, 1_999)).toBe(perUnit - 60)
-    expect(levelAt(empty, 60, 2_000)).toBe(perUnit)
+    expect(levelAt(empty, 60, 1_999)).toBe(levelPerUnit - 60)
+    expect(levelAt(empty, 60, 2_000)).toBe(levelPerUnit)
   })
 
   test('is full after a minute, and no fuller after a day', () => {
@@ -24,9 +24,9 @@ describe('a bucket of 60 per minute', () => {
   })
 
   test('lets in what it has, and makes wait until it has it', () => {
-    expect(waitMs(perUnit, 60, 1)).toBe(0)
-    expect(waitMs(perUnit - 1, 60, 1)).toBe(1)
-    expect(waitMs(-perUnit, 60, 1)).toBe(2_000)
+    expect(waitMs(levelPerUnit, 60, 1)).toBe(0)
+    expect(waitMs(levelPerUnit - 1, 60, 1)).toBe(1)
+    expect(waitMs(-levelPerUnit, 60, 1)).toBe(2_000)
   })
 
   test('lets in what is larger than itself when it is full', () => {
@@ -35,7 +35,7 @@ describe('a bucket of 60 per minute', () => {
   })
 
   test('lets in what costs nothing, though it is in debt', () => {
-    expect(waitMs(-perUnit, 60, 0)).toBe(0)
+    expect(waitMs(-levelPerUnit, 60, 0)).toBe(0)
   })
 })
 
@@ -48,7 +48,7 @@ test('in doubles it is what it is in whole numbers of any size', () => {
       const level = Math.trunc(share * fullLevel(limit))
       const [full, perMs] = [BigInt(fullLevel(limit)), BigInt(limit)]
       const filled = BigInt(level) + BigInt(elapsed) * perMs
-      const enough = BigInt(units) * BigInt(perUnit) < full ? BigInt(units) * BigInt(perUnit) : full
+      const enough = BigInt(units) * BigInt(levelPerUnit) < full ? BigInt(units) * BigInt(levelPerUnit) : full
       const ceilDivide = (a: bigint) => (a <= 0n ? 0n : (a + perMs - 1n) / perMs)
 
       expect(BigInt(levelAt({ level, at: 0 }, limit, elapsed))).toBe(filled < full ? filled : full)

@@ -10,12 +10,12 @@ export interface Bucket {
 }
 
 /** Of a level in one unit: milliseconds in a minute. */
-export const perUnit = 60_000
+export const levelPerUnit = 60_000
 
 /** The largest limit, in units per minute: so a level, and what it is divided by, are exact in doubles. */
 export const maxLimit = 1e11
 
-export const fullLevel = (limit: number): number => limit * perUnit
+export const fullLevel = (limit: number): number => limit * levelPerUnit
 
 /** How it stands now. A clock that went back has counted no time. */
 export function levelAt({ level, at }: Bucket, limit: number, now: number): number {
@@ -27,13 +27,13 @@ export function levelAt({ level, at }: Bucket, limit: number, now: number): numb
 
 /** When so many more units are taken, or given back where that is below 0. No more comes back than it holds. */
 export const levelAfter = (level: number, limit: number, units: number): number =>
-  Math.min(level - units * perUnit, fullLevel(limit))
+  Math.min(level - units * levelPerUnit, fullLevel(limit))
 
 /** Milliseconds until so many units are let in, if nothing else happens; 0 for now. What costs nothing waits for nothing. */
 export function waitMs(level: number, limit: number, units: number): number {
   if (units === 0) return 0
   // One that is larger than the bucket gets in when that is full.
-  const enough = Math.min(units * perUnit, fullLevel(limit))
+  const enough = Math.min(units * levelPerUnit, fullLevel(limit))
   return Math.max(0, Math.ceil((enough - level) / limit))
 }
 

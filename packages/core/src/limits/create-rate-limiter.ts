@@ -1,7 +1,7 @@
 import { checkKeys } from '../options/check.ts'
 import { type DatabaseLocation, openDatabase } from '../storage/open.ts'
 import { checkLimits } from './demand.ts'
-import type { Limits, OpenRateLimiter } from './limits.ts'
+import type { ClosableRateLimiter, Limits } from './limits.ts'
 import { MemoryLimiter } from './memory.ts'
 
 export interface RateLimiterOptions {
@@ -18,7 +18,7 @@ export interface RateLimiterOptions {
 }
 
 /** A limiter for routes of the app. Rejects where the database cannot be opened, and where an option is wrong or misspelt. */
-export async function createRateLimiter(options: RateLimiterOptions = {}): Promise<OpenRateLimiter> {
+export async function createRateLimiter(options: RateLimiterOptions = {}): Promise<ClosableRateLimiter> {
   checkKeys('', options, ['limits', 'database', 'now'])
   const { limits = {}, database: location, now } = options
   checkLimits(limits)

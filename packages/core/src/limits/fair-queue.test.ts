@@ -14,7 +14,7 @@ function watched(queue: FairQueue) {
   return {
     entered,
     come: (caller: string, call = caller, signal = never) =>
-      queue.take(caller, signal).then((leave) => {
+      queue.acquire(caller, signal).then((leave) => {
         if (!leave) return 'left'
         entered.push(call)
         ways.push(leave)
@@ -31,7 +31,7 @@ function watched(queue: FairQueue) {
 
 describe('a queue with one place', () => {
   test('lets in one of each caller in turn', async () => {
-    const { entered, come, end } = watched(new FairQueue({ places: 1, maxWaiting: 10 }))
+    const { entered, come, end } = watched(new FairQueue({ permits: 1, maxQueued: 10 }))
     for (const call of ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'b2']) void come(call.charAt(0), call)
 
     for (let ends = 0; ends < 7; ends++) await end()
@@ -40,7 +40,7 @@ describe('a queue with one place', () => {
   })
 
   test('forgets who leaves', async () => {
-    const queue = new FairQueue({ places: 1, maxWaiting: 10 })
+    const queue = new FairQueue({ permits: 1, maxQueued: 10 })
     const { entered, come, end } = watched(queue)
     const leaving = new AbortController()
     void come('a', 'a1')
@@ -50,46 +50,46 @@ describe('a queue with one place', () => {
     leaving.abort()
 
     expect(await left).toBe('left')
-    expect(queue.waiting).toBe(1)
+    expect(queue.queued).toBe(1)
     await end()
     expect(entered).toEqual(['a1', 'c1'])
   })
 
   test('does not let in who has left before', async () => {
-    const { come } = watched(new FairQueue({ places: 1, maxWaiting: 10 }))
+    const { come } = watched(new FairQueue({ permits: 1, maxQueued: 10 }))
 
     expect(await come('a', 'a1', AbortSignal.abort())).toBe('left')
     expect(await come('b')).toBe('entered')
   })
 
   test('counts a way out that is taken twice once', async () => {
-    const queue = new FairQueue({ places: 1, maxWaiting: 10 })
-    const leave = await queue.take('a', never)
+    const queue = new FairQueue({ permits: 1, maxQueued: 10 })
+    const leave = await queue.acquire('a', never)
     leave?.()
     leave?.()
-    await queue.take('b', never)
-    void queue.take('c', never)
+    await queue.acquire('b', never)
+    void queue.acquire('c', never)
 
     await turn()
 
-    expect(queue.waiting).toBe(1)
+    expect(queue.queued).toBe(1)
   })
 })
 
 test('as many are inside as there are places', async () => {
-  const queue = new FairQueue({ places: 3, maxWaiting: 10 })
+  const queue = new FairQueue({ permits: 3, maxQueued: 10 })
   const { entered, come, end } = watched(queue)
   for (let call = 0; call < 5; call++) void come('a', `a${call}`)
   await end()
 
   expect(entered).toHaveLength(4)
-  expect(queue.waiting).toBe(1)
+  expect(queue.queued).toBe(1)
 })
 
 describe('a queue that is full', () => {
   test('refuses the next one, and says how long it takes', async () => {
     const clock = { now: 0 }
-    const queue = new FairQueue({ places: 2, maxWaiting: 4, now: () => clock.now })
+    const queue = new FairQueue({ permits: 2, maxQueued: 4, now: () => clock.now })
     const { come, end } = watched(queue)
     for (let call = 0; call < 3; call++) void come('a')
     await turn()
@@ -101,11 +101,11 @@ describe('a queue that is full', () => {
 
     expect(refused).toBeInstanceOf(LlmError)
     expect(refused).toMatchObject({ code: 'overloaded', details: { retryAfterMs: 10_000 } })
-    expect(queue.waiting).toBe(4)
+    expect(queue.queued).toBe(4)
   })
 
   test('refuses the last call of the caller with most of them, and not who comes first', async () => {
-    const { entered, come, end } = watched(new FairQueue({ places: 1, maxWaiting: 3 }))
+    const { entered, come, end } = watched(new FairQueue({ permits: 1, maxQueued: 3 }))
     const greedy = ['a1', 'a2', 'a3', 'a4'].map((call) => come('a', call))
     const refused = expect(greedy[3]).rejects.toMatchObject({ code: 'overloaded' })
 
@@ -117,14 +117,14 @@ describe('a queue that is full', () => {
   })
 
   test('that holds nobody lets in who finds a place', async () => {
-    const { come } = watched(new FairQueue({ places: 1, maxWaiting: 0 }))
+    const { come } = watched(new FairQueue({ permits: 1, maxQueued: 0 }))
 
     expect(await come('a')).toBe('entered')
     await expect(come('b')).rejects.toMatchObject({ code: 'overloaded', details: { retryAfterMs: 1_000 } })
   })
 
   test('knows nothing of who was refused when they leave', async () => {
-    const queue = new FairQueue({ places: 1, maxWaiting: 1 })
+    const queue = new FairQueue({ permits: 1, maxQueued: 1 })
     const { come } = watched(queue)
     const leaving = new AbortController()
     void come('a')
@@ -133,6 +133,6 @@ describe('a queue that is full', () => {
     await expect(come('b', 'b1', leaving.signal)).rejects.toMatchObject({ code: 'overloaded' })
     leaving.abort()
 
-    expect(queue.waiting).toBe(1)
+    expect(queue.queued).toBe(1)
   })
 })

@@ -6,126 +6,128 @@ import { LlmError } from '../errors.ts'
 
 export interface FairQueueOptions {
   /** How many are inside at once. */
-  readonly places: number
+  readonly permits: number
   /** How many wait, of all callers together. */
-  readonly maxWaiting: number
+  readonly maxQueued: number
   /** @default a clock that nobody can set, in milliseconds */
   readonly now?: (() => number) | undefined
 }
 
-interface Waiting {
-  enter(): void
-  refuse(error: LlmError): void
+interface QueuedCall {
+  admit(): void
+  reject(error: LlmError): void
 }
 
 export class FairQueue {
-  readonly #places: number
-  readonly #maxWaiting: number
+  readonly #permits: number
+  readonly #maxQueued: number
   readonly #now: () => number
   /** By caller, each in order of arrival; the first caller is the next. */
-  readonly #lines = new Map<string, Waiting[]>()
-  #waiting = 0
-  #inside = 0
+  readonly #callsByCaller = new Map<string, QueuedCall[]>()
+  #queued = 0
+  #admitted = 0
   /** How long one stays inside, of those that came lately. */
-  #stayMs: number | undefined
+  #averageHoldMs: number | undefined
 
-  constructor({ places, maxWaiting, now = () => performance.now() }: FairQueueOptions) {
-    this.#places = places
-    this.#maxWaiting = maxWaiting
+  constructor({ permits, maxQueued, now = () => performance.now() }: FairQueueOptions) {
+    this.#permits = permits
+    this.#maxQueued = maxQueued
     this.#now = now
   }
 
-  get waiting(): number {
-    return this.#waiting
+  get queued(): number {
+    return this.#queued
   }
 
   /**
    * Resolves with the way out, or with nothing once the signal has aborted. Rejects with `overloaded`, and how long the queue
    * takes, where too many wait.
    */
-  async take(caller: string, signal: AbortSignal): Promise<(() => void) | undefined> {
-    if (signal.aborted || !(await this.#entered(caller, signal))) return undefined
-    const enteredAt = this.#now()
-    let isInside = true
+  async acquire(caller: string, signal: AbortSignal): Promise<(() => void) | undefined> {
+    if (signal.aborted || !(await this.#waitForPermit(caller, signal))) return undefined
+    const admittedAt = this.#now()
+    let isHeld = true
     return () => {
-      if (!isInside) return
-      isInside = false
-      this.#inside--
-      const stayMs = this.#now() - enteredAt
-      this.#stayMs = this.#stayMs === undefined ? stayMs : this.#stayMs + (stayMs - this.#stayMs) / 8
+      if (!isHeld) return
+      isHeld = false
+      this.#admitted--
+      const holdMs = this.#now() - admittedAt
+      this.#averageHoldMs =
+        this.#averageHoldMs === undefined ? holdMs : this.#averageHoldMs + (holdMs - this.#averageHoldMs) / 8
       this.#admit()
     }
   }
 
-  #entered(caller: string, signal: AbortSignal): Promise<boolean> {
+  #waitForPermit(caller: string, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
-        this.#remove(caller, waiting)
+        this.#remove(caller, queuedCall)
         resolve(false)
       }
-      const waiting: Waiting = {
-        enter: () => {
+      const queuedCall: QueuedCall = {
+        admit: () => {
           signal.removeEventListener('abort', leave)
           resolve(true)
         },
-        refuse: (error) => {
+        reject: (error) => {
           signal.removeEventListener('abort', leave)
           reject(error)
         },
       }
       signal.addEventListener('abort', leave, { once: true })
-      this.#lineOf(caller).push(waiting)
-      this.#waiting++
+      this.#callsOf(caller).push(queuedCall)
+      this.#queued++
       this.#admit()
-      if (this.#waiting > this.#maxWaiting) this.#refuseOne()
+      if (this.#queued > this.#maxQueued) this.#rejectOne()
     })
   }
 
   #admit(): void {
-    while (this.#inside < this.#places) {
-      const [next] = this.#lines
+    while (this.#admitted < this.#permits) {
+      const [next] = this.#callsByCaller
       if (!next) return
-      const [caller, line] = next
-      const waiting = line.shift()
+      const [caller, calls] = next
+      const queuedCall = calls.shift()
       // Behind all others, if there is more of it.
-      this.#lines.delete(caller)
-      if (line.length > 0) this.#lines.set(caller, line)
-      this.#waiting--
-      this.#inside++
-      waiting?.enter()
+      this.#callsByCaller.delete(caller)
+      if (calls.length > 0) this.#callsByCaller.set(caller, calls)
+      this.#queued--
+      this.#admitted++
+      queuedCall?.admit()
     }
   }
 
   /** Of several longest lines, that of who came last. */
-  #refuseOne(): void {
-    let longest: [caller: string, line: Waiting[]] | undefined
-    for (const entry of this.#lines) if (!longest || entry[1].length >= longest[1].length) longest = entry
-    const [caller, line] = longest ?? []
-    const last = line?.at(-1)
+  #rejectOne(): void {
+    let longest: [caller: string, line: QueuedCall[]] | undefined
+    for (const entry of this.#callsByCaller)
+      if (!longest || entry[1].length >= longest[1].length) longest = entry
+    const [caller, calls] = longest ?? []
+    const last = calls?.at(-1)
     if (caller === undefined || !last) return
     this.#remove(caller, last)
-    last.refuse(
+    last.reject(
       new LlmError('overloaded', 'Too many requests are waiting. Try again later.', {
-        retryAfterMs: this.#emptyInMs(),
+        retryAfterMs: this.#estimateWaitMs(),
       }),
     )
   }
 
-  #remove(caller: string, waiting: Waiting): void {
-    const line = this.#lineOf(caller)
-    line.splice(line.indexOf(waiting), 1)
-    if (line.length === 0) this.#lines.delete(caller)
-    this.#waiting--
+  #remove(caller: string, queuedCall: QueuedCall): void {
+    const calls = this.#callsOf(caller)
+    calls.splice(calls.indexOf(queuedCall), 1)
+    if (calls.length === 0) this.#callsByCaller.delete(caller)
+    this.#queued--
   }
 
-  #lineOf(caller: string): Waiting[] {
-    const line = this.#lines.get(caller) ?? []
-    this.#lines.set(caller, line)
-    return line
+  #callsOf(caller: string): QueuedCall[] {
+    const calls = this.#callsByCaller.get(caller) ?? []
+    this.#callsByCaller.set(caller, calls)
+    return calls
   }
 
-  #emptyInMs(): number {
-    const rounds = Math.ceil(this.#waiting / this.#places)
-    return Math.max(1_000, Math.ceil((this.#stayMs ?? 0) * rounds))
+  #estimateWaitMs(): number {
+    const rounds = Math.ceil(this.#queued / this.#permits)
+    return Math.max(1_000, Math.ceil((this.#averageHoldMs ?? 0) * rounds))
   }
 }

@@ -5,10 +5,10 @@ export type { DatabaseLocation } from '../storage/open.ts'
 export type { PostgresPool } from '../storage/postgres.ts'
 export { createRateLimiter, type RateLimiterOptions } from './create-rate-limiter.ts'
 export type {
+  ClosableRateLimiter,
   Cost,
   LimitStatus,
   Limits,
-  OpenRateLimiter,
   RateLimiter,
   Reservation,
   Subject,

@@ -4,42 +4,42 @@
  */
 import { LlmError } from '../errors.ts'
 
-export class Lines {
+export class KeyedMutex {
   /** By subject, when the last one in its line is done. */
-  readonly #ends = new Map<string, Promise<void>>()
+  readonly #tails = new Map<string, Promise<void>>()
 
   /** Throws `overloaded` where a turn comes so late that the database has to be away, or far too slow. */
-  async inTurn<Result>(subjects: Iterable<string>, work: () => Promise<Result>): Promise<Result> {
-    const enteredAt = performance.now()
-    const leaves: (() => void)[] = []
+  async runExclusive<Result>(keys: Iterable<string>, task: () => Promise<Result>): Promise<Result> {
+    const requestedAt = performance.now()
+    const releases: (() => void)[] = []
     try {
       // In one order, so that nobody waits in a circle; and one line at a time, so that many of one subject are not in front of all others.
-      for (const subject of [...new Set(subjects)].sort()) leaves.push(await this.#enter(subject))
-      if (performance.now() - enteredAt > longestMs) throw tooLate()
-      return await work()
+      for (const key of [...new Set(keys)].sort()) releases.push(await this.#acquire(key))
+      if (performance.now() - requestedAt > maxWaitMs) throw waitedTooLong()
+      return await task()
     } finally {
-      for (const leave of leaves) leave()
+      for (const release of releases) release()
     }
   }
 
-  async #enter(subject: string): Promise<() => void> {
-    const before = this.#ends.get(subject)
-    let leave = (): void => {}
-    const end = new Promise<void>((resolve) => {
-      leave = () => {
+  async #acquire(key: string): Promise<() => void> {
+    const previous = this.#tails.get(key)
+    let release = (): void => {}
+    const tail = new Promise<void>((resolve) => {
+      release = () => {
         resolve()
-        if (this.#ends.get(subject) === end) this.#ends.delete(subject)
+        if (this.#tails.get(key) === tail) this.#tails.delete(key)
       }
     })
-    this.#ends.set(subject, end)
-    await before
-    return leave
+    this.#tails.set(key, tail)
+    await previous
+    return release
   }
 }
 
-const longestMs = 10_000
+const maxWaitMs = 10_000
 
-const tooLate = (): LlmError =>
+const waitedTooLong = (): LlmError =>
   new LlmError('overloaded', 'Too many calls wait for their limits to be looked up. Try again in 1 s.', {
     retryAfterMs: 1_000,
   })

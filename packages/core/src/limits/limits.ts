@@ -45,7 +45,7 @@ export interface RateLimiter {
 }
 
 /** One that somebody has opened, and closes. */
-export interface OpenRateLimiter extends RateLimiter {
+export interface ClosableRateLimiter extends RateLimiter {
   /** Ends what it has started itself. */
   close(): Promise<void>
 }

@@ -1,12 +1,12 @@
 /** Limits in this process. */
 import { type Account, Accounts } from './accounts.ts'
-import { type Draw, refusalOf, statusOf } from './admission.ts'
+import { type BucketCharge, findRefusal, statusOf } from './admission.ts'
 import { fullLevel, levelAfter, levelAt } from './bucket.ts'
-import { type BucketDemand, type CrowdDemand, demandOf, nothing } from './demand.ts'
-import type { Cost, LimitStatus, Limits, OpenRateLimiter, Reservation, Subject } from './limits.ts'
-import { reservation } from './reservation.ts'
+import { type BucketDemand, type ConcurrencyDemand, toDemand, zeroCost } from './demand.ts'
+import type { ClosableRateLimiter, Cost, LimitStatus, Limits, Reservation, Subject } from './limits.ts'
+import { createReservation } from './reservation.ts'
 
-export class MemoryLimiter implements OpenRateLimiter {
+export class MemoryLimiter implements ClosableRateLimiter {
   readonly limits: Limits
   readonly #accounts = new Accounts()
   readonly #now: () => number
@@ -24,31 +24,31 @@ export class MemoryLimiter implements OpenRateLimiter {
 
   async reserve(subjects: readonly Subject[], cost: Cost): Promise<Reservation> {
     const now = this.#now()
-    const { buckets, crowds } = demandOf(subjects, this.limits, cost)
-    const draws = buckets.map((demand) => this.#draw(demand, now))
-    const refusal = refusalOf(
-      draws,
-      crowds.map(({ subject, limit }) => ({ limit, running: this.#accounts.get(subject, now).running })),
+    const { buckets, concurrency } = toDemand(subjects, this.limits, cost)
+    const charges = buckets.map((demand) => this.#prepareCharge(demand, now))
+    const refusal = findRefusal(
+      charges,
+      concurrency.map(({ subject, limit }) => ({ limit, running: this.#accounts.get(subject, now).running })),
     )
     if (refusal) {
       // A clock that has gone back would be waited for.
-      for (const draw of draws) this.#set(draw, now)
+      for (const charge of charges) this.#saveBucket(charge, now)
       throw refusal
     }
-    for (const draw of draws) {
-      draw.level = levelAfter(draw.level, draw.limit, draw.units)
-      this.#set(draw, now)
+    for (const charge of charges) {
+      charge.level = levelAfter(charge.level, charge.limit, charge.units)
+      this.#saveBucket(charge, now)
     }
-    for (const { subject } of crowds) this.#run(subject, +1, now)
+    for (const { subject } of concurrency) this.#addRunning(subject, +1, now)
 
-    return reservation(statusOf(draws), cost, (difference, isOver) =>
-      this.#charge(buckets, difference, isOver ? crowds : []),
+    return createReservation(statusOf(charges), cost, (difference, isOver) =>
+      this.#charge(buckets, difference, isOver ? concurrency : []),
     )
   }
 
   async status(subjects: readonly Subject[]): Promise<readonly LimitStatus[]> {
-    const { buckets } = demandOf(subjects, this.limits, nothing)
-    return statusOf(buckets.map((demand) => this.#draw(demand, this.#now())))
+    const { buckets } = toDemand(subjects, this.limits, zeroCost)
+    return statusOf(buckets.map((demand) => this.#prepareCharge(demand, this.#now())))
   }
 
   async close(): Promise<void> {}
@@ -56,20 +56,20 @@ export class MemoryLimiter implements OpenRateLimiter {
   async #charge(
     buckets: readonly BucketDemand[],
     difference: Cost,
-    left: readonly CrowdDemand[],
+    released: readonly ConcurrencyDemand[],
   ): Promise<void> {
     const now = this.#now()
     for (const demand of buckets) {
       const units = difference[demand.name]
       if (units === 0) continue
-      const draw = this.#draw(demand, now)
-      draw.level = levelAfter(draw.level, draw.limit, units)
-      this.#set(draw, now)
+      const charge = this.#prepareCharge(demand, now)
+      charge.level = levelAfter(charge.level, charge.limit, units)
+      this.#saveBucket(charge, now)
     }
-    for (const { subject } of left) this.#run(subject, -1, now)
+    for (const { subject } of released) this.#addRunning(subject, -1, now)
   }
 
-  #draw({ subject, name, limit, units }: BucketDemand, now: number): BucketDraw {
+  #prepareCharge({ subject, name, limit, units }: BucketDemand, now: number): AccountCharge {
     const account = this.#accounts.get(subject, now)
     const bucket = account[name]
     return {
@@ -82,19 +82,19 @@ export class MemoryLimiter implements OpenRateLimiter {
     }
   }
 
-  #set({ account, subject, name, limit, level }: BucketDraw, at: number): void {
+  #saveBucket({ account, subject, name, limit, level }: AccountCharge, at: number): void {
     account[name] = { limit, level, at }
-    this.#accounts.changed(subject, account)
+    this.#accounts.update(subject, account)
   }
 
-  #run(subject: string, calls: number, now: number): void {
+  #addRunning(subject: string, calls: number, now: number): void {
     const account = this.#accounts.get(subject, now)
     account.running += calls
-    this.#accounts.changed(subject, account)
+    this.#accounts.update(subject, account)
   }
 }
 
-interface BucketDraw extends Draw {
+interface AccountCharge extends BucketCharge {
   readonly subject: string
   readonly account: Account
 }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Clock, stores } from '../../../../test/support/limiters.ts'
 import { LlmError } from '../errors.ts'
-import { toSeconds } from './admission.ts'
+import { toRetrySeconds } from './admission.ts'
 import type { Cost, Limits, Reservation, Subject } from './limits.ts'
 
 const minute = 60_000
@@ -118,7 +118,7 @@ describe.each(stores())('limits in $name', ({ name, limiter: make }) => {
           if (refusal.message.includes('at the same time')) continue
           refusals++
 
-          const seconds = toSeconds(refusal.details.retryAfterMs ?? 0)
+          const seconds = toRetrySeconds(refusal.details.retryAfterMs ?? 0)
           const pass = (ms: number): void => {
             clock.now += ms
             passedMs += ms

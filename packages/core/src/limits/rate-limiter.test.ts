@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type Clock, stores } from '../../../../test/support/limiters.ts'
 import { LlmError } from '../errors.ts'
-import type { Cost, Limits, OpenRateLimiter, Reservation, Subject } from './limits.ts'
+import type { ClosableRateLimiter, Cost, Limits, Reservation, Subject } from './limits.ts'
 
 const one: Cost = { requests: 1, tokens: 0 }
 const tokens = (tokens: number): Cost => ({ requests: 1, tokens })
@@ -10,7 +10,7 @@ const minute = 60_000
 
 describe.each(stores())('limits in $name', ({ limiter: make }) => {
   let clock: Clock
-  let limiter: OpenRateLimiter
+  let limiter: ClosableRateLimiter
 
   beforeEach(async () => {
     clock = { now: 1_000 }

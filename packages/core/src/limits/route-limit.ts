@@ -1,11 +1,11 @@
 /** A limiter on routes of the app: what every adapter does with a call, in no framework's words. */
 import { LlmError } from '../errors.ts'
-import { checkKeys, shown } from '../options/check.ts'
+import { checkKeys, describeValue } from '../options/check.ts'
 import { addressSubject } from './address.ts'
 import { checkCost, checkLimits } from './demand.ts'
 import { limitHeaders, retryHeaders } from './headers.ts'
 import type { Cost, Limits, RateLimiter, Reservation, Subject } from './limits.ts'
-import { reservation as reservationOf } from './reservation.ts'
+import { createReservation } from './reservation.ts'
 
 export interface RouteLimitOptions<Request> {
   /**
@@ -14,7 +14,7 @@ export interface RouteLimitOptions<Request> {
    *
    * @default the address of the client; also where it says nobody (`undefined`, `null` or `''`)
    */
-  subject?(request: Request): SubjectAnswer | Promise<SubjectAnswer>
+  subject?(request: Request): SubjectResult | Promise<SubjectResult>
   /** Of subjects that bring none of their own. Their calls are counted apart, under `name`. @default those of the limiter */
   readonly limits?: Limits | undefined
   /**
@@ -43,8 +43,8 @@ export interface RouteLimitOptions<Request> {
 }
 
 type OnError = 'refuse' | 'admit'
-type SubjectAnswer = Who | readonly Who[]
-type Who = string | number | bigint | Subject | null | undefined
+type SubjectResult = SubjectInput | readonly SubjectInput[]
+type SubjectInput = string | number | bigint | Subject | null | undefined
 
 /** Headers are for either answer. */
 export type Admission =
@@ -71,17 +71,17 @@ export function createRouteLimit<Request>(
     throw new TypeError('Expected a limiter, such as `await createRateLimiter()`')
   checkRouteLimitOptions(options)
   const { limits, subject, requests = 1, tokens = 0, onError = 'refuse' } = options
-  if (!subject && isNone(limits ?? limiter.limits))
+  if (!subject && hasNoLimits(limits ?? limiter.limits))
     throw new TypeError(
       'Expected `limits`: neither the route nor its limiter has any, so all would be let in',
     )
   const prefix = prefixOf(options)
 
-  const byAddress = (request: Request): string => addressSubject(addressOf(request))
-  const toSubject = (who: Who, request: Request): Subject => {
-    const { id, limits: own } = isSubject(who) ? who : { id: who, limits: undefined }
+  const addressKey = (request: Request): string => addressSubject(addressOf(request))
+  const toSubject = (input: SubjectInput, request: Request): Subject => {
+    const { id, limits: own } = isSubject(input) ? input : { id: input, limits: undefined }
     if (id === undefined || id === null || id === '')
-      return { id: (own ? prefixOf({ limits: own }) : prefix) + byAddress(request), limits: own ?? limits }
+      return { id: (own ? prefixOf({ limits: own }) : prefix) + addressKey(request), limits: own ?? limits }
     return own ? { id: toId(id), limits: own } : { id: prefix + toId(id), limits }
   }
   const subjectsOf = async (request: Request): Promise<readonly Subject[]> =>
@@ -89,16 +89,16 @@ export function createRouteLimit<Request>(
 
   return async (request) => {
     try {
-      const subjects = subject ? await subjectsOf(request) : [{ id: prefix + byAddress(request), limits }]
+      const subjects = subject ? await subjectsOf(request) : [{ id: prefix + addressKey(request), limits }]
       const cost: Cost = {
         requests: typeof requests === 'number' ? requests : await requests(request),
         tokens: typeof tokens === 'number' ? tokens : await tokens(request),
       }
       const reservation = await limiter.reserve(subjects, cost).catch((cause: unknown) => {
-        if (isOurs(cause) || cause instanceof TypeError) throw cause
+        if (isLlmError(cause) || cause instanceof TypeError) throw cause
         const answer = typeof onError === 'function' ? onError(cause, request) : onError
-        if (answer === 'admit') return unlimited(cost)
-        throw unavailable(cause)
+        if (answer === 'admit') return createUnlimitedReservation(cost)
+        throw limitsUnavailable(cause)
       })
       return {
         headers: limitHeaders(reservation.limits),
@@ -107,7 +107,7 @@ export function createRouteLimit<Request>(
         finish: () => void reservation.settle().catch(() => {}),
       }
     } catch (cause) {
-      if (!isOurs(cause) || cause.code === 'internal') throw cause
+      if (!isLlmError(cause) || cause.code === 'internal') throw cause
       return {
         headers: { ...limitHeaders(cause.details.limits ?? []), ...retryHeaders(cause) },
         refusal: cause,
@@ -121,11 +121,13 @@ export function checkRouteLimitOptions<Request>(options: RouteLimitOptions<Reque
   checkKeys('', options, ['subject', 'limits', 'name', 'requests', 'tokens', 'onError'])
   const { subject, limits = {}, name, requests, tokens, onError = 'refuse' } = options
   if (subject !== undefined && typeof subject !== 'function')
-    throw new TypeError(`Expected \`subject\` to be a function of the request, got ${shown(subject)}`)
+    throw new TypeError(`Expected \`subject\` to be a function of the request, got ${describeValue(subject)}`)
   if (name !== undefined && (typeof name !== 'string' || name === ''))
-    throw new TypeError(`Expected \`name\` to be a text, got ${shown(name)}`)
+    throw new TypeError(`Expected \`name\` to be a text, got ${describeValue(name)}`)
   if (typeof onError !== 'function' && onError !== 'refuse' && onError !== 'admit')
-    throw new TypeError(`Expected \`onError\` to be 'refuse', 'admit' or a function, got ${shown(onError)}`)
+    throw new TypeError(
+      `Expected \`onError\` to be 'refuse', 'admit' or a function, got ${describeValue(onError)}`,
+    )
   checkLimits(limits)
   checkCost({
     requests: typeof requests === 'function' || requests === undefined ? 0 : requests,
@@ -133,7 +135,7 @@ export function checkRouteLimitOptions<Request>(options: RouteLimitOptions<Reque
   })
 }
 
-const isNone = (limits: Limits | undefined): boolean =>
+const hasNoLimits = (limits: Limits | undefined): boolean =>
   limits !== undefined && Object.values(limits).every((limit) => limit === undefined)
 
 /** What limits of its own count is no other route's. */
@@ -144,19 +146,22 @@ function prefixOf({ name, limits }: Pick<RouteLimitOptions<never>, 'name' | 'lim
   return `[${requestsPerMinute},${tokensPerMinute},${concurrent}] `
 }
 
-const isSubject = (who: Who): who is Subject => typeof who === 'object' && who !== null && 'id' in who
+const isSubject = (input: SubjectInput): input is Subject =>
+  typeof input === 'object' && input !== null && 'id' in input
 
 function toId(id: unknown): string {
   if (typeof id === 'string') return id
   if (typeof id === 'bigint' || (typeof id === 'number' && Number.isFinite(id))) return String(id)
-  throw new TypeError(`Expected \`subject\` to say a text, a number or { id, limits }, got ${shown(id)}`)
+  throw new TypeError(
+    `Expected \`subject\` to say a text, a number or { id, limits }, got ${describeValue(id)}`,
+  )
 }
 
-const isOurs = (cause: unknown): cause is LlmError => LlmError.from(cause) === cause
+const isLlmError = (cause: unknown): cause is LlmError => LlmError.from(cause) === cause
 
-const unlimited = (cost: Cost): Reservation => reservationOf([], cost, async () => {})
+const createUnlimitedReservation = (cost: Cost): Reservation => createReservation([], cost, async () => {})
 
-const unavailable = (cause: unknown): LlmError =>
+const limitsUnavailable = (cause: unknown): LlmError =>
   new LlmError(
     'overloaded',
     'The limits of this route cannot be looked up at the moment. Try again in 5 s.',

@@ -1,7 +1,7 @@
 /** Which calls run at the same time, in the database: each is a lease. */
 import type { Database, Queries } from '../storage/database.ts'
 import { Leases, leaseMs } from '../storage/leases.ts'
-import type { CrowdDemand } from './demand.ts'
+import type { ConcurrencyDemand } from './demand.ts'
 
 export const runningCallTables = [
   `CREATE TABLE modelmount_limit_leases (
@@ -22,7 +22,7 @@ const table = {
 
 export class RunningCalls {
   /** Of this process. */
-  readonly own: Leases<'id' | 'subject'>
+  readonly leases: Leases<'id' | 'subject'>
   readonly #database: Database
   readonly #clock: () => string
 
@@ -31,46 +31,50 @@ export class RunningCalls {
     this.#database = database
     this.#clock = clock
     // A database that is away for a moment is asked again; for longer, the leases end, as they should.
-    this.own = new Leases(database, table, clock, () => this.own.renew().catch(() => {}))
+    this.leases = new Leases(database, table, clock, () => this.leases.renew().catch(() => {}))
   }
 
   /** By subject. The subjects have to be locked. */
   async count(
     { query }: Queries,
-    crowds: readonly CrowdDemand[],
+    demands: readonly ConcurrencyDemand[],
     now: number,
   ): Promise<ReadonlyMap<string, number>> {
-    if (crowds.length === 0) return new Map()
-    const subjects = crowds.map(({ subject }) => subject)
-    await this.own.putBack({ query }, subjects, now)
-    const theirs = `subject IN (${crowds.map(() => '?').join(', ')})`
+    if (demands.length === 0) return new Map()
+    const subjects = demands.map(({ subject }) => subject)
+    await this.leases.restore({ query }, subjects, now)
+    const matchesSubjects = `subject IN (${demands.map(() => '?').join(', ')})`
     const counts = await query<{ subject: string; running: number; last: number }>(
       `SELECT subject, count(*) AS running, max(expires_at) AS last FROM modelmount_limit_leases
-       WHERE expires_at > ? AND ${theirs} GROUP BY subject`,
+       WHERE expires_at > ? AND ${matchesSubjects} GROUP BY subject`,
       [now, ...subjects],
     )
     // A clock that has gone back a day would keep those of the dead for a day.
     if (counts.some(({ last }) => last > now + leaseMs))
-      await query(`UPDATE modelmount_limit_leases SET expires_at = ? WHERE expires_at > ? AND ${theirs}`, [
-        now + leaseMs,
-        now + leaseMs,
-        ...subjects,
-      ])
+      await query(
+        `UPDATE modelmount_limit_leases SET expires_at = ? WHERE expires_at > ? AND ${matchesSubjects}`,
+        [now + leaseMs, now + leaseMs, ...subjects],
+      )
     return new Map(counts.map(({ subject, running }) => [subject, running]))
   }
 
-  async add({ query }: Queries, id: string, crowds: readonly CrowdDemand[], now: number): Promise<void> {
+  async add(
+    { query }: Queries,
+    id: string,
+    demands: readonly ConcurrencyDemand[],
+    now: number,
+  ): Promise<void> {
     await query(
-      `INSERT INTO modelmount_limit_leases (id, subject, expires_at) VALUES ${crowds.map(() => '(?, ?, ?)').join(', ')}`,
-      crowds.flatMap(({ subject }) => [id, subject, now + leaseMs]),
+      `INSERT INTO modelmount_limit_leases (id, subject, expires_at) VALUES ${demands.map(() => '(?, ?, ?)').join(', ')}`,
+      demands.flatMap(({ subject }) => [id, subject, now + leaseMs]),
     )
   }
 
   /** It has been added at that time, for sure. */
-  keep(id: string, crowds: readonly CrowdDemand[], at: number): void {
-    this.own.keep(
+  track(id: string, demands: readonly ConcurrencyDemand[], at: number): void {
+    this.leases.add(
       id,
-      crowds.map(({ subject }) => ({ id, subject })),
+      demands.map(({ subject }) => ({ id, subject })),
       at + leaseMs,
     )
   }

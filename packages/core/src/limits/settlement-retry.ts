@@ -1,32 +1,32 @@
 /** What calls have settled while the database was away: it is settled when that is back. */
 import { UncertainOutcome } from '../storage/database.ts'
 
-type Correction = () => Promise<void>
+type Settlement = () => Promise<void>
 
-export class Corrections {
-  readonly #missing = new Set<Correction>()
+export class SettlementRetry {
+  readonly #pending = new Set<Settlement>()
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
 
   /** Rejects where it fails now, and repeats it until it has happened once. What may have happened is not repeated. */
-  async make(correction: Correction): Promise<void> {
+  async run(settlement: Settlement): Promise<void> {
     try {
-      await correction()
+      await settlement()
     } catch (cause) {
-      this.#keep(correction, cause)
+      this.#retryLater(settlement, cause)
       throw cause
     }
   }
 
   /** Never rejects. One that fails is the sign that the others would. */
-  async repeat(): Promise<void> {
-    for (const correction of this.#missing) {
+  async retry(): Promise<void> {
+    for (const settlement of this.#pending) {
       // Whoever comes in between does not make it, too.
-      this.#missing.delete(correction)
+      this.#pending.delete(settlement)
       try {
-        await correction()
+        await settlement()
       } catch (cause) {
-        this.#keep(correction, cause)
+        this.#retryLater(settlement, cause)
         return
       }
     }
@@ -37,15 +37,15 @@ export class Corrections {
   /** Tries once more. */
   async close(): Promise<void> {
     this.#isClosed = true
-    await this.repeat()
+    await this.retry()
     clearInterval(this.#timer)
   }
 
-  #keep(correction: Correction, cause: unknown): void {
+  #retryLater(settlement: Settlement, cause: unknown): void {
     if (cause instanceof UncertainOutcome) return
-    this.#missing.add(correction)
-    if (!this.#isClosed) this.#timer ??= setInterval(() => void this.repeat(), repeatEveryMs).unref()
+    this.#pending.add(settlement)
+    if (!this.#isClosed) this.#timer ??= setInterval(() => void this.retry(), retryEveryMs).unref()
   }
 }
 
-const repeatEveryMs = 5_000
+const retryEveryMs = 5_000

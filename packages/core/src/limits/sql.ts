@@ -6,14 +6,14 @@ import { randomUUID } from 'node:crypto'
 import { LlmError } from '../errors.ts'
 import type { Database, Queries, SqlValue } from '../storage/database.ts'
 import { migrate } from '../storage/migrations.ts'
-import { type LimitName, refusalOf, statusOf } from './admission.ts'
+import { findRefusal, type LimitName, statusOf } from './admission.ts'
 import { fullLevel, levelAfter, levelAt, resetMs } from './bucket.ts'
-import { type BucketDemand, type CrowdDemand, type Demand, demandOf, nothing } from './demand.ts'
-import { Lines } from './keyed-mutex.ts'
-import type { Cost, LimitStatus, Limits, OpenRateLimiter, Reservation, Subject } from './limits.ts'
-import { reservation } from './reservation.ts'
+import { type BucketDemand, type ConcurrencyDemand, type Demand, toDemand, zeroCost } from './demand.ts'
+import { KeyedMutex } from './keyed-mutex.ts'
+import type { ClosableRateLimiter, Cost, LimitStatus, Limits, Reservation, Subject } from './limits.ts'
+import { createReservation } from './reservation.ts'
 import { RunningCalls, runningCallTables } from './running-calls.ts'
-import { Corrections } from './settlement-retry.ts'
+import { SettlementRetry } from './settlement-retry.ts'
 
 export interface SqlLimiterOptions {
   readonly limits: Limits
@@ -41,64 +41,64 @@ const tables = [
   'CREATE INDEX modelmount_limits_full_at ON modelmount_limits (full_at)',
 ]
 
-class SqlLimiter implements OpenRateLimiter {
+class SqlLimiter implements ClosableRateLimiter {
   readonly limits: Limits
   readonly #database: Database
   readonly #clock: () => string
-  readonly #running: RunningCalls
-  readonly #lines = new Lines()
-  readonly #corrections = new Corrections()
-  #pruned = performance.now()
+  readonly #runningCalls: RunningCalls
+  readonly #mutex = new KeyedMutex()
+  readonly #settlements = new SettlementRetry()
+  #prunedAt = performance.now()
   #pruning: Promise<void> | undefined
 
   constructor(database: Database, limits: Limits, clock: () => string) {
     this.#database = database
     this.limits = limits
     this.#clock = clock
-    this.#running = new RunningCalls(database, clock)
+    this.#runningCalls = new RunningCalls(database, clock)
   }
 
   async reserve(subjects: readonly Subject[], cost: Cost): Promise<Reservation> {
-    const demand = demandOf(subjects, this.limits, cost)
-    const { buckets, crowds } = demand
-    const lease = crowds.length > 0 ? randomUUID() : undefined
-    this.#pruneNowAndThen()
+    const demand = toDemand(subjects, this.limits, cost)
+    const { buckets, concurrency } = demand
+    const lease = concurrency.length > 0 ? randomUUID() : undefined
+    this.#pruneOccasionally()
     let at = 0
-    const taken = await this.#locked(demand, async (queries, { rows, now }) => {
-      const draws = buckets.map((demand) => ({ ...demand, level: levelOf(rows, demand, now) }))
-      const running = await this.#running.count(queries, crowds, now)
-      const refusal = refusalOf(
-        draws,
-        crowds.map(({ subject, limit }) => ({ limit, running: running.get(subject) ?? 0 })),
+    const outcome = await this.#withLockedRows(demand, async (queries, { rows, now }) => {
+      const charges = buckets.map((demand) => ({ ...demand, level: levelOf(rows, demand, now) }))
+      const running = await this.#runningCalls.count(queries, concurrency, now)
+      const refusal = findRefusal(
+        charges,
+        concurrency.map(({ subject, limit }) => ({ limit, running: running.get(subject) ?? 0 })),
       )
       if (refusal) {
         // A clock that has gone back would be waited for, by buckets and by leases.
-        if (crowds.length === 0 && rows.every(({ at }) => at <= now)) throw refusal
-        await write(queries, draws, now)
+        if (concurrency.length === 0 && rows.every(({ at }) => at <= now)) throw refusal
+        await writeBuckets(queries, charges, now)
         return refusal
       }
-      for (const draw of draws) draw.level = levelAfter(draw.level, draw.limit, draw.units)
-      await write(queries, draws, now)
-      if (lease) await this.#running.add(queries, lease, crowds, now)
+      for (const charge of charges) charge.level = levelAfter(charge.level, charge.limit, charge.units)
+      await writeBuckets(queries, charges, now)
+      if (lease) await this.#runningCalls.add(queries, lease, concurrency, now)
       at = now
-      return draws
+      return charges
     })
-    if (taken instanceof LlmError) throw taken
-    if (lease) this.#running.keep(lease, crowds, at)
+    if (outcome instanceof LlmError) throw outcome
+    if (lease) this.#runningCalls.track(lease, concurrency, at)
 
-    return reservation(statusOf(taken), cost, async (difference, isOver) => {
+    return createReservation(statusOf(outcome), cost, async (difference, isOver) => {
       if (!isOver) return this.#charge(buckets, difference)
       // From here on nobody keeps it: whatever happens now, it ends.
-      if (lease) await this.#running.own.leave(lease)
-      const left = lease === undefined ? undefined : { lease, crowds }
-      return this.#corrections.make(() => this.#charge(buckets, difference, left))
+      if (lease) await this.#runningCalls.leases.release(lease)
+      const released = lease === undefined ? undefined : { lease, concurrency }
+      return this.#settlements.run(() => this.#charge(buckets, difference, released))
     })
   }
 
   async status(subjects: readonly Subject[]): Promise<readonly LimitStatus[]> {
-    const { buckets } = demandOf(subjects, this.limits, nothing)
+    const { buckets } = toDemand(subjects, this.limits, zeroCost)
     if (buckets.length === 0) return []
-    const rows = await this.#database.query<Row>(
+    const rows = await this.#database.query<LimitRow>(
       `SELECT subject, name, level, at, ${this.#clock()} AS now FROM modelmount_limits
        WHERE ${buckets.map(() => '(subject = ? AND name = ?)').join(' OR ')}`,
       buckets.flatMap(({ subject, name }) => [subject, name]),
@@ -107,21 +107,21 @@ class SqlLimiter implements OpenRateLimiter {
   }
 
   async close(): Promise<void> {
-    this.#running.own.close()
-    await this.#corrections.close()
+    this.#runningCalls.leases.close()
+    await this.#settlements.close()
     await this.#pruning
   }
 
   /** Says that its calls still run, and settles what could not be; by itself it does so often enough. */
   async renew(): Promise<void> {
-    await this.#corrections.repeat()
-    await this.#running.own.renew()
+    await this.#settlements.retry()
+    await this.#runningCalls.leases.renew()
   }
 
   /** Forgets subjects with full buckets. Resolves when there are none. */
   async prune(): Promise<void> {
     for (let found = batchSize; found === batchSize; ) {
-      const idle = await this.#database.query<RowId>(
+      const idle = await this.#database.query<LimitRowId>(
         `SELECT subject, name FROM modelmount_limits WHERE full_at <= ${this.#clock()} LIMIT ${batchSize}`,
       )
       found = idle.length
@@ -134,30 +134,30 @@ class SqlLimiter implements OpenRateLimiter {
         )
       })
     }
-    await this.#running.prune()
+    await this.#runningCalls.prune()
   }
 
   async #charge(
     buckets: readonly BucketDemand[],
     difference: Cost,
-    left?: { readonly lease: string; readonly crowds: readonly CrowdDemand[] },
+    released?: { readonly lease: string; readonly concurrency: readonly ConcurrencyDemand[] },
   ): Promise<void> {
     const charged = buckets.filter(({ name }) => difference[name] !== 0)
-    if (charged.length === 0 && !left) return
-    const demand = { buckets: charged, crowds: left?.crowds ?? [] }
-    await this.#locked(demand, async (queries, { rows, now }) => {
+    if (charged.length === 0 && !released) return
+    const demand = { buckets: charged, concurrency: released?.concurrency ?? [] }
+    await this.#withLockedRows(demand, async (queries, { rows, now }) => {
       const corrected = charged.map((demand) => ({
         ...demand,
         level: levelAfter(levelOf(rows, demand, now), demand.limit, difference[demand.name]),
       }))
-      await write(queries, corrected, now)
-      if (left) await this.#running.remove(queries, left.lease)
+      await writeBuckets(queries, corrected, now)
+      if (released) await this.#runningCalls.remove(queries, released.lease)
     })
   }
 
-  #pruneNowAndThen(): void {
-    if (performance.now() - this.#pruned < pruneEveryMs || this.#pruning) return
-    this.#pruned = performance.now()
+  #pruneOccasionally(): void {
+    if (performance.now() - this.#prunedAt < pruneEveryMs || this.#pruning) return
+    this.#prunedAt = performance.now()
     // Nothing depends on it, and the next call hears of a database that is away.
     this.#pruning = this.prune()
       .catch(() => {})
@@ -167,16 +167,16 @@ class SqlLimiter implements OpenRateLimiter {
   }
 
   /** A transaction that has the rows of its subjects, for a decision or a correction. */
-  #locked<Result>(
-    { buckets, crowds }: Demand,
-    work: (queries: Queries, locked: Locked) => Promise<Result>,
+  #withLockedRows<Result>(
+    { buckets, concurrency }: Demand,
+    task: (queries: Queries, locked: LockedRows) => Promise<Result>,
   ): Promise<Result> {
-    const ids = [...buckets, ...crowds.map(({ subject }) => ({ subject, name: 'concurrent' as const }))]
+    const ids = [...buckets, ...concurrency.map(({ subject }) => ({ subject, name: 'concurrent' as const }))]
     const transaction = () =>
       this.#database.transaction(async (queries) =>
-        work(queries, await lockRows(queries, ids, this.#clock())),
+        task(queries, await lockRows(queries, ids, this.#clock())),
       )
-    return this.#lines.inTurn(
+    return this.#mutex.runExclusive(
       ids.map(({ subject }) => subject),
       transaction,
     )
@@ -187,27 +187,27 @@ const pruneEveryMs = 60_000
 /** Of rows that are locked at once. */
 const batchSize = 100
 
-interface RowId {
+interface LimitRowId {
   readonly subject: string
   /** `concurrent`: its buckets say nothing, but who has locked it counts alone. */
   readonly name: LimitName | 'concurrent'
 }
-interface Row extends RowId {
+interface LimitRow extends LimitRowId {
   readonly level: number
   readonly at: number
   readonly now: number
 }
-interface Locked {
-  readonly rows: readonly Row[]
+interface LockedRows {
+  readonly rows: readonly LimitRow[]
   /** By the clock, after the last of them was locked. */
   readonly now: number
 }
 
 /** Of all ways to lock a row, and one that is not there yet, the one that both databases know. */
-async function lockRows(queries: Queries, ids: readonly RowId[], clock: string): Promise<Locked> {
+async function lockRows(queries: Queries, ids: readonly LimitRowId[], clock: string): Promise<LockedRows> {
   if (ids.length === 0) return { rows: [], now: 0 }
   const sorted = [...ids].sort((a, b) => compare(a.subject, b.subject) || compare(a.name, b.name))
-  const rows = await queries.query<Row>(
+  const rows = await queries.query<LimitRow>(
     `INSERT INTO modelmount_limits (subject, name, level, at, full_at)
      VALUES ${sorted.map(() => `(?, ?, 0, ${longAgo}, ${longAgo})`).join(', ')}
      ON CONFLICT (subject, name) DO UPDATE SET full_at = modelmount_limits.full_at
@@ -222,12 +222,12 @@ const longAgo = Number.MIN_SAFE_INTEGER
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-function levelOf(rows: readonly Row[], { subject, name, limit }: BucketDemand, now: number): number {
+function levelOf(rows: readonly LimitRow[], { subject, name, limit }: BucketDemand, now: number): number {
   const row = rows.find((row) => row.subject === subject && row.name === name)
   return row ? levelAt(row, limit, now) : fullLevel(limit)
 }
 
-async function write(
+async function writeBuckets(
   queries: Queries,
   buckets: readonly (BucketDemand & { readonly level: number })[],
   now: number,

@@ -1,7 +1,7 @@
 /** The built-in model: there where the optional package is installed. */
 import type { ModelSource } from './ollama-store/standalone-files.ts'
 
-export async function builtInModel(): Promise<ModelSource | undefined> {
+export async function findBuiltInModel(): Promise<ModelSource | undefined> {
   try {
     const { modelPath } = await import('@modelmount/tiny-model')
     return { path: modelPath, builtInName: 'tiny' }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { modelPath } from '@modelmount/tiny-model'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { CreateModel } from './modelfile/create.ts'
+import type { CreateModelRequest } from './modelfile/create.ts'
 import { digestOf } from './ollama-store/digest.ts'
 import { type Model, ModelStore } from './store.ts'
 
@@ -29,13 +29,17 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 /** What it told. */
-async function create(spec: CreateModel, at = store): Promise<readonly string[]> {
+async function create(spec: CreateModelRequest, at = store): Promise<readonly string[]> {
   const told: string[] = []
   for await (const { status } of at.create(spec)) told.push(status)
   return told
 }
 
-async function createFromFile(name: string, more: Partial<CreateModel> = {}, at = store): Promise<void> {
+async function createFromFile(
+  name: string,
+  more: Partial<CreateModelRequest> = {},
+  at = store,
+): Promise<void> {
   const digest = digestOf(await weights)
   await at.blobs.write(digest, once(await weights), signal)
   await create({ name, files: { 'model.gguf': digest }, ...more }, at)
@@ -57,11 +61,11 @@ test('a model that is made is listed with what it was made of', async () => {
 
   expect(model).toMatchObject({
     name: 'mine:latest',
-    builtIn: false,
+    isBuiltIn: false,
     digest: digestOf(await readFile(join(folder, 'manifests/registry.ollama.ai/library/mine/latest'))).slice(
       7,
     ),
-    recipe: {
+    defaults: {
       system: 'Be brief.',
       parameters: { temperature: 0 },
       messages: [{ role: 'user', content: 'Hi' }],
@@ -78,7 +82,7 @@ test('a model that is made of the built-in one knows it for its parent', async (
 
   const model = await store.get('mine')
   expect(told.at(-1)).toBe('success')
-  expect(model).toMatchObject({ parent: 'tiny:latest', recipe: { system: 'Be brief.' } })
+  expect(model).toMatchObject({ parent: 'tiny:latest', defaults: { system: 'Be brief.' } })
   expect(digestOf(await readFile(model.path))).toBe(digestOf(await weights))
 })
 
@@ -96,9 +100,9 @@ test('a copy has the same bytes, and a date of its own', async () => {
 test('the built-in model is copied with its file', async () => {
   await store.copy('tiny', 'mine')
 
-  const { path, builtIn } = await store.get('mine')
+  const { path, isBuiltIn } = await store.get('mine')
 
-  expect(builtIn).toBe(false)
+  expect(isBuiltIn).toBe(false)
   expect(digestOf(await readFile(path))).toBe(digestOf(await weights))
 })
 
@@ -146,7 +150,7 @@ test('a copy, and a model that is made, are of what the name means, not of a man
   await create({ name: 'made', from: name }, files)
 
   expect((await files.get(name)).path).toBe(modelPath)
-  for (const one of ['copied', 'made']) expect((await files.get(one)).recipe?.system).toBeUndefined()
+  for (const one of ['copied', 'made']) expect((await files.get(one)).defaults?.system).toBeUndefined()
 })
 
 test('what a copy takes the place of goes, where nothing else needs it', async () => {
@@ -263,10 +267,10 @@ test('of one name in a manifest and in a file, and in two folders, the first cou
   await writeFile(join(folder, 'mine.gguf'), 'GGUF')
   const turned = new ModelStore([{ path: other }, { path: folder }])
 
-  expect((await store.get('mine')).recipe?.system).toBe('first')
-  expect((await turned.get('mine')).recipe?.system).toBe('second')
+  expect((await store.get('mine')).defaults?.system).toBe('first')
+  expect((await turned.get('mine')).defaults?.system).toBe('second')
   expect((await store.list()).filter(({ name }) => name === 'mine:latest')).toMatchObject([
-    { recipe: { system: 'first' } },
+    { defaults: { system: 'first' } },
   ])
 })
 
@@ -285,8 +289,8 @@ test('a name with a tag that is called local is found by it', async () => {
   await createFromFile('mine:local', { system: 'local' })
   await createFromFile('other', { system: 'other' })
 
-  expect((await store.get('mine:local')).recipe?.system).toBe('local')
-  expect((await store.get('other:local')).recipe?.system).toBe('other')
+  expect((await store.get('mine:local')).defaults?.system).toBe('local')
+  expect((await store.get('other:local')).defaults?.system).toBe('other')
   await expect(store.get('mine')).rejects.toMatchObject({ code: 'not_found' })
 })
 
@@ -308,7 +312,7 @@ test('what is asked of a model twice is read once', async () => {
 
   const second = await store.get('mine')
 
-  expect(second.recipe).toBe(first.recipe)
+  expect(second.defaults).toBe(first.defaults)
 })
 
 test.each([

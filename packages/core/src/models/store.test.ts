@@ -42,7 +42,7 @@ test('a model says its path, size and date', async () => {
     sizeBytes: 8,
     modifiedAt: new Date('2026-01-02T03:04:05Z'),
     digest: expect.stringMatching(/^[0-9a-f]{64}$/),
-    builtIn: false,
+    isBuiltIn: false,
   })
 })
 
@@ -140,7 +140,7 @@ test('the built-in model has the name it was given', async () => {
 
   const model = await store.get('tiny')
 
-  expect(model).toMatchObject({ name: 'tiny:latest', builtIn: true })
+  expect(model).toMatchObject({ name: 'tiny:latest', isBuiltIn: true })
 })
 
 test('a model of your own takes the place of the built-in one', async () => {
@@ -152,7 +152,7 @@ test('a model of your own takes the place of the built-in one', async () => {
 
   const listed = await store.list()
 
-  expect(listed).toMatchObject([{ name: 'tiny:latest', builtIn: false }])
+  expect(listed).toMatchObject([{ name: 'tiny:latest', isBuiltIn: false }])
 })
 
 test.each([

@@ -4,23 +4,23 @@ import type { Adapter } from './gguf/adapter-check.ts'
 import { checkModel } from './gguf/check.ts'
 import { type ModelDetails, readDetails } from './gguf/details.ts'
 import type { GgufOptions } from './gguf/gguf.ts'
-import { type CreateModel, type CreateParts, createModel } from './modelfile/create.ts'
-import type { Recipe } from './modelfile/defaults.ts'
+import { type CreateDependencies, type CreateModelRequest, createModel } from './modelfile/create.ts'
+import type { ModelfileDefaults } from './modelfile/defaults.ts'
 import { type BlobOptions, BlobStore } from './ollama-store/blobs.ts'
-import { DescribedModels } from './ollama-store/describe-manifest.ts'
 import { FileCache } from './ollama-store/file-cache.ts'
 import type { ModelConfig } from './ollama-store/manifest.ts'
+import { ManifestReader } from './ollama-store/manifest-reader.ts'
 import { digestsOf, ManifestStore } from './ollama-store/manifests.ts'
-import { displayName, keyOf, namesOf, spelledName } from './ollama-store/name.ts'
+import { candidateNames, displayName, parseExactName, parseNameKey } from './ollama-store/name.ts'
 import {
-  filesIn,
-  isFolder,
+  isModelFolder,
+  listModelFiles,
   type ModelFile,
   type ModelSource,
   toModel,
   withTag,
 } from './ollama-store/standalone-files.ts'
-import type { Blobs, Entry } from './ollama-store/store-contracts.ts'
+import type { Blobs, ManifestEntry } from './ollama-store/store-contracts.ts'
 import type { Progress, TransferOptions } from './registry/progress.ts'
 import { type RegistryOptions, Transfers } from './registry/transfer.ts'
 
@@ -40,19 +40,19 @@ export interface Model {
    */
   readonly digest: string
   /** It came with the toolkit, and cannot be changed. */
-  readonly builtIn: boolean
+  readonly isBuiltIn: boolean
   /** What is added to its weights, where it was given with some. */
   readonly adapters?: readonly Adapter[]
   /** The files of what makes it see or hear. */
   readonly projectors?: readonly string[]
   /** What a Modelfile says of it beside that; absent for a file that lies alone. */
-  readonly recipe?: Recipe
+  readonly defaults?: ModelfileDefaults
   readonly config?: ModelConfig
   /** The model that it was made from. */
   readonly parent?: string
 }
 
-export interface StoreOptions extends BlobOptions {
+export interface ModelStoreOptions extends BlobOptions {
   /** @default none may be asked */
   readonly registries?: RegistryOptions
   /** Whether blobs go that nothing names any more once a model is replaced. @default true */
@@ -60,13 +60,13 @@ export interface StoreOptions extends BlobOptions {
 }
 
 /** A manifest, or a file that lies alone. */
-type Found = { readonly entry: Entry } | { readonly file: ModelFile }
+type FoundModel = { readonly entry: ManifestEntry } | { readonly file: ModelFile }
 
 export class ModelStore {
   readonly blobs: Blobs
   readonly #sources: readonly ModelSource[]
   readonly #manifests: ManifestStore
-  readonly #described: DescribedModels
+  readonly #manifestReader: ManifestReader
   readonly #transfers: Transfers
   readonly #prune: boolean
   readonly #details = new FileCache((model) => readDetails(model))
@@ -77,15 +77,15 @@ export class ModelStore {
    */
   constructor(
     sources: readonly ModelSource[],
-    { registries = { hosts: [], privateHosts: [] }, prune = true, ...limits }: StoreOptions = {},
+    { registries = { hosts: [], privateHosts: [] }, prune = true, ...limits }: ModelStoreOptions = {},
   ) {
-    const folders = sources.filter(isFolder).map(({ path }) => path)
+    const folders = sources.filter(isModelFolder).map(({ path }) => path)
     const blobs = new BlobStore(folders, limits)
     const manifests = new ManifestStore(folders, blobs)
     this.blobs = blobs
     this.#sources = sources
     this.#manifests = manifests
-    this.#described = new DescribedModels(blobs)
+    this.#manifestReader = new ManifestReader(blobs)
     this.#transfers = new Transfers({ blobs, manifests, registries, prune })
     this.#prune = prune
   }
@@ -94,13 +94,15 @@ export class ModelStore {
   async list(): Promise<readonly Model[]> {
     const entries = await this.#manifests.list()
     const inFolders = this.#sources.map(async (source) => [
-      ...entries.filter(({ root }) => root === source.path).map((entry) => this.#described.glance(entry)),
-      ...(await filesIn(source)).map(toModel),
+      ...entries
+        .filter(({ root }) => root === source.path)
+        .map((entry) => this.#manifestReader.tryReadModel(entry)),
+      ...(await listModelFiles(source)).map(toModel),
     ])
     const all = await Promise.all((await Promise.all(inFolders)).flat())
     const models = new Map<string, Model>()
     for (const model of all) if (model && !models.has(model.name)) models.set(model.name, model)
-    return [...models.values()].sort(byName)
+    return [...models.values()].sort(compareByName)
   }
 
   /**
@@ -110,7 +112,8 @@ export class ModelStore {
   async get(name: string): Promise<Model> {
     const found = await this.#find(name)
     const model =
-      found && ('entry' in found ? await this.#described.read(found.entry) : await toModel(found.file))
+      found &&
+      ('entry' in found ? await this.#manifestReader.readModel(found.entry) : await toModel(found.file))
     if (model) return model
     throw modelNotFound(name)
   }
@@ -120,10 +123,10 @@ export class ModelStore {
    * and `upstream` when its file cannot be used.
    */
   async details(
-    which: string | Model,
+    nameOrModel: string | Model,
     { arrays = false }: Pick<GgufOptions, 'arrays'> = {},
   ): Promise<ModelDetails> {
-    const model = typeof which === 'string' ? await this.get(which) : which
+    const model = typeof nameOrModel === 'string' ? await this.get(nameOrModel) : nameOrModel
     expectWeights(model)
     // A vocabulary is megabytes, and seldom asked for.
     return arrays ? readDetails(model, { arrays }) : this.#details.get(model)
@@ -139,15 +142,15 @@ export class ModelStore {
    * Makes a model of another one, or of files among the blobs. Yields a `Progress` per step, the last with status `success`;
    * throws `invalid_request`, and what `pull` throws where the other model has to be fetched.
    */
-  create(spec: CreateModel, options: Partial<TransferOptions> = {}): AsyncIterable<Progress> {
-    const parts = {
+  create(spec: CreateModelRequest, options: Partial<TransferOptions> = {}): AsyncIterable<Progress> {
+    const dependencies = {
       blobs: this.blobs,
       manifests: this.#manifests,
       prune: this.#prune,
       pull: (name: string, transfer: TransferOptions) => this.#transfers.pull(name, transfer),
-      find: (name: string) => this.#baseOf(name),
+      find: (name: string) => this.#findBase(name),
     }
-    return createModel(spec, parts, { signal: never(), ...options })
+    return createModel(spec, dependencies, { signal: neverAborted(), ...options })
   }
 
   /**
@@ -155,22 +158,27 @@ export class ModelStore {
    * with status `success`; throws `permission` for a registry that may not be asked, `not_found`, `upstream` and `too_large`.
    */
   pull(name: string, options: Partial<TransferOptions> = {}): AsyncIterable<Progress> {
-    return this.#transfers.pull(name, { signal: never(), ...options })
+    return this.#transfers.pull(name, { signal: neverAborted(), ...options })
   }
 
   /** Gives a model to the registry of its name. Yields and throws like `pull`; `permission` for a file that lies alone. */
   async *push(name: string, options: Partial<TransferOptions> = {}): AsyncGenerator<Progress> {
     const found = await this.#find(name)
-    if (found && 'file' in found) throw liesAlone(found.file, 'pushed: copy it to another name first')
-    yield* this.#transfers.push(name, { signal: never(), ...options })
+    if (found && 'file' in found)
+      throw standaloneFileError(found.file, 'pushed: copy it to another name first')
+    yield* this.#transfers.push(name, { signal: neverAborted(), ...options })
   }
 
   /**
    * Under another name, too. Throws `not_found`, `invalid_request` for what is no name, and `permission`; rejects with the
    * signal's reason when that aborts while a file is copied.
    */
-  async copy(from: string, to: string, { signal = never() }: Partial<TransferOptions> = {}): Promise<void> {
-    const name = spelledName(to)
+  async copy(
+    from: string,
+    to: string,
+    { signal = neverAborted() }: Partial<TransferOptions> = {},
+  ): Promise<void> {
+    const name = parseExactName(to)
     if (!name) throw invalidRequest(`destination "${to}" is invalid`, { param: 'destination' })
     const found = await this.#find(from)
     if (!found) throw modelNotFound(from)
@@ -194,11 +202,11 @@ export class ModelStore {
       return void (await this.#manifests.prune(digestsOf(found.entry.manifest)))
     }
     // Nobody sees it, but its name is taken, and nothing is pruned as long as it is there.
-    for (const one of namesOf(name)) if (await this.#manifests.removeDamaged(one)) return
+    for (const one of candidateNames(name)) if (await this.#manifests.removeDamaged(one)) return
     if (!found) throw modelNotFound(name)
     throw 'entry' in found
-      ? notAllowed(`The model "${displayName(found.entry.name)}" lies in a folder that is only read.`)
-      : liesAlone(found.file, 'deleted')
+      ? permissionError(`The model "${displayName(found.entry.name)}" lies in a folder that is only read.`)
+      : standaloneFileError(found.file, 'deleted')
   }
 
   /** Removes what no model names for an hour and more, such as what is left of downloads. Nothing does so by itself. */
@@ -207,18 +215,18 @@ export class ModelStore {
   }
 
   /** Throws `permission` for one with adapters, which would be lost. */
-  async #baseOf(name: string): ReturnType<CreateParts['find']> {
+  async #findBase(name: string): ReturnType<CreateDependencies['find']> {
     const found = await this.#find(name)
     if (!found || 'entry' in found) return found
     if (found.file.adapters)
-      throw notAllowed(
+      throw permissionError(
         `The model "${found.file.name}" has adapters by the app's options: make one of its file.`,
       )
     return { path: found.file.path }
   }
 
-  async #entry(name: string): Promise<Entry | undefined> {
-    for (const one of namesOf(name)) {
+  async #findEntry(name: string): Promise<ManifestEntry | undefined> {
+    for (const one of candidateNames(name)) {
       const entry = await this.#manifests.find(one)
       if (entry) return entry
     }
@@ -226,33 +234,36 @@ export class ModelStore {
   }
 
   /** By the exact name where there is one; else whatever its case. */
-  async #find(name: string): Promise<Found | undefined> {
-    const entry = await this.#entry(name)
+  async #find(name: string): Promise<FoundModel | undefined> {
+    const entry = await this.#findEntry(name)
     const listed = withTag(name)
-    const isExact = entry && namesOf(name).some((one) => displayName(one) === displayName(entry.name))
+    const isExact = entry && candidateNames(name).some((one) => displayName(one) === displayName(entry.name))
     // A file can have a name that the grammar does not know: it is found by that name only.
-    const key = keyOf(name)
+    const key = parseNameKey(name)
     for (const source of this.#sources) {
       if (isExact && entry.root === source.path) return { entry }
-      const file = await firstOf((await filesIn(source)).filter((one) => one.name === listed))
+      const file = await findFirstPresent((await listModelFiles(source)).filter((one) => one.name === listed))
       if (file) return { file }
     }
     if (entry) return { entry }
     if (!key) return undefined
-    const files = (await Promise.all(this.#sources.map(filesIn))).flat()
-    const file = await firstOf(files.filter((one) => keyOf(one.name) === key).sort(byName))
+    const files = (await Promise.all(this.#sources.map(listModelFiles))).flat()
+    const file = await findFirstPresent(
+      files.filter((one) => parseNameKey(one.name) === key).sort(compareByName),
+    )
     return file && { file }
   }
 }
 
-export const newestFirst = (a: Model, b: Model): number => b.modifiedAt.getTime() - a.modifiedAt.getTime()
+export const compareNewestFirst = (a: Model, b: Model): number =>
+  b.modifiedAt.getTime() - a.modifiedAt.getTime()
 
-async function firstOf(files: readonly ModelFile[]): Promise<ModelFile | undefined> {
+async function findFirstPresent(files: readonly ModelFile[]): Promise<ModelFile | undefined> {
   for (const file of files) if (await toModel(file)) return file
   return undefined
 }
 
-const byName = (a: { readonly name: string }, b: { readonly name: string }): number =>
+const compareByName = (a: { readonly name: string }, b: { readonly name: string }): number =>
   a.name < b.name ? -1 : a.name > b.name ? 1 : 0
 
 function expectWeights({ name, path, isIncomplete }: Model): void {
@@ -264,12 +275,12 @@ function expectWeights({ name, path, isIncomplete }: Model): void {
     : invalidRequest(`"${name}" has no weights`, { param: 'model' })
 }
 
-const notAllowed = (message: string): LlmError => new LlmError('permission', message, { param: 'model' })
+const permissionError = (message: string): LlmError => new LlmError('permission', message, { param: 'model' })
 
-/** @param done what cannot be done with it, and what can instead */
-const liesAlone = ({ name, builtIn }: ModelFile, done: string): LlmError =>
-  notAllowed(
-    `The model "${name}" ${builtIn ? 'came with the toolkit' : 'is a file that lies alone'}, and cannot be ${done}.`,
+/** @param action what cannot be done with it, and what can instead */
+const standaloneFileError = ({ name, isBuiltIn }: ModelFile, action: string): LlmError =>
+  permissionError(
+    `The model "${name}" ${isBuiltIn ? 'came with the toolkit' : 'is a file that lies alone'}, and cannot be ${action}.`,
   )
 
-const never = (): AbortSignal => new AbortController().signal
+const neverAborted = (): AbortSignal => new AbortController().signal

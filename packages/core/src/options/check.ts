@@ -14,34 +14,34 @@ export function checkKeys(group: string, options: object, names: readonly string
   }
 }
 
-export function methods(option: string, value: object | undefined, names: readonly string[]): void {
+export function checkMethods(option: string, value: object | undefined, names: readonly string[]): void {
   for (const name of names) {
     if (value !== undefined && typeof (value as Record<string, unknown>)?.[name] !== 'function')
       throw new TypeError(`Expected \`${option}\` to have the method ${name}()`)
   }
 }
 
-export function count<T>(option: string, value: T, least: number, most: number): T {
+export function checkInteger<T>(option: string, value: T, min: number, max: number): T {
   if (value === undefined) return value
-  if (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) return value
+  if (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) return value
   throw new TypeError(
-    `Expected \`${option}\` to be a whole number from ${least} to ${most}, got ${shown(value)}`,
+    `Expected \`${option}\` to be a whole number from ${min} to ${max}, got ${describeValue(value)}`,
   )
 }
 
 /** The spellings of Go. */
-export function toggle(option: string, value: string | undefined): boolean | undefined {
+export function parseBoolean(option: string, value: string | undefined): boolean | undefined {
   if (value === undefined) return undefined
   if (/^(?:1|t|T|TRUE|true|True)$/.test(value)) return true
   if (/^(?:0|f|F|FALSE|false|False)$/.test(value)) return false
-  throw new TypeError(`Expected \`${option}\` to be 1 or 0, got ${shown(value)}`)
+  throw new TypeError(`Expected \`${option}\` to be 1 or 0, got ${describeValue(value)}`)
 }
 
 /** As Ollama reads its variables. Nothing for an empty one. */
-export const clean = (value: string | undefined): string | undefined =>
+export const trimVariable = (value: string | undefined): string | undefined =>
   value?.trim().replace(/^["']+|["']+$/g, '') || undefined
 
-export const shown = (value: unknown): string => `${String(value)} (${typeof value})`
+export const describeValue = (value: unknown): string => `${String(value)} (${typeof value})`
 
 export const expandHome = (path: string): string =>
   /^~(?=$|[\\/])/.test(path) ? join(homedir(), path.slice(1)) : path

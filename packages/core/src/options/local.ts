@@ -1,8 +1,8 @@
 /** How models are loaded on this machine. */
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { type ByteSize, type Duration, readDuration, toBytes, toMs } from '../units.ts'
-import { checkKeys, clean, count, shown, toggle } from './check.ts'
+import { type ByteSize, type Duration, parseDuration, toBytes, toMs } from '../units.ts'
+import { checkInteger, checkKeys, describeValue, parseBoolean, trimVariable } from './check.ts'
 
 export interface LocalOptions {
   /**
@@ -124,11 +124,11 @@ export interface ResolvedLocalOptions {
   readonly runFolder: string | undefined
 }
 
-/** @param ownModelProcess where it is that comes with us */
-export function localOf(
+/** @param defaultModelProcess where it is that comes with us */
+export function resolveLocalOptions(
   options: LocalOptions = {},
   environment: NodeJS.ProcessEnv,
-  ownModelProcess: string,
+  defaultModelProcess: string,
 ): ResolvedLocalOptions {
   checkKeys('local.', options, [
     'threads',
@@ -144,78 +144,82 @@ export function localOf(
     'modelProcess',
     'runFolder',
   ])
-  const variable = (name: string): string | undefined => clean(environment[name])
-  const wholeNumber = (name: string, least: number, most: number): number | undefined => {
+  const variable = (name: string): string | undefined => trimVariable(environment[name])
+  const readInteger = (name: string, min: number, max: number): number | undefined => {
     // Ollama's way to say "as you like".
     const given = variable(name) ?? '0'
-    return given === '0' ? undefined : count(`$${name}`, Number(given), least, most)
+    return given === '0' ? undefined : checkInteger(`$${name}`, Number(given), min, max)
   }
   const {
     threads,
-    contextSize = wholeNumber('OLLAMA_CONTEXT_LENGTH', 16, maxContext),
+    contextSize = readInteger('OLLAMA_CONTEXT_LENGTH', 16, maxContext),
     maxContextSize,
-    parallel = wholeNumber('OLLAMA_NUM_PARALLEL', 1, maxParallel),
-    maxLoadedModels = wholeNumber('OLLAMA_MAX_LOADED_MODELS', 1, maxModels) ?? 3,
+    parallel = readInteger('OLLAMA_NUM_PARALLEL', 1, maxParallel),
+    maxLoadedModels = readInteger('OLLAMA_MAX_LOADED_MODELS', 1, maxModels) ?? 3,
     gpuLayers = 'auto',
-    flashAttention = toggle('$OLLAMA_FLASH_ATTENTION', variable('OLLAMA_FLASH_ATTENTION')),
-    kvCacheType = cacheType(
+    flashAttention = parseBoolean('$OLLAMA_FLASH_ATTENTION', variable('OLLAMA_FLASH_ATTENTION')),
+    kvCacheType = checkCacheType(
       '$OLLAMA_KV_CACHE_TYPE',
       variable('OLLAMA_KV_CACHE_TYPE')?.toLowerCase() ?? 'f16',
     ),
     promptCache,
     keepAlive,
-    modelProcess = ownModelProcess,
-    runFolder = runFolderOf(environment),
+    modelProcess = defaultModelProcess,
+    runFolder = resolveRuntimeDir(environment),
   } = options
   if (flashAttention !== undefined && typeof flashAttention !== 'boolean')
-    throw new TypeError(`Expected \`local.flashAttention\` to be a boolean, got ${shown(flashAttention)}`)
+    throw new TypeError(
+      `Expected \`local.flashAttention\` to be a boolean, got ${describeValue(flashAttention)}`,
+    )
   if (flashAttention === false && kvCacheType !== 'f16')
     throw new TypeError(
       `Expected flash attention for the KV cache type ${kvCacheType}: set \`local.kvCacheType\` to 'f16', or \`local.flashAttention\` to true`,
     )
   return {
-    threads: count('local.threads', threads, 1, availableParallelism()),
-    contextSize: count('local.contextSize', contextSize, 16, maxContext),
-    maxContextSize: count('local.maxContextSize', maxContextSize, 16, maxContext),
-    parallel: count('local.parallel', parallel, 1, maxParallel),
-    maxLoadedModels: count('local.maxLoadedModels', maxLoadedModels, 1, maxModels),
-    gpuLayers: layers(gpuLayers),
+    threads: checkInteger('local.threads', threads, 1, availableParallelism()),
+    contextSize: checkInteger('local.contextSize', contextSize, 16, maxContext),
+    maxContextSize: checkInteger('local.maxContextSize', maxContextSize, 16, maxContext),
+    parallel: checkInteger('local.parallel', parallel, 1, maxParallel),
+    maxLoadedModels: checkInteger('local.maxLoadedModels', maxLoadedModels, 1, maxModels),
+    gpuLayers: checkGpuLayers(gpuLayers),
     flashAttention,
-    kvCacheType: cacheType('local.kvCacheType', kvCacheType),
+    kvCacheType: checkCacheType('local.kvCacheType', kvCacheType),
     promptCache: promptCache === undefined ? undefined : toBytes(promptCache),
-    keepAlive: keepAliveOf(keepAlive, variable('OLLAMA_KEEP_ALIVE')),
+    keepAlive: resolveKeepAlive(keepAlive, variable('OLLAMA_KEEP_ALIVE')),
     modelProcess,
     runFolder,
   }
 }
 
-function layers(value: number | 'auto' | 'max'): number | 'auto' | 'max' {
+function checkGpuLayers(value: number | 'auto' | 'max'): number | 'auto' | 'max' {
   if (value === 'auto' || value === 'max') return value
-  if (typeof value === 'number') return count('local.gpuLayers', value, 0, maxLayers)
+  if (typeof value === 'number') return checkInteger('local.gpuLayers', value, 0, maxLayers)
   throw new TypeError(
-    `Expected \`local.gpuLayers\` to be 'auto', 'max' or a whole number, got ${shown(value)}`,
+    `Expected \`local.gpuLayers\` to be 'auto', 'max' or a whole number, got ${describeValue(value)}`,
   )
 }
 
-function cacheType(option: string, value: string): KvCacheType {
+function checkCacheType(option: string, value: string): KvCacheType {
   const known = kvCacheTypes.find((type) => type === value)
   if (known) return known
-  throw new TypeError(`Expected \`${option}\` to be one of ${kvCacheTypes.join(', ')}, got ${shown(value)}`)
+  throw new TypeError(
+    `Expected \`${option}\` to be one of ${kvCacheTypes.join(', ')}, got ${describeValue(value)}`,
+  )
 }
 
 /** In Ollama's environment variable a bare number is seconds, and what is negative means for ever. */
-function keepAliveOf(
+function resolveKeepAlive(
   option: Duration | 'forever' | undefined,
   variable: string | undefined,
 ): number | 'forever' {
   if (option === 'forever') return option
   if (option !== undefined) return toMs(option)
   if (!variable) return toMs('5m')
-  const ms = /^[+-]?\d+$/.test(variable) ? Number(variable) * 1_000 : readDuration(variable)
+  const ms = /^[+-]?\d+$/.test(variable) ? Number(variable) * 1_000 : parseDuration(variable)
   if (ms === undefined)
     throw new TypeError(`Expected $OLLAMA_KEEP_ALIVE to be a duration such as 5m, got '${variable}'`)
   return ms < 0 ? 'forever' : ms
 }
 
-const runFolderOf = ({ XDG_RUNTIME_DIR }: NodeJS.ProcessEnv): string | undefined =>
+const resolveRuntimeDir = ({ XDG_RUNTIME_DIR }: NodeJS.ProcessEnv): string | undefined =>
   XDG_RUNTIME_DIR ? join(XDG_RUNTIME_DIR, 'modelmount') : undefined

@@ -1,10 +1,10 @@
 /** Prices, tiers, limits, and who waits. */
 
 import { maxPricePerMillionUsd, type Price, type Prices } from '../accounts/usage/pricing.ts'
-import type { SpendWarningOptions } from '../accounts/usage/warnings.ts'
+import type { SpendingWarningOptions } from '../accounts/usage/warnings.ts'
 import { checkLimits } from '../limits/demand.ts'
 import type { Limits } from '../limits/limits.ts'
-import { checkKeys, count, shown } from './check.ts'
+import { checkInteger, checkKeys, describeValue } from './check.ts'
 
 export interface LimitOptions {
   /** By model, of all its callers together. */
@@ -19,9 +19,9 @@ export interface LimitOptions {
 }
 
 /** So many calls are inside of the engine, which knows who of them is next; all others wait outside. */
-const places = 64
+const permits = 64
 /** Together as many as the engine takes. */
-const maxWaiting = 448
+const defaultMaxQueued = 448
 
 const dayMs = 86_400_000
 
@@ -34,11 +34,11 @@ export interface UsageOptions {
   readonly keepDays?: number | 'forever' | undefined
 }
 
-interface MeteringOptions {
+interface UnresolvedMeteringOptions {
   readonly prices?: Prices | undefined
   readonly tiers?: Readonly<Record<string, Limits>> | undefined
   readonly limits?: LimitOptions | undefined
-  readonly spendWarnings?: SpendWarningOptions | undefined
+  readonly spendWarnings?: SpendingWarningOptions | undefined
   readonly usage?: UsageOptions | undefined
   readonly auth?: string | undefined
 }
@@ -47,13 +47,13 @@ export interface ResolvedMeteringOptions {
   readonly prices: Prices
   readonly tiers: Readonly<Record<string, Limits>>
   readonly modelLimits: Readonly<Record<string, Limits>>
-  readonly queue: { readonly places: number; readonly maxWaiting: number } | undefined
-  readonly warnings: SpendWarningOptions
+  readonly queue: { readonly permits: number; readonly maxQueued: number } | undefined
+  readonly warnings: SpendingWarningOptions
   /** Infinite: for ever. */
-  readonly keepMs: number
+  readonly retentionMs: number
 }
 
-export function meteringOf(options: MeteringOptions): ResolvedMeteringOptions {
+export function resolveMeteringOptions(options: UnresolvedMeteringOptions): ResolvedMeteringOptions {
   const {
     prices = {},
     tiers = {},
@@ -71,19 +71,19 @@ export function meteringOf(options: MeteringOptions): ResolvedMeteringOptions {
   for (const threshold of warnings.thresholds ?? [])
     if (!(threshold > 0 && threshold <= 1))
       throw new TypeError(
-        `Expected \`spendWarnings.thresholds\` to be above 0 and at most 1, got ${shown(threshold)}`,
+        `Expected \`spendWarnings.thresholds\` to be above 0 and at most 1, got ${describeValue(threshold)}`,
       )
-  count('limits.queue', queue, 0, 1e6)
+  checkInteger('limits.queue', queue, 0, 1e6)
   const { keepDays = 90 } = usage
-  if (keepDays !== 'forever') count('usage.keepDays', keepDays, 1, 36_525)
+  if (keepDays !== 'forever') checkInteger('usage.keepDays', keepDays, 1, 36_525)
   const isQueued = queue !== undefined || auth !== 'anonymous'
   return {
     prices,
     tiers,
     modelLimits,
-    queue: isQueued ? { places, maxWaiting: queue ?? maxWaiting } : undefined,
+    queue: isQueued ? { permits, maxQueued: queue ?? defaultMaxQueued } : undefined,
     warnings,
-    keepMs: keepDays === 'forever' ? Number.POSITIVE_INFINITY : keepDays * dayMs,
+    retentionMs: keepDays === 'forever' ? Number.POSITIVE_INFINITY : keepDays * dayMs,
   }
 }
 
@@ -95,7 +95,7 @@ function checkPrice(model: string, price: Price): void {
     if (usd === undefined && isOptional) continue
     if (!(typeof usd === 'number' && usd >= 0 && usd <= maxPricePerMillionUsd))
       throw new TypeError(
-        `Expected \`prices['${model}'].${name}\` to be a number of dollars from 0 to ${maxPricePerMillionUsd}, got ${shown(usd)}`,
+        `Expected \`prices['${model}'].${name}\` to be a number of dollars from 0 to ${maxPricePerMillionUsd}, got ${describeValue(usd)}`,
       )
   }
 }

@@ -16,18 +16,21 @@ export interface AdaptedModel {
   }[]
 }
 
-export type Models = readonly (string | AdaptedModel)[]
+export type ModelLocations = readonly (string | AdaptedModel)[]
 
-/** @param byDefault a folder */
-export function modelsOf(given: string | Models | undefined, byDefault: string): Models {
-  const models = (given === undefined ? [byDefault] : listOf(given)).map(withHome)
-  for (const model of models) if (typeof model !== 'string') expectEachOnce(model)
+/** @param defaultFolder a folder */
+export function resolveModels(
+  given: string | ModelLocations | undefined,
+  defaultFolder: string,
+): ModelLocations {
+  const models = (given === undefined ? [defaultFolder] : toModelList(given)).map(expandModelHome)
+  for (const model of models) if (typeof model !== 'string') rejectDuplicateAdapters(model)
   return models
 }
 
-function listOf(models: string | Models): Models {
+function toModelList(models: string | ModelLocations): ModelLocations {
   const list: readonly unknown[] = Array.isArray(models) ? models : [models]
-  if (list.every((one) => isText(one) || isAdapted(one))) return list as Models
+  if (list.every((one) => isText(one) || isAdapted(one))) return list as ModelLocations
   throw new TypeError(
     `Expected \`models\` to be a path or a list of paths and of { name, file, adapters: [{ file, scale }] }, got ${JSON.stringify(models)}`,
   )
@@ -49,7 +52,7 @@ function isAdapter(value: unknown): boolean {
   return isText(file) && Number.isFinite(scale)
 }
 
-const withHome = (given: string | AdaptedModel): string | AdaptedModel =>
+const expandModelHome = (given: string | AdaptedModel): string | AdaptedModel =>
   typeof given === 'string'
     ? expandHome(given)
     : {
@@ -59,11 +62,11 @@ const withHome = (given: string | AdaptedModel): string | AdaptedModel =>
       }
 
 /** Of two scales for one file the engine would take the last. */
-function expectEachOnce({ name, adapters }: AdaptedModel): void {
+function rejectDuplicateAdapters({ name, adapters }: AdaptedModel): void {
   const files = adapters.map(({ file }) => resolve(file))
-  const twice = files.find((file, index) => files.indexOf(file) !== index)
-  if (twice === undefined) return
+  const duplicate = files.find((file, index) => files.indexOf(file) !== index)
+  if (duplicate === undefined) return
   throw new TypeError(
-    `Expected the adapters of the model "${name}" to be different files, but ${twice} is named twice`,
+    `Expected the adapters of the model "${name}" to be different files, but ${duplicate} is named twice`,
   )
 }

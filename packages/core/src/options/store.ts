@@ -2,7 +2,7 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { type ByteSize, toBytes } from '../units.ts'
-import { checkKeys, clean, shown, toggle } from './check.ts'
+import { checkKeys, describeValue, parseBoolean, trimVariable } from './check.ts'
 
 export interface StoreOptions {
   /**
@@ -50,24 +50,27 @@ export interface ResolvedStoreOptions {
   readonly prune: boolean
 }
 
-export function storeOf(options: StoreOptions = {}, environment: NodeJS.ProcessEnv): ResolvedStoreOptions {
+export function resolveStoreOptions(
+  options: StoreOptions = {},
+  environment: NodeJS.ProcessEnv,
+): ResolvedStoreOptions {
   checkKeys('store.', options, ['registries', 'privateRegistries', 'maxBytes', 'prune'])
   const { registries = publicRegistries, privateRegistries = [], maxBytes, prune } = options
   if (prune !== undefined && typeof prune !== 'boolean')
-    throw new TypeError(`Expected \`store.prune\` to be a boolean, got ${shown(prune)}`)
+    throw new TypeError(`Expected \`store.prune\` to be a boolean, got ${describeValue(prune)}`)
   return {
     registries: {
-      hosts: hosts('store.registries', registries),
-      privateHosts: hosts('store.privateRegistries', privateRegistries),
+      hosts: checkHosts('store.registries', registries),
+      privateHosts: checkHosts('store.privateRegistries', privateRegistries),
       // As the `ollama` command made it: its public half is what people register with their accounts.
       keyFile: join(homedir(), '.ollama', 'id_ed25519'),
     },
     maxBytes: maxBytes === undefined ? Number.POSITIVE_INFINITY : toBytes(maxBytes),
-    prune: prune ?? !toggle('$OLLAMA_NOPRUNE', clean(environment.OLLAMA_NOPRUNE)),
+    prune: prune ?? !parseBoolean('$OLLAMA_NOPRUNE', trimVariable(environment.OLLAMA_NOPRUNE)),
   }
 }
 
-function hosts(option: string, value: readonly string[]): readonly string[] {
+function checkHosts(option: string, value: readonly string[]): readonly string[] {
   const isHost = (one: unknown): boolean =>
     typeof one === 'string' && /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i.test(one)
   if (Array.isArray(value) && value.every(isHost)) return value.map((one) => one.toLowerCase())

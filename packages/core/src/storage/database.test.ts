@@ -175,7 +175,9 @@ describe.each(all)('$name', ({ name, fresh }) => {
       inside--
     }
 
-    await Promise.all([database, other, database, other].map((one) => one.transaction(work, { alone: true })))
+    await Promise.all(
+      [database, other, database, other].map((one) => one.transaction(work, { exclusive: true })),
+    )
 
     expect(most).toBe(1)
   })

@@ -28,7 +28,7 @@ export interface Database extends Queries {
 
 export interface TransactionOptions {
   /** No other one that says so runs at the same time, in any process. @default false */
-  readonly alone?: boolean
+  readonly exclusive?: boolean
 }
 
 /** Nobody knows whether the transaction has happened: its last word was not answered. */
@@ -44,7 +44,7 @@ export const replaceParameters = (sql: string, replace: (index: number) => strin
 
 const quotedOrParameter = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|\?/g
 
-export function checkCount(sql: string, expected: number, given: number): void {
+export function checkParameterCount(sql: string, expected: number, given: number): void {
   if (expected !== given) throw new TypeError(`Expected ${expected} parameters, got ${given}: ${sql}`)
 }
 

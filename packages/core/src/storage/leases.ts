@@ -17,10 +17,10 @@ export interface LeaseTable<Column extends string> {
   readonly owner: Column
 }
 
-type Row<Column extends string> = Readonly<Record<Column, SqlValue>>
+type LeaseRow<Column extends string> = Readonly<Record<Column, SqlValue>>
 
 interface Lease<Column extends string> {
-  readonly rows: readonly Row<Column>[]
+  readonly rows: readonly LeaseRow<Column>[]
   /** As far as it is known. */
   expiresAt: number
 }
@@ -29,7 +29,7 @@ export class Leases<Column extends string> {
   readonly #database: Database
   readonly #table: LeaseTable<Column>
   readonly #clock: () => string
-  readonly #everySoOften: () => Promise<void>
+  readonly #onRenewalDue: () => Promise<void>
   readonly #leases = new Map<string, Lease<Column>>()
   #timer: NodeJS.Timeout | undefined
   #renewing: Promise<void> | undefined
@@ -37,18 +37,18 @@ export class Leases<Column extends string> {
 
   /**
    * @param clock an expression of SQL, in milliseconds
-   * @param everySoOften called while there are any: renews them, and never rejects
+   * @param onRenewalDue called while there are any: renews them, and never rejects
    */
   constructor(
     database: Database,
     table: LeaseTable<Column>,
     clock: () => string,
-    everySoOften: () => Promise<void>,
+    onRenewalDue: () => Promise<void>,
   ) {
     this.#database = database
     this.#table = table
     this.#clock = clock
-    this.#everySoOften = everySoOften
+    this.#onRenewalDue = onRenewalDue
   }
 
   /**
@@ -56,16 +56,16 @@ export class Leases<Column extends string> {
    *
    * @param rows as they were written
    */
-  keep(id: string, rows: readonly Row<Column>[], expiresAt: number): void {
+  add(id: string, rows: readonly LeaseRow<Column>[], expiresAt: number): void {
     this.#leases.set(id, { rows, expiresAt })
     if (this.#isClosed) return
-    this.#timer ??= setInterval(() => void this.#everySoOften(), renewEveryMs).unref()
+    this.#timer ??= setInterval(() => void this.#onRenewalDue(), renewEveryMs).unref()
   }
 
   /** From here on it may be removed: once this is resolved nothing puts it back. */
-  async leave(id: string): Promise<void> {
+  async release(id: string): Promise<void> {
     this.#leases.delete(id)
-    if (this.#leases.size === 0) this.#stop()
+    if (this.#leases.size === 0) this.#stopTimer()
     await this.#renewing
   }
 
@@ -85,7 +85,7 @@ export class Leases<Column extends string> {
    * Before those of some owners are counted, who have to be locked: whatever the clock says, what runs here is not over. A process that
    * slept, or could not reach the database, has not renewed them.
    */
-  async putBack(queries: Queries, owners: readonly SqlValue[], now: number): Promise<void> {
+  async restore(queries: Queries, owners: readonly SqlValue[], now: number): Promise<void> {
     const { owner } = this.#table
     const expired = [...this.#leases.values()].filter(({ expiresAt }) => expiresAt <= now)
     await this.#write(
@@ -97,10 +97,10 @@ export class Leases<Column extends string> {
   /** Renews nothing by itself any more. */
   close(): void {
     this.#isClosed = true
-    this.#stop()
+    this.#stopTimer()
   }
 
-  #stop(): void {
+  #stopTimer(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
   }
@@ -119,7 +119,7 @@ export class Leases<Column extends string> {
   }
 
   /** Resolves with when the first of them expires. */
-  async #write(queries: Queries, rows: readonly Row<Column>[]): Promise<number> {
+  async #write(queries: Queries, rows: readonly LeaseRow<Column>[]): Promise<number> {
     if (rows.length === 0) return Number.POSITIVE_INFINITY
     const { name, columns, key } = this.#table
     const row = `(${columns.map(() => '?').join(', ')}, ${this.#clock()} + ${leaseMs})`

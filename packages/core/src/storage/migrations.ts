@@ -16,18 +16,20 @@ export async function migrate(
   owner: string,
   migrations: readonly Migration[],
 ): Promise<void> {
-  await database.transaction(async ({ query }) => void (await query(table)), { alone: true })
+  await database.transaction(async ({ query }) => void (await query(createMigrationsTable)), {
+    exclusive: true,
+  })
   for (const [index, statements] of migrations.entries()) {
     const number = index + 1
     const checksum = createHash('sha256').update(statements.join(';\n')).digest('hex')
     await database.transaction(
       async ({ query }) => {
-        const [taken] = await query<{ checksum: string }>(
+        const [applied] = await query<{ checksum: string }>(
           'SELECT checksum FROM modelmount_migrations WHERE owner = ? AND number = ?',
           [owner, number],
         )
-        if (taken?.checksum === checksum) return
-        if (taken)
+        if (applied?.checksum === checksum) return
+        if (applied)
           throw new Error(
             `Migration ${number} of ${owner} is another one than the one that this database has.`,
           )
@@ -37,12 +39,12 @@ export async function migrate(
           [owner, number, checksum],
         )
       },
-      { alone: true },
+      { exclusive: true },
     )
   }
 }
 
-const table = `CREATE TABLE IF NOT EXISTS modelmount_migrations (
+const createMigrationsTable = `CREATE TABLE IF NOT EXISTS modelmount_migrations (
   owner TEXT NOT NULL,
   number INTEGER NOT NULL,
   checksum TEXT NOT NULL,

@@ -5,11 +5,11 @@ import type { PostgresPool } from './postgres.ts'
 /** `postgres://…`, the app's own `Pool` of `pg`, the path of an SQLite file, or `:memory:`. */
 export type DatabaseLocation = string | PostgresPool
 
-export async function openDatabase(where: DatabaseLocation): Promise<Database> {
-  if (typeof where !== 'string' || /^postgres(ql)?:\/\//.test(where)) {
+export async function openDatabase(location: DatabaseLocation): Promise<Database> {
+  if (typeof location !== 'string' || /^postgres(ql)?:\/\//.test(location)) {
     const { openPostgres } = await import('./postgres.ts')
-    return openPostgres(where)
+    return openPostgres(location)
   }
   const { openSqlite } = await import('./sqlite.ts')
-  return openSqlite(where)
+  return openSqlite(location)
 }

@@ -1,7 +1,7 @@
 /** PostgreSQL through `pg`: of ours by a URL, or the pool that the app has. */
 
 import {
-  checkCount,
+  checkParameterCount,
   type Database,
   type Queries,
   replaceParameters,
@@ -10,7 +10,7 @@ import {
   toExact,
   UncertainOutcome,
 } from './database.ts'
-import { again } from './retry-on-conflict.ts'
+import { retryOnConflict } from './retry-on-conflict.ts'
 
 /** What is asked of a `Pool` of `pg`. */
 export interface PostgresPool {
@@ -30,22 +30,25 @@ interface PostgresQuery {
 }
 
 /**
- * @param where `postgres://…`, or a pool, which stays open when the database is closed
- * @param answerMs so long a statement waits for its answer. A database that says nothing at all is away like one that refuses
+ * @param location `postgres://…`, or a pool, which stays open when the database is closed
+ * @param responseTimeoutMs so long a statement waits for its answer. A database that says nothing at all is away like one that refuses
  */
-export async function openPostgres(where: string | PostgresPool, answerMs = 10_000): Promise<Database> {
-  if (typeof where !== 'string') return new Postgres(where, { isOwn: false, answerMs })
-  const { Pool } = await load()
+export async function openPostgres(
+  location: string | PostgresPool,
+  responseTimeoutMs = 10_000,
+): Promise<Database> {
+  if (typeof location !== 'string') return new Postgres(location, { isOwned: false, responseTimeoutMs })
+  const { Pool } = await loadPg()
   // An app that is done ends; one whose database is away hears of it.
   const pool = new Pool({
-    connectionString: where,
+    connectionString: location,
     allowExitOnIdle: true,
-    connectionTimeoutMillis: answerMs,
+    connectionTimeoutMillis: responseTimeoutMs,
     keepAlive: true,
   })
   // A connection that breaks while nobody uses it is replaced by the pool; unheard, it would end the process.
   pool.on('error', ignore)
-  const database = new Postgres(pool, { isOwn: true, answerMs })
+  const database = new Postgres(pool, { isOwned: true, responseTimeoutMs })
   try {
     await database.query('SELECT 1')
     return database
@@ -59,19 +62,23 @@ class Postgres implements Database {
   // Not `now()`, which is when the transaction began: it may have waited since.
   readonly clock = 'CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)'
   readonly #pool: PostgresPool
-  readonly #isOwn: boolean
-  readonly #answerMs: number
+  readonly #isOwned: boolean
+  readonly #responseTimeoutMs: number
 
-  constructor(pool: PostgresPool, { isOwn, answerMs }: { isOwn: boolean; answerMs: number }) {
+  constructor(
+    pool: PostgresPool,
+    { isOwned, responseTimeoutMs }: { isOwned: boolean; responseTimeoutMs: number },
+  ) {
     this.#pool = pool
-    this.#isOwn = isOwn
-    this.#answerMs = answerMs
+    this.#isOwned = isOwned
+    this.#responseTimeoutMs = responseTimeoutMs
   }
 
   query<Row extends object>(sql: string, parameters?: readonly SqlValue[]): Promise<readonly Row[]> {
-    return again(
-      () => this.#connected(this.#answerMs, (connection) => connection.run<Row>(sql, parameters)),
-      isCollision,
+    return retryOnConflict(
+      () =>
+        this.#withConnection(this.#responseTimeoutMs, (connection) => connection.run<Row>(sql, parameters)),
+      isConflict,
     )
   }
 
@@ -79,36 +86,36 @@ class Postgres implements Database {
     work: (queries: Queries) => Promise<Result>,
     options: TransactionOptions = {},
   ): Promise<Result> {
-    return again(() => this.#transaction(work, options), isCollision)
+    return retryOnConflict(() => this.#transaction(work, options), isConflict)
   }
 
   async close(): Promise<void> {
-    if (this.#isOwn) await this.#pool.end()
+    if (this.#isOwned) await this.#pool.end()
   }
 
   #transaction<Result>(
     work: (queries: Queries) => Promise<Result>,
-    { alone = false }: TransactionOptions,
+    { exclusive: isExclusive = false }: TransactionOptions,
   ): Promise<Result> {
     // Who is alone may have to wait for others that are, and do much.
-    const answerMs = alone ? 6 * this.#answerMs : this.#answerMs
-    return this.#connected(answerMs, async (connection) => {
+    const responseTimeoutMs = isExclusive ? 6 * this.#responseTimeoutMs : this.#responseTimeoutMs
+    return this.#withConnection(responseTimeoutMs, async (connection) => {
       let isOver = false
       try {
         await connection.run('BEGIN ISOLATION LEVEL READ COMMITTED')
-        if (alone) await connection.run('SELECT pg_advisory_xact_lock(?)', [lockId])
+        if (isExclusive) await connection.run('SELECT pg_advisory_xact_lock(?)', [advisoryLockId])
         const result = await work({
           query: async (sql, parameters) => {
             if (isOver) throw new Error('The transaction is over.')
             return connection.run(sql, parameters)
           },
         })
-        await connection.run('COMMIT').catch(uncertain)
+        await connection.run('COMMIT').catch(throwCommitError)
         return result
       } catch (error) {
-        if (!connection.broken)
+        if (!connection.failure)
           await connection.run('ROLLBACK').catch((cause: Error) => {
-            connection.broken = cause
+            connection.failure = cause
           })
         throw error
       } finally {
@@ -118,70 +125,70 @@ class Postgres implements Database {
   }
 
   /** With a connection of its own, which goes back to the pool. */
-  async #connected<Result>(
-    answerMs: number,
-    work: (connection: Connection) => Promise<Result>,
+  async #withConnection<Result>(
+    responseTimeoutMs: number,
+    work: (connection: PostgresConnection) => Promise<Result>,
   ): Promise<Result> {
     const connecting = this.#pool.connect()
-    const client = await within(connecting, this.#answerMs).catch((error: unknown) => {
+    const client = await withTimeout(connecting, this.#responseTimeoutMs).catch((error: unknown) => {
       connecting.then((late) => late.release(), ignore)
       throw error
     })
-    const connection = new Connection(client, answerMs)
+    const connection = new PostgresConnection(client, responseTimeoutMs)
     // The pool listens only to connections that it has.
     client.on('error', ignore)
     try {
       return await work(connection)
     } finally {
       client.off('error', ignore)
-      client.release(connection.broken)
+      client.release(connection.failure)
     }
   }
 }
 
-class Connection {
+class PostgresConnection {
   /** Why nobody is to use it again. */
-  broken: Error | undefined
+  failure: Error | undefined
   readonly #client: PostgresClient
-  readonly #answerMs: number
+  readonly #responseTimeoutMs: number
 
-  constructor(client: PostgresClient, answerMs: number) {
+  constructor(client: PostgresClient, responseTimeoutMs: number) {
     this.#client = client
-    this.#answerMs = answerMs
+    this.#responseTimeoutMs = responseTimeoutMs
   }
 
   async run<Row extends object>(sql: string, parameters: readonly SqlValue[] = []): Promise<readonly Row[]> {
     let count = 0
     const text = replaceParameters(sql, () => `$${++count}`)
-    checkCount(sql, count, parameters.length)
-    const answer = this.#client.query({ text, values: [...parameters], types })
-    const { rows } = await within(answer, this.#answerMs).catch((error: unknown) => {
-      if (error instanceof NoAnswer) this.broken = error
+    checkParameterCount(sql, count, parameters.length)
+    const response = this.#client.query({ text, values: [...parameters], types })
+    const { rows } = await withTimeout(response, this.#responseTimeoutMs).catch((error: unknown) => {
+      if (error instanceof NoResponseError) this.failure = error
       throw error
     })
     return rows as readonly Row[]
   }
 }
 
-class NoAnswer extends Error {
+class NoResponseError extends Error {
   override readonly name = 'NoAnswer'
 }
 
-async function within<Result>(answer: Promise<Result>, limitMs: number): Promise<Result> {
+async function withTimeout<Result>(response: Promise<Result>, limitMs: number): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
-  const limit = new Promise<never>((_resolve, reject) => {
-    const giveUp = () => reject(new NoAnswer(`PostgreSQL has not answered within ${limitMs} ms.`))
+  const timeout = new Promise<never>((_resolve, reject) => {
+    const giveUp = () => reject(new NoResponseError(`PostgreSQL has not answered within ${limitMs} ms.`))
     timer = setTimeout(giveUp, limitMs)
   })
   try {
-    return await Promise.race([answer, limit])
+    return await Promise.race([response, timeout])
   } finally {
     clearTimeout(timer)
   }
 }
 
 /** Of a commit: what the server refuses has not happened, whatever else goes wrong may have. */
-function uncertain(cause: unknown): never {
+function throwCommitError(cause: unknown): never {
   if (cause instanceof Error && 'severity' in cause && cause.severity === 'ERROR') throw cause
   throw new UncertainOutcome('The end of a transaction was not confirmed.', { cause })
 }
@@ -189,7 +196,7 @@ function uncertain(cause: unknown): never {
 const ignore = (): void => {}
 
 /** Of all who share the database only we may have it: 'modelmnt' as a number. */
-const lockId = Buffer.from('modelmnt').readBigInt64BE()
+const advisoryLockId = Buffer.from('modelmnt').readBigInt64BE()
 
 /** By the number of the type: `pg_type.dat` of PostgreSQL. */
 const types = {
@@ -208,7 +215,7 @@ const parsers: Readonly<Record<number, (text: string) => SqlValue>> = {
   1700: (numeric) => (/^-?\d+$/.test(numeric) ? toInteger(numeric) : Number(numeric)), // sums of int8
 }
 
-async function load(): Promise<typeof import('pg')> {
+async function loadPg(): Promise<typeof import('pg')> {
   try {
     const { default: pg } = await import('pg')
     return pg as unknown as typeof import('pg')
@@ -218,5 +225,5 @@ async function load(): Promise<typeof import('pg')> {
 }
 
 /** `serialization_failure` and `deadlock_detected`: nothing has happened. */
-const isCollision = (error: unknown): boolean =>
+const isConflict = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01')

@@ -2,22 +2,22 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import {
-  checkCount,
+  checkParameterCount,
   type Database,
   type Queries,
   replaceParameters,
   type SqlValue,
   toExact,
 } from './database.ts'
-import { again } from './retry-on-conflict.ts'
+import { retryOnConflict } from './retry-on-conflict.ts'
 
 /** @param path of a file on a local disk, made where there is none; or `:memory:` */
 export async function openSqlite(path: string): Promise<Database> {
-  const { DatabaseSync } = await load()
-  if (path !== inMemory) createPrivately(resolve(path))
+  const { DatabaseSync } = await loadSqlite()
+  if (path !== inMemory) createPrivateFile(resolve(path))
   const database = new Sqlite(new DatabaseSync(path))
   try {
-    await database.prepare()
+    await database.configure()
     return database
   } catch (cause) {
     await database.close()
@@ -30,29 +30,32 @@ const inMemory = ':memory:'
 class Sqlite implements Database {
   readonly clock = `CAST(round(unixepoch('subsec') * 1000) AS INTEGER)`
   // Beside its statements, as long as these live: used after it was collected, they crash the process.
-  readonly #connection: Connection
-  readonly #statements = new Map<string, { readonly statement: Statement; readonly parameters: number }>()
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #connection: SqliteConnection
+  readonly #statements = new Map<
+    string,
+    { readonly statement: SqliteStatement; readonly parameters: number }
+  >()
+  #tail: Promise<unknown> = Promise.resolve()
 
-  constructor(connection: Connection) {
+  constructor(connection: SqliteConnection) {
     this.#connection = connection
   }
 
-  async prepare(): Promise<void> {
+  async configure(): Promise<void> {
     // All waiting for other processes holds up the loop. So it is short, and goes on in `again`.
     this.#run('PRAGMA busy_timeout = 10')
-    await again(() => this.#run('PRAGMA journal_mode = WAL'), isBusy)
+    await retryOnConflict(() => this.#run('PRAGMA journal_mode = WAL'), isBusy)
     for (const setting of ['synchronous = NORMAL', 'foreign_keys = ON']) this.#run(`PRAGMA ${setting}`)
   }
 
   query<Row extends object>(sql: string, parameters: readonly SqlValue[] = []): Promise<readonly Row[]> {
-    return this.#inTurn(() => again(() => this.#run<Row>(sql, parameters), isBusy))
+    return this.#enqueue(() => retryOnConflict(() => this.#run<Row>(sql, parameters), isBusy))
   }
 
   transaction<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       // Writing from the start: one that only read before could never write behind another process.
-      await again(() => this.#run('BEGIN IMMEDIATE'), isBusy)
+      await retryOnConflict(() => this.#run('BEGIN IMMEDIATE'), isBusy)
       let isOver = false
       const queries: Queries = {
         query: async (sql, parameters = []) => {
@@ -75,63 +78,63 @@ class Sqlite implements Database {
   }
 
   close(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       this.#statements.clear()
       this.#connection.close()
     })
   }
 
-  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const result = this.#last.then(work)
-    this.#last = result.catch(() => {})
+  #enqueue<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#tail.then(work)
+    this.#tail = result.catch(() => {})
     return result
   }
 
   #run<Row extends object>(sql: string, values: readonly SqlValue[] = []): readonly Row[] {
-    const { statement, parameters } = this.#statementOf(sql)
-    checkCount(sql, parameters, values.length)
+    const { statement, parameters } = this.#prepareStatement(sql)
+    checkParameterCount(sql, parameters, values.length)
     return statement.all(...values.map(toParameter)).map((row) => mapValues(row, fromColumn) as Row)
   }
 
-  #statementOf(sql: string) {
-    const known = this.#statements.get(sql)
-    if (known) return known
-    let parameters = 0
-    replaceParameters(sql, () => `?${++parameters}`)
+  #prepareStatement(sql: string) {
+    const cached = this.#statements.get(sql)
+    if (cached) return cached
+    let parameterCount = 0
+    replaceParameters(sql, () => `?${++parameterCount}`)
     const statement = this.#connection.prepare(sql)
     statement.setReadBigInts(true)
-    const made = { statement, parameters }
-    this.#statements.set(sql, made)
+    const prepared = { statement, parameters: parameterCount }
+    this.#statements.set(sql, prepared)
     for (const [oldest] of this.#statements) {
       if (this.#statements.size <= maxStatements) break
       this.#statements.delete(oldest)
     }
-    return made
+    return prepared
   }
 }
 
 /** Some of ours are as long as their lists. */
 const maxStatements = 200
 
-interface Connection {
+interface SqliteConnection {
   readonly isTransaction: boolean
-  prepare(sql: string): Statement
+  prepare(sql: string): SqliteStatement
   close(): void
 }
-interface Statement {
+interface SqliteStatement {
   setReadBigInts(on: boolean): void
   all(...parameters: readonly SqlValue[]): readonly Readonly<Record<string, SqlValue>>[]
 }
-interface Library {
-  readonly DatabaseSync: new (path: string) => Connection
+interface SqliteModule {
+  readonly DatabaseSync: new (path: string) => SqliteConnection
 }
 
-async function load(): Promise<Library> {
+async function loadSqlite(): Promise<SqliteModule> {
   // Not in `@types/node` of the oldest Node that runs it.
   const own: unknown = process.getBuiltinModule?.('node:sqlite')
-  if (own) return own as Library
+  if (own) return own as SqliteModule
   try {
-    return (await import('@photostructure/sqlite')) as Library
+    return (await import('@photostructure/sqlite')) as SqliteModule
   } catch (cause) {
     throw new Error(
       'This Node has no SQLite of its own. Install it with: npm install @photostructure/sqlite@1',
@@ -141,7 +144,7 @@ async function load(): Promise<Library> {
 }
 
 /** What is in there is nobody else's; SQLite makes the files beside it alike. */
-function createPrivately(path: string): void {
+function createPrivateFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true })
   closeSync(openSync(path, 'a', 0o600))
 }

@@ -10,13 +10,13 @@ export function isContinued(messages: readonly Message[]): boolean {
 }
 
 /** The last one with a mark at its end. */
-export const marked = <M extends { readonly content: string }>(messages: readonly M[]): readonly M[] =>
+export const appendEndMark = <M extends { readonly content: string }>(messages: readonly M[]): readonly M[] =>
   messages.map((message, index) =>
     index === messages.length - 1 ? { ...message, content: message.content.trimEnd() + endMark } : message,
   )
 
 /** What a template has said, up to where an open message ends. Variables and schemas are as they came: half a character is none in UTF-8. */
-export function toPrompt(said: string, { isContinued }: { readonly isContinued: boolean }): string {
-  const end = isContinued ? said.lastIndexOf(endMark) : -1
-  return (end === -1 ? said : said.slice(0, end)).toWellFormed()
+export function toPrompt(rendered: string, { isContinued }: { readonly isContinued: boolean }): string {
+  const end = isContinued ? rendered.lastIndexOf(endMark) : -1
+  return (end === -1 ? rendered : rendered.slice(0, end)).toWellFormed()
 }

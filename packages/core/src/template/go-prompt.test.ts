@@ -2,19 +2,26 @@ import { expect, test } from 'vitest'
 import type { Message, Tool } from '../engine/request.ts'
 import { parseGoPrompt } from './go-prompt.ts'
 import { parseGoTemplate } from './go-template/index.ts'
-import { type Expected, hasControlTokens, parseOutput } from './output.ts'
-import type { Said } from './output-part.ts'
+import { type ExpectedOutput, hasControlTokens, parseOutput } from './output.ts'
+import type { OutputPart } from './output-part.ts'
 
 const said = (role: string, text: string): Message => ({ role, content: [{ type: 'text', text }] })
 const tools: readonly Tool[] = [{ name: 'f', description: 'Does it.', parameters: { type: 'object' } }]
 const chat = '{{ range .Messages }}[{{ .Role }}] {{ .Content }} {{ end }}[assistant]'
 
 /** As the marks of a template nobody knows would have it, and in pieces of one character. */
-function read(source: string, answer: string, expected: Partial<Expected> = {}): readonly Said[] {
-  const shown = parseGoTemplate(source).uses
-  const parser = parseOutput({ template: source, shown, prompt: '', reasoning: true, tools, ...expected })
+function read(source: string, answer: string, expected: Partial<ExpectedOutput> = {}): readonly OutputPart[] {
+  const templateFeatures = parseGoTemplate(source).features
+  const parser = parseOutput({
+    template: source,
+    templateFeatures,
+    prompt: '',
+    reasoning: true,
+    tools,
+    ...expected,
+  })
   const pieces = [...[...answer].flatMap((piece) => parser.push(piece)), ...parser.flush()]
-  const whole: Said[] = []
+  const whole: OutputPart[] = []
   for (const piece of pieces) {
     const last = whole.at(-1)
     if ('text' in piece && last?.type === piece.type)
@@ -27,14 +34,14 @@ function read(source: string, answer: string, expected: Partial<Expected> = {}):
 }
 
 test('an open message ends where its text ends, whatever the template puts behind it', () => {
-  const { chat: prompt } = parseGoPrompt(chat, {})
+  const { renderChat: prompt } = parseGoPrompt(chat, {})
 
   expect(prompt([said('user', 'Hi'), said('assistant', 'Hel')])).toBe('[user] Hi [assistant] Hel')
   expect(prompt([said('user', 'Hi')])).toBe('[user] Hi [assistant]')
 })
 
 test('what users spell like a token stays text, and what the system says is as it was', () => {
-  const { chat: prompt, fill } = parseGoPrompt(
+  const { renderChat: prompt, renderInfill } = parseGoPrompt(
     '{{ .Prompt }}{{ .Suffix }}{{ range .Messages }}{{ .Content }}{{ end }}',
     {
       specialTokens: ['<end>'],
@@ -44,7 +51,7 @@ test('what users spell like a token stays text, and what the system says is as i
   expect(prompt([said('system', '<end>'), said('user', '<end>')])).toBe(
     '<no value><no value><end><\u200Bend>',
   )
-  expect(fill({ prefix: '<end>', suffix: 'x' })).toBe('<\u200Bend>x')
+  expect(renderInfill({ prefix: '<end>', suffix: 'x' })).toBe('<\u200Bend>x')
 })
 
 test('calls and results are the template’s where it shows tools, and words where it does not', () => {
@@ -56,16 +63,19 @@ test('calls and results are the template’s where it shows tools, and words whe
   const knowing =
     '{{ len .Tools }}{{ range .Messages }}[{{ .Role }} {{ .Content }}{{ range .ToolCalls }}{{ .Function.Name }}{{ .Function.Arguments }}{{ end }}{{ .ToolName }}]{{ end }}'
 
-  expect(parseGoPrompt(knowing, {}).chat(messages, { tools })).toBe(
+  expect(parseGoPrompt(knowing, {}).renderChat(messages, { tools })).toBe(
     '1[user Go][assistant f{"a":"\\u003c","b":1}][tool donef]',
   )
-  const told = parseGoPrompt(chat, {}).chat(messages, { tools })
+  const told = parseGoPrompt(chat, {}).renderChat(messages, { tools })
   expect(told).toContain('[system] You can call tools.')
   expect(told).toContain('The result of f:\ndone')
 })
 
 test('how much the model thinks is told to the template', () => {
-  const { chat: prompt } = parseGoPrompt('{{ .Think }} {{ .ThinkLevel }}{{ range .Messages }}{{ end }}', {})
+  const { renderChat: prompt } = parseGoPrompt(
+    '{{ .Think }} {{ .ThinkLevel }}{{ range .Messages }}{{ end }}',
+    {},
+  )
 
   expect(prompt([said('user', 'Hi')], { reasoning: true })).toBe('true medium')
   expect(prompt([said('user', 'Hi')], { reasoning: true, variables: { reasoning_effort: 'high' } })).toBe(
@@ -112,5 +122,5 @@ test('marks that no tokenizer leaves as text are asked for', () => {
   const expected = { template: own, prompt: '', reasoning: true, tools: [] }
 
   expect(hasControlTokens(expected)).toBe(false)
-  expect(hasControlTokens({ ...expected, shown: parseGoTemplate(own).uses })).toBe(true)
+  expect(hasControlTokens({ ...expected, templateFeatures: parseGoTemplate(own).features })).toBe(true)
 })

@@ -1,49 +1,54 @@
 /** A template in Go's language as the chat template of a model: messages → prompt text. Pure; hostile ones are run behind a deadline. */
 import type { Message } from '../engine/request.ts'
-import { isContinued, marked, toPrompt } from './continuation.ts'
-import { type GoTemplate, parseGoTemplate, type Thinking } from './go-template/index.ts'
+import { appendEndMark, isContinued, toPrompt } from './continuation.ts'
+import { type GoTemplate, parseGoTemplate, type ThinkSettings } from './go-template/index.ts'
 import type { ChatTemplate, RenderOptions } from './jinja.ts'
 import { toPlainConversation } from './messages.ts'
-import { neutralizer } from './neutralize.ts'
+import { createNeutralizer } from './neutralize.ts'
 
 /** What is around a gap. */
-export interface Gap {
+export interface InfillContext {
   readonly prefix: string
   readonly suffix: string
 }
 
-export interface GoPrompt {
-  chat(messages: readonly Message[], options?: RenderOptions): string
-  fill(gap: Gap): string
+export interface GoPromptRenderer {
+  renderChat(messages: readonly Message[], options?: RenderOptions): string
+  renderInfill(gap: InfillContext): string
 }
 
 /** Throws `GoTemplateError`, as what it returns does. */
 export function parseGoPrompt(
   source: string,
   { specialTokens = [] }: Pick<ChatTemplate, 'specialTokens'>,
-): GoPrompt {
+): GoPromptRenderer {
   const template = parseGoTemplate(source)
-  const neutralize = neutralizer(specialTokens)
+  const neutralize = createNeutralizer(specialTokens)
   return {
-    chat: (messages, options = {}) => chat(template, neutralize, messages, options),
-    fill: ({ prefix, suffix }) => template.fill(neutralize(prefix), neutralize(suffix)).toWellFormed(),
+    renderChat: (messages, options = {}) => renderChat(template, neutralize, messages, options),
+    renderInfill: ({ prefix, suffix }) =>
+      template.renderInfill(neutralize(prefix), neutralize(suffix)).toWellFormed(),
   }
 }
 
-function chat(
+function renderChat(
   template: GoTemplate,
   neutralize: (text: string) => string,
   messages: readonly Message[],
   { tools = [], ...options }: RenderOptions,
 ): string {
-  const open = isContinued(messages)
-  const takesTools = template.uses.tools
-  const conversation = toPlainConversation(messages, { tools, takesTools, neutralize })
-  const said = template.prompt(open ? marked(conversation) : conversation, tools, thinkingOf(options))
-  return toPrompt(said, { isContinued: open })
+  const isOpen = isContinued(messages)
+  const supportsTools = template.features.tools
+  const conversation = toPlainConversation(messages, { tools, supportsTools, neutralize })
+  const rendered = template.renderChat(
+    isOpen ? appendEndMark(conversation) : conversation,
+    tools,
+    toThinkSettings(options),
+  )
+  return toPrompt(rendered, { isContinued: isOpen })
 }
 
-function thinkingOf({ reasoning, variables = {} }: RenderOptions): Thinking {
+function toThinkSettings({ reasoning, variables = {} }: RenderOptions): ThinkSettings {
   const { reasoning_effort: level } = variables
   return { think: reasoning, ...(typeof level === 'string' && { level }) }
 }

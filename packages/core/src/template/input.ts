@@ -1,21 +1,21 @@
 /** Text that comes in pieces, read as if it were whole: a parser is a generator that waits where it has to see more. */
-import { type Said, Voice } from './output-part.ts'
+import { OutputBuilder, type OutputPart } from './output-part.ts'
 
 /** Yields to wait for more text. */
-export type Steps<Result = void> = Generator<undefined, Result, undefined>
+export type ParseSteps<Result = void> = Generator<undefined, Result, undefined>
 
 /** Linear in the text, however it is cut: each character is taken once, and at most a mark's length is looked ahead. */
-export class Input {
+export class ParserInput {
   #text = ''
   #at = 0
   #ended = false
   /** Pieces taken since `keep`, but for what `#text` still has from `#keptFrom`. */
-  #kept: string[] | undefined
-  #keptFrom = 0
+  #captured: string[] | undefined
+  #captureStart = 0
 
   feed(text: string): void {
-    this.#kept?.push(this.#text.slice(this.#keptFrom, this.#at))
-    this.#keptFrom = 0
+    this.#captured?.push(this.#text.slice(this.#captureStart, this.#at))
+    this.#captureStart = 0
     this.#text = this.#text.slice(this.#at) + text
     this.#at = 0
   }
@@ -25,7 +25,7 @@ export class Input {
   }
 
   /** A character that is not taken yet; empty at the end. */
-  *peek(ahead = 0): Steps<string> {
+  *peek(ahead = 0): ParseSteps<string> {
     while (this.#at + ahead >= this.#text.length) {
       if (this.#ended) return ''
       yield
@@ -39,25 +39,25 @@ export class Input {
   }
 
   /** Takes `literal` if it stands here. */
-  *takes(literal: string): Steps<boolean> {
+  *tryTake(literal: string): ParseSteps<boolean> {
     for (let n = 0; n < literal.length; n++) if ((yield* this.peek(n)) !== literal[n]) return false
     this.#at += literal.length
     return true
   }
 
   /** Takes what ends something; at the end of all, also where it is cut off. Only a whole one counts. */
-  *closes(literal: string): Steps<boolean> {
-    if (yield* this.takes(literal)) return true
+  *tryTakeClosing(literal: string): ParseSteps<boolean> {
+    if (yield* this.tryTake(literal)) return true
     if (this.#ended && literal.startsWith(this.#text.slice(this.#at))) this.#at = this.#text.length
     return false
   }
 
-  *blank(): Steps {
-    yield* this.run(' \t\r\n')
+  *skipBlanks(): ParseSteps {
+    yield* this.takeRun(' \t\r\n')
   }
 
   /** Takes as many of these characters as there are. */
-  *run(characters: string): Steps<string> {
+  *takeRun(characters: string): ParseSteps<string> {
     let taken = ''
     for (;;) {
       const character = yield* this.peek()
@@ -71,7 +71,7 @@ export class Input {
    * Gives text as it comes, up to the first of these marks, and tells which; it is not taken. Without one, up to the end.
    * No mark may be the beginning of another, or be inside of it unless they end together.
    */
-  *upTo(marks: readonly string[], give: (text: string) => void): Steps<string | undefined> {
+  *takeUpTo(marks: readonly string[], emit: (text: string) => void): ParseSteps<string | undefined> {
     for (;;) {
       let end = this.#text.length
       let found: string | undefined
@@ -81,8 +81,8 @@ export class Input {
         end = at
         found = mark
       }
-      if (found === undefined && !this.#ended) end -= begun(marks, this.#text, this.#at)
-      if (end > this.#at) give(this.#text.slice(this.#at, end))
+      if (found === undefined && !this.#ended) end -= measurePartialMark(marks, this.#text, this.#at)
+      if (end > this.#at) emit(this.#text.slice(this.#at, end))
       this.#at = end
       if (found !== undefined || this.#ended) return found
       yield
@@ -90,55 +90,59 @@ export class Input {
   }
 
   /** From here on, what is taken is also kept, until it is known whether it is text. */
-  keep(): void {
-    this.#kept = []
-    this.#keptFrom = this.#at
+  startCapture(): void {
+    this.#captured = []
+    this.#captureStart = this.#at
   }
 
   /** It is. */
-  kept(): string {
-    const kept = this.#kept ? [...this.#kept, this.#text.slice(this.#keptFrom, this.#at)].join('') : ''
-    this.#kept = undefined
-    return kept
+  takeCaptured(): string {
+    const captured = this.#captured
+      ? [...this.#captured, this.#text.slice(this.#captureStart, this.#at)].join('')
+      : ''
+    this.#captured = undefined
+    return captured
   }
 
   /** It is not. */
-  forget(): void {
-    this.#kept = undefined
+  dropCapture(): void {
+    this.#captured = undefined
   }
 }
 
 /** How much of the end may be the beginning of a mark. */
-function begun(marks: readonly string[], text: string, from: number): number {
-  const longest = marks.reduce((most, mark) => Math.max(most, mark.length), 0)
+function measurePartialMark(marks: readonly string[], text: string, from: number): number {
+  const longest = marks.reduce((max, mark) => Math.max(max, mark.length), 0)
   let length = Math.min(longest - 1, text.length - from)
   while (length > 0 && !marks.some((mark) => mark.startsWith(text.slice(-length)))) length--
   return Math.max(length, 0)
 }
 
 /** What all parsers here are to others. */
-export interface Parser {
+export interface OutputParser {
   /** What is sure by now. */
-  push(text: string): readonly Said[]
+  push(text: string): readonly OutputPart[]
   /** The rest, at the end. */
-  flush(): readonly Said[]
+  flush(): readonly OutputPart[]
 }
 
 /** @param parse reads all of the input */
-export function incremental(parse: (input: Input, voice: Voice) => Steps): Parser {
-  const input = new Input()
-  const voice = new Voice()
-  const steps = parse(input, voice)
+export function createIncrementalParser(
+  parse: (input: ParserInput, output: OutputBuilder) => ParseSteps,
+): OutputParser {
+  const input = new ParserInput()
+  const output = new OutputBuilder()
+  const steps = parse(input, output)
   return {
     push: (text) => {
       input.feed(text)
       steps.next()
-      return voice.take()
+      return output.take()
     },
     flush: () => {
       input.end()
       steps.next()
-      return voice.takeAll()
+      return output.finish()
     },
   }
 }

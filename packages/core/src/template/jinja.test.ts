@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import type { Message, Tool } from '../engine/request.ts'
-import { type ChatPrompt, type ChatTemplate, chatMl, parseChat } from './jinja.ts'
+import { type ChatRenderer, type ChatTemplate, chatMl, parseChatTemplate } from './jinja.ts'
 
 const message = (role: Message['role'], ...texts: string[]): Message => ({
   role,
   content: texts.map((text) => ({ type: 'text', text })),
 })
 
-const renderChat = (template: ChatTemplate, ...given: Parameters<ChatPrompt>): string =>
-  parseChat(template)(...given)
+const renderChat = (template: ChatTemplate, ...given: Parameters<ChatRenderer>): string =>
+  parseChatTemplate(template)(...given)
 
 const withChatMl = { source: chatMl, bosToken: '', eosToken: '' }
 
@@ -227,7 +227,7 @@ test('text that looks like a template is only text', () => {
 })
 
 test('a template that was parsed once makes any number of prompts', () => {
-  const prompt = parseChat(withChatMl)
+  const prompt = parseChatTemplate(withChatMl)
 
   expect(prompt([message('user', 'Hi')])).toBe('<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n')
   expect(prompt([message('user', 'Hi')])).toBe(prompt([message('user', 'Hi')]))

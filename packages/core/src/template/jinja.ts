@@ -1,10 +1,10 @@
 /** The chat template inside a GGUF: messages → prompt text. Pure; hostile templates are run behind a deadline. */
 import { Template } from '@huggingface/jinja'
 import type { Message, Tool } from '../engine/request.ts'
-import { isContinued, marked, toPrompt } from './continuation.ts'
+import { appendEndMark, isContinued, toPrompt } from './continuation.ts'
 import { toConversation } from './messages.ts'
-import { neutralizer } from './neutralize.ts'
-import { turnsOf } from './role-fallbacks.ts'
+import { createNeutralizer } from './neutralize.ts'
+import { listRoleFallbacks } from './role-fallbacks.ts'
 
 export interface ChatTemplate {
   readonly source: string
@@ -28,47 +28,47 @@ export const chatMl =
   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 
 /** From messages to a prompt. Throws what the template raises, where it takes them in no order. */
-export type ChatPrompt = (messages: readonly Message[], options?: RenderOptions) => string
+export type ChatRenderer = (messages: readonly Message[], options?: RenderOptions) => string
 
 /** What a template is filled with, by whatever can do that. */
-export interface Filling {
+export interface TemplateInput {
   readonly variables: Readonly<Record<string, unknown>>
   readonly isContinued: boolean
 }
 
 /** Large templates take longer to be parsed than to be filled. Throws what the parser raises. */
-export function parseChat(template: ChatTemplate): ChatPrompt {
+export function parseChatTemplate(template: ChatTemplate): ChatRenderer {
   const parsed = new Template(template.source)
-  const fillingOf = fillings(template)
+  const toTemplateInput = createTemplateInputBuilder(template)
   return (messages, options) => {
-    let refusal: unknown
-    for (const turns of turnsOf(messages)) {
+    let firstError: unknown
+    for (const fallback of listRoleFallbacks(messages)) {
       try {
-        const filling = fillingOf(turns.messages, options, turns.takesSystem)
-        return toPrompt(parsed.render({ ...filling.variables }), filling)
+        const templateInput = toTemplateInput(fallback.messages, options, fallback.supportsSystemRole)
+        return toPrompt(parsed.render({ ...templateInput.variables }), templateInput)
       } catch (cause) {
         // What it says of the messages as they were is to the point.
-        refusal ??= cause
+        firstError ??= cause
       }
     }
-    throw refusal
+    throw firstError
   }
 }
 
-export function fillings({ source, bosToken, eosToken, specialTokens = [] }: ChatTemplate) {
-  const neutralize = neutralizer(specialTokens)
+export function createTemplateInputBuilder({ source, bosToken, eosToken, specialTokens = [] }: ChatTemplate) {
+  const neutralize = createNeutralizer(specialTokens)
   return (
     messages: readonly Message[],
     { reasoning, tools = [], variables }: RenderOptions = {},
-    takesSystem = true,
-  ): Filling => {
+    supportsSystemRole = true,
+  ): TemplateInput => {
     const isOpen = isContinued(messages)
-    const conversation = toConversation(messages, { tools, source, neutralize, takesSystem })
+    const conversation = toConversation(messages, { tools, source, neutralize, supportsSystemRole })
     return {
       variables: {
         ...variables,
         ...conversation,
-        messages: isOpen ? marked(conversation.messages) : conversation.messages,
+        messages: isOpen ? appendEndMark(conversation.messages) : conversation.messages,
         add_generation_prompt: !isOpen,
         bos_token: bosToken,
         eos_token: eosToken,

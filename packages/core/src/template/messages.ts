@@ -1,6 +1,6 @@
 /** Messages as the templates of models know them: calls and results in the shapes of OpenAI's API, or in plain words. */
 import type { Message, Part, Tool } from '../engine/request.ts'
-import { familyOf } from './tool-calls/detect.ts'
+import { detectFamily } from './tool-calls/detect.ts'
 
 export interface TemplateMessage {
   readonly role: string
@@ -24,14 +24,14 @@ export interface Conversation {
   readonly tools?: readonly object[]
 }
 
-export interface Surroundings {
+export interface ConversationOptions {
   readonly tools: readonly Tool[]
   /** Of the template. */
   readonly source: string
   /** For what users and tools say: the app and the model may spell tokens of the template. */
   readonly neutralize: (text: string) => string
   /** Whether it takes a message of the system. */
-  readonly takesSystem: boolean
+  readonly supportsSystemRole: boolean
 }
 
 /**
@@ -40,22 +40,22 @@ export interface Surroundings {
  */
 export function toConversation(
   messages: readonly Message[],
-  { tools, source, neutralize, takesSystem }: Surroundings,
+  { tools, source, neutralize, supportsSystemRole }: ConversationOptions,
 ): Conversation {
-  const family = familyOf(source)
-  const asText = family !== 'generic' && takesText(source)
-  const manner = { names: new Map<string, string>(), asText, neutralize }
-  const all = messages.flatMap((message) => toTemplateMessages(message, manner))
-  if (family === 'generic') return { messages: inWords(all, tools, takesSystem) }
-  const apart =
+  const family = detectFamily(source)
+  const hasStringArguments = family !== 'generic' && requiresStringArguments(source)
+  const context = { names: new Map<string, string>(), hasStringArguments, neutralize }
+  const converted = messages.flatMap((message) => toTemplateMessages(message, context))
+  if (family === 'generic') return { messages: describeInText(converted, tools, supportsSystemRole) }
+  const adapted =
     family === 'harmony'
-      ? all.map(withoutPreamble)
+      ? converted.map(withoutPreamble)
       : source.includes('tool_calls')
-        ? all
-        : all.map(withCallsInText)
-  const isOneByOne = family === 'harmony' || /single tool-calls? at once/.test(source)
+        ? converted
+        : converted.map(withCallsInText)
+  const isOneCallPerMessage = family === 'harmony' || /single tool-calls? at once/.test(source)
   return {
-    messages: withIds(isOneByOne ? oneByOne(apart) : apart, source),
+    messages: withShortIds(isOneCallPerMessage ? splitParallelCalls(adapted) : adapted, source),
     ...(tools.length > 0 && { tools: tools.map(toTemplateTool) }),
   }
 }
@@ -68,13 +68,13 @@ export function toPlainConversation(
   messages: readonly Message[],
   {
     tools,
-    takesTools,
+    supportsTools,
     neutralize,
-  }: Pick<Surroundings, 'tools' | 'neutralize'> & { readonly takesTools: boolean },
+  }: Pick<ConversationOptions, 'tools' | 'neutralize'> & { readonly supportsTools: boolean },
 ): readonly TemplateMessage[] {
-  const manner = { names: new Map<string, string>(), asText: false, neutralize }
-  const all = messages.flatMap((message) => toTemplateMessages(message, manner))
-  return takesTools ? all : inWords(all, tools, true)
+  const context = { names: new Map<string, string>(), hasStringArguments: false, neutralize }
+  const converted = messages.flatMap((message) => toTemplateMessages(message, context))
+  return supportsTools ? converted : describeInText(converted, tools, true)
 }
 
 type CallPart = Extract<Part, { type: 'tool-call' }>
@@ -82,22 +82,22 @@ type ResultPart = Extract<Part, { type: 'tool-result' }>
 const isCall = (part: Part): part is CallPart => part.type === 'tool-call'
 const isResult = (part: Part): part is ResultPart => part.type === 'tool-result'
 
-interface Manner {
+interface MessageContext {
   /** Of the calls so far, by their ids, which may come again in another turn. */
   readonly names: Map<string, string>
-  readonly asText: boolean
-  readonly neutralize: Surroundings['neutralize']
+  readonly hasStringArguments: boolean
+  readonly neutralize: ConversationOptions['neutralize']
 }
 
 /** Results come first: they answer what is in front of this message. */
-function toTemplateMessages({ role, content }: Message, manner: Manner): readonly TemplateMessage[] {
-  const { names, asText } = manner
-  const neutralize = role === 'system' || role === 'assistant' ? (text: string) => text : manner.neutralize
-  const results = content.filter(isResult).map((part) => toResult(part, manner))
+function toTemplateMessages({ role, content }: Message, context: MessageContext): readonly TemplateMessage[] {
+  const { names, hasStringArguments } = context
+  const neutralize = role === 'system' || role === 'assistant' ? (text: string) => text : context.neutralize
+  const results = content.filter(isResult).map((part) => toResult(part, context))
   const calls = content.filter(isCall)
   for (const { id, name } of calls) names.set(id, name)
-  const text = neutralize(textOf(content, 'text'))
-  const thoughts = neutralize(textOf(content, 'reasoning'))
+  const text = neutralize(joinText(content, 'text'))
+  const thoughts = neutralize(joinText(content, 'reasoning'))
   if (results.length > 0 && text === '') return results
   return [
     ...results,
@@ -105,17 +105,17 @@ function toTemplateMessages({ role, content }: Message, manner: Manner): readonl
       role,
       content: text,
       ...(thoughts !== '' && { reasoning_content: thoughts, thinking: thoughts }),
-      ...(calls.length > 0 && { tool_calls: calls.map((call) => toTemplateCall(call, asText)) }),
+      ...(calls.length > 0 && { tool_calls: calls.map((call) => toTemplateCall(call, hasStringArguments)) }),
     },
   ]
 }
 
 function toResult(
   { id, name: ownName, content, isError }: ResultPart,
-  { names, neutralize }: Manner,
+  { names, neutralize }: MessageContext,
 ): TemplateMessage {
   const name = ownName === undefined ? names.get(id ?? '') : neutralize(ownName)
-  const text = neutralize(textOf(content, 'text'))
+  const text = neutralize(joinText(content, 'text'))
   return {
     role: 'tool',
     content: isError ? `Error: ${text}` : text,
@@ -124,13 +124,16 @@ function toResult(
   }
 }
 
-const textOf = (content: readonly Part[], type: 'text' | 'reasoning'): string =>
+const joinText = (content: readonly Part[], type: 'text' | 'reasoning'): string =>
   content.map((part) => (part.type === type ? part.text : '')).join('')
 
-const toTemplateCall = ({ id, name, arguments: json }: CallPart, asText: boolean): TemplateCall => ({
+const toTemplateCall = (
+  { id, name, arguments: json }: CallPart,
+  hasStringArguments: boolean,
+): TemplateCall => ({
   id,
   type: 'function',
-  function: { name, arguments: asText ? json : (objectOf(json) ?? json) },
+  function: { name, arguments: hasStringArguments ? json : (parseObject(json) ?? json) },
 })
 
 const toTemplateTool = ({ name, description = '', parameters }: Tool): object => ({
@@ -139,10 +142,10 @@ const toTemplateTool = ({ name, description = '', parameters }: Tool): object =>
 })
 
 /** Most templates want an object; a few put a text between others, as it is. */
-const takesText = (source: string): boolean =>
+const requiresStringArguments = (source: string): boolean =>
   /\barguments\b/.test(source) && !/\barguments\b['"\])]*\s*(?:\||\.[a-z]|is |or |-?%|\)|,)/.test(source)
 
-function objectOf(json: string): object | undefined {
+function parseObject(json: string): object | undefined {
   try {
     const value: unknown = JSON.parse(json)
     return typeof value === 'object' && value !== null ? value : undefined
@@ -167,88 +170,88 @@ function withCallsInText({ tool_calls, ...message }: TemplateMessage): TemplateM
 }
 
 /** For those who know one call a message: each, with its result behind it. No result is left out. */
-function oneByOne(messages: readonly TemplateMessage[]): readonly TemplateMessage[] {
-  const apart: TemplateMessage[] = []
+function splitParallelCalls(messages: readonly TemplateMessage[]): readonly TemplateMessage[] {
+  const split: TemplateMessage[] = []
   for (let at = 0; at < messages.length; at++) {
     const message = messages[at] as TemplateMessage
     const { role, tool_calls: calls = [] } = message
     if (calls.length < 2) {
-      apart.push(message)
+      split.push(message)
       continue
     }
     const results: TemplateMessage[] = []
     while (messages[at + 1]?.role === 'tool') results.push(messages[++at] as TemplateMessage)
     const ids = new Set(calls.map(({ id }) => id))
-    const take = (isIts: (id: string | undefined) => boolean): readonly TemplateMessage[] => {
-      const at = results.findIndex(({ tool_call_id: id }) => isIts(id))
+    const take = (matchesId: (id: string | undefined) => boolean): readonly TemplateMessage[] => {
+      const at = results.findIndex(({ tool_call_id: id }) => matchesId(id))
       return at === -1 ? [] : results.splice(at, 1)
     }
     for (const [index, call] of calls.entries()) {
-      const own = take((id) => id === call.id)
-      apart.push({ ...(index === 0 ? message : { role, content: '' }), tool_calls: [call] })
+      const ownResults = take((id) => id === call.id)
+      split.push({ ...(index === 0 ? message : { role, content: '' }), tool_calls: [call] })
       // One of no call here is by its place.
-      apart.push(...(own.length > 0 ? own : take((id) => id === undefined || !ids.has(id))))
+      split.push(...(ownResults.length > 0 ? ownResults : take((id) => id === undefined || !ids.has(id))))
     }
-    apart.push(...results)
+    split.push(...results)
   }
-  return apart
+  return split
 }
 
 /** Mistral's templates refuse ids that are not nine characters long. */
-function withIds(messages: readonly TemplateMessage[], source: string): readonly TemplateMessage[] {
+function withShortIds(messages: readonly TemplateMessage[], source: string): readonly TemplateMessage[] {
   if (!/length\s*[!=]=\s*9\b/.test(source)) return messages
-  const short = new Map<string, string>()
-  const shortOf = (id: string): string => {
-    if (!short.has(id)) short.set(id, `${short.size + 1}`.padStart(9, '0'))
-    return short.get(id) as string
+  const shortIds = new Map<string, string>()
+  const shorten = (id: string): string => {
+    if (!shortIds.has(id)) shortIds.set(id, `${shortIds.size + 1}`.padStart(9, '0'))
+    return shortIds.get(id) as string
   }
   return messages.map(({ tool_calls, tool_call_id, ...message }) => ({
     ...message,
-    ...(tool_calls && { tool_calls: tool_calls.map((call) => ({ ...call, id: shortOf(call.id) })) }),
-    ...(message.role === 'tool' && { tool_call_id: shortOf(tool_call_id ?? '') }),
+    ...(tool_calls && { tool_calls: tool_calls.map((call) => ({ ...call, id: shorten(call.id) })) }),
+    ...(message.role === 'tool' && { tool_call_id: shorten(tool_call_id ?? '') }),
   }))
 }
 
-function inWords(
+function describeInText(
   messages: readonly TemplateMessage[],
   tools: readonly Tool[],
-  takesSystem: boolean,
+  supportsSystemRole: boolean,
 ): readonly TemplateMessage[] {
-  const said: TemplateMessage[] = []
+  const converted: TemplateMessage[] = []
   /** Whether the last one has results. */
-  let isAnswer = false
+  let isAfterResult = false
   for (const { tool_calls, tool_call_id: _, name, ...message } of messages) {
     const { role, content } = message
     const isResult = role === 'tool' && (name !== undefined || tools.length > 0)
     const text = isResult ? `The result of ${name ?? 'the tool'}:\n${content}` : content
-    const last = said.at(-1)
+    const last = converted.at(-1)
     // Many of these templates want user and assistant in turn.
-    if (last && isAnswer && (isResult || role === 'user'))
-      said.splice(-1, 1, { ...last, content: `${last.content}\n\n${text}` })
-    else if (isResult) said.push({ role: 'user', content: text })
+    if (last && isAfterResult && (isResult || role === 'user'))
+      converted.splice(-1, 1, { ...last, content: `${last.content}\n\n${text}` })
+    else if (isResult) converted.push({ role: 'user', content: text })
     else {
       const calls = tool_calls?.map(({ function: call }) => JSON.stringify(call)) ?? []
-      said.push({ ...message, content: [...(content === '' ? [] : [content]), ...calls].join('\n') })
+      converted.push({ ...message, content: [...(content === '' ? [] : [content]), ...calls].join('\n') })
     }
-    isAnswer = isResult
+    isAfterResult = isResult
   }
-  return tools.length > 0 ? withDescription(said, tools, takesSystem) : said
+  return tools.length > 0 ? withToolDescription(converted, tools, supportsSystemRole) : converted
 }
 
 /** In the system message, or where the template takes none, in the first. */
-function withDescription(
+function withToolDescription(
   messages: readonly TemplateMessage[],
   tools: readonly Tool[],
-  takesSystem: boolean,
+  supportsSystemRole: boolean,
 ): readonly TemplateMessage[] {
   const [first, ...others] = messages
-  const description = describe(tools)
-  if (first && (first.role === 'system' || !takesSystem))
+  const description = describeTools(tools)
+  if (first && (first.role === 'system' || !supportsSystemRole))
     return [{ ...first, content: `${first.content}\n\n${description}`.trimStart() }, ...others]
   return [{ role: 'system', content: description }, ...messages]
 }
 
-const describe = (tools: readonly Tool[]): string =>
+const describeTools = (tools: readonly Tool[]): string =>
   `You can call tools. To call one, write a JSON object on a line of its own, with nothing else on the line:
 {"name": "the name of the tool", "arguments": {}}
 To call several, write a line for each. Then stop: the results come with the next message. Where no tool helps, answer in words.

@@ -4,12 +4,12 @@
 const zeroWidthSpace = '\u200B'
 
 /** @param tokens as they are spelled, such as `<|im_end|>` */
-export function neutralizer(tokens: readonly string[]): (text: string) => string {
+export function createNeutralizer(tokens: readonly string[]): (text: string) => string {
   const breakable = tokens.filter((token) => token.length > 1).sort((a, b) => b.length - a.length)
   if (breakable.length === 0) return (text) => text
-  const any = new RegExp(
+  const tokenPattern = new RegExp(
     breakable.map((token) => token.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')).join('|'),
     'g',
   )
-  return (text) => text.replace(any, (token) => token[0] + zeroWidthSpace + token.slice(1))
+  return (text) => text.replace(tokenPattern, (token) => token[0] + zeroWidthSpace + token.slice(1))
 }

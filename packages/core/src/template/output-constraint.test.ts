@@ -3,10 +3,10 @@ import { expect, test } from 'vitest'
 import { GbnfMatcher } from '../../../../test/support/gbnf-matcher.ts'
 import { GbnfSampler } from '../../../../test/support/gbnf-sampler.ts'
 import type { Tool } from '../engine/request.ts'
-import { answerGrammar } from '../grammar/output-grammar.ts'
-import { type Expected, parseOutput } from './output.ts'
-import { answerForm } from './output-constraint.ts'
-import { all } from './tool-calls/fixtures/families.ts'
+import { buildOutputGrammar } from '../grammar/output-grammar.ts'
+import { type ExpectedOutput, parseOutput } from './output.ts'
+import { buildOutputConstraint } from './output-constraint.ts'
+import { fixtureFamilies } from './tool-calls/fixtures/families.ts'
 import { tools as known } from './tool-calls/fixtures/fixture.ts'
 
 const tools: readonly Tool[] = [
@@ -26,24 +26,26 @@ const tools: readonly Tool[] = [
 ]
 const numbers = fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }))
 
-function grammarFor(expected: Expected): string | undefined {
+function grammarFor(expected: ExpectedOutput): string | undefined {
   const input = {
     kind: 'chat' as const,
     messages: [],
     tools: expected.tools,
-    toolChoice: { mode: expected.held ? ('required' as const) : ('auto' as const) },
+    toolChoice: { mode: expected.isConstrained ? ('required' as const) : ('auto' as const) },
   }
-  const form = answerForm({ input, ...(expected.reasoning && { reasoning: true }) }, expected)
-  return form && answerGrammar(form)
+  const form = buildOutputConstraint({ input, ...(expected.reasoning && { reasoning: true }) }, expected)
+  return form && buildOutputGrammar(form)
 }
 
-const prompts = [...new Set(all.flatMap(({ fixtures }) => fixtures.map(({ prompt = '' }) => prompt)))]
-const situations = all.flatMap(({ name, template }) =>
+const prompts = [
+  ...new Set(fixtureFamilies.flatMap(({ fixtures }) => fixtures.map(({ prompt = '' }) => prompt))),
+]
+const situations = fixtureFamilies.flatMap(({ name, template }) =>
   prompts.map((prompt) => [name, prompt, template] as const),
 )
 
 test.each(situations)('%s, after %j: what is forced is read as whole calls', (_name, prompt, template) => {
-  const expected = { template, prompt, reasoning: true, tools, held: true }
+  const expected = { template, prompt, reasoning: true, tools, isConstrained: true }
   const grammar = grammarFor(expected)
 
   expect(grammar).toBeDefined()
@@ -96,10 +98,10 @@ const otherwise: ReadonlySet<string> = new Set([
   'granite: an object given as a string',
 ])
 
-const whole = all.flatMap(({ name, template, fixtures }) =>
+const whole = fixtureFamilies.flatMap(({ name, template, fixtures }) =>
   fixtures
-    .filter(({ said }) => said.some(({ type }) => type === 'tool-call'))
-    .filter(({ said }) => said.every(({ type }) => type !== 'tool-incomplete'))
+    .filter(({ parts }) => parts.some(({ type }) => type === 'tool-call'))
+    .filter(({ parts }) => parts.every(({ type }) => type !== 'tool-incomplete'))
     .map((fixture) => [`${name}: ${fixture.name}`, template, fixture] as const),
 )
 

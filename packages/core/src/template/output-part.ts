@@ -4,75 +4,75 @@
  * The deltas of a whole call, joined, are a JSON object. A `tool-incomplete` ends a call that the token limit or
  * the model broke off: its deltas are the beginning of one, and may be none.
  */
-export type Said =
+export type OutputPart =
   | { readonly type: 'reasoning' | 'text'; readonly text: string }
   | { readonly type: 'tool-call'; readonly index: number; readonly name: string }
   | { readonly type: 'tool-arguments'; readonly index: number; readonly json: string }
   | { readonly type: 'tool-incomplete'; readonly index: number }
 
 /** White space beside markup is nobody's: it is kept back until it is known what follows. */
-export class Voice {
+export class OutputBuilder {
   /** Off where no markup can follow. */
-  trims = true
-  #said: Said[] = []
+  isTrimming = true
+  #parts: OutputPart[] = []
   #calls = 0
   #type: 'reasoning' | 'text' = 'text'
-  #blank = ''
+  #pendingBlank = ''
   #afterMark = false
 
-  say(type: 'reasoning' | 'text', text: string): void {
+  addText(type: 'reasoning' | 'text', text: string): void {
     const body = this.#afterMark ? text.trimStart() : text
     if (body === '') return
     this.#afterMark = false
     this.#type = type
-    const length = this.trims ? body.trimEnd().length : body.length
+    const length = this.isTrimming ? body.trimEnd().length : body.length
     if (length === 0) {
-      this.#blank += body
+      this.#pendingBlank += body
       return
     }
-    this.#add(type, this.#blank + body.slice(0, length))
-    this.#blank = body.slice(length)
+    this.#append(type, this.#pendingBlank + body.slice(0, length))
+    this.#pendingBlank = body.slice(length)
   }
 
   /** Markup stood here. */
-  mark(): void {
-    this.#blank = ''
+  markBoundary(): void {
+    this.#pendingBlank = ''
     this.#afterMark = true
   }
 
-  call(name: string): void {
-    this.mark()
-    this.#said.push({ type: 'tool-call', index: this.#calls++, name })
+  startCall(name: string): void {
+    this.markBoundary()
+    this.#parts.push({ type: 'tool-call', index: this.#calls++, name })
   }
 
   /** Of the last call. */
-  arguments(json: string): void {
+  addArguments(json: string): void {
     const index = this.#calls - 1
-    const last = this.#said.at(-1)
-    if (last?.type === 'tool-arguments') this.#said.splice(-1, 1, { ...last, json: last.json + json })
-    else this.#said.push({ type: 'tool-arguments', index, json })
+    const last = this.#parts.at(-1)
+    if (last?.type === 'tool-arguments') this.#parts.splice(-1, 1, { ...last, json: last.json + json })
+    else this.#parts.push({ type: 'tool-arguments', index, json })
   }
 
-  incomplete(): void {
-    this.#said.push({ type: 'tool-incomplete', index: this.#calls - 1 })
+  markIncomplete(): void {
+    this.#parts.push({ type: 'tool-incomplete', index: this.#calls - 1 })
   }
 
-  take(): readonly Said[] {
-    const said = this.#said
-    this.#said = []
-    return said
+  take(): readonly OutputPart[] {
+    const parts = this.#parts
+    this.#parts = []
+    return parts
   }
 
   /** At the end, with the white space that no markup followed. */
-  takeAll(): readonly Said[] {
-    if (this.#type === 'text' && this.#blank !== '') this.#add('text', this.#blank)
-    this.#blank = ''
+  finish(): readonly OutputPart[] {
+    if (this.#type === 'text' && this.#pendingBlank !== '') this.#append('text', this.#pendingBlank)
+    this.#pendingBlank = ''
     return this.take()
   }
 
-  #add(type: 'reasoning' | 'text', text: string): void {
-    const last = this.#said.at(-1)
-    if (last?.type === type) this.#said.splice(-1, 1, { type, text: last.text + text })
-    else this.#said.push({ type, text })
+  #append(type: 'reasoning' | 'text', text: string): void {
+    const last = this.#parts.at(-1)
+    if (last?.type === type) this.#parts.splice(-1, 1, { type, text: last.text + text })
+    else this.#parts.push({ type, text })
   }
 }

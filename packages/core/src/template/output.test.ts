@@ -4,28 +4,28 @@ import { describe, expect, test } from 'vitest'
 import { noiseModel } from '../../../../test/support/models.ts'
 import type { Message } from '../engine/request.ts'
 import { readGguf } from '../models/gguf/gguf.ts'
-import { parseChat } from './jinja.ts'
+import { parseChatTemplate } from './jinja.ts'
 import { hasControlTokens, parseOutput } from './output.ts'
-import type { Said } from './output-part.ts'
-import { all } from './tool-calls/fixtures/families.ts'
-import { type Family, type Fixture, tools } from './tool-calls/fixtures/fixture.ts'
+import type { OutputPart } from './output-part.ts'
+import { fixtureFamilies } from './tool-calls/fixtures/families.ts'
+import { type Fixture, type FixtureFamily, tools } from './tool-calls/fixtures/fixture.ts'
 
-const fixtures = all.flatMap((family) =>
+const fixtures = fixtureFamilies.flatMap((family) =>
   family.fixtures.map((fixture) => [family.name, fixture.name, family, fixture] as const),
 )
 
 /** Neighbours are joined: where one ends and the next begins is up to the pieces. */
 function parse(
-  { template }: Pick<Family, 'template'>,
+  { template }: Pick<FixtureFamily, 'template'>,
   pieces: readonly string[],
   { prompt = '', reasoning = true }: { prompt?: string; reasoning?: boolean } = {},
-): readonly Said[] {
+): readonly OutputPart[] {
   const parser = parseOutput({ template, prompt, reasoning, tools })
   return joined([...pieces.flatMap((piece) => parser.push(piece)), ...parser.flush()])
 }
 
-function joined(all: readonly Said[]): readonly Said[] {
-  const whole: Said[] = []
+function joined(all: readonly OutputPart[]): readonly OutputPart[] {
+  const whole: OutputPart[] = []
   for (const said of all) {
     const last = whole.at(-1)
     if ('text' in said && last?.type === said.type)
@@ -43,15 +43,15 @@ function cutAt(text: string, cuts: readonly number[]): readonly string[] {
 }
 
 test.each(fixtures)('%s: %s', (_family, _name, family, fixture) => {
-  expect(parse(family, [fixture.answer], fixture)).toEqual(fixture.said)
+  expect(parse(family, [fixture.answer], fixture)).toEqual(fixture.parts)
 })
 
 test.each(fixtures)('%s: %s, wherever it is cut', (_family, _name, family, fixture) => {
-  const expected = JSON.stringify(fixture.said)
+  const expected = JSON.stringify(fixture.parts)
   // Comparing by hand first: thousands of comparisons are slow, and one message is enough.
   const check = (pieces: readonly string[]): void => {
     const said = parse(family, pieces, fixture)
-    if (JSON.stringify(said) !== expected) expect({ pieces, said }).toEqual({ pieces, said: fixture.said })
+    if (JSON.stringify(said) !== expected) expect({ pieces, said }).toEqual({ pieces, said: fixture.parts })
   }
 
   for (let at = 1; at < fixture.answer.length; at++) check(cutAt(fixture.answer, [at]))
@@ -64,7 +64,7 @@ test.each(fixtures)('%s: %s, wherever it is cut', (_family, _name, family, fixtu
   )
 })
 
-test.each(all.map((family) => [family.name, family] as const))(
+test.each(fixtureFamilies.map((family) => [family.name, family] as const))(
   '%s has at least eight fixtures',
   (_, family) => {
     expect(family.fixtures.length).toBeGreaterThanOrEqual(8)
@@ -105,7 +105,7 @@ const fragments = [
   '<',
 ]
 
-describe.each(all.map((family) => [family.name, family] as const))('%s', (name, family) => {
+describe.each(fixtureFamilies.map((family) => [family.name, family] as const))('%s', (name, family) => {
   test('text that calls nothing comes through unchanged', () => {
     const words = fc.array(fc.oneof(fc.constantFrom(...fragments), fc.string({ unit: 'binary' })), {
       maxLength: 30,
@@ -167,7 +167,7 @@ describe.each(all.map((family) => [family.name, family] as const))('%s', (name, 
 })
 
 /** Texts that are long before it is known what they are, and such as are nearly calls all the time. */
-const trapsOf = (name: Family['name'], length: number): readonly string[] => [
+const trapsOf = (name: FixtureFamily['name'], length: number): readonly string[] => [
   ' '.repeat(length),
   callOf(name, { text: 'a'.repeat(length) }).answer,
   `<tool_call>{"arguments": {"a": "${'a'.repeat(length)}`,
@@ -176,7 +176,7 @@ const trapsOf = (name: Family['name'], length: number): readonly string[] => [
 ]
 
 /** A call of `docs/find`, as the family writes it. */
-function callOf(name: Family['name'], value: object): { answer: string; prompt?: string } {
+function callOf(name: FixtureFamily['name'], value: object): { answer: string; prompt?: string } {
   const json = JSON.stringify(value)
   const members = Object.entries(value).map(([key, one]) => [key, JSON.stringify(one)])
   switch (name) {
@@ -237,8 +237,8 @@ test.each([modelPath, noiseModel])('calls as the template in %s writes them are 
     ],
   }
 
-  const prompt = parseChat(template)(asked, { tools })
-  const answered = parseChat(template)([...asked, answer], { tools })
+  const prompt = parseChatTemplate(template)(asked, { tools })
+  const answered = parseChatTemplate(template)([...asked, answer], { tools })
 
   const written = answered.slice(prompt.length, answered.lastIndexOf('<|im_end|>'))
   expect(answered.startsWith(prompt)).toBe(true)
@@ -250,7 +250,7 @@ test.each([modelPath, noiseModel])('calls as the template in %s writes them are 
   ])
 })
 
-const hermes = all.find(({ name }) => name === 'hermes') as Family
+const hermes = fixtureFamilies.find(({ name }) => name === 'hermes') as FixtureFamily
 
 test('what cannot be a part of a call is said at once', () => {
   const parser = parseOutput({ template: hermes.template, prompt: '', reasoning: false, tools })

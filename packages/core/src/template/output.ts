@@ -1,19 +1,19 @@
 /** What a model writes, taken apart: thoughts, tool calls, text. */
 import type { Tool } from '../engine/request.ts'
-import type { Uses } from './go-template/index.ts'
-import { incremental, type Parser } from './input.ts'
-import type { Said } from './output-part.ts'
+import type { TemplateFeatures } from './go-template/index.ts'
+import { createIncrementalParser, type OutputParser } from './input.ts'
+import type { OutputPart } from './output-part.ts'
 import { hasOwnTags, splitReasoning } from './reasoning.ts'
-import { type FamilyName, families, familyOf } from './tool-calls/detect.ts'
-import { callFormOf } from './tool-calls/forms.ts'
-import { bareJson, genericTags } from './tool-calls/generic.ts'
-import type { Family } from './tool-calls/parser-context.ts'
+import { selectCallFormat } from './tool-calls/call-formats.ts'
+import { detectFamily, type ToolCallFamily, toolCallParsers } from './tool-calls/detect.ts'
+import { createBareJsonParser, genericTags } from './tool-calls/generic.ts'
+import type { ToolCallParser } from './tool-calls/parser-context.ts'
 
-export interface Expected {
+export interface ExpectedOutput {
   /** The source of the model's chat template. */
   readonly template: string
   /** What it shows of thoughts and calls beyond the families that are known. */
-  readonly shown?: Pick<Uses, 'thinking' | 'calls'>
+  readonly templateFeatures?: Pick<TemplateFeatures, 'thinking' | 'calls'>
   /** How the prompt ends. */
   readonly prompt: string
   /** Whether thoughts are told apart. gpt-oss does it always. */
@@ -21,48 +21,53 @@ export interface Expected {
   /** Those that may be called; what looks like a call of another one is text. */
   readonly tools: readonly Tool[]
   /** A grammar says how they are called: one has to be, or what is said instead has a format. */
-  readonly held?: boolean
+  readonly isConstrained?: boolean
 }
 
 /** Who writes no JSON calls is made to write generic ones. */
-const familyIn = ({ template, prompt, held }: Expected): FamilyName =>
-  held && !callFormOf(template, prompt) ? 'generic' : familyOf(template)
+const selectFamily = ({ template, prompt, isConstrained }: ExpectedOutput): ToolCallFamily =>
+  isConstrained && !selectCallFormat(template, prompt) ? 'generic' : detectFamily(template)
 
 /** @param calls what a template puts around calls */
-const genericWith = ({ open, close }: NonNullable<Uses['calls']>): Family =>
-  bareJson({ ...genericTags, [open]: close })
+const createGenericParser = ({ open, close }: NonNullable<TemplateFeatures['calls']>): ToolCallParser =>
+  createBareJsonParser({ ...genericTags, [open]: close })
 
 /** The same, in however many pieces the text comes. */
-export function parseOutput(expected: Expected): Parser {
-  const { template, shown = {}, prompt, reasoning, tools } = expected
-  const family = familyIn(expected)
-  const read = family === 'generic' && shown.calls ? genericWith(shown.calls) : families[family]
-  const calls =
+export function parseOutput(expected: ExpectedOutput): OutputParser {
+  const { template, templateFeatures = {}, prompt, reasoning, tools } = expected
+  const family = selectFamily(expected)
+  const parse =
+    family === 'generic' && templateFeatures.calls
+      ? createGenericParser(templateFeatures.calls)
+      : toolCallParsers[family]
+  const callParser =
     tools.length > 0 || family === 'harmony'
-      ? incremental((input, voice) =>
-          read({ input, voice, tools, prompt, names: tools.map(({ name }) => name) }),
+      ? createIncrementalParser((input, output) =>
+          parse({ input, output, tools, prompt, names: tools.map(({ name }) => name) }),
         )
-      : plain
+      : textParser
   return reasoning && family !== 'harmony'
-    ? inTurn(splitReasoning(prompt, template, shown.thinking), calls)
-    : calls
+    ? chainParsers(splitReasoning(prompt, template, templateFeatures.thinking), callParser)
+    : callParser
 }
 
 /** Whether their markup has tokens that are left out of text elsewhere. */
-export const hasControlTokens = ({ template, shown, reasoning, tools }: Expected): boolean =>
-  tools.length > 0 || familyOf(template) === 'harmony' || (reasoning && hasOwnTags(template, shown?.thinking))
+export const hasControlTokens = ({ template, templateFeatures, reasoning, tools }: ExpectedOutput): boolean =>
+  tools.length > 0 ||
+  detectFamily(template) === 'harmony' ||
+  (reasoning && hasOwnTags(template, templateFeatures?.thinking))
 
-const plain: Parser = {
+const textParser: OutputParser = {
   push: (text) => [{ type: 'text', text }],
   flush: () => [],
 }
 
 /** The second reads what is text to the first. */
-function inTurn(first: Parser, second: Parser): Parser {
-  const read = (said: readonly Said[]): readonly Said[] =>
-    said.flatMap((one) => (one.type === 'text' ? second.push(one.text) : [one]))
+function chainParsers(first: OutputParser, second: OutputParser): OutputParser {
+  const parseText = (parts: readonly OutputPart[]): readonly OutputPart[] =>
+    parts.flatMap((part) => (part.type === 'text' ? second.push(part.text) : [part]))
   return {
-    push: (text) => read(first.push(text)),
-    flush: () => [...read(first.flush()), ...second.flush()],
+    push: (text) => parseText(first.push(text)),
+    flush: () => [...parseText(first.flush()), ...second.flush()],
   }
 }

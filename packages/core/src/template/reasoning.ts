@@ -1,16 +1,16 @@
 /** A model's thoughts apart from its answer: what stands between its family's tags before all else. */
-import { type Input, incremental, type Parser, type Steps } from './input.ts'
-import type { Voice } from './output-part.ts'
+import { createIncrementalParser, type OutputParser, type ParserInput, type ParseSteps } from './input.ts'
+import type { OutputBuilder } from './output-part.ts'
 
-export interface Tags {
+export interface ReasoningTags {
   readonly open: string
   readonly close: string
 }
 
 /** Of DeepSeek, Qwen, GLM, Granite 3.3 and most others: fine-tuned models know them, too, whatever their template says. */
-const common: Tags = { open: '<think>', close: '</think>' }
+const commonTags: ReasoningTags = { open: '<think>', close: '</think>' }
 
-const others: readonly Tags[] = [
+const familyTags: readonly ReasoningTags[] = [
   { open: '<seed:think>', close: '</seed:think>' },
   // Mistral.
   { open: '[THINK]', close: '[/THINK]' },
@@ -23,36 +23,40 @@ const others: readonly Tags[] = [
 ]
 
 /** Granite 3.3 puts tags around its answer, too, when it thinks. */
-const answer: Tags = { open: '<response>', close: '</response>' }
+const answerTags: ReasoningTags = { open: '<response>', close: '</response>' }
 
 /** Whether a model has others than the common ones, which are text to every tokenizer. */
-export const hasOwnTags = (template: string, own?: Tags): boolean =>
-  (own && own.open !== common.open) || others.some(({ close }) => template.includes(close))
+export const hasOwnTags = (template: string, templateTags?: ReasoningTags): boolean =>
+  (templateTags && templateTags.open !== commonTags.open) ||
+  familyTags.some(({ close }) => template.includes(close))
 
-/** @param own that a template shows, which is known no further */
-const tagsOf = (template: string, own: Tags | undefined): readonly Tags[] => [
-  ...(own ? [own] : []),
-  common,
-  ...others.filter(({ close }) => template.includes(close)),
+/** @param templateTags that a template shows, which is known no further */
+const listTags = (template: string, templateTags: ReasoningTags | undefined): readonly ReasoningTags[] => [
+  ...(templateTags ? [templateTags] : []),
+  commonTags,
+  ...familyTags.filter(({ close }) => template.includes(close)),
 ]
 
-interface Thought extends Tags {
+interface ReasoningBlock extends ReasoningTags {
   /** The prompt has opened it; else the model may. */
   readonly isOpen: boolean
 }
 
 /** The thought in front of an answer, where there is one or may be. @param reasoning whether the model was told to think */
-export function thoughtOf(
+export function detectReasoningBlock(
   prompt: string,
   template: string,
   reasoning: boolean,
-  own?: Tags,
-): Thought | undefined {
+  templateTags?: ReasoningTags,
+): ReasoningBlock | undefined {
   const end = prompt.trimEnd()
-  const open = tagsOf(template, own).find(({ open }) => end.endsWith(open))
+  const open = listTags(template, templateTags).find(({ open }) => end.endsWith(open))
   if (open) return { ...open, isOpen: true }
   if (!reasoning) return undefined
-  const tags = own ?? tagsOf(template, own).find(({ close }) => template.includes(close)) ?? common
+  const tags =
+    templateTags ??
+    listTags(template, templateTags).find(({ close }) => template.includes(close)) ??
+    commonTags
   return { ...tags, isOpen: false }
 }
 
@@ -60,38 +64,46 @@ export function thoughtOf(
  * White space around the tags is nobody's.
  * @param prompt some templates open the thoughts themselves
  * @param template says which tags the model uses
- * @param own others that it shows
+ * @param templateTags others that it shows
  */
-export const splitReasoning = (prompt: string, template = '', own?: Tags): Parser =>
-  incremental((input, voice) => split(input, voice, template, prompt.trimEnd(), own))
+export const splitReasoning = (prompt: string, template = '', templateTags?: ReasoningTags): OutputParser =>
+  createIncrementalParser((input, voice) =>
+    parseReasoning(input, voice, template, prompt.trimEnd(), templateTags),
+  )
 
-function* split(input: Input, voice: Voice, template: string, prompt: string, own: Tags | undefined): Steps {
-  const say = (text: string): void => voice.say('text', text)
-  const known = tagsOf(template, own)
+function* parseReasoning(
+  input: ParserInput,
+  output: OutputBuilder,
+  template: string,
+  prompt: string,
+  templateTags: ReasoningTags | undefined,
+): ParseSteps {
+  const emitText = (text: string): void => output.addText('text', text)
+  const known = listTags(template, templateTags)
   let tags = known.find(({ open }) => prompt.endsWith(open))
   if (!tags) {
-    input.keep()
-    yield* input.blank()
-    for (const one of known) if (!tags && (yield* input.takes(one.open))) tags = one
+    input.startCapture()
+    yield* input.skipBlanks()
+    for (const candidate of known) if (!tags && (yield* input.tryTake(candidate.open))) tags = candidate
   }
   if (tags) {
-    input.forget()
-    voice.mark()
+    input.dropCapture()
+    output.markBoundary()
     const { close } = tags
-    if (yield* input.upTo([close], (text) => voice.say('reasoning', text))) input.skip(close.length)
-    voice.mark()
+    if (yield* input.takeUpTo([close], (text) => output.addText('reasoning', text))) input.skip(close.length)
+    output.markBoundary()
   }
-  voice.trims = false
-  if (tags && template.includes(answer.close)) {
-    input.keep()
-    yield* input.blank()
-    if (yield* input.takes(answer.open)) {
-      input.forget()
-      voice.trims = true
-      if (yield* input.upTo([answer.close], say)) input.skip(answer.close.length)
-      voice.mark()
+  output.isTrimming = false
+  if (tags && template.includes(answerTags.close)) {
+    input.startCapture()
+    yield* input.skipBlanks()
+    if (yield* input.tryTake(answerTags.open)) {
+      input.dropCapture()
+      output.isTrimming = true
+      if (yield* input.takeUpTo([answerTags.close], emitText)) input.skip(answerTags.close.length)
+      output.markBoundary()
     }
   }
-  say(input.kept())
-  yield* input.upTo([], say)
+  emitText(input.takeCaptured())
+  yield* input.takeUpTo([], emitText)
 }

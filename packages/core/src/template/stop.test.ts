@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Cut, StopMatcher } from './stop.ts'
+import { StopMatcher, type StopResult } from './stop.ts'
 
 test('without stop sequences every piece is shown at once', () => {
   const matcher = new StopMatcher()
@@ -73,7 +73,7 @@ test('of two stop sequences that end together the longer one is reported', () =>
 })
 
 /** Pushes the pieces until one ends the answer. */
-function run(pieces: readonly string[], stops: readonly string[]): Cut {
+function run(pieces: readonly string[], stops: readonly string[]): StopResult {
   const matcher = new StopMatcher(stops)
   let shown = ''
   for (const piece of pieces) {
@@ -84,7 +84,7 @@ function run(pieces: readonly string[], stops: readonly string[]): Cut {
   return { text: shown + matcher.flush() }
 }
 
-const texts: [text: string, stops: string[], expected: Cut][] = [
+const texts: [text: string, stops: string[], expected: StopResult][] = [
   ['hello world', ['zzz'], { text: 'hello world' }],
   ['hello wor', ['world'], { text: 'hello wor' }],
   ['one\n\ntwo', ['\n\n'], { text: 'one', stop: '\n\n' }],
@@ -125,7 +125,7 @@ function cutAt(text: string, cuts: number): string[] {
 }
 
 /** By looking at everything each time. */
-function naive(stops: readonly string[], text: string): Cut {
+function naive(stops: readonly string[], text: string): StopResult {
   for (let end = 1; end <= text.length; end++) {
     const [stop] = stops.filter((one) => text.slice(0, end).endsWith(one)).sort((a, b) => b.length - a.length)
     if (stop !== undefined) return { text: text.slice(0, end - stop.length), stop }

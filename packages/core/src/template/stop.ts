@@ -1,6 +1,6 @@
 /** Stop sequences across the borders of tokens: text is held back while it could be the start of one. */
 
-export interface Cut {
+export interface StopResult {
   /** Safe to show. */
   readonly text: string
   /** The sequence that ended the answer. */
@@ -9,50 +9,50 @@ export interface Cut {
 
 /** Linear in the text, whatever it and the sequences are made of: by the automaton of Knuth, Morris and Pratt. */
 export class StopMatcher {
-  readonly #stops: readonly Watched[]
-  #held = ''
+  readonly #stops: readonly StopState[]
+  #pending = ''
 
   constructor(stops: readonly string[] = []) {
-    this.#stops = stops.map((stop) => ({ stop, borders: bordersOf(stop), matched: 0 }))
+    this.#stops = stops.map((stop) => ({ stop, borders: computeBorders(stop), matched: 0 }))
   }
 
-  push(text: string): Cut {
-    const seen = this.#held + text
-    for (let at = this.#held.length; at < seen.length; at++) {
+  push(text: string): StopResult {
+    const seen = this.#pending + text
+    for (let at = this.#pending.length; at < seen.length; at++) {
       const stop = this.#step(seen[at] as string)
       if (stop === undefined) continue
       this.flush()
       return { text: seen.slice(0, at + 1 - stop.length), stop }
     }
-    const hold = this.#stops.reduce((most, { matched }) => Math.max(most, matched), 0)
-    this.#held = seen.slice(seen.length - hold)
-    return { text: seen.slice(0, seen.length - hold) }
+    const pendingLength = this.#stops.reduce((max, { matched }) => Math.max(max, matched), 0)
+    this.#pending = seen.slice(seen.length - pendingLength)
+    return { text: seen.slice(0, seen.length - pendingLength) }
   }
 
   /** What was held back and turned out to be no stop sequence. */
   flush(): string {
-    const held = this.#held
-    this.#held = ''
+    const pending = this.#pending
+    this.#pending = ''
     for (const watched of this.#stops) watched.matched = 0
-    return held
+    return pending
   }
 
   /** The sequence that this character completes; of several, the one that began first. */
   #step(character: string): string | undefined {
-    let whole: string | undefined
+    let completed: string | undefined
     for (const watched of this.#stops) {
       const { stop, borders } = watched
       let { matched } = watched
       while (matched > 0 && stop[matched] !== character) matched = borders[matched - 1] as number
       if (stop[matched] === character) matched++
       watched.matched = matched
-      if (matched === stop.length && matched > (whole?.length ?? 0)) whole = stop
+      if (matched === stop.length && matched > (completed?.length ?? 0)) completed = stop
     }
-    return whole
+    return completed
   }
 }
 
-interface Watched {
+interface StopState {
   readonly stop: string
   readonly borders: Uint16Array
   /** How much of the end of the text is the beginning of the sequence. */
@@ -60,7 +60,7 @@ interface Watched {
 }
 
 /** For each beginning of a text: how much of its end is a shorter beginning. */
-function bordersOf(text: string): Uint16Array {
+function computeBorders(text: string): Uint16Array {
   const borders = new Uint16Array(text.length)
   let matched = 0
   for (let at = 1; at < text.length; at++) {

@@ -1,11 +1,11 @@
 /** The `@modelmount/core/testing` door: test an app without a model. */
 export { readEvents, type ServerSentEvent } from './read-events.ts'
 export {
-  type Piece,
-  type Say,
   type Script,
-  type ScriptedCall,
+  type ScriptedAnswer,
+  type ScriptedChunk,
   type ScriptedEngine,
   type ScriptedEngineOptions,
+  type ScriptedToolCall,
   scriptedEngine,
 } from './scripted-engine.ts'

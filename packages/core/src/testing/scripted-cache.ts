@@ -1,6 +1,11 @@
 /** A prompt cache without a model, for tests of what is billed and limited by its numbers. */
-import { cacheWrites, type PromptUsage, uncached } from '../engine/events.ts'
-import { type CacheLifetime, cacheLifetimes, type GenerateRequest, messagesOf } from '../engine/request.ts'
+import { computeCacheWrites, type PromptUsage, uncached } from '../engine/events.ts'
+import {
+  type CacheLifetime,
+  cacheLifetimes,
+  type GenerateRequest,
+  toTemplateMessages,
+} from '../engine/request.ts'
 
 /**
  * Each tool and each message is one token, and a breakpoint counts up to and with its own. A prompt reads the longest that
@@ -9,7 +14,7 @@ import { type CacheLifetime, cacheLifetimes, type GenerateRequest, messagesOf } 
  */
 export class ScriptedCache {
   readonly #now: () => number
-  #kept: readonly Kept[] = []
+  #cached: readonly CachedPrefix[] = []
 
   /** @param now in milliseconds */
   constructor(now: () => number) {
@@ -23,22 +28,22 @@ export class ScriptedCache {
     if (!last) return { inputTokens, reusedTokens: 0, ...uncached }
 
     const now = this.#now()
-    this.#kept = this.#kept.filter(({ expiresAt }) => expiresAt > now)
-    const hits = this.#kept.filter(
+    this.#cached = this.#cached.filter(({ expiresAt }) => expiresAt > now)
+    const hits = this.#cached.filter(
       (one) => one.tenant === tenant && one.model === model && last.text.startsWith(one.text),
     )
-    const read = Math.max(0, ...hits.map(({ length }) => length))
+    const readTokens = Math.max(0, ...hits.map(({ length }) => length))
     for (const hit of hits) hit.expiresAt = now + cacheLifetimes[hit.lifetime]
     const written = breakpoints
       .filter(({ text }) => !hits.some((hit) => hit.text === text))
       .map((one) => ({ ...one, tenant, model, expiresAt: now + cacheLifetimes[one.lifetime] }))
-    this.#kept = [...this.#kept, ...written]
+    this.#cached = [...this.#cached, ...written]
 
     return {
       inputTokens,
-      reusedTokens: read,
-      cacheReadTokens: read,
-      cacheWriteTokens: cacheWrites(read, breakpoints),
+      reusedTokens: readTokens,
+      cacheReadTokens: readTokens,
+      cacheWriteTokens: computeCacheWrites(readTokens, breakpoints),
     }
   }
 }
@@ -51,7 +56,7 @@ interface Prefix {
   readonly lifetime: CacheLifetime
 }
 
-interface Kept extends Prefix {
+interface CachedPrefix extends Prefix {
   readonly tenant: string
   readonly model: string
   /** Each use puts it off. */
@@ -74,7 +79,7 @@ export function prefixesOf(input: GenerateRequest['input']): {
     tokens++
     add(JSON.stringify(tool), cache)
   }
-  for (const { role, content } of messagesOf(input)) {
+  for (const { role, content } of toTemplateMessages(input)) {
     tokens++
     text += `\0${role}\0`
     // Texts side by side are one, wherever they are split.

@@ -2,27 +2,27 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Embeddings, EmbedRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
-import type { DrawnToken, FinishReason, GenerateEvent, PromptToken } from '../engine/events.ts'
-import { type GenerateRequest, type Message, messagesOf } from '../engine/request.ts'
+import type { FinishReason, GenerateEvent, PromptToken, SampledToken } from '../engine/events.ts'
+import { type GenerateRequest, type Message, toTemplateMessages } from '../engine/request.ts'
 import { LlmError } from '../errors.ts'
 import { checkKeys } from '../options/check.ts'
 import { prefixesOf, ScriptedCache } from './scripted-cache.ts'
 
 /** What is said, or a function of the request that says it. A list is said piece by piece; an error ends the answer. */
-export type Script = Say | ((request: GenerateRequest) => Say | Promise<Say>)
-export type Say = string | LlmError | readonly Piece[]
+export type Script = ScriptedAnswer | ((request: GenerateRequest) => ScriptedAnswer | Promise<ScriptedAnswer>)
+export type ScriptedAnswer = string | LlmError | readonly ScriptedChunk[]
 
 /** Logprobs are told to who asks for them, and no more alternatives than that. */
-export type Piece =
+export type ScriptedChunk =
   | string
   | LlmError
-  | { readonly text: string; readonly logprobs?: readonly DrawnToken[] }
-  | { readonly reasoning: string; readonly logprobs?: readonly DrawnToken[] }
+  | { readonly text: string; readonly logprobs?: readonly SampledToken[] }
+  | { readonly reasoning: string; readonly logprobs?: readonly SampledToken[] }
   /** Told to who asks for the logprobs of the prompt. */
   | { readonly prompt: readonly PromptToken[] }
-  | ScriptedCall
+  | ScriptedToolCall
 
-export interface ScriptedCall {
+export interface ScriptedToolCall {
   /** The name of the tool. */
   readonly call: string
   /** @default `call_` and its number, from 0 */
@@ -57,14 +57,15 @@ export interface ScriptedEngine extends Engine {
  * are the code points of a text. A model that was asked is loaded until somebody unloads it.
  */
 export function scriptedEngine(script: Script, options: ScriptedEngineOptions = {}): ScriptedEngine {
-  if (typeof script !== 'function') check(script)
+  if (typeof script !== 'function') checkAnswer(script)
   checkKeys('', options, ['contextSize', 'delayMs', 'now'])
   const { contextSize = 4_096, delayMs = 0, now = Date.now } = options
   const cache = new ScriptedCache(now)
   const requests: GenerateRequest[] = []
   /** Those that somebody asked, and how large their contexts are. */
   const models = new Map<string, number>()
-  const use = (model: string, size = models.get(model) ?? contextSize): void => void models.set(model, size)
+  const markLoaded = (model: string, size = models.get(model) ?? contextSize): void =>
+    void models.set(model, size)
   let running = 0
 
   async function* generate(
@@ -72,12 +73,13 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
     { signal, tenant = '' }: EngineCall,
   ): AsyncGenerator<GenerateEvent> {
     requests.push(request)
-    use(request.model)
+    markLoaded(request.model)
     running++
     try {
-      const said = typeof script === 'function' ? check(await script(request)) : script
-      const pieces = typeof said === 'string' ? words(said) : Array.isArray(said) ? said : [said]
-      const [first] = pieces
+      const answer = typeof script === 'function' ? checkAnswer(await script(request)) : script
+      const chunks =
+        typeof answer === 'string' ? splitWords(answer) : Array.isArray(answer) ? answer : [answer]
+      const [first] = chunks
       const startedAt = performance.now()
       if (isError(first)) throw first
       const usage = cache.use(request, tenant)
@@ -85,23 +87,23 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
 
       const calls: string[] = []
       let outputTokens = 0
-      let isCut = request.maxTokens === 0
-      for (const event of events(pieces, request)) {
-        const isSaid = isError(event) || event.type !== 'prompt'
-        isCut ||= isSaid && outputTokens === request.maxTokens
-        if (isCut && isSaid) break
+      let isTruncated = request.maxTokens === 0
+      for (const event of toEvents(chunks, request)) {
+        const isOutput = isError(event) || event.type !== 'prompt'
+        isTruncated ||= isOutput && outputTokens === request.maxTokens
+        if (isTruncated && isOutput) break
         if (delayMs > 0) await delay(delayMs, undefined, { signal }).catch(() => {})
         if (signal.aborted) return
         if (isError(event)) throw event
         if (event.type === 'tool-call') calls.push('')
-        else if (isSaid) outputTokens++
+        else if (isOutput) outputTokens++
         if (event.type === 'tool-arguments') calls[event.index] += event.json
         yield event
       }
 
       const incompleteCalls = [...calls.keys()].filter((index) => !isObject(calls[index] ?? ''))
       const isCalling = calls.length > 0 && incompleteCalls.length === 0
-      const reason: FinishReason = isCut ? 'length' : isCalling ? 'tool-calls' : 'stop'
+      const reason: FinishReason = isTruncated ? 'length' : isCalling ? 'tool-calls' : 'stop'
       yield {
         type: 'end',
         reason,
@@ -117,69 +119,73 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
   return {
     generate,
     countTokens: async ({ model, input }) => {
-      use(model)
+      markLoaded(model)
       return prefixesOf(input).tokens
     },
-    render: async ({ input }) => messagesOf(input).map(textOf).join('\n'),
-    embed: async (request) => embeddings(request),
+    render: async ({ input }) => toTemplateMessages(input).map(textOf).join('\n'),
+    embed: async (request) => createEmbeddings(request),
     rerank: async ({ query, documents }) => ({
-      scores: documents.map((document) => share(wordsOf(query), wordsOf(document))),
+      scores: documents.map((document) => wordOverlap(wordsOf(query), wordsOf(document))),
       inputTokens: documents.reduce((sum, document) => sum + toTokens(query + document).length, 0),
     }),
     tokenize: async ({ text }) => toTokens(text),
     detokenize: async ({ tokens }) => toText(tokens),
-    load: async (model, { contextSize }) => use(model, contextSize),
+    load: async (model, { contextSize }) => markLoaded(model, contextSize),
     unload: async (model) => void models.delete(model),
     requests,
     get running() {
       return running
     },
-    loaded: () => [...models].map(([name, contextSize]) => ({ ...inMemory, name, contextSize })),
+    loaded: () => [...models].map(([name, contextSize]) => ({ ...loadedState, name, contextSize })),
     close: async () => {},
   }
 }
 
-const inMemory = { state: 'ready', sizeBytes: 0, gpuBytes: 0, expiresAt: 'never' } as const
+const loadedState = { state: 'ready', sizeBytes: 0, gpuBytes: 0, expiresAt: 'never' } as const
 
 const textOf = ({ content }: Message): string =>
   content.map((part) => ('text' in part ? part.text : '')).join('')
 
 /** With the spaces in front: joined, they are the text again. */
-const words = (text: string): readonly string[] => text.match(/\s*\S+|\s+$/g) ?? []
+const splitWords = (text: string): readonly string[] => text.match(/\s*\S+|\s+$/g) ?? []
 
-type Spoken = Exclude<GenerateEvent, { type: 'start' | 'end' }>
+type ScriptedEvent = Exclude<GenerateEvent, { type: 'start' | 'end' }>
 
-function* events(pieces: readonly Piece[], request: GenerateRequest): Generator<Spoken | LlmError> {
+function* toEvents(
+  chunks: readonly ScriptedChunk[],
+  request: GenerateRequest,
+): Generator<ScriptedEvent | LlmError> {
   const { logprobs, promptLogprobs } = request
   let index = 0
-  for (const piece of pieces) {
-    if (isError(piece)) yield piece
-    else if (typeof piece === 'string') yield { type: 'text', text: piece, tokens: 1 }
-    else if ('text' in piece) yield { type: 'text', text: piece.text, tokens: 1, ...told(piece, logprobs) }
-    else if ('reasoning' in piece)
-      yield { type: 'reasoning', text: piece.reasoning, tokens: 1, ...told(piece, logprobs) }
-    else if ('call' in piece) yield* callEvents(piece, index++)
+  for (const chunk of chunks) {
+    if (isError(chunk)) yield chunk
+    else if (typeof chunk === 'string') yield { type: 'text', text: chunk, tokens: 1 }
+    else if ('text' in chunk)
+      yield { type: 'text', text: chunk.text, tokens: 1, ...selectLogprobs(chunk, logprobs) }
+    else if ('reasoning' in chunk)
+      yield { type: 'reasoning', text: chunk.reasoning, tokens: 1, ...selectLogprobs(chunk, logprobs) }
+    else if ('call' in chunk) yield* toCallEvents(chunk, index++)
     else if (promptLogprobs)
-      yield { type: 'prompt', tokens: piece.prompt.map((one) => cut(one, logprobs ?? 0)) }
+      yield { type: 'prompt', tokens: chunk.prompt.map((one) => limitAlternatives(one, logprobs ?? 0)) }
   }
 }
 
-function* callEvents(piece: ScriptedCall, index: number): Generator<Spoken> {
-  const { call: name, id = `call_${index}`, arguments: said = {} } = piece
+function* toCallEvents(toolCall: ScriptedToolCall, index: number): Generator<ScriptedEvent> {
+  const { call: name, id = `call_${index}`, arguments: args = {} } = toolCall
   yield { type: 'tool-call', index, id, name }
-  const pieces: readonly string[] = Array.isArray(said) ? said : [JSON.stringify(said)]
-  for (const json of pieces) yield { type: 'tool-arguments', index, json, tokens: 1 }
+  const chunks: readonly string[] = Array.isArray(args) ? args : [JSON.stringify(args)]
+  for (const json of chunks) yield { type: 'tool-arguments', index, json, tokens: 1 }
 }
 
-const told = (
-  { logprobs }: { readonly logprobs?: readonly DrawnToken[] },
+const selectLogprobs = (
+  { logprobs }: { readonly logprobs?: readonly SampledToken[] },
   alternatives: number | undefined,
-): { logprobs?: readonly DrawnToken[] } =>
+): { logprobs?: readonly SampledToken[] } =>
   logprobs && alternatives !== undefined
-    ? { logprobs: logprobs.map((token) => cut(token, alternatives)) }
+    ? { logprobs: logprobs.map((token) => limitAlternatives(token, alternatives)) }
     : {}
 
-const cut = <Token extends PromptToken>(token: Token, alternatives: number): Token => ({
+const limitAlternatives = <Token extends PromptToken>(token: Token, alternatives: number): Token => ({
   ...token,
   top: token.top.slice(0, alternatives),
 })
@@ -193,9 +199,9 @@ function isObject(json: string): boolean {
   }
 }
 
-function embeddings({ inputs, dimensions = 8 }: EmbedRequest): Embeddings {
+function createEmbeddings({ inputs, dimensions = 8 }: EmbedRequest): Embeddings {
   const all = inputs.map((input) => (typeof input === 'string' ? toTokens(input) : input))
-  const vectors = all.map((tokens) => vectorOf(tokens).slice(0, dimensions)).map(unit)
+  const vectors = all.map((tokens) => vectorOf(tokens).slice(0, dimensions)).map(normalize)
   return { vectors, inputTokens: all.reduce((sum, { length }) => sum + length, 0), loadMs: 0, totalMs: 0 }
 }
 
@@ -207,13 +213,13 @@ function vectorOf(tokens: readonly number[]): readonly number[] {
   return vector
 }
 
-function unit(vector: readonly number[]): readonly number[] {
+function normalize(vector: readonly number[]): readonly number[] {
   const length = Math.hypot(...vector) || 1
   return vector.map((value) => value / length)
 }
 
 /** How many of some words are among others, from 0 to 1. */
-const share = (some: readonly string[], others: readonly string[]): number =>
+const wordOverlap = (some: readonly string[], others: readonly string[]): number =>
   some.length === 0 ? 0 : some.filter((word) => others.includes(word)).length / some.length
 
 const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
@@ -221,22 +227,26 @@ const toTokens = (text: string): readonly number[] => [...text].map((one) => one
 const toText = (tokens: readonly number[]): string => String.fromCodePoint(...tokens)
 
 /** Of any copy of this package. */
-const isError = (piece: unknown): piece is LlmError => LlmError.from(piece) === piece
+const isError = (value: unknown): value is LlmError => LlmError.from(value) === value
 
 const textKeys = ['text', 'reasoning', 'call'] as const
 
-const isPiece = (piece: unknown): boolean =>
-  typeof piece === 'string' ||
-  isError(piece) ||
-  (typeof piece === 'object' &&
-    piece !== null &&
-    (textKeys.some((key) => typeof (piece as Record<string, unknown>)[key] === 'string') ||
-      Array.isArray((piece as { readonly prompt?: unknown }).prompt)))
+const isScriptedChunk = (chunk: unknown): boolean =>
+  typeof chunk === 'string' ||
+  isError(chunk) ||
+  (typeof chunk === 'object' &&
+    chunk !== null &&
+    (textKeys.some((key) => typeof (chunk as Record<string, unknown>)[key] === 'string') ||
+      Array.isArray((chunk as { readonly prompt?: unknown }).prompt)))
 
-function check(said: unknown): Say {
-  if (typeof said === 'string' || isError(said) || (Array.isArray(said) && said.every(isPiece)))
-    return said as Say
+function checkAnswer(answer: unknown): ScriptedAnswer {
+  if (
+    typeof answer === 'string' ||
+    isError(answer) ||
+    (Array.isArray(answer) && answer.every(isScriptedChunk))
+  )
+    return answer as ScriptedAnswer
   throw new TypeError(
-    `Expected a script to say a text, an LlmError or a list of texts, thoughts, calls and LlmErrors, got ${typeof said}`,
+    `Expected a script to say a text, an LlmError or a list of texts, thoughts, calls and LlmErrors, got ${typeof answer}`,
   )
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { withLock } from './file-lock.ts'
+import { withFileLock } from './file-lock.ts'
 
 let folder: string
 let path: string
@@ -21,7 +21,7 @@ async function mostAtOnce(count: number): Promise<number> {
   let [now, most] = [0, 0]
   await Promise.all(
     Array.from({ length: count }, () =>
-      withLock(path, signal, async () => {
+      withFileLock(path, signal, async () => {
         most = Math.max(most, ++now)
         await setImmediate()
         now--
@@ -45,7 +45,9 @@ test('of several that find the lock of a dead process one works at a time', asyn
 })
 
 test('what work throws comes out, and the lock is free', async () => {
-  await expect(withLock(path, signal, () => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
+  await expect(withFileLock(path, signal, () => Promise.reject(new Error('failed')))).rejects.toThrow(
+    'failed',
+  )
 
   expect(await readdir(folder)).toEqual([])
 })
@@ -54,7 +56,7 @@ test('a new lock is as old as this machine’s clock says, whatever the disk’s
   const now = new Date('2100-01-01')
   vi.useFakeTimers({ now, toFake: ['Date'] })
   try {
-    expect((await withLock(path, signal, () => stat(path))).mtime).toEqual(now)
+    expect((await withFileLock(path, signal, () => stat(path))).mtime).toEqual(now)
   } finally {
     vi.useRealTimers()
   }
@@ -64,14 +66,14 @@ test('who leaves waits no longer', async () => {
   await writeFile(path, '')
   const controller = new AbortController()
 
-  const waiting = withLock(path, controller.signal, async () => 'done')
+  const waiting = withFileLock(path, controller.signal, async () => 'done')
   controller.abort(new Error('left'))
 
   await expect(waiting).rejects.toThrow('left')
 })
 
 test('who lost it is told, and leaves the one of the other', async () => {
-  const lost = withLock(path, signal, async (lost) => {
+  const lost = withFileLock(path, signal, async (lost) => {
     await rm(path)
     await writeFile(path, '')
     await new Promise((resolve) => lost.addEventListener('abort', resolve))

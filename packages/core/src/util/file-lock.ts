@@ -8,7 +8,7 @@ import { setTimeout } from 'node:timers/promises'
 
 /** The owner of a lock that has not been freshened for so long has died, or been stopped. */
 const staleMs = 5_000
-const beatMs = 1_000
+const heartbeatMs = 1_000
 const pollMs = 25
 /** More than between a look at a stale lock and taking its place. */
 const settleMs = 100
@@ -19,47 +19,47 @@ const settleMs = 100
  * @param work is told when the lock was lost, as it is by a process that was stopped for long; `expectMine` throws then
  *   without delay, before what others could be hurt by
  */
-export async function withLock<T>(
+export async function withFileLock<T>(
   path: string,
   signal: AbortSignal,
-  work: (lost: AbortSignal, expectMine: () => Promise<void>) => Promise<T>,
+  work: (lost: AbortSignal, expectOwned: () => Promise<void>) => Promise<T>,
 ): Promise<T> {
-  const file = await taken(path, signal)
+  const file = await acquire(path, signal)
   const lost = new AbortController()
-  const beat = setInterval(() => keep(path, file).catch((reason) => lost.abort(reason)), beatMs)
-  beat.unref()
+  const heartbeat = setInterval(() => renew(path, file).catch((reason) => lost.abort(reason)), heartbeatMs)
+  heartbeat.unref()
   try {
     signal.throwIfAborted()
-    return await work(lost.signal, () => expectMine(path, file))
+    return await work(lost.signal, () => expectOwned(path, file))
   } finally {
-    clearInterval(beat)
-    if (await isMine(path, file)) await rm(path, { force: true })
+    clearInterval(heartbeat)
+    if (await isOwned(path, file)) await rm(path, { force: true })
     await file.close()
   }
 }
 
-async function taken(path: string, signal: AbortSignal): Promise<FileHandle> {
+async function acquire(path: string, signal: AbortSignal): Promise<FileHandle> {
   for (;;) {
     signal.throwIfAborted()
-    const file = await take(path)
+    const file = await tryAcquire(path)
     if (file) return file
     await setTimeout(pollMs)
   }
 }
 
-async function take(path: string): Promise<FileHandle | undefined> {
+async function tryAcquire(path: string): Promise<FileHandle | undefined> {
   try {
-    return await created(path)
+    return await createLockFile(path)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return takeOver(path)
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return takeOverStaleLock(path)
     throw error
   }
 }
 
 /** Fresh by the clock of this machine, which may not be that of the disk. */
-async function created(path: string): Promise<FileHandle> {
+async function createLockFile(path: string): Promise<FileHandle> {
   const file = await open(path, 'wx')
-  await freshen(file)
+  await touch(file)
   return file
 }
 
@@ -67,15 +67,15 @@ async function created(path: string): Promise<FileHandle> {
 export const isFresh = ({ mtimeMs }: { readonly mtimeMs: number }): boolean => Date.now() - mtimeMs < staleMs
 
 /** Of several that find a dead owner's lock the last to put its own there has it. */
-async function takeOver(path: string): Promise<FileHandle | undefined> {
+async function takeOverStaleLock(path: string): Promise<FileHandle | undefined> {
   const found = await stat(path).catch(() => undefined)
   if (!found || isFresh(found)) return undefined
   const own = `${path}-${randomUUID()}`
-  const file = await created(own)
+  const file = await createLockFile(own)
   try {
     await rename(own, path)
     await setTimeout(settleMs)
-    if (await isMine(path, file)) return file
+    if (await isOwned(path, file)) return file
   } catch (error) {
     await rm(own, { force: true })
     await file.close()
@@ -85,25 +85,25 @@ async function takeOver(path: string): Promise<FileHandle | undefined> {
   return undefined
 }
 
-async function keep(path: string, file: FileHandle): Promise<void> {
-  await expectMine(path, file)
-  await freshen(file)
+async function renew(path: string, file: FileHandle): Promise<void> {
+  await expectOwned(path, file)
+  await touch(file)
 }
 
-async function freshen(file: FileHandle): Promise<void> {
+async function touch(file: FileHandle): Promise<void> {
   const now = new Date()
   await file.utimes(now, now)
 }
 
-async function expectMine(path: string, file: FileHandle): Promise<void> {
-  if (!(await isMine(path, file))) throw new Error('The lock was lost.')
+async function expectOwned(path: string, file: FileHandle): Promise<void> {
+  if (!(await isOwned(path, file))) throw new Error('The lock was lost.')
 }
 
 /** As long as a file is open, no other one has its number. */
-async function isMine(path: string, file: FileHandle): Promise<boolean> {
-  const [there, own] = await Promise.all([
+async function isOwned(path: string, file: FileHandle): Promise<boolean> {
+  const [current, own] = await Promise.all([
     stat(path, { bigint: true }).catch(() => undefined),
     file.stat({ bigint: true }),
   ])
-  return there?.ino === own.ino && there.dev === own.dev
+  return current?.ino === own.ino && current.dev === own.dev
 }

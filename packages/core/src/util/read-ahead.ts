@@ -5,17 +5,17 @@
  * signal aborts or the reader stops reading; `produce` learns of both from its own signal.
  * What was pushed before a failure is still read.
  *
- * @param onRead hears of each item that the reader takes
+ * @param onConsume hears of each item that the reader takes
  */
 export function readAhead<T>(
   signal: AbortSignal,
   produce: (push: (item: T) => void, signal: AbortSignal) => Promise<void>,
-  onRead: (item: T) => void = () => {},
+  onConsume: (item: T) => void = () => {},
 ): AsyncIterableIterator<T> {
   // Not `AbortSignal.any`: on a signal that lives long, each call would leave something behind.
-  const stop = new AbortController()
-  const stopped = stop.signal
-  const leave = (): void => stop.abort()
+  const controller = new AbortController()
+  const stopped = controller.signal
+  const abort = (): void => controller.abort()
   const items: T[] = []
   let state: 'idle' | 'running' | 'ended' | { readonly error: unknown } = 'idle'
   let wake: (() => void) | undefined
@@ -24,8 +24,8 @@ export function readAhead<T>(
   const start = (): void => {
     state = 'running'
     stopped.addEventListener('abort', notify, { once: true })
-    signal.addEventListener('abort', leave, { once: true })
-    if (signal.aborted) leave()
+    signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
     const push = (item: T): void => {
       items.push(item)
       notify()
@@ -36,7 +36,7 @@ export function readAhead<T>(
         (error: unknown) => (state = { error }),
       )
       .then(() => {
-        signal.removeEventListener('abort', leave)
+        signal.removeEventListener('abort', abort)
         notify()
       })
   }
@@ -46,7 +46,7 @@ export function readAhead<T>(
     while (state !== 'idle' && !stopped.aborted) {
       if (items.length > 0) {
         const value = items.shift() as T
-        onRead(value)
+        onConsume(value)
         return { value, done: false }
       }
       if (state === 'ended') break
@@ -65,7 +65,7 @@ export function readAhead<T>(
   return {
     next,
     return: async (value?: unknown) => {
-      leave()
+      abort()
       return { value, done: true }
     },
     [Symbol.asyncIterator]() {

@@ -44,17 +44,17 @@ const thrownBy = async (attempt: () => unknown): Promise<unknown> => {
 }
 
 test('a direct call from this machine is anonymous, and may ask models', async () => {
-  const { callerOf } = createAccess({})
+  const { authorize } = createAccess({})
 
-  expect(await callerOf(call(), 'inference')).toEqual({ id: 'anonymous' })
-  expect(await thrownBy(() => callerOf(call(), 'models'))).toMatchObject({ code: 'permission' })
+  expect(await authorize(call(), 'inference')).toEqual({ id: 'anonymous' })
+  expect(await thrownBy(() => authorize(call(), 'models'))).toMatchObject({ code: 'permission' })
 })
 
 test('any other call is refused with a text that names the option, for the log, too', async () => {
-  const { callerOf } = createAccess({})
+  const { authorize } = createAccess({})
 
   for (const from of [{ address: '10.0.0.7' }, { headers: { 'x-forwarded-for': '10.0.0.7' } }]) {
-    expect(await thrownBy(() => callerOf(call(from), 'inference'))).toMatchObject({
+    expect(await thrownBy(() => authorize(call(from), 'inference'))).toMatchObject({
       code: 'authentication',
       message: expect.stringContaining("auth: 'host'"),
       details: { setup: true },
@@ -63,31 +63,31 @@ test('any other call is refused with a text that names the option, for the log, 
 })
 
 test('a name in the Host header that is not this machine is refused', async () => {
-  const { callerOf } = createAccess({})
+  const { authorize } = createAccess({})
 
   expect(
-    await thrownBy(() => callerOf(call({ headers: { host: 'evil.example' } }), 'inference')),
+    await thrownBy(() => authorize(call({ headers: { host: 'evil.example' } }), 'inference')),
   ).toMatchObject({
     code: 'permission',
   })
 })
 
 test('where the app says who calls, only that counts', async () => {
-  const { callerOf } = createAccess({ auth: 'host' })
+  const { authorize } = createAccess({ auth: 'host' })
   const ada = { id: 'ada', scopes: ['inference', 'models'] as const }
 
-  expect(await callerOf(call({ address: '10.0.0.7', caller: ada }), 'models')).toBe(ada)
-  expect(await thrownBy(() => callerOf(call(), 'inference'))).toMatchObject({ code: 'authentication' })
+  expect(await authorize(call({ address: '10.0.0.7', caller: ada }), 'models')).toBe(ada)
+  expect(await thrownBy(() => authorize(call(), 'inference'))).toMatchObject({ code: 'authentication' })
   expect(
-    await thrownBy(() => callerOf(call({ caller: { id: 'guest', scopes: [] } }), 'inference')),
+    await thrownBy(() => authorize(call({ caller: { id: 'guest', scopes: [] } }), 'inference')),
   ).toMatchObject({
     code: 'permission',
   })
 })
 
 test('an id that is a number becomes a text, and nobody is who is something else than an object', async () => {
-  const { callerOf } = createAccess({ auth: 'host' })
-  const named = (caller: unknown) => callerOf(call({ caller: caller as Caller }), 'inference')
+  const { authorize } = createAccess({ auth: 'host' })
+  const named = (caller: unknown) => authorize(call({ caller: caller as Caller }), 'inference')
 
   expect(await named({ id: 7, tenant: 8n })).toEqual({ id: '7', tenant: '8' })
   for (const nobody of [null, false, '', 0])
@@ -112,9 +112,9 @@ test.each([
   [{ id: 'ada', spendLimit: { nanoUsd: 1_100_000_000.000_000_2, per: 'day' } }, 'caller.spendLimit.nanoUsd'],
   [{ id: 'ada', spendLimit: { nanoUsd: Number.POSITIVE_INFINITY, per: 'day' } }, 'caller.spendLimit.nanoUsd'],
 ])('a caller %j of the app is a mistake in the set-up that names %s', async (caller, field) => {
-  const { callerOf } = createAccess({ auth: 'host' })
+  const { authorize } = createAccess({ auth: 'host' })
 
-  expect(await thrownBy(() => callerOf(call({ caller: caller as Caller }), 'inference'))).toMatchObject({
+  expect(await thrownBy(() => authorize(call({ caller: caller as Caller }), 'inference'))).toMatchObject({
     code: 'internal',
     message: expect.stringContaining(`wrong: ${field}: `),
     details: { setup: true },
@@ -122,19 +122,19 @@ test.each([
 })
 
 test('a caller that the app names may not come along where nobody is asked', async () => {
-  const { callerOf } = createAccess({})
+  const { authorize } = createAccess({})
 
-  expect(await callerOf(call({ caller: { id: 'admin', scopes: ['admin'] } }), 'inference')).toEqual({
+  expect(await authorize(call({ caller: { id: 'admin', scopes: ['admin'] } }), 'inference')).toEqual({
     id: 'anonymous',
   })
 })
 
 test('who says nothing of scopes has those of the options', async () => {
-  const { callerOf } = createAccess({ scopes: ['inference', 'models'] })
-  const { callerOf: callerOfApp } = createAccess({ auth: 'host', scopes: ['inference', 'models'] })
+  const { authorize } = createAccess({ scopes: ['inference', 'models'] })
+  const { authorize: callerOfApp } = createAccess({ auth: 'host', scopes: ['inference', 'models'] })
 
-  expect(await callerOf(call(), 'models')).toEqual({ id: 'anonymous' })
-  expect(await thrownBy(() => callerOf(call(), 'admin'))).toMatchObject({ code: 'permission' })
+  expect(await authorize(call(), 'models')).toEqual({ id: 'anonymous' })
+  expect(await thrownBy(() => authorize(call(), 'admin'))).toMatchObject({ code: 'permission' })
   expect(await callerOfApp(call({ caller: { id: 'ada' } }), 'models')).toEqual({ id: 'ada' })
   expect(
     await thrownBy(() => callerOfApp(call({ caller: { id: 'guest', scopes: ['inference'] } }), 'models')),
@@ -146,26 +146,26 @@ test('a scope that nobody knows is a mistake', async () => {
 })
 
 test('a configured page may call, others may not, and the default pages are no longer there', async () => {
-  const { crossOrigin } = createAccess({ origins: ['https://app.example.com'] })
+  const { checkOrigin } = createAccess({ origins: ['https://app.example.com'] })
   const from = (origin: string) => call({ headers: { origin } })
 
-  expect(crossOrigin(from('https://app.example.com'))).toMatchObject({
+  expect(checkOrigin(from('https://app.example.com'))).toMatchObject({
     'access-control-allow-origin': 'https://app.example.com',
   })
-  expect(await thrownBy(() => crossOrigin(from('http://localhost:5173')))).toMatchObject({
+  expect(await thrownBy(() => checkOrigin(from('http://localhost:5173')))).toMatchObject({
     code: 'permission',
     message: expect.stringContaining('origins'),
   })
 })
 
 test('where the app says who calls, pages are the affair of its own middleware', async () => {
-  const { crossOrigin } = createAccess({ auth: 'host' })
+  const { checkOrigin } = createAccess({ auth: 'host' })
 
-  expect(crossOrigin(call({ headers: { origin: 'https://anything.example' } }))).toEqual({})
+  expect(checkOrigin(call({ headers: { origin: 'https://anything.example' } }))).toEqual({})
 })
 
 test('where keys are asked for, the one of the call says who calls, in either header', async () => {
-  const { callerOf, auth } = createAccess({ auth: 'keys' })
+  const { authorize, auth } = createAccess({ auth: 'keys' })
   const from = (headers: Record<string, string>) => call({ address: '10.0.0.7', headers })
 
   expect(auth).toBe('keys')
@@ -176,11 +176,11 @@ test('where keys are asked for, the one of the call says who calls, in either he
     { 'x-api-key': 'the-secret', authorization: 'Bearer the-secret' },
     { 'x-api-key': 'the-secret', authorization: 'Basic YTpi' },
   ])
-    expect(await callerOf(from(headers), 'inference')).toBe(known['the-secret'])
+    expect(await authorize(from(headers), 'inference')).toBe(known['the-secret'])
 })
 
 test('nobody is let in without one, also not who calls from this machine or whom the app names', async () => {
-  const { callerOf } = createAccess({ auth: 'keys' })
+  const { authorize } = createAccess({ auth: 'keys' })
 
   for (const headers of [
     {},
@@ -189,7 +189,7 @@ test('nobody is let in without one, also not who calls from this machine or whom
     { authorization: 'Bearer' },
   ])
     expect(
-      await thrownBy(() => callerOf(call({ headers, caller: { id: 'ada' } }), 'inference')),
+      await thrownBy(() => authorize(call({ headers, caller: { id: 'ada' } }), 'inference')),
     ).toMatchObject({
       code: 'authentication',
       message: expect.stringContaining('x-api-key'),
@@ -197,29 +197,29 @@ test('nobody is let in without one, also not who calls from this machine or whom
 })
 
 test('two keys that differ are refused, even where both are good', async () => {
-  const { callerOf } = createAccess({ auth: 'keys' })
+  const { authorize } = createAccess({ auth: 'keys' })
   const headers = { 'x-api-key': 'the-secret', authorization: 'Bearer admin' }
 
-  expect(await thrownBy(() => callerOf(call({ headers }), 'inference'))).toMatchObject({
+  expect(await thrownBy(() => authorize(call({ headers }), 'inference'))).toMatchObject({
     code: 'authentication',
   })
 })
 
 test('a key may do what its scopes say, and no more: an admin asks no model', async () => {
-  const { callerOf } = createAccess({ auth: 'keys', scopes: ['inference', 'models', 'admin'] })
+  const { authorize } = createAccess({ auth: 'keys', scopes: ['inference', 'models', 'admin'] })
   const headers = { 'x-api-key': 'the-secret' }
 
-  expect(await thrownBy(() => callerOf(call({ headers }), 'admin'))).toMatchObject({ code: 'permission' })
+  expect(await thrownBy(() => authorize(call({ headers }), 'admin'))).toMatchObject({ code: 'permission' })
   expect(
-    await thrownBy(() => callerOf(call({ headers: { 'x-api-key': 'admin' } }), 'inference')),
+    await thrownBy(() => authorize(call({ headers: { 'x-api-key': 'admin' } }), 'inference')),
   ).toMatchObject({ code: 'permission' })
 })
 
 test('a key in a page of somebody else is refused as without keys', async () => {
-  const { crossOrigin } = createAccess({ auth: 'keys' })
+  const { checkOrigin } = createAccess({ auth: 'keys' })
   const headers = { origin: 'https://evil.example', 'x-api-key': 'the-secret' }
 
-  expect(await thrownBy(() => crossOrigin(call({ headers })))).toMatchObject({ code: 'permission' })
+  expect(await thrownBy(() => checkOrigin(call({ headers })))).toMatchObject({ code: 'permission' })
 })
 
 test('another word for `auth` is a mistake in the set-up', () => {

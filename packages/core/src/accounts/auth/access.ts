@@ -3,15 +3,15 @@
 import { LlmError } from '../../errors.ts'
 import { expectCredential } from '../../http/credential.ts'
 import {
+  classifyOrigin,
   crossOriginHeaders,
   isDirectLoopback,
   isLocalHost,
   localOrigins,
-  originOf,
 } from '../../http/guard.ts'
 import type { HttpRequest } from '../../http/message.ts'
 import type { Caller, Scope } from './caller.ts'
-import { checkedCaller } from './check-caller.ts'
+import { parseCaller } from './parse-caller.ts'
 
 export interface AccessOptions {
   /**
@@ -20,7 +20,7 @@ export interface AccessOptions {
    *
    * @default 'anonymous'
    */
-  auth?: Auth | undefined
+  auth?: AuthMode | undefined
 
   /**
    * Pages whose browsers may call, as origins: `https://app.example.com`, `http://*.example.com`.
@@ -38,15 +38,15 @@ export interface AccessOptions {
   scopes?: readonly Scope[] | undefined
 }
 
-export type Auth = (typeof auths)[number]
-const auths = ['anonymous', 'host', 'keys'] as const
+export type AuthMode = (typeof authModes)[number]
+const authModes = ['anonymous', 'host', 'keys'] as const
 
 export interface Access {
-  readonly auth: Auth
+  readonly auth: AuthMode
   /** Headers for a page on another origin; none for all other calls. Throws `permission` for a page that may not call. */
-  crossOrigin(request: HttpRequest): Readonly<Record<string, string>>
+  checkOrigin(request: HttpRequest): Readonly<Record<string, string>>
   /** Rejects with `authentication` for nobody, and with `permission` for somebody without the scope. */
-  callerOf(request: HttpRequest, scope: Scope): Promise<Caller>
+  authorize(request: HttpRequest, scope: Scope): Promise<Caller>
 }
 
 /** @param authenticate whose secret it is */
@@ -54,29 +54,29 @@ export function createAccess(
   { auth = 'anonymous', origins, scopes = ['inference'] }: AccessOptions,
   authenticate: (secret: string) => Promise<Caller>,
 ): Access {
-  if (!auths.includes(auth))
-    throw new TypeError(`Expected \`auth\` to be one of ${auths.join(', ')}, got '${String(auth)}'`)
+  if (!authModes.includes(auth))
+    throw new TypeError(`Expected \`auth\` to be one of ${authModes.join(', ')}, got '${String(auth)}'`)
   if (!Array.isArray(scopes) || !scopes.every((scope) => allScopes.includes(scope)))
     throw new TypeError(
       `Expected \`scopes\` to be some of ${allScopes.join(', ')}, got ${JSON.stringify(scopes)}`,
     )
   const allowed = origins ?? (auth === 'host' ? undefined : localOrigins)
-  const ask: Readonly<Record<Auth, (request: HttpRequest) => Caller | Promise<Caller>>> = {
-    anonymous,
+  const authenticators: Readonly<Record<AuthMode, (request: HttpRequest) => Caller | Promise<Caller>>> = {
+    anonymous: authenticateLoopback,
     // `req.user && …` may be anything that is nobody.
-    host: ({ caller }) => (caller ? checkedCaller(caller) : refuse(nobody())),
+    host: ({ caller }) => (caller ? parseCaller(caller) : raise(authenticationRequired())),
     keys: (request) => authenticate(expectCredential(request)),
   }
 
   return {
     auth,
-    crossOrigin: (request) => {
-      const page = originOf(request, allowed)
-      if (page.kind === 'refused') throw refusedOrigin(page.origin)
+    checkOrigin: (request) => {
+      const page = classifyOrigin(request, allowed)
+      if (page.kind === 'refused') throw originNotAllowed(page.origin)
       return page.kind === 'allowed' && allowed ? crossOriginHeaders(page.origin) : {}
     },
-    callerOf: async (request, scope) => {
-      const caller = await ask[auth](request)
+    authorize: async (request, scope) => {
+      const caller = await authenticators[auth](request)
       if (!(caller.scopes ?? scopes).includes(scope))
         throw new LlmError('permission', `This caller may not do that: it has no scope '${scope}'.`)
       return caller
@@ -86,27 +86,28 @@ export function createAccess(
 
 const allScopes: readonly Scope[] = ['inference', 'models', 'admin']
 
-function anonymous(request: HttpRequest): Caller {
-  if (!isDirectLoopback(request)) throw notFromHere()
+function authenticateLoopback(request: HttpRequest): Caller {
+  if (!isDirectLoopback(request)) throw loopbackRequired()
   if (!isLocalHost(request.header('host')))
     throw new LlmError('permission', 'The Host header of this call names another machine.', { page: true })
   return { id: 'anonymous' }
 }
 
-function refuse(error: LlmError): never {
+function raise(error: LlmError): never {
   throw error
 }
 
-const nobody = (): LlmError => new LlmError('authentication', 'The app does not know who is calling.')
+const authenticationRequired = (): LlmError =>
+  new LlmError('authentication', 'The app does not know who is calling.')
 
-const notFromHere = (): LlmError =>
+const loopbackRequired = (): LlmError =>
   new LlmError(
     'authentication',
     "Without authentication only direct calls from this machine are answered. In the app, say who calls: createLlm({ auth: 'host' }), and the option `caller` where the routes are mounted.",
     { setup: true },
   )
 
-const refusedOrigin = (origin: string): LlmError =>
+const originNotAllowed = (origin: string): LlmError =>
   new LlmError(
     'permission',
     `Pages from ${origin} may not call. In the app, allow them: createLlm({ origins: ['${origin}'] }).`,

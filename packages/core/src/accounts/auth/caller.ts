@@ -16,12 +16,12 @@ export interface Caller {
   readonly limits?: Limits | undefined
   /** The name of limits that the options have; those of the caller's own go before. */
   readonly tier?: string | undefined
-  readonly spendLimit?: SpendLimit | undefined
+  readonly spendLimit?: SpendingLimit | undefined
   /** Where the caller is a key of ours. */
   readonly key?: { readonly id: string; readonly name: string } | undefined
 }
 
-export interface SpendLimit {
+export interface SpendingLimit {
   /** Billionths of a dollar. */
   readonly nanoUsd: number
   /** Days and months are those of UTC. */

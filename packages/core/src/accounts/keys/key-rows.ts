@@ -4,7 +4,7 @@ import type { Queries } from '../../storage/database.ts'
 import type { Migration } from '../../storage/migrations.ts'
 import type { Grant } from './settings.ts'
 
-export const migrations: readonly Migration[] = [
+export const keyMigrations: readonly Migration[] = [
   [
     `CREATE TABLE modelmount_keys (
       id TEXT PRIMARY KEY,
@@ -79,13 +79,13 @@ export async function saveKey(
     `UPDATE modelmount_keys SET name = ?, expires_at = ?, granted = ? WHERE id = ? RETURNING ${keyColumns(clock)}`,
     [name, expires_at, JSON.stringify(grant), id],
   )
-  return row ?? never()
+  return row ?? throwRowMissing()
 }
 
 export const grantOf = ({ granted }: Pick<KeyRow, 'granted'>): Grant => JSON.parse(granted) as Grant
 
 export const keyNotFound = (): LlmError => new LlmError('not_found', 'There is no key of this id.')
 
-function never(): never {
+function throwRowMissing(): never {
   throw new Error('A row that is locked is gone.')
 }

@@ -424,10 +424,11 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
     const describeIfShared = name === 'SQLite in memory' ? () => {} : describe
     describeIfShared('in another process', () => {
       const inAnotherProcess = async (code: string): Promise<string> => {
-        const module = (path: string) => JSON.stringify(new URL(`../../dist/${path}`, import.meta.url).href)
+        const module = (path: string) =>
+          JSON.stringify(new URL(`../../../dist/${path}`, import.meta.url).href)
         const script = `
           const { openDatabase } = await import(${module('storage/open.js')})
-          const { openKeys } = await import(${module('keys/keys.js')})
+          const { openKeys } = await import(${module('accounts/keys/keys.js')})
           const database = await openDatabase(${JSON.stringify(location)})
           const keys = await openKeys(database)
           ${code}

@@ -1,15 +1,15 @@
 /** API keys: made and changed in any process of a database, asked anew at each call, so that what is revoked is so at once. */
 import { randomBytes } from 'node:crypto'
 import { invalidRequest, LlmError } from '../../errors.ts'
-import { absentDatabase } from '../../storage/absent.ts'
+import { createAbsentDatabase } from '../../storage/absent-database.ts'
 import type { Database, Queries } from '../../storage/database.ts'
 import { migrate } from '../../storage/migrations.ts'
 import type { Caller } from '../auth/caller.ts'
-import { grantOf, type KeyRow, keyColumns, keyNotFound, lockKey, migrations, saveKey } from './key-rows.ts'
+import { grantOf, type KeyRow, keyColumns, keyMigrations, keyNotFound, lockKey, saveKey } from './key-rows.ts'
 import { LimitRequests } from './limit-requests.ts'
-import { RunningKeys } from './running.ts'
+import { RevocationWatcher } from './running.ts'
 import * as schema from './schema.ts'
-import { fits, type NewSecret, newSecret, publicIdOf } from './secret.ts'
+import { createSecret, matchesHash, type NewSecret, parsePublicId } from './secret.ts'
 import type { Grant, KeyChanges, KeySettings, Lifetime } from './settings.ts'
 
 export interface ApiKey extends Grant {
@@ -36,8 +36,8 @@ export interface KeyWithSecret {
  * @param tiers the only ones that a key can name; absent where nobody here knows which there are
  */
 export async function openKeys(database: Database | undefined, tiers?: readonly string[]): Promise<Keys> {
-  if (database) await migrate(database, 'keys', migrations)
-  return new Keys(database ?? absentDatabase('llm.keys'), tiers, database !== undefined)
+  if (database) await migrate(database, 'keys', keyMigrations)
+  return new Keys(database ?? createAbsentDatabase('llm.keys'), tiers, database !== undefined)
 }
 
 /** All methods reject with `LlmError`: `invalid_request` for settings, `not_found` for ids that no key has. */
@@ -45,42 +45,47 @@ export class Keys {
   /** Keys that ask for more than they have. */
   readonly requests: LimitRequests
   /** Whether there is a database for them. */
-  readonly areKept: boolean
+  readonly hasDatabase: boolean
   readonly #database: Database
   readonly #tiers: readonly string[] | undefined
-  readonly #running: RunningKeys
+  readonly #running: RevocationWatcher
   /** Notes of use that are on their way, by key. */
-  readonly #noting = new Map<string, Promise<unknown>>()
+  readonly #pendingUses = new Map<string, Promise<unknown>>()
 
-  /** @param areKept false: in a database that is none */
-  constructor(database: Database, tiers: readonly string[] | undefined, areKept = true) {
+  /** @param hasDatabase false: in a database that is none */
+  constructor(database: Database, tiers: readonly string[] | undefined, hasDatabase = true) {
     this.#database = database
-    this.areKept = areKept
+    this.hasDatabase = hasDatabase
     this.#tiers = tiers
     this.requests = new LimitRequests(database)
-    this.#running = new RunningKeys(database, wrongKey)
+    this.#running = new RevocationWatcher(database, invalidKey)
   }
 
   create(settings: KeySettings): Promise<KeyWithSecret> {
     return this.#inTransaction(async (queries, clock) => {
-      const { name, expires, scopes = ['inference'], ...rest } = schema.check(schema.KeySettings, settings)
+      const {
+        name,
+        expires,
+        scopes = ['inference'],
+        ...rest
+      } = schema.parseSettings(schema.KeySettings, settings)
       this.#checkTier(rest.tier)
       const grant: Grant = { scopes, ...rest }
-      const made = newSecret()
-      const now = await timeOf(queries, clock)
+      const generated = createSecret()
+      const now = await readClock(queries, clock)
       const [row] = await queries.query<KeyRow>(
         `INSERT INTO modelmount_keys (id, name, hint, granted, created_at, expires_at)
          VALUES (?, ?, ?, ?, ?, ?) RETURNING ${keyColumns(clock)}`,
         [
           `key_${randomBytes(12).toString('hex')}`,
           name,
-          made.hint,
+          generated.hint,
           JSON.stringify(grant),
           now,
-          schema.expiresAt(expires, now),
+          schema.resolveExpiry(expires, now),
         ],
       )
-      return withSecret(queries, row as KeyRow, made)
+      return insertSecret(queries, row as KeyRow, generated)
     })
   }
 
@@ -90,34 +95,34 @@ export class Keys {
     const rows = await this.#database.query<KeyRow>(
       `SELECT ${keyColumns(clock)} FROM modelmount_keys ORDER BY created_at DESC, id`,
     )
-    return rows.map(toKey)
+    return rows.map(toApiKey)
   }
 
   async get(id: string): Promise<ApiKey> {
     const { clock } = this.#database
     const [row] = await this.#database.query<KeyRow>(
       `SELECT ${keyColumns(clock)} FROM modelmount_keys WHERE id = ?`,
-      [textOf(id)],
+      [toSafeId(id)],
     )
     if (!row) throw keyNotFound()
-    return toKey(row)
+    return toApiKey(row)
   }
 
   /** What is not given stays; `null` takes it away. Rejects with `conflict` where the key is revoked. */
   update(id: string, changes: KeyChanges): Promise<ApiKey> {
     return this.#inTransaction(async (queries, clock) => {
-      const { name, expires, ...changed } = schema.check(schema.KeyChanges, changes)
+      const { name, expires, ...changed } = schema.parseSettings(schema.KeyChanges, changes)
       this.#checkTier(changed.tier)
-      const row = await lockKey(queries, clock, textOf(id))
+      const row = await lockKey(queries, clock, toSafeId(id))
       const given = Object.entries(changed).filter(([, value]) => value !== undefined)
       const merged = Object.entries({ ...grantOf(row), ...Object.fromEntries(given) })
       const grant = Object.fromEntries(merged.filter(([, value]) => value !== null)) as unknown as Grant
-      const named = {
+      const changedRow = {
         id: row.id,
         name: name ?? row.name,
-        expires_at: expires === undefined ? row.expires_at : schema.expiresAt(expires, row.now),
+        expires_at: expires === undefined ? row.expires_at : schema.resolveExpiry(expires, row.now),
       }
-      return toKey(await saveKey(queries, clock, named, grant))
+      return toApiKey(await saveKey(queries, clock, changedRow, grant))
     })
   }
 
@@ -129,9 +134,9 @@ export class Keys {
    */
   rotate(id: string, rotation: { readonly grace?: Lifetime | undefined } = {}): Promise<KeyWithSecret> {
     return this.#inTransaction(async (queries, clock) => {
-      const { grace = '24h' } = schema.check(schema.Rotation, rotation)
-      const row = await lockKey(queries, clock, textOf(id))
-      const end = schema.expiresAt(grace, row.now)
+      const { grace = '24h' } = schema.parseSettings(schema.Rotation, rotation)
+      const row = await lockKey(queries, clock, toSafeId(id))
+      const end = schema.resolveExpiry(grace, row.now)
       await queries.query('DELETE FROM modelmount_key_secrets WHERE key_id = ? AND expires_at <= ?', [
         row.id,
         row.now,
@@ -141,9 +146,9 @@ export class Keys {
          WHERE key_id = ? AND (expires_at IS NULL OR expires_at > ?)`,
         [end, row.id, end],
       )
-      const made = newSecret()
-      await queries.query('UPDATE modelmount_keys SET hint = ? WHERE id = ?', [made.hint, row.id])
-      return withSecret(queries, { ...row, hint: made.hint }, made)
+      const generated = createSecret()
+      await queries.query('UPDATE modelmount_keys SET hint = ? WHERE id = ?', [generated.hint, row.id])
+      return insertSecret(queries, { ...row, hint: generated.hint }, generated)
     })
   }
 
@@ -152,18 +157,18 @@ export class Keys {
     const { clock } = this.#database
     const [row] = await this.#database.query<KeyRow>(
       `UPDATE modelmount_keys SET revoked_at = COALESCE(revoked_at, ${clock}) WHERE id = ? RETURNING ${keyColumns(clock)}`,
-      [textOf(id)],
+      [toSafeId(id)],
     )
     if (!row) throw keyNotFound()
     this.#running.end(row.id)
-    return toKey(row)
+    return toApiKey(row)
   }
 
   /** Whose secret it is. Rejects with `authentication`, in the same words whatever is wrong with it. */
   async authenticate(secret: string): Promise<Caller> {
     const { clock } = this.#database
-    const publicId = publicIdOf(secret)
-    if (publicId === undefined) throw wrongKey()
+    const publicId = parsePublicId(secret)
+    if (publicId === undefined) throw invalidKey()
     const [row] = await this.#database.query<KeyRow & { readonly hash: string }>(
       `SELECT k.id, k.name, k.granted, k.last_used_at, s.hash, ${clock} AS now
        FROM modelmount_key_secrets s JOIN modelmount_keys k ON k.id = s.key_id
@@ -171,8 +176,8 @@ export class Keys {
          AND (s.expires_at IS NULL OR s.expires_at > ${clock})`,
       [publicId],
     )
-    if (!row || !fits(secret, row.hash)) throw wrongKey()
-    if (row.last_used_at === null || row.last_used_at <= row.now - useIsNotedEveryMs) this.#noteUse(row)
+    if (!row || !matchesHash(secret, row.hash)) throw invalidKey()
+    if (row.last_used_at === null || row.last_used_at <= row.now - recordUseEveryMs) this.#recordUse(row)
     return toCaller(row)
   }
 
@@ -192,7 +197,7 @@ export class Keys {
   /** Waits for what is on its way. The database stays open. */
   async close(): Promise<void> {
     this.#running.close()
-    await Promise.all(this.#noting.values())
+    await Promise.all(this.#pendingUses.values())
   }
 
   /** Of one that nobody knows, each call of the key would fail. */
@@ -203,16 +208,16 @@ export class Keys {
   }
 
   /** No call waits for it, and none fails by it. */
-  #noteUse({ id, now }: KeyRow): void {
-    if (this.#noting.has(id)) return
-    const noted = this.#database
+  #recordUse({ id, now }: KeyRow): void {
+    if (this.#pendingUses.has(id)) return
+    const recorded = this.#database
       .query(
         'UPDATE modelmount_keys SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at <= ?)',
-        [now, id, now - useIsNotedEveryMs],
+        [now, id, now - recordUseEveryMs],
       )
       .catch(() => {})
-      .finally(() => this.#noting.delete(id))
-    this.#noting.set(id, noted)
+      .finally(() => this.#pendingUses.delete(id))
+    this.#pendingUses.set(id, recorded)
   }
 
   #inTransaction<Result>(work: (queries: Queries, clock: string) => Promise<Result>): Promise<Result> {
@@ -220,23 +225,23 @@ export class Keys {
   }
 }
 
-const useIsNotedEveryMs = 60_000
+const recordUseEveryMs = 60_000
 
-async function timeOf({ query }: Queries, clock: string): Promise<number> {
+async function readClock({ query }: Queries, clock: string): Promise<number> {
   const [row] = await query<{ now: number }>(`SELECT ${clock} AS now`)
   return (row as { now: number }).now
 }
 
-async function withSecret({ query }: Queries, row: KeyRow, made: NewSecret): Promise<KeyWithSecret> {
+async function insertSecret({ query }: Queries, row: KeyRow, generated: NewSecret): Promise<KeyWithSecret> {
   await query('INSERT INTO modelmount_key_secrets (public_id, key_id, hash) VALUES (?, ?, ?)', [
-    made.publicId,
+    generated.publicId,
     row.id,
-    made.hash,
+    generated.hash,
   ])
-  return { key: toKey(row), secret: made.secret }
+  return { key: toApiKey(row), secret: generated.secret }
 }
 
-function toKey(row: KeyRow): ApiKey {
+function toApiKey(row: KeyRow): ApiKey {
   const { expires_at, revoked_at, last_used_at, now } = row
   const expired = expires_at !== null && expires_at <= now
   return {
@@ -259,7 +264,7 @@ function toCaller(row: KeyRow): Caller {
 }
 
 /** Not every text can be asked for in every database. */
-const textOf = (id: string): string => (/^\w{1,100}$/.test(id) ? id : '')
+const toSafeId = (id: string): string => (/^\w{1,100}$/.test(id) ? id : '')
 
-const wrongKey = (): LlmError =>
+const invalidKey = (): LlmError =>
   new LlmError('authentication', 'This API key is not valid: it is unknown, revoked or expired.')

@@ -6,7 +6,7 @@ import type { Database, Queries } from '../../storage/database.ts'
 import type { Caller } from '../auth/caller.ts'
 import { grantOf, lockKey, saveKey } from './key-rows.ts'
 import * as schema from './schema.ts'
-import type { LimitWish } from './settings.ts'
+import type { LimitRequestInput } from './settings.ts'
 
 export interface LimitRequest {
   readonly id: string
@@ -28,12 +28,12 @@ export class LimitRequests {
   }
 
   /** Rejects with `conflict` while the key waits for another answer, and with `permission` where the caller is no key. */
-  async create({ key }: Pick<Caller, 'key'>, wish: LimitWish): Promise<LimitRequest> {
-    const { limits, reason = '' } = schema.check(schema.LimitWish, wish)
+  async create({ key }: Pick<Caller, 'key'>, input: LimitRequestInput): Promise<LimitRequest> {
+    const { limits, reason = '' } = schema.parseSettings(schema.LimitRequestInput, input)
     if (!key) throw new LlmError('permission', 'Only a key can ask for higher limits.')
     if (Object.values(limits).every((limit) => limit === undefined))
       throw invalidRequest('limits: Expected one limit at least.', { param: 'limits' })
-    const [row] = await this.#database.query<Row>(
+    const [row] = await this.#database.query<LimitRequestRow>(
       `INSERT INTO modelmount_limit_requests (id, key_id, limits, reason, status, created_at)
        VALUES (?, ?, ?, ?, 'pending', ${this.#database.clock})
        ON CONFLICT DO NOTHING RETURNING ${columns}`,
@@ -45,7 +45,7 @@ export class LimitRequests {
 
   /** The oldest first. */
   async list({ status }: Partial<Pick<LimitRequest, 'status'>> = {}): Promise<readonly LimitRequest[]> {
-    const rows = await this.#database.query<Row>(
+    const rows = await this.#database.query<LimitRequestRow>(
       `SELECT ${columns} FROM modelmount_limit_requests ${status ? 'WHERE status = ?' : ''} ORDER BY created_at, id`,
       status ? [status] : [],
     )
@@ -70,16 +70,17 @@ export class LimitRequests {
   }
 
   async #decide({ query }: Queries, id: string, status: 'approved' | 'refused'): Promise<LimitRequest> {
-    const known = /^\w{1,100}$/.test(id) ? id : ''
-    const [row] = await query<Row>(
+    const safeId = /^\w{1,100}$/.test(id) ? id : ''
+    const [row] = await query<LimitRequestRow>(
       `UPDATE modelmount_limit_requests SET status = ?, decided_at = ${this.#database.clock}
        WHERE id = ? AND status = 'pending' RETURNING ${columns}`,
-      [status, known],
+      [status, safeId],
     )
     if (row) return toRequest(row)
-    const [decided] = await query<Row>(`SELECT ${columns} FROM modelmount_limit_requests WHERE id = ?`, [
-      known,
-    ])
+    const [decided] = await query<LimitRequestRow>(
+      `SELECT ${columns} FROM modelmount_limit_requests WHERE id = ?`,
+      [safeId],
+    )
     throw decided
       ? new LlmError('conflict', `This request is ${decided.status} already.`)
       : new LlmError('not_found', 'There is no request of this id.')
@@ -88,7 +89,7 @@ export class LimitRequests {
 
 const columns = 'id, key_id, limits, reason, status, created_at, decided_at'
 
-interface Row {
+interface LimitRequestRow {
   readonly id: string
   readonly key_id: string
   readonly limits: string
@@ -98,7 +99,7 @@ interface Row {
   readonly decided_at: number | null
 }
 
-const toRequest = (row: Row): LimitRequest => ({
+const toRequest = (row: LimitRequestRow): LimitRequest => ({
   id: row.id,
   keyId: row.key_id,
   limits: JSON.parse(row.limits) as Limits,

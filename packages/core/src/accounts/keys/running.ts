@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Database } from '../../storage/database.ts'
 
-export class RunningKeys {
+export class RevocationWatcher {
   readonly #database: Database
   readonly #refusal: () => Error
   /** By key, what ends each of its answers. */
@@ -75,7 +75,7 @@ export class RunningKeys {
   }
 
   /** Ends those of keys that were revoked elsewhere; by itself it looks often enough. */
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     const ids = [...this.#running.keys()]
     for (let from = 0; from < ids.length; from += batchSize) {
       const batch = ids.slice(from, from + batchSize)
@@ -96,7 +96,7 @@ export class RunningKeys {
     const answers = this.#running.get(id) ?? new Set()
     this.#running.set(id, answers.add(revoke))
     // A database that is away for a moment is asked again.
-    this.#timer ??= setInterval(() => void this.look().catch(() => {}), lookEveryMs).unref()
+    this.#timer ??= setInterval(() => void this.check().catch(() => {}), checkEveryMs).unref()
   }
 
   #leave(id: string, revoke: () => void): void {
@@ -107,5 +107,5 @@ export class RunningKeys {
   }
 }
 
-const lookEveryMs = 5_000
+const checkEveryMs = 5_000
 const batchSize = 500

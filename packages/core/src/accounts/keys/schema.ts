@@ -1,13 +1,13 @@
 /** What is right in the settings of a key, in the app and over HTTP alike. */
 import { z } from 'zod'
-import { fieldPath, invalidRequest } from '../../errors.ts'
-import { readDuration } from '../../units.ts'
+import { formatFieldPath, invalidRequest } from '../../errors.ts'
+import { parseDuration } from '../../units.ts'
 import type { Expiry, Lifetime } from './settings.ts'
 
-const count = z.int().min(1).max(1_000_000_000)
+const limitValue = z.int().min(1).max(1_000_000_000)
 
 /** They are printed on terminals, and PostgreSQL keeps no NUL. */
-const line = (max: number) =>
+const singleLine = (max: number) =>
   z
     .string()
     .trim()
@@ -16,10 +16,10 @@ const line = (max: number) =>
     .regex(/^\P{Cc}*$/u, 'Expected a text in one line.')
 
 const limits = z.strictObject({
-  requestsPerMinute: count.optional(),
-  tokensPerMinute: count.optional(),
+  requestsPerMinute: limitValue.optional(),
+  tokensPerMinute: limitValue.optional(),
   /** Calls at the same time. */
-  concurrent: count.optional(),
+  concurrent: limitValue.optional(),
 })
 
 const spendLimit = z.strictObject({
@@ -27,13 +27,13 @@ const spendLimit = z.strictObject({
   per: z.enum(['day', 'month', 'lifetime']),
 })
 
-const name = line(100)
+const name = singleLine(100)
 const scopes = z
   .array(z.enum(['inference', 'models', 'admin']))
   .min(1)
   .max(3)
-const models = z.array(line(1_000)).min(1).max(1_000)
-const tier = line(100)
+const models = z.array(singleLine(1_000)).min(1).max(1_000)
+const tier = singleLine(100)
 const durations = [
   { type: 'integer', minimum: 0, description: 'Milliseconds.' },
   { type: 'string', pattern: String.raw`^\d{1,6}d$`, description: 'Days.' },
@@ -41,7 +41,7 @@ const durations = [
 ]
 const expires = z
   .custom<Expiry>(
-    (value) => msUntil(value) !== undefined || isMoment(value),
+    (value) => parseLifetimeMs(value) !== undefined || isTimestamp(value),
     "Expected a duration such as '30d', a number of milliseconds, or a date.",
   )
   .meta({
@@ -75,14 +75,14 @@ export const KeyChanges = z.strictObject({
 export const Rotation = z.strictObject({
   grace: z
     .custom<Lifetime>(
-      (value) => msUntil(value) !== undefined,
+      (value) => parseLifetimeMs(value) !== undefined,
       "Expected a duration such as '12h' or '7d', or a number of milliseconds.",
     )
     .optional()
     .meta({ anyOf: durations, description: "How long the secrets before are let in yet. Default: '24h'." }),
 })
 
-export const LimitWish = z.strictObject({
+export const LimitRequestInput = z.strictObject({
   limits,
   reason: z
     .string()
@@ -93,25 +93,25 @@ export const LimitWish = z.strictObject({
 })
 
 /** Throws `invalid_request`, with the field. */
-export function check<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+export function parseSettings<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const result = schema.safeParse(value)
   if (result.success) return result.data
   const [issue] = result.error.issues as [z.core.$ZodIssue]
-  const param = fieldPath(issue.path)
+  const param = formatFieldPath(issue.path)
   throw invalidRequest(param === '' ? issue.message : `${param}: ${issue.message}`, { param })
 }
 
 /** @param nowMs of the clock that will tell */
-export function expiresAt(expiry: Expiry | null | undefined, nowMs: number): number | null {
+export function resolveExpiry(expiry: Expiry | null | undefined, nowMs: number): number | null {
   if (expiry === undefined || expiry === null) return null
-  const ms = msUntil(expiry)
+  const ms = parseLifetimeMs(expiry)
   return ms === undefined ? new Date(expiry).getTime() : Math.ceil(nowMs + ms)
 }
 
-function msUntil(value: unknown): number | undefined {
+function parseLifetimeMs(value: unknown): number | undefined {
   const [, days] = typeof value === 'string' ? (/^(\d{1,6})d$/.exec(value) ?? []) : []
   const ms =
-    days !== undefined ? Number(days) * dayMs : typeof value === 'string' ? readDuration(value) : value
+    days !== undefined ? Number(days) * dayMs : typeof value === 'string' ? parseDuration(value) : value
   return typeof ms === 'number' && ms >= 0 && ms <= maxMs ? ms : undefined
 }
 
@@ -120,10 +120,10 @@ const dayMs = 86_400_000
 const maxMs = 3_652_500 * dayMs
 
 /** Over HTTP, as RFC 3339 says it: with a time, or the day alone. */
-const moment = z.union([z.iso.datetime({ offset: true }), z.iso.date()])
+const timestamp = z.union([z.iso.datetime({ offset: true }), z.iso.date()])
 
-function isMoment(value: unknown): boolean {
-  if (typeof value === 'string' && !moment.safeParse(value).success) return false
+function isTimestamp(value: unknown): boolean {
+  if (typeof value === 'string' && !timestamp.safeParse(value).success) return false
   const at = value instanceof Date || typeof value === 'string' ? new Date(value).getTime() : Number.NaN
   return Math.abs(at) <= maxMs
 }

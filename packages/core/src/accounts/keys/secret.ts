@@ -13,7 +13,7 @@ export interface NewSecret {
   readonly hint: string
 }
 
-export function newSecret(): NewSecret {
+export function createSecret(): NewSecret {
   const publicId = randomBytes(8).toString('hex')
   const secret = `sk-mm-${publicId}-${randomBytes(32).toString('base64url')}`
   return {
@@ -25,13 +25,13 @@ export function newSecret(): NewSecret {
 }
 
 /** Nothing for a text that is no secret of ours, of whatever length. */
-export const publicIdOf = (text: string): string | undefined =>
+export const parsePublicId = (text: string): string | undefined =>
   text.length === secretLength ? /^sk-mm-([\da-f]{16})-[\w-]{43}$/.exec(text)?.[1] : undefined
 
 const secretLength = 'sk-mm-'.length + 16 + '-'.length + 43
 
 /** Takes as long for a wrong one as for the right one. */
-export const fits = (secret: string, hash: string): boolean =>
+export const matchesHash = (secret: string, hash: string): boolean =>
   timingSafeEqual(digestOf(secret), Buffer.from(hash, 'base64url'))
 
 const digestOf = (secret: string): Buffer => createHash('sha256').update(secret).digest()

@@ -32,7 +32,7 @@ export interface Grant extends Pick<KeySettings, 'models' | 'limits' | 'tier' | 
 }
 
 /** What a key asks for. */
-export interface LimitWish {
+export interface LimitRequestInput {
   /** One at least; those that are not named stay. */
   readonly limits: Limits
   /** @default '' */

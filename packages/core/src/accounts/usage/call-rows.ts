@@ -1,6 +1,6 @@
 /** The rows of the ledger: one for each call, and their sums by day, caller and model. */
 
-import { storable } from '../../limits/demand.ts'
+import { toStorableId } from '../../limits/demand.ts'
 import type { Queries } from '../../storage/database.ts'
 import type { Caller } from '../auth/caller.ts'
 import { dayOf } from './periods.ts'
@@ -20,11 +20,11 @@ export interface NewCall extends Pick<CallRow, 'id' | 'tokens' | 'nanoUsd' | 'is
 export async function writeCall({ query }: Queries, call: NewCall): Promise<boolean> {
   const { id, at, nanoUsd, isPriced } = call
   const [caller, model, name] = [
-    storable(call.caller.id),
-    storable(call.model),
+    toStorableId(call.caller.id),
+    toStorableId(call.model),
     call.caller.key?.name ?? null,
   ]
-  const kinds = kindsOf(call.tokens)
+  const kinds = toTokenColumns(call.tokens)
   const written = await query(
     `INSERT INTO modelmount_calls (id, at, caller, key_name, model, dialect,
        input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, nano_usd, priced, status, duration_ms)
@@ -41,20 +41,20 @@ export async function writeCall({ query }: Queries, call: NewCall): Promise<bool
     `INSERT INTO modelmount_usage_days (day, caller, model, key_name, calls,
        input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, nano_usd, unpriced_calls)
      VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (day, caller, model) DO UPDATE SET key_name = excluded.key_name, ${summed.map((column) => `${column} = modelmount_usage_days.${column} + excluded.${column}`).join(', ')}`,
+     ON CONFLICT (day, caller, model) DO UPDATE SET key_name = excluded.key_name, ${summedColumns.map((column) => `${column} = modelmount_usage_days.${column} + excluded.${column}`).join(', ')}`,
     [dayOf(at), caller, model, name, ...kinds, nanoUsd, isPriced ? 0 : 1],
   )
   return true
 }
 
-const kindsOf = ({ input, cachedInput, cacheWrite, output }: TokensByKind) => [
+const toTokenColumns = ({ input, cachedInput, cacheWrite, output }: TokensByKind) => [
   input,
   cachedInput,
   cacheWrite,
   output,
 ]
 
-const summed = [
+const summedColumns = [
   'calls',
   'input_tokens',
   'cached_input_tokens',

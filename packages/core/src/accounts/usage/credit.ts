@@ -1,14 +1,14 @@
 /** What callers may still spend, and what they hear where that is too little. */
 
 import type { LlmError } from '../../errors.ts'
-import { storable } from '../../limits/demand.ts'
+import { toStorableId } from '../../limits/demand.ts'
 import type { Queries } from '../../storage/database.ts'
-import type { Caller, SpendLimit } from '../auth/caller.ts'
-import { startOf } from './periods.ts'
-import { quota, reservedByOthers } from './quota.ts'
-import type { ReservedFunds } from './reserved.ts'
+import type { Caller, SpendingLimit } from '../auth/caller.ts'
+import type { CreditLeases } from './credit-leases.ts'
+import { startOfPeriod } from './periods.ts'
 import { lockAccount, noteExhausted, spentIn } from './spending.ts'
-import { type SpendWarnings, toWarning } from './warnings.ts'
+import { creditReserved, quotaExceeded } from './spending-errors.ts'
+import { type SpendingWarnings, toWarning } from './warnings.ts'
 
 /** In nano-dollars. */
 export interface Credit {
@@ -16,35 +16,38 @@ export interface Credit {
   readonly now: number
   readonly unspent: bigint
   /** Without what calls that run have reserved. */
-  readonly left: bigint
+  readonly remaining: bigint
 }
 
 /** Locks the caller's account. @param clock an expression of SQL */
-export async function creditOf(
+export async function lockCredit(
   queries: Queries,
   caller: Caller,
-  { nanoUsd, per }: SpendLimit,
-  { clock, reserved }: { readonly clock: string; readonly reserved: ReservedFunds },
+  { nanoUsd, per }: SpendingLimit,
+  { clock, reserved }: { readonly clock: string; readonly reserved: CreditLeases },
 ): Promise<Credit> {
   const account = await lockAccount(queries, caller, clock)
   const { now } = account
   const unspent = BigInt(nanoUsd) - (spentIn(account, per, now) ?? 0n)
-  const held = await reserved.of(queries, storable(caller.id), { now, since: startOf(per, now) })
-  return { now, unspent, left: unspent - BigInt(held) }
+  const reservedNanoUsd = await reserved.sumFor(queries, toStorableId(caller.id), {
+    now,
+    since: startOfPeriod(per, now),
+  })
+  return { now, unspent, remaining: unspent - BigInt(reservedNanoUsd) }
 }
 
 /** Rolls nothing back: the first refusal of a period is noted. @param isEnough with what calls that run may give back */
-export async function refusalOf(
+export async function prepareRefusal(
   queries: Queries,
   caller: Caller,
-  limit: SpendLimit,
+  limit: SpendingLimit,
   { now, unspent, isEnough }: Credit & { readonly isEnough: boolean },
-  warnings: SpendWarnings,
+  warnings: SpendingWarnings,
 ): Promise<() => LlmError> {
-  if (isEnough) return () => reservedByOthers(caller, limit)
+  if (isEnough) return () => creditReserved(caller, limit)
   const isFirst = await noteExhausted(queries, caller, limit, now)
   return () => {
     if (isFirst) warnings.onExhausted(toWarning(caller, limit, Number(BigInt(limit.nanoUsd) - unspent)))
-    return quota(caller, limit, now)
+    return quotaExceeded(caller, limit, now)
   }
 }

@@ -1,6 +1,6 @@
 /** Several answers that are one call: let in together, counted together, and charged together when all have ended or one has not. */
 import type { TokenUsage } from '../../engine/events.ts'
-import type { CallStatus, Most } from './ledger.ts'
+import type { CallStatus, WorstCase } from './ledger.ts'
 import type { CallMeter, Meter } from './meter.ts'
 
 export class JointMeter {
@@ -47,7 +47,7 @@ export class JointMeter {
   }
 
   /** The first waits for all. Where nobody says how long an answer may be, each gets the same. */
-  async #admit(signal: AbortSignal, most: () => Promise<Most>, maxTokens?: number) {
+  async #admit(signal: AbortSignal, most: () => Promise<WorstCase>, maxTokens?: number) {
     this.#admitted ??= this.#meter.admit(signal, most)
     const all = await this.#admitted
     return all === undefined ? undefined : (maxTokens ?? Math.floor(all / this.#count))

@@ -6,8 +6,8 @@ import { LlmError } from '../../errors.ts'
 import type { Database } from '../../storage/database.ts'
 import { openDatabase } from '../../storage/open.ts'
 import type { Caller } from '../auth/caller.ts'
-import { Ledger, type LedgerCall, type LedgerOptions, type Outcome, openLedger } from './ledger.ts'
-import type { SpendWarning } from './warnings.ts'
+import { type CallOutcome, Ledger, type LedgerCall, type LedgerOptions, openLedger } from './ledger.ts'
+import type { SpendingWarning } from './warnings.ts'
 
 /** A dollar for a million tokens in, two out: a thousand and two thousand nano-dollars each. */
 const prices = { tiny: { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } }
@@ -25,7 +25,7 @@ const used = (inputTokens: number, outputTokens: number): TokenUsage => ({
   reusedTokens: 0,
   outputTokens,
 })
-const ended = (inputTokens: number, outputTokens: number): Outcome => ({
+const ended = (inputTokens: number, outputTokens: number): CallOutcome => ({
   usage: used(inputTokens, outputTokens),
   status: 'ended',
   durationMs: 5,
@@ -519,8 +519,8 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
 
   test('warnings come once: when most is spent, and when it is all or too little is left', async () => {
     const heard: number[] = []
-    const published: SpendWarning[] = []
-    const listen = (message: unknown): void => void published.push(message as SpendWarning)
+    const published: SpendingWarning[] = []
+    const listen = (message: unknown): void => void published.push(message as SpendingWarning)
     subscribe('modelmount:spend', listen)
     try {
       const ledger = await open({ warnings: { onWarning: ({ threshold }) => void heard.push(threshold) } })
@@ -573,7 +573,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
   }
 
   test('the row of a call goes when it is old enough, and its sum stays', async () => {
-    const ledger = await open({ keepMs: 90 * day })
+    const ledger = await open({ retentionMs: 90 * day })
     await spendAt(ledger, evening)
     await spendAt(ledger, evening + 1)
     await spendAt(ledger, evening + 89 * day)
@@ -602,7 +602,9 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     await first.close()
     expect(await count()).toBe(1_701)
 
-    const pruning = [1, 2, 3].map(() => new Ledger(database, { prices, now: () => clock.at, keepMs: day }))
+    const pruning = [1, 2, 3].map(
+      () => new Ledger(database, { prices, now: () => clock.at, retentionMs: day }),
+    )
     await Promise.all(pruning.map((ledger) => spendAt(ledger, evening)))
     // It stops at the next batch when it is closed: so each is first seen to be done.
     for (let tries = 0; (await count()) > 4 && tries < 1_000; tries++) await new Promise(setImmediate)

@@ -4,37 +4,44 @@
  */
 
 import type { TokenUsage } from '../../engine/events.ts'
-import { storable } from '../../limits/demand.ts'
+import { toStorableId } from '../../limits/demand.ts'
 import type { Database } from '../../storage/database.ts'
 import { migrate } from '../../storage/migrations.ts'
 import type { Caller } from '../auth/caller.ts'
 import { writeCall } from './call-rows.ts'
-import { creditOf, refusalOf } from './credit.ts'
+import { lockCredit, prepareRefusal } from './credit.ts'
+import { CreditLeases, type ReservedCredit } from './credit-leases.ts'
 import {
   affordableOutput,
-  byKind,
-  costOf,
+  computeCost,
+  countByKind,
   isFree,
-  mostOf,
   type Prices,
   type Rates,
   toRates,
+  toWorstCaseTokens,
 } from './pricing.ts'
-import { unpriced } from './quota.ts'
-import { type CallRow, type CallsQuery, calls, report, type UsageQuery, type UsageRow } from './report.ts'
-import { type Reserved, ReservedFunds } from './reserved.ts'
+import {
+  type CallRow,
+  type CallsQuery,
+  queryCalls,
+  queryUsage,
+  type UsageQuery,
+  type UsageRow,
+} from './report.ts'
 import { Retention } from './retention.ts'
 import { addSpending, lockAccount, noteExhausted, spentIn } from './spending.ts'
+import { modelUnpriced } from './spending-errors.ts'
 import { usageTables } from './tables.ts'
-import { type SpendWarningOptions, SpendWarnings, toWarning } from './warnings.ts'
+import { type SpendingWarningOptions, SpendingWarnings, toWarning } from './warnings.ts'
 
 export interface LedgerOptions {
   readonly prices?: Prices | undefined
   /** Two names of one model have one key. @default the name itself */
   readonly keyOf?: ((model: string) => string) | undefined
-  readonly warnings?: SpendWarningOptions | undefined
+  readonly warnings?: SpendingWarningOptions | undefined
   /** So long the rows of single calls are kept. @default for ever */
-  readonly keepMs?: number | undefined
+  readonly retentionMs?: number | undefined
   /** How keys are called now, by id. @default as they were at their last call */
   readonly namesOf?: (() => Promise<ReadonlyMap<string, string>>) | undefined
   /** Hears of a database that is away. What could not be written is written later. */
@@ -54,15 +61,15 @@ export interface LedgerCall {
   readonly isBatch?: boolean | undefined
 }
 
-export interface Most {
+export interface WorstCase {
   readonly inputTokens: number
   /** Absent: as many as can be paid for. */
   readonly outputTokens?: number | undefined
   /** There cannot be more than so many, whoever pays. @default nobody knows */
-  readonly room?: number | undefined
+  readonly contextRoom?: number | undefined
 }
 
-export interface Outcome {
+export interface CallOutcome {
   readonly usage: TokenUsage
   readonly status: CallStatus
   readonly durationMs: number
@@ -70,11 +77,11 @@ export interface Outcome {
 
 export type CallStatus = 'ended' | 'failed' | 'aborted'
 
-export interface Funds {
+export interface CreditReservation {
   /** The answer may not be longer. */
   readonly maxOutputTokens: number
   /** Charges what was used. Once: what is called later does nothing. Never rejects. */
-  settle(outcome: Outcome): Promise<void>
+  settle(outcome: CallOutcome): Promise<void>
 }
 
 export async function openLedger(database: Database, options: LedgerOptions = {}): Promise<Ledger> {
@@ -83,9 +90,9 @@ export async function openLedger(database: Database, options: LedgerOptions = {}
 }
 
 /** What is still to be written. */
-interface Entry extends LedgerCall {
-  readonly reserved: Reserved | undefined
-  readonly outcome: Outcome
+interface PendingEntry extends LedgerCall {
+  readonly reserved: ReservedCredit | undefined
+  readonly outcome: CallOutcome
 }
 
 export class Ledger {
@@ -93,29 +100,29 @@ export class Ledger {
   readonly #clock: () => string
   readonly #keyOf: (model: string) => string
   readonly #rates: ReadonlyMap<string, Rates>
-  readonly #warnings: SpendWarnings
+  readonly #warnings: SpendingWarnings
   readonly #onError: (cause: unknown) => void
   readonly #retention: Retention
   readonly #namesOf: LedgerOptions['namesOf']
   /** Of calls that run here, and of those that are not written yet. */
-  readonly #reserved: ReservedFunds
+  readonly #leases: CreditLeases
   /** Over, and not written yet. */
-  readonly #entries = new Map<string, Entry>()
+  readonly #pending = new Map<string, PendingEntry>()
   #isClosed = false
 
   constructor(database: Database, options: LedgerOptions) {
     const { prices = {}, keyOf = (model) => model, warnings, onError = () => {}, now } = options
-    const { keepMs = Number.POSITIVE_INFINITY, namesOf } = options
+    const { retentionMs = Number.POSITIVE_INFINITY, namesOf } = options
     this.#database = database
     this.#clock = now ? () => String(now()) : () => database.clock
     this.#keyOf = keyOf
     this.#rates = new Map(
       Object.entries(prices).map(([model, price]) => [model === '*' ? model : keyOf(model), toRates(price)]),
     )
-    this.#warnings = new SpendWarnings(warnings)
+    this.#warnings = new SpendingWarnings(warnings)
     this.#onError = onError
-    this.#reserved = new ReservedFunds(database, this.#clock, () => this.renew().catch(onError))
-    this.#retention = new Retention(database, keepMs, onError)
+    this.#leases = new CreditLeases(database, this.#clock, () => this.renew().catch(onError))
+    this.#retention = new Retention(database, retentionMs, onError)
     this.#namesOf = namesOf
   }
 
@@ -130,12 +137,12 @@ export class Ledger {
     const { spendLimit } = caller
     if (!spendLimit) return
     const refusal = await this.#database.transaction(async (queries) => {
-      const credit = await creditOf(queries, caller, spendLimit, {
+      const credit = await lockCredit(queries, caller, spendLimit, {
         clock: this.#clock(),
-        reserved: this.#reserved,
+        reserved: this.#leases,
       })
-      if (credit.left > 0n) return undefined
-      return refusalOf(
+      if (credit.remaining > 0n) return undefined
+      return prepareRefusal(
         queries,
         caller,
         spendLimit,
@@ -147,8 +154,8 @@ export class Ledger {
   }
 
   /** A call that is paid for when it is over, whatever it costs. */
-  open(call: LedgerCall): Funds {
-    return this.#funds(call, Number.POSITIVE_INFINITY, undefined)
+  openPostpaid(call: LedgerCall): CreditReservation {
+    return this.#createReservation(call, Number.POSITIVE_INFINITY, undefined)
   }
 
   /**
@@ -157,44 +164,44 @@ export class Ledger {
    */
   async reserve(
     call: LedgerCall,
-    { inputTokens, outputTokens, room = Number.POSITIVE_INFINITY }: Most,
-  ): Promise<Funds> {
+    { inputTokens, outputTokens, contextRoom = Number.POSITIVE_INFINITY }: WorstCase,
+  ): Promise<CreditReservation> {
     const { id, caller, model, isBatch } = call
     const { spendLimit } = caller
-    if (!spendLimit || !this.isLimited(call)) return this.open(call)
+    if (!spendLimit || !this.isLimited(call)) return this.openPostpaid(call)
     const rates = this.#ratesOf(model)
-    if (!rates) throw unpriced(model)
+    if (!rates) throw modelUnpriced(model)
 
-    const least = Math.min(outputTokens ?? 1, room)
-    const payable = (credit: bigint): number | undefined => {
+    const least = Math.min(outputTokens ?? 1, contextRoom)
+    const affordableFor = (credit: bigint): number | undefined => {
       const affordable = affordableOutput(credit, inputTokens, rates, isBatch)
       return affordable === undefined || affordable < least ? undefined : affordable
     }
-    const paid = await this.#database.transaction(async (queries) => {
-      const credit = await creditOf(queries, caller, spendLimit, {
+    const reservation = await this.#database.transaction(async (queries) => {
+      const credit = await lockCredit(queries, caller, spendLimit, {
         clock: this.#clock(),
-        reserved: this.#reserved,
+        reserved: this.#leases,
       })
-      const affordable = payable(credit.left)
+      const affordable = affordableFor(credit.remaining)
       if (affordable === undefined) {
-        const isEnough = payable(credit.unspent) !== undefined
-        return refusalOf(queries, caller, spendLimit, { ...credit, isEnough }, this.#warnings)
+        const isEnough = affordableFor(credit.unspent) !== undefined
+        return prepareRefusal(queries, caller, spendLimit, { ...credit, isEnough }, this.#warnings)
       }
-      const maxOutputTokens = Math.min(outputTokens ?? affordable, room)
+      const maxOutputTokens = Math.min(outputTokens ?? affordable, contextRoom)
       const charged = Number.isFinite(maxOutputTokens) ? maxOutputTokens : 0
-      const nanoUsd = costOf(mostOf(inputTokens, charged, rates), rates, isBatch)
-      const reserved = { id, caller: storable(caller.id), at: credit.now, nanoUsd }
-      await this.#reserved.add(queries, reserved)
+      const nanoUsd = computeCost(toWorstCaseTokens(inputTokens, charged, rates), rates, isBatch)
+      const reserved = { id, caller: toStorableId(caller.id), at: credit.now, nanoUsd }
+      await this.#leases.add(queries, reserved)
       return { maxOutputTokens, reserved }
     })
-    if (typeof paid === 'function') throw paid()
-    this.#reserved.keep(id, paid.reserved)
-    return this.#funds(call, paid.maxOutputTokens, paid.reserved)
+    if (typeof reservation === 'function') throw reservation()
+    this.#leases.track(id, reservation.reserved)
+    return this.#createReservation(call, reservation.maxOutputTokens, reservation.reserved)
   }
 
   /** What was used in some days, by key, model or day. */
   async report(query: UsageQuery): Promise<readonly UsageRow[]> {
-    const rows = await report(this.#database, query)
+    const rows = await queryUsage(this.#database, query)
     if (query.by !== 'key' || !this.#namesOf) return rows
     const names = await this.#namesOf()
     return rows.map((row) => ({
@@ -205,21 +212,21 @@ export class Ledger {
 
   /** Single calls, the last ones first. */
   calls(query: CallsQuery = {}): Promise<readonly CallRow[]> {
-    return calls(this.#database, query)
+    return queryCalls(this.#database, query)
   }
 
   /** Says that its calls still run, and writes what could not be written; by itself it does so often enough. */
   async renew(): Promise<void> {
-    for (const entry of this.#entries.values()) await this.#flush(entry)
-    await this.#reserved.renew()
+    for (const entry of this.#pending.values()) await this.#flush(entry)
+    await this.#leases.renew()
   }
 
   /** Writes what is still to be written, if the database is there. What is settled later is tried once. */
   async close(): Promise<void> {
     this.#isClosed = true
     // At once: a database that does not answer is waited for, and not once for each.
-    await Promise.all([...this.#entries.values()].map((entry) => this.#flush(entry)))
-    this.#reserved.close()
+    await Promise.all([...this.#pending.values()].map((entry) => this.#flush(entry)))
+    this.#leases.close()
     await this.#retention.close()
   }
 
@@ -227,7 +234,11 @@ export class Ledger {
     return this.#rates.get(this.#keyOf(model)) ?? this.#rates.get('*')
   }
 
-  #funds(call: LedgerCall, maxOutputTokens: number, reserved: Reserved | undefined): Funds {
+  #createReservation(
+    call: LedgerCall,
+    maxOutputTokens: number,
+    reserved: ReservedCredit | undefined,
+  ): CreditReservation {
     let isOpen = true
     return {
       maxOutputTokens,
@@ -239,33 +250,33 @@ export class Ledger {
     }
   }
 
-  async #flush(entry: Entry): Promise<void> {
+  async #flush(entry: PendingEntry): Promise<void> {
     const { id, reserved } = entry
-    this.#entries.set(id, entry)
+    this.#pending.set(id, entry)
     try {
-      await this.#reserved.leave(id)
+      await this.#leases.untrack(id)
       await this.#write(entry)
-      this.#entries.delete(id)
+      this.#pending.delete(id)
     } catch (cause) {
       // A database that is away for a moment is asked again; what cannot be reckoned is wrong for ever.
       if (this.#isClosed || cause instanceof TypeError || cause instanceof RangeError)
-        this.#entries.delete(id)
-      else this.#reserved.keep(id, reserved)
+        this.#pending.delete(id)
+      else this.#leases.track(id, reserved)
       this.#onError(cause)
     }
   }
 
-  async #write({ reserved, outcome, ...call }: Entry): Promise<void> {
+  async #write({ reserved, outcome, ...call }: PendingEntry): Promise<void> {
     const { id, caller, model, isBatch } = call
     const { spendLimit } = caller
-    const tokens = byKind(outcome.usage)
+    const tokens = countByKind(outcome.usage)
     const rates = this.#ratesOf(model)
-    const nanoUsd = rates ? costOf(tokens, rates, isBatch) : 0
+    const nanoUsd = rates ? computeCost(tokens, rates, isBatch) : 0
     const durationMs = Math.round(outcome.durationMs)
     const { status } = outcome
     const written = await this.#database.transaction(async (queries) => {
       const { now } = await lockAccount(queries, caller, this.#clock())
-      if (reserved) await this.#reserved.remove(queries, id)
+      if (reserved) await this.#leases.remove(queries, id)
       // A clock that has gone back: what was begun later is of now.
       const at = Math.min(reserved?.at ?? now - durationMs, now)
       const row = {
@@ -282,11 +293,11 @@ export class Ledger {
       const spending = await addSpending(queries, caller, at, nanoUsd)
       const spent = spendLimit && nanoUsd > 0 ? spentIn(spending, spendLimit.per, at) : undefined
       if (!spendLimit || spent === undefined) return { at }
-      const isAll = spent >= BigInt(spendLimit.nanoUsd)
+      const isSpent = spent >= BigInt(spendLimit.nanoUsd)
       return {
         at,
         warning: toWarning(caller, spendLimit, Number(spent)),
-        isExhausted: isAll && (await noteExhausted(queries, caller, spendLimit, at)),
+        isExhausted: isSpent && (await noteExhausted(queries, caller, spendLimit, at)),
       }
     })
     if (!written) return

@@ -2,24 +2,24 @@
 import type { TokenUsage } from '../../engine/events.ts'
 import { type LimitStatus, LlmError } from '../../errors.ts'
 import type { Reservation } from '../../limits/limits.ts'
-import type { CallStatus, Funds, Ledger, LedgerCall, Most } from './ledger.ts'
+import type { CallStatus, CreditReservation, Ledger, LedgerCall, WorstCase } from './ledger.ts'
 import type { MeteredCall, MeteringOptions } from './metering.ts'
 
 /** Tokens of an answer that are taken from a limit in advance, each time: many clients ask for more than they ever get. */
-const reservedOutput = 1_024
+const reservedOutputTokens = 1_024
 
 /** Of the limits of a call, up to now. */
-interface Taken {
+interface LimitReservation {
   readonly reservation: Reservation
   tokens: number
 }
 
 /** For what is still to be written. */
-export const reservedOf = (maxTokens = Number.POSITIVE_INFINITY, written = 0): number =>
-  Math.max(0, Math.min(maxTokens - written, reservedOutput))
+export const outputTokensToReserve = (maxTokens = Number.POSITIVE_INFINITY, written = 0): number =>
+  Math.max(0, Math.min(maxTokens - written, reservedOutputTokens))
 
 export interface MeterParts {
-  readonly taken: Taken | undefined
+  readonly limitReservation: LimitReservation | undefined
   readonly enterQueue: (signal: AbortSignal) => Promise<(() => void) | undefined>
   readonly onSettled: () => void
 }
@@ -27,7 +27,11 @@ export interface MeterParts {
 /** What an answer is let in and charged by. */
 export interface CallMeter extends Pick<Meter, 'limits' | 'isCounted' | 'isOpen' | 'onProgress' | 'settle'> {
   /** @param maxTokens of this answer, which may be one of several: more than that is for others */
-  admit(signal: AbortSignal, most: () => Promise<Most>, maxTokens?: number): Promise<number | undefined>
+  admit(
+    signal: AbortSignal,
+    worstCaseOf: () => Promise<WorstCase>,
+    maxTokens?: number,
+  ): Promise<number | undefined>
 }
 
 /** Of one call. */
@@ -36,12 +40,12 @@ export class Meter implements CallMeter {
   readonly limits: readonly LimitStatus[]
   readonly #call: LedgerCall & MeteredCall
   readonly #options: MeteringOptions
-  readonly #taken: Taken | undefined
+  readonly #limitReservation: LimitReservation | undefined
   readonly #enterQueue: MeterParts['enterQueue']
   readonly #onSettled: () => void
   readonly #startedAt = performance.now()
-  #exit: (() => void) | undefined
-  #funds: Promise<Funds> | undefined
+  #leaveQueue: (() => void) | undefined
+  #credit: Promise<CreditReservation> | undefined
   /** From when on it costs a request, and has a row: something was done for it. */
   #hasBegun = false
   /** Up to now. */
@@ -51,15 +55,15 @@ export class Meter implements CallMeter {
   constructor(call: LedgerCall & MeteredCall, options: MeteringOptions, parts: MeterParts) {
     this.#call = call
     this.#options = options
-    this.#taken = parts.taken
+    this.#limitReservation = parts.limitReservation
     this.#enterQueue = parts.enterQueue
     this.#onSettled = parts.onSettled
-    this.limits = parts.taken?.reservation.limits ?? []
+    this.limits = parts.limitReservation?.reservation.limits ?? []
   }
 
   /** Whether its caller is counted by tokens. */
   get isCounted(): boolean {
-    return this.#options.ledger !== undefined || this.#taken !== undefined
+    return this.#options.ledger !== undefined || this.#limitReservation !== undefined
   }
 
   /** False when it is settled: what is used from then on nobody pays for. */
@@ -72,49 +76,49 @@ export class Meter implements CallMeter {
    * has to be known. Resolves with how many tokens may be said; with nothing where its caller has left. Throws `overloaded`,
    * `quota`, and what `ledger.reserve` throws besides.
    */
-  async admit(signal: AbortSignal, most: () => Promise<Most>): Promise<number | undefined> {
+  async admit(signal: AbortSignal, worstCaseOf: () => Promise<WorstCase>): Promise<number | undefined> {
     this.#expectOpen()
-    this.#exit = await this.#enterQueue(signal)
-    if (!this.#exit) return undefined
+    this.#leaveQueue = await this.#enterQueue(signal)
+    if (!this.#leaveQueue) return undefined
     // Closed while it waited.
-    if (!this.#isOpen) this.#exit()
+    if (!this.#isOpen) this.#leaveQueue()
     this.#expectOpen()
     const { ledger } = this.#options
-    const maxOutputTokens = ledger ? await this.#reserve(ledger, most) : Number.POSITIVE_INFINITY
+    const maxOutputTokens = ledger ? await this.#reserve(ledger, worstCaseOf) : Number.POSITIVE_INFINITY
     this.#expectOpen()
     this.#hasBegun = true
     return maxOutputTokens
   }
 
-  async #reserve(ledger: Ledger, most: () => Promise<Most>): Promise<number> {
-    const funds = Promise.resolve(ledger.open(this.#call))
+  async #reserve(ledger: Ledger, worstCaseOf: () => Promise<WorstCase>): Promise<number> {
+    const postpaid = Promise.resolve(ledger.openPostpaid(this.#call))
     if (ledger.isLimited(this.#call)) {
       // Who has nothing left makes no model load and count.
       await ledger.expectCredit(this.#call)
-      this.#funds = funds
+      this.#credit = postpaid
       this.#hasBegun = true
-      const counted = await most()
+      const worstCase = await worstCaseOf()
       this.#hasBegun = false
       this.#expectOpen()
-      this.#funds = ledger.reserve(this.#call, counted)
-    } else this.#funds = funds
-    return (await this.#funds).maxOutputTokens
+      this.#credit = ledger.reserve(this.#call, worstCase)
+    } else this.#credit = postpaid
+    return (await this.#credit).maxOutputTokens
   }
 
   #expectOpen(): void {
-    if (!this.#isOpen) throw closing()
+    if (!this.#isOpen) throw serverClosing()
   }
 
   /** Takes more from the limits where its answer gets longer than what was taken for it. The answer does not wait, and cannot fail by it. */
   onProgress(usage: TokenUsage): void {
     this.#usage = usage
     const { inputTokens, outputTokens } = usage
-    if (!this.#taken || !this.#isOpen) return
-    const missing = inputTokens + outputTokens - this.#taken.tokens
+    if (!this.#limitReservation || !this.#isOpen) return
+    const missing = inputTokens + outputTokens - this.#limitReservation.tokens
     if (!(missing > 0)) return
-    const tokens = missing + reservedOf(this.#call.maxTokens, outputTokens)
-    this.#taken.tokens += tokens
-    this.#taken.reservation.take({ requests: 0, tokens }).catch(this.#options.onError)
+    const tokens = missing + outputTokensToReserve(this.#call.maxTokens, outputTokens)
+    this.#limitReservation.tokens += tokens
+    this.#limitReservation.reservation.take({ requests: 0, tokens }).catch(this.#options.onError)
   }
 
   /**
@@ -124,17 +128,17 @@ export class Meter implements CallMeter {
    */
   async settle(used: TokenUsage | undefined, status: CallStatus): Promise<void> {
     if (!this.#isOpen) return
-    const usage = used ?? unused
+    const usage = used ?? noUsage
     this.#isOpen = false
-    this.#exit?.()
+    this.#leaveQueue?.()
     const durationMs = performance.now() - this.#startedAt
     const tokens = usage.inputTokens + usage.outputTokens
     const limits = this.#hasBegun
-      ? this.#taken?.reservation.settle({ requests: 1, tokens })
-      : this.#taken?.reservation.release()
+      ? this.#limitReservation?.reservation.settle({ requests: 1, tokens })
+      : this.#limitReservation?.reservation.release()
     // Whoever waits for them hears of a refusal.
-    const funds = await this.#funds?.catch(() => undefined)
-    await Promise.all([limits?.catch(this.#options.onError), funds?.settle({ usage, status, durationMs })])
+    const credit = await this.#credit?.catch(() => undefined)
+    await Promise.all([limits?.catch(this.#options.onError), credit?.settle({ usage, status, durationMs })])
     this.#onSettled()
   }
 
@@ -145,7 +149,7 @@ export class Meter implements CallMeter {
 }
 
 /** A model has read nothing, and said nothing. */
-const unused: TokenUsage = {
+const noUsage: TokenUsage = {
   inputTokens: 0,
   reusedTokens: 0,
   cacheReadTokens: 0,
@@ -153,5 +157,5 @@ const unused: TokenUsage = {
   outputTokens: 0,
 }
 
-export const closing = (): LlmError =>
+export const serverClosing = (): LlmError =>
   new LlmError('overloaded', 'The server is closing.', { retryAfterMs: 1_000 })

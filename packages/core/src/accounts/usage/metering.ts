@@ -7,7 +7,7 @@ import type { Limits, RateLimiter, Subject } from '../../limits/limits.ts'
 import type { Caller } from '../auth/caller.ts'
 import { JointMeter } from './joint-meter.ts'
 import type { Ledger } from './ledger.ts'
-import { type CallMeter, closing, Meter, reservedOf } from './meter.ts'
+import { type CallMeter, Meter, outputTokensToReserve, serverClosing } from './meter.ts'
 
 export interface MeteringOptions {
   readonly limiter: RateLimiter
@@ -15,9 +15,9 @@ export interface MeteringOptions {
   readonly ledger: Ledger | undefined
   readonly tiers: Readonly<Record<string, Limits>>
   /** Of all callers of a model together. */
-  readonly subjectOf: (model: string) => Subject | undefined
+  readonly modelSubjectOf: (model: string) => Subject | undefined
   /** Of each model. Absent: the engine's own is enough. */
-  readonly queue: { readonly places: number; readonly maxWaiting: number } | undefined
+  readonly queue: { readonly permits: number; readonly maxQueued: number } | undefined
   /** Hears of what callers cannot help, and do not notice. */
   readonly onError: (cause: unknown) => void
 }
@@ -30,7 +30,7 @@ export interface MeteredCall {
   readonly dialect?: string | undefined
   readonly isBatch?: boolean | undefined
   /** As far as its text says: the model that would count it may have to be loaded. What it really had is known afterwards. */
-  readonly expectedInput: number
+  readonly estimatedInputTokens: number
   /** Absent: nobody says. */
   readonly maxTokens?: number | undefined
   /** It waits in no queue: nobody waits for it, or the engine has one of its own for such. */
@@ -38,20 +38,20 @@ export interface MeteredCall {
 }
 
 /** Answers that are one call, each asked for once. */
-export interface Together {
+export interface CallGroup {
   readonly requests: readonly GenerateRequest[]
   /** Aborts where their caller has left, also between two of them. */
   readonly signal: AbortSignal
 }
 
 /** A token has some four bytes, and a message some tokens around it. */
-export const expectedTokens = (bytes: number, messages = 0): number => Math.ceil(bytes / 4) + 4 * messages
+export const estimateTokens = (bytes: number, messages = 0): number => Math.ceil(bytes / 4) + 4 * messages
 
 /** What a call is that no model answers: the length of a prompt, or its text; the running of the whole; or to load, a call like others. */
-export type QuietKind = 'count' | 'admin' | 'load'
+export type NonInferenceKind = 'count' | 'admin' | 'load'
 
 /** Who asks in the app itself, and names nobody. */
-const nobody: Caller = { id: '' }
+const anonymousCaller: Caller = { id: '' }
 
 export class Metering {
   readonly #options: MeteringOptions
@@ -59,7 +59,7 @@ export class Metering {
   readonly #open = new Set<Meter>()
   #isClosed = false
   /** By what several answers are. */
-  readonly #joint = new WeakMap<object, Promise<JointMeter | undefined>>()
+  readonly #groupMeters = new WeakMap<object, Promise<JointMeter | undefined>>()
   /** By model: those that somebody uses. */
   readonly #queues = new Map<string, { readonly queue: FairQueue; users: number }>()
 
@@ -71,7 +71,7 @@ export class Metering {
    * Lets in what no model answers: it takes from requests per minute of its own, as many as its caller has for answers; what loads a
    * model, from those. Throws `rate_limit`.
    */
-  async admit(caller: Caller, kind: QuietKind): Promise<readonly LimitStatus[]> {
+  async admit(caller: Caller, kind: NonInferenceKind): Promise<readonly LimitStatus[]> {
     const { requestsPerMinute } = this.#limitsOf(caller)
     if (requestsPerMinute === undefined) return []
     const subject: Subject = {
@@ -90,20 +90,20 @@ export class Metering {
   /** Takes from all limits or from none: throws `rate_limit`. Nothing where nobody counts. */
   async begin(call: MeteredCall): Promise<Meter | undefined> {
     const { limiter, ledger, queue } = this.#options
-    const { caller = nobody } = call
+    const { caller = anonymousCaller } = call
     if (caller.spendLimit && !ledger)
       throw new TypeError('A caller with `spendLimit` needs the option `database` of createLlm.')
     const subjects = this.#subjects(caller, call.model)
     if (subjects.length === 0 && !ledger && !queue) return undefined
-    if (this.#isClosed) throw closing()
+    if (this.#isClosed) throw serverClosing()
 
-    const tokens = call.expectedInput + reservedOf(call.maxTokens)
+    const tokens = call.estimatedInputTokens + outputTokensToReserve(call.maxTokens)
     const reservation =
       subjects.length > 0 ? await limiter.reserve(subjects, { requests: 1, tokens }) : undefined
     const meter = new Meter({ ...call, caller }, this.#options, {
-      taken: reservation && { reservation, tokens },
+      limitReservation: reservation && { reservation, tokens },
       enterQueue: (signal) =>
-        call.isUnqueued ? passing(signal) : this.#enter(call.model, caller.id, signal),
+        call.isUnqueued ? bypassQueue(signal) : this.#enterQueue(call.model, caller.id, signal),
       onSettled: () => this.#open.delete(meter),
     })
     this.#open.add(meter)
@@ -113,18 +113,18 @@ export class Metering {
   }
 
   /** One of several answers that are one call: `call`, which begins with the first of them. */
-  async beginPart(whole: Together, call: MeteredCall): Promise<CallMeter | undefined> {
-    const { requests, signal } = whole
+  async beginPart(group: CallGroup, call: MeteredCall): Promise<CallMeter | undefined> {
+    const { requests, signal } = group
     const joint =
-      this.#joint.get(whole) ??
+      this.#groupMeters.get(group) ??
       this.begin(call).then((meter) => meter && new JointMeter(meter, requests.length, signal))
-    this.#joint.set(whole, joint)
+    this.#groupMeters.set(group, joint)
     return (await joint)?.part()
   }
 
   #subjects(caller: Caller, model: string): readonly Subject[] {
     const own = this.subjectOf(caller)
-    const ofModel = this.#options.subjectOf(model)
+    const ofModel = this.#options.modelSubjectOf(model)
     return [...(own.limits ? [own] : []), ...(ofModel ? [ofModel] : [])]
   }
 
@@ -135,29 +135,29 @@ export class Metering {
   }
 
   #limitsOf({ tier, limits }: Pick<Caller, 'tier' | 'limits'>): Limits {
-    if (tier === undefined) return given(limits)
+    if (tier === undefined) return definedLimits(limits)
     const { tiers } = this.#options
     if (!Object.hasOwn(tiers, tier)) throw unknownTier(tier)
-    return { ...tiers[tier], ...given(limits) }
+    return { ...tiers[tier], ...definedLimits(limits) }
   }
 
-  async #enter(model: string, caller: string, signal: AbortSignal): Promise<(() => void) | undefined> {
+  async #enterQueue(model: string, caller: string, signal: AbortSignal): Promise<(() => void) | undefined> {
     const { queue } = this.#options
-    if (!queue) return passing(signal)
-    const line = this.#queues.get(model) ?? { queue: new FairQueue(queue), users: 0 }
-    this.#queues.set(model, line)
-    line.users++
+    if (!queue) return bypassQueue(signal)
+    const entry = this.#queues.get(model) ?? { queue: new FairQueue(queue), users: 0 }
+    this.#queues.set(model, entry)
+    entry.users++
     const leave = (): void => {
-      if (--line.users === 0) this.#queues.delete(model)
+      if (--entry.users === 0) this.#queues.delete(model)
     }
     try {
-      const exit = await line.queue.take(caller, signal)
-      if (!exit) {
+      const release = await entry.queue.acquire(caller, signal)
+      if (!release) {
         leave()
         return undefined
       }
       return () => {
-        exit()
+        release()
         leave()
       }
     } catch (error) {
@@ -167,10 +167,10 @@ export class Metering {
   }
 }
 
-const passing = async (signal: AbortSignal): Promise<(() => void) | undefined> =>
+const bypassQueue = async (signal: AbortSignal): Promise<(() => void) | undefined> =>
   signal.aborted ? undefined : () => {}
 
-const given = (limits: Limits = {}): Limits =>
+const definedLimits = (limits: Limits = {}): Limits =>
   Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined))
 
 const unknownTier = (tier: string): LlmError =>

@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest'
 import { type TokenUsage, uncached } from '../../engine/events.ts'
 import {
   affordableOutput,
-  byKind,
-  costOf,
-  mostOf,
+  computeCost,
+  countByKind,
   type Price,
   type TokensByKind,
   toRates,
+  toWorstCaseTokens,
 } from './pricing.ts'
 
 const usd = fc.double({ min: 0, max: 1_000, noNaN: true })
@@ -33,16 +33,16 @@ describe('a cost', () => {
   test('is the price of each kind of token, and of cached input a tenth of input where nobody says', () => {
     const rates = toRates({ inputPerMillionUsd: 1, outputPerMillionUsd: 2 })
 
-    expect(costOf({ input: 100, cachedInput: 0, cacheWrite: 0, output: 0 }, rates)).toBe(100_000)
-    expect(costOf({ input: 0, cachedInput: 100, cacheWrite: 0, output: 0 }, rates)).toBe(10_000)
-    expect(costOf({ input: 0, cachedInput: 0, cacheWrite: 100, output: 0 }, rates)).toBe(100_000)
-    expect(costOf({ input: 0, cachedInput: 0, cacheWrite: 0, output: 100 }, rates)).toBe(200_000)
+    expect(computeCost({ input: 100, cachedInput: 0, cacheWrite: 0, output: 0 }, rates)).toBe(100_000)
+    expect(computeCost({ input: 0, cachedInput: 100, cacheWrite: 0, output: 0 }, rates)).toBe(10_000)
+    expect(computeCost({ input: 0, cachedInput: 0, cacheWrite: 100, output: 0 }, rates)).toBe(100_000)
+    expect(computeCost({ input: 0, cachedInput: 0, cacheWrite: 0, output: 100 }, rates)).toBe(200_000)
   })
 
   test('is half of it for batches', () => {
     const rates = toRates({ inputPerMillionUsd: 3, outputPerMillionUsd: 15 })
 
-    expect(costOf({ input: 1_000, cachedInput: 0, cacheWrite: 0, output: 1_000 }, rates, true)).toBe(
+    expect(computeCost({ input: 1_000, cachedInput: 0, cacheWrite: 0, output: 1_000 }, rates, true)).toBe(
       9_000_000,
     )
   })
@@ -51,14 +51,14 @@ describe('a cost', () => {
     // A third of a nano-dollar for each token.
     const rates = toRates({ inputPerMillionUsd: 0.000333333, outputPerMillionUsd: 0.000333333 })
 
-    expect(costOf({ input: 1, cachedInput: 0, cacheWrite: 0, output: 1 }, rates)).toBe(1)
-    expect(costOf({ input: 1, cachedInput: 0, cacheWrite: 0, output: 0 }, rates)).toBe(0)
+    expect(computeCost({ input: 1, cachedInput: 0, cacheWrite: 0, output: 1 }, rates)).toBe(1)
+    expect(computeCost({ input: 1, cachedInput: 0, cacheWrite: 0, output: 0 }, rates)).toBe(0)
   })
 
   test('is a whole number, never below nothing', () => {
     fc.assert(
       fc.property(price, tokens, fc.boolean(), (price, tokens, isBatch) => {
-        const cost = costOf(tokens, toRates(price), isBatch)
+        const cost = computeCost(tokens, toRates(price), isBatch)
         expect(Number.isSafeInteger(cost) && cost >= 0).toBe(true)
       }),
     )
@@ -68,7 +68,7 @@ describe('a cost', () => {
     fc.assert(
       fc.property(price, tokens, tokens, (price, tokens, more) => {
         const rates = toRates(price)
-        expect(costOf(sum(tokens, more), rates)).toBeGreaterThanOrEqual(costOf(tokens, rates))
+        expect(computeCost(sum(tokens, more), rates)).toBeGreaterThanOrEqual(computeCost(tokens, rates))
       }),
     )
   })
@@ -77,8 +77,8 @@ describe('a cost', () => {
     fc.assert(
       fc.property(price, tokens, tokens, (price, a, b) => {
         const rates = toRates(price)
-        const parts = costOf(a, rates) + costOf(b, rates)
-        expect(Math.abs(costOf(sum(a, b), rates) - parts)).toBeLessThanOrEqual(1)
+        const parts = computeCost(a, rates) + computeCost(b, rates)
+        expect(Math.abs(computeCost(sum(a, b), rates) - parts)).toBeLessThanOrEqual(1)
       }),
     )
   })
@@ -91,15 +91,21 @@ describe('what a call may say', () => {
         const rates = toRates(price)
         const output = affordableOutput(BigInt(nanoUsd), inputTokens, rates, isBatch)
         if (output === undefined) {
-          expect(costOf(mostOf(inputTokens, 0, rates), rates, isBatch)).toBeGreaterThanOrEqual(nanoUsd)
+          expect(
+            computeCost(toWorstCaseTokens(inputTokens, 0, rates), rates, isBatch),
+          ).toBeGreaterThanOrEqual(nanoUsd)
           return
         }
         const said = Number.isFinite(output) ? output : 0
-        expect(costOf(mostOf(inputTokens, said, rates), rates, isBatch)).toBeLessThanOrEqual(nanoUsd)
+        expect(computeCost(toWorstCaseTokens(inputTokens, said, rates), rates, isBatch)).toBeLessThanOrEqual(
+          nanoUsd,
+        )
         const cached = { input: 0, cachedInput: inputTokens, cacheWrite: 0, output: said }
-        expect(costOf(cached, rates, isBatch)).toBeLessThanOrEqual(nanoUsd)
+        expect(computeCost(cached, rates, isBatch)).toBeLessThanOrEqual(nanoUsd)
         if (rates.output > 0n)
-          expect(costOf(mostOf(inputTokens, said + 1, rates), rates, isBatch)).toBeGreaterThanOrEqual(nanoUsd)
+          expect(
+            computeCost(toWorstCaseTokens(inputTokens, said + 1, rates), rates, isBatch),
+          ).toBeGreaterThanOrEqual(nanoUsd)
       }),
     )
   })
@@ -115,19 +121,19 @@ describe('the tokens of a prompt', () => {
   })
 
   test('are each of one kind', () => {
-    expect(byKind(usage({ reusedTokens: 30 }))).toEqual({
+    expect(countByKind(usage({ reusedTokens: 30 }))).toEqual({
       input: 70,
       cachedInput: 30,
       cacheWrite: 0,
       output: 7,
     })
     expect(
-      byKind(usage({ reusedTokens: 30, cacheReadTokens: 30, cacheWriteTokens: { '5m': 40, '1h': 10 } })),
+      countByKind(usage({ reusedTokens: 30, cacheReadTokens: 30, cacheWriteTokens: { '5m': 40, '1h': 10 } })),
     ).toEqual({ input: 20, cachedInput: 30, cacheWrite: 50, output: 7 })
   })
 
   test('that were there already cost little, also where they are kept only now', () => {
-    const tokens = byKind(usage({ reusedTokens: 60, cacheWriteTokens: { '5m': 80, '1h': 0 } }))
+    const tokens = countByKind(usage({ reusedTokens: 60, cacheWriteTokens: { '5m': 80, '1h': 0 } }))
 
     expect(tokens).toEqual({ input: 20, cachedInput: 60, cacheWrite: 20, output: 7 })
   })

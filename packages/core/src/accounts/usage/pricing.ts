@@ -29,41 +29,42 @@ export type Rates = Readonly<Record<keyof TokensByKind, bigint>>
 export const maxPricePerMillionUsd = 100_000
 
 export function toRates(price: Price): Rates {
-  const input = nano(price.inputPerMillionUsd)
+  const input = toNanoUsd(price.inputPerMillionUsd)
   return {
     input,
     cachedInput:
       price.cachedInputPerMillionUsd === undefined
-        ? divided(input, 10n)
-        : nano(price.cachedInputPerMillionUsd),
-    cacheWrite: price.cacheWritePerMillionUsd === undefined ? input : nano(price.cacheWritePerMillionUsd),
-    output: nano(price.outputPerMillionUsd),
+        ? divideRounded(input, 10n)
+        : toNanoUsd(price.cachedInputPerMillionUsd),
+    cacheWrite:
+      price.cacheWritePerMillionUsd === undefined ? input : toNanoUsd(price.cacheWritePerMillionUsd),
+    output: toNanoUsd(price.outputPerMillionUsd),
   }
 }
 
 /** What was read from a cache is cheap, whichever it was; what is written to one was read for it. */
-export function byKind(usage: TokenUsage): TokensByKind {
+export function countByKind(usage: TokenUsage): TokensByKind {
   const { inputTokens, reusedTokens, cacheReadTokens, cacheWriteTokens, outputTokens } = usage
-  const kept = cacheReadTokens + cacheWriteTokens['5m'] + cacheWriteTokens['1h']
-  const cacheWrite = Math.max(0, kept - reusedTokens)
+  const cached = cacheReadTokens + cacheWriteTokens['5m'] + cacheWriteTokens['1h']
+  const cacheWrite = Math.max(0, cached - reusedTokens)
   const input = Math.max(0, inputTokens - reusedTokens - cacheWrite)
   return { input, cachedInput: reusedTokens, cacheWrite, output: outputTokens }
 }
 
 /** In nano-dollars. @param isBatch of those that can wait: half of it */
-export function costOf(tokens: TokensByKind, rates: Rates, isBatch = false): number {
+export function computeCost(tokens: TokensByKind, rates: Rates, isBatch = false): number {
   const millionths =
     BigInt(tokens.input) * rates.input +
     BigInt(tokens.cachedInput) * rates.cachedInput +
     BigInt(tokens.cacheWrite) * rates.cacheWrite +
     BigInt(tokens.output) * rates.output
-  return Number(divided(millionths, unitsOf(isBatch)))
+  return Number(divideRounded(millionths, divisorOf(isBatch)))
 }
 
 /** What a prompt of so many tokens costs at most, with so many said to it. */
-export const mostOf = (inputTokens: number, outputTokens: number, rates: Rates): TokensByKind => ({
-  ...none,
-  [dearest(rates)]: inputTokens,
+export const toWorstCaseTokens = (inputTokens: number, outputTokens: number, rates: Rates): TokensByKind => ({
+  ...noTokens,
+  [mostExpensiveInput(rates)]: inputTokens,
   output: outputTokens,
 })
 
@@ -74,24 +75,24 @@ export function affordableOutput(
   rates: Rates,
   isBatch = false,
 ): number | undefined {
-  const left = nanoUsd * unitsOf(isBatch) - BigInt(inputTokens) * rates[dearest(rates)]
-  if (left < 0n) return undefined
-  return rates.output === 0n ? Number.POSITIVE_INFINITY : Number(left / rates.output)
+  const remaining = nanoUsd * divisorOf(isBatch) - BigInt(inputTokens) * rates[mostExpensiveInput(rates)]
+  if (remaining < 0n) return undefined
+  return rates.output === 0n ? Number.POSITIVE_INFINITY : Number(remaining / rates.output)
 }
 
 export const isFree = (rates: Rates): boolean => Object.values(rates).every((rate) => rate === 0n)
 
-const none: TokensByKind = { input: 0, cachedInput: 0, cacheWrite: 0, output: 0 }
+const noTokens: TokensByKind = { input: 0, cachedInput: 0, cacheWrite: 0, output: 0 }
 
 /** Of what a token of a prompt can be. */
-const dearest = ({ input, cachedInput, cacheWrite }: Rates): keyof TokensByKind => {
+const mostExpensiveInput = ({ input, cachedInput, cacheWrite }: Rates): keyof TokensByKind => {
   if (input >= cachedInput && input >= cacheWrite) return 'input'
   return cacheWrite >= cachedInput ? 'cacheWrite' : 'cachedInput'
 }
 
-const unitsOf = (isBatch: boolean): bigint => (isBatch ? 2_000_000n : 1_000_000n)
+const divisorOf = (isBatch: boolean): bigint => (isBatch ? 2_000_000n : 1_000_000n)
 
-const nano = (usd: number): bigint => BigInt(Math.round(usd * 1e9))
+const toNanoUsd = (usd: number): bigint => BigInt(Math.round(usd * 1e9))
 
 /** Halves go up. */
-const divided = (value: bigint, by: bigint): bigint => (value + by / 2n) / by
+const divideRounded = (value: bigint, by: bigint): bigint => (value + by / 2n) / by

@@ -10,14 +10,14 @@ export interface UsageQuery {
   readonly by: 'key' | 'model' | 'day'
 }
 
-export interface UsageRow extends Sums {
+export interface UsageRow extends UsageSums {
   /** The id of a key or of another caller; a model; a day such as `2026-11-22`. */
   readonly group: string
   /** Of a key: how it is called now, whatever it was called when it was used. */
   readonly name?: string
 }
 
-export interface Sums {
+export interface UsageSums {
   readonly calls: number
   readonly tokens: TokensByKind
   readonly nanoUsd: bigint
@@ -56,14 +56,14 @@ const dayLength = '2026-11-22'.length
 
 const columns = { key: 'caller', model: 'model', day: 'day' } as const
 
-export async function report(
+export async function queryUsage(
   queries: Queries,
   { from = new Date(0), to, by }: UsageQuery,
 ): Promise<readonly UsageRow[]> {
   const group = columns[by]
   if (!Object.hasOwn(columns, by))
     throw new TypeError(`Expected \`by\` to be 'key', 'model' or 'day', got '${String(by)}'`)
-  const rows = await queries.query<SumRow & { group_id: string; name: string | null }>(
+  const rows = await queries.query<StoredSums & { group_id: string; name: string | null }>(
     `SELECT ${group} AS group_id, ${by === 'key' ? latestName : 'NULL'} AS name, sum(calls) AS calls,
        sum(input_tokens) AS input, sum(cached_input_tokens) AS cached_input, sum(cache_write_tokens) AS cache_write,
        sum(output_tokens) AS output, sum(nano_usd) AS nano_usd, sum(unpriced_calls) AS unpriced_calls
@@ -80,11 +80,11 @@ export async function report(
   }))
 }
 
-export async function calls(
+export async function queryCalls(
   queries: Queries,
   { caller, limit = 100 }: CallsQuery,
 ): Promise<readonly CallRow[]> {
-  const rows = await queries.query<Call>(
+  const rows = await queries.query<StoredCall>(
     `SELECT id, at, caller, key_name, model, dialect, input_tokens AS input, cached_input_tokens AS cached_input,
        cache_write_tokens AS cache_write, output_tokens AS output, nano_usd, priced, status, duration_ms
      FROM modelmount_calls ${caller === undefined ? '' : 'WHERE caller = ?'} ORDER BY at DESC, id LIMIT ?`,
@@ -105,18 +105,18 @@ export async function calls(
   }))
 }
 
-interface Kinds {
+interface StoredTokens {
   readonly input: number
   readonly cached_input: number
   readonly cache_write: number
   readonly output: number
 }
-interface SumRow extends Kinds {
+interface StoredSums extends StoredTokens {
   readonly calls: number
   readonly nano_usd: number | bigint
   readonly unpriced_calls: number
 }
-interface Call extends Kinds {
+interface StoredCall extends StoredTokens {
   readonly id: string
   readonly at: number
   readonly caller: string
@@ -129,7 +129,7 @@ interface Call extends Kinds {
   readonly duration_ms: number
 }
 
-const toTokens = ({ input, cached_input, cache_write, output }: Kinds): TokensByKind => ({
+const toTokens = ({ input, cached_input, cache_write, output }: StoredTokens): TokensByKind => ({
   input: Number(input),
   cachedInput: Number(cached_input),
   cacheWrite: Number(cache_write),

@@ -3,24 +3,24 @@ import type { Database } from '../../storage/database.ts'
 
 export class Retention {
   readonly #database: Database
-  readonly #keepMs: number
+  readonly #retentionMs: number
   readonly #onError: (cause: unknown) => void
   #nextAt = 0
   #pruning: Promise<void> = Promise.resolve()
   #isClosed = false
 
-  /** @param keepMs infinite: for ever */
-  constructor(database: Database, keepMs: number, onError: (cause: unknown) => void) {
+  /** @param retentionMs infinite: for ever */
+  constructor(database: Database, retentionMs: number, onError: (cause: unknown) => void) {
     this.#database = database
-    this.#keepMs = keepMs
+    this.#retentionMs = retentionMs
     this.#onError = onError
   }
 
   /** The first time, and then once an hour, it removes what is too old. Nobody waits for it. */
   onWritten(at: number): void {
-    if (at < this.#nextAt || !Number.isFinite(this.#keepMs)) return
-    this.#nextAt = at + everyMs
-    this.#pruning = this.#pruning.then(() => this.#prune(at - this.#keepMs)).catch(this.#onError)
+    if (at < this.#nextAt || !Number.isFinite(this.#retentionMs)) return
+    this.#nextAt = at + pruneEveryMs
+    this.#pruning = this.#pruning.then(() => this.#prune(at - this.#retentionMs)).catch(this.#onError)
   }
 
   /** Waits for what is on its way. */
@@ -42,5 +42,5 @@ export class Retention {
   }
 }
 
-const everyMs = 3_600_000
+const pruneEveryMs = 3_600_000
 const batchSize = 500

@@ -1,9 +1,9 @@
 /** What callers have spent in all, this month and today, and how they stand against their limits. */
 
-import { storable } from '../../limits/demand.ts'
+import { toStorableId } from '../../limits/demand.ts'
 import type { Queries } from '../../storage/database.ts'
-import type { Caller, SpendLimit } from '../auth/caller.ts'
-import { dayOf, monthOf, startOf } from './periods.ts'
+import type { Caller, SpendingLimit } from '../auth/caller.ts'
+import { dayOf, monthOf, startOfPeriod } from './periods.ts'
 
 /** Nano-dollars may be more than numbers are exact for. */
 export interface Spending {
@@ -15,7 +15,7 @@ export interface Spending {
 }
 
 /** By the clock, after the account was locked. */
-export interface Account extends Spending {
+export interface SpendingAccount extends Spending {
   readonly now: number
 }
 
@@ -24,21 +24,25 @@ export interface Account extends Spending {
  *
  * @param clock an expression of SQL
  */
-export async function lockAccount({ query }: Queries, caller: Caller, clock: string): Promise<Account> {
-  const id = storable(caller.id)
-  const [row] = await query<Account>(
+export async function lockAccount(
+  { query }: Queries,
+  caller: Caller,
+  clock: string,
+): Promise<SpendingAccount> {
+  const id = toStorableId(caller.id)
+  const [row] = await query<SpendingAccount>(
     `INSERT INTO modelmount_spending (caller, day, day_spent, month, month_spent, lifetime_spent, exhausted)
      VALUES (?, '', 0, '', 0, 0, -1)
      ON CONFLICT (caller) DO UPDATE SET lifetime_spent = modelmount_spending.lifetime_spent
      RETURNING day, day_spent, month, month_spent, lifetime_spent, ${clock} AS now`,
     [id],
   )
-  const account = row as Account
+  const account = row as SpendingAccount
   const [today, thisMonth] = [dayOf(account.now), monthOf(account.now)]
   if (account.day <= today && account.month <= thisMonth) return account
   // The clock has gone back. What was spent in days to come is of today: or today's would be added to nothing.
-  const day = earlier(account.day, today)
-  const month = earlier(account.month, thisMonth)
+  const day = earlierOf(account.day, today)
+  const month = earlierOf(account.month, thisMonth)
   await query('UPDATE modelmount_spending SET day = ?, month = ? WHERE caller = ?', [day, month, id])
   return { ...account, day, month }
 }
@@ -57,10 +61,10 @@ export async function addSpending(
   const [spending] = await query<Spending>(
     `INSERT INTO modelmount_spending (caller, day, day_spent, month, month_spent, lifetime_spent, exhausted)
      VALUES (?, ?, ?, ?, ?, ?, -1)
-     ON CONFLICT (caller) DO UPDATE SET ${['day', 'month'].map(addedTo).join(', ')},
+     ON CONFLICT (caller) DO UPDATE SET ${['day', 'month'].map(addToPeriodSql).join(', ')},
        lifetime_spent = modelmount_spending.lifetime_spent + excluded.lifetime_spent
      RETURNING day, day_spent, month, month_spent, lifetime_spent`,
-    [storable(caller.id), dayOf(at), nanoUsd, monthOf(at), nanoUsd, nanoUsd],
+    [toStorableId(caller.id), dayOf(at), nanoUsd, monthOf(at), nanoUsd, nanoUsd],
   )
   return spending as Spending
 }
@@ -71,29 +75,29 @@ export async function addSpending(
 export async function noteExhausted(
   { query }: Queries,
   { id }: Caller,
-  { nanoUsd, per }: SpendLimit,
+  { nanoUsd, per }: SpendingLimit,
   at: number,
 ): Promise<boolean> {
-  const start = startOf(per, at)
+  const start = startOfPeriod(per, at)
   const noted = await query(
     `UPDATE modelmount_spending SET exhausted = ?, exhausted_limit = ?
      WHERE caller = ? AND (exhausted < ? OR exhausted_limit < ?) RETURNING caller`,
-    [start, nanoUsd, storable(id), start, nanoUsd],
+    [start, nanoUsd, toStorableId(id), start, nanoUsd],
   )
   return noted.length > 0
 }
 
 /** What was spent in the period that `at` is in; nothing is known of one that is over. */
-export function spentIn(spending: Spending, per: SpendLimit['per'], at: number): bigint | undefined {
+export function spentIn(spending: Spending, per: SpendingLimit['per'], at: number): bigint | undefined {
   if (per === 'lifetime') return BigInt(spending.lifetime_spent)
   if (per === 'day') return spending.day === dayOf(at) ? BigInt(spending.day_spent) : undefined
   return spending.month === monthOf(at) ? BigInt(spending.month_spent) : undefined
 }
 
-const earlier = (a: string, b: string): string => (a < b ? a : b)
+const earlierOf = (a: string, b: string): string => (a < b ? a : b)
 
 /** What is charged late, for a period that is over, is no longer of interest. */
-const addedTo = (period: string): string =>
+const addToPeriodSql = (period: string): string =>
   `${period}_spent = CASE
      WHEN excluded.${period} > modelmount_spending.${period} THEN excluded.${period}_spent
      WHEN excluded.${period} = modelmount_spending.${period} THEN modelmount_spending.${period}_spent + excluded.${period}_spent

@@ -5,11 +5,11 @@ import { json } from '../../http/respond.ts'
 import { retryHeaders } from '../../limits/headers.ts'
 
 export const renderError = (error: LlmError): HttpResponse =>
-  json(envelope(error), error.status, retryHeaders(error))
+  json(toEnvelope(error), error.status, retryHeaders(error))
 
 /** No answer of it is a stream; a dialect has to say it all the same. */
-export const renderErrorFrame = (error: LlmError): string => JSON.stringify(envelope(error))
+export const renderErrorFrame = (error: LlmError): string => JSON.stringify(toEnvelope(error))
 
-const envelope = ({ code, message, details: { param } }: LlmError): object => ({
+const toEnvelope = ({ code, message, details: { param } }: LlmError): object => ({
   error: { code, message, ...(param && { param }) },
 })

@@ -2,11 +2,11 @@
 import { z } from 'zod'
 import type { AdminRoute } from './routes.ts'
 
-export function describe(routes: readonly AdminRoute[]): object {
+export function createOpenApiDocument(routes: readonly AdminRoute[]): object {
   const paths: Record<string, Record<string, object>> = {}
   for (const route of routes) {
     const path = route.path.replaceAll(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: toOperation(route) }
   }
   return {
     openapi: '3.1.0',
@@ -27,35 +27,40 @@ export function describe(routes: readonly AdminRoute[]): object {
   }
 }
 
-function operation(route: AdminRoute): object {
-  const { path, name, summary, scope = 'admin', query = {}, body, mayLackBody = false } = route
-  const { answer, status = 200 } = route
-  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+function toOperation(route: AdminRoute): object {
+  const { path, name, summary, scope = 'admin', query = {}, body, isBodyOptional = false } = route
+  const { response, status = 200 } = route
+  const pathParameters = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name,
     in: 'path',
     required: true,
     schema: { type: 'string' },
   }))
-  const inQuery = Object.entries(query).map(([name, schema]) => ({
+  const queryParameters = Object.entries(query).map(([name, schema]) => ({
     name,
     in: 'query',
-    schema: toSchema(schema),
+    schema: toJsonSchema(schema),
   }))
   return {
     operationId: name,
     summary,
     description: `Scope: \`${scope}\`.`,
-    parameters: [...inPath, ...inQuery],
-    ...(body && { requestBody: { content: asJson(toSchema(body)), required: !mayLackBody } }),
+    parameters: [...pathParameters, ...queryParameters],
+    ...(body && { requestBody: { content: toJsonContent(toJsonSchema(body)), required: !isBodyOptional } }),
     responses: {
-      [status]: { description: 'Done.', content: asJson(toSchema(answer)) },
-      ...Object.fromEntries(refusalsOf(route).map((refusal) => [refusal, refused(reasons[refusal])])),
-      default: refused('Refused.'),
+      [status]: { description: 'Done.', content: toJsonContent(toJsonSchema(response)) },
+      ...Object.fromEntries(
+        errorStatusesOf(route).map((errorStatus) => [
+          errorStatus,
+          toErrorResponse(errorDescriptions[errorStatus]),
+        ]),
+      ),
+      default: toErrorResponse('Refused.'),
     },
   }
 }
 
-const reasons = {
+const errorDescriptions = {
   400: 'Something in it is wrong: `param` says which field.',
   401: 'No key, or one that is not valid.',
   403: 'A key without the scope, or a page of another origin.',
@@ -64,20 +69,28 @@ const reasons = {
   429: 'More requests in a minute than the key may make.',
 } as const
 
-function refusalsOf({ path, query, body, mayConflict }: AdminRoute): readonly (keyof typeof reasons)[] {
+function errorStatusesOf({
+  path,
+  query,
+  body,
+  canConflict,
+}: AdminRoute): readonly (keyof typeof errorDescriptions)[] {
   return [
     ...(body || query ? ([400] as const) : []),
     401,
     403,
     ...(path.includes(':') ? ([404] as const) : []),
-    ...(mayConflict ? ([409] as const) : []),
+    ...(canConflict ? ([409] as const) : []),
     429,
   ]
 }
 
-const refused = (description: string): object => ({ description, content: asJson(toSchema(ErrorAnswer)) })
+const toErrorResponse = (description: string): object => ({
+  description,
+  content: toJsonContent(toJsonSchema(ErrorBody)),
+})
 
-const ErrorAnswer = z.object({
+const ErrorBody = z.object({
   error: z.object({
     code: z.string(),
     message: z.string(),
@@ -85,10 +98,10 @@ const ErrorAnswer = z.object({
   }),
 })
 
-const asJson = (schema: object): object => ({ 'application/json': { schema } })
+const toJsonContent = (schema: object): object => ({ 'application/json': { schema } })
 
 /** As it is sent, and not as it is read. */
-function toSchema(schema: z.ZodType): object {
+function toJsonSchema(schema: z.ZodType): object {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
   return rest
 }

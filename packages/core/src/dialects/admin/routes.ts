@@ -1,7 +1,13 @@
 /** The admin API as a table: its routes are made of it, and so is its description. */
 import type { z } from 'zod'
 import type { Caller, Scope } from '../../accounts/auth/caller.ts'
-import { check, KeyChanges, KeySettings, LimitWish, Rotation } from '../../accounts/keys/schema.ts'
+import {
+  KeyChanges,
+  KeySettings,
+  LimitRequestInput,
+  parseSettings,
+  Rotation,
+} from '../../accounts/keys/schema.ts'
 import type * as settings from '../../accounts/keys/settings.ts'
 import type { Llm } from '../../llm.ts'
 import { ApiKey, Day, KeyWithSecret, LimitRequest, LimitStatus, listOf, UsageBy, UsageRow } from './schema.ts'
@@ -18,10 +24,10 @@ export interface AdminRoute {
   readonly query?: Readonly<Record<string, z.ZodType>>
   readonly body?: z.ZodType
   /** Then an absent one is an empty object. @default false */
-  readonly mayLackBody?: boolean
+  readonly isBodyOptional?: boolean
   /** Whether it is refused where something is so already. @default false */
-  readonly mayConflict?: boolean
-  readonly answer: z.ZodType
+  readonly canConflict?: boolean
+  readonly response: z.ZodType
   /** @default 200 */
   readonly status?: number
   handle(call: AdminCall): Promise<unknown>
@@ -43,7 +49,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     path: '/keys',
     name: 'listKeys',
     summary: 'All keys, the newest first.',
-    answer: listOf(ApiKey),
+    response: listOf(ApiKey),
     handle: async ({ llm }) => ({ data: await llm.keys.list() }),
   },
   {
@@ -52,7 +58,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     name: 'createKey',
     summary: 'Makes a key. Its secret is in this answer, and nowhere else.',
     body: KeySettings,
-    answer: KeyWithSecret,
+    response: KeyWithSecret,
     status: 201,
     handle: ({ llm, body }) => llm.keys.create(body as settings.KeySettings),
   },
@@ -61,7 +67,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     path: '/keys/:id',
     name: 'getKey',
     summary: 'One key.',
-    answer: ApiKey,
+    response: ApiKey,
     handle: ({ llm, id }) => llm.keys.get(id),
   },
   {
@@ -70,8 +76,8 @@ export const adminRouteTable: readonly AdminRoute[] = [
     name: 'updateKey',
     summary: 'Changes what is given; null takes it away.',
     body: KeyChanges,
-    mayConflict: true,
-    answer: ApiKey,
+    canConflict: true,
+    response: ApiKey,
     handle: ({ llm, id, body }) => llm.keys.update(id, body as settings.KeyChanges),
   },
   {
@@ -80,9 +86,9 @@ export const adminRouteTable: readonly AdminRoute[] = [
     name: 'rotateKey',
     summary: 'Gives a key another secret.',
     body: Rotation,
-    mayLackBody: true,
-    mayConflict: true,
-    answer: KeyWithSecret,
+    isBodyOptional: true,
+    canConflict: true,
+    response: KeyWithSecret,
     handle: ({ llm, id, body }) => llm.keys.rotate(id, body as Parameters<Llm['keys']['rotate']>[1]),
   },
   {
@@ -90,7 +96,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     path: '/keys/:id/revoke',
     name: 'revokeKey',
     summary: 'Lets a key in no more, from the next call on.',
-    answer: ApiKey,
+    response: ApiKey,
     handle: ({ llm, id }) => llm.keys.revoke(id),
   },
   {
@@ -98,7 +104,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     path: '/keys/:id/limits',
     name: 'getKeyLimits',
     summary: 'How the limits per minute of a key stand. Empty where it has none.',
-    answer: listOf(LimitStatus),
+    response: listOf(LimitStatus),
     handle: async ({ llm, id }) => ({ data: await llm.limits.of(await llm.keys.get(id)) }),
   },
   {
@@ -107,9 +113,9 @@ export const adminRouteTable: readonly AdminRoute[] = [
     name: 'listLimitRequests',
     summary: 'What keys have asked for, the oldest first.',
     query: { status: LimitRequest.shape.status },
-    answer: listOf(LimitRequest),
+    response: listOf(LimitRequest),
     handle: async ({ llm, query }) => {
-      const status = check(LimitRequest.shape.status.optional(), query('status'))
+      const status = parseSettings(LimitRequest.shape.status.optional(), query('status'))
       return { data: await llm.keys.requests.list(status && { status }) }
     },
   },
@@ -119,19 +125,19 @@ export const adminRouteTable: readonly AdminRoute[] = [
     name: 'createLimitRequest',
     summary: 'Asks for higher limits for the key of the call.',
     scope: 'inference',
-    body: LimitWish,
-    mayConflict: true,
-    answer: LimitRequest,
+    body: LimitRequestInput,
+    canConflict: true,
+    response: LimitRequest,
     status: 201,
-    handle: ({ llm, caller, body }) => llm.keys.requests.create(caller, body as settings.LimitWish),
+    handle: ({ llm, caller, body }) => llm.keys.requests.create(caller, body as settings.LimitRequestInput),
   },
   {
     method: 'POST',
     path: '/limit-requests/:id/approve',
     name: 'approveLimitRequest',
     summary: 'Gives the key the limits that it asked for.',
-    mayConflict: true,
-    answer: LimitRequest,
+    canConflict: true,
+    response: LimitRequest,
     handle: ({ llm, id }) => llm.keys.requests.approve(id),
   },
   {
@@ -139,8 +145,8 @@ export const adminRouteTable: readonly AdminRoute[] = [
     path: '/limit-requests/:id/refuse',
     name: 'refuseLimitRequest',
     summary: 'Leaves the limits of the key as they are.',
-    mayConflict: true,
-    answer: LimitRequest,
+    canConflict: true,
+    response: LimitRequest,
     handle: ({ llm, id }) => llm.keys.requests.refuse(id),
   },
   {
@@ -149,16 +155,16 @@ export const adminRouteTable: readonly AdminRoute[] = [
     name: 'reportUsage',
     summary: 'What was used in some days, in UTC, and what it cost.',
     query: { by: UsageBy, from: Day, to: Day },
-    answer: listOf(UsageRow),
+    response: listOf(UsageRow),
     handle: async ({ llm, query }) => {
-      const [from, to] = [dayOf(query('from')), dayOf(query('to'))]
-      const rows = await llm.usage.report({ by: check(UsageBy, query('by') ?? 'key'), from, to })
+      const [from, to] = [parseDay(query('from')), parseDay(query('to'))]
+      const rows = await llm.usage.report({ by: parseSettings(UsageBy, query('by') ?? 'key'), from, to })
       return { data: rows.map((row) => ({ ...row, nanoUsd: `${row.nanoUsd}` })) }
     },
   },
 ]
 
-const dayOf = (text: string | undefined): Date | undefined => {
-  const day = check(Day.optional(), text)
+const parseDay = (text: string | undefined): Date | undefined => {
+  const day = parseSettings(Day.optional(), text)
   return day === undefined ? undefined : new Date(day)
 }

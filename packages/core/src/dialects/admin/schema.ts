@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { KeySettings } from '../../accounts/keys/schema.ts'
 
-const when = z.iso.datetime()
+const timestamp = z.iso.datetime()
 const { name, tier, models, limits, spendLimit, scopes } = KeySettings.shape
 
 export const ApiKey = z.strictObject({
@@ -15,10 +15,10 @@ export const ApiKey = z.strictObject({
   limits,
   tier,
   spendLimit,
-  createdAt: when,
-  expiresAt: when.optional(),
-  revokedAt: when.optional(),
-  lastUsedAt: when.optional().describe('To the minute.'),
+  createdAt: timestamp,
+  expiresAt: timestamp.optional(),
+  revokedAt: timestamp.optional(),
+  lastUsedAt: timestamp.optional().describe('To the minute.'),
 })
 
 export const KeyWithSecret = z.strictObject({
@@ -32,8 +32,8 @@ export const LimitRequest = z.strictObject({
   limits: limits.unwrap(),
   reason: z.string(),
   status: z.enum(['pending', 'approved', 'refused']),
-  createdAt: when,
-  decidedAt: when.optional(),
+  createdAt: timestamp,
+  decidedAt: timestamp.optional(),
 })
 
 export const LimitStatus = z.strictObject({

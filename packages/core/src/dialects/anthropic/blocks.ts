@@ -3,9 +3,9 @@
  */
 import { z } from 'zod'
 import { limits } from '../../engine/request.ts'
-import { JsonObject, optional, shortly } from '../fields.ts'
+import { JsonObject, optional, truncateForError } from '../fields.ts'
 import { list } from '../parse.ts'
-import { breakpoint, type Marked, noBreakpoint } from './breakpoints.ts'
+import { breakpoint, type Cacheable, noBreakpoint } from './breakpoints.ts'
 
 /** Those of other servers are longer than our own. */
 const Id = z.string().min(1, 'String should have at least 1 character').max(256)
@@ -23,7 +23,7 @@ const ToolUse = z.object({
   id: Id,
   name: z.string().min(1, 'String should have at least 1 character').max(limits.toolNameLength),
   // Some bridges send it as text.
-  input: z.preprocess((value) => (typeof value === 'string' ? parsed(value) : value), JsonObject),
+  input: z.preprocess((value) => (typeof value === 'string' ? parseJson(value) : value), JsonObject),
   ...breakpoint,
 })
 
@@ -32,7 +32,7 @@ const Tagged = z.looseObject({ type: z.string() })
 type Tagged = z.output<typeof Tagged>
 
 /** Where a block may stand that may not stand anywhere. */
-const places: ReadonlyMap<string, 'user' | 'assistant'> = new Map([
+const rolesByBlockType: ReadonlyMap<string, 'user' | 'assistant'> = new Map([
   ['image', 'user'],
   ['document', 'user'],
   ['search_result', 'user'],
@@ -44,20 +44,20 @@ const places: ReadonlyMap<string, 'user' | 'assistant'> = new Map([
 ])
 
 /** Refuses a block that may not stand here: by its name where the API has it. */
-const only =
-  (tags: readonly string[], speaker?: 'user' | 'assistant') =>
+const allowTypes =
+  (tags: readonly string[], role?: 'user' | 'assistant') =>
   ({ type }: Tagged, context: z.RefinementCtx): void => {
     if (tags.includes(type)) return
-    const refuse = (message: string, issue = 'value'): void =>
+    const addIssue = (message: string, issue = 'value'): void =>
       context.addIssue({ code: 'custom', params: { issue }, message })
-    const tag = shortly(type)
-    const place = places.get(type)
+    const tag = truncateForError(type)
+    const requiredRole = rolesByBlockType.get(type)
     const expected = tags.map((known) => `'${known}'`).join(', ')
-    if (place === undefined)
-      refuse(`Input tag '${tag}' found using 'type' does not match any of the expected tags: ${expected}`)
-    else if (speaker !== undefined && place !== speaker)
-      refuse(`\`${tag}\` blocks can only be in \`${place}\` messages`)
-    else refuse(`A block of the type '${tag}' is not supported yet.`, 'unsupported')
+    if (requiredRole === undefined)
+      addIssue(`Input tag '${tag}' found using 'type' does not match any of the expected tags: ${expected}`)
+    else if (role !== undefined && requiredRole !== role)
+      addIssue(`\`${tag}\` blocks can only be in \`${requiredRole}\` messages`)
+    else addIssue(`A block of the type '${tag}' is not supported yet.`, 'unsupported')
   }
 
 const contentOf = <Block extends z.ZodType>(block: Block) =>
@@ -65,7 +65,7 @@ const contentOf = <Block extends z.ZodType>(block: Block) =>
     error: 'Input should be a valid string or a list of content blocks',
   })
 
-const TextBlock = Tagged.superRefine(only(['text'])).pipe(Text)
+const TextBlock = Tagged.superRefine(allowTypes(['text'])).pipe(Text)
 
 /** Of text: what is in other kinds would have to be read by somebody. */
 const Document = z
@@ -73,7 +73,7 @@ const Document = z
     type: z.literal('document'),
     title: optional(z.string()),
     context: optional(z.string()),
-    source: Tagged.superRefine(only(['text', 'content'])).pipe(
+    source: Tagged.superRefine(allowTypes(['text', 'content'])).pipe(
       z.discriminatedUnion('type', [
         z.object({ type: z.literal('text'), data: z.string() }),
         z.object({ type: z.literal('content'), content: contentOf(TextBlock) }),
@@ -82,7 +82,7 @@ const Document = z
     ...breakpoint,
   })
   .transform(({ source, title = '', context = '', cache_control }) => ({
-    ...between('document', [title, context, textOf(source.type === 'text' ? source.data : source.content)]),
+    ...wrapInTag('document', [title, context, textOf(source.type === 'text' ? source.data : source.content)]),
     cache_control,
   }))
 const SearchResult = z
@@ -94,23 +94,25 @@ const SearchResult = z
     ...breakpoint,
   })
   .transform(({ source, title, content, cache_control }) => ({
-    ...between('search_result', [title, source, textOf(content)]),
+    ...wrapInTag('search_result', [title, source, textOf(content)]),
     cache_control,
   }))
 
 /** Apart from the text around it. */
-const between = (tag: string, said: readonly string[]) => ({
+const wrapInTag = (tag: string, texts: readonly string[]) => ({
   type: 'text' as const,
-  text: `<${tag}>\n${said.filter((text) => text !== '').join('\n\n')}\n</${tag}>\n\n`,
+  text: `<${tag}>\n${texts.filter((text) => text !== '').join('\n\n')}\n</${tag}>\n\n`,
 })
 const textOf = (content: string | readonly z.output<typeof Text>[]): string =>
   typeof content === 'string' ? content : content.map(({ text }) => text).join('')
 
 /** Agents show images to every model; one that sees none goes on when it is told so. */
-const ResultBlock = Tagged.superRefine(only(['text', 'image', 'tool_reference', 'document', 'search_result']))
+const ResultBlock = Tagged.superRefine(
+  allowTypes(['text', 'image', 'tool_reference', 'document', 'search_result']),
+)
   .transform((block) => {
-    if (block.type === 'image') return instead(block, '[An image, which this model cannot see.]')
-    return block.type === 'tool_reference' ? instead(block, nameOf(block.tool_name)) : block
+    if (block.type === 'image') return replaceWithText(block, '[An image, which this model cannot see.]')
+    return block.type === 'tool_reference' ? replaceWithText(block, nameOf(block.tool_name)) : block
   })
   .pipe(z.discriminatedUnion('type', [Text, Document, SearchResult]))
 const ToolResult = z
@@ -126,24 +128,26 @@ const ToolResult = z
     content: typeof content === 'string' ? content : content?.map(({ type, text }) => ({ type, text })),
     // One within it stands behind it.
     cache_control:
-      own ?? (typeof content === 'string' ? undefined : content?.findLast(isMarked)?.cache_control),
+      own ?? (typeof content === 'string' ? undefined : content?.findLast(hasBreakpoint)?.cache_control),
   }))
 
-const UserBlock = Tagged.superRefine(only(['text', 'tool_result', 'document', 'search_result'], 'user')).pipe(
-  z.discriminatedUnion('type', [Text, ToolResult, Document, SearchResult]),
-)
+const UserBlock = Tagged.superRefine(
+  allowTypes(['text', 'tool_result', 'document', 'search_result'], 'user'),
+).pipe(z.discriminatedUnion('type', [Text, ToolResult, Document, SearchResult]))
 const AssistantBlock = Tagged.superRefine((block, context) => {
-  if (places.get(block.type) === 'user') only([], 'assistant')(block, context)
+  if (rolesByBlockType.get(block.type) === 'user') allowTypes([], 'assistant')(block, context)
 })
   .transform((block) => {
     // Only who encrypted them can read them.
     if (block.type === 'redacted_thinking') return { ...block, type: 'thinking', thinking: '' }
-    return ['text', 'thinking', 'tool_use'].includes(block.type) ? block : instead(block, inWords(block))
+    return ['text', 'thinking', 'tool_use'].includes(block.type)
+      ? block
+      : replaceWithText(block, toFallbackText(block))
   })
   .pipe(z.discriminatedUnion('type', [Text, Thinking, ToolUse]))
 
 export const SystemContent = contentOf(TextBlock)
-export const Message = z.discriminatedUnion(
+export const AnthropicMessage = z.discriminatedUnion(
   'role',
   [
     z.object({ role: z.literal('user'), content: contentOf(UserBlock) }),
@@ -152,16 +156,16 @@ export const Message = z.discriminatedUnion(
   ],
   { error: "Input should be 'user', 'assistant' or 'system'" },
 )
-export type Message = z.output<typeof Message>
-export type Block = Exclude<Message['content'], string>[number]
+export type AnthropicMessage = z.output<typeof AnthropicMessage>
+export type Block = Exclude<AnthropicMessage['content'], string>[number]
 
-export const blocksOf = (content: Message['content'] | undefined): readonly Block[] =>
+export const blocksOf = (content: AnthropicMessage['content'] | undefined): readonly Block[] =>
   typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
 
-const isMarked = ({ cache_control }: Marked): boolean => cache_control !== undefined
+const hasBreakpoint = ({ cache_control }: Cacheable): boolean => cache_control !== undefined
 
 /** A text for a block that the model cannot read. */
-const instead = ({ cache_control }: Tagged, text: string) => ({
+const replaceWithText = ({ cache_control }: Tagged, text: string) => ({
   type: 'text' as const,
   text,
   ...(text !== '' && { cache_control }),
@@ -171,17 +175,17 @@ const instead = ({ cache_control }: Tagged, text: string) => ({
  * What the tools of other servers did, for their conversations to go on here. What only they can read is left out,
  * such as encrypted thoughts.
  */
-function inWords({ type, name, input, content }: Tagged): string {
+function toFallbackText({ type, name, input, content }: Tagged): string {
   if (typeof content === 'string') return `\n${content}\n`
-  if (content) return `\n${shortly(type)}: ${JSON.stringify(content, withoutEncrypted)}\n`
+  if (content) return `\n${truncateForError(type)}: ${JSON.stringify(content, withoutEncrypted)}\n`
   return input ? `\n${nameOf(name)}: ${JSON.stringify(input)}\n` : ''
 }
 /** Nothing where it is none: an object need not become a text. */
-const nameOf = (name: unknown): string => (typeof name === 'string' ? shortly(name) : '')
+const nameOf = (name: unknown): string => (typeof name === 'string' ? truncateForError(name) : '')
 const withoutEncrypted = (key: string, value: unknown): unknown =>
   key.startsWith('encrypted_') ? undefined : value
 
-function parsed(json: string): unknown {
+function parseJson(json: string): unknown {
   try {
     return JSON.parse(json)
   } catch {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ChatInput, Part } from '../../engine/request.ts'
 import { parse } from '../parse.ts'
-import { wording } from './errors.ts'
+import { formatIssue } from './errors.ts'
 import { CountTokensRequest, MessagesRequest } from './schema.ts'
 import { toGenerateRequest } from './translate.ts'
 
@@ -19,7 +19,11 @@ const call = { type: 'tool_use', id: 'a', name: 'now', input: {} }
 const result = { type: 'tool_result', tool_use_id: 'a', content: 'Noon.' }
 
 const read = (fields: object): MessagesRequest =>
-  parse(MessagesRequest, { model: 'tiny', max_tokens: 5, messages: [user(text('Hi'))], ...fields }, wording)
+  parse(
+    MessagesRequest,
+    { model: 'tiny', max_tokens: 5, messages: [user(text('Hi'))], ...fields },
+    formatIssue,
+  )
 
 /** What the engine gets of a body: tools by name, parts by their text, with a mark behind them where there is a breakpoint. */
 function prompt(fields: object): string[] {
@@ -251,7 +255,7 @@ test.each<[what: string, fields: object, message: string]>([
 
   expect(() => read(fields)).toThrow(refused)
   expect(() =>
-    parse(CountTokensRequest, { model: 'tiny', messages: [user(text('Hi'))], ...fields }, wording),
+    parse(CountTokensRequest, { model: 'tiny', messages: [user(text('Hi'))], ...fields }, formatIssue),
   ).toThrow(refused)
 })
 

@@ -2,13 +2,13 @@
 import { json } from '../../http/respond.ts'
 import type { Handler } from '../dialect.ts'
 import { parse } from '../parse.ts'
-import { wording } from './errors.ts'
+import { formatIssue } from './errors.ts'
 import { CountTokensRequest } from './schema.ts'
 import { toPrompt } from './translate.ts'
 
 /** `POST /v1/messages/count_tokens`: no estimate, but what the model's own template and tokenizer make of it. */
 export const countTokens: Handler = async ({ request, llm }) => {
-  const body = parse(CountTokensRequest, await request.json(), wording)
+  const body = parse(CountTokensRequest, await request.json(), formatIssue)
   const count = await llm.countTokens(toPrompt(body), { signal: request.signal })
 
   return json({ input_tokens: count })

@@ -1,7 +1,13 @@
 import { expect, test } from 'vitest'
-import { contextLength, type Issue, LlmError, type LlmErrorCode, modelNotFound } from '../../errors.ts'
-import type { Problem } from '../parse.ts'
-import { renderError, renderErrorFrame, wording } from './errors.ts'
+import {
+  contextLengthExceeded,
+  type Issue,
+  LlmError,
+  type LlmErrorCode,
+  modelNotFound,
+} from '../../errors.ts'
+import type { FieldIssue } from '../parse.ts'
+import { formatIssue, renderError, renderErrorFrame } from './errors.ts'
 
 const bodyOf = (error: LlmError): unknown => JSON.parse(renderError(error, 'req_1').body as string)
 
@@ -49,7 +55,7 @@ test('a path that is not there keeps its message', () => {
 })
 
 test('a prompt that is too long is said in the words that agents look for', () => {
-  expect(bodyOf(contextLength(210_000, 200_000))).toMatchObject({
+  expect(bodyOf(contextLengthExceeded(210_000, 200_000))).toMatchObject({
     error: { message: 'prompt is too long: 210000 tokens > 200000 maximum' },
   })
 })
@@ -83,7 +89,7 @@ test('in a stream an error is an event of that name', () => {
   )
 })
 
-test.each<[Issue, Partial<Problem>, string]>([
+test.each<[Issue, Partial<FieldIssue>, string]>([
   ['missing', {}, 'Field required'],
   ['type', { expected: 'int' }, 'Input should be a valid integer'],
   ['type', { expected: 'object' }, 'Input should be a valid dictionary'],
@@ -101,13 +107,13 @@ test.each<[Issue, Partial<Problem>, string]>([
   const problem = {
     param: 'messages[0].content[12].text',
     reason: '',
-    isOwn: false,
+    isCustom: false,
     received: 0,
     expected: undefined,
     limit: undefined,
   }
 
-  expect(wording({ ...problem, issue, ...more })).toBe(`messages.0.content.12.text: ${words}`)
+  expect(formatIssue({ ...problem, issue, ...more })).toBe(`messages.0.content.12.text: ${words}`)
 })
 
 test('a body that is no object has no field to name', () => {
@@ -115,12 +121,12 @@ test('a body that is no object has no field to name', () => {
     param: '',
     issue: 'type',
     reason: '',
-    isOwn: false,
+    isCustom: false,
     received: 0,
     expected: 'object',
     limit: undefined,
   } as const
 
-  expect(wording(problem)).toBe('The request body has to be a JSON object.')
-  expect(wording({ ...problem, issue: 'value', reason: 'Too much of it.' })).toBe('Too much of it.')
+  expect(formatIssue(problem)).toBe('The request body has to be a JSON object.')
+  expect(formatIssue({ ...problem, issue: 'value', reason: 'Too much of it.' })).toBe('Too much of it.')
 })

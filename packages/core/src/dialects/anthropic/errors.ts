@@ -4,32 +4,32 @@ import type { HttpResponse } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'
 import { eventFrame } from '../../http/streams.ts'
 import { retryHeaders } from '../../limits/headers.ts'
-import { inNames } from '../fields.ts'
-import type { Problem, Wording } from '../parse.ts'
+import { createFieldMapper } from '../fields.ts'
+import type { FieldIssue, IssueFormatter } from '../parse.ts'
 
 export function renderError(error: LlmError, requestId: string): HttpResponse {
   const [status] = kinds[error.code]
-  return json(envelope(error, requestId), status, retryHeaders(error))
+  return json(toEnvelope(error, requestId), status, retryHeaders(error))
 }
 
 /** What ends a stream that has already begun. */
 export const renderErrorFrame = (error: LlmError, requestId: string): string =>
-  eventFrame('error', JSON.stringify(envelope(error, requestId)))
+  eventFrame('error', JSON.stringify(toEnvelope(error, requestId)))
 
 /** What is wrong with a field, as the hosted API words it: `max_tokens: Field required`. */
-export const wording: Wording = (problem) => {
-  if (problem.param !== '') return `${placeOf(problem.param)}: ${words[problem.issue](problem)}`
+export const formatIssue: IssueFormatter = (problem) => {
+  if (problem.param !== '') return `${toFieldPath(problem.param)}: ${issueMessages[problem.issue](problem)}`
   return problem.issue === 'value' ? problem.reason : 'The request body has to be a JSON object.'
 }
 
 /** As the hosted API spells paths: with the kind of a tool, or of thinking, in them. */
-const placeOf = (param: string): string =>
+const toFieldPath = (param: string): string =>
   param
     .replaceAll(/\[(\d+)\]/g, '.$1')
     .replace(/^tools\.\d+\.(?=name|description|input_schema|strict)/, '$&custom.')
     .replace(/^thinking\.budget/, 'thinking.enabled.budget')
 
-function envelope(error: LlmError, requestId: string): object {
+function toEnvelope(error: LlmError, requestId: string): object {
   const [, type] = kinds[error.code]
   return {
     type: 'error',
@@ -57,7 +57,7 @@ function messageOf({ code, message, details }: LlmError): string {
 }
 
 /** Of a schema, where it is wrong, the message says itself. */
-const toField = inNames([
+const toField = createFieldMapper([
   [/^format\.schema.*/s, 'output_config.format.schema'],
   [/^tools\[(\d+)\]\.parameters.*/s, 'tools.$1.custom.input_schema'],
 ])
@@ -79,24 +79,24 @@ const kinds = {
   method_not_allowed: [405, 'invalid_request_error'],
 } as const satisfies Record<LlmErrorCode, readonly [status: number, type: string]>
 
-const asItIs = ({ reason }: Problem): string => reason
-const tooBig = ({ limit }: Problem): string => `Input should be less than or equal to ${limit}`
-const tooSmall = ({ limit }: Problem): string => `Input should be greater than or equal to ${limit}`
+const toReason = ({ reason }: FieldIssue): string => reason
+const tooBig = ({ limit }: FieldIssue): string => `Input should be less than or equal to ${limit}`
+const tooSmall = ({ limit }: FieldIssue): string => `Input should be greater than or equal to ${limit}`
 
-const words = {
+const issueMessages = {
   missing: () => 'Field required',
   type: ({ expected = '', reason }) =>
     expected in types ? `Input should be a valid ${types[expected as keyof typeof types]}` : reason,
-  value: asItIs,
-  empty: asItIs,
+  value: toReason,
+  empty: toReason,
   array_too_long: ({ limit }) => `List should have at most ${limit} items`,
   string_too_long: ({ limit }) => `String should have at most ${limit} characters`,
   decimal_too_big: tooBig,
   decimal_too_small: tooSmall,
   integer_too_big: tooBig,
   integer_too_small: tooSmall,
-  unsupported: asItIs,
-} as const satisfies Record<Issue, Wording>
+  unsupported: toReason,
+} as const satisfies Record<Issue, IssueFormatter>
 
 const types = {
   string: 'string',

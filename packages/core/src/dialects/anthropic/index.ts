@@ -3,7 +3,7 @@ import { defineDialect } from '../dialect.ts'
 import { countTokens } from './count-tokens.ts'
 import { renderError, renderErrorFrame } from './errors.ts'
 import { messages } from './handlers.ts'
-import { limitHeaders } from './limits.ts'
+import { limitHeaders } from './limit-headers.ts'
 import { listModels, retrieveModel } from './models.ts'
 
 export const anthropic = defineDialect({

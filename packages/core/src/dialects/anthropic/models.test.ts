@@ -10,7 +10,7 @@ const all = ['e', 'a', 'c', 'b', 'd'].map((name) => ({
   path: `/models/${name}.gguf`,
   sizeBytes: 1,
   modifiedAt: new Date(1_700_000_000_000 - name.charCodeAt(0) * 1_000),
-  builtIn: false,
+  isBuiltIn: false,
 }))
 
 async function page(query: Readonly<Record<string, string>>): Promise<object> {

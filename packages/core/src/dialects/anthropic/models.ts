@@ -2,11 +2,11 @@
 import { z } from 'zod'
 import { invalidRequest } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
-import { type Model, newestFirst } from '../../models/store.ts'
+import { compareNewestFirst, type Model } from '../../models/store.ts'
 import type { Handler } from '../dialect.ts'
-import { whole } from '../fields.ts'
+import { integerFrom } from '../fields.ts'
 import { parse } from '../parse.ts'
-import { wording } from './errors.ts'
+import { formatIssue } from './errors.ts'
 
 /** `GET /v1/models`: a page of them, the newest first. */
 export const listModels: Handler = async ({ request, llm }) => {
@@ -17,12 +17,12 @@ export const listModels: Handler = async ({ request, llm }) => {
       after_id: request.query('after_id'),
       before_id: request.query('before_id'),
     },
-    wording,
+    formatIssue,
   )
   if (after_id !== undefined && before_id !== undefined)
     throw invalidRequest('before_id: Only one of before_id and after_id may be given', { param: 'before_id' })
 
-  const all = [...(await llm.models.list())].sort(newestFirst)
+  const all = [...(await llm.models.list())].sort(compareNewestFirst)
   const at = all.findIndex(({ name }) => name === (after_id ?? before_id))
   // A cursor that no model has: its file has gone since.
   const rest =
@@ -50,7 +50,7 @@ const Page = z.object({
     .string()
     .default('20')
     .transform((text) => (/^-?\d+$/.test(text) ? Number(text) : Number.NaN))
-    .pipe(whole(1, 1_000)),
+    .pipe(integerFrom(1, 1_000)),
   after_id: z.string().optional(),
   before_id: z.string().optional(),
 })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { Generation } from '../../calls/generate.ts'
 import { type GenerateEvent, uncached } from '../../engine/events.ts'
 import { readEvents } from '../../testing/read-events.ts'
-import { events, message, ping, type Thoughts, thoughtsOf } from './render.ts'
+import { ping, renderEvents, renderMessage, type ThinkingDisplay, toThinkingDisplay } from './render.ts'
 
 const head = { id: 'abc', model: 'team/tiny', createdAt: new Date(1_700_000_000_000), limits: [] }
 const usage = { inputTokens: 10, reusedTokens: 4, ...uncached, outputTokens: 3 }
@@ -62,10 +62,10 @@ async function dataOf(frames: AsyncIterable<string>): Promise<unknown[]> {
   return data
 }
 
-const whole = (pieces: readonly Piece[], end: Ending = {}, thoughts: Thoughts = 'hidden') =>
-  message(generationOf(pieces, end), thoughts, ['STOP'])
-const streamed = (pieces: readonly Piece[], end: Ending = {}, thoughts: Thoughts = 'hidden') =>
-  dataOf(events(generationOf(pieces, end), thoughts, ['STOP']))
+const whole = (pieces: readonly Piece[], end: Ending = {}, thoughts: ThinkingDisplay = 'hidden') =>
+  renderMessage(generationOf(pieces, end), thoughts, ['STOP'])
+const streamed = (pieces: readonly Piece[], end: Ending = {}, thoughts: ThinkingDisplay = 'hidden') =>
+  dataOf(renderEvents(generationOf(pieces, end), thoughts, ['STOP']))
 
 test('a whole answer is a message', async () => {
   expect(await whole(['Hel', 'lo.'])).toEqual({
@@ -123,7 +123,7 @@ async function* cachedEvents(): AsyncGenerator<GenerateEvent> {
 test('what was read from the cache, what was written to it and the rest are the prompt together', async () => {
   const generation = { ...head, [Symbol.asyncIterator]: cachedEvents }
 
-  expect(await message(generation, 'hidden')).toMatchObject({
+  expect(await renderMessage(generation, 'hidden')).toMatchObject({
     usage: {
       input_tokens: 20,
       cache_read_input_tokens: 60,
@@ -134,7 +134,7 @@ test('what was read from the cache, what was written to it and the rest are the 
 })
 
 test('a stream begins with what is going to be kept, and ends with what is', async () => {
-  const data = await dataOf(events({ ...head, [Symbol.asyncIterator]: cachedEvents }, 'hidden'))
+  const data = await dataOf(renderEvents({ ...head, [Symbol.asyncIterator]: cachedEvents }, 'hidden'))
 
   expect(data[0]).toMatchObject({
     message: {
@@ -210,7 +210,7 @@ test('leaving the frames ends the answer', async () => {
       closed = true
     }
   }
-  const frames = events({ ...head, [Symbol.asyncIterator]: answer }, 'hidden')
+  const frames = renderEvents({ ...head, [Symbol.asyncIterator]: answer }, 'hidden')
   await frames.next()
 
   await frames.return(undefined)
@@ -291,7 +291,7 @@ test('thoughts that nobody asked for are hidden, and counted', async () => {
 
 test('while hidden thoughts are thought, no frame comes: pings are to break the silence', async () => {
   const frames: string[] = []
-  for await (const frame of events(generationOf([thought('Hm.'), thought('So.')]), 'hidden'))
+  for await (const frame of renderEvents(generationOf([thought('Hm.'), thought('So.')]), 'hidden'))
     frames.push(frame)
 
   expect(frames).not.toContain('')
@@ -347,17 +347,19 @@ test('a whole answer that was cancelled is none', async () => {
     yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, ...uncached, fingerprint: 'fp_1' }
   }
 
-  await expect(message({ ...head, [Symbol.asyncIterator]: cancelled }, 'hidden')).rejects.toMatchObject({
-    name: 'AbortError',
-  })
+  await expect(renderMessage({ ...head, [Symbol.asyncIterator]: cancelled }, 'hidden')).rejects.toMatchObject(
+    {
+      name: 'AbortError',
+    },
+  )
 })
 
-test.each<[Parameters<typeof thoughtsOf>[0]['thinking'], Thoughts]>([
+test.each<[Parameters<typeof toThinkingDisplay>[0]['thinking'], ThinkingDisplay]>([
   [undefined, 'hidden'],
   [{ type: 'disabled' }, 'hidden'],
   [{ type: 'adaptive' }, 'shown'],
   [{ type: 'enabled', budget_tokens: 1_024, display: 'summarized' }, 'shown'],
   [{ type: 'adaptive', display: 'omitted' }, 'omitted'],
 ])('who asks for thinking with %j gets thoughts %s', (thinking, thoughts) => {
-  expect(thoughtsOf({ thinking })).toBe(thoughts)
+  expect(toThinkingDisplay({ thinking })).toBe(thoughts)
 })

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Generation } from '../../calls/generate.ts'
-import type { Answer, FinishReason, GenerateEvent, TokenUsage } from '../../engine/events.ts'
+import type { FinishReason, GenerateEvent, GenerateResult, TokenUsage } from '../../engine/events.ts'
 import { eventFrame } from '../../http/streams.ts'
 import type { MessagesRequest } from './schema.ts'
 
@@ -12,10 +12,10 @@ import type { MessagesRequest } from './schema.ts'
 export const ping = eventFrame('ping', '{"type":"ping"}')
 
 /** What clients get to see of thoughts: them, their signature alone, or nothing. */
-export type Thoughts = 'shown' | 'omitted' | 'hidden'
+export type ThinkingDisplay = 'shown' | 'omitted' | 'hidden'
 
 /** Who does not ask for thoughts expects none, whatever the model does. */
-export function thoughtsOf({ thinking }: Pick<MessagesRequest, 'thinking'>): Thoughts {
+export function toThinkingDisplay({ thinking }: Pick<MessagesRequest, 'thinking'>): ThinkingDisplay {
   if (!thinking || thinking.type === 'disabled') return 'hidden'
   return thinking.display === 'omitted' ? 'omitted' : 'shown'
 }
@@ -24,41 +24,41 @@ export function thoughtsOf({ thinking }: Pick<MessagesRequest, 'thinking'>): Tho
  * A whole answer. What says nothing has no block: clients send blocks back, and an empty one is invalid. Nor has a call
  * that was broken off. Throws an `AbortError` when the answer was cancelled.
  */
-export async function message(
+export async function renderMessage(
   generation: Generation,
-  thoughts: Thoughts,
-  stops: readonly string[] = [],
+  display: ThinkingDisplay,
+  stopSequences: readonly string[] = [],
 ): Promise<object> {
-  const said: Said[] = []
+  const blocks: CollectedBlock[] = []
   let thinkingTokens = 0
   for await (const event of generation) {
     if (event.type === 'start' || event.type === 'prompt') continue
-    if (event.type === 'tool-call') said.push({ ...event, text: '' })
+    if (event.type === 'tool-call') blocks.push({ ...event, text: '' })
     else if (event.type === 'end') {
       const broken = new Set(event.incompleteCalls)
-      const content = said.filter(({ type, index = -1 }) => type !== 'tool-call' || !broken.has(index))
+      const content = blocks.filter(({ type, index = -1 }) => type !== 'tool-call' || !broken.has(index))
       const isCalling = content.some(({ type }) => type === 'tool-call')
       return {
-        ...head(generation),
-        content: content.map((one) => toBlock(one, thoughts)),
-        ...ending(event, isCalling, stops),
+        ...toHead(generation),
+        content: content.map((one) => toBlock(one, display)),
+        ...toEnding(event, isCalling, stopSequences),
         usage: toUsage(event.usage, thinkingTokens),
       }
     } else {
       if (event.type === 'reasoning') thinkingTokens += event.tokens
-      if (event.type === 'reasoning' && thoughts === 'hidden') continue
+      if (event.type === 'reasoning' && display === 'hidden') continue
       const { type, text } =
         event.type === 'tool-arguments' ? ({ type: 'tool-call', text: event.json } as const) : event
-      const last = said.at(-1)
+      const last = blocks.at(-1)
       if (last?.type === type) last.text += text
-      else said.push({ type, text })
+      else blocks.push({ type, text })
     }
   }
   throw new DOMException('The answer was cancelled.', 'AbortError')
 }
 
 /** What will be a block: pieces of one kind in a row. */
-interface Said {
+interface CollectedBlock {
   readonly type: 'text' | 'reasoning' | 'tool-call'
   /** Of a call: its arguments. */
   text: string
@@ -67,99 +67,101 @@ interface Said {
   readonly name?: string
 }
 
-function toBlock({ type, text, id = '', name = '' }: Said, thoughts: Thoughts): object {
-  if (type === 'text') return { ...empty.text, text }
-  if (type === 'tool-call') return { ...toolUse(id, name), input: JSON.parse(text || '{}') }
-  const signature = createHash(hash).update(text).digest('base64')
-  return { ...empty.thinking, thinking: thoughts === 'shown' ? text : '', signature }
+function toBlock({ type, text, id = '', name = '' }: CollectedBlock, display: ThinkingDisplay): object {
+  if (type === 'text') return { ...emptyBlocks.text, text }
+  if (type === 'tool-call') return { ...toToolUse(id, name), input: JSON.parse(text || '{}') }
+  const signature = createHash(hashAlgorithm).update(text).digest('base64')
+  return { ...emptyBlocks.thinking, thinking: display === 'shown' ? text : '', signature }
 }
 
 /** The frames of a streamed answer. */
-export async function* events(
+export async function* renderEvents(
   generation: Generation,
-  thoughts: Thoughts,
-  stops: readonly string[] = [],
+  display: ThinkingDisplay,
+  stopSequences: readonly string[] = [],
 ): AsyncGenerator<string> {
-  const blocks = new BlockFrames(thoughts)
+  const blocks = new BlockFrames(display)
   let thinkingTokens = 0
 
   for await (const event of generation) {
     if (event.type === 'start') {
       // No token yet: some clients add this number to the last one.
       const usage = toUsage({ ...event, outputTokens: 0 })
-      yield frame('message_start', { message: { ...head(generation), content: [], ...noEnding, usage } })
+      yield toFrame('message_start', { message: { ...toHead(generation), content: [], ...noEnding, usage } })
     } else if (event.type === 'end') {
       const { cache_creation, service_tier, ...usage } = toUsage(event.usage, thinkingTokens)
-      const isCalling = blocks.calls > (event.incompleteCalls?.length ?? 0)
-      const delta = { ...ending(event, isCalling, stops), container: null }
-      yield blocks.close() + frame('message_delta', { delta, usage })
-      yield frame('message_stop', {})
+      const isCalling = blocks.callCount > (event.incompleteCalls?.length ?? 0)
+      const delta = { ...toEnding(event, isCalling, stopSequences), container: null }
+      yield blocks.close() + toFrame('message_delta', { delta, usage })
+      yield toFrame('message_stop', {})
     } else if (event.type !== 'prompt') {
       if (event.type === 'reasoning') thinkingTokens += event.tokens
       // Nothing at all, where it is hidden: the silence is broken by pings.
-      const frames = blocks.say(event)
+      const frames = blocks.push(event)
       if (frames !== '') yield frames
     }
   }
 }
 
-type Piece = Exclude<GenerateEvent, { type: 'start' | 'prompt' | 'end' }>
+type BlockEvent = Exclude<GenerateEvent, { type: 'start' | 'prompt' | 'end' }>
 
 /** One block after the other, each closed before the next is opened: clients go by the last one. */
 class BlockFrames {
-  calls = 0
-  readonly #thoughts: Thoughts
+  callCount = 0
+  readonly #display: ThinkingDisplay
   #index = -1
-  #open: 'text' | 'thinking' | 'tool_use' | undefined
-  #signature = createHash(hash)
+  #openType: 'text' | 'thinking' | 'tool_use' | undefined
+  #signature = createHash(hashAlgorithm)
 
-  constructor(thoughts: Thoughts) {
-    this.#thoughts = thoughts
+  constructor(display: ThinkingDisplay) {
+    this.#display = display
   }
 
   /** No frame, where nothing of it is shown. */
-  say(piece: Piece): string {
-    switch (piece.type) {
+  push(event: BlockEvent): string {
+    switch (event.type) {
       case 'text':
-        return this.#opening('text') + this.#delta(`"type":"text_delta","text":${JSON.stringify(piece.text)}`)
+        return (
+          this.#ensureOpen('text') + this.#delta(`"type":"text_delta","text":${JSON.stringify(event.text)}`)
+        )
       case 'reasoning': {
-        if (this.#thoughts === 'hidden') return ''
-        const opening = this.#opening('thinking')
-        this.#signature.update(piece.text)
-        return this.#thoughts === 'omitted'
+        if (this.#display === 'hidden') return ''
+        const opening = this.#ensureOpen('thinking')
+        this.#signature.update(event.text)
+        return this.#display === 'omitted'
           ? opening
-          : opening + this.#delta(`"type":"thinking_delta","thinking":${JSON.stringify(piece.text)}`)
+          : opening + this.#delta(`"type":"thinking_delta","thinking":${JSON.stringify(event.text)}`)
       }
       case 'tool-call':
-        this.calls++
-        return this.#start('tool_use', toolUse(piece.id, piece.name))
+        this.callCount++
+        return this.#startBlock('tool_use', toToolUse(event.id, event.name))
       case 'tool-arguments':
-        return this.#delta(`"type":"input_json_delta","partial_json":${JSON.stringify(piece.json)}`)
+        return this.#delta(`"type":"input_json_delta","partial_json":${JSON.stringify(event.json)}`)
     }
   }
 
   close(): string {
-    const open = this.#open
+    const open = this.#openType
     if (open === undefined) return ''
-    this.#open = undefined
+    this.#openType = undefined
     const signature =
       open === 'thinking'
         ? this.#delta(`"type":"signature_delta","signature":"${this.#signature.digest('base64')}"`)
         : ''
-    return signature + frame('content_block_stop', { index: this.#index })
+    return signature + toFrame('content_block_stop', { index: this.#index })
   }
 
-  #opening(type: 'text' | 'thinking'): string {
-    if (this.#open === type) return ''
-    return this.#start(type, empty[type])
+  #ensureOpen(type: 'text' | 'thinking'): string {
+    if (this.#openType === type) return ''
+    return this.#startBlock(type, emptyBlocks[type])
   }
 
-  #start(type: 'text' | 'thinking' | 'tool_use', block: object): string {
+  #startBlock(type: 'text' | 'thinking' | 'tool_use', block: object): string {
     const closing = this.close()
-    this.#open = type
+    this.#openType = type
     this.#index++
-    if (type === 'thinking') this.#signature = createHash(hash)
-    return closing + frame('content_block_start', { index: this.#index, content_block: block })
+    if (type === 'thinking') this.#signature = createHash(hashAlgorithm)
+    return closing + toFrame('content_block_start', { index: this.#index, content_block: block })
   }
 
   /** By hand: serialising whole frames costs more than the tokens in them. */
@@ -169,19 +171,20 @@ class BlockFrames {
 }
 
 /** Clients read the name, and the type beside it. */
-const frame = (type: string, fields: object): string => eventFrame(type, JSON.stringify({ type, ...fields }))
+const toFrame = (type: string, fields: object): string =>
+  eventFrame(type, JSON.stringify({ type, ...fields }))
 
 const deltaStart = 'event: content_block_delta\ndata: {"type":"content_block_delta","index":'
 
-const empty = {
+const emptyBlocks = {
   text: { type: 'text', text: '', citations: null },
   thinking: { type: 'thinking', thinking: '', signature: '' },
 } as const
 
 /** Of the thoughts: clients hand it back with them, and some refuse thoughts without one. Nobody here asks for it. */
-const hash = 'sha256'
+const hashAlgorithm = 'sha256'
 
-const toolUse = (id: string, name: string) => ({
+const toToolUse = (id: string, name: string) => ({
   type: 'tool_use',
   id: `toolu_${id.replace(/^call_/, '')}`,
   name,
@@ -189,7 +192,7 @@ const toolUse = (id: string, name: string) => ({
   caller: { type: 'direct' },
 })
 
-const head = ({ id, model }: Generation) => ({
+const toHead = ({ id, model }: Generation) => ({
   id: `msg_${id}`,
   type: 'message',
   role: 'assistant',
@@ -201,17 +204,18 @@ const noEnding = { stop_reason: null, stop_sequence: null, stop_details: null }
 
 /**
  * @param isCalling whether a whole call is among the blocks: agents pass over one that no `tool_use` announces
- * @param stops the client's: what the model's own ones end has ended by itself
+ * @param stopSequences the client's: what the model's own ones end has ended by itself
  */
-function ending(
-  { reason, stopSequence }: Pick<Answer, 'reason' | 'stopSequence'>,
+function toEnding(
+  { reason, stopSequence }: Pick<GenerateResult, 'reason' | 'stopSequence'>,
   isCalling: boolean,
-  stops: readonly string[],
+  stopSequences: readonly string[],
 ) {
-  const said = reason === 'stop' && isCalling ? 'tool-calls' : reason
-  const isStopped = said === 'stop' && stopSequence !== undefined && stops.includes(stopSequence)
+  const effectiveReason = reason === 'stop' && isCalling ? 'tool-calls' : reason
+  const isStopped =
+    effectiveReason === 'stop' && stopSequence !== undefined && stopSequences.includes(stopSequence)
   return {
-    stop_reason: isStopped ? 'stop_sequence' : stopReasons[said],
+    stop_reason: isStopped ? 'stop_sequence' : stopReasons[effectiveReason],
     stop_sequence: isStopped ? stopSequence : null,
     stop_details: null,
   }

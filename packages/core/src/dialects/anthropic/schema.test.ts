@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import type { Issue } from '../../errors.ts'
 import { parse } from '../parse.ts'
-import { wording } from './errors.ts'
+import { formatIssue } from './errors.ts'
 import { CountTokensRequest, MessagesRequest } from './schema.ts'
 
 const messages = [{ role: 'user', content: 'Hi' }]
 const minimal = { model: 'tiny', max_tokens: 5, messages }
-const read = (body: unknown): MessagesRequest => parse(MessagesRequest, body, wording)
+const read = (body: unknown): MessagesRequest => parse(MessagesRequest, body, formatIssue)
 const saying = (content: unknown): object => ({ ...minimal, messages: [{ role: 'user', content }] })
 
 test('a model, a limit and a message are enough', () => {
@@ -307,7 +307,7 @@ test.each([
 })
 
 test('to count, no limit is needed, and what is about sampling is not looked at', () => {
-  const body = parse(CountTokensRequest, { model: 'tiny', messages, temperature: 9 }, wording)
+  const body = parse(CountTokensRequest, { model: 'tiny', messages, temperature: 9 }, formatIssue)
 
   expect(body).toEqual({ model: 'tiny', messages })
 })

@@ -5,11 +5,19 @@
  */
 import { z } from 'zod'
 import { limits } from '../../engine/request.ts'
-import { isEmpty, JsonObject, notYet, optional, StopSequence, shortly, whole } from '../fields.ts'
+import {
+  integerFrom,
+  isEmpty,
+  JsonObject,
+  optional,
+  StopSequence,
+  truncateForError,
+  unsupportedUnless,
+} from '../fields.ts'
 import { list } from '../parse.ts'
-import { blocksOf, Message, SystemContent } from './blocks.ts'
-import { breakpoint, checkBreakpoints, type Place } from './breakpoints.ts'
-import { ToolChoice, Tools } from './tools.ts'
+import { AnthropicMessage, blocksOf, SystemContent } from './blocks.ts'
+import { type BreakpointCandidate, breakpoint, checkBreakpoints } from './breakpoints.ts'
+import { AnthropicToolChoice, Tools } from './tools.ts'
 import { checkTurns } from './turns.ts'
 
 /** `omitted`: of thoughts only the signature is shown. What else the API has, or will have, shows them. */
@@ -17,7 +25,7 @@ const display = optional(z.string())
 const Thinking = z.discriminatedUnion(
   'type',
   [
-    z.object({ type: z.literal('enabled'), budget_tokens: whole(1), display }),
+    z.object({ type: z.literal('enabled'), budget_tokens: integerFrom(1), display }),
     // Clients send `adaptive` to models that they do not know.
     z.object({ type: z.enum(['adaptive', 'between_tools']), display }),
     z.object({ type: z.literal('disabled') }),
@@ -33,14 +41,14 @@ const Format = z.object({
 /** What makes the prompt, and what is asked for with it. */
 const prompt = {
   model: z.string().min(1, 'String should have at least 1 character').max(limits.modelLength),
-  messages: list(Message, { max: limits.messages }).refine((messages) => messages.length > 0, {
+  messages: list(AnthropicMessage, { max: limits.messages }).refine((messages) => messages.length > 0, {
     params: { issue: 'empty' },
     error: 'at least one message is required',
   }),
   system: optional(SystemContent),
 
   tools: optional(Tools),
-  tool_choice: optional(ToolChoice),
+  tool_choice: optional(AnthropicToolChoice),
   thinking: optional(Thinking),
   output_config: optional(z.object({ format: optional(Format) })),
   /** Its older name. */
@@ -48,37 +56,41 @@ const prompt = {
   /** Behind the last block. */
   ...breakpoint,
 
-  mcp_servers: notYet(z.array(z.unknown()), '`mcp_servers`', isEmpty),
+  mcp_servers: unsupportedUnless(z.array(z.unknown()), '`mcp_servers`', isEmpty),
   /** Who continues one sends the new messages alone: taken for all, they would be another conversation. */
-  thread: notYet(z.looseObject({}), 'A thread that the server keeps', () => false),
-  container: notYet(z.union([z.string(), z.looseObject({})]), 'A container', () => false),
+  thread: unsupportedUnless(z.looseObject({}), 'A thread that the server keeps', () => false),
+  container: unsupportedUnless(z.union([z.string(), z.looseObject({})]), 'A container', () => false),
 }
 
-const reporter =
+const createReporter =
   ({ addIssue }: z.RefinementCtx) =>
   (path: readonly (string | number)[], message: string): void =>
     addIssue({ code: 'custom', path: [...path], message })
 
 /** What fields must not say together. */
 function checkPrompt(body: Prompt, context: z.RefinementCtx): void {
-  const report = reporter(context)
+  const report = createReporter(context)
   const { messages, tools = [], tool_choice: choice } = body
   checkTurns(messages, report)
   if (choice && choice.type !== 'none' && tools.length === 0)
     report(['tool_choice'], 'tool_choice may only be specified while providing tools')
   else if (choice?.type === 'tool' && !tools.some(({ name }) => name === choice.name))
-    report(['tool_choice', 'name'], `Tool '${shortly(choice.name)}' not found in provided tools`)
-  checkBreakpoints(placesOf(body), body.cache_control, report)
-  const instead = insteadOfPrefill(body)
-  if (instead !== undefined && isPrefilled(messages))
+    report(['tool_choice', 'name'], `Tool '${truncateForError(choice.name)}' not found in provided tools`)
+  checkBreakpoints(listBreakpointCandidates(body), body.cache_control, report)
+  const conflict = findPrefillConflict(body)
+  if (conflict !== undefined && isPrefilled(messages))
     report(
       ['messages'],
-      `Assistant message prefill is not supported with ${instead}. The conversation must end with a user message.`,
+      `Assistant message prefill is not supported with ${conflict}. The conversation must end with a user message.`,
     )
 }
 
 /** In the order of the prompt. */
-export const placesOf = ({ tools = [], system, messages }: Prompt): readonly Place[] => [
+export const listBreakpointCandidates = ({
+  tools = [],
+  system,
+  messages,
+}: Prompt): readonly BreakpointCandidate[] => [
   ...tools.map((block, at) => ({ path: ['tools', at], block })),
   ...blocksOf(system).map((block, at) => ({ path: ['system', at], block })),
   ...messages.flatMap(({ content }, at) =>
@@ -89,13 +101,13 @@ export const placesOf = ({ tools = [], system, messages }: Prompt): readonly Pla
 const isForced = (choice: Prompt['tool_choice']): boolean => choice?.type === 'any' || choice?.type === 'tool'
 
 /** What an answer begins with, so that it cannot begin with words of the caller. */
-function insteadOfPrefill({ tool_choice: choice, thinking, ...body }: Prompt): string | undefined {
+function findPrefillConflict({ tool_choice: choice, thinking, ...body }: Prompt): string | undefined {
   if (isForced(choice)) return 'a forced tool'
   if (thinking?.type === 'enabled') return 'thinking'
   return formatOf(body) && 'an output format'
 }
 
-function isPrefilled(messages: readonly Message[]): boolean {
+function isPrefilled(messages: readonly AnthropicMessage[]): boolean {
   const last = messages.at(-1)
   return (
     last?.role === 'assistant' &&
@@ -116,7 +128,7 @@ export const MessagesRequest = z
   .object({
     ...prompt,
     /** With 0 the prompt is read, to be there for the next call. */
-    max_tokens: whole(0),
+    max_tokens: integerFrom(0),
     stream: optional(z.boolean()),
     stop_sequences: optional(
       list(StopSequence, { max: limits.stops }).refine(
@@ -126,25 +138,29 @@ export const MessagesRequest = z
     ),
     temperature: optional(z.number().min(0).max(1)),
     top_p: optional(z.number().min(0).max(1)),
-    top_k: optional(whole(0, limits.int32)),
+    top_k: optional(integerFrom(0, limits.int32)),
   })
   .superRefine(checkPrompt)
   .superRefine((body, context) => {
-    const instead = body.max_tokens === 0 ? insteadOfSilence(body) : undefined
-    if (instead !== undefined)
-      reporter(context)(
+    const conflict = body.max_tokens === 0 ? findZeroTokensConflict(body) : undefined
+    if (conflict !== undefined)
+      createReporter(context)(
         ['max_tokens'],
-        `0 reads the prompt and says nothing, so it cannot be used with ${instead}.`,
+        `0 reads the prompt and says nothing, so it cannot be used with ${conflict}.`,
       )
   })
-  .refine(({ max_tokens: most, thinking }) => thinking?.type !== 'enabled' || thinking.budget_tokens < most, {
-    path: ['max_tokens'],
-    error: '`max_tokens` must be greater than `thinking.budget_tokens`',
-  })
+  .refine(
+    ({ max_tokens: maxTokens, thinking }) =>
+      thinking?.type !== 'enabled' || thinking.budget_tokens < maxTokens,
+    {
+      path: ['max_tokens'],
+      error: '`max_tokens` must be greater than `thinking.budget_tokens`',
+    },
+  )
 export type MessagesRequest = z.output<typeof MessagesRequest>
 
 /** What has to say something. */
-function insteadOfSilence({
+function findZeroTokensConflict({
   stream,
   tool_choice: choice,
   ...body

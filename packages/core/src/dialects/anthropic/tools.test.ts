@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 import { parse } from '../parse.ts'
-import { wording } from './errors.ts'
+import { formatIssue } from './errors.ts'
 import { MessagesRequest } from './schema.ts'
 
 const minimal = { model: 'tiny', max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }] }
-const read = (fields: object): MessagesRequest => parse(MessagesRequest, { ...minimal, ...fields }, wording)
+const read = (fields: object): MessagesRequest =>
+  parse(MessagesRequest, { ...minimal, ...fields }, formatIssue)
 const now = { name: 'now', input_schema: { type: 'object' } }
 
 test.each([{}, { type: 'custom' }, { type: null }])(

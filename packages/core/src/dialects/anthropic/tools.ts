@@ -1,7 +1,7 @@
 /** What a model may call. Shape: Anthropic API reference, "Create a Message", `tools` and `tool_choice`. */
 import { z } from 'zod'
 import { limits } from '../../engine/request.ts'
-import { JsonObject, optional, shortly } from '../fields.ts'
+import { JsonObject, optional, truncateForError } from '../fields.ts'
 import { list } from '../parse.ts'
 import { breakpoint } from './breakpoints.ts'
 import { clientTools } from './client-tools.ts'
@@ -24,23 +24,23 @@ const CustomTool = z.object({
   strict: optional(z.boolean()),
   ...breakpoint,
 })
-const LeftOut = z.object({ kind: z.literal('left out'), ...breakpoint })
+const SkippedTool = z.object({ kind: z.literal('left out'), ...breakpoint })
 
 /** What hosted servers run, and what no model here was trained for. */
 const isHosted = (type: string): boolean =>
   /^(web_search|web_fetch|code_execution|advisor|mcp_toolset|computer|browser)(_|$)/.test(type)
 /** Finds tools among those that are not loaded; here all of them are. */
-const isSearch = (type: string): boolean => /^tool_search_tool_(regex|bm25)(_\d+)?$/.test(type)
+const isToolSearch = (type: string): boolean => /^tool_search_tool_(regex|bm25)(_\d+)?$/.test(type)
 
 /** The type of a tool says who knows its schema: the caller, or the API. */
-const Tool = z
+const AnthropicTool = z
   .looseObject({ type: optional(z.string()) })
   .superRefine(({ type = 'custom', name }, context) => {
-    const own = clientTools.get(type)
-    if (own && name !== own.name)
-      context.addIssue({ code: 'custom', path: ['name'], message: `Input should be '${own.name}'` })
-    if (own || type === 'custom' || isSearch(type)) return
-    const tag = shortly(type)
+    const clientTool = clientTools.get(type)
+    if (clientTool && name !== clientTool.name)
+      context.addIssue({ code: 'custom', path: ['name'], message: `Input should be '${clientTool.name}'` })
+    if (clientTool || type === 'custom' || isToolSearch(type)) return
+    const tag = truncateForError(type)
     const expected = ['custom', ...clientTools.keys()].map((known) => `'${known}'`).join(', ')
     context.addIssue(
       isHosted(type)
@@ -57,35 +57,39 @@ const Tool = z
     )
   })
   .transform(({ type = 'custom', ...tool }) => {
-    const own = clientTools.get(type)
+    const clientTool = clientTools.get(type)
     const { cache_control } = tool
-    return { ...(own ? { ...own, cache_control } : tool), kind: isSearch(type) ? 'left out' : 'custom' }
+    return {
+      ...(clientTool ? { ...clientTool, cache_control } : tool),
+      kind: isToolSearch(type) ? 'left out' : 'custom',
+    }
   })
-  .pipe(z.discriminatedUnion('kind', [CustomTool, LeftOut]))
+  .pipe(z.discriminatedUnion('kind', [CustomTool, SkippedTool]))
 
-export const Tools = list(Tool, { max: limits.tools })
-  .transform(callable)
+export const Tools = list(AnthropicTool, { max: limits.tools })
+  .transform(dropSkippedTools)
   .refine(
     (tools) => new Set(tools.map(({ name }) => name)).size === tools.length,
     'Tool names must be unique.',
   )
-export type Tool = Omit<z.output<typeof CustomTool>, 'kind'>
+export type AnthropicTool = Omit<z.output<typeof CustomTool>, 'kind'>
 
 /** A breakpoint behind a tool that is left out stands behind the one before it. */
-function callable(tools: readonly z.output<typeof Tool>[]): readonly Tool[] {
-  const kept: Tool[] = []
+function dropSkippedTools(tools: readonly z.output<typeof AnthropicTool>[]): readonly AnthropicTool[] {
+  const callableTools: AnthropicTool[] = []
   for (const tool of tools) {
-    const last = kept.at(-1)
+    const last = callableTools.at(-1)
     if (tool.kind === 'custom') {
       const { kind, ...custom } = tool
-      kept.push(custom)
-    } else if (last) kept.splice(-1, 1, { ...last, cache_control: last.cache_control ?? tool.cache_control })
+      callableTools.push(custom)
+    } else if (last)
+      callableTools.splice(-1, 1, { ...last, cache_control: last.cache_control ?? tool.cache_control })
   }
-  return kept
+  return callableTools
 }
 
 const parallel = { disable_parallel_tool_use: optional(z.boolean()) }
-export const ToolChoice = z.discriminatedUnion(
+export const AnthropicToolChoice = z.discriminatedUnion(
   'type',
   [
     z.object({ type: z.enum(['auto', 'any']), ...parallel }),
@@ -94,4 +98,4 @@ export const ToolChoice = z.discriminatedUnion(
   ],
   { error: "Input should be 'auto', 'any', 'tool' or 'none'" },
 )
-export type ToolChoice = z.output<typeof ToolChoice>
+export type AnthropicToolChoice = z.output<typeof AnthropicToolChoice>

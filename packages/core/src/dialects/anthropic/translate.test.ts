@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { type ChatInput, type GenerateRequest, messagesOf } from '../../engine/request.ts'
+import { type ChatInput, type GenerateRequest, toTemplateMessages } from '../../engine/request.ts'
 import { parse } from '../parse.ts'
-import { wording } from './errors.ts'
+import { formatIssue } from './errors.ts'
 import { MessagesRequest } from './schema.ts'
 import { toGenerateRequest, toPrompt } from './translate.ts'
 
@@ -11,11 +11,11 @@ const assistant = (content: unknown): object => ({ role: 'assistant', content })
 /** Through the schema: that is how bodies come. */
 const translate = (fields: object): GenerateRequest =>
   toGenerateRequest(
-    parse(MessagesRequest, { model: 'tiny', max_tokens: 5, messages: [user('Hi')], ...fields }, wording),
+    parse(MessagesRequest, { model: 'tiny', max_tokens: 5, messages: [user('Hi')], ...fields }, formatIssue),
   )
 /** The turns as `role: text`. */
 const turns = (fields: object): string[] =>
-  messagesOf(translate(fields).input).map(
+  toTemplateMessages(translate(fields).input).map(
     ({ role, content }) => `${role}: ${content.map((part) => ('text' in part ? part.text : '')).join('|')}`,
   )
 

@@ -2,9 +2,9 @@
 
 import { mergeTurns } from '../../engine/merge-turns.ts'
 import type { CacheLifetime, ChatInput, GenerateRequest, Message, Part, Tool } from '../../engine/request.ts'
-import { given } from '../fields.ts'
+import { omitUndefined } from '../fields.ts'
 import * as blocks from './blocks.ts'
-import { lastPlace } from './breakpoints.ts'
+import { findLastCandidate } from './breakpoints.ts'
 import * as schema from './schema.ts'
 import type * as tools from './tools.ts'
 
@@ -17,7 +17,7 @@ export function toGenerateRequest(body: schema.MessagesRequest): GenerateRequest
     ...prompt,
     maxTokens: body.max_tokens,
     ...(stop.length > 0 && { stop }),
-    sampling: given({ temperature, topP, topK: topK || undefined }),
+    sampling: omitUndefined({ temperature, topP, topK: topK || undefined }),
     defaultSampling: { temperature: 1, topP: 1 },
     ...(format && { format: { type: 'json-schema', schema: format.schema } }),
   }
@@ -30,17 +30,17 @@ export function toPrompt(
   body: schema.CountTokensRequest,
 ): Pick<GenerateRequest, 'model' | 'reasoning'> & { readonly input: ChatInput } {
   const { model, system, messages, cache_control, thinking: { type: thinking = 'disabled' } = {} } = body
-  const said = blocks.blocksOf(system).filter((block) => !isBilling(block))
+  const systemBlocks = blocks.blocksOf(system).filter((block) => !isBilling(block))
   const turns = [
-    { role: 'system', content: said.map(toPart).filter((part) => !isEmpty(part)) },
+    { role: 'system', content: systemBlocks.map(toPart).filter((part) => !isEmpty(part)) },
     ...withResultsFirst(messages.flatMap(toTurns)),
   ]
   const input: ChatInput = { kind: 'chat', messages: turns, ...toTools(body) }
-  const isMarked = lastPlace(schema.placesOf(body))?.block.cache_control !== undefined
-  const kept = cache_control && !isMarked ? withBreakpoint(input, cache_control) : input
+  const isMarked = findLastCandidate(schema.listBreakpointCandidates(body))?.block.cache_control !== undefined
+  const markedInput = cache_control && !isMarked ? withBreakpoint(input, cache_control) : input
   return {
     model,
-    input: { ...kept, messages: mergeTurns(kept.messages) },
+    input: { ...markedInput, messages: mergeTurns(markedInput.messages) },
     reasoning: thinking === 'disabled' ? false : thinking === 'enabled' ? true : 'auto',
   }
 }
@@ -62,7 +62,7 @@ function toTools({
   }
 }
 
-function toToolChoice(choice: tools.ToolChoice): NonNullable<ChatInput['toolChoice']> {
+function toToolChoice(choice: tools.AnthropicToolChoice): NonNullable<ChatInput['toolChoice']> {
   if (choice.type === 'none') return { mode: 'none' }
   return {
     mode: choice.type === 'auto' ? 'auto' : 'required',
@@ -84,15 +84,16 @@ function withBreakpoint({ tools = [], messages, ...input }: ChatInput, cache: Ca
 }
 
 /** Results are a turn of their own, in front of what else the message says. */
-function toTurns({ role, content }: blocks.Message): readonly Message[] {
+function toTurns({ role, content }: blocks.AnthropicMessage): readonly Message[] {
   const parts = blocks.blocksOf(content).map(toPart)
   const results = parts.filter(isResult)
   const others = parts.filter((part) => !isResult(part) && !isEmpty(part))
   // Thoughts alone are no turn.
-  const says = others.some(({ type }) => type !== 'reasoning') || (role === 'user' && results.length === 0)
+  const hasContent =
+    others.some(({ type }) => type !== 'reasoning') || (role === 'user' && results.length === 0)
   return [
     ...(results.length > 0 ? [{ role: 'tool', content: results }] : []),
-    ...(says ? [{ role, content: others }] : []),
+    ...(hasContent ? [{ role, content: others }] : []),
   ]
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { parse } from '../parse.ts'
-import { wording } from './errors.ts'
+import { formatIssue } from './errors.ts'
 import { MessagesRequest } from './schema.ts'
 
 const user = (...content: unknown[]): object => ({ role: 'user', content })
@@ -11,7 +11,7 @@ const use = (id: string): object => ({ type: 'tool_use', id, name: 'now', input:
 const result = (tool_use_id: string): object => ({ type: 'tool_result', tool_use_id })
 
 const read = (messages: readonly object[]): MessagesRequest =>
-  parse(MessagesRequest, { model: 'tiny', max_tokens: 5, messages }, wording)
+  parse(MessagesRequest, { model: 'tiny', max_tokens: 5, messages }, formatIssue)
 
 test.each([
   [[user(text), assistant(use('a')), user(result('a'))]],

@@ -1,6 +1,6 @@
 /** The order that calls and their results are held to. Reference: Anthropic guides, "How to implement tool use". */
-import { shortly } from '../fields.ts'
-import { type Block, blocksOf, type Message } from './blocks.ts'
+import { truncateForError } from '../fields.ts'
+import { type AnthropicMessage, type Block, blocksOf } from './blocks.ts'
 
 /** Says what is wrong with a message, or with one of its blocks. */
 type Report = (path: readonly (string | number)[], message: string) => void
@@ -9,31 +9,31 @@ type Report = (path: readonly (string | number)[], message: string) => void
  * Each call has one result, in the turn that follows its own. Messages of one role in a row are one turn, and those of
  * the system belong to none. Stops at the first thing that is wrong.
  */
-export function checkTurns(messages: readonly Message[], report: Report): void {
-  let calls: Turn = new Map()
-  let speaker: Message['role'] = 'user'
+export function checkTurns(messages: readonly AnthropicMessage[], report: Report): void {
+  let calls: TurnToolCalls = new Map()
+  let lastRole: AnthropicMessage['role'] = 'user'
   for (const [at, { role, content }] of messages.entries()) {
     if (role === 'system') continue
-    if (role === 'assistant' && speaker === 'user') {
-      if (reportOpen(calls, report)) return
+    if (role === 'assistant' && lastRole === 'user') {
+      if (reportUnanswered(calls, report)) return
       calls = new Map()
     }
-    speaker = role
+    lastRole = role
     for (const [index, block] of blocksOf(content).entries()) {
-      const wrong = read(block, at, calls)
-      if (wrong === undefined) continue
-      report(block.type === 'tool_use' ? ['messages'] : ['messages', at, 'content', index], wrong)
+      const error = checkBlock(block, at, calls)
+      if (error === undefined) continue
+      report(block.type === 'tool_use' ? ['messages'] : ['messages', at, 'content', index], error)
       return
     }
   }
-  reportOpen(calls, report)
+  reportUnanswered(calls, report)
 }
 
 /** The calls of a turn by their ids: in which message, and whether they have a result. */
-type Turn = Map<string, { readonly at: number; hasResult: boolean }>
+type TurnToolCalls = Map<string, { readonly at: number; hasResult: boolean }>
 
 /** What is wrong with a block where it stands. */
-function read(block: Block, at: number, calls: Turn): string | undefined {
+function checkBlock(block: Block, at: number, calls: TurnToolCalls): string | undefined {
   if (block.type === 'tool_use') {
     if (calls.has(block.id)) return '`tool_use` ids must be unique'
     calls.set(block.id, { at, hasResult: false })
@@ -41,19 +41,19 @@ function read(block: Block, at: number, calls: Turn): string | undefined {
     const { tool_use_id: id } = block
     const call = calls.get(id)
     if (!call)
-      return `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${shortly(id)}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`
+      return `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${truncateForError(id)}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`
     if (call.hasResult)
-      return `each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${shortly(id)}`
+      return `each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${truncateForError(id)}`
     call.hasResult = true
   }
   return undefined
 }
 
-function reportOpen(calls: Turn, report: Report): boolean {
+function reportUnanswered(calls: TurnToolCalls, report: Report): boolean {
   const open = [...calls].filter(([, { hasResult }]) => !hasResult)
   const [first] = open
   if (!first) return false
-  const ids = open.slice(0, maxIds).map(([id]) => shortly(id))
+  const ids = open.slice(0, maxIds).map(([id]) => truncateForError(id))
   report(
     ['messages', first[1].at],
     `\`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${ids.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`,

@@ -24,5 +24,5 @@ export const webFetch: Handler = async () => {
 }
 
 /** Clients look for these words. */
-export const cloudDisabled = (what: string): LlmError =>
-  new LlmError('permission', `ollama cloud is disabled: ${what}`)
+export const cloudDisabled = (feature: string): LlmError =>
+  new LlmError('permission', `ollama cloud is disabled: ${feature}`)

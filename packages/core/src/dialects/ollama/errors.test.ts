@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import {
-  contextLength,
+  contextLengthExceeded,
   invalidRequest,
   LlmError,
   type LlmErrorCode,
@@ -55,7 +55,7 @@ test.each<[string, LlmError, string]>([
   ],
   [
     'a prompt that is too long',
-    contextLength(5_000, 4_096),
+    contextLengthExceeded(5_000, 4_096),
     'the prompt is longer than the context length currently available to the model: it has 5000 tokens, and the context holds 4096',
   ],
   ['a prompt of unknown length', new LlmError('context_length', 'Too long.'), 'Too long.'],

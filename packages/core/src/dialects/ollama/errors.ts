@@ -4,7 +4,7 @@ import type { HttpResponse } from '../../http/message.ts'
 import { empty, json, text } from '../../http/respond.ts'
 import { jsonLine } from '../../http/streams.ts'
 import { retryHeaders } from '../../limits/headers.ts'
-import { inNames } from '../fields.ts'
+import { createFieldMapper } from '../fields.ts'
 
 export function renderError(error: LlmError): HttpResponse {
   const status = error.status
@@ -30,7 +30,7 @@ function messageOf({ code, message, details }: LlmError): string {
 }
 
 /** Of a schema, where it is wrong, the message says itself. */
-const toField = inNames([
+const toField = createFieldMapper([
   [/^format\.schema.*/s, 'format'],
   [/^(tools\[\d+\])\.parameters.*/s, '$1.function.parameters'],
 ])

@@ -6,78 +6,90 @@ import { ndjson } from '../../http/streams.ts'
 import type { Llm } from '../../llm.ts'
 import type { ModelDetails } from '../../models/gguf/details.ts'
 import type { Call, Handler } from '../dialect.ts'
-import { withReuse } from '../reuse.ts'
-import { read } from './body.ts'
+import { withReuseHeader } from '../reuse-header.ts'
+import { readBody } from './body.ts'
 import { loadOrUnload } from './loading.ts'
-import { detailsOf } from './models.ts'
+import { findDetails } from './models.ts'
 import {
-  acknowledgement,
-  asMessage,
-  asResponse,
-  completion,
-  heartbeat,
-  lines,
-  type Piece,
-  rendered,
+  type ContentFormatter,
+  formatMessage,
+  formatResponse,
+  renderAcknowledgement,
+  renderCompletion,
+  renderHeartbeat,
+  renderLines,
+  renderPrompt,
 } from './render.ts'
-import { ChatRequest, GenerateRequest } from './schema.ts'
-import { toConversation, toGenerateRequest, toPrompt } from './translate.ts'
+import { ChatRequest, OllamaGenerateRequest } from './schema.ts'
+import { toChatInput, toGenerateRequest, toPrompt } from './translate.ts'
 
 /** `POST /api/generate` */
 export const generate: Handler = async (call) => {
-  const body = await read(call.request, GenerateRequest, 'GenerateRequest')
+  const body = await readBody(call.request, OllamaGenerateRequest, 'GenerateRequest')
   if (!body.model) throw modelNotFound('')
   const prompt = toPrompt(body)
-  return body.prompt ? answer(call, body, prompt, asResponse) : acknowledge(call, body, asResponse)
+  return body.prompt ? respond(call, body, prompt, formatResponse) : acknowledge(call, body, formatResponse)
 }
 
 /** `POST /api/chat` */
 export const chat: Handler = async (call) => {
-  const body = await read(call.request, ChatRequest, 'ChatRequest')
+  const body = await readBody(call.request, ChatRequest, 'ChatRequest')
   const { model, messages = [] } = body
   if (!model) throw invalidRequest('model is required', { param: 'model' })
-  if (messages.length === 0) return acknowledge(call, body, asMessage)
-  return answer(call, body, toConversation(body), asMessage)
+  if (messages.length === 0) return acknowledge(call, body, formatMessage)
+  return respond(call, body, toChatInput(body), formatMessage)
 }
 
-type Body = GenerateRequest | ChatRequest
+type ChatOrGenerateRequest = OllamaGenerateRequest | ChatRequest
 
-async function answer(
+async function respond(
   call: Call,
-  body: Body,
+  body: ChatOrGenerateRequest,
   input: neutral.GenerateRequest['input'],
-  piece: Piece,
+  formatContent: ContentFormatter,
 ): Promise<HttpResponse> {
   const startedAt = performance.now()
   const { llm, caller, onError } = call
   const { signal } = call.request
   const { model = '', stream = true, options } = body
-  const details = await writerDetails(llm, model, piece)
-  const asked = toGenerateRequest(body, input, details)
-  if (body._debug_render_only) return json(rendered(model, await llm.render(asked, { signal }), piece))
-  if (options?.num_predict === 0) return acknowledge(call, body, piece)
+  const details = await requireGenerativeModel(llm, model, formatContent)
+  const generateRequest = toGenerateRequest(body, input, details)
+  if (body._debug_render_only)
+    return json(renderPrompt(model, await llm.render(generateRequest, { signal }), formatContent))
+  if (options?.num_predict === 0) return acknowledge(call, body, formatContent)
 
   const returnTokens = input.kind !== 'chat' && !('raw' in body && body.raw)
   const generation = await llm.generate(
-    { ...asked, ...(returnTokens && { returnTokens }) },
+    { ...generateRequest, ...(returnTokens && { returnTokens }) },
     { signal, caller, stream },
   )
   const response = stream
-    ? ndjson(lines(generation, startedAt, piece), { onError, heartbeat: heartbeat(model, piece) })
-    : json(await completion(generation, startedAt, piece))
-  return withReuse(response, [generation])
+    ? ndjson(renderLines(generation, startedAt, formatContent), {
+        onError,
+        heartbeat: renderHeartbeat(model, formatContent),
+      })
+    : json(await renderCompletion(generation, startedAt, formatContent))
+  return withReuseHeader(response, [generation])
 }
 
 /** What a call without a question is for: to load a model, or to let go of any. */
-async function acknowledge(call: Call, body: Body, piece: Piece): Promise<HttpResponse> {
+async function acknowledge(
+  call: Call,
+  body: ChatOrGenerateRequest,
+  formatContent: ContentFormatter,
+): Promise<HttpResponse> {
   const { model = '', keep_alive: keepAlive } = body
-  if (keepAlive !== 0) await writerDetails(call.llm, model, piece)
-  return json(acknowledgement(model, await loadOrUnload(call, body), piece))
+  if (keepAlive !== 0) await requireGenerativeModel(call.llm, model, formatContent)
+  return json(renderAcknowledgement(model, await loadOrUnload(call, body), formatContent))
 }
 
 /** Throws `invalid_request` for a model that only reads. */
-async function writerDetails(llm: Llm, model: string, piece: Piece): Promise<ModelDetails | undefined> {
-  const details = await detailsOf(llm, model)
+async function requireGenerativeModel(
+  llm: Llm,
+  model: string,
+  formatContent: ContentFormatter,
+): Promise<ModelDetails | undefined> {
+  const details = await findDetails(llm, model)
   if (details?.capabilities.includes('completion') !== false) return details
-  throw invalidRequest(`"${model}" does not support ${piece === asMessage ? 'chat' : 'generate'}`)
+  throw invalidRequest(`"${model}" does not support ${formatContent === formatMessage ? 'chat' : 'generate'}`)
 }

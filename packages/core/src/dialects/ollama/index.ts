@@ -2,10 +2,10 @@
 import { defineDialect } from '../dialect.ts'
 import { addBlob, findBlob } from './blobs.ts'
 import { account, recommendations, signOut, status, webFetch, webSearch } from './cloud.ts'
-import { embed, legacyEmbeddings } from './embed.ts'
+import { embed, legacyEmbeddings } from './embeddings.ts'
 import { renderError, renderErrorFrame } from './errors.ts'
 import { chat, generate } from './handlers.ts'
-import { copy, remove, running, tags, version } from './models.ts'
+import { copy, getVersion, listLoadedModels, listModels, remove } from './models.ts'
 import { show } from './show.ts'
 import { create, pull, push } from './transfers.ts'
 
@@ -25,10 +25,10 @@ export const ollama = defineDialect({
     ['POST', '/api/chat', chat],
     ['POST', '/api/embed', embed],
     ['POST', '/api/embeddings', legacyEmbeddings],
-    ['GET', '/api/tags', tags],
+    ['GET', '/api/tags', listModels],
     ['POST', '/api/show', show],
-    ['GET', '/api/ps', running],
-    ['GET', '/api/version', version],
+    ['GET', '/api/ps', listLoadedModels],
+    ['GET', '/api/version', getVersion],
 
     ['POST', '/api/create', create, 'models'],
     ['POST', '/api/pull', pull, 'models'],

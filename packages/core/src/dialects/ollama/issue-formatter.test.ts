@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { z } from 'zod'
 import { parse } from '../parse.ts'
-import { wordingOf } from './issue-formatter.ts'
+import { createIssueFormatter } from './issue-formatter.ts'
 import * as schema from './schema.ts'
 
 const unmarshal = 'json: cannot unmarshal'
@@ -100,7 +100,9 @@ test.each<[name: string, schema: z.ZodType, body: unknown, said: string]>([
       ],
   ),
 ])('of a %s that is wrong the same is said as by Ollama: %#', (name, shape, body, said) => {
-  expect(() => parse(shape, body, wordingOf(name))).toThrow(expect.objectContaining({ message: said }))
+  expect(() => parse(shape, body, createIssueFormatter(name))).toThrow(
+    expect.objectContaining({ message: said }),
+  )
 })
 
 test.each([
@@ -115,7 +117,7 @@ test.each([
     'invalid tools[0].function.name: expected a text that is not empty.',
   ],
 ])('of %j, which Ollama takes or says in no words, ours say what was expected', (body, said) => {
-  expect(() => parse(schema.ChatRequest, body, wordingOf('ChatRequest'))).toThrow(
+  expect(() => parse(schema.ChatRequest, body, createIssueFormatter('ChatRequest'))).toThrow(
     expect.objectContaining({ message: said }),
   )
 })

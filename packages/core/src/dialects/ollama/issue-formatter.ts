@@ -1,17 +1,18 @@
 /** What is wrong with a field, as Ollama's clients know it: the words of Go's `encoding/json`, and of Ollama's own checks. */
-import type { Problem, Wording } from '../parse.ts'
+import type { FieldIssue, IssueFormatter } from '../parse.ts'
 
-/** @param request what Ollama calls the body: `ChatRequest` */
-export const wordingOf =
-  (request: string): Wording =>
+/** @param bodyName what Ollama calls the body: `ChatRequest` */
+export const createIssueFormatter =
+  (bodyName: string): IssueFormatter =>
   (problem) =>
-    inGo(request, problem) ?? (isWhole(problem) ? problem.reason : inOurWords(problem))
+    formatGoError(bodyName, problem) ??
+    (hasCompleteReason(problem) ? problem.reason : formatFieldError(problem))
 
 /** Where JSON of one type stands for another. Nothing where it is wrong in another way. */
-function inGo(request: string, { param, expected, received }: Problem): string | undefined {
-  const type = typeOf(received)
+function formatGoError(bodyName: string, { param, expected, received }: FieldIssue): string | undefined {
+  const type = jsonTypeOf(received)
   if (expected === undefined || type === undefined || type === typeNames[expected]) return undefined
-  if (param === '') return `json: cannot unmarshal ${type} into Go value of type api.${request}`
+  if (param === '') return `json: cannot unmarshal ${type} into Go value of type api.${bodyName}`
   const [, option] = /^options\.(\w+)$/.exec(param) ?? []
   if (option !== undefined) return `option "${option}" must be of type ${optionType(option, expected)}`
   if (/^options\.stop\[/.test(param)) return 'option "stop" must be of an array of strings'
@@ -20,11 +21,11 @@ function inGo(request: string, { param, expected, received }: Problem): string |
   if (goType === undefined) return undefined
   // A number says itself where it is one of another kind.
   const number = expected === 'int' && Number.isFinite(received) ? ` ${received}` : ''
-  return `json: cannot unmarshal ${type}${number} into Go struct field ${request}.${field} of type ${goType}`
+  return `json: cannot unmarshal ${type}${number} into Go struct field ${bodyName}.${field} of type ${goType}`
 }
 
 /** As Go calls what JSON has. */
-function typeOf(value: unknown): string | undefined {
+function jsonTypeOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined
   if (typeof value === 'boolean') return 'bool'
   return Array.isArray(value) ? 'array' : typeof value
@@ -57,16 +58,18 @@ function optionType(name: string, expected: string): string {
 }
 
 /** Fields whose checks say all, as Ollama's do. */
-const isWhole = ({ param, isOwn }: Problem): boolean =>
-  isOwn && ['format', 'input', 'keep_alive', 'think', 'top_logprobs'].includes(param)
+const hasCompleteReason = ({ param, isCustom }: FieldIssue): boolean =>
+  isCustom && ['format', 'input', 'keep_alive', 'think', 'top_logprobs'].includes(param)
 
-function inOurWords(problem: Problem): string {
+function formatFieldError(problem: FieldIssue): string {
   const { param } = problem
-  return param === '' ? 'the request body has to be a JSON object' : `invalid ${param}: ${reasonOf(problem)}`
+  return param === ''
+    ? 'the request body has to be a JSON object'
+    : `invalid ${param}: ${formatReason(problem)}`
 }
 
-function reasonOf({ issue, reason, isOwn, expected, limit }: Problem): string {
-  if (isOwn) return reason
+function formatReason({ issue, reason, isCustom, expected, limit }: FieldIssue): string {
+  if (isCustom) return reason
   switch (issue) {
     case 'missing':
     case 'type':

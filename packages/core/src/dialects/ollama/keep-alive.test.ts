@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { keepAliveProblem, toExpiry, toKeepAlive } from './keep-alive.ts'
+import { describeKeepAliveError, toExpiry, toKeepAlive } from './keep-alive.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -41,7 +41,7 @@ test.each([
   [[], "Unsupported type: '[]interface {}'"],
   [{}, "Unsupported type: 'map[string]interface {}'"],
 ])('of %j it is said: %s', (value, problem) => {
-  expect(keepAliveProblem(value)).toBe(problem)
+  expect(describeKeepAliveError(value)).toBe(problem)
 })
 
 test('a text of megabytes is refused at once', () => {

@@ -1,31 +1,31 @@
 /** How long a model stays loaded, as Ollama's clients say it and as they are told. */
-import { readDuration } from '../../units.ts'
-import { shortly } from '../fields.ts'
+import { parseDuration } from '../../units.ts'
+import { truncateForError } from '../fields.ts'
 
 /** What Go can say in nanoseconds: about 292 years. */
-const longestMs = 2 ** 63 / 1e6
+const maxDurationMs = 2 ** 63 / 1e6
 
 /** Seconds, or a duration with units: `"10m"`. In milliseconds; nothing where it is neither. */
 export function toKeepAlive(value: unknown): number | 'forever' | undefined {
   const ms =
-    typeof value === 'number' ? value * 1_000 : typeof value === 'string' ? readDuration(value) : undefined
-  if (ms === undefined || (typeof value === 'string' && Math.abs(ms) > longestMs)) return undefined
-  return ms < 0 ? 'forever' : Math.min(ms, longestMs)
+    typeof value === 'number' ? value * 1_000 : typeof value === 'string' ? parseDuration(value) : undefined
+  if (ms === undefined || (typeof value === 'string' && Math.abs(ms) > maxDurationMs)) return undefined
+  return ms < 0 ? 'forever' : Math.min(ms, maxDurationMs)
 }
 
 /** Why it is none, as Go says it. */
-export function keepAliveProblem(value: unknown): string {
+export function describeKeepAliveError(value: unknown): string {
   if (typeof value !== 'string') return `Unsupported type: '${goTypeOf(value)}'`
-  const written = JSON.stringify(shortly(value))
+  const quoted = JSON.stringify(truncateForError(value))
   const [, unit, isOver] =
-    /^[+-]?(?:[\d.]+(?:[nuµμm]?s|[mh]))*(?:[\d.]+(?:([^\d.]+)|($)))/.exec(shortly(value)) ?? []
-  if (isOver !== undefined) return `time: missing unit in duration ${written}`
-  if (unit !== undefined && !unitsOfGo.includes(unit))
-    return `time: unknown unit ${JSON.stringify(unit)} in duration ${written}`
-  return `time: invalid duration ${written}`
+    /^[+-]?(?:[\d.]+(?:[nuµμm]?s|[mh]))*(?:[\d.]+(?:([^\d.]+)|($)))/.exec(truncateForError(value)) ?? []
+  if (isOver !== undefined) return `time: missing unit in duration ${quoted}`
+  if (unit !== undefined && !goUnits.includes(unit))
+    return `time: unknown unit ${JSON.stringify(unit)} in duration ${quoted}`
+  return `time: invalid duration ${quoted}`
 }
 
-const unitsOfGo: readonly string[] = ['ns', 'us', 'µs', 'μs', 'ms', 's', 'm', 'h']
+const goUnits: readonly string[] = ['ns', 'us', 'µs', 'μs', 'ms', 's', 'm', 'h']
 
 function goTypeOf(value: unknown): string {
   if (Array.isArray(value)) return '[]interface {}'
@@ -34,4 +34,4 @@ function goTypeOf(value: unknown): string {
 
 /** "Never" is a date that none of us will see. */
 export const toExpiry = (expiresAt: Date | 'never'): string =>
-  (expiresAt === 'never' ? new Date(Date.now() + longestMs) : expiresAt).toISOString()
+  (expiresAt === 'never' ? new Date(Date.now() + maxDurationMs) : expiresAt).toISOString()

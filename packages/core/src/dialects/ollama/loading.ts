@@ -1,9 +1,9 @@
 /** Calls that ask nothing: they load a model, or let go of it. */
 import type { LoadOptions } from '../../engine/request.ts'
 import { LlmError } from '../../errors.ts'
-import { keyOf } from '../../models/ollama-store/name.ts'
+import { parseNameKey } from '../../models/ollama-store/name.ts'
 import type { Call } from '../dialect.ts'
-import { detailsOf, modelOf } from './models.ts'
+import { findDetails, findModel } from './models.ts'
 import type { ChatRequest } from './schema.ts'
 import { toLoad } from './translate.ts'
 
@@ -15,27 +15,31 @@ export async function loadOrUnload(
   const { request, llm, caller } = call
   const { model = '' } = body
   const load = toLoad(body)
-  if (changesIt(call, model, load)) throw forOthers()
+  if (requiresModelsScope(call, model, load)) throw createScopeError()
   await llm.admit(caller, 'load')
   if (load.keepAlive === 0) {
-    await modelOf(llm, model)
+    await findModel(llm, model)
     await llm.unload(model)
     return 'unload'
   }
-  await detailsOf(llm, model)
+  await findDetails(llm, model)
   await llm.load(model, { ...load, signal: request.signal })
   return 'load'
 }
 
 /** Keys are many, and the model is one: whether it stays, and with which context, is for those who may change models. */
-function changesIt({ llm, caller }: Call, model: string, { keepAlive, contextSize }: LoadOptions): boolean {
+function requiresModelsScope(
+  { llm, caller }: Call,
+  model: string,
+  { keepAlive, contextSize }: LoadOptions,
+): boolean {
   if (!caller.key || caller.scopes?.includes('models')) return false
   if (keepAlive === 0) return true
-  const loaded = llm.loaded().find(({ name }) => keyOf(name) === keyOf(model))
+  const loaded = llm.loaded().find(({ name }) => parseNameKey(name) === parseNameKey(model))
   return contextSize !== undefined && contextSize !== loaded?.contextSize
 }
 
-const forOthers = (): LlmError =>
+const createScopeError = (): LlmError =>
   new LlmError(
     'permission',
     "To unload a model, or to load it with another context size, a key needs the scope 'models'.",

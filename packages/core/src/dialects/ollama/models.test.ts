@@ -5,7 +5,7 @@ import type { Llm } from '../../llm.ts'
 import type { ModelDetails } from '../../models/gguf/details.ts'
 import type { Model } from '../../models/store.ts'
 import type { Call, Handler } from '../dialect.ts'
-import { copy, detailsOf, remove, running, tags, version } from './models.ts'
+import { copy, findDetails, getVersion, listLoadedModels, listModels, remove } from './models.ts'
 
 const model: Model = {
   name: 'tiny:latest',
@@ -13,7 +13,7 @@ const model: Model = {
   sizeBytes: 4_000,
   modifiedAt: new Date('2026-01-02T03:04:05Z'),
   digest: 'abc',
-  builtIn: false,
+  isBuiltIn: false,
 }
 const details: ModelDetails = {
   architecture: 'llama',
@@ -66,13 +66,13 @@ const ask = async (handler: Handler, llm: Llm, body?: object) =>
   JSON.parse((await answer(handler, llm, body)).body as string)
 
 test('the version is one that clients can compare', async () => {
-  expect(await ask(version, fakeLlm())).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+$/) })
+  expect(await ask(getVersion, fakeLlm())).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+$/) })
 })
 
 test('models are listed with their details, the newest first', async () => {
   const older = { ...model, name: 'old:latest', modifiedAt: new Date(0) }
 
-  const listed = await ask(tags, fakeLlm({ models: [older, model] }))
+  const listed = await ask(listModels, fakeLlm({ models: [older, model] }))
 
   expect(listed).toEqual({
     models: [
@@ -95,7 +95,7 @@ test('a model whose file cannot be read is listed all the same', async () => {
     throw unreadable
   }
 
-  expect(await ask(tags, fakeLlm({ details: read }))).toMatchObject({
+  expect(await ask(listModels, fakeLlm({ details: read }))).toMatchObject({
     models: [{ name: 'tiny:latest', details: { family: '', families: null, parameter_size: '' } }],
   })
 })
@@ -103,7 +103,7 @@ test('a model whose file cannot be read is listed all the same', async () => {
 test('a list looks for no model a second time', async () => {
   const llm = fakeLlm()
 
-  await ask(tags, llm)
+  await ask(listModels, llm)
 
   expect(llm.models.details).toHaveBeenCalledExactlyOnceWith(model)
 })
@@ -118,7 +118,7 @@ test('what is loaded says what it takes and when it goes', async () => {
     expiresAt: new Date('2026-01-02T03:09:05Z'),
   }
 
-  expect(await ask(running, fakeLlm({ loaded: [loaded] }))).toEqual({
+  expect(await ask(listLoadedModels, fakeLlm({ loaded: [loaded] }))).toEqual({
     models: [
       {
         name: 'tiny:latest',
@@ -132,7 +132,7 @@ test('what is loaded says what it takes and when it goes', async () => {
       },
     ],
   })
-  expect(await ask(running, fakeLlm({ loaded: [loaded], models: [] }))).toMatchObject({
+  expect(await ask(listLoadedModels, fakeLlm({ loaded: [loaded], models: [] }))).toMatchObject({
     models: [{ name: 'tiny:latest', digest: '', details: { family: '' } }],
   })
 })
@@ -143,8 +143,11 @@ test('what is loaded has the digest that it was loaded under, also when its name
     expiresAt: 'never',
   }
 
-  const copied = await ask(running, fakeLlm({ loaded: [loaded] }))
-  const changed = await ask(running, fakeLlm({ loaded: [{ ...loaded, name: 'tiny:latest', digest: 'old' }] }))
+  const copied = await ask(listLoadedModels, fakeLlm({ loaded: [loaded] }))
+  const changed = await ask(
+    listLoadedModels,
+    fakeLlm({ loaded: [{ ...loaded, name: 'tiny:latest', digest: 'old' }] }),
+  )
 
   expect(copied.models).toMatchObject([{ name: 'gone:latest', digest: 'abc', details: { family: 'llama' } }])
   expect(changed.models).toMatchObject([{ name: 'tiny:latest', digest: 'old' }])
@@ -157,7 +160,7 @@ const derived: Model = {
 }
 
 test('what a model was made as counts more than what its file says', async () => {
-  const { models } = await ask(tags, fakeLlm({ models: [derived] }))
+  const { models } = await ask(listModels, fakeLlm({ models: [derived] }))
 
   expect(models[0].details).toMatchObject({
     parent_model: 'base:latest',
@@ -206,9 +209,9 @@ test.each<[Handler, object, string, string]>([
 })
 
 test('a model that is not here may be one of the engine, and what is no name cannot', async () => {
-  expect(await detailsOf(fakeLlm(), 'tiny')).toBe(details)
-  expect(await detailsOf(fakeLlm(), 'nope')).toBeUndefined()
-  await expect(detailsOf(fakeLlm(), '../etc')).rejects.toMatchObject({ code: 'invalid_request' })
+  expect(await findDetails(fakeLlm(), 'tiny')).toBe(details)
+  expect(await findDetails(fakeLlm(), 'nope')).toBeUndefined()
+  await expect(findDetails(fakeLlm(), '../etc')).rejects.toMatchObject({ code: 'invalid_request' })
 })
 
 test.each([[{ config: { remote_host: 'https://cloud.example' } }, 'permission', 'ollama cloud is disabled']])(
@@ -216,7 +219,7 @@ test.each([[{ config: { remote_host: 'https://cloud.example' } }, 'permission', 
   async (found, code, message) => {
     const llm = fakeLlm({ models: [{ ...model, ...found }] })
 
-    await expect(detailsOf(llm, 'tiny')).rejects.toMatchObject({
+    await expect(findDetails(llm, 'tiny')).rejects.toMatchObject({
       code,
       message: expect.stringContaining(message),
     })
@@ -228,5 +231,5 @@ test('a model whose file cannot be read fails as such', async () => {
     throw unreadable
   }
 
-  await expect(detailsOf(fakeLlm({ details: read }), 'tiny')).rejects.toBe(unreadable)
+  await expect(findDetails(fakeLlm({ details: read }), 'tiny')).rejects.toBe(unreadable)
 })

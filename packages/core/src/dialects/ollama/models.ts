@@ -3,12 +3,12 @@ import type * as z from 'zod'
 import { invalidRequest, LlmError } from '../../errors.ts'
 import { empty, json } from '../../http/respond.ts'
 import type { Llm } from '../../llm.ts'
-import { kindOf, type ModelDetails } from '../../models/gguf/details.ts'
+import { type ModelDetails, summarizeModel } from '../../models/gguf/details.ts'
 import { type ModelName, parseModelName } from '../../models/ollama-store/name.ts'
-import { type Model, newestFirst } from '../../models/store.ts'
+import { compareNewestFirst, type Model } from '../../models/store.ts'
 import type { Handler } from '../dialect.ts'
-import { shortly } from '../fields.ts'
-import { read } from './body.ts'
+import { truncateForError } from '../fields.ts'
+import { readBody } from './body.ts'
 import { cloudDisabled } from './cloud.ts'
 import { toExpiry } from './keep-alive.ts'
 import { CopyRequest, NamedRequest } from './schema.ts'
@@ -17,28 +17,28 @@ import { CopyRequest, NamedRequest } from './schema.ts'
 const apiVersion = '0.33.0'
 
 /** `GET /api/version` */
-export const version: Handler = async () => json({ version: apiVersion })
+export const getVersion: Handler = async () => json({ version: apiVersion })
 
 /** `GET /api/tags`: the newest first. */
-export const tags: Handler = async ({ llm }) => {
-  const models = [...(await llm.models.list())].sort(newestFirst)
+export const listModels: Handler = async ({ llm }) => {
+  const models = [...(await llm.models.list())].sort(compareNewestFirst)
   return json({ models: await Promise.all(models.map((model) => toTag(llm, model))) })
 }
 
 /** `GET /api/ps`: what stays longest first. */
-export const running: Handler = async ({ llm }) => {
+export const listLoadedModels: Handler = async ({ llm }) => {
   // A name may be gone while it is loaded.
   const all = await llm.models.list()
   const models = await Promise.all(
     llm.loaded().map(async ({ name, digest, sizeBytes, gpuBytes, contextSize, expiresAt }) => {
-      const model = (await quietly(llm.models.get(name))) ?? all.find((one) => one.digest === digest)
+      const model = (await ignoreErrors(llm.models.get(name))) ?? all.find((one) => one.digest === digest)
       return {
         name,
         model: name,
         size: sizeBytes,
         digest: digest ?? model?.digest ?? '',
         details: {
-          ...toDetails(model, model && (await quietly(llm.models.details(model)))),
+          ...toDetails(model, model && (await ignoreErrors(llm.models.details(model)))),
           parent_model: '',
         },
         expires_at: toExpiry(expiresAt),
@@ -52,9 +52,9 @@ export const running: Handler = async ({ llm }) => {
 
 /** `POST /api/copy` */
 export const copy: Handler = async ({ request, llm }) => {
-  const { source = '', destination = '' } = await read(request, CopyRequest, 'CopyRequest')
-  expectName('source', source)
-  expectName('destination', destination)
+  const { source = '', destination = '' } = await readBody(request, CopyRequest, 'CopyRequest')
+  checkName('source', source)
+  checkName('destination', destination)
   await llm.models.copy(source, destination, { signal: request.signal }).catch((cause) => {
     if (LlmError.from(cause).code !== 'not_found') throw cause
     throw new LlmError('not_found', `model "${source}" not found`, { param: 'source' })
@@ -64,38 +64,38 @@ export const copy: Handler = async ({ request, llm }) => {
 
 /** `DELETE /api/delete`. What is loaded stays so until nobody uses it. */
 export const remove: Handler = async ({ request, llm }) => {
-  const name = requiredName(await read(request, NamedRequest, 'DeleteRequest'))
-  expectName('name', name.trim())
+  const name = requireName(await readBody(request, NamedRequest, 'DeleteRequest'))
+  checkName('name', name.trim())
   await llm.models.delete(name)
   return empty()
 }
 
 /** Throws `invalid_request` where there is none. */
-export function requiredName({ model, name }: z.output<typeof NamedRequest>): string {
+export function requireName({ model, name }: z.output<typeof NamedRequest>): string {
   const found = model || name
   if (found) return found
   throw invalidRequest('model is required', { param: 'model' })
 }
 
-/** @param what it is the name of, as clients are told */
-function expectName(what: string, name: string): void {
+/** @param field it is the name of, as clients are told */
+function checkName(field: string, name: string): void {
   if (name !== name.trim() || !parseModelName(name))
-    throw invalidRequest(`${what} "${shortly(name)}" is invalid`, { param: what })
+    throw invalidRequest(`${field} "${truncateForError(name)}" is invalid`, { param: field })
 }
 
 /**
  * Nothing of a model that is not there: an engine of the app's own may know it. Throws `invalid_request` for what is no name,
  * `permission` where its weights are in the cloud, and what `details` throws.
  */
-export async function detailsOf(llm: Llm, name: string): Promise<ModelDetails | undefined> {
-  const model = await modelOf(llm, name)
+export async function findDetails(llm: Llm, name: string): Promise<ModelDetails | undefined> {
+  const model = await findModel(llm, name)
   return model && llm.models.details(model)
 }
 
 /** The same, of a model that nobody wants to read. */
-export async function modelOf(llm: Llm, name: string): Promise<Model | undefined> {
+export async function findModel(llm: Llm, name: string): Promise<Model | undefined> {
   const model = await llm.models.get(name).catch((cause) => {
-    missingName(cause, name)
+    parseMissingName(cause, name)
     return undefined
   })
   if (model?.config?.remote_host) throw cloudDisabled('remote model is unavailable')
@@ -103,20 +103,24 @@ export async function modelOf(llm: Llm, name: string): Promise<Model | undefined
 }
 
 /** The name of a model that is not there, and could be. Throws where something else is wrong. */
-export function missingName(cause: unknown, name: string, what = 'remote model is unavailable'): ModelName {
+export function parseMissingName(
+  cause: unknown,
+  name: string,
+  reason = 'remote model is unavailable',
+): ModelName {
   if (LlmError.from(cause).code !== 'not_found') throw cause
   const parsed = parseModelName(name)
   if (!parsed) throw invalidRequest('invalid model name', { param: 'model' })
-  if (/^(.*-)?cloud$/i.test(parsed.tag)) throw cloudDisabled(what)
+  if (/^(.*-)?cloud$/i.test(parsed.tag)) throw cloudDisabled(reason)
   return parsed
 }
 
 /** A file that cannot be read is there all the same. */
-const quietly = <T>(promise: Promise<T>): Promise<T | undefined> => promise.catch(() => undefined)
+const ignoreErrors = <T>(promise: Promise<T>): Promise<T | undefined> => promise.catch(() => undefined)
 
 async function toTag(llm: Llm, model: Model): Promise<object> {
   const { name, sizeBytes, modifiedAt, digest } = model
-  const details = await quietly(llm.models.details(model))
+  const details = await ignoreErrors(llm.models.details(model))
   return {
     name,
     model: name,
@@ -133,7 +137,7 @@ async function toTag(llm: Llm, model: Model): Promise<object> {
 }
 
 export const toDetails = (model: Model | undefined, details: ModelDetails | undefined) => {
-  const { family, families, parameterSize, quantization } = kindOf(model?.config, details)
+  const { family, families, parameterSize, quantization } = summarizeModel(model?.config, details)
   return {
     parent_model: model?.parent ?? '',
     format: 'gguf',

@@ -1,13 +1,21 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Generation } from '../../calls/generate.ts'
 import {
-  type DrawnToken,
   type FinishReason,
   type GenerateEvent,
+  type SampledToken,
   type TokenLogprob,
   uncached,
 } from '../../engine/events.ts'
-import { acknowledgement, asMessage, asResponse, completion, heartbeat, lines, rendered } from './render.ts'
+import {
+  formatMessage,
+  formatResponse,
+  renderAcknowledgement,
+  renderCompletion,
+  renderHeartbeat,
+  renderLines,
+  renderPrompt,
+} from './render.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ now: new Date('2026-01-02T03:04:05.006Z') })
@@ -50,13 +58,13 @@ function generationOf(pieces: readonly Said[], end: Partial<End> = {}): Generati
   }
   return { id: 'abc', model: 'team/tiny', createdAt: new Date(), limits: [], [Symbol.asyncIterator]: events }
 }
-const said = (text: string, logprobs?: readonly DrawnToken[]): Said => ({
+const said = (text: string, logprobs?: readonly SampledToken[]): Said => ({
   type: 'text',
   text,
   tokens: 1,
   ...(logprobs && { logprobs }),
 })
-const thought = (text: string, logprobs?: readonly DrawnToken[]): Said =>
+const thought = (text: string, logprobs?: readonly SampledToken[]): Said =>
   ({
     ...said(text, logprobs),
     type: 'reasoning',
@@ -72,9 +80,11 @@ async function all(made: AsyncIterable<string>): Promise<string[]> {
   return read
 }
 const linesOf = async (pieces: readonly Said[], end?: Partial<End>) =>
-  (await all(lines(generationOf(pieces, end), twoMsAgo(), asMessage))).map((line) => JSON.parse(line))
-const wholeOf = (pieces: readonly Said[], end?: Partial<End>, piece = asMessage) =>
-  completion(generationOf(pieces, end), twoMsAgo(), piece)
+  (await all(renderLines(generationOf(pieces, end), twoMsAgo(), formatMessage))).map((line) =>
+    JSON.parse(line),
+  )
+const wholeOf = (pieces: readonly Said[], end?: Partial<End>, piece = formatMessage) =>
+  renderCompletion(generationOf(pieces, end), twoMsAgo(), piece)
 const twoMsAgo = (): number => performance.now() - 2
 
 test('a whole answer to a conversation is a message', async () => {
@@ -86,20 +96,20 @@ test('a whole answer to a conversation is a message', async () => {
 })
 
 test('a whole answer to a prompt is a response, with the tokens that continue it', async () => {
-  const value = await wholeOf([thought('hm'), said('Hello.')], { tokens: [1, 2] }, asResponse)
+  const value = await wholeOf([thought('hm'), said('Hello.')], { tokens: [1, 2] }, formatResponse)
 
   expect(value).toEqual({ ...head, response: 'Hello.', thinking: 'hm', ...ending, context: [1, 2] })
 })
 
 test('thoughts and calls stand beside the text, and have no key where there are none', () => {
-  expect(asMessage({ text: '5', thinking: '2 + 3', calls: [{}] })).toEqual({
+  expect(formatMessage({ text: '5', thinking: '2 + 3', calls: [{}] })).toEqual({
     message: { role: 'assistant', content: '5', thinking: '2 + 3', tool_calls: [{}] },
   })
-  expect(asResponse({ text: '5', thinking: '2 + 3' })).toEqual({ response: '5', thinking: '2 + 3' })
-  expect(asMessage({ text: '5', thinking: '', calls: [] })).toEqual({
+  expect(formatResponse({ text: '5', thinking: '2 + 3' })).toEqual({ response: '5', thinking: '2 + 3' })
+  expect(formatMessage({ text: '5', thinking: '', calls: [] })).toEqual({
     message: { role: 'assistant', content: '5' },
   })
-  expect(asResponse({})).toEqual({ response: '' })
+  expect(formatResponse({})).toEqual({ response: '' })
 })
 
 test.each<[FinishReason, string]>([
@@ -114,7 +124,7 @@ test.each<[FinishReason, string]>([
 test('no duration is 0, since clients divide by them', async () => {
   const none = { loadMs: 0, promptMs: 0, generateMs: 0 }
 
-  const value = await completion(generationOf([], { timings: none }), performance.now(), asMessage)
+  const value = await renderCompletion(generationOf([], { timings: none }), performance.now(), formatMessage)
 
   expect(value).toMatchObject({
     total_duration: 1,
@@ -185,7 +195,10 @@ const tokenOf = (text: string, logprob: number): TokenLogprob => ({
   bytes: [...Buffer.from(text)],
   logprob,
 })
-const drawn = (text: string, ...top: readonly TokenLogprob[]): DrawnToken => ({ ...tokenOf(text, -0.5), top })
+const drawn = (text: string, ...top: readonly TokenLogprob[]): SampledToken => ({
+  ...tokenOf(text, -0.5),
+  top,
+})
 const told = (token: string, logprob: number) => ({ token, logprob, bytes: [...Buffer.from(token)] })
 
 test('logprobs stand beside the piece that they are of, and together in a whole answer, thoughts first', async () => {
@@ -207,7 +220,7 @@ test('logprobs stand beside the piece that they are of, and together in a whole 
 test.each(['"quoted" \\ and \n\nbroken\r\n', '\u2028 ü 😀 \u0000', '"}\n{"done":true}'])(
   'the piece %j is one line',
   async (text) => {
-    const [line = ''] = await all(lines(generationOf([said(text)]), 0, asResponse))
+    const [line = ''] = await all(renderLines(generationOf([said(text)]), 0, formatResponse))
 
     expect(line.indexOf('\n')).toBe(line.length - 1)
     expect(JSON.parse(line)).toEqual({ ...head, response: text, done: false })
@@ -215,7 +228,7 @@ test.each(['"quoted" \\ and \n\nbroken\r\n', '\u2028 ü 😀 \u0000', '"}\n{"don
 )
 
 test('an answer without text has a last line all the same', async () => {
-  const made = await all(lines(generationOf([]), 0, asResponse))
+  const made = await all(renderLines(generationOf([]), 0, formatResponse))
 
   expect(made).toHaveLength(1)
   expect(JSON.parse(made[0] ?? '')).toMatchObject({ response: '', done: true })
@@ -230,7 +243,7 @@ test('leaving the lines ends the answer', async () => {
       closed = true
     }
   }
-  const made = lines({ ...generationOf([]), [Symbol.asyncIterator]: events }, 0, asMessage)
+  const made = renderLines({ ...generationOf([]), [Symbol.asyncIterator]: events }, 0, formatMessage)
   await made.next()
 
   await made.return(undefined)
@@ -239,7 +252,7 @@ test('leaving the lines ends the answer', async () => {
 })
 
 test('a heartbeat is a piece that says nothing', () => {
-  const line = heartbeat('tiny', asMessage)
+  const line = renderHeartbeat('tiny', formatMessage)
 
   expect(line).toMatch(/^\{.*\}\n$/)
   expect(JSON.parse(line)).toEqual({
@@ -251,7 +264,7 @@ test('a heartbeat is a piece that says nothing', () => {
 })
 
 test.each(['load', 'unload'] as const)('the %s of a model is one object without counts', (reason) => {
-  expect(acknowledgement('team/tiny', reason, asResponse)).toEqual({
+  expect(renderAcknowledgement('team/tiny', reason, formatResponse)).toEqual({
     ...head,
     response: '',
     done: true,
@@ -260,7 +273,7 @@ test.each(['load', 'unload'] as const)('the %s of a model is one object without 
 })
 
 test('a prompt that is only to be seen is no answer', () => {
-  expect(rendered('team/tiny', '<user>Hi', asMessage)).toEqual({
+  expect(renderPrompt('team/tiny', '<user>Hi', formatMessage)).toEqual({
     ...head,
     message: { role: 'assistant', content: '' },
     done: false,

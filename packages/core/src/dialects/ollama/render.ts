@@ -5,27 +5,27 @@
 
 import type { Generation } from '../../calls/generate.ts'
 import {
-  type Answer,
   collect,
-  type DrawnToken,
   type FinishReason,
+  type GenerateResult,
+  type SampledToken,
   type TokenLogprob,
   type ToolCall,
 } from '../../engine/events.ts'
 import { jsonLine } from '../../http/streams.ts'
 
 /** What is said in a line, or in all of them. */
-interface Said {
+interface ResponseContent {
   readonly text?: string
   readonly thinking?: string
   readonly calls?: readonly object[]
 }
 
 /** What a piece of an answer is called: `response` in one route, `message` in the other. */
-export type Piece = (said: Said) => object
+export type ContentFormatter = (content: ResponseContent) => object
 
 /** Without thoughts the key is left out: clients take an empty one for an answer without text. */
-export const asMessage: Piece = ({ text = '', thinking = '', calls = [] }) => ({
+export const formatMessage: ContentFormatter = ({ text = '', thinking = '', calls = [] }) => ({
   message: {
     role: 'assistant',
     content: text,
@@ -33,27 +33,31 @@ export const asMessage: Piece = ({ text = '', thinking = '', calls = [] }) => ({
     ...(calls.length > 0 && { tool_calls: calls }),
   },
 })
-export const asResponse: Piece = ({ text = '', thinking = '' }) => ({
+export const formatResponse: ContentFormatter = ({ text = '', thinking = '' }) => ({
   response: text,
   ...(thinking !== '' && { thinking }),
 })
 
 /** A whole answer. Throws an `AbortError` when it was cancelled before its end. */
-export async function completion(generation: Generation, startedAt: number, piece: Piece): Promise<object> {
-  const tokens: DrawnToken[] = []
-  const answer = await collect(keeping(generation, tokens))
+export async function renderCompletion(
+  generation: Generation,
+  startedAt: number,
+  formatContent: ContentFormatter,
+): Promise<object> {
+  const tokens: SampledToken[] = []
+  const answer = await collect(collectLogprobs(generation, tokens))
   const { text, reasoning: thinking = '', toolCalls = [] } = answer
   const calls = toolCalls.flatMap((call, index) => toCall(call, index) ?? [])
   return {
-    ...head(generation.model),
-    ...piece({ text, thinking, calls }),
-    ...ending(answer, startedAt),
+    ...toHead(generation.model),
+    ...formatContent({ text, thinking, calls }),
+    ...toEnding(answer, startedAt),
     ...toLogprobs(tokens),
   }
 }
 
 /** Of thoughts, too, which an `Answer` leaves out. */
-async function* keeping(events: Generation, tokens: DrawnToken[]) {
+async function* collectLogprobs(events: Generation, tokens: SampledToken[]) {
   for await (const event of events) {
     if (event.type === 'text' || event.type === 'reasoning') tokens.push(...(event.logprobs ?? []))
     yield event
@@ -61,30 +65,31 @@ async function* keeping(events: Generation, tokens: DrawnToken[]) {
 }
 
 /** The lines of a streamed answer. A call is a line when it is whole; one that is broken off is none. */
-export async function* lines(
+export async function* renderLines(
   generation: Generation,
   startedAt: number,
-  piece: Piece,
+  formatContent: ContentFormatter,
 ): AsyncGenerator<string> {
   const { model } = generation
   let call: { id: string; name: string; arguments: string } | undefined
-  let told = 0
+  let callCount = 0
   for await (const event of generation) {
     if (event.type === 'start') continue
     if (event.type === 'tool-arguments') {
       if (call) call.arguments += event.json
       continue
     }
-    const whole = call && toCall(call, told)
-    if (whole) {
-      told++
-      yield line(model, piece({ calls: [whole] }))
+    const completeCall = call && toCall(call, callCount)
+    if (completeCall) {
+      callCount++
+      yield toLine(model, formatContent({ calls: [completeCall] }))
     }
     call = event.type === 'tool-call' ? { ...event, arguments: '' } : undefined
-    if (event.type === 'text') yield line(model, piece({ text: event.text }), event.logprobs)
-    else if (event.type === 'reasoning') yield line(model, piece({ thinking: event.text }), event.logprobs)
+    if (event.type === 'text') yield toLine(model, formatContent({ text: event.text }), event.logprobs)
+    else if (event.type === 'reasoning')
+      yield toLine(model, formatContent({ thinking: event.text }), event.logprobs)
     else if (event.type === 'end')
-      yield jsonLine({ ...head(model), ...piece({}), ...ending(event, startedAt) })
+      yield jsonLine({ ...toHead(model), ...formatContent({}), ...toEnding(event, startedAt) })
   }
 }
 
@@ -98,10 +103,10 @@ function toCall({ id, name, arguments: json }: ToolCall, index: number): object 
 }
 
 /** No key where none were asked for. */
-const toLogprobs = (tokens: readonly DrawnToken[] = []): object =>
+const toLogprobs = (tokens: readonly SampledToken[] = []): object =>
   tokens.length === 0 ? {} : { logprobs: tokens.map(toLogprob) }
 
-const toLogprob = ({ top, ...token }: DrawnToken): object => ({
+const toLogprob = ({ top, ...token }: SampledToken): object => ({
   ...toToken(token),
   ...(top.length > 0 && { top_logprobs: top.map(toToken) }),
 })
@@ -109,43 +114,48 @@ const toLogprob = ({ top, ...token }: DrawnToken): object => ({
 const toToken = ({ text: token, logprob, bytes }: TokenLogprob): object => ({ token, logprob, bytes })
 
 /** A piece that says nothing. There is no other line that breaks a silence and disturbs no client. */
-export const heartbeat = (model: string, piece: Piece): string => line(model, piece({}))
+export const renderHeartbeat = (model: string, formatContent: ContentFormatter): string =>
+  toLine(model, formatContent({}))
 
 /** That a model was loaded or let go: always one object, even where a stream was asked for. */
-export const acknowledgement = (model: string, reason: 'load' | 'unload', piece: Piece): object => ({
-  ...head(model),
-  ...piece({}),
+export const renderAcknowledgement = (
+  model: string,
+  reason: 'load' | 'unload',
+  formatContent: ContentFormatter,
+): object => ({
+  ...toHead(model),
+  ...formatContent({}),
   done: true,
   done_reason: reason,
 })
 
 /** The prompt, instead of an answer. */
-export const rendered = (model: string, prompt: string, piece: Piece): object => ({
-  ...head(model),
-  ...piece({}),
+export const renderPrompt = (model: string, prompt: string, formatContent: ContentFormatter): object => ({
+  ...toHead(model),
+  ...formatContent({}),
   done: false,
   _debug_info: { rendered_template: prompt },
 })
 
-const line = (model: string, piece: object, tokens?: readonly DrawnToken[]): string =>
-  jsonLine({ ...head(model), ...piece, done: false, ...toLogprobs(tokens) })
+const toLine = (model: string, content: object, tokens?: readonly SampledToken[]): string =>
+  jsonLine({ ...toHead(model), ...content, done: false, ...toLogprobs(tokens) })
 
-const head = (model: string) => ({ model, created_at: new Date().toISOString() })
+const toHead = (model: string) => ({ model, created_at: new Date().toISOString() })
 
 /** Counts and durations stand in the last line only: clients add them up. */
-const ending = (
-  { reason, usage, timings, tokens }: Pick<Answer, 'reason' | 'usage' | 'timings' | 'tokens'>,
+const toEnding = (
+  { reason, usage, timings, tokens }: Pick<GenerateResult, 'reason' | 'usage' | 'timings' | 'tokens'>,
   startedAt: number,
 ) => ({
   done: true,
   done_reason: doneReasons[reason],
   ...(tokens && { context: tokens }),
-  total_duration: nanoseconds(performance.now() - startedAt),
-  load_duration: nanoseconds(timings.loadMs),
+  total_duration: toNanoseconds(performance.now() - startedAt),
+  load_duration: toNanoseconds(timings.loadMs),
   prompt_eval_count: usage.inputTokens,
-  prompt_eval_duration: nanoseconds(timings.promptMs),
+  prompt_eval_duration: toNanoseconds(timings.promptMs),
   eval_count: usage.outputTokens,
-  eval_duration: nanoseconds(timings.generateMs),
+  eval_duration: toNanoseconds(timings.generateMs),
 })
 
 const doneReasons = {
@@ -156,4 +166,4 @@ const doneReasons = {
 } as const satisfies Record<FinishReason, string>
 
 /** Never none: clients divide by them. */
-export const nanoseconds = (ms: number): number => Math.max(1, Math.round(ms * 1e6))
+export const toNanoseconds = (ms: number): number => Math.max(1, Math.round(ms * 1e6))

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { parse } from '../parse.ts'
-import { wordingOf } from './issue-formatter.ts'
-import { ChatRequest, EmbeddingsRequest, EmbedRequest, GenerateRequest, ShowRequest } from './schema.ts'
+import { createIssueFormatter } from './issue-formatter.ts'
+import { ChatRequest, EmbeddingsRequest, EmbedRequest, OllamaGenerateRequest, ShowRequest } from './schema.ts'
 
-const generate = (body: unknown): GenerateRequest =>
-  parse(GenerateRequest, body, wordingOf('GenerateRequest'))
-const chat = (body: unknown): ChatRequest => parse(ChatRequest, body, wordingOf('ChatRequest'))
+const generate = (body: unknown): OllamaGenerateRequest =>
+  parse(OllamaGenerateRequest, body, createIssueFormatter('GenerateRequest'))
+const chat = (body: unknown): ChatRequest => parse(ChatRequest, body, createIssueFormatter('ChatRequest'))
 const call = (values: unknown): object => ({ function: { name: 'f', arguments: values } })
 
 const taking = (properties: unknown): object => ({ function: { name: 'f', parameters: { properties } } })
@@ -14,7 +14,7 @@ test('nothing at all is a request, and so is null', () => {
   expect(generate({})).toEqual({})
   expect(chat({})).toEqual({})
   expect(chat(null)).toEqual({})
-  expect(parse(ShowRequest, null, wordingOf('ChatRequest'))).toEqual({})
+  expect(parse(ShowRequest, null, createIssueFormatter('ChatRequest'))).toEqual({})
 })
 
 test('every field of a prompt is read', () => {
@@ -117,18 +117,26 @@ test('what a tool takes may be any schema whose properties are some', () => {
 })
 
 test('what is asked for vectors is a text or a list of them', () => {
-  const embed = (input: unknown) => parse(EmbedRequest, { input }, wordingOf('ChatRequest')).input
+  const embed = (input: unknown) => parse(EmbedRequest, { input }, createIssueFormatter('ChatRequest')).input
 
   expect([embed('a'), embed(['a', '']), embed([]), embed(null)]).toEqual(['a', ['a', ''], [], undefined])
   expect(
-    parse(EmbedRequest, { Dimensions: 8.5, truncate: false, keep_alive: 0 }, wordingOf('ChatRequest')),
+    parse(
+      EmbedRequest,
+      { Dimensions: 8.5, truncate: false, keep_alive: 0 },
+      createIssueFormatter('ChatRequest'),
+    ),
   ).toEqual({
     dimensions: 8,
     truncate: false,
     keep_alive: 0,
   })
   expect(
-    parse(EmbeddingsRequest, { prompt: 'a', input: 'b', options: { num_ctx: 64 } }, wordingOf('ChatRequest')),
+    parse(
+      EmbeddingsRequest,
+      { prompt: 'a', input: 'b', options: { num_ctx: 64 } },
+      createIssueFormatter('ChatRequest'),
+    ),
   ).toEqual({
     prompt: 'a',
     options: { num_ctx: 64 },
@@ -229,7 +237,7 @@ test.each<[string, object]>([
 })
 
 test.each([[5], [{}], [[1]], [['a', null]], [[['a']]], [true]])('of %j there are no vectors', (input) => {
-  expect(() => parse(EmbedRequest, { input }, wordingOf('ChatRequest'))).toThrow(/^invalid input/)
+  expect(() => parse(EmbedRequest, { input }, createIssueFormatter('ChatRequest'))).toThrow(/^invalid input/)
 })
 
 test.each([[['5']], [[-1]], [[0.5]], [[2 ** 31]], [[null]], [[Number.NaN]]])(
@@ -258,6 +266,6 @@ test('a model is shown by either of its two names for it', () => {
   const body = { model: 'a', name: 'b', system: 'Be brief.', verbose: true }
 
   expect(
-    parse(ShowRequest, { ...body, template: '', options: { x: 1 } }, wordingOf('ChatRequest')),
+    parse(ShowRequest, { ...body, template: '', options: { x: 1 } }, createIssueFormatter('ChatRequest')),
   ).toMatchObject(body)
 })

@@ -5,25 +5,25 @@
  */
 import { z } from 'zod'
 import { areTokens, limits } from '../../engine/request.ts'
-import { integer, Parameters } from '../../models/modelfile/parameters.ts'
-import { isEmpty, JsonObject, notYet, optional, shortly, whole } from '../fields.ts'
+import { integer, ModelParameters } from '../../models/modelfile/parameters.ts'
+import { integerFrom, isEmpty, JsonObject, optional, truncateForError, unsupportedUnless } from '../fields.ts'
 import { list } from '../parse.ts'
-import { keepAliveProblem, toKeepAlive } from './keep-alive.ts'
+import { describeKeepAliveError, toKeepAlive } from './keep-alive.ts'
 
 /** Upper and lower case do not matter in the names of fields, and the last of two counts. */
 const struct = <Shape extends z.ZodRawShape>(shape: Shape) =>
-  z.preprocess((value) => folded(value, shape), z.object(shape))
+  z.preprocess((value) => foldKeys(value, shape), z.object(shape))
 
 /** `null` asks for nothing at all. */
 const body = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.preprocess((value) => value ?? {}, struct(shape))
 
 /** Only what the shape has: a hostile object has a million fields. */
-function folded(value: unknown, shape: z.ZodRawShape): unknown {
+function foldKeys(value: unknown, shape: z.ZodRawShape): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   const fields: Record<string, unknown> = {}
-  for (const [written, field] of Object.entries(value)) {
-    const name = written.toLowerCase()
+  for (const [key, field] of Object.entries(value)) {
+    const name = key.toLowerCase()
     if (Object.hasOwn(shape, name)) fields[name] = field
   }
   return fields
@@ -34,12 +34,12 @@ const Format = z.custom<'' | 'json' | object>(
   (value) => value === '' || value === 'json' || isObject(value),
   {
     error: ({ input }) =>
-      `invalid format: ${JSON.stringify(written(input))}; expected "json" or a valid JSON Schema object`,
+      `invalid format: ${JSON.stringify(quoteForError(input))}; expected "json" or a valid JSON Schema object`,
   },
 )
 /** As JSON, where that is short. */
-const written = (value: unknown): string =>
-  Array.isArray(value) ? '[]' : JSON.stringify(typeof value === 'string' ? shortly(value) : value)
+const quoteForError = (value: unknown): string =>
+  Array.isArray(value) ? '[]' : JSON.stringify(typeof value === 'string' ? truncateForError(value) : value)
 const isObject = (value: unknown): value is object => JsonObject.safeParse(value).success
 
 const levels = ['high', 'medium', 'low', 'max'] as const
@@ -49,22 +49,22 @@ const Think = z.custom<boolean | (typeof levels)[number]>(
   {
     error: ({ input }) =>
       typeof input === 'string'
-        ? `invalid think value: ${JSON.stringify(shortly(input))} (must be ${choices.slice(1)}`
+        ? `invalid think value: ${JSON.stringify(truncateForError(input))} (must be ${choices.slice(1)}`
         : `think must be a boolean or string ${choices}`,
   },
 )
 const KeepAlive = z.unknown().transform((value, context) => {
   const keepAlive = toKeepAlive(value)
   if (keepAlive !== undefined) return keepAlive
-  context.addIssue(keepAliveProblem(value))
+  context.addIssue(describeKeepAliveError(value))
   return z.NEVER
 })
 
 /** What both ways to ask have. */
-const common = {
+const commonFields = {
   model: optional(z.string().max(limits.modelLength)),
   stream: optional(z.boolean()),
-  options: optional(Parameters),
+  options: optional(ModelParameters),
   keep_alive: optional(KeepAlive),
   think: optional(Think),
   truncate: optional(z.boolean()),
@@ -74,7 +74,7 @@ const common = {
   logprobs: optional(z.boolean()),
   // Without `logprobs` it says nothing.
   top_logprobs: optional(
-    whole(Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY).refine(
+    integerFrom(Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY).refine(
       (count) => count >= 0 && count <= 20,
       'top_logprobs must be between 0 and 20',
     ),
@@ -82,10 +82,10 @@ const common = {
   _debug_render_only: optional(z.boolean()),
 }
 
-const Images = notYet(z.array(z.unknown()), 'An image', isEmpty)
+const Images = unsupportedUnless(z.array(z.unknown()), 'An image', isEmpty)
 
-export const GenerateRequest = body({
-  ...common,
+export const OllamaGenerateRequest = body({
+  ...commonFields,
   prompt: optional(z.string()),
   system: optional(z.string()),
   context: optional(
@@ -96,7 +96,7 @@ export const GenerateRequest = body({
   template: optional(z.string()),
   images: Images,
 })
-export type GenerateRequest = z.output<typeof GenerateRequest>
+export type OllamaGenerateRequest = z.output<typeof OllamaGenerateRequest>
 
 /** Any word: some templates have roles of their own. Who says none is the user. */
 const Role = z
@@ -125,7 +125,7 @@ const ToolCall = struct({
   function: struct({ name: ToolName, arguments: optional(JsonObject) }),
 })
 
-const Message = struct({
+const OllamaMessage = struct({
   role: optional(Role),
   content: optional(z.string()),
   thinking: optional(z.string()),
@@ -134,9 +134,9 @@ const Message = struct({
   tool_name: optional(z.string()),
   tool_call_id: optional(z.string()),
 })
-export type Message = z.output<typeof Message>
+export type OllamaMessage = z.output<typeof OllamaMessage>
 
-const Tool = struct({
+const OllamaTool = struct({
   type: optional(z.string()),
   function: struct({
     name: ToolName,
@@ -144,17 +144,21 @@ const Tool = struct({
     parameters: optional(ToolParameters),
   }),
 })
-export type Tool = z.output<typeof Tool>
+export type OllamaTool = z.output<typeof OllamaTool>
 
 export const ChatRequest = body({
-  ...common,
-  messages: optional(list(Message, { max: limits.messages })),
-  tools: optional(list(Tool, { max: limits.tools })),
+  ...commonFields,
+  messages: optional(list(OllamaMessage, { max: limits.messages })),
+  tools: optional(list(OllamaTool, { max: limits.tools })),
 })
 export type ChatRequest = z.output<typeof ChatRequest>
 
 /** What both ways to ask for vectors have. */
-const embedding = { model: common.model, options: common.options, keep_alive: common.keep_alive }
+const embedFields = {
+  model: commonFields.model,
+  options: commonFields.options,
+  keep_alive: commonFields.keep_alive,
+}
 
 const Inputs = z
   .custom<string | readonly string[]>(
@@ -167,23 +171,23 @@ const Inputs = z
   )
 
 export const EmbedRequest = body({
-  ...embedding,
+  ...embedFields,
   input: optional(Inputs),
   truncate: optional(z.boolean()),
   dimensions: optional(integer()),
 })
 
-export const EmbeddingsRequest = body({ ...embedding, prompt: optional(z.string()) })
+export const EmbeddingsRequest = body({ ...embedFields, prompt: optional(z.string()) })
 
 /** `name`: as clients wrote it once. */
-const named = {
+const nameFields = {
   model: optional(z.string().max(limits.modelLength)),
   name: optional(z.string().max(limits.modelLength)),
 }
-export const NamedRequest = body(named)
+export const NamedRequest = body(nameFields)
 
 export const ShowRequest = body({
-  ...named,
+  ...nameFields,
   system: optional(z.string()),
   verbose: optional(z.boolean()),
   // Clients send them along; what is shown is the model as it is.
@@ -198,7 +202,7 @@ export const CopyRequest = body({
 
 /** To another server, or from one. */
 export const TransferRequest = body({
-  ...named,
+  ...nameFields,
   insecure: optional(z.boolean()),
   stream: optional(z.boolean()),
 })
@@ -208,10 +212,10 @@ const Digests = z.custom<Readonly<Record<string, string>>>(
   (value) => isObject(value) && Object.values(value).every((digest) => typeof digest === 'string'),
   { params: { expected: 'object' }, error: 'expected names of files with the digests of blobs.' },
 )
-const isNothing = (text: string): boolean => text === ''
+const isEmptyText = (text: string): boolean => text === ''
 
 export const CreateRequest = body({
-  ...named,
+  ...nameFields,
   stream: optional(z.boolean()),
   from: optional(z.string().max(limits.modelLength)),
   files: optional(Digests),
@@ -230,7 +234,7 @@ export const CreateRequest = body({
   parser: optional(z.string()),
   requires: optional(z.string()),
   info: optional(JsonObject),
-  draft_files: notYet(Digests, 'A draft model', (files) => Object.keys(files).length === 0),
-  draft_quantize: notYet(z.string(), 'A draft model', isNothing),
-  remote_host: notYet(z.string(), 'A model on another server', isNothing),
+  draft_files: unsupportedUnless(Digests, 'A draft model', (files) => Object.keys(files).length === 0),
+  draft_quantize: unsupportedUnless(z.string(), 'A draft model', isEmptyText),
+  remote_host: unsupportedUnless(z.string(), 'A model on another server', isEmptyText),
 })

@@ -12,7 +12,7 @@ const model: Model = {
   sizeBytes: 4_000,
   modifiedAt: new Date('2026-01-02T03:04:05Z'),
   digest: 'abc',
-  builtIn: false,
+  isBuiltIn: false,
 }
 const details: ModelDetails = {
   architecture: 'llama',
@@ -71,7 +71,7 @@ test('what a Modelfile says of a model is shown, piece by piece', async () => {
   const answer = await shown(
     { model: 'tiny' },
     {
-      recipe: {
+      defaults: {
         template: '{{ .Prompt }}!',
         system: 'Be kind.',
         parameters: { num_ctx: 1_048_576, stop: ['\n', '<x>'] },

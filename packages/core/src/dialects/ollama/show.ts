@@ -2,34 +2,34 @@
 import { modelNotFound } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
 import type { ModelDetails } from '../../models/gguf/details.ts'
-import { noRecipe } from '../../models/modelfile/defaults.ts'
-import { noTemplate, shownModelfile, shownParameters } from '../../models/modelfile/show.ts'
+import { emptyDefaults } from '../../models/modelfile/defaults.ts'
+import { placeholderTemplate, renderModelfile, renderParameters } from '../../models/modelfile/show.ts'
 import { displayName } from '../../models/ollama-store/name.ts'
 import type { Handler } from '../dialect.ts'
-import { read } from './body.ts'
+import { readBody } from './body.ts'
 import { cloudDisabled } from './cloud.ts'
-import { missingName, requiredName, toDetails } from './models.ts'
+import { parseMissingName, requireName, toDetails } from './models.ts'
 import { ShowRequest } from './schema.ts'
 
 /** `POST /api/show` */
 export const show: Handler = async ({ request, llm }) => {
-  const body = await read(request, ShowRequest, 'ShowRequest')
-  const name = requiredName(body)
+  const body = await readBody(request, ShowRequest, 'ShowRequest')
+  const name = requireName(body)
   const model = await llm.models.get(name).catch((cause) => {
-    throw modelNotFound(displayName(missingName(cause, name, unavailable)))
+    throw modelNotFound(displayName(parseMissingName(cause, name, unavailable)))
   })
   if (model.config?.remote_host) throw cloudDisabled(unavailable)
   const details = await llm.models.details(model, { arrays: body.verbose ?? false })
-  const { recipe = noRecipe, config } = model
-  const system = body.system || recipe.system
+  const { defaults = emptyDefaults, config } = model
+  const system = body.system || defaults.system
   return json({
-    ...(recipe.license.length > 0 && { license: recipe.license.join('\n') }),
-    modelfile: shownModelfile(model),
-    ...(Object.keys(recipe.parameters).length > 0 && { parameters: shownParameters(recipe.parameters) }),
-    template: recipe.template ?? details.chatTemplate ?? noTemplate,
+    ...(defaults.license.length > 0 && { license: defaults.license.join('\n') }),
+    modelfile: renderModelfile(model),
+    ...(Object.keys(defaults.parameters).length > 0 && { parameters: renderParameters(defaults.parameters) }),
+    template: defaults.template ?? details.chatTemplate ?? placeholderTemplate,
     ...(system && { system }),
     details: toDetails(model, details),
-    ...(recipe.messages.length > 0 && { messages: recipe.messages }),
+    ...(defaults.messages.length > 0 && { messages: defaults.messages }),
     model_info: {
       ...toModelInfo(details),
       // By this name it tells people which model it is.

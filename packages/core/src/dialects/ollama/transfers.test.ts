@@ -3,7 +3,7 @@ import { LlmError } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { jsonLine } from '../../http/streams.ts'
 import type { Llm } from '../../llm.ts'
-import type { CreateModel } from '../../models/modelfile/create.ts'
+import type { CreateModelRequest } from '../../models/modelfile/create.ts'
 import type { Progress } from '../../models/registry/progress.ts'
 import type { Call, Handler } from '../dialect.ts'
 import { create, pull, push } from './transfers.ts'
@@ -112,9 +112,9 @@ test('a silence is broken by the step that was told last', async () => {
 })
 
 test('a model is made of what the body says', async () => {
-  const made: CreateModel[] = []
+  const made: CreateModelRequest[] = []
   const store = {
-    async *create(spec: CreateModel): AsyncGenerator<Progress> {
+    async *create(spec: CreateModelRequest): AsyncGenerator<Progress> {
       made.push(spec)
       yield { status: 'success' }
     },

@@ -4,38 +4,46 @@ import { invalidRequest } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'
 import { jsonLine, ndjson } from '../../http/streams.ts'
-import type { CreateModel } from '../../models/modelfile/create.ts'
+import type { CreateModelRequest } from '../../models/modelfile/create.ts'
 import { parseModelName } from '../../models/ollama-store/name.ts'
 import type { Progress } from '../../models/registry/progress.ts'
 import type { Call, Handler } from '../dialect.ts'
-import { given } from '../fields.ts'
-import { read } from './body.ts'
-import { requiredName } from './models.ts'
+import { omitUndefined } from '../fields.ts'
+import { readBody } from './body.ts'
+import { requireName } from './models.ts'
 import { CreateRequest, TransferRequest } from './schema.ts'
 
 /** `POST /api/create` */
 export const create: Handler = async (call) => {
-  const body = await read(call.request, CreateRequest, 'CreateRequest')
+  const body = await readBody(call.request, CreateRequest, 'CreateRequest')
   const { signal } = call.request
-  return told(call, body, call.llm.models.create(toCreateModel(body), { signal }))
+  return respondWithProgress(call, body, call.llm.models.create(toCreateModel(body), { signal }))
 }
 
 /** `POST /api/pull` */
 export const pull: Handler = async (call) => {
-  const body = await read(call.request, TransferRequest, 'PullRequest')
-  return told(call, body, call.llm.models.pull(validName(body), toTransferOptions(call, body)))
+  const body = await readBody(call.request, TransferRequest, 'PullRequest')
+  return respondWithProgress(
+    call,
+    body,
+    call.llm.models.pull(requireValidName(body), toTransferOptions(call, body)),
+  )
 }
 
 /** `POST /api/push` */
 export const push: Handler = async (call) => {
-  const body = await read(call.request, TransferRequest, 'PushRequest')
-  requiredName(body)
-  return told(call, body, call.llm.models.push(validName(body), toTransferOptions(call, body)))
+  const body = await readBody(call.request, TransferRequest, 'PushRequest')
+  requireName(body)
+  return respondWithProgress(
+    call,
+    body,
+    call.llm.models.push(requireValidName(body), toTransferOptions(call, body)),
+  )
 }
 
-type Named = Pick<z.output<typeof TransferRequest>, 'model' | 'name'>
+type ModelNameFields = Pick<z.output<typeof TransferRequest>, 'model' | 'name'>
 
-function validName({ model, name }: Named): string {
+function requireValidName({ model, name }: ModelNameFields): string {
   const found = model || name || ''
   if (!parseModelName(found)) throw invalidRequest('invalid model name', { param: 'model' })
   return found
@@ -46,18 +54,18 @@ const toTransferOptions = (
   { insecure = false }: z.output<typeof TransferRequest>,
 ) => ({ signal, insecure })
 
-function toCreateModel(body: z.output<typeof CreateRequest>): CreateModel {
+function toCreateModel(body: z.output<typeof CreateRequest>): CreateModelRequest {
   const { model: _model, name: _name, stream: _stream, quantization, license, ...spec } = body
   return {
-    ...given(spec),
-    name: validName(body),
+    ...omitUndefined(spec),
+    name: requireValidName(body),
     ...(license !== undefined && { license: [license].flat() }),
     ...(quantization && { quantize: quantization }),
   }
 }
 
 /** What fails before the first step has a status of its own; without `stream`, all does. */
-async function told(
+async function respondWithProgress(
   { onError }: Call,
   { stream = true }: { readonly stream?: boolean | undefined },
   progress: AsyncIterable<Progress>,

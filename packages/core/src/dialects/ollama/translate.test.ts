@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import type * as neutral from '../../engine/request.ts'
 import type { Capability, ModelDetails } from '../../models/gguf/details.ts'
 import { parse } from '../parse.ts'
-import { wordingOf } from './issue-formatter.ts'
+import { createIssueFormatter } from './issue-formatter.ts'
 import * as schema from './schema.ts'
-import { toConversation, toGenerateRequest, toLoad, toPrompt } from './translate.ts'
+import { toChatInput, toGenerateRequest, toLoad, toPrompt } from './translate.ts'
 
 const detailsWith = (...capabilities: Capability[]): ModelDetails => ({
   architecture: 'llama',
@@ -22,9 +22,9 @@ const caller = detailsWith('tools', 'completion')
 
 /** Through the schema: that is how bodies come. */
 const bodyOf = (fields: object): schema.ChatRequest =>
-  parse(schema.ChatRequest, { model: 'tiny', ...fields }, wordingOf('ChatRequest'))
+  parse(schema.ChatRequest, { model: 'tiny', ...fields }, createIssueFormatter('ChatRequest'))
 const promptOf = (fields: object) =>
-  toPrompt(parse(schema.GenerateRequest, fields, wordingOf('GenerateRequest')))
+  toPrompt(parse(schema.OllamaGenerateRequest, fields, createIssueFormatter('GenerateRequest')))
 
 const input = { kind: 'text', prompt: ['Hi'] } as const
 const translate = (fields: object, details: ModelDetails | undefined = plain): neutral.GenerateRequest =>
@@ -195,7 +195,7 @@ test('messages keep their order, thoughts stand before what was said, and a deve
     ],
   })
 
-  expect(toConversation({ messages })).toEqual({
+  expect(toChatInput({ messages })).toEqual({
     kind: 'chat',
     messages: [
       { role: 'system', content: [{ type: 'text', text: 'Be brief.' }] },
@@ -212,7 +212,7 @@ test('messages keep their order, thoughts stand before what was said, and a deve
   })
 })
 
-const conversationOf = (fields: object) => toConversation(bodyOf(fields))
+const conversationOf = (fields: object) => toChatInput(bodyOf(fields))
 const tool = { type: 'function', function: { name: 'now' } }
 
 test('tools keep their schemas as they are, and one without takes no arguments', () => {
@@ -295,7 +295,7 @@ test('ten thousand results for a hundred thousand calls are sorted out in no tim
   const body = bodyOf({ messages })
   const startedAt = performance.now()
 
-  toConversation(body)
+  toChatInput(body)
 
   // A look at all calls for each result takes ten seconds and more.
   expect(performance.now() - startedAt).toBeLessThan(2_000)

@@ -3,12 +3,17 @@ import type * as neutral from '../../engine/request.ts'
 import { isRaw, limits } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
 import type { Capability, ModelDetails } from '../../models/gguf/details.ts'
-import { ollamaSampling, toContextSize, toSampling, toStops } from '../../models/modelfile/parameters.ts'
+import {
+  defaultOllamaSampling,
+  toContextSize,
+  toSampling,
+  toStops,
+} from '../../models/modelfile/parameters.ts'
 import { fullName, parseModelName } from '../../models/ollama-store/name.ts'
-import { given } from '../fields.ts'
+import { omitUndefined } from '../fields.ts'
 import type * as schema from './schema.ts'
 
-export function toPrompt(body: schema.GenerateRequest): neutral.TextInput | neutral.InfillInput {
+export function toPrompt(body: schema.OllamaGenerateRequest): neutral.TextInput | neutral.InfillInput {
   const { prompt = '', suffix, system, template, context, raw = false } = body
   const isContinued = context !== undefined && context.length > 0
   if (raw && (system || template || isContinued))
@@ -24,32 +29,32 @@ export function toPrompt(body: schema.GenerateRequest): neutral.TextInput | neut
   }
 }
 
-export function toConversation({
+export function toChatInput({
   messages = [],
   tools = [],
 }: Pick<schema.ChatRequest, 'messages' | 'tools'>): neutral.ChatInput {
-  const calls = new Calls()
+  const callIds = new ToolCallIds()
   return {
     kind: 'chat',
-    messages: messages.map((message) => toMessage(message, calls)),
+    messages: messages.map((message) => toMessage(message, callIds)),
     ...(tools.length > 0 && { tools: tools.map(toTool) }),
   }
 }
 
-function toMessage(message: schema.Message, calls: Calls): neutral.Message {
-  const { role = 'user', content = '', thinking, tool_calls: made = [] } = message
+function toMessage(message: schema.OllamaMessage, callIds: ToolCallIds): neutral.Message {
+  const { role = 'user', content = '', thinking, tool_calls: toolCalls = [] } = message
   const text = { type: 'text', text: content } as const
-  if (role !== 'assistant') calls.end()
+  if (role !== 'assistant') callIds.endTurn()
   if (role === 'tool')
-    return { role, content: [{ type: 'tool-result', ...calls.answered(message), content: [text] }] }
+    return { role, content: [{ type: 'tool-result', ...callIds.resolve(message), content: [text] }] }
   return {
     role: role === 'developer' ? 'system' : role,
     content: [
       ...(thinking ? [{ type: 'reasoning', text: thinking } as const] : []),
-      ...(content !== '' || made.length === 0 ? [text] : []),
-      ...made.map(({ id, function: { name, arguments: values = {} } }) => ({
+      ...(content !== '' || toolCalls.length === 0 ? [text] : []),
+      ...toolCalls.map(({ id, function: { name, arguments: values = {} } }) => ({
         type: 'tool-call' as const,
-        id: calls.made(name, id),
+        id: callIds.register(name, id),
         name,
         arguments: JSON.stringify(values),
       })),
@@ -58,44 +63,44 @@ function toMessage(message: schema.Message, calls: Calls): neutral.Message {
 }
 
 /** Few clients of this API send ids: a result is of the first call that waits for one, and has its name if it says one. */
-class Calls {
+class ToolCallIds {
   #count = 0
   /** Names by ids, and ids by names. A hostile conversation has ten thousand results for a hundred thousand calls. */
-  readonly #waiting = new Map<string, string>()
-  readonly #named = new Map<string, Set<string>>()
-  #isOver = false
+  readonly #pending = new Map<string, string>()
+  readonly #idsByName = new Map<string, Set<string>>()
+  #isTurnOver = false
 
-  made(name: string, ownId?: string): string {
-    if (this.#isOver) {
-      this.#waiting.clear()
-      this.#named.clear()
+  register(name: string, ownId?: string): string {
+    if (this.#isTurnOver) {
+      this.#pending.clear()
+      this.#idsByName.clear()
     }
-    this.#isOver = false
+    this.#isTurnOver = false
     const id = ownId || `call_${this.#count++}`
-    this.#waiting.set(id, name)
-    this.#named.set(name, (this.#named.get(name) ?? new Set()).add(id))
+    this.#pending.set(id, name)
+    this.#idsByName.set(name, (this.#idsByName.get(name) ?? new Set()).add(id))
     return id
   }
 
   /** Something else was said: what still waits when the next call is made waits in vain. */
-  end(): void {
-    this.#isOver = true
+  endTurn(): void {
+    this.#isTurnOver = true
   }
 
   /** Which one: what the result says itself is right, also where there is no such call. */
-  answered({ tool_call_id: ownId, tool_name: ownName }: schema.Message): { id?: string; name?: string } {
-    const [next] = (ownName ? this.#named.get(ownName) : this.#waiting.keys()) ?? []
+  resolve({ tool_call_id: ownId, tool_name: ownName }: schema.OllamaMessage): { id?: string; name?: string } {
+    const [next] = (ownName ? this.#idsByName.get(ownName) : this.#pending.keys()) ?? []
     const id = ownId || next
-    const name = id === undefined ? undefined : this.#waiting.get(id)
+    const name = id === undefined ? undefined : this.#pending.get(id)
     if (id !== undefined && name !== undefined) {
-      this.#waiting.delete(id)
-      this.#named.get(name)?.delete(id)
+      this.#pending.delete(id)
+      this.#idsByName.get(name)?.delete(id)
     }
-    return given({ id, name: ownName || name })
+    return omitUndefined({ id, name: ownName || name })
   }
 }
 
-const toTool = ({ function: { name, description, parameters } }: schema.Tool): neutral.Tool => ({
+const toTool = ({ function: { name, description, parameters } }: schema.OllamaTool): neutral.Tool => ({
   name,
   ...(description && { description }),
   parameters: parameters ?? { type: 'object', properties: {} },
@@ -103,7 +108,7 @@ const toTool = ({ function: { name, description, parameters } }: schema.Tool): n
 
 /** @param details of the model, where they are known */
 export function toGenerateRequest(
-  body: schema.GenerateRequest | schema.ChatRequest,
+  body: schema.OllamaGenerateRequest | schema.ChatRequest,
   input: neutral.GenerateRequest['input'],
   details: ModelDetails | undefined,
 ): neutral.GenerateRequest {
@@ -113,10 +118,10 @@ export function toGenerateRequest(
   const reasoning = toReasoning(body, details)
   const lacks = (capability: Capability): boolean => details?.capabilities.includes(capability) === false
   if (input.kind === 'chat' && input.tools && lacks('tools'))
-    throw invalidRequest(`${qualified(model)} does not support tools`, { param: 'tools' })
+    throw invalidRequest(`${toQualifiedName(model)} does not support tools`, { param: 'tools' })
   // A template of the request's own may know how.
   if (input.kind === 'infill' && input.template === undefined && lacks('insert'))
-    throw invalidRequest(`${qualified(model)} does not support insert`, { param: 'suffix' })
+    throw invalidRequest(`${toQualifiedName(model)} does not support insert`, { param: 'suffix' })
   return {
     model,
     input: isRaw(input) ? input : { ...input, ...toEffort(body, details) },
@@ -124,7 +129,7 @@ export function toGenerateRequest(
     ...(limit !== undefined && { maxTokens: limit > 0 ? limit : limits.int32 }),
     ...(stop && { stop }),
     sampling: toSampling(options),
-    defaultSampling: ollamaSampling,
+    defaultSampling: defaultOllamaSampling,
     // What continues a text is not looked into.
     ...(reasoning !== undefined && !isRaw(input) && { reasoning }),
     ...(format && { format: toFormat(format) }),
@@ -135,7 +140,7 @@ export function toGenerateRequest(
 }
 
 /** As Ollama names it there. */
-function qualified(model: string): string {
+function toQualifiedName(model: string): string {
   const name = parseModelName(model)
   return name ? fullName(name) : `"${model}"`
 }
@@ -147,7 +152,7 @@ export const toLoad = ({
   options = {},
   keep_alive: keepAlive,
 }: Pick<schema.ChatRequest, 'options' | 'keep_alive'>): neutral.LoadOptions =>
-  given({ contextSize: toContextSize(options), keepAlive })
+  omitUndefined({ contextSize: toContextSize(options), keepAlive })
 
 /** A model that can think does so, unless it is told not to. */
 function toReasoning(

@@ -4,29 +4,29 @@ import { limits } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
 import type { Handler } from '../dialect.ts'
-import { optional, whole } from '../fields.ts'
+import { integerFrom, optional } from '../fields.ts'
 import { parse } from '../parse.ts'
-import { wording } from './errors.ts'
+import { formatIssue } from './errors.ts'
 import { textsOrTokens } from './schema.ts'
 
 const EmbeddingRequest = z.object({
   model: z.string().min(1).max(limits.modelLength),
   input: textsOrTokens(z.string().min(1, 'expected a text that is not empty.')),
-  dimensions: optional(whole(1)),
+  dimensions: optional(integerFrom(1)),
   // OpenAI's own clients ask for base64 unless they are told otherwise.
   encoding_format: optional(z.enum(['float', 'base64'])),
 })
 
 /** `POST /v1/embeddings` */
 export const embeddings: Handler = async ({ request, llm, caller }) => {
-  const body = parse(EmbeddingRequest, await request.json(), wording)
+  const body = parse(EmbeddingRequest, await request.json(), formatIssue)
   const { model, input: inputs, dimensions, encoding_format: format = 'float' } = body
-  const asked = { model, inputs, ...(dimensions !== undefined && { dimensions }) }
-  const { vectors, inputTokens } = await llm.embed(asked, {
+  const embedRequest = { model, inputs, ...(dimensions !== undefined && { dimensions }) }
+  const { vectors, inputTokens } = await llm.embed(embedRequest, {
     signal: request.signal,
     caller,
   })
-  checkWidth(vectors[0]?.length ?? 0, dimensions)
+  checkDimensions(vectors[0]?.length ?? 0, dimensions)
 
   return json({
     object: 'list',
@@ -41,9 +41,9 @@ export const embeddings: Handler = async ({ request, llm, caller }) => {
 }
 
 /** The model says how wide its vectors are, and says it late. */
-function checkWidth(width: number, wanted = 0): void {
-  if (wanted > width)
-    throw invalidRequest(`Invalid 'dimensions': the vectors of this model have ${width}.`, {
+function checkDimensions(available: number, requested = 0): void {
+  if (requested > available)
+    throw invalidRequest(`Invalid 'dimensions': the vectors of this model have ${available}.`, {
       param: 'dimensions',
       issue: 'integer_too_big',
     })

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import {
-  contextLength,
+  contextLengthExceeded,
   type Issue,
   invalidRequest,
   LlmError,
   type LlmErrorCode,
   modelNotFound,
 } from '../../errors.ts'
-import type { Problem } from '../parse.ts'
-import { failureOf, renderError, renderErrorFrame, wording } from './errors.ts'
+import type { FieldIssue } from '../parse.ts'
+import { formatIssue, renderError, renderErrorFrame, toResponseError } from './errors.ts'
 
 const bodyOf = (error: LlmError): unknown => JSON.parse(renderError(error).body as string)
 
@@ -83,7 +83,7 @@ test.each<[LlmErrorCode, string]>([
   ['context_length', 'context_length_exceeded'],
   ['overloaded', 'server_overloaded'],
 ])('a response fails by %s with the code %s', (code, said) => {
-  expect(failureOf(new LlmError(code, 'No.'))).toEqual({ code: said, message: 'No.' })
+  expect(toResponseError(new LlmError(code, 'No.'))).toEqual({ code: said, message: 'No.' })
 })
 
 test('a missing model has a code of its own, and no param', () => {
@@ -101,7 +101,7 @@ test('a missing model has a code of its own, and no param', () => {
 })
 
 test('a prompt that is too long is said in the words that agents look for', () => {
-  const body = bodyOf(contextLength(5_000, 4_096))
+  const body = bodyOf(contextLengthExceeded(5_000, 4_096))
 
   expect(body).toEqual({
     error: {
@@ -141,16 +141,16 @@ test('in a stream the envelope is one event', () => {
   )
 })
 
-test.each<[Partial<Problem>, string]>([
+test.each<[Partial<FieldIssue>, string]>([
   [{ param: '', issue: 'type' }, 'The request body has to be a JSON object.'],
   [{ param: 'model', issue: 'missing' }, "Missing required parameter: 'model'."],
   [{ param: 'stop[1]', issue: 'value', reason: 'is odd.' }, "Invalid 'stop[1]': is odd."],
 ])('the problem %j is said as %j', (problem, message) => {
-  const said = wording({
+  const said = formatIssue({
     param: '',
     issue: 'value',
     reason: '',
-    isOwn: false,
+    isCustom: false,
     received: undefined,
     expected: undefined,
     limit: undefined,

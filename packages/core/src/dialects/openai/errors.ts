@@ -4,24 +4,24 @@ import type { HttpResponse } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'
 import { dataFrame } from '../../http/streams.ts'
 import { retryHeaders } from '../../limits/headers.ts'
-import type { Wording } from '../parse.ts'
+import type { IssueFormatter } from '../parse.ts'
 
 export function renderError(error: LlmError): HttpResponse {
   const [status] = kinds[error.code]
-  return json(envelope(error), status, retryHeaders(error))
+  return json(toEnvelope(error), status, retryHeaders(error))
 }
 
 /** What is wrong with a field. */
-export const wording: Wording = ({ param, issue, reason }) => {
+export const formatIssue: IssueFormatter = ({ param, issue, reason }) => {
   if (param === '') return 'The request body has to be a JSON object.'
   return issue === 'missing' ? `Missing required parameter: '${param}'.` : `Invalid '${param}': ${reason}`
 }
 
 /** What ends a stream that has already begun. */
-export const renderErrorFrame = (error: LlmError): string => dataFrame(JSON.stringify(envelope(error)))
+export const renderErrorFrame = (error: LlmError): string => dataFrame(JSON.stringify(toEnvelope(error)))
 
 /** What a response says that has failed after it had begun. */
-export function failureOf(error: LlmError): { readonly code: string; readonly message: string } {
+export function toResponseError(error: LlmError): { readonly code: string; readonly message: string } {
   const [status] = kinds[error.code]
   return {
     code: codeOf(error) ?? (status < 500 ? 'invalid_prompt' : 'server_error'),
@@ -29,7 +29,7 @@ export function failureOf(error: LlmError): { readonly code: string; readonly me
   }
 }
 
-function envelope(error: LlmError): object {
+function toEnvelope(error: LlmError): object {
   const [, type] = kinds[error.code]
   const { param = null, exceeded } = error.details
   return {

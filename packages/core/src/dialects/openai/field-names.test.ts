@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { invalidRequest, type LlmError } from '../../errors.ts'
 import type { Call } from '../dialect.ts'
-import { naming, responseNames, usualNames } from './field-names.ts'
+import { mapCompletionField, mapResponsesField, withFieldNames } from './field-names.ts'
 
-const names = { usual: usualNames, response: responseNames }
+const names = { usual: mapCompletionField, response: mapResponsesField }
 
 test.each<[keyof typeof names, param: string, field: string]>([
   [
@@ -27,7 +27,7 @@ test.each<[keyof typeof names, param: string, field: string]>([
 test('what a handler throws, and what it says later, names the field of its route', async () => {
   const told: LlmError[] = []
   const call = { onError: (error: LlmError) => void told.push(error) } as unknown as Call
-  const failing = naming(usualNames, async ({ onError }) => {
+  const failing = withFieldNames(mapCompletionField, async ({ onError }) => {
     onError(invalidRequest('Later.', { param: 'format' }))
     throw invalidRequest('No.', { param: 'inputs[0]', issue: 'value' })
   })

@@ -3,17 +3,17 @@ import { json } from '../../http/respond.ts'
 import { sse } from '../../http/streams.ts'
 import type { Call, Handler } from '../dialect.ts'
 import { parse } from '../parse.ts'
-import { withReuse } from '../reuse.ts'
-import { atOnce, inTurn, type Question } from './answers.ts'
-import { wording } from './errors.ts'
-import { chunks, completion } from './render.ts'
-import { type Text, textChunks, textCompletion } from './render-text.ts'
+import { withReuseHeader } from '../reuse-header.ts'
+import { formatIssue } from './errors.ts'
+import { type CompletionStarter, collectConcurrently, streamInOrder } from './multi-prompt.ts'
+import { renderChunks, renderCompletion } from './render.ts'
+import { renderTextChunks, renderTextCompletion, type TextCompletion } from './render-text.ts'
 import { ChatCompletionRequest, CompletionRequest } from './schema.ts'
 import { toGenerateRequest, toTextRequests } from './translate.ts'
 
 /** `POST /v1/chat/completions` */
 export const chatCompletions: Handler = async ({ request, llm, caller, onError }) => {
-  const body = parse(ChatCompletionRequest, await request.json(), wording)
+  const body = parse(ChatCompletionRequest, await request.json(), formatIssue)
   const stream = body.stream ?? false
   const generation = await llm.generate(toGenerateRequest(body), {
     signal: request.signal,
@@ -22,37 +22,37 @@ export const chatCompletions: Handler = async ({ request, llm, caller, onError }
   })
 
   const response = stream
-    ? sse(chunks(generation, body), { onError })
-    : json(completion(generation, await collect(generation), body))
-  return withReuse(response, [generation])
+    ? sse(renderChunks(generation, body), { onError })
+    : json(renderCompletion(generation, await collect(generation), body))
+  return withReuseHeader(response, [generation])
 }
 
 /** `POST /v1/completions` */
 export const completions: Handler = async (call) => {
   const { request, llm, caller, onError } = call
-  const body = parse(CompletionRequest, await request.json(), wording)
+  const body = parse(CompletionRequest, await request.json(), formatIssue)
   const stream = body.stream ?? false
   const requests = toTextRequests(body)
   const echoes: string[] = []
   for (const index of requests.keys())
     echoes.push(await echoOf(body, index, { llm, caller, signal: request.signal }))
-  const together = { requests, signal: request.signal }
-  const questions = requests.map(
-    (asked, index): Question =>
+  const group = { requests, signal: request.signal }
+  const starters = requests.map(
+    (generateRequest, index): CompletionStarter =>
       async (signal) => ({
         echo: echoes[index] ?? '',
-        generation: await llm.generate(asked, { signal, caller, stream, together }),
+        generation: await llm.generate(generateRequest, { signal, caller, stream, group }),
       }),
   )
   if (stream) {
-    const { begun, texts } = await inTurn(questions, request.signal)
-    return withReuse(sse(textChunks(texts, body), { onError }), generationsOf(begun))
+    const { started, texts } = await streamInOrder(starters, request.signal)
+    return withReuseHeader(sse(renderTextChunks(texts, body), { onError }), generationsOf(started))
   }
-  const texts = await atOnce(questions, request.signal)
-  return withReuse(json(textCompletion(texts, body)), generationsOf(texts))
+  const results = await collectConcurrently(starters, request.signal)
+  return withReuseHeader(json(renderTextCompletion(results, body)), generationsOf(results))
 }
 
-const generationsOf = (texts: readonly Text[]) => texts.map(({ generation }) => generation)
+const generationsOf = (texts: readonly TextCompletion[]) => texts.map(({ generation }) => generation)
 
 /** What is said again in front of an answer. */
 async function echoOf(
@@ -60,6 +60,6 @@ async function echoOf(
   index: number,
   { llm, ...call }: Pick<Call, 'llm' | 'caller'> & { readonly signal: AbortSignal },
 ): Promise<string> {
-  const said = (echo && prompt[index]) || ''
-  return typeof said === 'string' ? said : llm.detokenize({ model, tokens: said }, call)
+  const promptPart = (echo && prompt[index]) || ''
+  return typeof promptPart === 'string' ? promptPart : llm.detokenize({ model, tokens: promptPart }, call)
 }

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 import type * as neutral from '../../engine/request.ts'
 import { parse } from '../parse.ts'
-import { wording } from './errors.ts'
+import { formatIssue } from './errors.ts'
 import { Messages, toMessages } from './messages.ts'
 
-const read = (messages: unknown): readonly neutral.Message[] => toMessages(parse(Messages, messages, wording))
+const read = (messages: unknown): readonly neutral.Message[] =>
+  toMessages(parse(Messages, messages, formatIssue))
 
 const user = { role: 'user', content: 'Hi' }
 const calling = (...ids: string[]) => ({

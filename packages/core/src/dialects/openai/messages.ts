@@ -6,21 +6,21 @@ import { z } from 'zod'
 import type * as neutral from '../../engine/request.ts'
 import { limits } from '../../engine/request.ts'
 import { invalidRequest, type LlmError } from '../../errors.ts'
-import { notYet, optional, unsupported } from '../fields.ts'
+import { optional, unsupported, unsupportedUnless } from '../fields.ts'
 import { list } from '../parse.ts'
 
 const Refusal = z
   .object({ type: z.literal('refusal'), refusal: z.string() })
   .transform(({ refusal }) => ({ type: 'text' as const, text: refusal }))
 
-type Types = readonly [string, ...string[]]
+type PartTypes = readonly [string, ...string[]]
 
 /**
  * A text, or parts of one.
  * @param texts the types of parts that are text
  * @param others of those that no model here takes
  */
-export const contentOf = (texts: Types, others: Types) => {
+export const contentOf = (texts: PartTypes, others: PartTypes) => {
   const TextPart = z
     .object({ type: z.enum(texts), text: z.string() })
     .transform(({ text }) => ({ type: 'text' as const, text }))
@@ -47,7 +47,7 @@ const ToolCall = z.object({
   function: z.object({ name: z.string().min(1).max(limits.toolNameLength), arguments: z.string() }),
 })
 
-const Message = z.discriminatedUnion(
+const ChatMessage = z.discriminatedUnion(
   'role',
   [
     z.object({ role: z.enum(['system', 'developer', 'user']), content: Content }),
@@ -57,7 +57,7 @@ const Message = z.discriminatedUnion(
       reasoning_content: optional(z.string()),
       reasoning: optional(z.string()),
       tool_calls: optional(list(ToolCall, { max: limits.parts })),
-      function_call: notYet(z.looseObject({}), 'A function call', () => false),
+      function_call: unsupportedUnless(z.looseObject({}), 'A function call', () => false),
     }),
     z.object({ role: z.literal('tool'), tool_call_id: z.string(), content: Content }),
     z
@@ -67,24 +67,24 @@ const Message = z.discriminatedUnion(
   ],
   { error: 'expected a message of the role system, developer, user, assistant or tool.' },
 )
-type Message = z.output<typeof Message>
-type AssistantMessage = Extract<Message, { role: 'assistant' }>
+type ChatMessage = z.output<typeof ChatMessage>
+type AssistantMessage = Extract<ChatMessage, { role: 'assistant' }>
 
-export const Messages = list(Message, { min: 1, max: limits.messages })
+export const Messages = list(ChatMessage, { min: 1, max: limits.messages })
 
 /** Throws `invalid_request` for results without their call, and for calls without a result. */
-export function toMessages(messages: readonly Message[]): readonly neutral.Message[] {
+export function toMessages(messages: readonly ChatMessage[]): readonly neutral.Message[] {
   checkResults(messages)
   return messages.map(toMessage)
 }
 
-function toMessage(message: Message): neutral.Message {
+function toMessage(message: ChatMessage): neutral.Message {
   const content = toParts(message.content)
   switch (message.role) {
     case 'tool':
       return { role: 'tool', content: [{ type: 'tool-result', id: message.tool_call_id, content }] }
     case 'assistant':
-      return { role: 'assistant', content: [...toThoughts(message), ...content, ...toCalls(message)] }
+      return { role: 'assistant', content: [...toReasoningParts(message), ...content, ...toCalls(message)] }
     default:
       return { role: message.role === 'developer' ? 'system' : message.role, content }
   }
@@ -95,7 +95,7 @@ type TextPart = Extract<neutral.Part, { type: 'text' | 'reasoning' }>
 export const toParts = (content: Content | undefined): readonly TextPart[] =>
   typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
 
-function toThoughts({ reasoning_content, reasoning }: AssistantMessage): readonly TextPart[] {
+function toReasoningParts({ reasoning_content, reasoning }: AssistantMessage): readonly TextPart[] {
   const text = reasoning_content || reasoning
   return text ? [{ type: 'reasoning', text }] : []
 }
@@ -112,31 +112,31 @@ export const toCall = (id: string, name: string, json: string): neutral.Part => 
 })
 
 /** Templates go wrong in silence, where OpenAI says what is missing. The words are its own. */
-function checkResults(messages: readonly Message[]): void {
+function checkResults(messages: readonly ChatMessage[]): void {
   let called: ReadonlySet<string> = new Set()
   let calledAt = 0
-  const waiting = new Set<string>()
+  const pending = new Set<string>()
   for (const [index, message] of messages.entries()) {
     if (message.role === 'tool') {
-      if (!called.has(message.tool_call_id)) throw unasked(index)
-      waiting.delete(message.tool_call_id)
+      if (!called.has(message.tool_call_id)) throw resultWithoutCall(index)
+      pending.delete(message.tool_call_id)
       continue
     }
-    if (waiting.size > 0) throw unanswered(calledAt, waiting)
+    if (pending.size > 0) throw callsWithoutResult(calledAt, pending)
     called = new Set(message.role === 'assistant' ? message.tool_calls?.map(({ id }) => id) : [])
     calledAt = index
-    for (const id of called) waiting.add(id)
+    for (const id of called) pending.add(id)
   }
-  if (waiting.size > 0) throw unanswered(calledAt, waiting)
+  if (pending.size > 0) throw callsWithoutResult(calledAt, pending)
 }
 
-const unasked = (index: number): LlmError =>
+const resultWithoutCall = (index: number): LlmError =>
   invalidRequest(
     "Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls'.",
     { param: `messages[${index}].role` },
   )
 
-const unanswered = (index: number, ids: ReadonlySet<string>): LlmError =>
+const callsWithoutResult = (index: number, ids: ReadonlySet<string>): LlmError =>
   invalidRequest(
     `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${shorten([...ids].join(', '))}`,
     { param: `messages[${index}].role` },

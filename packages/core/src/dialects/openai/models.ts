@@ -13,9 +13,9 @@ export const retrieveModel: Handler = async ({ request, llm }) => {
   return json(toModel(id, await llm.models.get(id)))
 }
 
-const toModel = (id: string, { modifiedAt, builtIn }: Model): object => ({
+const toModel = (id: string, { modifiedAt, isBuiltIn }: Model): object => ({
   id,
   object: 'model',
   created: Math.floor(modifiedAt.getTime() / 1000),
-  owned_by: builtIn ? 'modelmount' : 'library',
+  owned_by: isBuiltIn ? 'modelmount' : 'library',
 })

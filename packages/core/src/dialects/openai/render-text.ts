@@ -1,58 +1,64 @@
 /** Completions without a conversation. Shape: OpenAI API reference, "The completion object". */
 
 import type { Generation } from '../../calls/generate.ts'
-import type { Answer, PromptToken } from '../../engine/events.ts'
+import type { GenerateResult, PromptToken } from '../../engine/events.ts'
 import { dataFrame } from '../../http/streams.ts'
-import { finishReasons, finite, head, type Spent, toUsage, usageFrame } from './render.ts'
+import { clampLogprob, finishReasons, toHead, toUsage, type UsageCounts, usageFrame } from './render.ts'
 import type { CompletionRequest } from './schema.ts'
 
 /** The answer to a prompt. */
-export interface Text {
+export interface TextCompletion {
   readonly generation: Generation
   /** What is said again in front of it; empty where that was not asked for. */
   readonly echo: string
 }
 
-export interface WholeText extends Text {
-  readonly answer: Answer
+export interface FinishedTextCompletion extends TextCompletion {
+  readonly answer: GenerateResult
 }
 
 /** Whole answers, one choice each. */
-export function textCompletion(texts: readonly WholeText[], body: CompletionRequest): object {
-  const [first] = texts
+export function renderTextCompletion(
+  completions: readonly FinishedTextCompletion[],
+  body: CompletionRequest,
+): object {
+  const [first] = completions
   return {
-    ...(first && head(first.generation, 'text_completion', 'cmpl')),
+    ...(first && toHead(first.generation, 'text_completion', 'cmpl')),
     system_fingerprint: first?.answer.fingerprint,
-    choices: texts.map(({ echo, answer: { text, promptLogprobs = [], logprobs = [], reason } }, index) => ({
-      text: echo + text,
-      index,
-      logprobs: body.logprobs === undefined ? null : logprobsFrom()([...promptLogprobs, ...logprobs]),
-      finish_reason: finishReasons[reason],
-    })),
-    usage: toUsage(texts.reduce((usage, { answer }) => sum(usage, answer.usage), noUsage)),
+    choices: completions.map(
+      ({ echo, answer: { text, promptLogprobs = [], logprobs = [], reason } }, index) => ({
+        text: echo + text,
+        index,
+        logprobs:
+          body.logprobs === undefined ? null : createLogprobFormatter()([...promptLogprobs, ...logprobs]),
+        finish_reason: finishReasons[reason],
+      }),
+    ),
+    usage: toUsage(completions.reduce((usage, { answer }) => addUsage(usage, answer.usage), noUsage)),
   }
 }
 
 /** The frames of streamed answers, one after the other. */
-export async function* textChunks(
-  texts: AsyncIterable<Text>,
+export async function* renderTextChunks(
+  completions: AsyncIterable<TextCompletion>,
   body: CompletionRequest,
 ): AsyncGenerator<string> {
-  const withUsage = body.stream_options?.include_usage ?? false
+  const includesUsage = body.stream_options?.include_usage ?? false
   let opening = ''
   let usage = noUsage
   let index = 0
-  const tail = withUsage ? ',"usage":null}' : '}'
+  const tail = includesUsage ? ',"usage":null}' : '}'
   const chunk = (text: string, finish: string | null = null, logprobs: object | null = null): string => {
     const choice = JSON.stringify({ text, index, logprobs, finish_reason: finish })
     return dataFrame(`${opening},"choices":[${choice}]${tail}`)
   }
 
-  for await (const { generation, echo } of texts) {
-    const toLogprobs = logprobsFrom()
+  for await (const { generation, echo } of completions) {
+    const toLogprobs = createLogprobFormatter()
     for await (const event of generation) {
       if (event.type === 'start') {
-        const common = head(generation, 'text_completion', 'cmpl')
+        const common = toHead(generation, 'text_completion', 'cmpl')
         // Of the first, for all.
         opening ||= JSON.stringify({ ...common, system_fingerprint: event.fingerprint }).slice(0, -1)
         if (echo) yield chunk(echo)
@@ -62,25 +68,25 @@ export async function* textChunks(
         yield chunk(event.text, null, event.logprobs && toLogprobs(event.logprobs))
       } else if (event.type === 'end') {
         yield chunk('', finishReasons[event.reason])
-        usage = sum(usage, event.usage)
+        usage = addUsage(usage, event.usage)
       }
     }
     index++
   }
-  if (withUsage) yield usageFrame(opening, toUsage(usage))
+  if (includesUsage) yield usageFrame(opening, toUsage(usage))
   yield dataFrame('[DONE]')
 }
 
-const noUsage: Spent = { inputTokens: 0, reusedTokens: 0, outputTokens: 0 }
+const noUsage: UsageCounts = { inputTokens: 0, reusedTokens: 0, outputTokens: 0 }
 
-const sum = (a: Spent, b: Spent): Spent => ({
+const addUsage = (a: UsageCounts, b: UsageCounts): UsageCounts => ({
   inputTokens: a.inputTokens + b.inputTokens,
   reusedTokens: a.reusedTokens + b.reusedTokens,
   outputTokens: a.outputTokens + b.outputTokens,
 })
 
 /** Offsets go on from piece to piece; they count code points, as the clients that read them do. */
-function logprobsFrom(): (tokens: readonly PromptToken[]) => object {
+function createLogprobFormatter(): (tokens: readonly PromptToken[]) => object {
   // Tokens can be parts of characters.
   const decoder = new TextDecoder()
   let offset = 0
@@ -91,17 +97,17 @@ function logprobsFrom(): (tokens: readonly PromptToken[]) => object {
   }
   return (tokens) => ({
     tokens: tokens.map(({ text }) => text),
-    token_logprobs: tokens.map(({ logprob }) => (logprob === null ? null : finite(logprob))),
-    top_logprobs: tokens.map(alternatives),
+    token_logprobs: tokens.map(({ logprob }) => (logprob === null ? null : clampLogprob(logprob))),
+    top_logprobs: tokens.map(toTopLogprobs),
     text_offset: tokens.map(offsetOf),
   })
 }
 
 /** The one that came is among them. Tokens that are spelt alike are one, as likely as the likeliest. */
-function alternatives({ text, logprob, top }: PromptToken): Readonly<Record<string, number>> | null {
+function toTopLogprobs({ text, logprob, top }: PromptToken): Readonly<Record<string, number>> | null {
   if (logprob === null) return null
   const found = new Map<string, number>()
   for (const one of [...top, { text, logprob }])
-    found.set(one.text, Math.max(finite(one.logprob), found.get(one.text) ?? -9999))
+    found.set(one.text, Math.max(clampLogprob(one.logprob), found.get(one.text) ?? -9999))
   return Object.fromEntries(found)
 }

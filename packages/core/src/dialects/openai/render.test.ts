@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Generation } from '../../calls/generate.ts'
 import { type FinishReason, type GenerateEvent, uncached } from '../../engine/events.ts'
 import { readEvents } from '../../testing/read-events.ts'
-import { chunks, completion } from './render.ts'
+import { renderChunks, renderCompletion } from './render.ts'
 import type { ChatCompletionRequest } from './schema.ts'
 
 const head = { id: 'abc', model: 'team/tiny', createdAt: new Date(1_700_000_000_999), limits: [] }
@@ -53,7 +53,7 @@ async function dataOf(frames: AsyncIterable<string>): Promise<unknown[]> {
 test('a whole answer is a chat completion', () => {
   const answer = { text: 'Hello.', reason: 'stop', usage, timings, fingerprint: 'fp_1' } as const
 
-  const value = completion(generationOf([]), answer, body)
+  const value = renderCompletion(generationOf([]), answer, body)
 
   expect(value).toEqual({
     id: 'chatcmpl-abc',
@@ -83,13 +83,13 @@ const reasons: [FinishReason, string][] = [
 test.each(reasons)('an answer that ends with %s finishes with %s', (reason, finish) => {
   const answer = { text: '', reason, usage, timings, fingerprint: 'fp_1' }
 
-  const value = completion(generationOf([]), answer, body)
+  const value = renderCompletion(generationOf([]), answer, body)
 
   expect(value).toMatchObject({ choices: [{ finish_reason: finish }] })
 })
 
 test.each(reasons)('a stream that ends with %s finishes with %s', async (reason, finish) => {
-  const data = await dataOf(chunks(generationOf([], reason), body))
+  const data = await dataOf(renderChunks(generationOf([], reason), body))
 
   expect(data.at(-2)).toMatchObject({ choices: [{ delta: {}, finish_reason: finish }] })
 })
@@ -107,7 +107,7 @@ test('a stream says the role, the pieces, the reason and [DONE]', async () => {
     choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
   })
 
-  const data = await dataOf(chunks(generationOf(['Hel', 'lo.']), body))
+  const data = await dataOf(renderChunks(generationOf(['Hel', 'lo.']), body))
 
   expect(data).toEqual([
     chunk({ role: 'assistant', content: '', refusal: null }),
@@ -120,7 +120,7 @@ test('a stream says the role, the pieces, the reason and [DONE]', async () => {
 
 test('with include_usage every chunk has a usage, and one more without choices says it', async () => {
   const data = await dataOf(
-    chunks(generationOf(['Hi']), { ...body, stream_options: { include_usage: true } }),
+    renderChunks(generationOf(['Hi']), { ...body, stream_options: { include_usage: true } }),
   )
 
   expect(data).toMatchObject([
@@ -135,7 +135,7 @@ test('with include_usage every chunk has a usage, and one more without choices s
 test.each([[{}], [{ stream_options: {} }], [{ stream_options: { include_usage: false } }]])(
   'with %j no chunk has a usage',
   async (fields) => {
-    const data = await dataOf(chunks(generationOf(['Hi']), { ...body, ...fields }))
+    const data = await dataOf(renderChunks(generationOf(['Hi']), { ...body, ...fields }))
 
     expect(data).toHaveLength(4)
     for (const chunk of data) expect(chunk).not.toHaveProperty('usage')
@@ -145,7 +145,7 @@ test.each([[{}], [{ stream_options: {} }], [{ stream_options: { include_usage: f
 test.each(['"quoted" \\ and \n\nbroken\r\n', 'data: [DONE]\n\n', '\u2028 ü 😀 \u0000', '}],"x":1'])(
   'the piece %j arrives as it is',
   async (text) => {
-    const data = await dataOf(chunks(generationOf([text]), body))
+    const data = await dataOf(renderChunks(generationOf([text]), body))
 
     expect(data).toHaveLength(4)
     expect(data[1]).toMatchObject({ choices: [{ delta: { content: text } }] })
@@ -160,7 +160,7 @@ test('each frame is one event, made when it is asked for', async () => {
     made++
     yield { type: 'text', text: 'a', tokens: 1 }
   }
-  const frames = chunks({ ...head, [Symbol.asyncIterator]: events }, body)
+  const frames = renderChunks({ ...head, [Symbol.asyncIterator]: events }, body)
 
   const { value: frame } = await frames.next()
 
@@ -177,7 +177,7 @@ test('leaving the frames ends the answer', async () => {
       closed = true
     }
   }
-  const frames = chunks({ ...head, [Symbol.asyncIterator]: events }, body)
+  const frames = renderChunks({ ...head, [Symbol.asyncIterator]: events }, body)
   await frames.next()
 
   await frames.return(undefined)
@@ -195,8 +195,8 @@ test('calls in front of a stop sequence are calls', async () => {
     yield { type: 'end', reason: 'stop', stopSequence: 'STOP', usage, timings }
   }
 
-  const whole = completion(generationOf([]), answer, body)
-  const data = await dataOf(chunks({ ...head, [Symbol.asyncIterator]: events }, body))
+  const whole = renderCompletion(generationOf([]), answer, body)
+  const data = await dataOf(renderChunks({ ...head, [Symbol.asyncIterator]: events }, body))
 
   expect(whole).toMatchObject({ choices: [{ message: { content: null }, finish_reason: 'tool_calls' }] })
   expect(data.at(-2)).toMatchObject({ choices: [{ delta: {}, finish_reason: 'tool_calls' }] })
@@ -212,7 +212,7 @@ test.each(['"quoted" \\ \n', '\u2028 ü 😀', '}],"x":1'])(
       yield { type: 'reasoning', text, tokens: 1 }
     }
 
-    const data = await dataOf(chunks({ ...head, [Symbol.asyncIterator]: events }, body))
+    const data = await dataOf(renderChunks({ ...head, [Symbol.asyncIterator]: events }, body))
 
     expect(data.slice(1)).toMatchObject([
       { choices: [{ delta: { tool_calls: [{ id: text, function: { name: text, arguments: '' } }] } }] },
@@ -226,5 +226,5 @@ test('what was reused is part of the prompt, whoever asked for it to be kept', a
   const cached = { ...usage, cacheReadTokens: 3, cacheWriteTokens: { '5m': 2, '1h': 1 } }
   const answer = { text: '', reason: 'stop', usage: cached, timings, fingerprint: 'fp_1' } as const
 
-  expect(completion(generationOf([]), answer, body)).toMatchObject({ usage: wireUsage })
+  expect(renderCompletion(generationOf([]), answer, body)).toMatchObject({ usage: wireUsage })
 })

@@ -6,9 +6,9 @@
 
 import type { Generation } from '../../calls/generate.ts'
 import type {
-  Answer,
-  DrawnToken,
   FinishReason,
+  GenerateResult,
+  SampledToken,
   TokenLogprob,
   TokenUsage,
   ToolCall,
@@ -17,11 +17,15 @@ import { dataFrame } from '../../http/streams.ts'
 import type { ChatCompletionRequest } from './schema.ts'
 
 /** A whole answer. */
-export function completion(generation: Generation, answer: Answer, body: ChatCompletionRequest): object {
+export function renderCompletion(
+  generation: Generation,
+  answer: GenerateResult,
+  body: ChatCompletionRequest,
+): object {
   const { text, reasoning, reasoningTokens = 0, toolCalls = [], reason, logprobs = [] } = answer
   const isCalling = toolCalls.length > 0
   return {
-    ...head(generation, 'chat.completion', 'chatcmpl'),
+    ...toHead(generation, 'chat.completion', 'chatcmpl'),
     system_fingerprint: answer.fingerprint,
     choices: [
       {
@@ -43,13 +47,16 @@ export function completion(generation: Generation, answer: Answer, body: ChatCom
 }
 
 /** The frames of a streamed answer. */
-export async function* chunks(generation: Generation, body: ChatCompletionRequest): AsyncGenerator<string> {
-  const withUsage = body.stream_options?.include_usage ?? false
-  const common = head(generation, 'chat.completion.chunk', 'chatcmpl')
+export async function* renderChunks(
+  generation: Generation,
+  body: ChatCompletionRequest,
+): AsyncGenerator<string> {
+  const includesUsage = body.stream_options?.include_usage ?? false
+  const common = toHead(generation, 'chat.completion.chunk', 'chatcmpl')
   let opening = ''
   let isCalling = false
   let reasoningTokens = 0
-  const tail = withUsage ? ',"usage":null}' : '}'
+  const tail = includesUsage ? ',"usage":null}' : '}'
   const chunk = (delta: string, finish = 'null', logprobs = 'null'): string =>
     dataFrame(
       `${opening},"choices":[{"index":0,"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish}}]${tail}`,
@@ -88,9 +95,9 @@ export async function* chunks(generation: Generation, body: ChatCompletionReques
       case 'end': {
         // What was said of a call that was broken off cannot be taken back, and must not look whole.
         const isBroken = event.incompleteCalls !== undefined
-        const ended = isCalling && event.reason === 'stop' ? 'tool-calls' : event.reason
-        yield chunk('{}', JSON.stringify(isBroken ? 'length' : finishReasons[ended]))
-        if (withUsage) yield usageFrame(opening, toUsage(event.usage, reasoningTokens))
+        const effectiveReason = isCalling && event.reason === 'stop' ? 'tool-calls' : event.reason
+        yield chunk('{}', JSON.stringify(isBroken ? 'length' : finishReasons[effectiveReason]))
+        if (includesUsage) yield usageFrame(opening, toUsage(event.usage, reasoningTokens))
         yield dataFrame('[DONE]')
       }
     }
@@ -101,7 +108,7 @@ export async function* chunks(generation: Generation, body: ChatCompletionReques
 export const usageFrame = (opening: string, usage: object): string =>
   dataFrame(`${opening},"choices":[],"usage":${JSON.stringify(usage)}}`)
 
-export const head = ({ id, model, createdAt }: Generation, object: string, prefix: string) => ({
+export const toHead = ({ id, model, createdAt }: Generation, object: string, prefix: string) => ({
   id: `${prefix}-${id}`,
   object,
   created: Math.floor(createdAt.getTime() / 1000),
@@ -121,25 +128,28 @@ const toToolCall = ({ id, name, arguments: json }: ToolCall) => ({
   function: { name, arguments: json },
 })
 
-const toLogprobs = (tokens: readonly DrawnToken[]) => ({ content: tokens.map(toDrawn), refusal: null })
+const toLogprobs = (tokens: readonly SampledToken[]) => ({
+  content: tokens.map(toTokenLogprob),
+  refusal: null,
+})
 
-export const toDrawn = (token: DrawnToken) => ({
+export const toTokenLogprob = (token: SampledToken) => ({
   ...toLogprob(token),
   top_logprobs: token.top.map(toLogprob),
 })
 
 const toLogprob = ({ text, bytes, logprob }: TokenLogprob) => ({
   token: text,
-  logprob: finite(logprob),
+  logprob: clampLogprob(logprob),
   bytes,
 })
 
 /** What cannot be is OpenAI's -9999: JSON has no infinity. */
-export const finite = (logprob: number): number => Math.max(logprob, -9999)
+export const clampLogprob = (logprob: number): number => Math.max(logprob, -9999)
 
-export type Spent = Pick<TokenUsage, 'inputTokens' | 'reusedTokens' | 'outputTokens'>
+export type UsageCounts = Pick<TokenUsage, 'inputTokens' | 'reusedTokens' | 'outputTokens'>
 
-export const toUsage = ({ inputTokens, reusedTokens, outputTokens }: Spent, reasoningTokens = 0) => ({
+export const toUsage = ({ inputTokens, reusedTokens, outputTokens }: UsageCounts, reasoningTokens = 0) => ({
   prompt_tokens: inputTokens,
   completion_tokens: outputTokens,
   total_tokens: inputTokens + outputTokens,

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import type { Issue } from '../../errors.ts'
 import { parse } from '../parse.ts'
-import { wording } from './errors.ts'
+import { formatIssue } from './errors.ts'
 import { ChatCompletionRequest } from './schema.ts'
 
 const messages = [{ role: 'user', content: 'Hi' }]
 const minimal = { model: 'tiny', messages }
-const read = (body: unknown): ChatCompletionRequest => parse(ChatCompletionRequest, body, wording)
+const read = (body: unknown): ChatCompletionRequest => parse(ChatCompletionRequest, body, formatIssue)
 
 test('a model and a message are enough', () => {
   expect(read(minimal)).toEqual(minimal)

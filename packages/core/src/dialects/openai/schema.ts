@@ -6,16 +6,16 @@
 import { z } from 'zod'
 import { areTokens, limits } from '../../engine/request.ts'
 import type { Issue } from '../../errors.ts'
-import { isEmpty, notYet, optional, StopSequence, whole } from '../fields.ts'
+import { integerFrom, isEmpty, optional, StopSequence, unsupportedUnless } from '../fields.ts'
 import { list } from '../parse.ts'
-import { localOptions } from './local-options.ts'
+import { localServerFields } from './local-server-fields.ts'
 import { Messages } from './messages.ts'
 import { toolFields } from './tools.ts'
 
 /** OpenAI's, of prompts and of texts for vectors. */
 const maxInputs = 2_048
 
-const tokenCount = whole(1)
+const tokenCount = integerFrom(1)
 
 /** OpenAI's have 64 bits. A JSON number keeps 53 of them: the same seed stays the same. */
 const Seed = z
@@ -45,7 +45,7 @@ const LogitBias = z
   .refine((given) => Object.keys(given).length <= limits.biases, `expected at most ${limits.biases} entries.`)
   .superRefine((given, context) => {
     for (const [token, bias] of Object.entries(given)) {
-      const wrong = wrongBias(token, bias)
+      const wrong = findBiasError(token, bias)
       if (!wrong) continue
       const [issue, message] = wrong
       context.addIssue({ code: 'custom', path: [token], params: { issue }, message })
@@ -54,7 +54,7 @@ const LogitBias = z
   })
   .transform((given) => given as Readonly<Record<string, number>>)
 
-function wrongBias(token: string, bias: unknown): readonly [issue: Issue, message: string] | undefined {
+function findBiasError(token: string, bias: unknown): readonly [issue: Issue, message: string] | undefined {
   if (!/^\d{1,10}$/.test(token) || Number(token) > limits.int32)
     return ['value', 'a key has to be the id of a token.']
   if (typeof bias !== 'number' || !Number.isFinite(bias)) return ['type', 'expected a number.']
@@ -64,7 +64,7 @@ function wrongBias(token: string, bias: unknown): readonly [issue: Issue, messag
 }
 
 /** What all that is answered in text has. */
-export const options = {
+export const generationFields = {
   model: z.string().min(1).max(limits.modelLength),
   stream: optional(z.boolean()),
   stream_options: optional(z.object({ include_usage: optional(z.boolean()) })),
@@ -80,15 +80,15 @@ export const options = {
   presence_penalty: optional(z.number().min(-2).max(2)),
   logit_bias: optional(LogitBias),
   // Not OpenAI's, but understood by the other local servers.
-  top_k: optional(whole(0, limits.int32)),
+  top_k: optional(integerFrom(0, limits.int32)),
   min_p: optional(z.number().min(0).max(1)),
   repeat_penalty: optional(z.number().min(limits.repeatPenalty.min).max(limits.repeatPenalty.max)),
-  ...localOptions,
+  ...localServerFields,
   grammar: optional(z.string()),
 
-  n: notYet(whole(1, 128), 'More than one choice', (value) => value === 1),
+  n: unsupportedUnless(integerFrom(1, 128), 'More than one choice', (value) => value === 1),
 }
-export type Options = z.output<z.ZodObject<typeof options>>
+export type GenerationFields = z.output<z.ZodObject<typeof generationFields>>
 
 /** All but `none` say how much; models without such a switch do as they always do. */
 export const Effort = z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
@@ -113,7 +113,7 @@ export type ResponseFormat = z.output<typeof ResponseFormat>
 
 export const ChatCompletionRequest = z
   .object({
-    ...options,
+    ...generationFields,
     ...toolFields,
     messages: Messages,
     max_completion_tokens: optional(tokenCount),
@@ -122,14 +122,20 @@ export const ChatCompletionRequest = z
     reasoning_effort: optional(Effort),
     response_format: optional(ResponseFormat),
     logprobs: optional(z.boolean()),
-    top_logprobs: optional(whole(0, 20)),
+    top_logprobs: optional(integerFrom(0, 20)),
     // The other local servers': variables of the model's template.
     chat_template_kwargs: optional(z.looseObject({})),
 
-    functions: notYet(z.array(z.unknown()), '`functions`', isEmpty),
-    function_call: notYet(FunctionCall, '`function_call`', (value) => value === 'none' || value === 'auto'),
-    modalities: notYet(list(z.enum(['text', 'audio']), { max: 10 }), 'Output other than text', (value) =>
-      value.every((one) => one === 'text'),
+    functions: unsupportedUnless(z.array(z.unknown()), '`functions`', isEmpty),
+    function_call: unsupportedUnless(
+      FunctionCall,
+      '`function_call`',
+      (value) => value === 'none' || value === 'auto',
+    ),
+    modalities: unsupportedUnless(
+      list(z.enum(['text', 'audio']), { max: 10 }),
+      'Output other than text',
+      (value) => value.every((one) => one === 'text'),
     ),
   })
   .refine(({ logprobs, top_logprobs }) => logprobs || !top_logprobs, {
@@ -161,15 +167,15 @@ const isTokens = (given: readonly unknown[]): given is readonly number[] => type
 
 export const CompletionRequest = z
   .object({
-    ...options,
+    ...generationFields,
     prompt: textsOrTokens(z.string()),
     // -1 is "no limit" here, too.
-    max_tokens: optional(whole(-1)),
+    max_tokens: optional(integerFrom(-1)),
     suffix: optional(z.string()),
     echo: optional(z.boolean()),
-    logprobs: optional(whole(0, 5)),
+    logprobs: optional(integerFrom(0, 5)),
 
-    best_of: notYet(whole(1, 20), '`best_of`', (value) => value === 1),
+    best_of: unsupportedUnless(integerFrom(1, 20), '`best_of`', (value) => value === 1),
   })
   .refine(({ max_tokens, echo }) => max_tokens !== 0 || echo, {
     path: ['max_tokens'],

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type * as neutral from '../../engine/request.ts'
 import { limits } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
-import { optional, shortly, unsupported } from '../fields.ts'
+import { optional, truncateForError, unsupported } from '../fields.ts'
 import { list } from '../parse.ts'
 import { FunctionType } from './messages.ts'
 
@@ -18,20 +18,23 @@ type FunctionFields = z.output<typeof FunctionFields>
 const Tool = z.object({ type: FunctionType, function: FunctionFields })
 
 /** Of either API of OpenAI. @param named what chooses among tools by name */
-export const toolChoiceOf = <Named extends z.ZodType>(named: Named) =>
+export const createToolChoiceSchema = <Named extends z.ZodType>(named: Named) =>
   z.union([z.enum(['none', 'auto', 'required']), named], {
     error: "expected 'none', 'auto', 'required' or an object.",
   })
 
 /** Of either API of OpenAI. */
-export const toolFieldsOf = <One extends z.ZodType, Choice extends z.ZodType>(tool: One, choice: Choice) => ({
+export const createToolFields = <One extends z.ZodType, Choice extends z.ZodType>(
+  tool: One,
+  choice: Choice,
+) => ({
   tools: optional(list(tool, { max: limits.tools })),
   tool_choice: optional(choice),
   parallel_tool_calls: optional(z.boolean()),
 })
 
 const NamedTool = z.object({ type: z.literal('function'), function: z.object({ name: z.string() }) })
-const ToolChoice = toolChoiceOf(
+const ChatToolChoice = createToolChoiceSchema(
   z.discriminatedUnion('type', [
     NamedTool,
     z.object({
@@ -47,10 +50,10 @@ const ToolChoice = toolChoiceOf(
       .transform((): never => z.NEVER),
   ]),
 )
-type ToolChoice = z.output<typeof ToolChoice>
+type ChatToolChoice = z.output<typeof ChatToolChoice>
 
-export const toolFields = toolFieldsOf(Tool, ToolChoice)
-type ToolFields = z.output<z.ZodObject<typeof toolFields>>
+export const toolFields = createToolFields(Tool, ChatToolChoice)
+type ChatToolFields = z.output<z.ZodObject<typeof toolFields>>
 
 /** OpenAI's meaning of a function that says nothing of its parameters. */
 const noParameters = { type: 'object', properties: {}, additionalProperties: false } as const
@@ -60,25 +63,26 @@ export function toTools({
   tools = [],
   tool_choice: choice = 'auto',
   parallel_tool_calls: parallel,
-}: ToolFields): Offer {
+}: ChatToolFields): ToolInput {
   const functions = tools.map((tool, index) => [`tools[${index}].function`, tool.function] as const)
-  return offer(functions, toChoice(choice), parallel)
+  return toToolInput(functions, toChoice(choice), parallel)
 }
 
-type Offer = Pick<neutral.ChatInput, 'tools' | 'toolChoice'>
+type ToolInput = Pick<neutral.ChatInput, 'tools' | 'toolChoice'>
 
 /**
  * What the model is told of functions, each under the field that it came in. Throws `invalid_request` for a name that is there
  * twice, and for a choice that is not among them.
  */
-export function offer(
+export function toToolInput(
   functions: readonly (readonly [field: string, FunctionFields])[],
-  { mode, names }: Choice,
+  { mode, names }: FunctionChoice,
   parallel = true,
-): Offer {
-  const known = namesOf(functions)
+): ToolInput {
+  const known = collectNames(functions)
   const unknown = names?.find((name) => !known.has(name))
-  if (unknown !== undefined) throw wrongChoice(`there is no function '${shortly(unknown)}' among the tools.`)
+  if (unknown !== undefined)
+    throw wrongChoice(`there is no function '${truncateForError(unknown)}' among the tools.`)
   if (functions.length === 0 && mode === 'required')
     throw wrongChoice('a tool is to be called, and there is none.')
   if (functions.length === 0) return {}
@@ -88,7 +92,7 @@ export function offer(
   }
 }
 
-function namesOf(functions: Parameters<typeof offer>[0]): ReadonlySet<string> {
+function collectNames(functions: Parameters<typeof toToolInput>[0]): ReadonlySet<string> {
   const names = new Set<string>()
   for (const [field, { name }] of functions) {
     const param = `${field}.name`
@@ -99,9 +103,9 @@ function namesOf(functions: Parameters<typeof offer>[0]): ReadonlySet<string> {
   return names
 }
 
-export type Choice = Pick<neutral.ToolChoice, 'mode' | 'names'>
+export type FunctionChoice = Pick<neutral.ToolChoice, 'mode' | 'names'>
 
-function toChoice(choice: ToolChoice): Choice {
+function toChoice(choice: ChatToolChoice): FunctionChoice {
   if (typeof choice === 'string') return { mode: choice }
   if (choice.type === 'function') return { mode: 'required', names: [choice.function.name] }
   const { mode, tools } = choice.allowed_tools

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { type GenerateRequest, messagesOf } from '../../engine/request.ts'
+import { type GenerateRequest, toTemplateMessages } from '../../engine/request.ts'
 import { parse } from '../parse.ts'
-import { wording } from './errors.ts'
+import { formatIssue } from './errors.ts'
 import { ChatCompletionRequest, CompletionRequest } from './schema.ts'
 import { toGenerateRequest, toTextRequests } from './translate.ts'
 
@@ -11,7 +11,7 @@ const translate = (fields: object): GenerateRequest =>
     parse(
       ChatCompletionRequest,
       { model: 'tiny', messages: [{ role: 'user', content: 'Hi' }], ...fields },
-      wording,
+      formatIssue,
     ),
   )
 
@@ -42,7 +42,7 @@ test('messages keep their order, and a developer is the system', () => {
     ],
   })
 
-  expect(messagesOf(input)).toEqual([
+  expect(toTemplateMessages(input)).toEqual([
     { role: 'system', content: [{ type: 'text', text: 'Be brief.' }] },
     { role: 'system', content: [{ type: 'text', text: 'Be kind.' }] },
     {
@@ -131,7 +131,7 @@ test('what a model may say reaches it in neutral words', () => {
 })
 
 test('each prompt of a completion is a request of its own, with the same options', () => {
-  const body = parse(CompletionRequest, { model: 'tiny', prompt: ['a', [5]], seed: 7 }, wording)
+  const body = parse(CompletionRequest, { model: 'tiny', prompt: ['a', [5]], seed: 7 }, formatIssue)
 
   const [first, second, ...others] = toTextRequests(body)
 

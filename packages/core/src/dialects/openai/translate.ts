@@ -1,10 +1,10 @@
 /** From the OpenAI API to the neutral language. */
 import type { GenerateRequest, OutputFormat, Sampling } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
-import { given } from '../fields.ts'
-import { toLocalSampling } from './local-options.ts'
+import { omitUndefined } from '../fields.ts'
+import { toLocalSampling } from './local-server-fields.ts'
 import { toMessages } from './messages.ts'
-import type { ChatCompletionRequest, CompletionRequest, Options, ResponseFormat } from './schema.ts'
+import type { ChatCompletionRequest, CompletionRequest, GenerationFields, ResponseFormat } from './schema.ts'
 import { toTools } from './tools.ts'
 
 /** So short is a completion of which neither the request nor its model says anything. */
@@ -55,7 +55,7 @@ function toTextInput(
   throw invalidRequest("With a 'suffix', the 'prompt' has to be text.", { param: 'prompt', issue: 'type' })
 }
 
-export function toCommon(body: Options): Pick<GenerateRequest, 'model' | 'stop' | 'sampling'> {
+export function toCommon(body: GenerationFields): Pick<GenerateRequest, 'model' | 'stop' | 'sampling'> {
   const stop = (typeof body.stop === 'string' ? [body.stop] : (body.stop ?? [])).filter((text) => text !== '')
   return {
     model: body.model,
@@ -64,32 +64,35 @@ export function toCommon(body: Options): Pick<GenerateRequest, 'model' | 'stop' 
   }
 }
 
-type Thinking = Pick<ChatCompletionRequest, 'reasoning_effort' | 'chat_template_kwargs'>
+type ReasoningFields = Pick<ChatCompletionRequest, 'reasoning_effort' | 'chat_template_kwargs'>
 
 /** Thoughts are never shown as text. Those who say nothing of them get what the model does by itself. */
 export function toReasoning({
   reasoning_effort: effort,
   chat_template_kwargs: variables,
-}: Thinking): NonNullable<GenerateRequest['reasoning']> {
+}: ReasoningFields): NonNullable<GenerateRequest['reasoning']> {
   if (effort) return effort !== 'none'
-  const thinks = variables?.enable_thinking
-  return typeof thinks === 'boolean' ? thinks : 'auto'
+  const isEnabled = variables?.enable_thinking
+  return typeof isEnabled === 'boolean' ? isEnabled : 'auto'
 }
 
-export function toTemplateOptions({ reasoning_effort: effort, chat_template_kwargs: variables }: Thinking): {
+export function toTemplateOptions({
+  reasoning_effort: effort,
+  chat_template_kwargs: variables,
+}: ReasoningFields): {
   templateOptions?: Readonly<Record<string, unknown>>
 } {
-  const levels = effort && effort !== 'none' ? { reasoning_effort: effort } : undefined
-  return variables || levels ? { templateOptions: { ...variables, ...levels } } : {}
+  const effortOption = effort && effort !== 'none' ? { reasoning_effort: effort } : undefined
+  return variables || effortOption ? { templateOptions: { ...variables, ...effortOption } } : {}
 }
 
-interface Formats {
+interface FormatFields {
   readonly grammar?: string | undefined
   readonly response_format?: ResponseFormat | undefined
 }
 
 /** Kept whether or not it is said to be strict. */
-function toFormat({ grammar, response_format: format }: Formats): OutputFormat | undefined {
+function toFormat({ grammar, response_format: format }: FormatFields): OutputFormat | undefined {
   if (grammar) return { type: 'grammar', source: grammar }
   if (!format || format.type === 'text') return undefined
   if (format.type === 'json_object') return { type: 'json' }
@@ -97,9 +100,9 @@ function toFormat({ grammar, response_format: format }: Formats): OutputFormat |
   return schema ? { type: 'json-schema', schema } : { type: 'json' }
 }
 
-function toSampling(body: Options): Sampling {
+function toSampling(body: GenerationFields): Sampling {
   const local = toLocalSampling(body)
-  return given({
+  return omitUndefined({
     ...local,
     temperature: body.temperature ?? 1,
     topP: body.top_p ?? 1,

@@ -5,17 +5,17 @@ import { parseDigest } from '../../models/ollama-store/digest.ts'
 import type { Model } from '../../models/store.ts'
 import { protocolVersion } from './ipc/protocol.ts'
 
-export interface Identity {
+export interface ProcessIdentity {
   /** Of the process. */
   readonly name: string
   /** Of weights and settings, for clients. */
   readonly fingerprint: string
 }
 
-export function identify(
+export function identifyProcess(
   { adapters = [], ...file }: Pick<Model, 'path' | 'sizeBytes' | 'modifiedAt' | 'adapters'>,
   load: Readonly<Record<string, unknown>>,
-): Identity {
+): ProcessIdentity {
   const adapted = adapters.map((adapter) => [...partsOf(adapter), adapter.scale])
   const parts = [protocolVersion, ...partsOf(file), load, ...adapted]
   const digest = createHash('sha256').update(JSON.stringify(parts)).digest('hex')
@@ -24,7 +24,7 @@ export function identify(
 
 /** A blob is named by its content, and the same for all models that are made of it. */
 /** Equal for models that share weights and adapters, whatever they are called. */
-export const keyOf = ({ path, adapters = [] }: Pick<Model, 'path' | 'adapters'>): string =>
+export const weightsKeyOf = ({ path, adapters = [] }: Pick<Model, 'path' | 'adapters'>): string =>
   JSON.stringify([resolve(path), ...adapters.map((adapter) => [resolve(adapter.path), adapter.scale])])
 
 const partsOf = ({ path, sizeBytes, modifiedAt }: Pick<Model, 'path' | 'sizeBytes' | 'modifiedAt'>) =>

@@ -13,28 +13,28 @@ import {
   type GenerateRequest,
   type LoadOptions,
   lifetimesOf,
-  textLength,
+  measureTextLength,
 } from '../request.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
-import { keyOf } from './identity.ts'
+import { weightsKeyOf } from './identity.ts'
 import {
-  type Asking,
-  fromFloats,
+  type CallResult,
+  type CallType,
+  decodeVector,
   type LoadConfig,
-  type Reading,
-  type Result,
-  readDetokenizeRequest,
-  readEmbedRequest,
-  readRequest,
-  readRerankRequest,
-  readTokenizeRequest,
-  total,
+  parseDetokenizeRequest,
+  parseEmbedRequest,
+  parseGenerateRequest,
+  parseRerankRequest,
+  parseTokenizeRequest,
+  sumLengths,
+  type VectorResult,
 } from './ipc/protocol.ts'
-import { tokensIn } from './ipc/reader-lag.ts'
-import { RunFolder } from './ipc/runtime-dir.ts'
-import type { Loaded, Work } from './local-model.ts'
-import { Crowd } from './supervisor/call-cap.ts'
-import { Suspects } from './supervisor/grammar-quarantine.ts'
+import { countEventTokens } from './ipc/reader-lag.ts'
+import { RuntimeDir } from './ipc/runtime-dir.ts'
+import type { LoadedProcess, LoadedTask } from './local-model.ts'
+import { CallCap } from './supervisor/call-cap.ts'
+import { GrammarQuarantine } from './supervisor/grammar-quarantine.ts'
 import { LoadedModels } from './supervisor/loaded-models.ts'
 
 export interface LocalEngineOptions {
@@ -64,8 +64,8 @@ type ModelsOnDisk = Pick<ModelStore, 'get' | 'check' | 'details'>
 export class LocalEngine implements Engine {
   readonly #models: ModelsOnDisk
   readonly #loaded: LoadedModels
-  readonly #crowd = new Crowd()
-  readonly #suspects = new Suspects()
+  readonly #callCap = new CallCap()
+  readonly #grammarQuarantine = new GrammarQuarantine()
   readonly #maxContextSize: number
   readonly #debug: NonNullable<LocalEngineOptions['debug']>
 
@@ -89,9 +89,9 @@ export class LocalEngine implements Engine {
         },
         keepAlive: options.keepAlive,
         processFile: options.modelProcess,
-        runFolder: new RunFolder(options.runFolder),
+        runtimeDir: new RuntimeDir(options.runFolder),
         check: (model) => models.check(model),
-        reads: async (model) => (await models.details(model)).capabilities.includes('embedding'),
+        isPooling: async (model) => (await models.details(model)).capabilities.includes('embedding'),
         warn: options.warn ?? (() => {}),
       },
       options.maxLoadedModels,
@@ -99,101 +99,107 @@ export class LocalEngine implements Engine {
   }
 
   generate(request: GenerateRequest, call: EngineCall): AsyncIterableIterator<GenerateEvent> {
-    let tellRead: ((tokens: number) => void) | undefined
-    const onRead = (event: GenerateEvent): void => tellRead?.(tokensIn(event))
-    const answer = async (push: (event: GenerateEvent) => void, signal: AbortSignal): Promise<void> => {
-      let begun = false
-      let end: GenerateEvent | undefined
-      const checked = readRequest(request)
-      this.#suspects.check(checked)
-      await this.#use(
+    let reportConsumed: ((tokens: number) => void) | undefined
+    const onConsume = (event: GenerateEvent): void => reportConsumed?.(countEventTokens(event))
+    const produce = async (push: (event: GenerateEvent) => void, signal: AbortSignal): Promise<void> => {
+      let hasBegun = false
+      let endEvent: GenerateEvent | undefined
+      const checked = parseGenerateRequest(request)
+      this.#grammarQuarantine.check(checked)
+      await this.#withLoadedModel(
         checked,
-        textLength(checked),
+        measureTextLength(checked),
         signal,
         async (loaded, loadMs) => {
           const { fingerprint, process } = loaded
           try {
-            const whose = { ...call, tenant: tenantOf(call), signal }
+            const engineCall = { ...call, tenant: scopeTenant(call), signal }
             const onEvent = (event: GenerateEvent): void => {
-              begun = true
+              hasBegun = true
               if (event.type === 'text') this.#loaded.failures.onText(fingerprint)
               if (event.type === 'start') {
-                lease(loaded, checked, event)
-                this.#tellOf(event)
+                extendCacheExpiry(loaded, checked, event)
+                this.#logDivergence(event)
               }
-              if (event.type === 'end') end = { ...event, timings: { ...event.timings, loadMs } }
+              if (event.type === 'end') endEvent = { ...event, timings: { ...event.timings, loadMs } }
               else push(event)
             }
-            await process.generate(checked, whose, onEvent, (tell) => {
-              tellRead = tell
+            await process.generate(checked, engineCall, onEvent, (report) => {
+              reportConsumed = report
             })
           } catch (error) {
-            if (process.crashed || process.stuck) this.#suspects.note(checked)
+            if (process.hasCrashed || process.isStuck) this.#grammarQuarantine.add(checked)
             throw error
           }
         },
-        () => begun,
+        () => hasBegun,
       )
       // Behind the call: who has heard the end finds the model at rest.
-      if (end) push(end)
+      if (endEvent) push(endEvent)
     }
-    return readAhead(call.signal, answer, onRead)
+    return readAhead(call.signal, produce, onConsume)
   }
 
   async countTokens(request: GenerateRequest, call: EngineCall): Promise<number> {
-    const checked = readRequest(request)
-    const toCount = (count: Result): number => count as number
-    const { results } = await this.#ask('count', checked, textLength(checked), call, toCount)
+    const checked = parseGenerateRequest(request)
+    const toCount = (count: CallResult): number => count as number
+    const { results } = await this.#request('count', checked, measureTextLength(checked), call, toCount)
     return results[0] ?? 0
   }
 
   async render(request: GenerateRequest, call: EngineCall): Promise<string> {
-    const checked = readRequest(request)
-    const { results } = await this.#ask('render', checked, textLength(checked), call, toText)
+    const checked = parseGenerateRequest(request)
+    const { results } = await this.#request('render', checked, measureTextLength(checked), call, toText)
     return results.join('')
   }
 
   async embed(request: EmbedRequest, call: EngineCall): Promise<Embeddings> {
     const startedAt = performance.now()
-    const checked = readEmbedRequest(request)
-    const { results, loadMs } = await this.#ask('embed', checked, total(checked.inputs), call, toRead)
+    const checked = parseEmbedRequest(request)
+    const { results, loadMs } = await this.#request(
+      'embed',
+      checked,
+      sumLengths(checked.inputs),
+      call,
+      toDecodedVector,
+    )
     return {
-      vectors: inOrder(results),
-      inputTokens: tokensOf(results),
+      vectors: sortVectors(results),
+      inputTokens: sumInputTokens(results),
       loadMs,
       totalMs: performance.now() - startedAt,
     }
   }
 
   async rerank(request: RerankRequest, call: EngineCall): Promise<Ranking> {
-    const checked = readRerankRequest(request)
-    const size = total([checked.query, ...checked.documents])
-    const { results } = await this.#ask('rerank', checked, size, call, toRead)
-    return { scores: inOrder(results).map(([score = 0]) => score), inputTokens: tokensOf(results) }
+    const checked = parseRerankRequest(request)
+    const size = sumLengths([checked.query, ...checked.documents])
+    const { results } = await this.#request('rerank', checked, size, call, toDecodedVector)
+    return { scores: sortVectors(results).map(([score = 0]) => score), inputTokens: sumInputTokens(results) }
   }
 
   async tokenize(request: TokenizeRequest, call: EngineCall): Promise<readonly number[]> {
-    const checked = readTokenizeRequest(request)
-    const toIds = (ids: Result): readonly number[] => ids as readonly number[]
-    const { results } = await this.#ask('tokenize', checked, checked.text.length, call, toIds)
+    const checked = parseTokenizeRequest(request)
+    const toIds = (ids: CallResult): readonly number[] => ids as readonly number[]
+    const { results } = await this.#request('tokenize', checked, checked.text.length, call, toIds)
     return results.flat()
   }
 
   async detokenize(request: DetokenizeRequest, call: EngineCall): Promise<string> {
-    const checked = readDetokenizeRequest(request)
-    const { results } = await this.#ask('detokenize', checked, checked.tokens.length, call, toText)
+    const checked = parseDetokenizeRequest(request)
+    const { results } = await this.#request('detokenize', checked, checked.tokens.length, call, toText)
     return results.join('')
   }
 
   async load(model: string, load: LoadOptions, { signal }: EngineCall): Promise<void> {
-    const nothing = readRequest({ model, input: { kind: 'text', prompt: [] }, load })
-    if (!(await this.#use(nothing, 0, signal, async () => true))) throw cancelled()
+    const emptyRequest = parseGenerateRequest({ model, input: { kind: 'text', prompt: [] }, load })
+    if (!(await this.#withLoadedModel(emptyRequest, 0, signal, async () => true))) throw callCancelled()
   }
 
   async unload(model: string): Promise<void> {
     // By the name that it is loaded under it is let go even when its file is gone.
     const named = this.#loaded.all().find(({ loaded }) => loaded?.name === model)
-    const loaded = named ?? this.#loaded.get(keyOf(await this.#models.get(model)))
+    const loaded = named ?? this.#loaded.get(weightsKeyOf(await this.#models.get(model)))
     await loaded?.unload()
   }
 
@@ -206,29 +212,34 @@ export class LocalEngine implements Engine {
   }
 
   /** What comes of it, piece by piece. */
-  async #ask<T>(
-    type: Exclude<Asking, 'generate'>,
-    request: Asked,
+  async #request<T>(
+    type: Exclude<CallType, 'generate'>,
+    request: EngineRequest,
     size: number,
     call: EngineCall,
-    read: (result: Result) => T,
+    parseResult: (result: CallResult) => T,
   ): Promise<{ readonly results: readonly T[]; readonly loadMs: number }> {
     const { signal } = call
     const results: T[] = []
-    const work: Work<{ readonly loadMs: number }> = async ({ fingerprint, process }, loadMs) => {
-      await process.ask(type, request, { ...call, tenant: tenantOf(call) }, (result) => {
+    const task: LoadedTask<{ readonly loadMs: number }> = async ({ fingerprint, process }, loadMs) => {
+      await process.request(type, request, { ...call, tenant: scopeTenant(call) }, (result) => {
         if (type === 'embed' || type === 'rerank') this.#loaded.failures.onText(fingerprint)
-        results.push(read(result))
+        results.push(parseResult(result))
       })
       return { loadMs }
     }
-    const found = await this.#use(request, size, signal, work, () => results.length > 0)
-    if (!found || signal.aborted) throw cancelled()
-    return { results, ...found }
+    const outcome = await this.#withLoadedModel(request, size, signal, task, () => results.length > 0)
+    if (!outcome || signal.aborted) throw callCancelled()
+    return { results, ...outcome }
   }
 
   /** Of the prompt nothing is logged but numbers. */
-  #tellOf({ model, divergence, inputTokens, reusedTokens }: Extract<GenerateEvent, { type: 'start' }>): void {
+  #logDivergence({
+    model,
+    divergence,
+    inputTokens,
+    reusedTokens,
+  }: Extract<GenerateEvent, { type: 'start' }>): void {
     if (divergence)
       this.#debug(
         { model, inputTokens, reusedTokens, sharedTokens: divergence.tokens },
@@ -237,11 +248,11 @@ export class LocalEngine implements Engine {
   }
 
   /** Waits for a place, its turn, and the model. Nothing when the caller has left. */
-  async #use<T>(
-    request: Asked,
+  async #withLoadedModel<T>(
+    request: EngineRequest,
     size: number,
     signal: AbortSignal,
-    work: Work<T>,
+    task: LoadedTask<T>,
     hasBegun = (): boolean => false,
   ): Promise<T | undefined> {
     // A signal may be shared by any number of calls, which is no leak and no reason for a warning.
@@ -250,58 +261,60 @@ export class LocalEngine implements Engine {
     if (load.contextSize && load.contextSize > this.#maxContextSize)
       throw contextTooLarge(load.contextSize, this.#maxContextSize)
     const model = await this.#models.get(request.model)
-    return this.#crowd.with(size, () =>
-      this.#loaded.use(keyOf(model), signal, (place) => place.use(model, load, signal, work, hasBegun)),
+    return this.#callCap.run(size, () =>
+      this.#loaded.use(weightsKeyOf(model), signal, (localModel) =>
+        localModel.use(model, load, signal, task, hasBegun),
+      ),
     )
   }
 }
 
 /** A model stays loaded while it keeps something for the next call. */
-function lease(loaded: Loaded, { input }: GenerateRequest, prompt: PromptUsage): void {
+function extendCacheExpiry(loaded: LoadedProcess, { input }: GenerateRequest, prompt: PromptUsage): void {
   const { cacheReadTokens, cacheWriteTokens } = prompt
   if (cacheReadTokens + cacheWriteTokens['5m'] + cacheWriteTokens['1h'] === 0) return
   const lifetime = lifetimesOf(input).includes('1h') ? '1h' : '5m'
-  loaded.leasedUntil = Math.max(loaded.leasedUntil, Date.now() + cacheLifetimes[lifetime])
+  loaded.cachedUntil = Math.max(loaded.cachedUntil, Date.now() + cacheLifetimes[lifetime])
 }
 
 /** Of every request. */
-interface Asked {
+interface EngineRequest {
   readonly model: string
   readonly load?: LoadOptions
 }
 
-interface Read {
+interface DecodedVector {
   readonly index: number
   readonly vector: readonly number[]
   readonly inputTokens: number
 }
 
-const toText = (text: Result): string => text as string
+const toText = (text: CallResult): string => text as string
 
-const toRead = (result: Result): Read => {
-  const { vector, ...reading } = result as Reading
-  return { ...reading, vector: fromFloats(vector) }
+const toDecodedVector = (result: CallResult): DecodedVector => {
+  const { vector, ...fields } = result as VectorResult
+  return { ...fields, vector: decodeVector(vector) }
 }
 
 /** They come as they are ready. */
-const inOrder = (read: readonly Read[]): readonly (readonly number[])[] =>
-  [...read].sort((a, b) => a.index - b.index).map(({ vector }) => vector)
+const sortVectors = (results: readonly DecodedVector[]): readonly (readonly number[])[] =>
+  [...results].sort((a, b) => a.index - b.index).map(({ vector }) => vector)
 
-const tokensOf = (read: readonly Read[]): number =>
-  read.reduce((sum, { inputTokens }) => sum + inputTokens, 0)
+const sumInputTokens = (results: readonly DecodedVector[]): number =>
+  results.reduce((sum, { inputTokens }) => sum + inputTokens, 0)
 
-const cancelled = (): DOMException => new DOMException('The call was cancelled.', 'AbortError')
+const callCancelled = (): DOMException => new DOMException('The call was cancelled.', 'AbortError')
 
-const contextTooLarge = (asked: number, most: number): LlmError =>
+const contextTooLarge = (requested: number, max: number): LlmError =>
   new LlmError(
     'invalid_request',
-    `A context of ${asked} tokens is more than the ${most} that may be asked for here.`,
+    `A context of ${requested} tokens is more than the ${max} that may be asked for here.`,
     { param: 'contextSize' },
   )
 
 /** Apps share model processes, but not what was read for their callers; the workers of one app do. */
-const tenantOf = ({ tenant = '' }: EngineCall): string => `${app}/${tenant}`
-const app = createHash('sha256')
+const scopeTenant = ({ tenant = '' }: EngineCall): string => `${appId}/${tenant}`
+const appId = createHash('sha256')
   .update(process.argv[1] ?? process.cwd())
   .digest('hex')
   .slice(0, 12)

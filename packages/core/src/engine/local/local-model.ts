@@ -7,96 +7,96 @@ import { LlmError } from '../../errors.ts'
 import type { Model } from '../../models/store.ts'
 import type { LoadedModel } from '../engine.ts'
 import type { LoadOptions } from '../request.ts'
-import { type Identity, identify } from './identity.ts'
+import { identifyProcess, type ProcessIdentity } from './identity.ts'
 import type { LoadConfig } from './ipc/protocol.ts'
-import type { RunFolder } from './ipc/runtime-dir.ts'
+import type { RuntimeDir } from './ipc/runtime-dir.ts'
 import type { Failures } from './supervisor/failures.ts'
-import { Turns } from './supervisor/load-gate.ts'
-import { ModelProcess } from './supervisor/process-client.ts'
+import { LoadGate } from './supervisor/load-gate.ts'
+import { ProcessClient } from './supervisor/process-client.ts'
 
 /** How models are loaded in this app, where a call says nothing else. */
-export interface Setting {
+export interface LocalModelSettings {
   readonly load: Omit<LoadConfig, 'modelPath' | 'modelName' | 'fingerprint' | 'contextSize' | 'adapters'>
   readonly contextSize: number
   /** In milliseconds. */
   readonly keepAlive: number | 'forever'
   readonly processFile: string
-  readonly runFolder: RunFolder
+  readonly runtimeDir: RuntimeDir
   /** Throws `upstream` for a file that would end the native code. */
   readonly check: (model: Model) => Promise<void>
   /** Whether it reads texts, and does not write. */
-  readonly reads: (model: Model) => Promise<boolean>
+  readonly isPooling: (model: Model) => Promise<boolean>
   /** Hears what about a loaded model is not as it was wanted. */
   readonly warn: (message: string) => void
 }
 
-export interface Loaded {
+export interface LoadedProcess {
   /** Of the model that it was loaded for: others may have the same weights. */
   readonly name: string
   readonly digest: string
   readonly fingerprint: string
   readonly contextSize: number
-  readonly process: ModelProcess
+  readonly process: ProcessClient
   /** As the last call that said so wants it. */
   keepAlive: number | 'forever'
   /** So long it keeps what somebody asked for by a breakpoint, in milliseconds since 1970. */
-  leasedUntil: number
+  cachedUntil: number
   /** It goes as soon as nobody uses it. */
-  unwanted: boolean
+  isUnwanted: boolean
 }
 
 /** What is asked of a loaded model. */
-export type Work<T> = (loaded: Loaded, loadMs: number) => Promise<T>
+export type LoadedTask<T> = (loaded: LoadedProcess, loadMs: number) => Promise<T>
 
-type Decided = LoadOptions & { readonly contextSize: number; readonly identity: Identity }
+type ResolvedLoad = LoadOptions & { readonly contextSize: number; readonly identity: ProcessIdentity }
 
 /** A timer cannot wait longer. */
-const longestTimerMs = 2 ** 31 - 1
+const maxTimerMs = 2 ** 31 - 1
 
 export class LocalModel {
   readonly key: string
-  readonly #setting: Setting
+  readonly #settings: LocalModelSettings
   readonly #failures: Failures
-  readonly #onRest: () => void
-  readonly #turns = new Turns()
-  #loaded: Loaded | undefined
-  #expiry: NodeJS.Timeout | undefined
+  readonly #onIdle: () => void
+  readonly #loadGate = new LoadGate()
+  #loaded: LoadedProcess | undefined
+  #expiryTimer: NodeJS.Timeout | undefined
   /** The process that was let go last. */
-  #leaving: Promise<void> | undefined
-  #starting: Promise<Loaded> | undefined
-  #calls = 0
-  #usedAt = Date.now()
+  #releasing: Promise<void> | undefined
+  #starting: Promise<LoadedProcess> | undefined
+  #activeCalls = 0
+  #lastUsedAt = Date.now()
   #closed = false
 
   /**
    * @param key the weights, whatever they are called
-   * @param onRest called when nobody uses it any more, and when it is let go
+   * @param onIdle called when nobody uses it any more, and when it is let go
    */
-  constructor(key: string, setting: Setting, failures: Failures, onRest: () => void) {
+  constructor(key: string, settings: LocalModelSettings, failures: Failures, onIdle: () => void) {
     this.key = key
-    this.#setting = setting
+    this.#settings = settings
     this.#failures = failures
-    this.#onRest = onRest
+    this.#onIdle = onIdle
   }
 
   /** Whether somebody uses it, or waits for it. */
   get isBusy(): boolean {
-    return this.#calls > 0
+    return this.#activeCalls > 0
   }
 
   get isLoaded(): boolean {
-    return this.#loaded !== undefined && !this.#loaded.process.ended
+    return this.#loaded !== undefined && !this.#loaded.process.hasEnded
   }
 
   /** When somebody used it last, in milliseconds since 1970. */
-  get usedAt(): number {
-    return this.#calls > 0 ? Date.now() : this.#usedAt
+  get lastUsedAt(): number {
+    return this.#activeCalls > 0 ? Date.now() : this.#lastUsedAt
   }
 
   get loaded(): LoadedModel | undefined {
     if (!this.#loaded || !this.isLoaded) return undefined
     const { name, digest, process } = this.#loaded
-    const expiresAt = dateAfter(this.usedAt, lastsFor(this.#loaded, this.usedAt))
+    const expiresAt = toExpiryDate(this.lastUsedAt, getKeepAliveMs(this.#loaded, this.lastUsedAt))
     const { contextSize = 0, sizeBytes = 0, gpuBytes = 0 } = process.footprint ?? {}
     const state = process.footprint ? 'ready' : 'loading'
     return { name, digest, state, processId: process.id, contextSize, sizeBytes, gpuBytes, expiresAt }
@@ -110,132 +110,141 @@ export class LocalModel {
     model: Model,
     load: LoadOptions,
     signal: AbortSignal,
-    work: Work<T>,
+    task: LoadedTask<T>,
     hasBegun: () => boolean,
   ): Promise<T | undefined> {
-    this.#calls++
-    clearTimeout(this.#expiry)
+    this.#activeCalls++
+    clearTimeout(this.#expiryTimer)
     try {
-      let decided: Decided | undefined
-      const keyOf = (): string => {
-        decided = this.#decide(model, load)
-        return decided.identity.fingerprint
+      let resolvedLoad: ResolvedLoad | undefined
+      const chooseKey = (): string => {
+        resolvedLoad = this.#resolveLoad(model, load)
+        return resolvedLoad.identity.fingerprint
       }
-      const end = await this.#turns.take(signal, keyOf)
-      if (!end || !decided) return undefined
+      const leaveGate = await this.#loadGate.enter(signal, chooseKey)
+      if (!leaveGate || !resolvedLoad) return undefined
       try {
         // Decided with the turn: when a process dies, all that are inside still want the same of the next.
-        return await this.#do(work, model, decided, signal, hasBegun)
+        return await this.#runTask(task, model, resolvedLoad, signal, hasBegun)
       } finally {
-        end()
+        leaveGate()
       }
     } finally {
-      this.#calls--
-      this.#usedAt = Date.now()
-      this.#whenIdle()
+      this.#activeCalls--
+      this.#lastUsedAt = Date.now()
+      this.#releaseIfIdle()
     }
   }
 
   /** Who is being answered is answered to the end, and who asks meanwhile wants it again. */
   async unload(): Promise<void> {
     if (!this.#loaded) return
-    this.#loaded.unwanted = true
-    if (this.#calls === 0) await this.letGo()
+    this.#loaded.isUnwanted = true
+    if (this.#activeCalls === 0) await this.release()
   }
 
   /** Waits for the end of a process that was let go before, too. */
-  async letGo(): Promise<void> {
-    clearTimeout(this.#expiry)
-    const going = this.#loaded?.process.release()
+  async release(): Promise<void> {
+    clearTimeout(this.#expiryTimer)
+    const releasing = this.#loaded?.process.release()
     this.#loaded = undefined
-    if (going) this.#leaving = going
-    await this.#leaving
-    this.#onRest()
+    if (releasing) this.#releasing = releasing
+    await this.#releasing
+    this.#onIdle()
   }
 
   /** Its process goes on for other apps, and for a while without any. */
   close(): void {
     this.#closed = true
-    clearTimeout(this.#expiry)
+    clearTimeout(this.#expiryTimer)
     this.#loaded?.process.close()
     this.#loaded = undefined
   }
 
-  async #do<T>(
-    work: Work<T>,
+  async #runTask<T>(
+    task: LoadedTask<T>,
     model: Model,
-    load: Decided,
+    load: ResolvedLoad,
     signal: AbortSignal,
     hasBegun: () => boolean,
   ): Promise<T | undefined> {
     const startedAt = performance.now()
-    const warm = this.#loaded !== undefined
-    const loaded = await this.#load(model, load, signal)
+    const wasLoaded = this.#loaded !== undefined
+    const loaded = await this.#ensureLoaded(model, load, signal)
     if (!loaded) return undefined
     const loadMs = performance.now() - startedAt
     try {
-      return await work(loaded, loadMs)
+      return await task(loaded, loadMs)
     } catch (error) {
-      if (loaded.process.ended) this.#onEnd(loaded)
+      if (loaded.process.hasEnded) this.#onProcessEnd(loaded)
       // It had ended since the last call, unnoticed: this one has not begun, and gets a new process.
-      if (!warm || hasBegun() || !loaded.process.ended || loaded.process.crashed || this.#closed) throw error
-      return this.#do(work, model, load, signal, hasBegun)
+      if (!wasLoaded || hasBegun() || !loaded.process.hasEnded || loaded.process.hasCrashed || this.#closed)
+        throw error
+      return this.#runTask(task, model, load, signal, hasBegun)
     }
   }
 
   /** The process of this model, started where it does not run. Nothing when the caller has left. */
-  async #load(model: Model, load: Decided, signal: AbortSignal): Promise<Loaded | undefined> {
+  async #ensureLoaded(
+    model: Model,
+    load: ResolvedLoad,
+    signal: AbortSignal,
+  ): Promise<LoadedProcess | undefined> {
     if (signal.aborted) return undefined
-    const loaded = await this.#started(model, load, signal)
+    const loaded = await this.#ensureStarted(model, load, signal)
     if (!loaded) return undefined
     loaded.keepAlive = load.keepAlive ?? loaded.keepAlive
-    loaded.unwanted = false
+    loaded.isUnwanted = false
     try {
       // The load goes on when its first caller leaves: the next one wants it, too.
-      const ready = await unlessAborted(loaded.process.ready, signal)
+      const ready = await raceAbort(loaded.process.ready, signal)
       if (ready === undefined) return undefined
       this.#failures.onLoaded(loaded.fingerprint)
       return loaded
     } catch (error) {
       // One that has no room is nothing that would be better after a while.
-      this.#onEnd(loaded, LlmError.from(error).code === 'upstream')
+      this.#onProcessEnd(loaded, LlmError.from(error).code === 'upstream')
       throw error
     }
   }
 
   /** As it is loaded, where that is enough: whoever says nothing gets no less than he would alone. */
-  #contextFor(load: LoadOptions): number {
+  #resolveContextSize(load: LoadOptions): number {
     const loaded = this.isLoaded ? this.#loaded : undefined
-    const size = load.contextSize ?? Math.max(this.#setting.contextSize, loaded?.contextSize ?? 0)
-    const given = loaded?.process.footprint?.contextSize ?? Number.POSITIVE_INFINITY
+    const size = load.contextSize ?? Math.max(this.#settings.contextSize, loaded?.contextSize ?? 0)
+    const actual = loaded?.process.footprint?.contextSize ?? Number.POSITIVE_INFINITY
     // The model was made for less: it has all that there is.
-    return loaded && given < loaded.contextSize && given <= size ? loaded.contextSize : size
+    return loaded && actual < loaded.contextSize && actual <= size ? loaded.contextSize : size
   }
 
   /** All calls inside want the same: whoever comes first starts it. */
-  async #started(model: Model, load: Decided, signal: AbortSignal): Promise<Loaded | undefined> {
+  async #ensureStarted(
+    model: Model,
+    load: ResolvedLoad,
+    signal: AbortSignal,
+  ): Promise<LoadedProcess | undefined> {
     const { name, fingerprint } = load.identity
-    if (this.#runs(fingerprint)) return this.#loaded
+    if (this.#isRunning(fingerprint)) return this.#loaded
     this.#failures.check(fingerprint, model.name)
     // A process that runs was started for a file that was found good.
-    if (!this.#setting.runFolder.has(name)) await this.#setting.check(model)
+    if (!this.#settings.runtimeDir.hasProcess(name)) await this.#settings.check(model)
     // Who has left must not cost the others their model.
     if (signal.aborted) return undefined
-    this.#starting ??= this.#replace(model, load).finally(() => {
+    this.#starting ??= this.#startProcess(model, load).finally(() => {
       this.#starting = undefined
     })
     return this.#starting
   }
 
-  async #replace(model: Model, { contextSize, identity }: Decided): Promise<Loaded> {
+  async #startProcess(model: Model, { contextSize, identity }: ResolvedLoad): Promise<LoadedProcess> {
     const { name, fingerprint } = identity
-    if (this.#loaded && this.#runs(fingerprint)) return this.#loaded
-    await this.letGo()
+    if (this.#loaded && this.#isRunning(fingerprint)) return this.#loaded
+    await this.release()
     if (this.#closed) throw engineClosed()
-    const { load, keepAlive, processFile, runFolder, reads, warn } = this.#setting
-    const process = new ModelProcess({
+    const { load, keepAlive, processFile, runtimeDir, isPooling, warn } = this.#settings
+    const process = new ProcessClient({
       file: processFile,
-      runFolder,
+      runtimeDir,
       name,
       config: {
         modelPath: resolve(model.path),
@@ -249,8 +258,8 @@ export class LocalModel {
         })),
         ...load,
       },
-      reads: () => reads(model),
-      onWaiting: () => this.#whenIdle(),
+      isPooling: () => isPooling(model),
+      onMemoryWait: () => this.#releaseIfIdle(),
     })
     process.ready.then(
       ({ notes }) => notes.forEach(warn),
@@ -258,72 +267,73 @@ export class LocalModel {
     )
     this.#loaded = {
       ...{ name: model.name, digest: model.digest, fingerprint, contextSize, process, keepAlive },
-      ...{ leasedUntil: 0, unwanted: false },
+      ...{ cachedUntil: 0, isUnwanted: false },
     }
     return this.#loaded
   }
 
-  #runs(fingerprint: string): boolean {
+  #isRunning(fingerprint: string): boolean {
     return this.isLoaded && this.#loaded?.fingerprint === fingerprint
   }
 
-  #whenIdle(): void {
+  #releaseIfIdle(): void {
     const loaded = this.#loaded
-    if (this.#calls > 0 || this.#closed) return
-    this.#onRest()
+    if (this.#activeCalls > 0 || this.#closed) return
+    this.#onIdle()
     if (!loaded) return
     // Room is not made for somebody who has left.
-    const keepAlive = loaded.unwanted || loaded.process.isWaiting ? 0 : lastsFor(loaded, Date.now())
-    if (keepAlive !== 'forever') this.#letGoIn(keepAlive)
+    const keepAlive =
+      loaded.isUnwanted || loaded.process.isWaitingForMemory ? 0 : getKeepAliveMs(loaded, Date.now())
+    if (keepAlive !== 'forever') this.#releaseAfter(keepAlive)
   }
 
   /** By a timer even when there is no time left: the next in line may want it, and stops it. */
-  #letGoIn(ms: number): void {
-    clearTimeout(this.#expiry)
-    const waitMs = Math.min(ms, longestTimerMs)
+  #releaseAfter(ms: number): void {
+    clearTimeout(this.#expiryTimer)
+    const waitMs = Math.min(ms, maxTimerMs)
     const onTime = (): void => {
-      if (ms > waitMs) this.#letGoIn(ms - waitMs)
-      else void this.letGo()
+      if (ms > waitMs) this.#releaseAfter(ms - waitMs)
+      else void this.release()
     }
-    this.#expiry = setTimeout(onTime, waitMs).unref()
+    this.#expiryTimer = setTimeout(onTime, waitMs).unref()
   }
 
   /** However many calls it had: once. */
-  #onEnd(loaded: Loaded, isFailure = true): void {
+  #onProcessEnd(loaded: LoadedProcess, isFailure = true): void {
     if (this.#loaded !== loaded) return
     this.#loaded = undefined
     if (!isFailure) return
-    if (loaded.process.crashed && !loaded.process.footprint) this.#failures.onLoadCrash(loaded.fingerprint)
+    if (loaded.process.hasCrashed && !loaded.process.footprint) this.#failures.onLoadCrash(loaded.fingerprint)
     this.#failures.onEnd(loaded.fingerprint)
   }
 
-  #decide(model: Model, load: LoadOptions): Decided {
-    const contextSize = this.#contextFor(load)
-    return { ...load, contextSize, identity: identify(model, { ...this.#setting.load, contextSize }) }
+  #resolveLoad(model: Model, load: LoadOptions): ResolvedLoad {
+    const contextSize = this.#resolveContextSize(load)
+    return { ...load, contextSize, identity: identifyProcess(model, { ...this.#settings.load, contextSize }) }
   }
 }
 
 export const engineClosed = (): LlmError => new LlmError('overloaded', 'The engine was closed.')
 
 /** Nothing once the signal has aborted. Leaves nothing behind on it: it may be one that lives long. */
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  let leave = (): void => {}
-  const left = new Promise<undefined>((resolve) => {
-    leave = () => resolve(undefined)
-    if (signal.aborted) leave()
-    else signal.addEventListener('abort', leave, { once: true })
+async function raceAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  let onAbort = (): void => {}
+  const aborted = new Promise<undefined>((resolve) => {
+    onAbort = () => resolve(undefined)
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
   })
   try {
-    return await Promise.race([promise, left])
+    return await Promise.race([promise, aborted])
   } finally {
-    signal.removeEventListener('abort', leave)
+    signal.removeEventListener('abort', onAbort)
   }
 }
 
 /** Who keeps it alive for no time wants it gone, whatever it holds. */
-const lastsFor = ({ keepAlive, leasedUntil }: Loaded, time: number): number | 'forever' =>
-  keepAlive === 'forever' || keepAlive === 0 ? keepAlive : Math.max(keepAlive, leasedUntil - time)
+const getKeepAliveMs = ({ keepAlive, cachedUntil }: LoadedProcess, time: number): number | 'forever' =>
+  keepAlive === 'forever' || keepAlive === 0 ? keepAlive : Math.max(keepAlive, cachedUntil - time)
 
 /** No later than dates go. */
-const dateAfter = (time: number, keepAlive: number | 'forever'): Date | 'never' =>
+const toExpiryDate = (time: number, keepAlive: number | 'forever'): Date | 'never' =>
   keepAlive === 'forever' ? 'never' : new Date(Math.min(time + keepAlive, 8.64e15))

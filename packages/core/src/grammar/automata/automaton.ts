@@ -6,55 +6,59 @@ import { anyCharacter, lastCharacter, type Range } from './ranges.ts'
 
 /** State 0 is the first. From each state some text is accepted, unless no text is at all. */
 export interface Automaton {
-  readonly states: readonly State[]
+  readonly states: readonly DfaState[]
 }
-export interface State {
-  readonly accepting: boolean
+export interface DfaState {
+  readonly isAccepting: boolean
   /** In order of their characters, none of which is in two. */
-  readonly edges: readonly Edge[]
+  readonly edges: readonly DfaEdge[]
 }
-export interface Edge {
+export interface DfaEdge {
   readonly low: number
   readonly high: number
   readonly next: number
 }
 
 /** Thrown where a set of texts needs too many states; its message ends a sentence. */
-export class TooComplex extends Error {}
+export class TooComplexError extends Error {}
 
 const maxStates = 4_000
 
 /** What one state of an automaton to be is made of, and where it leads. */
-interface Look<S> {
-  readonly accepting: boolean
+interface StateExpansion<S> {
+  readonly isAccepting: boolean
   readonly edges: readonly (readonly [low: number, high: number, next: S])[]
 }
 
 /** The automaton of all states that are reached from the first. Throws `TooComplex`. */
-export function explore<S>(first: S, keyOf: (state: S) => string, look: (state: S) => Look<S>): Automaton {
+export function explore<S>(
+  first: S,
+  keyOf: (state: S) => string,
+  expand: (state: S) => StateExpansion<S>,
+): Automaton {
   const numbers = new Map<string, number>()
   const found: S[] = []
-  const numberOf = (state: S): number => {
+  const assignNumber = (state: S): number => {
     const key = keyOf(state)
     const known = numbers.get(key)
     if (known !== undefined) return known
-    if (found.length >= maxStates) throw new TooComplex(`it needs more than ${maxStates} states`)
+    if (found.length >= maxStates) throw new TooComplexError(`it needs more than ${maxStates} states`)
     numbers.set(key, found.length)
     return found.push(state) - 1
   }
-  numberOf(first)
-  const states: State[] = []
+  assignNumber(first)
+  const states: DfaState[] = []
   for (let at = 0; at < found.length; at++) {
-    const { accepting, edges } = look(found[at] as S)
-    const numbered = edges.map(([low, high, next]) => ({ low, high, next: numberOf(next) }))
-    states.push({ accepting, edges: join(numbered) })
+    const { isAccepting, edges } = expand(found[at] as S)
+    const numbered = edges.map(([low, high, next]) => ({ low, high, next: assignNumber(next) }))
+    states.push({ isAccepting, edges: mergeEdges(numbered) })
   }
-  return trim(states)
+  return removeDeadStates(states)
 }
 
 /** Neighbours that lead to the same state are one. */
-function join(edges: readonly Edge[]): Edge[] {
-  const joined: Edge[] = []
+function mergeEdges(edges: readonly DfaEdge[]): DfaEdge[] {
+  const joined: DfaEdge[] = []
   for (const edge of [...edges].sort((a, b) => a.low - b.low)) {
     const last = joined.at(-1)
     if (last && last.next === edge.next && last.high + 1 === edge.low)
@@ -65,24 +69,24 @@ function join(edges: readonly Edge[]): Edge[] {
 }
 
 /** Without states that lead nowhere. */
-function trim(states: readonly State[]): Automaton {
+function removeDeadStates(states: readonly DfaState[]): Automaton {
   const sources = states.map((): number[] => [])
   states.forEach(({ edges }, at) => {
     for (const { next } of edges) sources[next]?.push(at)
   })
   const alive = new Set<number>()
-  const ahead = states.flatMap(({ accepting }, at) => (accepting ? [at] : []))
-  for (let at = ahead.pop(); at !== undefined; at = ahead.pop()) {
+  const pending = states.flatMap(({ isAccepting }, at) => (isAccepting ? [at] : []))
+  for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
     if (alive.has(at)) continue
     alive.add(at)
-    ahead.push(...(sources[at] ?? []))
+    pending.push(...(sources[at] ?? []))
   }
   if (!alive.has(0)) return noText
   const numbers = new Map([...alive].sort((a, b) => a - b).map((old, at) => [old, at]))
-  const trimmed = [...numbers.keys()].map((old): State => {
-    const { accepting, edges } = states[old] as State
+  const trimmed = [...numbers.keys()].map((old): DfaState => {
+    const { isAccepting, edges } = states[old] as DfaState
     return {
-      accepting,
+      isAccepting,
       edges: edges.flatMap((edge) => {
         const next = numbers.get(edge.next)
         return next === undefined ? [] : [{ ...edge, next }]
@@ -92,22 +96,26 @@ function trim(states: readonly State[]): Automaton {
   return isAnyText(trimmed) ? anyText : { states: trimmed }
 }
 
-const isAnyText = ([first, ...others]: readonly State[]): boolean => {
+const isAnyText = ([first, ...others]: readonly DfaState[]): boolean => {
   const [edge] = first?.edges ?? []
-  return others.length === 0 && first?.accepting === true && edge?.low === 0 && edge.high === lastCharacter
+  return others.length === 0 && first?.isAccepting === true && edge?.low === 0 && edge.high === lastCharacter
 }
 
-export const noText: Automaton = { states: [{ accepting: false, edges: [] }] }
+export const noText: Automaton = { states: [{ isAccepting: false, edges: [] }] }
 
 export const anyText: Automaton = {
-  states: [{ accepting: true, edges: [{ low: 0, high: lastCharacter, next: 0 }] }],
+  states: [{ isAccepting: true, edges: [{ low: 0, high: lastCharacter, next: 0 }] }],
 }
 
 export const isEmpty = ({ states }: Automaton): boolean =>
-  !states[0]?.accepting && states[0]?.edges.length === 0
+  !states[0]?.isAccepting && states[0]?.edges.length === 0
 
 /** Where a character leads; nowhere from nowhere. */
-export function follow(states: readonly State[], from: State | undefined, code: number): State | undefined {
+export function follow(
+  states: readonly DfaState[],
+  from: DfaState | undefined,
+  code: number,
+): DfaState | undefined {
   const edge = from?.edges.find(({ low, high }) => low <= code && code <= high)
   return edge && states[edge.next]
 }
@@ -115,32 +123,32 @@ export function follow(states: readonly State[], from: State | undefined, code: 
 export function accepts({ states }: Automaton, text: string): boolean {
   let state = states[0]
   for (const character of text) state = follow(states, state, character.codePointAt(0) as number)
-  return state?.accepting ?? false
+  return state?.isAccepting ?? false
 }
 
 export function intersect(a: Automaton, b: Automaton): Automaton {
   if (a === anyText || a === b) return b
   if (b === anyText) return a
   return explore<Range>([0, 0], String, ([inA, inB]) => {
-    const [left, right] = [a.states[inA] as State, b.states[inB] as State]
+    const [left, right] = [a.states[inA] as DfaState, b.states[inB] as DfaState]
     const edges: [number, number, Range][] = []
     for (let i = 0, j = 0; i < left.edges.length && j < right.edges.length; ) {
-      const [x, y] = [left.edges[i] as Edge, right.edges[j] as Edge]
+      const [x, y] = [left.edges[i] as DfaEdge, right.edges[j] as DfaEdge]
       const [low, high] = [Math.max(x.low, y.low), Math.min(x.high, y.high)]
       if (low <= high) edges.push([low, high, [x.next, y.next]])
       if (x.high <= y.high) i++
       if (y.high <= x.high) j++
     }
-    return { accepting: left.accepting && right.accepting, edges }
+    return { isAccepting: left.isAccepting && right.isAccepting, edges }
   })
 }
 
 /** The same texts with as few states as can be: those behind which the same texts are accepted are one (Moore). */
 export function minimize({ states }: Automaton): Automaton {
-  let classes: readonly number[] = states.map(({ accepting }) => (accepting ? 1 : 0))
+  let classes: readonly number[] = states.map(({ isAccepting }) => (isAccepting ? 1 : 0))
   for (let count = 0; ; ) {
-    const edgesOf = ({ edges }: State): readonly Edge[] =>
-      join(edges.map((edge) => ({ ...edge, next: classes[edge.next] as number })))
+    const edgesOf = ({ edges }: DfaState): readonly DfaEdge[] =>
+      mergeEdges(edges.map((edge) => ({ ...edge, next: classes[edge.next] as number })))
     const numbers = new Map<string, number>()
     const refined = states.map((state, at) => {
       const key = `${classes[at]} ${edgesOf(state).map(({ low, high, next }) => `${low}-${high}:${next}`)}`
@@ -152,8 +160,8 @@ export function minimize({ states }: Automaton): Automaton {
     if (numbers.size === count)
       return {
         states: [...numbers.values()].map((number) => {
-          const state = states[classes.indexOf(number)] as State
-          return { accepting: state.accepting, edges: edgesOf(state) }
+          const state = states[classes.indexOf(number)] as DfaState
+          return { isAccepting: state.isAccepting, edges: edgesOf(state) }
         }),
       }
     classes = refined
@@ -172,7 +180,7 @@ export function complement({ states }: Automaton): Automaton {
       from = high + 1
     }
     if (from <= lastCharacter) edges.push([from, lastCharacter, -1])
-    return { accepting: !states[at]?.accepting, edges }
+    return { isAccepting: !states[at]?.isAccepting, edges }
   })
 }
 
@@ -180,7 +188,7 @@ export const union = (a: Automaton, b: Automaton): Automaton =>
   complement(intersect(complement(a), complement(b)))
 
 /** These texts and no other. */
-export function words(texts: readonly string[]): Automaton {
+export function buildWordAutomaton(texts: readonly string[]): Automaton {
   const endings = texts.map((text) => [...text])
   return explore<readonly [depth: number, prefix: string, endings: readonly (readonly string[])[]]>(
     [0, '', endings],
@@ -195,7 +203,7 @@ export function words(texts: readonly string[]): Automaton {
         else groups.set(character, [word])
       }
       return {
-        accepting: all.some((word) => word.length === depth),
+        isAccepting: all.some((word) => word.length === depth),
         edges: [...groups].map(([character, group]) => {
           const code = character.codePointAt(0) as number
           return [code, code, [depth + 1, prefix + character, group]] as const
@@ -206,11 +214,11 @@ export function words(texts: readonly string[]): Automaton {
 }
 
 /** Texts of so many characters. */
-export const ofLength = (min: number, max: number): Automaton =>
+export const buildLengthAutomaton = (min: number, max: number): Automaton =>
   explore<number>(0, String, (length) => {
     const next = Math.min(length + 1, max === Number.POSITIVE_INFINITY ? Math.max(min, 1) : max + 1)
     return {
-      accepting: length >= min && length <= max,
+      isAccepting: length >= min && length <= max,
       edges: length > max ? [] : [[...anyCharacter, next]],
     }
   })

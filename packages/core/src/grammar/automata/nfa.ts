@@ -1,52 +1,52 @@
 /** Nondeterministic automata (Thompson's construction), and the deterministic ones made of them. */
-import { type Automaton, explore, TooComplex } from './automaton.ts'
-import type { Effort } from './effort.ts'
+import { type Automaton, explore, TooComplexError } from './automaton.ts'
 import { lastCharacter, type Range } from './ranges.ts'
+import type { WorkBudget } from './work-budget.ts'
 
 const maxNodes = 8_000
 
-interface Edge {
+interface NfaEdge {
   readonly low: number
   readonly high: number
   readonly to: number
 }
 /** A way without a character; some can be gone only at one place in the text. */
-interface Skip {
+interface EpsilonEdge {
   readonly to: number
-  readonly only: Place | undefined
+  readonly anchor: TextAnchor | undefined
 }
-type Place = 'start' | 'end'
+type TextAnchor = 'start' | 'end'
 
 export class Nfa {
-  readonly #edges: Edge[][] = []
-  readonly #skips: Skip[][] = []
-  readonly #effort: Effort
+  readonly #edges: NfaEdge[][] = []
+  readonly #epsilonEdges: EpsilonEdge[][] = []
+  readonly #budget: WorkBudget
 
-  constructor(effort: Effort) {
-    this.#effort = effort
+  constructor(budget: WorkBudget) {
+    this.#budget = budget
   }
 
   /** Throws `TooComplex` where there are too many. */
-  node(): number {
-    if (this.#edges.length >= maxNodes) throw new TooComplex('its repetitions make it too large')
-    this.#skips.push([])
+  addNode(): number {
+    if (this.#edges.length >= maxNodes) throw new TooComplexError('its repetitions make it too large')
+    this.#epsilonEdges.push([])
     return this.#edges.push([]) - 1
   }
 
-  edge(from: number, [low, high]: Range, to: number): void {
+  addEdge(from: number, [low, high]: Range, to: number): void {
     this.#edges[from]?.push({ low, high, to })
   }
 
-  skip(from: number, to: number, only?: Place): void {
-    this.#skips[from]?.push({ to, only })
+  addEpsilonEdge(from: number, to: number, anchor?: TextAnchor): void {
+    this.#epsilonEdges[from]?.push({ to, anchor })
   }
 
   /** The texts with a way from `first` to `last`, from which whatever follows is taken. Throws `TooComplex`. */
-  automaton(first: number, last: number): Automaton {
+  toAutomaton(first: number, last: number): Automaton {
     // One state for all that follows.
     const settle = (nodes: readonly number[]) => (nodes.includes(last) ? [last] : nodes)
     return explore(settle(this.#closure([first], 'start')), String, (nodes) => ({
-      accepting: this.#closure(nodes, 'end').includes(last),
+      isAccepting: this.#closure(nodes, 'end').includes(last),
       edges: this.#moves(nodes).map(([low, high, next]) => [low, high, settle(next)]),
     }))
   }
@@ -58,7 +58,7 @@ export class Nfa {
     for (const { low, high } of edges) cuts.add(low).add(high + 1)
     const starts = [...cuts].sort((a, b) => a - b)
     return starts.slice(0, -1).flatMap((low, at) => {
-      this.#effort.spend(edges.length)
+      this.#budget.spend(edges.length)
       const next: number[] = []
       for (const edge of edges) if (edge.low <= low && low <= edge.high) next.push(edge.to)
       return next.length > 0 ? [[low, (starts[at + 1] as number) - 1, this.#closure(next)]] : []
@@ -66,13 +66,13 @@ export class Nfa {
   }
 
   /** All nodes that are reached without a character. */
-  #closure(nodes: readonly number[], place?: Place): readonly number[] {
+  #closure(nodes: readonly number[], position?: TextAnchor): readonly number[] {
     const reached = new Set(nodes)
     // It grows meanwhile.
     for (const node of reached)
-      for (const { to, only } of this.#skips[node] ?? [])
-        if (only === undefined || only === place) reached.add(to)
-    this.#effort.spend(reached.size)
+      for (const { to, anchor } of this.#epsilonEdges[node] ?? [])
+        if (anchor === undefined || anchor === position) reached.add(to)
+    this.#budget.spend(reached.size)
     return [...reached].sort((a, b) => a - b)
   }
 }

@@ -5,9 +5,9 @@
  */
 import { type AST, RegExpParser } from '@eslint-community/regexpp'
 import type { Automaton } from './automaton.ts'
-import { Effort } from './effort.ts'
 import { Nfa } from './nfa.ts'
-import { anyCharacter, others, type Range } from './ranges.ts'
+import { anyCharacter, complementRanges, type Range } from './ranges.ts'
+import { WorkBudget } from './work-budget.ts'
 
 /** What a pattern that is not taken is refused with; its message ends a sentence. */
 export class PatternError extends Error {}
@@ -16,18 +16,18 @@ const maxLength = 4_000
 const maxDepth = 200
 
 /** Texts in which the pattern is found. Throws `PatternError` and `TooComplex`. */
-export function search(pattern: string, effort = new Effort()): Automaton {
+export function compilePattern(pattern: string, budget = new WorkBudget()): Automaton {
   const { alternatives } = parse(pattern)
-  const nfa = new Nfa(effort)
-  const [first, last] = [nfa.node(), nfa.node()]
-  nfa.edge(first, anyCharacter, first)
-  nfa.edge(last, anyCharacter, last)
-  new Builder(nfa).alternatives(alternatives, first, last)
-  return nfa.automaton(first, last)
+  const nfa = new Nfa(budget)
+  const [first, last] = [nfa.addNode(), nfa.addNode()]
+  nfa.addEdge(first, anyCharacter, first)
+  nfa.addEdge(last, anyCharacter, last)
+  new NfaBuilder(nfa).addAlternatives(alternatives, first, last)
+  return nfa.toAutomaton(first, last)
 }
 
 /** Texts that the pattern takes from end to end; for our own patterns. */
-export const whole = (pattern: string): Automaton => search(`^(?:${pattern})$`)
+export const compileFullMatch = (pattern: string): Automaton => compilePattern(`^(?:${pattern})$`)
 
 function parse(pattern: string): AST.Pattern {
   if (pattern.length > maxLength) throw new PatternError(`it is longer than ${maxLength} characters`)
@@ -51,7 +51,7 @@ function parseAs(pattern: string, flags: { unicode?: boolean }): AST.Pattern | u
 }
 
 /** Writes a pattern into an automaton, part by part. */
-class Builder {
+class NfaBuilder {
   readonly #nfa: Nfa
   #depth = 0
 
@@ -59,12 +59,12 @@ class Builder {
     this.#nfa = nfa
   }
 
-  alternatives(options: readonly AST.Alternative[], from: number, to: number): void {
+  addAlternatives(options: readonly AST.Alternative[], from: number, to: number): void {
     if (++this.#depth > maxDepth) throw new PatternError(`its groups are more than ${maxDepth} deep`)
     for (const { elements } of options) {
       let at = from
       for (const element of elements) at = this.#add(element, at)
-      this.#nfa.skip(at, to)
+      this.#nfa.addEpsilonEdge(at, to)
     }
     this.#depth--
   }
@@ -72,21 +72,21 @@ class Builder {
   /** Returns the node behind it. */
   #add(element: AST.Element, from: number): number {
     if (element.type === 'Quantifier') return this.#repeat(element, from)
-    const to = this.#nfa.node()
+    const to = this.#nfa.addNode()
     switch (element.type) {
       case 'Group':
-        if (element.modifiers) throw notTaken(element)
-        this.alternatives(element.alternatives, from, to)
+        if (element.modifiers) throw unsupportedSyntax(element)
+        this.addAlternatives(element.alternatives, from, to)
         break
       case 'CapturingGroup':
-        this.alternatives(element.alternatives, from, to)
+        this.addAlternatives(element.alternatives, from, to)
         break
       case 'Assertion':
-        if (element.kind !== 'start' && element.kind !== 'end') throw notTaken(element)
-        this.#nfa.skip(from, to, element.kind)
+        if (element.kind !== 'start' && element.kind !== 'end') throw unsupportedSyntax(element)
+        this.#nfa.addEpsilonEdge(from, to, element.kind)
         break
       default:
-        for (const range of rangesOf(element)) this.#nfa.edge(from, range, to)
+        for (const range of toRanges(element)) this.#nfa.addEdge(from, range, to)
     }
     return to
   }
@@ -95,15 +95,15 @@ class Builder {
     let at = from
     for (let count = 0; count < min; count++) at = this.#add(element, at)
     if (min === max) return at
-    const to = this.#nfa.node()
+    const to = this.#nfa.addNode()
     if (max === Number.POSITIVE_INFINITY) {
-      this.#nfa.skip(this.#add(element, to), to)
+      this.#nfa.addEpsilonEdge(this.#add(element, to), to)
     } else
       for (let count = min; count < max; count++) {
-        this.#nfa.skip(at, to)
+        this.#nfa.addEpsilonEdge(at, to)
         at = this.#add(element, at)
       }
-    this.#nfa.skip(at, to)
+    this.#nfa.addEpsilonEdge(at, to)
     return to
   }
 }
@@ -115,7 +115,7 @@ const lineEnds: readonly Range[] = [
   [0x2028, 0x2029],
 ]
 const sets: Readonly<Record<'any' | 'digit' | 'word' | 'space', readonly Range[]>> = {
-  any: others(lineEnds),
+  any: complementRanges(lineEnds),
   digit: digits,
   word: [...digits, [0x41, 0x5a], [0x5f, 0x5f], [0x61, 0x7a]],
   /** ECMA-262, WhiteSpace and LineTerminator. */
@@ -134,22 +134,24 @@ const sets: Readonly<Record<'any' | 'digit' | 'word' | 'space', readonly Range[]
   ],
 }
 
-function rangesOf(element: AST.Element | AST.CharacterClassElement): readonly Range[] {
+function toRanges(element: AST.Element | AST.CharacterClassElement): readonly Range[] {
   switch (element.type) {
     case 'Character':
       return [[element.value, element.value]]
     case 'CharacterClassRange':
       return [[element.min.value, element.max.value]]
     case 'CharacterClass': {
-      const ranges = element.elements.flatMap((member) => rangesOf(member))
-      return element.negate ? others(ranges) : ranges
+      const ranges = element.elements.flatMap((member) => toRanges(member))
+      return element.negate ? complementRanges(ranges) : ranges
     }
     case 'CharacterSet':
-      if (element.kind === 'property') throw notTaken(element)
-      return element.kind !== 'any' && element.negate ? others(sets[element.kind]) : sets[element.kind]
+      if (element.kind === 'property') throw unsupportedSyntax(element)
+      return element.kind !== 'any' && element.negate
+        ? complementRanges(sets[element.kind])
+        : sets[element.kind]
     default:
-      throw notTaken(element)
+      throw unsupportedSyntax(element)
   }
 }
 
-const notTaken = ({ raw }: AST.Node) => new PatternError(`it has ${raw.slice(0, 20).toWellFormed()}`)
+const unsupportedSyntax = ({ raw }: AST.Node) => new PatternError(`it has ${raw.slice(0, 20).toWellFormed()}`)

@@ -5,18 +5,18 @@ export const lastCharacter = 0x10ffff
 export const anyCharacter: Range = [0, lastCharacter]
 
 /** All characters that are in none of them. */
-export function others(ranges: readonly Range[]): readonly Range[] {
-  const left: Range[] = []
+export function complementRanges(ranges: readonly Range[]): readonly Range[] {
+  const remaining: Range[] = []
   let from = 0
   for (const [low, high] of [...ranges].sort(([a], [b]) => a - b)) {
-    if (from < low) left.push([from, low - 1])
+    if (from < low) remaining.push([from, low - 1])
     from = Math.max(from, high + 1)
   }
-  return from <= lastCharacter ? [...left, [from, lastCharacter]] : left
+  return from <= lastCharacter ? [...remaining, [from, lastCharacter]] : remaining
 }
 
 /** The characters that are in both. */
-export const overlap = (a: readonly Range[], b: readonly Range[]): readonly Range[] =>
+export const intersectRanges = (a: readonly Range[], b: readonly Range[]): readonly Range[] =>
   a.flatMap(([low, high]) =>
     b.flatMap(([from, to]): Range[] => {
       const [first, last] = [Math.max(low, from), Math.min(high, to)]

@@ -68,7 +68,7 @@ test('groups count, too, where rules begin with each other', () => {
 })
 
 test('a grammar of very many parts is read', () => {
-  expect(() => checkGrammar(`root ::= ${'..'.repeat(99_000)}`)).not.toThrow()
+  expect(() => checkGrammar(`root ::= ${'.'.repeat(99_000)}`)).not.toThrow()
 })
 
 test('a long chain of beginnings is refused, from either end', () => {

@@ -4,7 +4,14 @@
  * taken in one after the other: each can take for ever, or the process with it.
  */
 import { invalidRequest, type LlmError } from '../../errors.ts'
-import { type Expression, isNothing, namesIn, type Rules, rulesWhere, sizeOf } from './expressions.ts'
+import {
+  collectRuleNames,
+  countElements,
+  type Expression,
+  findRules,
+  isEmptyExpression,
+  type Rules,
+} from './expressions.ts'
 import { grammarLimits } from './grammar.ts'
 import { readGbnf } from './read-gbnf.ts'
 
@@ -21,127 +28,132 @@ export const checkLimits = {
 /** Its rules. Throws `invalid_request` with what is wrong. */
 export function checkGrammar(source: string): Rules {
   const rules = readGbnf(source)
-  if (!rules.has('root')) throw wrong('it has no rule root')
-  if (rules.size > checkLimits.rules) throw wrong(`it has more than ${checkLimits.rules} rules`)
+  if (!rules.has('root')) throw invalidGrammar('it has no rule root')
+  if (rules.size > checkLimits.rules) throw invalidGrammar(`it has more than ${checkLimits.rules} rules`)
   let size = 0
   for (const [name, body] of rules) {
-    size += sizeOf(body)
-    for (const used of namesIn(body))
-      if (!rules.has(used)) throw wrong(`${name} asks for ${used}, which is no rule`)
+    size += countElements(body)
+    for (const used of collectRuleNames(body))
+      if (!rules.has(used)) throw invalidGrammar(`${name} asks for ${used}, which is no rule`)
   }
-  if (size > grammarLimits.elements) throw wrong('its repetitions make it too large')
-  const empty = rulesWhere(rules, isEmpty)
-  for (const [name, body] of rules) checkRepeats(name, body, empty)
-  new Beginnings(rules, empty).check()
+  if (size > grammarLimits.elements) throw invalidGrammar('its repetitions make it too large')
+  const nullable = findRules(rules, isNullable)
+  for (const [name, body] of rules) checkRepeats(name, body, nullable)
+  new FirstSetChecker(rules, nullable).check()
   return rules
 }
 
-const wrong = (what: string): LlmError =>
+const invalidGrammar = (what: string): LlmError =>
   invalidRequest(`The grammar cannot be used: ${what}.`, { issue: 'value' })
 
 /** Whether it takes the empty text. */
-function isEmpty(expression: Expression, empty: ReadonlySet<string>): boolean {
+function isNullable(expression: Expression, nullable: ReadonlySet<string>): boolean {
   switch (expression.kind) {
     case 'text':
       return expression.text === ''
     case 'characters':
       return false
     case 'rule':
-      return empty.has(expression.name)
+      return nullable.has(expression.name)
     case 'sequence':
-      return expression.parts.every((part) => isEmpty(part, empty))
+      return expression.parts.every((part) => isNullable(part, nullable))
     case 'choice':
-      return expression.options.some((option) => isEmpty(option, empty))
+      return expression.options.some((option) => isNullable(option, nullable))
     case 'repeat':
-      return expression.min === 0 || isEmpty(expression.of, empty)
+      return expression.min === 0 || isNullable(expression.of, nullable)
   }
 }
 
 /** Of nothing, as often as one likes; and runs of parts that may each be there or not. */
-function checkRepeats(name: string, expression: Expression, empty: ReadonlySet<string>): void {
+function checkRepeats(name: string, expression: Expression, nullable: ReadonlySet<string>): void {
   if (expression.kind === 'repeat') {
-    if (expression.max > 1 && isEmpty(expression.of, empty)) throw wrong(`${name} repeats what can be empty`)
-    checkRepeats(name, expression.of, empty)
+    if (expression.max > 1 && isNullable(expression.of, nullable))
+      throw invalidGrammar(`${name} repeats what can be empty`)
+    checkRepeats(name, expression.of, nullable)
   }
-  if (expression.kind === 'choice') for (const option of expression.options) checkRepeats(name, option, empty)
+  if (expression.kind === 'choice')
+    for (const option of expression.options) checkRepeats(name, option, nullable)
   if (expression.kind === 'sequence') {
     let run = 0
     for (const part of expression.parts) {
-      checkRepeats(name, part, empty)
-      run = isEmpty(part, empty) && !isNothing(part) ? run + 1 : 0
+      checkRepeats(name, part, nullable)
+      run = isNullable(part, nullable) && !isEmptyExpression(part) ? run + 1 : 0
       if (run > checkLimits.optionals)
-        throw wrong(`${name} has more than ${checkLimits.optionals} optional parts in a row; use {0,n}`)
+        throw invalidGrammar(
+          `${name} has more than ${checkLimits.optionals} optional parts in a row; use {0,n}`,
+        )
     }
   }
 }
 
 /** How a rule, or a part of one, can begin. */
-interface Beginning {
+interface FirstSetSize {
   /** In how many ways. */
   readonly ways: number
   /** How many rules and groups begin with each other there. */
   readonly chain: number
 }
 
-const inside = ({ ways, chain }: Beginning): Beginning => ({ ways, chain: chain + 1 })
+const deepen = ({ ways, chain }: FirstSetSize): FirstSetSize => ({ ways, chain: chain + 1 })
 
-const tooDeep = (): LlmError => wrong(`more than ${checkLimits.chain} groups and rules begin with each other`)
+const tooDeep = (): LlmError =>
+  invalidGrammar(`more than ${checkLimits.chain} groups and rules begin with each other`)
 
 /** What rules can begin with: depth first, each rule once, the sums kept. */
-class Beginnings {
+class FirstSetChecker {
   readonly #rules: Rules
-  readonly #empty: ReadonlySet<string>
-  readonly #known = new Map<string, Beginning>()
-  readonly #open = new Set<string>()
+  readonly #nullable: ReadonlySet<string>
+  readonly #known = new Map<string, FirstSetSize>()
+  readonly #inProgress = new Set<string>()
 
-  constructor(rules: Rules, empty: ReadonlySet<string>) {
+  constructor(rules: Rules, nullable: ReadonlySet<string>) {
     this.#rules = rules
-    this.#empty = empty
+    this.#nullable = nullable
   }
 
   check(): void {
-    for (const name of this.#rules.keys()) this.#look(name)
+    for (const name of this.#rules.keys()) this.#measureRule(name)
   }
 
-  #look(name: string): Beginning {
+  #measureRule(name: string): FirstSetSize {
     const known = this.#known.get(name)
     if (known) return known
-    if (this.#open.has(name)) throw wrong(`${name} begins with itself`)
-    if (this.#open.size > checkLimits.chain) throw tooDeep()
-    this.#open.add(name)
-    const beginning = this.#of(this.#rules.get(name) as Expression)
-    if (beginning.ways > checkLimits.ways)
-      throw wrong(`${name} can begin in more than ${checkLimits.ways} ways`)
-    if (beginning.chain > checkLimits.chain) throw tooDeep()
-    this.#open.delete(name)
-    this.#known.set(name, beginning)
-    return beginning
+    if (this.#inProgress.has(name)) throw invalidGrammar(`${name} begins with itself`)
+    if (this.#inProgress.size > checkLimits.chain) throw tooDeep()
+    this.#inProgress.add(name)
+    const size = this.#measure(this.#rules.get(name) as Expression)
+    if (size.ways > checkLimits.ways)
+      throw invalidGrammar(`${name} can begin in more than ${checkLimits.ways} ways`)
+    if (size.chain > checkLimits.chain) throw tooDeep()
+    this.#inProgress.delete(name)
+    this.#known.set(name, size)
+    return size
   }
 
-  #of(expression: Expression): Beginning {
+  #measure(expression: Expression): FirstSetSize {
     switch (expression.kind) {
       case 'text':
       case 'characters':
         return { ways: 1, chain: 0 }
       case 'rule':
-        return this.#look(expression.name)
+        return this.#measureRule(expression.name)
       // A rule of its own each, in native code.
       case 'choice':
-        return inside(this.#any(expression.options))
+        return deepen(this.#measureAny(expression.options))
       case 'repeat':
-        return inside(this.#any(expression.max > 0 ? [expression.of] : []))
+        return deepen(this.#measureAny(expression.max > 0 ? [expression.of] : []))
       case 'sequence': {
-        const last = expression.parts.findIndex((part) => !isEmpty(part, this.#empty))
-        return this.#any(last === -1 ? expression.parts : expression.parts.slice(0, last + 1))
+        const last = expression.parts.findIndex((part) => !isNullable(part, this.#nullable))
+        return this.#measureAny(last === -1 ? expression.parts : expression.parts.slice(0, last + 1))
       }
     }
   }
 
-  #any(expressions: readonly Expression[]): Beginning {
-    const all = expressions.map((expression) => this.#of(expression))
+  #measureAny(expressions: readonly Expression[]): FirstSetSize {
+    const all = expressions.map((expression) => this.#measure(expression))
     return {
       ways: all.reduce((sum, { ways }) => sum + ways, 0),
-      chain: all.reduce((most, { chain }) => Math.max(most, chain), 0),
+      chain: all.reduce((max, { chain }) => Math.max(max, chain), 0),
     }
   }
 }

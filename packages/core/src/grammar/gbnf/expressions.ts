@@ -24,33 +24,33 @@ export const repeat = (of: Expression, min: number, max: number): Expression => 
   max,
 })
 export const optional = (of: Expression): Expression => repeat(of, 0, 1)
-export const nothing: Expression = sequence()
+export const empty: Expression = sequence()
 export const impossible: Expression = choice()
 
 /** Whether it is plainly empty. */
-export const isNothing = (expression: Expression): boolean =>
+export const isEmptyExpression = (expression: Expression): boolean =>
   (expression.kind === 'text' && expression.text === '') ||
-  (expression.kind === 'sequence' && expression.parts.every(isNothing))
+  (expression.kind === 'sequence' && expression.parts.every(isEmptyExpression))
 
 /** The rules for which it holds: if for a body depending on those for which it is known to, until no more are found. */
-export function rulesWhere(
+export function findRules(
   rules: Rules,
-  holds: (body: Expression, known: ReadonlySet<string>) => boolean,
+  predicate: (body: Expression, known: ReadonlySet<string>) => boolean,
 ): ReadonlySet<string> {
   const known = new Set<string>()
   const users = new Map<string, string[]>([...rules.keys()].map((name) => [name, []]))
-  for (const [name, body] of rules) for (const used of namesIn(body)) users.get(used)?.push(name)
-  const ahead = [...rules.keys()]
-  for (let name = ahead.pop(); name !== undefined; name = ahead.pop()) {
-    if (known.has(name) || !holds(rules.get(name) as Expression, known)) continue
+  for (const [name, body] of rules) for (const used of collectRuleNames(body)) users.get(used)?.push(name)
+  const pending = [...rules.keys()]
+  for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
+    if (known.has(name) || !predicate(rules.get(name) as Expression, known)) continue
     known.add(name)
-    for (const user of users.get(name) ?? []) ahead.push(user)
+    for (const user of users.get(name) ?? []) pending.push(user)
   }
   return known
 }
 
 /** Whether some text satisfies it. */
-export function canEnd(expression: Expression, productive: ReadonlySet<string>): boolean {
+export function isProductive(expression: Expression, productive: ReadonlySet<string>): boolean {
   switch (expression.kind) {
     case 'text':
       return true
@@ -59,11 +59,11 @@ export function canEnd(expression: Expression, productive: ReadonlySet<string>):
     case 'rule':
       return productive.has(expression.name)
     case 'sequence':
-      return expression.parts.every((part) => canEnd(part, productive))
+      return expression.parts.every((part) => isProductive(part, productive))
     case 'choice':
-      return expression.options.some((option) => canEnd(option, productive))
+      return expression.options.some((option) => isProductive(option, productive))
     case 'repeat':
-      return expression.min === 0 || canEnd(expression.of, productive)
+      return expression.min === 0 || isProductive(expression.of, productive)
   }
 }
 
@@ -73,42 +73,43 @@ export function prune(expression: Expression, productive: ReadonlySet<string>): 
     case 'sequence':
       return { ...expression, parts: expression.parts.map((part) => prune(part, productive)) }
     case 'choice': {
-      const options = expression.options.filter((option) => canEnd(option, productive))
+      const options = expression.options.filter((option) => isProductive(option, productive))
       return { ...expression, options: options.map((option) => prune(option, productive)) }
     }
     case 'repeat':
-      return canEnd(expression.of, productive)
+      return isProductive(expression.of, productive)
         ? { ...expression, of: prune(expression.of, productive) }
-        : nothing
+        : empty
     default:
       return expression
   }
 }
 
-export function* namesIn(expression: Expression): Iterable<string> {
+export function* collectRuleNames(expression: Expression): Iterable<string> {
   if (expression.kind === 'rule') yield expression.name
-  else if (expression.kind === 'sequence') for (const part of expression.parts) yield* namesIn(part)
-  else if (expression.kind === 'choice') for (const option of expression.options) yield* namesIn(option)
-  else if (expression.kind === 'repeat') yield* namesIn(expression.of)
+  else if (expression.kind === 'sequence') for (const part of expression.parts) yield* collectRuleNames(part)
+  else if (expression.kind === 'choice')
+    for (const option of expression.options) yield* collectRuleNames(option)
+  else if (expression.kind === 'repeat') yield* collectRuleNames(expression.of)
 }
 
-export function renamed(expression: Expression, ruleOf: (name: string) => Expression): Expression {
+export function renameRules(expression: Expression, ruleOf: (name: string) => Expression): Expression {
   switch (expression.kind) {
     case 'rule':
       return ruleOf(expression.name)
     case 'sequence':
-      return { ...expression, parts: expression.parts.map((part) => renamed(part, ruleOf)) }
+      return { ...expression, parts: expression.parts.map((part) => renameRules(part, ruleOf)) }
     case 'choice':
-      return { ...expression, options: expression.options.map((option) => renamed(option, ruleOf)) }
+      return { ...expression, options: expression.options.map((option) => renameRules(option, ruleOf)) }
     case 'repeat':
-      return { ...expression, of: renamed(expression.of, ruleOf) }
+      return { ...expression, of: renameRules(expression.of, ruleOf) }
     default:
       return expression
   }
 }
 
 /** Elements in native code, where repetitions are written out. */
-export function sizeOf(expression: Expression): number {
+export function countElements(expression: Expression): number {
   switch (expression.kind) {
     case 'text':
       return expression.text.length
@@ -117,12 +118,12 @@ export function sizeOf(expression: Expression): number {
     case 'rule':
       return 1
     case 'sequence':
-      return expression.parts.reduce((sum, part) => sum + sizeOf(part), 0)
+      return expression.parts.reduce((sum, part) => sum + countElements(part), 0)
     case 'choice':
-      return expression.options.reduce((sum, option) => sum + sizeOf(option) + 1, 1)
+      return expression.options.reduce((sum, option) => sum + countElements(option) + 1, 1)
     case 'repeat': {
       const rest = expression.max === Number.POSITIVE_INFINITY ? 1 : expression.max - expression.min
-      return expression.min * sizeOf(expression.of) + rest * (sizeOf(expression.of) + 3)
+      return expression.min * countElements(expression.of) + rest * (countElements(expression.of) + 3)
     }
   }
 }

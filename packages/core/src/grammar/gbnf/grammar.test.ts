@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { characters, choice, optional, repeat, sequence, text } from './expressions.ts'
-import { Grammar, print } from './grammar.ts'
+import { Grammar, printRules } from './grammar.ts'
 
-const written = (make: (grammar: Grammar) => Parameters<Grammar['rules']>[0]) => {
+const written = (make: (grammar: Grammar) => Parameters<Grammar['collectRules']>[0]) => {
   const grammar = new Grammar()
-  return print(grammar.rules(make(grammar)))
+  return printRules(grammar.collectRules(make(grammar)))
 }
 
 test.each([
@@ -34,7 +34,7 @@ test('rules that say the same are one', () => {
 test('what can never be finished is left out, and so is what only it needs', () => {
   const grammar = written((grammar) => {
     const endless = grammar.reserve('endless')
-    endless.become(sequence(text('a'), endless.rule))
+    endless.setBody(sequence(text('a'), endless.rule))
     return choice(
       sequence(grammar.define('lost', text('b')), endless.rule),
       text('c'),
@@ -46,5 +46,5 @@ test('what can never be finished is left out, and so is what only it needs', () 
 })
 
 test('a grammar of nothing has no rules', () => {
-  expect(new Grammar().rules(choice()).size).toBe(0)
+  expect(new Grammar().collectRules(choice()).size).toBe(0)
 })

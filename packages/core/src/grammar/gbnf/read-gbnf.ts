@@ -1,6 +1,6 @@
 /** Reads GBNF as llama.cpp does (`src/llama-grammar.cpp`), into rules; what that refuses or drops is refused here. */
 import { invalidRequest, type LlmError } from '../../errors.ts'
-import { anyCharacter, lastCharacter, others, type Range } from '../automata/ranges.ts'
+import { anyCharacter, complementRanges, lastCharacter, type Range } from '../automata/ranges.ts'
 import { characters, type Expression, type Rules, repeat, sequence, text } from './expressions.ts'
 
 export const userGrammarLimits = {
@@ -15,9 +15,9 @@ export const userGrammarLimits = {
 } as const
 
 /** Throws `invalid_request`, with the line. */
-export const readGbnf = (source: string): Rules => new Reader(source).rules()
+export const readGbnf = (source: string): Rules => new GbnfParser(source).parseRules()
 
-class Reader {
+class GbnfParser {
   readonly #source: string
   readonly #rules = new Map<string, Expression>()
   #at = 0
@@ -33,7 +33,7 @@ class Reader {
     this.#source = source
   }
 
-  rules(): Rules {
+  parseRules(): Rules {
     this.#skip(true)
     while (this.#at < this.#source.length) {
       const name = this.#name()
@@ -50,25 +50,25 @@ class Reader {
   }
 
   /** Inside of groups a new line is white space. */
-  #choice(nested: boolean): Expression {
-    const options = [this.#sequence(nested)]
+  #choice(isNested: boolean): Expression {
+    const options = [this.#sequence(isNested)]
     while (this.#take('|')) {
       this.#skip(true)
-      options.push(this.#sequence(nested))
+      options.push(this.#sequence(isNested))
     }
     return { kind: 'choice', options }
   }
 
-  #sequence(nested: boolean): Expression {
+  #sequence(isNested: boolean): Expression {
     const parts: Expression[] = []
     for (let item = this.#item(); item; item = this.#item()) {
-      this.#skip(nested)
+      this.#skip(isNested)
       let signs = 0
-      for (let times = this.#times(nested); times; times = this.#times(nested)) {
+      for (let times = this.#times(isNested); times; times = this.#times(isNested)) {
         if (++signs > userGrammarLimits.signs)
           throw this.#error(`more than ${userGrammarLimits.signs} repetitions stand in a row`)
         item = repeat(item, ...times)
-        this.#skip(nested)
+        this.#skip(isNested)
       }
       parts.push(item)
     }
@@ -80,7 +80,7 @@ class Reader {
     if (next === undefined) return undefined
     if (this.#take('"')) return this.#text()
     if (this.#take('[')) return this.#class()
-    if (this.#take('..')) return characters(anyCharacter)
+    if (this.#take('.')) return characters(anyCharacter)
     if (this.#take('(')) return this.#group()
     if (next === '<' || next === '!') throw this.#error('tokens are not supported')
     return isNamePart(next) ? { kind: 'rule', name: this.#name() } : undefined
@@ -95,7 +95,7 @@ class Reader {
   }
 
   #class(): Expression {
-    const negated = this.#take('^')
+    const isNegated = this.#take('^')
     const ranges: Range[] = []
     while (!this.#take(']')) {
       const low = this.#character()
@@ -106,7 +106,7 @@ class Reader {
       ranges.push([low, high])
     }
     if (ranges.length === 0) throw this.#error('a class is empty')
-    return { kind: 'characters', ranges: negated ? others(ranges) : ranges }
+    return { kind: 'characters', ranges: isNegated ? complementRanges(ranges) : ranges }
   }
 
   #group(): Expression {
@@ -119,29 +119,29 @@ class Reader {
     return inside
   }
 
-  #times(nested: boolean): readonly [min: number, max: number] | undefined {
+  #times(isNested: boolean): readonly [min: number, max: number] | undefined {
     if (this.#take('*')) return [0, Number.POSITIVE_INFINITY]
     if (this.#take('+')) return [1, Number.POSITIVE_INFINITY]
     if (this.#take('?')) return [0, 1]
     if (!this.#take('{')) return undefined
-    this.#skip(nested)
-    const min = this.#count(nested)
+    this.#skip(isNested)
+    const min = this.#count(isNested)
     if (min === undefined) throw this.#error('a number is expected')
     const isOpen = this.#take(',')
-    if (isOpen) this.#skip(nested)
-    const max = isOpen ? (this.#count(nested) ?? Number.POSITIVE_INFINITY) : min
+    if (isOpen) this.#skip(isNested)
+    const max = isOpen ? (this.#count(isNested) ?? Number.POSITIVE_INFINITY) : min
     if (!this.#take('}')) throw this.#error('} is expected')
     if (min > max) throw this.#error('a repetition ends before it begins')
     return [min, max]
   }
 
-  #count(nested: boolean): number | undefined {
+  #count(isNested: boolean): number | undefined {
     const [digits] = /^\d*/.exec(this.#source.slice(this.#at, this.#at + 20)) ?? ['']
     if (digits === '') return undefined
     if (Number(digits) > userGrammarLimits.repetitions)
       throw this.#error(`more than ${userGrammarLimits.repetitions} repetitions`)
     this.#at += digits.length
-    this.#skip(nested)
+    this.#skip(isNested)
     return Number(digits)
   }
 
@@ -174,12 +174,13 @@ class Reader {
     return this.#source.slice(start, this.#at)
   }
 
-  #skip(lines: boolean): void {
+  #skip(includesLines: boolean): void {
     for (;;) {
       const next = this.#source[this.#at]
       if (next === '#')
         while (this.#at < this.#source.length && !/[\r\n]/.test(this.#source[this.#at] ?? '')) this.#at++
-      else if (next === ' ' || next === '\t' || (lines && (next === '\r' || next === '\n'))) this.#at++
+      else if (next === ' ' || next === '\t' || (includesLines && (next === '\r' || next === '\n')))
+        this.#at++
       else return
     }
   }

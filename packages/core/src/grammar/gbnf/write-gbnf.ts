@@ -1,9 +1,9 @@
 /** Expressions as llama.cpp reads them (GBNF: its `grammars/README.md`). */
 
 import type { Range } from '../automata/ranges.ts'
-import { type Expression, isNothing } from './expressions.ts'
+import { type Expression, isEmptyExpression } from './expressions.ts'
 
-export function write(expression: Expression, inside?: 'sequence' | 'repeat'): string {
+export function writeExpression(expression: Expression, inside?: 'sequence' | 'repeat'): string {
   switch (expression.kind) {
     case 'text':
       return `"${[...expression.text].map(escapeText).join('')}"`
@@ -12,36 +12,37 @@ export function write(expression: Expression, inside?: 'sequence' | 'repeat'): s
     case 'rule':
       return expression.name
     case 'sequence': {
-      const parts = expression.parts.filter((part) => !isNothing(part))
+      const parts = expression.parts.filter((part) => !isEmptyExpression(part))
       if (parts.length === 0) return '""'
-      if (parts.length === 1) return write(parts[0] as Expression, inside)
-      const written = parts.map((part) => write(part, 'sequence')).join(' ')
+      if (parts.length === 1) return writeExpression(parts[0] as Expression, inside)
+      const written = parts.map((part) => writeExpression(part, 'sequence')).join(' ')
       return inside === 'repeat' ? `(${written})` : written
     }
     case 'choice': {
-      if (expression.options.length === 1) return write(expression.options[0] as Expression, inside)
-      const written = expression.options.map((option) => write(option)).join(' | ')
+      if (expression.options.length === 1) return writeExpression(expression.options[0] as Expression, inside)
+      const written = expression.options.map((option) => writeExpression(option)).join(' | ')
       return inside ? `(${written})` : written
     }
     case 'repeat': {
-      const of = write(expression.of, 'repeat')
+      const of = writeExpression(expression.of, 'repeat')
       const { min, max } = expression
       if (min === 1 && max === 1) return of
-      return `${isRepeat(expression.of) ? `(${of})` : of}${times(min, max)}`
+      return `${isRepeat(expression.of) ? `(${of})` : of}${writeRepeat(min, max)}`
     }
   }
 }
 
 /** Also behind sequences and choices of one. */
 function isRepeat(expression: Expression): boolean {
-  const parts = expression.kind === 'sequence' ? expression.parts.filter((part) => !isNothing(part)) : []
+  const parts =
+    expression.kind === 'sequence' ? expression.parts.filter((part) => !isEmptyExpression(part)) : []
   const [only] = expression.kind === 'choice' ? expression.options : parts
   if (expression.kind === 'repeat') return true
-  const isOne = expression.kind === 'choice' ? expression.options.length === 1 : parts.length === 1
-  return isOne && only !== undefined && isRepeat(only)
+  const isSingle = expression.kind === 'choice' ? expression.options.length === 1 : parts.length === 1
+  return isSingle && only !== undefined && isRepeat(only)
 }
 
-function times(min: number, max: number): string {
+function writeRepeat(min: number, max: number): string {
   if (max === Number.POSITIVE_INFINITY) return min === 0 ? '*' : min === 1 ? '+' : `{${min},}`
   if (min === max) return `{${min}}`
   return min === 0 && max === 1 ? '?' : `{${min},${max}}`

@@ -1,10 +1,17 @@
 /** Arrays: items by their place, all others alike, and how many. */
 
-import { choice, type Expression, nothing, optional, sequence, text } from '../gbnf/expressions.ts'
+import { choice, type Expression, empty, optional, sequence, text } from '../gbnf/expressions.ts'
 import type { Grammar } from '../gbnf/grammar.ts'
-import { both, type Conjunction } from './conjunction.ts'
+import { type Conjunction, conjoin } from './conjunction.ts'
 import { space } from './json.ts'
-import { type Node, read, readCounts, readSchema, readSchemas, refuse } from './keywords.ts'
+import {
+  invalidKeyword,
+  readCounts,
+  readKeyword,
+  readSchema,
+  readSchemas,
+  type SchemaNode,
+} from './keywords.ts'
 
 export interface ArrayShape {
   readonly type: 'array'
@@ -23,21 +30,21 @@ export const anyArray: ArrayShape = {
   max: Number.POSITIVE_INFINITY,
 }
 
-export function readArray(node: Node): ArrayShape {
+export function readArray(node: SchemaNode): ArrayShape {
   const { min, max } = readCounts(node, 'minItems', 'maxItems')
-  const unique = read(node, 'uniqueItems')
+  const unique = readKeyword(node, 'uniqueItems')
   if (unique !== undefined && unique !== false && max > 1)
-    throw refuse(node, 'uniqueItems', 'is not supported')
+    throw invalidKeyword(node, 'uniqueItems', 'is not supported')
   // Before 2020-12, `items` was the list and `additionalItems` the rest.
-  const isList = Array.isArray(read(node, 'items'))
-  if (isList && read(node, 'prefixItems') !== undefined)
-    throw refuse(node, 'items', 'must be a schema, beside "prefixItems"', 'value')
+  const isList = Array.isArray(readKeyword(node, 'items'))
+  if (isList && readKeyword(node, 'prefixItems') !== undefined)
+    throw invalidKeyword(node, 'items', 'must be a schema, beside "prefixItems"', 'value')
   const first = readSchemas(node, isList ? 'items' : 'prefixItems') ?? []
   const rest = readSchema(node, isList ? 'additionalItems' : 'items')
   return {
     type: 'array',
-    first: first.map((item) => both([item], [])),
-    rest: both(rest ? [rest] : [], []),
+    first: first.map((item) => conjoin([item], [])),
+    rest: conjoin(rest ? [rest] : [], []),
     min,
     max,
   }
@@ -45,12 +52,12 @@ export function readArray(node: Node): ArrayShape {
 
 const itemAt = ({ first, rest }: ArrayShape, at: number): Conjunction => first[at] ?? rest
 
-export const meetArrays = (a: ArrayShape, b: ArrayShape): ArrayShape => ({
+export const intersectArrays = (a: ArrayShape, b: ArrayShape): ArrayShape => ({
   type: 'array',
   first: Array.from({ length: Math.max(a.first.length, b.first.length) }, (_, at) =>
-    both(itemAt(a, at), itemAt(b, at)),
+    conjoin(itemAt(a, at), itemAt(b, at)),
   ),
-  rest: both(a.rest, b.rest),
+  rest: conjoin(a.rest, b.rest),
   min: Math.max(a.min, b.min),
   max: Math.min(a.max, b.max),
 })
@@ -60,33 +67,33 @@ export function isArrayEmpty(shape: ArrayShape, isEmpty: (items: Conjunction) =>
   return min > max || first.slice(0, min).some(isEmpty) || (min > first.length && isEmpty(rest))
 }
 
-export const hasArray = (
+export const acceptsArray = (
   shape: ArrayShape,
   value: readonly unknown[],
-  has: (items: Conjunction, item: unknown) => boolean,
+  acceptsItem: (items: Conjunction, item: unknown) => boolean,
 ): boolean =>
   value.length >= shape.min &&
   value.length <= shape.max &&
-  value.every((item, at) => has(itemAt(shape, at), item))
+  value.every((item, at) => acceptsItem(itemAt(shape, at), item))
 
 /** From the last place to the first: each has behind it what may follow. */
-export function arrayExpression(
+export function buildArrayExpression(
   shape: ArrayShape,
   grammar: Grammar,
   ruleOf: (items: Conjunction) => Expression,
 ): Expression {
   const { min, max } = shape
   const comma = sequence(text(','), space)
-  const places = Math.max(1, Math.min(shape.first.length, max))
+  const positions = Math.max(1, Math.min(shape.first.length, max))
   let following =
-    max > places
-      ? grammar.repeat(sequence(comma, ruleOf(shape.rest)), Math.max(0, min - places), max - places)
-      : nothing
-  for (let at = places - 1; at > 0; at--) {
+    max > positions
+      ? grammar.repeat(sequence(comma, ruleOf(shape.rest)), Math.max(0, min - positions), max - positions)
+      : empty
+  for (let at = positions - 1; at > 0; at--) {
     const item = grammar.define('items', sequence(comma, ruleOf(itemAt(shape, at)), following))
     following = at < min ? item : optional(item)
   }
   const items = sequence(ruleOf(itemAt(shape, 0)), following)
-  const content = max === 0 ? nothing : min === 0 ? choice(items, nothing) : items
+  const content = max === 0 ? empty : min === 0 ? choice(items, empty) : items
   return sequence(text('['), content, text(']'))
 }

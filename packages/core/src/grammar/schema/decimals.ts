@@ -1,34 +1,34 @@
 /** Decimals without rounding, for bounds and multiples. */
-export interface Bound {
+export interface NumberBound {
   /** Infinite where there is none. */
   readonly value: number
-  readonly exclusive: boolean
+  readonly isExclusive: boolean
 }
 
 /** So many decimal places are kept. */
 export const fractionDigits = 10
 
 /** A finite number as an integer and its decimal places. */
-export function decimal(value: number): { digits: bigint; places: number } {
+export function toDecimal(value: number): { digits: bigint; places: number } {
   const [mantissa = '', exponent = '0'] = String(value).split('e')
-  const [whole = '', fraction = ''] = mantissa.split('..')
+  const [whole = '', fraction = ''] = mantissa.split('.')
   const places = fraction.length - Number(exponent)
   const digits = BigInt(whole + fraction)
   return places >= 0 ? { digits, places } : { digits: digits * 10n ** BigInt(-places), places: 0 }
 }
 
 export function scale(step: number): { scaled: bigint | undefined; places: number } {
-  const { digits, places } = decimal(step)
+  const { digits, places } = toDecimal(step)
   return { scaled: places <= fractionDigits ? digits : undefined, places: Math.min(places, fractionDigits) }
 }
 
 /** The bound in units of the last place, rounded to the inside; beyond all digits where there is none. */
-export function lowest({ value, exclusive }: Bound, places: number): bigint {
+export function toLowestUnits({ value, isExclusive }: NumberBound, places: number): bigint {
   if (!Number.isFinite(value)) return -(10n ** 40n)
-  const { digits, places: own } = decimal(value)
+  const { digits, places: own } = toDecimal(value)
   if (own <= places) {
     const exact = digits * 10n ** BigInt(places - own)
-    return exclusive ? exact + stepAt(value) : exact
+    return isExclusive ? exact + stepAt(value) : exact
   }
   const unit = 10n ** BigInt(own - places)
   return digits >= 0n ? (digits + unit - 1n) / unit : digits / unit
@@ -40,11 +40,11 @@ const stepAt = (value: number) =>
     ? 1n
     : BigInt(2 ** Math.max(1, Math.ceil(Math.log2(Math.abs(value))) - 51))
 
-export const highest = ({ value, exclusive }: Bound, places: number): bigint =>
-  -lowest({ value: -value, exclusive }, places)
+export const toHighestUnits = ({ value, isExclusive }: NumberBound, places: number): bigint =>
+  -toLowestUnits({ value: -value, isExclusive }, places)
 
 export function isMultiple(value: number, step: number): boolean {
-  const [a, b] = [decimal(value), decimal(step)]
+  const [a, b] = [toDecimal(value), toDecimal(step)]
   const places = Math.max(a.places, b.places)
   return (a.digits * 10n ** BigInt(places - a.places)) % (b.digits * 10n ** BigInt(places - b.places)) === 0n
 }

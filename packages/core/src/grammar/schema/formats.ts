@@ -1,6 +1,6 @@
 /** The formats of strings that are kept, as patterns. Each takes at most what its RFC takes, and mostly all of it. */
 import { type Automaton, anyText } from '../automata/automaton.ts'
-import { whole } from '../automata/pattern.ts'
+import { compileFullMatch } from '../automata/pattern.ts'
 
 /** RFC 3339, with the days of each month and leap years. */
 const date = (() => {
@@ -75,10 +75,11 @@ const patterns: Readonly<Record<string, string>> = {
 }
 
 /** Of OpenAPI: no limit on a string, or one on numbers only. */
-const free = new Set(['password', 'binary', 'int32', 'int64', 'float', 'double'])
+const unconstrainedFormats = new Set(['password', 'binary', 'int32', 'int64', 'float', 'double'])
 
-export const isFormat = (name: string): boolean => Object.hasOwn(patterns, name) || free.has(name)
+export const isFormat = (name: string): boolean =>
+  Object.hasOwn(patterns, name) || unconstrainedFormats.has(name)
 
 /** All it takes. */
-export const formatAutomaton = (name: string): Automaton =>
-  free.has(name) ? anyText : whole(patterns[name] as string)
+export const buildFormatAutomaton = (name: string): Automaton =>
+  unconstrainedFormats.has(name) ? anyText : compileFullMatch(patterns[name] as string)

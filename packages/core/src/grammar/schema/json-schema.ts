@@ -3,21 +3,21 @@
  * is refused by name. Properties come in the order in which they are declared, values compact (see `json.ts`).
  */
 import { invalidRequest, LlmError } from '../../errors.ts'
-import { TooComplex } from '../automata/automaton.ts'
-import { textRule, wordsRule } from '../automata/spell.ts'
-import { type Expression, nothing } from '../gbnf/expressions.ts'
-import { Grammar, print } from '../gbnf/grammar.ts'
-import { Alternatives } from './alternatives.ts'
-import { arrayExpression } from './arrays.ts'
-import { both, type Conjunction, meaningOf, whoSays } from './conjunction.ts'
-import { numberAutomaton } from './digits.ts'
+import { TooComplexError } from '../automata/automaton.ts'
+import { type Expression, empty } from '../gbnf/expressions.ts'
+import { Grammar, printRules } from '../gbnf/grammar.ts'
+import { buildArrayExpression } from './arrays.ts'
+import { buildTextRule, buildWordsRule } from './automaton-rules.ts'
+import { type Conjunction, conjoin, findKeyword, toMeaningKey } from './conjunction.ts'
 import { anyInteger, anyNumber, anyValue } from './json.ts'
-import type { Node } from './keywords.ts'
-import { isPlain } from './numbers.ts'
-import { declaredOnly, objectExpression } from './objects.ts'
+import type { SchemaNode } from './keywords.ts'
+import { LeftFactoring } from './left-factoring.ts'
+import { buildNumberAutomaton } from './number-automaton.ts'
+import { isUnbounded } from './numbers.ts'
+import { buildObjectExpression, withDeclaredOnly } from './objects.ts'
 import { openSchema } from './references.ts'
-import { type Shape, Shapes } from './shapes.ts'
-import { keep, stringExpression } from './strings.ts'
+import { type Shape, ShapeResolver } from './shapes.ts'
+import { buildStringExpression, withKeywordError } from './strings.ts'
 
 /**
  * GBNF. Throws `invalid_request` with the JSON pointer and the keyword in `param`: `unsupported` where it is valid but
@@ -25,18 +25,18 @@ import { keep, stringExpression } from './strings.ts'
  */
 export function schemaToGrammar(schema: unknown): string {
   const grammar = new Grammar()
-  const rules = grammar.rules(addSchema(grammar, schema, 'values', 'all'))
+  const rules = grammar.collectRules(addSchema(grammar, schema, 'values', 'all'))
   if (rules.size === 0) throw unsatisfiable()
-  return print(rules)
+  return printRules(rules)
 }
 
 export const unsatisfiable = () =>
   invalidRequest('The schema contradicts itself: no value can satisfy it.', { param: '#', issue: 'value' })
 
 /** Puts the field in front of the JSON pointers in errors. */
-export function inField<T>(field: string, make: () => T): T {
+export function withErrorField<T>(field: string, build: () => T): T {
   try {
-    return make()
+    return build()
   } catch (error) {
     if (!(error instanceof LlmError)) throw error
     const { message, details } = error
@@ -55,9 +55,9 @@ export function addSchema(
   properties: 'declared' | 'all' = 'declared',
 ): Expression {
   try {
-    return new Writer(grammar, openSchema(schema), properties).write(only)
+    return new SchemaCompiler(grammar, openSchema(schema), properties).compile(only)
   } catch (error) {
-    if (error instanceof TooComplex)
+    if (error instanceof TooComplexError)
       throw invalidRequest(`The schema cannot be kept: ${error.message}.`, {
         param: '#',
         issue: 'unsupported',
@@ -69,70 +69,74 @@ export function addSchema(
 const objects: Conjunction = [{ schema: { type: 'object' }, at: 'object' }]
 
 /** A rule for each conjunction of schemas; made one after the other, since they can be nested without end. */
-class Writer {
+class SchemaCompiler {
   readonly #grammar: Grammar
-  readonly #root: Node
+  readonly #root: SchemaNode
   readonly #properties: 'declared' | 'all'
-  readonly #shapes: Shapes
-  readonly #alternatives: Alternatives
+  readonly #shapes: ShapeResolver
+  readonly #alternatives: LeftFactoring
   readonly #rules = new Map<string, Expression>()
-  readonly #waiting: (() => void)[] = []
+  readonly #pending: (() => void)[] = []
 
-  constructor(grammar: Grammar, root: Node, properties: 'declared' | 'all') {
+  constructor(grammar: Grammar, root: SchemaNode, properties: 'declared' | 'all') {
     this.#properties = properties
     this.#grammar = grammar
-    this.#alternatives = new Alternatives(grammar)
+    this.#alternatives = new LeftFactoring(grammar)
     this.#root = root
-    this.#shapes = new Shapes(root)
+    this.#shapes = new ShapeResolver(root)
   }
 
-  write(only: 'objects' | 'values'): Expression {
-    const rule = this.#ruleOf(both([this.#root], only === 'objects' ? objects : []))
-    for (let next = this.#waiting.pop(); next; next = this.#waiting.pop()) next()
-    this.#shapes.prove()
+  compile(only: 'objects' | 'values'): Expression {
+    const rule = this.#ruleOf(conjoin([this.#root], only === 'objects' ? objects : []))
+    for (let next = this.#pending.pop(); next; next = this.#pending.pop()) next()
+    this.#shapes.runDeferredChecks()
     return rule
   }
 
   #ruleOf = (conjunction: Conjunction): Expression => {
     if (conjunction.length === 0) return anyValue(this.#grammar)
-    const key = meaningOf(conjunction)
-    this.#shapes.effort.spend(key.length / 50)
+    const key = toMeaningKey(conjunction)
+    this.#shapes.budget.spend(key.length / 50)
     const known = this.#rules.get(key)
     if (known) return known
-    const { rule, become } = this.#grammar.reserve('value')
+    const { rule, setBody } = this.#grammar.reserve('value')
     this.#rules.set(key, rule)
-    this.#waiting.push(() => {
-      const options = this.#shapes.of(conjunction).map((shape) => this.#expressionOf(shape, conjunction))
-      become(this.#alternatives.of(options))
+    this.#pending.push(() => {
+      const options = this.#shapes.resolve(conjunction).map((shape) => this.#toExpression(shape, conjunction))
+      setBody(this.#alternatives.factor(options))
     })
     return rule
   }
 
-  #expressionOf(shape: Shape, conjunction: Conjunction): Expression {
+  #toExpression(shape: Shape, conjunction: Conjunction): Expression {
     const grammar = this.#grammar
     switch (shape.type) {
       case 'values': {
         const texts = new Set(shape.values.map((value) => JSON.stringify(value)))
-        return wordsRule(
-          [...texts].map((text) => [text, nothing]),
+        return buildWordsRule(
+          [...texts].map((text) => [text, empty]),
           grammar,
         )
       }
       case 'number':
-        if (isPlain(shape)) return shape.integer ? anyInteger(grammar) : anyNumber(grammar)
-        return textRule(
-          keep(...whoSays(conjunction, 'multipleOf'), () =>
-            this.#shapes.effort.automaton(`number ${JSON.stringify(shape)}`, () => numberAutomaton(shape)),
+        if (isUnbounded(shape)) return shape.isInteger ? anyInteger(grammar) : anyNumber(grammar)
+        return buildTextRule(
+          withKeywordError(...findKeyword(conjunction, 'multipleOf'), () =>
+            this.#shapes.budget.getAutomaton(`number ${JSON.stringify(shape)}`, () =>
+              buildNumberAutomaton(shape),
+            ),
           ),
           grammar,
         )
       case 'string':
-        return keep(...whoSays(conjunction, 'pattern', 'format'), () => stringExpression(shape, grammar))
+        return withKeywordError(...findKeyword(conjunction, 'pattern', 'format'), () =>
+          buildStringExpression(shape, grammar),
+        )
       case 'array':
-        return arrayExpression(shape, grammar, this.#ruleOf)
+        return buildArrayExpression(shape, grammar, this.#ruleOf)
       case 'object':
-        return objectExpression(
-          this.#properties === 'all' ? shape : declaredOnly(shape),
+        return buildObjectExpression(
+          this.#properties === 'all' ? shape : withDeclaredOnly(shape),
           grammar,
           this.#ruleOf,
         )

@@ -5,18 +5,18 @@
 
 import type { Range } from '../automata/ranges.ts'
 import { characters, choice, type Expression, optional, repeat, sequence, text } from '../gbnf/expressions.ts'
-import { Grammar, print } from '../gbnf/grammar.ts'
+import { Grammar, printRules } from '../gbnf/grammar.ts'
 
 /** The grammar of any JSON object. */
-export function jsonGrammar(): string {
+export function buildJsonGrammar(): string {
   const grammar = new Grammar()
-  return print(grammar.rules(anyObject(grammar)))
+  return printRules(grammar.collectRules(anyObject(grammar)))
 }
 
 const { POSITIVE_INFINITY: endless } = Number
 
 /** Characters that stand in a string as they are: no quotes, no controls, no halves of a pair. */
-export const plain: readonly Range[] = [
+export const unescapedCharacters: readonly Range[] = [
   [0x20, 0x21],
   [0x23, 0x5b],
   [0x5d, 0xd7ff],
@@ -31,7 +31,7 @@ const oneOf = (letters: string): Expression =>
 const hex = characters([0x30, 0x39], [0x41, 0x46], [0x61, 0x66])
 
 /** Of a pair of surrogates both halves, since one alone is no character. */
-const escaped: Expression = (() => {
+const escapeSequence: Expression = (() => {
   const noSurrogate = choice(
     sequence(oneOf('0123456789abcefABCEF'), hex),
     sequence(oneOf('dD'), oneOf('01234567')),
@@ -44,16 +44,18 @@ const escaped: Expression = (() => {
 
 /** One character of a string, in any way that JSON knows. */
 export const character = (grammar: Grammar): Expression =>
-  grammar.once('character', () => choice(characters(...plain), sequence(text('\\'), escaped)))
+  grammar.defineOnce('character', () =>
+    choice(characters(...unescapedCharacters), sequence(text('\\'), escapeSequence)),
+  )
 
 export const anyString = (grammar: Grammar): Expression =>
-  grammar.once('string', () => sequence(text('"'), repeat(character(grammar), 0, endless), text('"')))
+  grammar.defineOnce('string', () => sequence(text('"'), repeat(character(grammar), 0, endless), text('"')))
 
 const digit = characters([0x30, 0x39])
 
 /** Bounded: digits without end are a loop that models fall into, and infinity is no JSON. */
 export const anyInteger = (grammar: Grammar): Expression =>
-  grammar.once('integer', () =>
+  grammar.defineOnce('integer', () =>
     sequence(
       optional(text('-')),
       choice(text('0'), sequence(characters([0x31, 0x39]), repeat(digit, 0, 19))),
@@ -61,16 +63,16 @@ export const anyInteger = (grammar: Grammar): Expression =>
   )
 
 export const anyNumber = (grammar: Grammar): Expression =>
-  grammar.once('number', () =>
+  grammar.defineOnce('number', () =>
     sequence(
       anyInteger(grammar),
-      optional(sequence(text('..'), repeat(digit, 1, 20))),
+      optional(sequence(text('.'), repeat(digit, 1, 20))),
       optional(sequence(oneOf('eE'), optional(oneOf('+-')), repeat(digit, 1, 2))),
     ),
   )
 
 export const anyValue = (grammar: Grammar): Expression =>
-  grammar.once('value', () =>
+  grammar.defineOnce('value', () =>
     choice(
       anyObject(grammar),
       sequence(text('['), optional(list(anyValue(grammar))), text(']')),
@@ -81,7 +83,7 @@ export const anyValue = (grammar: Grammar): Expression =>
   )
 
 export const anyObject = (grammar: Grammar): Expression =>
-  grammar.once('object', () => {
+  grammar.defineOnce('object', () => {
     const member = sequence(anyString(grammar), text(':'), space, anyValue(grammar))
     return sequence(text('{'), optional(list(member)), text('}'))
   })

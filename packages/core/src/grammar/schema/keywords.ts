@@ -4,7 +4,7 @@ import { invalidRequest, type LlmError } from '../../errors.ts'
 export type Schema = boolean | Readonly<Record<string, unknown>>
 
 /** A schema, and where it stands in its document: `#/properties/a`. */
-export interface Node {
+export interface SchemaNode {
   readonly schema: Schema
   readonly at: string
 }
@@ -16,7 +16,7 @@ const annotations = new Set([
   ...['contentEncoding', 'contentMediaType', 'contentSchema', 'discriminator', 'externalDocs', 'xml'],
 ])
 
-const kept = new Set([
+const supportedKeywords = new Set([
   ...['type', 'nullable', 'enum', 'const', '$ref', 'allOf', 'anyOf', 'oneOf', 'not'],
   ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
   ...['minLength', 'maxLength', 'pattern', 'format'],
@@ -26,30 +26,30 @@ const kept = new Set([
 ])
 
 /** Refuses words that would change what is valid and are not kept. */
-export function checkKeywords(node: Node): void {
+export function checkKeywords(node: SchemaNode): void {
   for (const keyword of Object.keys(node.schema))
-    if (!kept.has(keyword) && !annotations.has(keyword) && !keyword.startsWith('x-'))
-      throw refuse(node, keyword, 'is not supported')
+    if (!supportedKeywords.has(keyword) && !annotations.has(keyword) && !keyword.startsWith('x-'))
+      throw invalidKeyword(node, keyword, 'is not supported')
   // References inside would begin there, and not at the root.
   for (const keyword of ['$id', 'id'])
-    if (node.at !== '#' && typeof read(node, keyword) === 'string')
-      throw refuse(node, keyword, 'is only supported at the root')
+    if (node.at !== '#' && typeof readKeyword(node, keyword) === 'string')
+      throw invalidKeyword(node, keyword, 'is only supported at the root')
 }
 
 /** Whether it says anything about which values are valid. */
-export const saysSomething = ({ schema }: Node): boolean =>
+export const isConstraining = ({ schema }: SchemaNode): boolean =>
   schema === false ||
   Object.keys(schema).some((keyword) => !annotations.has(keyword) && !keyword.startsWith('x-'))
 
 /** The schema cannot be kept. `unsupported`: it is valid, but no grammar says it. */
-export const refuse = (
-  { at }: Pick<Node, 'at'>,
+export const invalidKeyword = (
+  { at }: Pick<SchemaNode, 'at'>,
   keyword: string,
   why: string,
   issue: 'unsupported' | 'value' = 'unsupported',
 ): LlmError => {
-  const [name, place] = [keyword, at].map(shorten)
-  return invalidRequest(`The schema cannot be kept: "${name}" at ${place} ${why}.`, {
+  const [name, path] = [keyword, at].map(shorten)
+  return invalidRequest(`The schema cannot be kept: "${name}" at ${path} ${why}.`, {
     param: shorten(`${at}/${keyword}`),
     issue,
   })
@@ -57,60 +57,67 @@ export const refuse = (
 
 /** Names in a schema are the client's, and can be megabytes or half a character. */
 const shorten = (text: string) =>
-  text.length > maxShown ? `${text.slice(0, maxShown).toWellFormed()}…` : text.toWellFormed()
-const maxShown = 200
+  text.length > maxShownLength ? `${text.slice(0, maxShownLength).toWellFormed()}…` : text.toWellFormed()
+const maxShownLength = 200
 
 /** What the schema itself says there: nothing of what all objects have. */
-export const read = ({ schema }: Node, keyword: string): unknown =>
+export const readKeyword = ({ schema }: SchemaNode, keyword: string): unknown =>
   typeof schema === 'object' && Object.hasOwn(schema, keyword) ? schema[keyword] : undefined
 
 /** A number of characters, items or properties. */
-export function readCount(node: Node, keyword: string): number | undefined {
-  const value = read(node, keyword)
+export function readCount(node: SchemaNode, keyword: string): number | undefined {
+  const value = readKeyword(node, keyword)
   if (value === undefined) return undefined
   if (typeof value !== 'number' || !Number.isInteger(value) || value < 0)
-    throw refuse(node, keyword, 'must be an integer from 0 up', 'value')
+    throw invalidKeyword(node, keyword, 'must be an integer from 0 up', 'value')
   return value
 }
 
 /** Two of them, in order; the second is endless where nothing is said. */
-export function readCounts(node: Node, least: string, most: string): { min: number; max: number } {
-  const min = readCount(node, least) ?? 0
-  const max = readCount(node, most) ?? Number.POSITIVE_INFINITY
-  if (min > max) throw refuse(node, least, `is more than "${most}"`, 'value')
-  if (min > maxLeast) throw refuse(node, least, `is more than ${maxLeast}`, 'value')
+export function readCounts(
+  node: SchemaNode,
+  minKeyword: string,
+  maxKeyword: string,
+): { min: number; max: number } {
+  const min = readCount(node, minKeyword) ?? 0
+  const max = readCount(node, maxKeyword) ?? Number.POSITIVE_INFINITY
+  if (min > max) throw invalidKeyword(node, minKeyword, `is more than "${maxKeyword}"`, 'value')
+  if (min > maxMinimum) throw invalidKeyword(node, minKeyword, `is more than ${maxMinimum}`, 'value')
   return { min, max: max > Number.MAX_SAFE_INTEGER ? Number.POSITIVE_INFINITY : max }
 }
 
 /** No answer is so long. */
-const maxLeast = 1_000_000
+const maxMinimum = 1_000_000
 
-export function readSchema(node: Node, keyword: string): Node | undefined {
-  const value = read(node, keyword)
-  return value === undefined ? undefined : child(node, keyword, value)
+export function readSchema(node: SchemaNode, keyword: string): SchemaNode | undefined {
+  const value = readKeyword(node, keyword)
+  return value === undefined ? undefined : childNode(node, keyword, value)
 }
 
-export function readSchemas(node: Node, keyword: string): readonly Node[] | undefined {
-  const value = read(node, keyword)
+export function readSchemas(node: SchemaNode, keyword: string): readonly SchemaNode[] | undefined {
+  const value = readKeyword(node, keyword)
   if (value === undefined) return undefined
-  if (!Array.isArray(value)) throw refuse(node, keyword, 'must be an array of schemas', 'value')
-  return value.map((schema, at) => child(node, `${keyword}/${at}`, schema))
+  if (!Array.isArray(value)) throw invalidKeyword(node, keyword, 'must be an array of schemas', 'value')
+  return value.map((schema, at) => childNode(node, `${keyword}/${at}`, schema))
 }
 
 /** Schemas by name: of properties, of patterns. */
-export function readNamed(node: Node, keyword: string): readonly (readonly [name: string, node: Node])[] {
-  const value = read(node, keyword)
+export function readSchemaMap(
+  node: SchemaNode,
+  keyword: string,
+): readonly (readonly [name: string, node: SchemaNode])[] {
+  const value = readKeyword(node, keyword)
   if (value === undefined) return []
-  if (!isRecord(value)) throw refuse(node, keyword, 'must be an object of schemas', 'value')
+  if (!isRecord(value)) throw invalidKeyword(node, keyword, 'must be an object of schemas', 'value')
   return Object.entries(value).map(([name, schema]) => [
     name,
-    child(node, `${keyword}/${escapePointer(name)}`, schema),
+    childNode(node, `${keyword}/${escapePointer(name)}`, schema),
   ])
 }
 
-export function child(node: Node, path: string, schema: unknown): Node {
+export function childNode(node: SchemaNode, path: string, schema: unknown): SchemaNode {
   if (typeof schema !== 'boolean' && !isRecord(schema))
-    throw refuse(node, path, 'must be a schema: an object or a boolean', 'value')
+    throw invalidKeyword(node, path, 'must be a schema: an object or a boolean', 'value')
   return { schema, at: `${node.at}/${path}` }
 }
 

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { times } from '../../../../../test/support/scale.ts'
 import { accepts } from '../automata/automaton.ts'
-import { numberAutomaton } from './digits.ts'
-import { hasNumber, isNumberEmpty, type NumberShape } from './numbers.ts'
+import { buildNumberAutomaton } from './number-automaton.ts'
+import { acceptsNumber, isNumberEmpty, type NumberShape } from './numbers.ts'
 
 const bound = (infinite: number) =>
   fc.record({
@@ -13,11 +13,11 @@ const bound = (infinite: number) =>
       fc.integer({ min: -20_000, max: 20_000 }).map((value) => value / 100),
       fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e18, max: 1e18 }),
     ),
-    exclusive: fc.boolean(),
+    isExclusive: fc.boolean(),
   })
 const shape = fc
   .record({
-    integer: fc.boolean(),
+    isInteger: fc.boolean(),
     min: bound(Number.NEGATIVE_INFINITY),
     max: bound(Number.POSITIVE_INFINITY),
     multiples: fc.array(fc.constantFrom(1, 2, 3, 7, 10, 25, 0.5, 0.25, 0.01, 1.5), { maxLength: 1 }),
@@ -34,7 +34,7 @@ test('what is taken is a number within the bounds', () => {
   fc.assert(
     fc.property(shape, fc.array(written, { minLength: 20, maxLength: 20 }), (numbers, texts) => {
       fc.pre(!isNumberEmpty(numbers))
-      const automaton = numberAutomaton(numbers)
+      const automaton = buildNumberAutomaton(numbers)
 
       const near = [numbers.min.value, numbers.max.value].filter(Number.isFinite).flatMap((value) => {
         const places = [0, 1, 2, 5, 10].map((digits) => value.toFixed(digits))
@@ -42,7 +42,7 @@ test('what is taken is a number within the bounds', () => {
       })
       for (const text of [...texts, ...near])
         if (accepts(automaton, text)) {
-          expect([numbers, text, hasNumber(numbers, Number(text))]).toEqual([numbers, text, true])
+          expect([numbers, text, acceptsNumber(numbers, Number(text))]).toEqual([numbers, text, true])
           expect(text).toMatch(/^-?(0|[1-9][0-9]*)(\.[0-9]+)?$/)
         }
     }),
@@ -53,15 +53,15 @@ test('what is taken is a number within the bounds', () => {
 test('short decimals within the bounds are all taken', () => {
   const few = fc.integer({ min: -99_999, max: 99_999 }).map((value) => value / 100)
   fc.assert(
-    fc.property(few, few, few, fc.boolean(), (a, b, value, integer) => {
+    fc.property(few, few, few, fc.boolean(), (a, b, value, isInteger) => {
       const range: NumberShape = {
-        ...{ type: 'number', integer, multiples: [] },
-        min: { value: Math.min(a, b), exclusive: false },
-        max: { value: Math.max(a, b), exclusive: true },
+        ...{ type: 'number', isInteger, multiples: [] },
+        min: { value: Math.min(a, b), isExclusive: false },
+        max: { value: Math.max(a, b), isExclusive: true },
       }
       fc.pre(!isNumberEmpty(range))
 
-      expect(accepts(numberAutomaton(range), String(value))).toBe(hasNumber(range, value))
+      expect(accepts(buildNumberAutomaton(range), String(value))).toBe(acceptsNumber(range, value))
     }),
     { numRuns: 500 },
   )
@@ -69,11 +69,11 @@ test('short decimals within the bounds are all taken', () => {
 
 test('a bound that is far away takes nothing from what is near', () => {
   const shape: NumberShape = {
-    ...{ type: 'number', integer: false, multiples: [] },
-    min: { value: 0.25, exclusive: true },
-    max: { value: Number.MAX_SAFE_INTEGER, exclusive: false },
+    ...{ type: 'number', isInteger: false, multiples: [] },
+    min: { value: 0.25, isExclusive: true },
+    max: { value: Number.MAX_SAFE_INTEGER, isExclusive: false },
   }
-  const automaton = numberAutomaton(shape)
+  const automaton = buildNumberAutomaton(shape)
 
   expect(
     ['0.5', '0.2500000001', '99999.125', '9007199254740991'].map((text) => accepts(automaton, text)),
@@ -97,10 +97,10 @@ test.each([
   [500, '12500', true],
 ])('of the multiples of %j, %j is one: %j', (step, text, isMultiple) => {
   const shape: NumberShape = {
-    ...{ type: 'number', integer: false, multiples: [step] },
-    min: { value: Number.NEGATIVE_INFINITY, exclusive: false },
-    max: { value: Number.POSITIVE_INFINITY, exclusive: false },
+    ...{ type: 'number', isInteger: false, multiples: [step] },
+    min: { value: Number.NEGATIVE_INFINITY, isExclusive: false },
+    max: { value: Number.POSITIVE_INFINITY, isExclusive: false },
   }
 
-  expect(accepts(numberAutomaton(shape), text)).toBe(isMultiple)
+  expect(accepts(buildNumberAutomaton(shape), text)).toBe(isMultiple)
 })

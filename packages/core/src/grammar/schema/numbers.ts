@@ -1,21 +1,21 @@
 /** Numbers: their bounds, and what they are multiples of. */
-import { type Bound, highest, isMultiple, lowest, scale } from './decimals.ts'
-import { type Node, read, refuse } from './keywords.ts'
+import { isMultiple, type NumberBound, scale, toHighestUnits, toLowestUnits } from './decimals.ts'
+import { invalidKeyword, readKeyword, type SchemaNode } from './keywords.ts'
 
 export interface NumberShape {
   readonly type: 'number'
-  readonly integer: boolean
-  readonly min: Bound
-  readonly max: Bound
+  readonly isInteger: boolean
+  readonly min: NumberBound
+  readonly max: NumberBound
   readonly multiples: readonly number[]
 }
 
 const { POSITIVE_INFINITY: endless } = Number
-const noMin: Bound = { value: -endless, exclusive: false }
-const noMax: Bound = { value: endless, exclusive: false }
+const noMin: NumberBound = { value: -endless, isExclusive: false }
+const noMax: NumberBound = { value: endless, isExclusive: false }
 export const anyNumber: NumberShape = {
   type: 'number',
-  integer: false,
+  isInteger: false,
   min: noMin,
   max: noMax,
   multiples: [],
@@ -24,82 +24,87 @@ export const anyNumber: NumberShape = {
 /** Of the digits alone. */
 const maxMultiple = 1_000n
 
-export function readNumber(node: Node): NumberShape {
-  const min = tighter(readBounds(node, 'minimum', 'exclusiveMinimum', noMin), 1)
-  const max = tighter(readBounds(node, 'maximum', 'exclusiveMaximum', noMax), -1)
-  if (isBeyond(min, max)) throw refuse(node, 'minimum', 'leaves no number below "maximum"', 'value')
+export function readNumber(node: SchemaNode): NumberShape {
+  const min = pickTighter(readBounds(node, 'minimum', 'exclusiveMinimum', noMin), 1)
+  const max = pickTighter(readBounds(node, 'maximum', 'exclusiveMaximum', noMax), -1)
+  if (isBeyond(min, max)) throw invalidKeyword(node, 'minimum', 'leaves no number below "maximum"', 'value')
   const shape = withFormat(node, { ...anyNumber, min, max })
   const multiple = readFinite(node, 'multipleOf')
   if (multiple === undefined) return shape
-  if (multiple <= 0) throw refuse(node, 'multipleOf', 'must be above 0', 'value')
+  if (multiple <= 0) throw invalidKeyword(node, 'multipleOf', 'must be above 0', 'value')
   const { scaled } = scale(multiple)
   if (scaled === undefined || scaled > maxMultiple)
-    throw refuse(node, 'multipleOf', 'is supported to 10 decimals, and to 1000 without its point')
+    throw invalidKeyword(node, 'multipleOf', 'is supported to 10 decimals, and to 1000 without its point')
   return { ...shape, multiples: [multiple] }
 }
 
-function readFinite(node: Node, keyword: string): number | undefined {
-  const value = read(node, keyword)
+function readFinite(node: SchemaNode, keyword: string): number | undefined {
+  const value = readKeyword(node, keyword)
   if (value === undefined || (typeof value === 'number' && Number.isFinite(value))) return value
-  throw refuse(node, keyword, 'must be a number', 'value')
+  throw invalidKeyword(node, keyword, 'must be a number', 'value')
 }
 
 /** Draft 4 says `exclusiveMinimum: true` beside `minimum`, the later ones a number of its own. */
-function readBounds(node: Node, inclusive: string, exclusive: string, none: Bound): readonly Bound[] {
-  const bound = readFinite(node, inclusive)
-  const flag = read(node, exclusive)
+function readBounds(
+  node: SchemaNode,
+  inclusiveKeyword: string,
+  exclusiveKeyword: string,
+  none: NumberBound,
+): readonly NumberBound[] {
+  const bound = readFinite(node, inclusiveKeyword)
+  const flag = readKeyword(node, exclusiveKeyword)
   const isFlag = typeof flag === 'boolean'
-  const other = isFlag ? undefined : readFinite(node, exclusive)
+  const other = isFlag ? undefined : readFinite(node, exclusiveKeyword)
   return [
-    bound === undefined ? none : { value: bound, exclusive: isFlag && flag },
-    other === undefined ? none : { value: other, exclusive: true },
+    bound === undefined ? none : { value: bound, isExclusive: isFlag && flag },
+    other === undefined ? none : { value: other, isExclusive: true },
   ]
 }
 
 /** OpenAPI's formats of numbers. */
-function withFormat(node: Node, shape: NumberShape): NumberShape {
-  const format = read(node, 'format')
+function withFormat(node: SchemaNode, shape: NumberShape): NumberShape {
+  const format = readKeyword(node, 'format')
   const size = format === 'int32' ? 31 : format === 'int64' ? 63 : undefined
   if (size === undefined) return shape
   const range = {
-    min: { value: -(2 ** size), exclusive: false },
-    max: { value: 2 ** size - (size === 31 ? 1 : 1024), exclusive: false },
+    min: { value: -(2 ** size), isExclusive: false },
+    max: { value: 2 ** size - (size === 31 ? 1 : 1024), isExclusive: false },
   }
-  return { ...meetNumbers(shape, { ...anyNumber, ...range }), integer: true }
+  return { ...intersectNumbers(shape, { ...anyNumber, ...range }), isInteger: true }
 }
 
 /** The tighter of bounds from one side: 1 for the larger, -1 for the smaller. */
-const tighter = (bounds: readonly Bound[], side: 1 | -1): Bound =>
+const pickTighter = (bounds: readonly NumberBound[], side: 1 | -1): NumberBound =>
   bounds.reduce((a, b) => {
-    if (a.value === b.value) return a.exclusive ? a : b
+    if (a.value === b.value) return a.isExclusive ? a : b
     return a.value > b.value === (side === 1) ? a : b
   })
 
-const isBeyond = (min: Bound, max: Bound) =>
-  min.value > max.value || (min.value === max.value && (min.exclusive || max.exclusive))
+const isBeyond = (min: NumberBound, max: NumberBound) =>
+  min.value > max.value || (min.value === max.value && (min.isExclusive || max.isExclusive))
 
-export const meetNumbers = (a: NumberShape, b: NumberShape): NumberShape => ({
+export const intersectNumbers = (a: NumberShape, b: NumberShape): NumberShape => ({
   type: 'number',
-  integer: a.integer || b.integer,
-  min: tighter([a.min, b.min], 1),
-  max: tighter([a.max, b.max], -1),
+  isInteger: a.isInteger || b.isInteger,
+  min: pickTighter([a.min, b.min], 1),
+  max: pickTighter([a.max, b.max], -1),
   multiples: [...new Set([...a.multiples, ...b.multiples])],
 })
 
-export function isNumberEmpty({ integer, min, max }: NumberShape): boolean {
+export function isNumberEmpty({ isInteger, min, max }: NumberShape): boolean {
   if (isBeyond(min, max)) return true
-  if (!integer || !Number.isFinite(min.value) || !Number.isFinite(max.value)) return false
-  return lowest(min, 0) > highest(max, 0)
+  if (!isInteger || !Number.isFinite(min.value) || !Number.isFinite(max.value)) return false
+  return toLowestUnits(min, 0) > toHighestUnits(max, 0)
 }
 
-export function hasNumber(shape: NumberShape, value: number): boolean {
+export function acceptsNumber(shape: NumberShape, value: number): boolean {
   const { min, max } = shape
-  if (value < min.value || (min.exclusive && value === min.value)) return false
-  if (value > max.value || (max.exclusive && value === max.value)) return false
+  if (value < min.value || (min.isExclusive && value === min.value)) return false
+  if (value > max.value || (max.isExclusive && value === max.value)) return false
   return (
-    (!shape.integer || Number.isInteger(value)) && shape.multiples.every((step) => isMultiple(value, step))
+    (!shape.isInteger || Number.isInteger(value)) && shape.multiples.every((step) => isMultiple(value, step))
   )
 }
 
-export const isPlain = ({ min, max, multiples }: NumberShape): boolean =>
+export const isUnbounded = ({ min, max, multiples }: NumberShape): boolean =>
   min === noMin && max === noMax && multiples.length === 0

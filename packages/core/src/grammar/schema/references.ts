@@ -1,6 +1,6 @@
 /** A schema as a document: its size, and what `$ref` finds in it. Nothing is ever fetched. */
 import { invalidRequest, LlmError } from '../../errors.ts'
-import { child, isRecord, type Node, read, refuse } from './keywords.ts'
+import { childNode, invalidKeyword, isRecord, readKeyword, type SchemaNode } from './keywords.ts'
 
 export const schemaLimits = {
   /** Of all names and texts together, in characters. */
@@ -11,15 +11,15 @@ export const schemaLimits = {
 } as const
 
 /** The whole schema. Throws `invalid_request` where it is no schema, or too large to work on. */
-export function openSchema(schema: unknown): Node {
+export function openSchema(schema: unknown): SchemaNode {
   if (typeof schema === 'boolean') return { schema, at: '#' }
   if (!isRecord(schema)) throw invalidRequest('The schema must be an object or a boolean.', { issue: 'type' })
-  measure(schema)
-  return { schema: asJson(schema), at: '#' }
+  checkSize(schema)
+  return { schema: normalizeJson(schema), at: '#' }
 }
 
 /** Without what only JavaScript has, such as `undefined`; in an app, schemas need not come from JSON. */
-function asJson(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+function normalizeJson(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   try {
     return JSON.parse(JSON.stringify(schema))
   } catch (cause) {
@@ -27,10 +27,10 @@ function asJson(schema: Readonly<Record<string, unknown>>): Readonly<Record<stri
   }
 }
 
-function measure(schema: unknown): void {
-  const ahead: (readonly [value: unknown, depth: number])[] = [[schema, 0]]
+function checkSize(schema: unknown): void {
+  const pending: (readonly [value: unknown, depth: number])[] = [[schema, 0]]
   let [values, length] = [0, 0]
-  for (let next = ahead.pop(); next; next = ahead.pop()) {
+  for (let next = pending.pop(); next; next = pending.pop()) {
     const [value, depth] = next
     if (++values > schemaLimits.values) throw tooLarge(`of more than ${schemaLimits.values} values`)
     if (depth > schemaLimits.depth) throw tooLarge(`more than ${schemaLimits.depth} levels deep`)
@@ -41,34 +41,34 @@ function measure(schema: unknown): void {
     if (isRecord(value)) for (const name of Object.keys(value)) length += name.length
     if (length > schemaLimits.length) throw tooLarge(`longer than ${schemaLimits.length} characters`)
     if (typeof value !== 'object' || value === null) continue
-    for (const inner of Object.values(value)) ahead.push([inner, depth + 1])
+    for (const inner of Object.values(value)) pending.push([inner, depth + 1])
   }
 }
 
 const tooLarge = (what: string) => invalidRequest(`The schema is ${what}.`, { issue: 'value' })
 
 /** What a `$ref` means. Known are `#` and JSON pointers behind it, from the root. */
-export function resolve(root: Node, from: Node): Node | undefined {
-  const reference = read(from, '$ref')
+export function resolveReference(root: SchemaNode, from: SchemaNode): SchemaNode | undefined {
+  const reference = readKeyword(from, '$ref')
   if (reference === undefined) return undefined
-  if (typeof reference !== 'string') throw refuse(from, '$ref', 'must be a string', 'value')
+  if (typeof reference !== 'string') throw invalidKeyword(from, '$ref', 'must be a string', 'value')
   if (reference === '#') return root
   if (!reference.startsWith('#/'))
-    throw refuse(from, '$ref', 'must be a JSON pointer within the schema, such as #/$defs/name')
-  const nowhere = () => refuse(from, '$ref', 'points to nothing', 'value')
+    throw invalidKeyword(from, '$ref', 'must be a JSON pointer within the schema, such as #/$defs/name')
+  const danglingReference = () => invalidKeyword(from, '$ref', 'points to nothing', 'value')
   // As `at` is written elsewhere, so that one schema has one name.
   const pointer = decode(reference.slice(2))
-  if (pointer === undefined) throw nowhere()
+  if (pointer === undefined) throw danglingReference()
   let found: unknown = root.schema
   for (const part of pointer.split('/')) {
     const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
-    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, name)) throw nowhere()
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, name)) throw danglingReference()
     found = (found as Record<string, unknown>)[name]
     // Inside, pointers would begin at another root.
     if (isRecord(found) && typeof found.$id === 'string')
-      throw refuse(from, '$ref', 'points into a schema with its own $id')
+      throw invalidKeyword(from, '$ref', 'points into a schema with its own $id')
   }
-  return child(root, pointer, found)
+  return childNode(root, pointer, found)
 }
 
 function decode(fragment: string): string | undefined {

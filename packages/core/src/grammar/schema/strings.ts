@@ -3,19 +3,19 @@ import {
   type Automaton,
   accepts,
   anyText,
+  buildLengthAutomaton,
   intersect,
   isEmpty,
-  ofLength,
-  TooComplex,
+  TooComplexError,
 } from '../automata/automaton.ts'
-import type { Effort } from '../automata/effort.ts'
-import { PatternError, search } from '../automata/pattern.ts'
-import { stringRule } from '../automata/spell.ts'
+import { compilePattern, PatternError } from '../automata/pattern.ts'
+import type { WorkBudget } from '../automata/work-budget.ts'
 import { type Expression, sequence, text } from '../gbnf/expressions.ts'
 import type { Grammar } from '../gbnf/grammar.ts'
-import { formatAutomaton, isFormat } from './formats.ts'
+import { buildStringRule } from './automaton-rules.ts'
+import { buildFormatAutomaton, isFormat } from './formats.ts'
 import * as json from './json.ts'
-import { type Node, read, readCounts, refuse } from './keywords.ts'
+import { invalidKeyword, readCounts, readKeyword, type SchemaNode } from './keywords.ts'
 
 export interface StringShape {
   readonly type: 'string'
@@ -25,31 +25,47 @@ export interface StringShape {
   readonly texts: Automaton
 }
 
-export function readString(node: Node, effort: Effort): StringShape {
+export function readString(node: SchemaNode, budget: WorkBudget): StringShape {
   const { min, max } = readCounts(node, 'minLength', 'maxLength')
-  const [pattern, format] = [read(node, 'pattern'), read(node, 'format')]
+  const [pattern, format] = [readKeyword(node, 'pattern'), readKeyword(node, 'format')]
   if (pattern !== undefined && typeof pattern !== 'string')
-    throw refuse(node, 'pattern', 'must be a string', 'value')
+    throw invalidKeyword(node, 'pattern', 'must be a string', 'value')
   if (format !== undefined && typeof format !== 'string')
-    throw refuse(node, 'format', 'must be a string', 'value')
-  if (format !== undefined && !isFormat(format)) throw refuse(node, 'format', `"${format}" is not supported`)
-  const formatted =
-    format === undefined ? anyText : effort.automaton(`format ${format}`, () => formatAutomaton(format))
-  const found = pattern === undefined ? anyText : patternAutomaton(node, 'pattern', pattern, effort)
-  return { type: 'string', min, max, texts: keep(node, 'pattern', () => intersect(formatted, found)) }
+    throw invalidKeyword(node, 'format', 'must be a string', 'value')
+  if (format !== undefined && !isFormat(format))
+    throw invalidKeyword(node, 'format', `"${format}" is not supported`)
+  const formatTexts =
+    format === undefined
+      ? anyText
+      : budget.getAutomaton(`format ${format}`, () => buildFormatAutomaton(format))
+  const patternTexts =
+    pattern === undefined ? anyText : buildPatternAutomaton(node, 'pattern', pattern, budget)
+  return {
+    type: 'string',
+    min,
+    max,
+    texts: withKeywordError(node, 'pattern', () => intersect(formatTexts, patternTexts)),
+  }
 }
 
 /** Texts in which the pattern is found; it stands at this keyword. */
-export const patternAutomaton = (node: Node, keyword: string, pattern: string, effort: Effort): Automaton =>
-  keep(node, keyword, () => effort.automaton(`pattern ${pattern}`, () => search(pattern, effort)))
+export const buildPatternAutomaton = (
+  node: SchemaNode,
+  keyword: string,
+  pattern: string,
+  budget: WorkBudget,
+): Automaton =>
+  withKeywordError(node, keyword, () =>
+    budget.getAutomaton(`pattern ${pattern}`, () => compilePattern(pattern, budget)),
+  )
 
 /** Refuses the keyword by name where its texts cannot be told apart, or not with so little effort. */
-export function keep<T>(node: Node, keyword: string, make: () => T): T {
+export function withKeywordError<T>(node: SchemaNode, keyword: string, build: () => T): T {
   try {
-    return make()
+    return build()
   } catch (error) {
-    if (error instanceof PatternError || error instanceof TooComplex)
-      throw refuse(node, keyword, `is not supported: ${error.message}`)
+    if (error instanceof PatternError || error instanceof TooComplexError)
+      throw invalidKeyword(node, keyword, `is not supported: ${error.message}`)
     throw error
   }
 }
@@ -61,7 +77,7 @@ export const anyString: StringShape = {
   texts: anyText,
 }
 
-export const meetStrings = (a: StringShape, b: StringShape): StringShape => ({
+export const intersectStrings = (a: StringShape, b: StringShape): StringShape => ({
   type: 'string',
   min: Math.max(a.min, b.min),
   max: Math.min(a.max, b.max),
@@ -70,17 +86,18 @@ export const meetStrings = (a: StringShape, b: StringShape): StringShape => ({
 
 export const isStringEmpty = ({ min, max, texts }: StringShape): boolean => min > max || isEmpty(texts)
 
-export function hasString({ min, max, texts }: StringShape, value: string): boolean {
+export function acceptsString({ min, max, texts }: StringShape, value: string): boolean {
   const length = [...value].length
   return length >= min && length <= max && accepts(texts, value)
 }
 
 /** Patterns and lengths together. Throws `TooComplex`. */
-export const stringAutomaton = ({ min, max, texts }: StringShape): Automaton =>
-  min === 0 && max === Number.POSITIVE_INFINITY ? texts : intersect(texts, ofLength(min, max))
+export const buildStringAutomaton = ({ min, max, texts }: StringShape): Automaton =>
+  min === 0 && max === Number.POSITIVE_INFINITY ? texts : intersect(texts, buildLengthAutomaton(min, max))
 
-export function stringExpression(shape: StringShape, grammar: Grammar): Expression {
-  if (shape.texts !== anyText) return sequence(text('"'), stringRule(stringAutomaton(shape), grammar))
+export function buildStringExpression(shape: StringShape, grammar: Grammar): Expression {
+  if (shape.texts !== anyText)
+    return sequence(text('"'), buildStringRule(buildStringAutomaton(shape), grammar))
   if (shape.min === 0 && shape.max === Number.POSITIVE_INFINITY) return json.anyString(grammar)
   return sequence(text('"'), grammar.repeat(json.character(grammar), shape.min, shape.max), text('"'))
 }

@@ -13,7 +13,7 @@ import {
   tensor,
   textEntry,
 } from '../../../../../test/support/gguf.ts'
-import { adapterProblems } from './adapter-check.ts'
+import { findAdapterProblems } from './adapter-check.ts'
 import { checkModel } from './check.ts'
 import { type Gguf, readGguf } from './gguf.ts'
 
@@ -189,7 +189,7 @@ test('an adapter with very many tensors is judged soon, and others have their tu
   let turns = 0
   const timer = setInterval(() => turns++, 0)
 
-  const problems = adapterProblems(adapter, await readGguf(base))
+  const problems = findAdapterProblems(adapter, await readGguf(base))
   const started = performance.now()
   expect(await problems.next()).toMatchObject({ done: true })
   clearInterval(timer)

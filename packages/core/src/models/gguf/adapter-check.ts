@@ -14,25 +14,28 @@ export interface Adapter {
 const alphaKey = 'adapter.lora.alpha'
 const invocationKey = 'adapter.alora.invocation_tokens'
 /** In others nothing can be multiplied, or nobody writes them. */
-const types: readonly string[] = ['F32', 'F16', 'BF16', 'Q8_0']
+const supportedTypes: readonly string[] = ['F32', 'F16', 'BF16', 'Q8_0']
 /** They are left out by the engine. */
-const leftOut = /_norm\.weight$/
+const ignoredTensors = /_norm\.weight$/
 const embeddings = 'token_embd.weight'
 const float32 = 6
 
 /** So many tensors are looked at without a pause. */
-const slice = 2_000
+const tensorsPerTick = 2_000
 
-export async function* adapterProblems(
-  { metadata, metadataTypes, tensors, isWhole }: Gguf,
+export async function* findAdapterProblems(
+  { metadata, metadataTypes, tensors, isComplete }: Gguf,
   base: Pick<Gguf, 'metadata' | 'tensors'>,
 ): AsyncGenerator<string> {
-  if (!isWhole) yield 'it was cut off, and weights are missing'
+  if (!isComplete) yield 'it was cut off, and weights are missing'
   if (metadata['general.type'] !== 'adapter' || metadata['adapter.type'] !== 'lora')
     yield 'it is not a LoRA adapter'
 
-  const [its, wanted] = [metadata, base.metadata].map((one) => one['general.architecture'])
-  if (its !== wanted) yield `it is for ${String(its)} models, and this is a ${String(wanted)}`
+  const [architecture, expectedArchitecture] = [metadata, base.metadata].map(
+    (one) => one['general.architecture'],
+  )
+  if (architecture !== expectedArchitecture)
+    yield `it is for ${String(architecture)} models, and this is a ${String(expectedArchitecture)}`
 
   // Read without a look at its type.
   const alphaType = metadataTypes[alphaKey] ?? float32
@@ -41,29 +44,29 @@ export async function* adapterProblems(
   if (!Number.isFinite(alpha)) yield `its ${alphaKey} is ${alpha}`
   if (Object.hasOwn(metadata, invocationKey)) yield 'it is for parts of a conversation only'
 
-  const weights = tensors.filter(({ name }) => !leftOut.test(name))
+  const weights = tensors.filter(({ name }) => !ignoredTensors.test(name))
   if (weights.length === 0) yield 'it has no weights'
   const shapes = { adapter: shapesOf(weights), model: shapesOf(base.tensors) }
   for (const [index, tensor] of weights.entries()) {
-    if (index % slice === 0) await setImmediate()
-    yield* tensorProblems(tensor, shapes, base.metadata)
+    if (index % tensorsPerTick === 0) await setImmediate()
+    yield* findTensorProblems(tensor, shapes, base.metadata)
   }
 }
 
 /** By name. */
-type Shapes = ReadonlyMap<string, readonly number[]>
+type TensorShapes = ReadonlyMap<string, readonly number[]>
 
-const shapesOf = (tensors: readonly Tensor[]): Shapes =>
+const shapesOf = (tensors: readonly Tensor[]): TensorShapes =>
   new Map(tensors.map(({ name, shape }) => [name, shape]))
 
-function* tensorProblems(
+function* findTensorProblems(
   { name, type }: Tensor,
-  shapes: Readonly<Record<'adapter' | 'model', Shapes>>,
+  shapes: Readonly<Record<'adapter' | 'model', TensorShapes>>,
   metadata: Gguf['metadata'],
 ): Generator<string> {
   const target = name.replace(/\.lora_[ab]$/, '')
   if (target === name) yield `its tensor ${name} is neither lora_a nor lora_b`
-  if (!types.includes(type)) yield `its weights cannot be of type ${type}`
+  if (!supportedTypes.includes(type)) yield `its weights cannot be of type ${type}`
   const [a, b] = ['lora_a', 'lora_b'].map((part) => shapes.adapter.get(`${target}.${part}`))
   if (!a || !b) return yield `it has only one half for ${target}`
 
@@ -76,19 +79,23 @@ function* tensorProblems(
   // The engine would multiply with it at the end, too, the wrong way round.
   if (target === embeddings && !shapes.model.has('output.weight'))
     yield `the model uses its ${embeddings} twice`
-  if (!(target === embeddings ? fits(turned(a), b, turned(model)) : fits(a, b, model)))
+  if (
+    !(target === embeddings
+      ? hasMatchingShape(transpose(a), b, transpose(model))
+      : hasMatchingShape(a, b, model))
+  )
     yield `its weights for ${target} have another shape than the model's`
 }
 
 /** Rows of embeddings are looked up, where others are multiplied with. */
-const turned = ([row = 1, rows = 1, ...others]: readonly number[]): readonly number[] => [
+const transpose = ([row = 1, rows = 1, ...others]: readonly number[]): readonly number[] => [
   rows,
   row,
   ...others,
 ]
 
 /** The engine does not look at all of this itself. */
-function fits(a: readonly number[], b: readonly number[], model: readonly number[]): boolean {
+function hasMatchingShape(a: readonly number[], b: readonly number[], model: readonly number[]): boolean {
   const at = (shape: readonly number[], index: number): number => shape[index] ?? 1
   const rank = at(b, 0)
   return (

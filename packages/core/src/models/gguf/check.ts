@@ -5,21 +5,21 @@
 import { basename } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { Model } from '../store.ts'
-import { adapterProblems } from './adapter-check.ts'
-import { fileOf, type Gguf, readGguf, unusable } from './gguf.ts'
+import { findAdapterProblems } from './adapter-check.ts'
+import { describeFile, type Gguf, readGguf, unusableFile } from './gguf.ts'
 
 /** As many as llama.cpp has room for. */
-const most = { layers: 512, experts: 1_024 }
+const limits = { layers: 512, experts: 1_024 }
 const maxContext = 2 ** 31 - 1
 /** Of heads, and of the length of one: their product is a 32-bit number. */
 const maxHeads = 2 ** 16 - 1
 /** Types in which nothing can be multiplied. */
-const idleTypes: readonly string[] = ['I8', 'I16', 'I64', 'F64', 'Q8_1', 'Q8_K']
+const storageOnlyTypes: readonly string[] = ['I8', 'I16', 'I64', 'F64', 'Q8_1', 'Q8_K']
 const ropeScalings: readonly unknown[] = ['none', 'linear', 'yarn', 'longrope']
-const withoutVocabulary: readonly unknown[] = ['no_vocab', 'none']
+const tokenizersWithoutVocabulary: readonly unknown[] = ['no_vocab', 'none']
 
 /** So many tokens are looked at without a pause. */
-const slice = 2_000
+const tokensPerTick = 2_000
 
 const vocabularyKey = 'tokenizer.ggml.tokens'
 
@@ -29,60 +29,61 @@ interface CheckedModel extends Pick<Model, 'name' | 'path'> {
 
 /** Throws `upstream`, with what is wrong, for a file that is damaged or would end the native code. */
 export async function checkModel({ name, path, adapters = [] }: CheckedModel): Promise<void> {
-  const what = fileOf(name)
-  const file = await readGguf(path, { what, arrays: isLookedAt })
-  const [problem] = problems(file)
-  const wrong = problem ?? (await vocabularyProblem(file.metadata))
-  if (wrong) throw unusable(what, wrong)
+  const label = describeFile(name)
+  const file = await readGguf(path, { label, arrays: isCheckedKey })
+  const [problem] = findProblems(file)
+  const reason = problem ?? (await findVocabularyProblem(file.metadata))
+  if (reason) throw unusableFile(label, reason)
   for (const adapter of adapters) await checkAdapter(adapter.path, name, file)
 }
 
 async function checkAdapter(path: string, model: string, base: Gguf): Promise<void> {
-  const what = `adapter ${basename(path)} of the model "${model}"`
-  for await (const problem of adapterProblems(await readGguf(path, { what }), base))
-    throw unusable(what, problem)
+  const label = `adapter ${basename(path)} of the model "${model}"`
+  for await (const problem of findAdapterProblems(await readGguf(path, { label }), base))
+    throw unusableFile(label, problem)
 }
 
 /** Scores and merges are megabytes. */
-const isLookedAt = (key: string): boolean => key === vocabularyKey || !key.startsWith('tokenizer.')
+const isCheckedKey = (key: string): boolean => key === vocabularyKey || !key.startsWith('tokenizer.')
 
 /** Absent keys are not judged: some are optional, and without the others the engine says so itself. */
-function* problems({ metadata, tensors, isWhole }: Gguf): Generator<string> {
+function* findProblems({ metadata, tensors, isComplete }: Gguf): Generator<string> {
   /** One number for all layers, or one for each. */
   const numbers = (key: string): readonly number[] => {
     const value = metadata[`${metadata['general.architecture']}.${key}`]
     return (Array.isArray(value) ? value : [value]).filter((one) => typeof one === 'number')
   }
   const largest = (key: string): number => largestOf(numbers(key))
-  const isNothing = (key: string): boolean => numbers(key).length > 0 && largest(key) === 0
+  const isZero = (key: string): boolean => numbers(key).length > 0 && largest(key) === 0
   const has = (tensor: RegExp): boolean => tensors.some(({ name }) => tensor.test(name))
 
   if (metadata['general.type'] === 'adapter') yield 'it is an adapter for models, and none itself'
-  if (!isWhole) yield 'it was cut off, and weights are missing'
+  if (!isComplete) yield 'it was cut off, and weights are missing'
 
-  const idle = tensors.find(
-    ({ name, type, shape }) => name.endsWith('.weight') && shape.length > 1 && idleTypes.includes(type),
+  const badTensor = tensors.find(
+    ({ name, type, shape }) =>
+      name.endsWith('.weight') && shape.length > 1 && storageOnlyTypes.includes(type),
   )
-  if (idle) yield `its weights cannot be of type ${idle.type}`
+  if (badTensor) yield `its weights cannot be of type ${badTensor.type}`
 
   const layers = largest('block_count')
-  if (isNothing('block_count') || layers > most.layers) yield `it cannot have ${layers} layers`
+  if (isZero('block_count') || layers > limits.layers) yield `it cannot have ${layers} layers`
   if (largest('nextn_predict_layers') > layers) yield 'it predicts with more layers than it has'
   if (largest('context_length') > maxContext) yield 'its context cannot be that long'
 
   // A model without attention says 0, and so may single layers of one that has some.
   if (has(/\.attn_(q|qkv)\.weight$/)) {
     for (const key of ['head_count', 'key_length', 'value_length'])
-      if (isNothing(`attention.${key}`)) yield `it has attention with a ${key} of 0`
+      if (isZero(`attention.${key}`)) yield `it has attention with a ${key} of 0`
   }
-  if (has(/\.attn_k\.weight$/) && isNothing('attention.head_count_kv'))
+  if (has(/\.attn_k\.weight$/) && isZero('attention.head_count_kv'))
     yield 'it has attention with a head_count_kv of 0'
   for (const key of ['head_count', 'head_count_kv', 'key_length', 'value_length'])
     if (largest(`attention.${key}`) > maxHeads) yield `its ${key} is too large`
-  if (has(/\.ffn_(up|down)\.weight$/) && isNothing('feed_forward_length'))
+  if (has(/\.ffn_(up|down)\.weight$/) && isZero('feed_forward_length'))
     yield 'it has feed-forward layers with a feed_forward_length of 0'
 
-  yield* expertProblems(numbers)
+  yield* findExpertProblems(numbers)
 
   const scaling = metadata[`${metadata['general.architecture']}.rope.scaling.type`]
   if (scaling !== undefined && !ropeScalings.includes(scaling)) yield 'its rope scaling is unknown'
@@ -90,13 +91,13 @@ function* problems({ metadata, tensors, isWhole }: Gguf): Generator<string> {
     if (key.endsWith('epsilon') && typeof value === 'number' && !(value >= 0)) yield `its ${key} is ${value}`
 }
 
-function* expertProblems(numbers: (key: string) => readonly number[]): Generator<string> {
+function* findExpertProblems(numbers: (key: string) => readonly number[]): Generator<string> {
   const largest = (key: string): number => largestOf(numbers(key))
   const experts = largest('expert_count')
   const used = largest('expert_used_count')
   const groups = largest('expert_group_count')
   const groupsUsed = largest('expert_group_used_count')
-  if (experts > most.experts) yield `it cannot have ${experts} experts`
+  if (experts > limits.experts) yield `it cannot have ${experts} experts`
   if (used > experts || (experts > 0 && used === 0)) yield `it cannot use ${used} of ${experts} experts`
   if (groups > 0 && groups >= experts) yield `it cannot have ${groups} groups of ${experts} experts`
   if (groups > 1 && (experts % groups !== 0 || groupsUsed === 0 || groupsUsed >= groups))
@@ -107,30 +108,30 @@ const largestOf = (numbers: readonly number[]): number =>
   numbers.reduce((largest, one) => Math.max(largest, one), 0)
 
 /** In slices: there may be hundreds of thousands of tokens. */
-async function vocabularyProblem(metadata: Gguf['metadata']): Promise<string | undefined> {
+async function findVocabularyProblem(metadata: Gguf['metadata']): Promise<string | undefined> {
   const tokenizer = metadata['tokenizer.ggml.model']
   const tokens = metadata[vocabularyKey]
-  if (withoutVocabulary.includes(tokenizer)) return 'it has no vocabulary'
+  if (tokenizersWithoutVocabulary.includes(tokenizer)) return 'it has no vocabulary'
   if (!Array.isArray(tokens)) return undefined
   if (tokens.length === 0) return 'its vocabulary is empty'
-  const known = new Set<unknown>()
+  const seen = new Set<unknown>()
   for (const [id, token] of tokens.entries()) {
     // What the engine calls it.
     const word = token === '' ? `[EMPTY_${id}]` : token
     // Bytes that are no text all look alike here.
-    if (known.has(word) && !String(word).includes('\uFFFD')) return 'its vocabulary has a token twice'
-    known.add(word)
-    if (id % slice === 0) await setImmediate()
+    if (seen.has(word) && !String(word).includes('\uFFFD')) return 'its vocabulary has a token twice'
+    seen.add(word)
+    if (id % tokensPerTick === 0) await setImmediate()
   }
-  return fits(known, tokenizer) ? undefined : 'its vocabulary does not fit its tokenizer'
+  return isVocabularyConsistent(seen, tokenizer) ? undefined : 'its vocabulary does not fit its tokenizer'
 }
 
 /** Without what every vocabulary of its kind has, a tokenizer ends the process, or never ends. */
-function fits(known: ReadonlySet<unknown>, tokenizer: unknown): boolean {
-  const hasBytes = known.has('<0xE2>')
+function isVocabularyConsistent(vocabulary: ReadonlySet<unknown>, tokenizer: unknown): boolean {
+  const hasBytes = vocabulary.has('<0xE2>')
   // SPM puts this for spaces, and spells in bytes what is not in the vocabulary.
-  if (tokenizer === 'llama') return hasBytes || known.has('\u2581')
+  if (tokenizer === 'llama') return hasBytes || vocabulary.has('\u2581')
   if (tokenizer === 'bert') return !hasBytes
-  if (tokenizer === 'rwkv') return known.has('\\x00')
+  if (tokenizer === 'rwkv') return vocabulary.has('\\x00')
   return true
 }

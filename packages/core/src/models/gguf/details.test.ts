@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { countEntry, entry, gguf, tensor, text, textEntry, u64 } from '../../../../../test/support/gguf.ts'
 import { encoderModel, narrowModel, noiseModel } from '../../../../../test/support/models.ts'
-import { parameterSize, readDetails } from './details.ts'
+import { formatParameterCount, readDetails } from './details.ts'
 
 let folder: string
 
@@ -20,7 +20,7 @@ const modelAt = (path: string) => ({
   sizeBytes: 0,
   modifiedAt: new Date(0),
   digest: '',
-  builtIn: false,
+  isBuiltIn: false,
 })
 
 async function modelOf(bytes: Uint8Array) {
@@ -148,7 +148,7 @@ test.each([
   [3_212_749_888, '3.2B'],
   [671_026_419_200, '671.0B'],
 ])('%d parameters are %s', (count, size) => {
-  expect(parameterSize(count)).toBe(size)
+  expect(formatParameterCount(count)).toBe(size)
 })
 
 test('an encoder writes nothing, also one that does not say how it pools', async () => {

@@ -3,7 +3,7 @@
 import { parseGoTemplate } from '../../template/go-template/index.ts'
 import type { ModelConfig } from '../ollama-store/manifest.ts'
 import type { Model } from '../store.ts'
-import { elementsOf, fileOf, type Gguf, type GgufOptions, readGguf } from './gguf.ts'
+import { countElements, describeFile, type Gguf, type GgufOptions, readGguf } from './gguf.ts'
 import { fileTypes } from './types.ts'
 
 /** `insert`: to fill a gap in a text. */
@@ -28,78 +28,83 @@ export interface ModelDetails extends Pick<Gguf, 'metadata' | 'tensors'> {
   readonly capabilities: readonly Capability[]
 }
 
-type ReadModel = Pick<Model, 'path' | 'name' | 'config' | 'recipe' | 'projectors'>
+type DetailsSource = Pick<Model, 'path' | 'name' | 'config' | 'defaults' | 'projectors'>
 
 /** Throws `upstream` when the file cannot be used. What a model's configuration says goes before what its file says. */
 export async function readDetails(
-  { path, name, config = {}, recipe, projectors = [] }: ReadModel,
+  { path, name, config = {}, defaults, projectors = [] }: DetailsSource,
   { arrays = false }: Pick<GgufOptions, 'arrays'> = {},
 ): Promise<ModelDetails> {
-  const { metadata, tensors } = await readGguf(path, { arrays, what: fileOf(name) })
+  const { metadata, tensors } = await readGguf(path, { arrays, label: describeFile(name) })
   const architecture = textOf(metadata['general.architecture']) ?? 'unknown'
   const parameterCount =
     countOf(metadata['general.parameter_count']) ??
-    tensors.reduce((sum, { shape }) => sum + elementsOf(shape), 0)
-  const kind = kindOf(config, {
-    parameterSize: parameterSize(parameterCount),
+    tensors.reduce((sum, { shape }) => sum + countElements(shape), 0)
+  const summary = summarizeModel(config, {
+    parameterSize: formatParameterCount(parameterCount),
     quantization: fileTypes[countOf(metadata['general.file_type']) ?? -1] ?? unknown,
   })
   const contextSize = config.context_length || countOf(metadata[`${architecture}.context_length`])
   const embeddingSize = config.embedding_length || countOf(metadata[`${architecture}.embedding_length`])
   const chatTemplate = textOf(metadata['tokenizer.chat_template'])
-  const can = capabilities({ metadata, architecture, chatTemplate, goTemplate: recipe?.template })
+  const detected = detectCapabilities({
+    metadata,
+    architecture,
+    chatTemplate,
+    goTemplate: defaults?.template,
+  })
   const added = [...(projectors.length > 0 ? ['vision'] : []), ...(config.capabilities ?? [])]
   return {
     architecture,
     parameterCount,
-    parameterSize: kind.parameterSize,
-    quantization: kind.quantization,
+    parameterSize: summary.parameterSize,
+    quantization: summary.quantization,
     ...(contextSize !== undefined && { contextSize }),
     ...(embeddingSize !== undefined && { embeddingSize }),
     ...(chatTemplate !== undefined && { chatTemplate }),
-    capabilities: [...new Set([...can, ...(added as readonly Capability[])])],
+    capabilities: [...new Set([...detected, ...(added as readonly Capability[])])],
     metadata,
     tensors,
   }
 }
 
 /** What sort of model it is, in words. */
-interface ModelKind extends Pick<ModelDetails, 'parameterSize' | 'quantization'> {
+interface ModelSummary extends Pick<ModelDetails, 'parameterSize' | 'quantization'> {
   /** `llama`; of a model that was made, as it was called then. */
   readonly family: string
   readonly families: readonly string[] | null
 }
 
 /** What the model was made as counts more than what its file says. What neither says is empty. */
-export function kindOf(
+export function summarizeModel(
   { model_family, model_families, model_type, file_type }: ModelConfig = {},
   file: Partial<Pick<ModelDetails, 'architecture' | 'parameterSize' | 'quantization'>> = {},
-): ModelKind {
+): ModelSummary {
   const family = model_family || file.architecture
   return {
     family: family ?? '',
     families: model_families ?? (family === undefined ? null : [family]),
-    parameterSize: known(model_type) ?? file.parameterSize ?? '',
-    quantization: known(file_type) ?? file.quantization ?? '',
+    parameterSize: knownOrUndefined(model_type) ?? file.parameterSize ?? '',
+    quantization: knownOrUndefined(file_type) ?? file.quantization ?? '',
   }
 }
 
 const unknown = 'unknown'
-const known = (text: string | undefined): string | undefined =>
+const knownOrUndefined = (text: string | undefined): string | undefined =>
   text === unknown ? undefined : text || undefined
 
 /** Shape: Ollama `format/format.go`, `HumanNumber`. */
-export function parameterSize(count: number): string {
-  if (count >= 1e9) return `${short(count / 1e9, 1)}B`
-  if (count >= 1e6) return `${short(count / 1e6, 2)}M`
-  return count >= 1e3 ? `${short(count / 1e3, 0)}K` : String(count)
+export function formatParameterCount(count: number): string {
+  if (count >= 1e9) return `${toShortDecimal(count / 1e9, 1)}B`
+  if (count >= 1e6) return `${toShortDecimal(count / 1e6, 2)}M`
+  return count >= 1e3 ? `${toShortDecimal(count / 1e3, 0)}K` : String(count)
 }
 
-const short = (value: number, decimals: number): string =>
+const toShortDecimal = (value: number, decimals: number): string =>
   value.toFixed(Number.isInteger(value) ? 0 : decimals)
 
 /** What a template never mentions cannot reach the model. Shape: Ollama `server/images.go`, `Capabilities`. */
-function capabilities({
+function detectCapabilities({
   metadata,
   architecture,
   chatTemplate = '',
@@ -112,8 +117,10 @@ function capabilities({
 }): readonly Capability[] {
   const has = (key: string): boolean => Object.hasOwn(metadata, `${architecture}.${key}`)
   // Whose tokens see those behind them has nothing to go on with; some encoders say no more than that.
-  const writes = !has('pooling_type') && metadata[`${architecture}.attention.causal`] !== false
-  const fillsGaps = gapTokens.every((keys) => keys.some((key) => countOf(metadata[key]) !== undefined))
+  const isGenerative = !has('pooling_type') && metadata[`${architecture}.attention.causal`] !== false
+  const hasInfillTokens = infillTokenKeys.every((keys) =>
+    keys.some((key) => countOf(metadata[key]) !== undefined),
+  )
   const uses =
     goTemplate === undefined
       ? {
@@ -121,14 +128,14 @@ function capabilities({
           thinking: /<\/?think>/.test(chatTemplate),
           suffix: false,
         }
-      : usedBy(goTemplate)
+      : detectTemplateUses(goTemplate)
   const byTemplate = {
     tools: uses.tools,
-    insert: writes && (fillsGaps || uses.suffix),
+    insert: isGenerative && (hasInfillTokens || uses.suffix),
     thinking: uses.thinking || /^gpt-?oss$/.test(architecture),
   }
   const byWeights = {
-    completion: writes,
+    completion: isGenerative,
     embedding: has('pooling_type'),
     vision: has('vision.block_count'),
     audio: has('audio.block_count'),
@@ -140,9 +147,9 @@ function capabilities({
 }
 
 /** What a template in Go's language mentions; one that is none says so where it is used. */
-function usedBy(source: string) {
+function detectTemplateUses(source: string) {
   try {
-    const { tools, suffix, thinking } = parseGoTemplate(source).uses
+    const { tools, suffix, thinking } = parseGoTemplate(source).features
     return { tools, suffix, thinking: thinking !== undefined }
   } catch {
     return { tools: false, suffix: false, thinking: false }
@@ -150,7 +157,7 @@ function usedBy(source: string) {
 }
 
 /** The tokens in front of a gap, behind it, and in front of what fills it: by their keys now, and before. */
-const gapTokens = [
+const infillTokenKeys = [
   ['tokenizer.ggml.fim_pre_token_id', 'tokenizer.ggml.prefix_token_id'],
   ['tokenizer.ggml.fim_suf_token_id', 'tokenizer.ggml.suffix_token_id'],
   ['tokenizer.ggml.fim_mid_token_id', 'tokenizer.ggml.middle_token_id'],

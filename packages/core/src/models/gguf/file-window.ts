@@ -7,7 +7,7 @@ const windowBytes = 64 * 1024
 const maxReadBytes = 128 * 1024 * 1024
 
 /** The file is not what it says it is. Whoever knows the model's name says so to the caller. */
-export class Unusable extends Error {}
+export class UnusableFileError extends Error {}
 
 export class FileWindow {
   readonly size: number
@@ -17,7 +17,7 @@ export class FileWindow {
   #start = 0
   /** How much of the window has been read, and how much has been used. A skip may lead beyond. */
   #filled = 0
-  #at = 0
+  #offset = 0
   #readBytes = 0
 
   constructor(file: FileHandle, size: number) {
@@ -27,34 +27,34 @@ export class FileWindow {
 
   /** Where in the file it stands, in bytes. */
   get position(): number {
-    return this.#start + this.#at
+    return this.#start + this.#offset
   }
 
   /** Bytes from here to the end of the file. */
-  get left(): number {
+  get remainingBytes(): number {
     return this.size - this.position
   }
 
   /** Brings the next bytes into memory. Nothing to wait for, where they are: a long array is walked faster so. */
-  need(count: number): Promise<void> | undefined {
-    return this.#at + count <= this.#filled ? undefined : this.#fill(count)
+  load(count: number): Promise<void> | undefined {
+    return this.#offset + count <= this.#filled ? undefined : this.#fill(count)
   }
 
   /** The next bytes, which are `need`ed before. They are gone with the next `need`. */
   take(count: number): Buffer {
-    this.#at += count
-    return this.#bytes.subarray(this.#at - count, this.#at)
+    this.#offset += count
+    return this.#bytes.subarray(this.#offset - count, this.#offset)
   }
 
   /** The next bytes, as text. */
-  text(count: number): string {
-    this.#at += count
-    return this.#bytes.toString('utf8', this.#at - count, this.#at)
+  takeText(count: number): string {
+    this.#offset += count
+    return this.#bytes.toString('utf8', this.#offset - count, this.#offset)
   }
 
   u32(): number {
-    this.#at += 4
-    return this.#bytes.readUInt32LE(this.#at - 4)
+    this.#offset += 4
+    return this.#bytes.readUInt32LE(this.#offset - 4)
   }
 
   /** A length or a count: exact wherever it could fit into a file. */
@@ -63,32 +63,32 @@ export class FileWindow {
   }
 
   skip(count: number): void {
-    this.expect(count)
-    this.#at += count
+    this.expectAvailable(count)
+    this.#offset += count
   }
 
   /** Refuses what is promised and cannot be there. */
-  expect(count: number): void {
-    if (count > this.left) throw new Unusable('it promises more than it holds')
+  expectAvailable(count: number): void {
+    if (count > this.remainingBytes) throw new UnusableFileError('it promises more than it holds')
   }
 
   async #fill(count: number): Promise<void> {
-    if (count > this.left) throw new Unusable('it ends too early')
-    const rest = this.#bytes.subarray(this.#at, Math.max(this.#at, this.#filled))
+    if (count > this.remainingBytes) throw new UnusableFileError('it ends too early')
+    const unread = this.#bytes.subarray(this.#offset, Math.max(this.#offset, this.#filled))
     const bytes = count > this.#bytes.length ? Buffer.allocUnsafe(count) : this.#bytes
-    rest.copy(bytes)
+    unread.copy(bytes)
     this.#bytes = bytes
-    this.#start += this.#at
-    this.#filled = rest.length
-    this.#at = 0
+    this.#start += this.#offset
+    this.#filled = unread.length
+    this.#offset = 0
     while (this.#filled < count) {
       const offset = this.#filled
       const length = Math.min(bytes.length - offset, windowBytes)
       const { bytesRead } = await this.#file.read(bytes, offset, length, this.#start + offset)
-      if (bytesRead === 0) throw new Unusable('it ends too early')
+      if (bytesRead === 0) throw new UnusableFileError('it ends too early')
       this.#filled += bytesRead
       this.#readBytes += bytesRead
-      if (this.#readBytes > maxReadBytes) throw new Unusable('its metadata are too long')
+      if (this.#readBytes > maxReadBytes) throw new UnusableFileError('its metadata are too long')
     }
   }
 }

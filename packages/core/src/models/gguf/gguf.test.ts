@@ -212,7 +212,7 @@ test.each([
   ['nothing times very much', gguf([], [tensor('w', [0, 2n ** 60n])]), 'too large'],
   ['a tensor of a type that was given up', gguf([], [tensor('w', [1], 31)]), 'unknown type'],
 ])('%s is refused', async (_what, bytes, reason) => {
-  const read = readGguf(await pathOf(bytes), { arrays: false, what: 'file of the model "some:latest"' })
+  const read = readGguf(await pathOf(bytes), { arrays: false, label: 'file of the model "some:latest"' })
 
   await expect(read).rejects.toMatchObject({
     code: 'upstream',

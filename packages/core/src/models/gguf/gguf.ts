@@ -2,7 +2,7 @@
 import { open } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { LlmError } from '../../errors.ts'
-import { FileWindow, Unusable } from './file-window.ts'
+import { FileWindow, UnusableFileError } from './file-window.ts'
 import { tensorTypes } from './types.ts'
 import { ValueReader } from './values.ts'
 
@@ -14,7 +14,7 @@ export interface Gguf {
   readonly metadataTypes: Readonly<Record<string, number>>
   readonly tensors: readonly Tensor[]
   /** Whether all weights are there, or the file was cut off. */
-  readonly isWhole: boolean
+  readonly isComplete: boolean
 }
 
 export interface Tensor {
@@ -29,7 +29,7 @@ export interface GgufOptions {
   /** Keeps what is in arrays, in all of them or in those under some keys; else one that is not empty is `null`. */
   readonly arrays?: boolean | ((key: string) => boolean)
   /** What errors call it. @default `fileOf` its name */
-  readonly what?: string
+  readonly label?: string
 }
 
 // Magic, version, tensor count, metadata count.
@@ -45,13 +45,16 @@ const maxDimensions = 4
 const tensorObjectBytes = 128
 
 /** All but the weights. Throws `upstream` for a file that is no GGUF, is damaged, or has absurdly much to say. */
-export const readGguf = (path: string, { arrays = false, what = fileOf(basename(path)) }: GgufOptions = {}) =>
-  look(path, what, async (window): Promise<Gguf> => {
+export const readGguf = (
+  path: string,
+  { arrays = false, label = describeFile(basename(path)) }: GgufOptions = {},
+) =>
+  withFileWindow(path, label, async (window): Promise<Gguf> => {
     const { version, tensorCount, entryCount } = await readHeader(window)
     const values = new ValueReader(window)
-    const keeps = typeof arrays === 'function' ? arrays : () => arrays
-    const entries: Entry[] = []
-    while (entries.length < entryCount) entries.push(await readEntry(window, values, keeps))
+    const isArrayIncluded = typeof arrays === 'function' ? arrays : () => arrays
+    const entries: MetadataEntry[] = []
+    while (entries.length < entryCount) entries.push(await readEntry(window, values, isArrayIncluded))
     const metadata = Object.fromEntries(entries.map(({ key, value }) => [key, value]))
     const metadataTypes = Object.fromEntries(entries.map(({ key, type }) => [key, type]))
     const tensors: Tensor[] = []
@@ -60,28 +63,28 @@ export const readGguf = (path: string, { arrays = false, what = fileOf(basename(
     while (tensors.length < tensorCount) {
       const { end, ...tensor } = await readTensor(window, values)
       weightBytes = Math.max(weightBytes, end)
-      if (names.has(tensor.name)) throw new Unusable('it has a tensor twice')
+      if (names.has(tensor.name)) throw new UnusableFileError('it has a tensor twice')
       names.add(tensor.name)
       tensors.push(tensor)
     }
     const alignment = alignmentOf(metadata)
-    const isWhole = Math.ceil(window.position / alignment) * alignment + weightBytes <= window.size
-    return { version, metadata, metadataTypes, tensors, isWhole: isWhole || weightBytes === 0 }
+    const isComplete = Math.ceil(window.position / alignment) * alignment + weightBytes <= window.size
+    return { version, metadata, metadataTypes, tensors, isComplete: isComplete || weightBytes === 0 }
   })
 
 async function readHeader(window: FileWindow) {
-  if (window.size < headerBytes) throw new Unusable('it is not a GGUF file')
-  await window.need(headerBytes)
-  if (window.take(4).toString('latin1') !== 'GGUF') throw new Unusable('it is not a GGUF file')
+  if (window.size < headerBytes) throw new UnusableFileError('it is not a GGUF file')
+  await window.load(headerBytes)
+  if (window.take(4).toString('latin1') !== 'GGUF') throw new UnusableFileError('it is not a GGUF file')
   const version = window.u32()
-  if (!versions.includes(version)) throw new Unusable('its GGUF version is unknown')
+  if (!versions.includes(version)) throw new UnusableFileError('its GGUF version is unknown')
   const tensorCount = window.u64()
   const entryCount = window.u64()
-  window.expect(tensorCount * tensorBytes + entryCount * entryBytes)
+  window.expectAvailable(tensorCount * tensorBytes + entryCount * entryBytes)
   return { version, tensorCount, entryCount }
 }
 
-interface Entry {
+interface MetadataEntry {
   readonly key: string
   readonly type: number
   readonly value: unknown
@@ -90,12 +93,12 @@ interface Entry {
 async function readEntry(
   window: FileWindow,
   values: ValueReader,
-  keeps: (key: string) => boolean,
-): Promise<Entry> {
-  const key = await values.text(maxKeyBytes)
-  await window.need(4)
+  isArrayIncluded: (key: string) => boolean,
+): Promise<MetadataEntry> {
+  const key = await values.readText(maxKeyBytes)
+  await window.load(4)
   const type = window.u32()
-  return { key, type, value: await values.value(type, keeps(key)) }
+  return { key, type, value: await values.readValue(type, isArrayIncluded(key)) }
 }
 
 /** And where its weights end, counted from the first of all weights. */
@@ -103,50 +106,55 @@ async function readTensor(
   window: FileWindow,
   values: ValueReader,
 ): Promise<Tensor & { readonly end: number }> {
-  values.keep(tensorObjectBytes)
-  const name = await values.text(maxKeyBytes)
-  await window.need(4)
+  values.reserve(tensorObjectBytes)
+  const name = await values.readText(maxKeyBytes)
+  await window.load(4)
   const dimensions = window.u32()
-  if (dimensions > maxDimensions) throw new Unusable('it has a tensor with too many dimensions')
-  await window.need(dimensions * 8 + 12)
+  if (dimensions > maxDimensions) throw new UnusableFileError('it has a tensor with too many dimensions')
+  await window.load(dimensions * 8 + 12)
   const shape = Array.from({ length: dimensions }, () => window.u64())
-  if (![...shape, elementsOf(shape)].every(Number.isSafeInteger))
-    throw new Unusable('it has a tensor that is too large')
+  if (![...shape, countElements(shape)].every(Number.isSafeInteger))
+    throw new UnusableFileError('it has a tensor that is too large')
   const type = tensorTypes[window.u32()]
-  if (!type) throw new Unusable('it has a tensor of an unknown type')
+  if (!type) throw new UnusableFileError('it has a tensor of an unknown type')
   const [typeName, blockElements, blockBytes] = type
-  const end = window.u64() + Math.ceil(elementsOf(shape) / blockElements) * blockBytes
+  const end = window.u64() + Math.ceil(countElements(shape) / blockElements) * blockBytes
   return { name, type: typeName, shape, end }
 }
 
 function alignmentOf({ 'general.alignment': alignment = defaultAlignment }: Gguf['metadata']): number {
   if (typeof alignment === 'number' && alignment > 0 && Number.isInteger(Math.log2(alignment)))
     return alignment
-  throw new Unusable('its alignment is no power of two')
+  throw new UnusableFileError('its alignment is no power of two')
 }
 
-export const elementsOf = (shape: readonly number[]): number => shape.reduce((all, length) => all * length, 1)
+export const countElements = (shape: readonly number[]): number =>
+  shape.reduce((all, length) => all * length, 1)
 
 /** Opens the file, and says which it is when it cannot be used. */
-async function look<T>(path: string, what: string, at: (window: FileWindow) => Promise<T>): Promise<T> {
+async function withFileWindow<T>(
+  path: string,
+  label: string,
+  read: (window: FileWindow) => Promise<T>,
+): Promise<T> {
   try {
-    if (path === '') throw new Unusable('its weights are not on this machine')
+    if (path === '') throw new UnusableFileError('its weights are not on this machine')
     const file = await open(path)
     try {
-      return await at(new FileWindow(file, (await file.stat()).size))
+      return await read(new FileWindow(file, (await file.stat()).size))
     } finally {
       await file.close()
     }
   } catch (cause) {
     const reason =
-      cause instanceof Unusable
+      cause instanceof UnusableFileError
         ? cause.message
         : `it cannot be read (${(cause as NodeJS.ErrnoException).code})`
-    throw unusable(what, reason, cause)
+    throw unusableFile(label, reason, cause)
   }
 }
 
-export const fileOf = (model: string): string => `file of the model "${model}"`
+export const describeFile = (model: string): string => `file of the model "${model}"`
 
-export const unusable = (what: string, reason: string, cause?: unknown): LlmError =>
-  new LlmError('upstream', `The ${what} cannot be used: ${reason}.`, {}, { cause })
+export const unusableFile = (label: string, reason: string, cause?: unknown): LlmError =>
+  new LlmError('upstream', `The ${label} cannot be used: ${reason}.`, {}, { cause })

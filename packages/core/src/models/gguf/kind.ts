@@ -5,7 +5,7 @@ import type { Gguf } from './gguf.ts'
 /** `projector`: what makes tokens of images and sounds. */
 export type GgufKind = 'model' | 'projector' | 'adapter'
 
-export function ggufKind(metadata: Gguf['metadata']): GgufKind {
+export function detectGgufKind(metadata: Gguf['metadata']): GgufKind {
   const type = metadata['general.type']
   if (type === 'adapter') return 'adapter'
   if (type === 'projector' || type === 'mmproj') return 'projector'

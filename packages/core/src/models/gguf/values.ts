@@ -1,10 +1,10 @@
 /** The values in a GGUF file. Shape: the GGUF specification, `gguf_metadata_value_type`. */
-import { type FileWindow, Unusable } from './file-window.ts'
+import { type FileWindow, UnusableFileError } from './file-window.ts'
 
 /** Templates and licences are a hundredth of this. */
 const maxTextBytes = 4 * 1024 * 1024
 /** Of all that is kept of one file, by estimate. The largest vocabulary there is takes half. */
-const maxKeptBytes = 64 * 1024 * 1024
+const maxRetainedBytes = 64 * 1024 * 1024
 const slotBytes = 16
 /** In all arrays of one file: a vocabulary of 256,000 has a million, with its merges. */
 const maxElements = 8 * 1024 * 1024
@@ -28,17 +28,17 @@ const scalars: Readonly<Record<number, Scalar>> = {
   3: { bytes: 2, read: (from, at) => from.readInt16LE(at) },
   4: { bytes: 4, read: (from, at) => from.readUInt32LE(at) },
   5: { bytes: 4, read: (from, at) => from.readInt32LE(at) },
-  6: { bytes: 4, read: (from, at) => shortest(from.readFloatLE(at)) },
+  6: { bytes: 4, read: (from, at) => toShortestDouble(from.readFloatLE(at)) },
   7: { bytes: 1, read: (from, at) => from.readUInt8(at) !== 0 },
-  10: { bytes: 8, read: (from, at) => exact(from.readBigUInt64LE(at)) },
-  11: { bytes: 8, read: (from, at) => exact(from.readBigInt64LE(at)) },
+  10: { bytes: 8, read: (from, at) => toNumberOrDigits(from.readBigUInt64LE(at)) },
+  11: { bytes: 8, read: (from, at) => toNumberOrDigits(from.readBigInt64LE(at)) },
   12: { bytes: 8, read: (from, at) => from.readDoubleLE(at) },
 }
 
 /** Reads value after value, and refuses to keep more than is sensible. */
 export class ValueReader {
   readonly #window: FileWindow
-  #keptBytes = 0
+  #retainedBytes = 0
   #elements = 0
 
   constructor(window: FileWindow) {
@@ -46,123 +46,123 @@ export class ValueReader {
   }
 
   /** @param arrays whether what is in an array is kept; else one that is not empty is `null` */
-  async value(type: number, arrays: boolean): Promise<unknown> {
-    if (type === textType) return this.text()
-    if (type === arrayType) return this.#array(1, arrays)
+  async readValue(type: number, arrays: boolean): Promise<unknown> {
+    if (type === textType) return this.readText()
+    if (type === arrayType) return this.#readArray(1, arrays)
     const { bytes, read } = scalarOf(type)
-    await this.#window.need(bytes)
-    this.keep(slotBytes)
+    await this.#window.load(bytes)
+    this.reserve(slotBytes)
     return read(this.#window.take(bytes), 0)
   }
 
-  async text(maxBytes = maxTextBytes): Promise<string> {
-    await this.#window.need(minTextBytes)
-    const length = this.#textLength(maxBytes)
-    await this.#window.need(length)
-    return this.#window.text(length)
+  async readText(maxBytes = maxTextBytes): Promise<string> {
+    await this.#window.load(minTextBytes)
+    const length = this.#readTextLength(maxBytes)
+    await this.#window.load(length)
+    return this.#window.takeText(length)
   }
 
   /** Counts what will be held in memory, before it is. */
-  keep(bytes: number): void {
-    this.#keptBytes += bytes
-    if (this.#keptBytes > maxKeptBytes) throw new Unusable('its metadata are too large')
+  reserve(bytes: number): void {
+    this.#retainedBytes += bytes
+    if (this.#retainedBytes > maxRetainedBytes) throw new UnusableFileError('its metadata are too large')
   }
 
-  async #array(depth: number, kept: boolean): Promise<unknown> {
-    if (depth > maxDepth) throw new Unusable('its metadata are nested too deep')
-    await this.#window.need(minArrayBytes)
+  async #readArray(depth: number, isRetained: boolean): Promise<unknown> {
+    if (depth > maxDepth) throw new UnusableFileError('its metadata are nested too deep')
+    await this.#window.load(minArrayBytes)
     const type = this.#window.u32()
     const count = this.#window.u64()
-    this.keep(slotBytes)
+    this.reserve(slotBytes)
     this.#elements += count
     if (type === textType) {
-      this.#expect(count, minTextBytes)
-      return kept || count === 0 ? this.#texts(count) : this.#skipTexts(count)
+      this.#expectElements(count, minTextBytes)
+      return isRetained || count === 0 ? this.#readTexts(count) : this.#skipTexts(count)
     }
     if (type === arrayType) {
-      this.#expect(count, minArrayBytes)
-      return this.#nested(count, depth, kept)
+      this.#expectElements(count, minArrayBytes)
+      return this.#readNestedArrays(count, depth, isRetained)
     }
     const scalar = scalarOf(type)
-    this.#expect(count, scalar.bytes)
-    if (kept || count === 0) return this.#scalars(count, scalar)
+    this.#expectElements(count, scalar.bytes)
+    if (isRetained || count === 0) return this.#readScalars(count, scalar)
     this.#window.skip(count * scalar.bytes)
     return null
   }
 
-  async #scalars(count: number, { bytes, read }: Scalar): Promise<unknown[]> {
-    this.keep(count * slotBytes)
+  async #readScalars(count: number, { bytes, read }: Scalar): Promise<unknown[]> {
+    this.reserve(count * slotBytes)
     const values: unknown[] = []
     while (values.length < count) {
-      const some = Math.min(count - values.length, 1_024)
-      await this.#window.need(some * bytes)
-      const from = this.#window.take(some * bytes)
-      for (let i = 0; i < some; i++) values.push(read(from, i * bytes))
+      const batch = Math.min(count - values.length, 1_024)
+      await this.#window.load(batch * bytes)
+      const from = this.#window.take(batch * bytes)
+      for (let i = 0; i < batch; i++) values.push(read(from, i * bytes))
     }
     return values
   }
 
-  async #texts(count: number): Promise<string[]> {
+  async #readTexts(count: number): Promise<string[]> {
     const texts: string[] = []
     while (texts.length < count) {
       // Hundreds of thousands: one that is in memory already is not waited for.
-      const lengthRead = this.#window.need(minTextBytes)
+      const lengthRead = this.#window.load(minTextBytes)
       if (lengthRead) await lengthRead
-      const length = this.#textLength(maxTextBytes)
-      const textRead = this.#window.need(length)
+      const length = this.#readTextLength(maxTextBytes)
+      const textRead = this.#window.load(length)
       if (textRead) await textRead
-      texts.push(this.#window.text(length))
+      texts.push(this.#window.takeText(length))
     }
     return texts
   }
 
   async #skipTexts(count: number): Promise<null> {
     for (let i = 0; i < count; i++) {
-      const lengthRead = this.#window.need(minTextBytes)
+      const lengthRead = this.#window.load(minTextBytes)
       if (lengthRead) await lengthRead
       this.#window.skip(this.#window.u64())
     }
     return null
   }
 
-  async #nested(count: number, depth: number, kept: boolean): Promise<unknown[] | null> {
+  async #readNestedArrays(count: number, depth: number, isRetained: boolean): Promise<unknown[] | null> {
     const values: unknown[] = []
     for (let i = 0; i < count; i++) {
-      const value = await this.#array(depth + 1, kept)
-      if (kept) values.push(value)
+      const value = await this.#readArray(depth + 1, isRetained)
+      if (isRetained) values.push(value)
     }
-    return kept || count === 0 ? values : null
+    return isRetained || count === 0 ? values : null
   }
 
   /** Also of what is skipped here: the engine's reader keeps it all. */
-  #expect(count: number, bytes: number): void {
-    this.#window.expect(count * bytes)
-    if (this.#elements > maxElements) throw new Unusable('its metadata are too large')
+  #expectElements(count: number, bytes: number): void {
+    this.#window.expectAvailable(count * bytes)
+    if (this.#elements > maxElements) throw new UnusableFileError('its metadata are too large')
   }
 
-  #textLength(maxBytes: number): number {
+  #readTextLength(maxBytes: number): number {
     const length = this.#window.u64()
-    this.#window.expect(length)
-    if (length > maxBytes) throw new Unusable('its metadata have a text that is too long')
-    this.keep(slotBytes + length)
+    this.#window.expectAvailable(length)
+    if (length > maxBytes) throw new UnusableFileError('its metadata have a text that is too long')
+    this.reserve(slotBytes + length)
     return length
   }
 }
 
 function scalarOf(type: number): Scalar {
   const scalar = scalars[type]
-  if (!scalar) throw new Unusable('its metadata have a value of an unknown type')
+  if (!scalar) throw new UnusableFileError('its metadata have a value of an unknown type')
   return scalar
 }
 
 /** What a double cannot hold is given as its digits. */
-function exact(value: bigint): number | string {
+function toNumberOrDigits(value: bigint): number | string {
   const number = Number(value)
   return Number.isSafeInteger(number) ? number : String(value)
 }
 
 /** 0.00001 was written with the precision of a single, and as a double it would be 0.000009999999747378752. */
-function shortest(single: number): number {
+function toShortestDouble(single: number): number {
   if (Number.isInteger(single) && Math.abs(single) < 2 ** 24) return single
   for (let digits = 6; digits < 9; digits++) {
     const rounded = Number(single.toPrecision(digits))

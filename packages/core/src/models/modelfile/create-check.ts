@@ -1,22 +1,22 @@
 /** What a model is to be made of, looked at before anything is done. Texts: Ollama `server/create.go`. */
 import { invalidRequest } from '../../errors.ts'
 import { GoTemplateError, parseGoTemplate } from '../../template/go-template/index.ts'
-import { parseModelName, spelledName } from '../ollama-store/name.ts'
-import type { CreateModel } from './create.ts'
-import { wrongParameters } from './parameters.ts'
+import { parseExactName, parseModelName } from '../ollama-store/name.ts'
+import type { CreateModelRequest } from './create.ts'
+import { findParameterProblems } from './parameters.ts'
 
 const textFields = ['model_family', 'base_name', 'quantization_level', 'parameter_size']
 const countFields = ['context_length', 'embedding_length']
 
 /** Throws `invalid_request`. */
-export function checkCreate(spec: CreateModel): void {
-  const [problem] = problems(spec)
+export function checkCreate(spec: CreateModelRequest): void {
+  const [problem] = findProblems(spec)
   if (problem !== undefined) throw invalidRequest(problem)
 }
 
-function* problems(spec: CreateModel): Generator<string> {
+function* findProblems(spec: CreateModelRequest): Generator<string> {
   const { name, from, files, adapters = {}, quantize, info = {}, template = '', parameters = {} } = spec
-  if (!spelledName(name)) yield 'invalid model name'
+  if (!parseExactName(name)) yield 'invalid model name'
   for (const [path, digest] of Object.entries({ ...files, ...adapters })) {
     if (!isRelative(path)) yield 'file path must be relative'
     if (digest === '') yield 'invalid digest format'
@@ -26,12 +26,12 @@ function* problems(spec: CreateModel): Generator<string> {
   if (!from && Object.keys(files ?? {}).length === 0) yield 'no files provided to convert'
   if (Object.keys(adapters).length > 1) yield 'only one adapter is currently supported'
   if (quantize) yield 'quantization is not offered here: upload a file that is quantized already'
-  yield* infoProblems(info)
-  yield* wrongParameters(parameters)
-  yield* templateProblems(template)
+  yield* findInfoProblems(info)
+  yield* findParameterProblems(parameters)
+  yield* findTemplateProblems(template)
 }
 
-function* templateProblems(template: string): Generator<string> {
+function* findTemplateProblems(template: string): Generator<string> {
   try {
     parseGoTemplate(template)
   } catch (error) {
@@ -40,7 +40,7 @@ function* templateProblems(template: string): Generator<string> {
   }
 }
 
-function* infoProblems(info: Readonly<Record<string, unknown>>): Generator<string> {
+function* findInfoProblems(info: Readonly<Record<string, unknown>>): Generator<string> {
   const capabilities = info.capabilities ?? []
   if (!Array.isArray(capabilities) || capabilities.some((one) => typeof one !== 'string'))
     yield 'info field "capabilities" must be an array of strings'
@@ -55,5 +55,4 @@ function* infoProblems(info: Readonly<Record<string, unknown>>): Generator<strin
 }
 
 /** As Go's `fs.ValidPath` has it. */
-const isRelative = (path: string): boolean =>
-  path.split('/').every((part) => !['', '..', '../..'].includes(part))
+const isRelative = (path: string): boolean => path.split('/').every((part) => !['', '.', '..'].includes(part))

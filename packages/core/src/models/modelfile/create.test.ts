@@ -12,15 +12,15 @@ import { LlmError } from '../../errors.ts'
 import { checkModel } from '../gguf/check.ts'
 import { BlobStore } from '../ollama-store/blobs.ts'
 import { type Digest, digestOf } from '../ollama-store/digest.ts'
-import { layerKind, layerType } from '../ollama-store/manifest.ts'
+import { layerKindOf, mediaTypeOf } from '../ollama-store/manifest.ts'
 import { ManifestStore } from '../ollama-store/manifests.ts'
 import { type ModelName, parseModelName } from '../ollama-store/name.ts'
-import type { Entry } from '../ollama-store/store-contracts.ts'
+import type { ManifestEntry } from '../ollama-store/store-contracts.ts'
 import type { Progress } from '../registry/progress.ts'
 import { ModelStore } from '../store.ts'
-import { type CreateModel, type CreateParts, createModel } from './create.ts'
+import { type CreateDependencies, type CreateModelRequest, createModel } from './create.ts'
 import { parseModelfile } from './modelfile.ts'
-import { shownModelfile } from './show.ts'
+import { renderModelfile } from './show.ts'
 
 let root: string
 let blobs: BlobStore
@@ -37,7 +37,7 @@ beforeEach(async () => {
 
 afterEach(() => rm(root, { recursive: true }))
 
-const parts = (more: Partial<CreateParts> = {}): CreateParts => ({
+const parts = (more: Partial<CreateDependencies> = {}): CreateDependencies => ({
   blobs,
   manifests,
   find: async (name) => {
@@ -53,14 +53,17 @@ const parts = (more: Partial<CreateParts> = {}): CreateParts => ({
   ...more,
 })
 
-async function made(spec: CreateModel, more?: Partial<CreateParts>): Promise<string[]> {
+async function made(spec: CreateModelRequest, more?: Partial<CreateDependencies>): Promise<string[]> {
   const statuses: string[] = []
   for await (const { status } of createModel(spec, parts(more), { signal })) statuses.push(status)
   return statuses
 }
 
 /** What was said before it went wrong, and what. */
-async function refused(spec: CreateModel, more?: Partial<CreateParts>): Promise<[string[], LlmError]> {
+async function refused(
+  spec: CreateModelRequest,
+  more?: Partial<CreateDependencies>,
+): Promise<[string[], LlmError]> {
   const statuses: string[] = []
   try {
     for await (const { status } of createModel(spec, parts(more), { signal })) statuses.push(status)
@@ -80,7 +83,7 @@ async function* inOne(bytes: Buffer): AsyncGenerator<Buffer> {
   yield bytes
 }
 
-async function entryOf(text: string): Promise<Entry> {
+async function entryOf(text: string): Promise<ManifestEntry> {
   const name = parseModelName(text)
   const entry = name && (await manifests.find(name))
   if (!entry) throw new Error(`There is no ${text}.`)
@@ -91,7 +94,7 @@ async function layersOf(name: string): Promise<{ kind: string | undefined; from?
   const { manifest } = await entryOf(name)
   return Promise.all(
     manifest.layers.map(async ({ mediaType, digest, size, from }) => ({
-      kind: layerKind(mediaType),
+      kind: layerKindOf(mediaType),
       ...(from !== undefined && { from }),
       text: size < 10_000 ? String(await blobs.read(digest, 10_000)) : `${size} bytes`,
     })),
@@ -162,7 +165,7 @@ describe('of files', () => {
   const ranksTwice = () =>
     upload(adapterFile({ entries: { 'general.architecture': textEntry('general.architecture', 'qwen3') } }))
 
-  test.each<[string, () => Promise<CreateModel>, number, string]>([
+  test.each<[string, () => Promise<CreateModelRequest>, number, string]>([
     [
       'a digest that is none',
       async () => ({ name: 'x', files: { 'a.gguf': 'sha256:xyz' } }),
@@ -283,13 +286,13 @@ describe('of another model', () => {
   test('a template that says nothing is none where another server has made a layer of it', async () => {
     const { manifest } = await tiny().then(() => entryOf('tiny'))
     const { digest, sizeBytes: size } = await blobs.add(Buffer.from('{{ .Prompt }}'))
-    const layers = [...manifest.layers, { mediaType: layerType('template'), digest, size }]
+    const layers = [...manifest.layers, { mediaType: mediaTypeOf('template'), digest, size }]
     const name = parseModelName('theirs') as ModelName
     await manifests.write(name, Buffer.from(JSON.stringify({ ...manifest, layers })))
 
-    const { recipe } = await new ModelStore([{ path: root }]).get('theirs')
+    const { defaults } = await new ModelStore([{ path: root }]).get('theirs')
 
-    expect(recipe).toEqual({ parameters: {}, messages: [], license: [] })
+    expect(defaults).toEqual({ parameters: {}, messages: [], license: [] })
   })
 
   test('an adapter takes the place of the one before', async () => {
@@ -335,7 +338,7 @@ describe('of another model', () => {
   })
 
   test('one that is not there is pulled first', async () => {
-    const pull: CreateParts['pull'] = async function* (name): AsyncGenerator<Progress> {
+    const pull: CreateDependencies['pull'] = async function* (name): AsyncGenerator<Progress> {
       pulled.push(name)
       yield { status: 'pulling manifest' }
       await tiny()
@@ -395,15 +398,15 @@ test('a model survives the way through its own Modelfile', async () => {
 
   for (const name of ['mine', 'plain']) {
     const before = await store.get(name)
-    const { from, adapter, ignored, ...recipe } = parseModelfile(shownModelfile(before))
+    const { from, adapter, ignored, ...recipe } = parseModelfile(renderModelfile(before))
     await made({ ...recipe, name: 'again', from: from.join(), ...(adapter && { adapters: { adapter } }) })
     const after = await store.get('again')
 
-    expect(after.recipe).toEqual(before.recipe)
+    expect(after.defaults).toEqual(before.defaults)
     expect(after.config).toEqual(before.config)
     expect(after.path).toBe(before.path)
     expect(after.adapters).toEqual(before.adapters)
-    expect(shownModelfile({ ...after, name: before.name })).toBe(shownModelfile(before))
+    expect(renderModelfile({ ...after, name: before.name })).toBe(renderModelfile(before))
   }
 })
 
@@ -420,12 +423,12 @@ test('what was taken out of a model’s own Modelfile does not come back', async
     renderer: 'r',
   })
   const store = new ModelStore([{ path: root }])
-  const { from, parameters } = parseModelfile(shownModelfile(await store.get('mine')))
+  const { from, parameters } = parseModelfile(renderModelfile(await store.get('mine')))
 
   await made({ name: 'mine', from: from.join(), parameters: { stop: parameters.stop } })
 
-  const { recipe, config } = await store.get('mine')
-  expect(recipe).toEqual({ parameters: { stop: ['x'] }, messages: [], license: [] })
+  const { defaults, config } = await store.get('mine')
+  expect(defaults).toEqual({ parameters: { stop: ['x'] }, messages: [], license: [] })
   expect(config?.renderer).toBeUndefined()
 })
 
@@ -484,7 +487,7 @@ describe('a name that is there already', () => {
   })
 })
 
-test.each<[Partial<CreateModel>, string]>([
+test.each<[Partial<CreateModelRequest>, string]>([
   [{ name: 'a b', from: 'tiny' }, 'invalid model name'],
   [{ from: 'a b' }, 'invalid model name'],
   [{}, "neither 'from' or 'files' was specified"],

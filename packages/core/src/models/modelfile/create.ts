@@ -1,20 +1,20 @@
 /** A model is made: of another one, or of files, and of what is said of it. Shape: Ollama `server/create.go`. */
 import { invalidRequest } from '../../errors.ts'
 import { parseDigest } from '../ollama-store/digest.ts'
-import { configType, type Layer, layerType, manifestType } from '../ollama-store/manifest.ts'
+import { configMediaType, type Layer, manifestMediaType, mediaTypeOf } from '../ollama-store/manifest.ts'
 import { digestsOf } from '../ollama-store/manifests.ts'
-import { configOf } from '../ollama-store/model-config.ts'
-import { type ModelName, parseModelName, spelledName } from '../ollama-store/name.ts'
-import type { Blobs, Entry, Manifests } from '../ollama-store/store-contracts.ts'
-import { weightsOfFiles, weightsOfModel } from '../ollama-store/weights.ts'
+import { type ModelName, parseExactName, parseModelName } from '../ollama-store/name.ts'
+import type { Blobs, ManifestEntry, Manifests } from '../ollama-store/store-contracts.ts'
+import { loadWeightsFromFiles, loadWeightsFromModel } from '../ollama-store/weights.ts'
 import type { Progress, TransferOptions } from '../registry/progress.ts'
 import { checkCreate } from './create-check.ts'
-import type { RecipeMessage } from './defaults.ts'
-import { goJson } from './go-json.ts'
-import { expectReadable, layersOf } from './layers.ts'
+import { createConfig } from './create-config.ts'
+import type { ModelfileMessage } from './defaults.ts'
+import { stringifyGoJson } from './go-json.ts'
+import { expectWithinLimits, planLayers } from './layers.ts'
 
 /** What a model is made of. Shape: Ollama API reference, "Create a model". */
-export interface CreateModel {
+export interface CreateModelRequest {
   readonly name: string
   /**
    * Another model; pulled first where it is not there. Or a blob, `sha256-…`: the weights alone, without what any model says of
@@ -29,7 +29,7 @@ export interface CreateModel {
   readonly system?: string
   readonly license?: readonly string[]
   readonly parameters?: Readonly<Record<string, unknown>>
-  readonly messages?: readonly RecipeMessage[]
+  readonly messages?: readonly ModelfileMessage[]
   readonly quantize?: string
   readonly renderer?: string
   readonly parser?: string
@@ -39,12 +39,12 @@ export interface CreateModel {
   readonly info?: Readonly<Record<string, unknown>>
 }
 
-export interface CreateParts {
+export interface CreateDependencies {
   readonly blobs: Blobs
   readonly manifests: Manifests
   pull(name: string, options: TransferOptions): AsyncIterable<Progress>
   /** What a name means: a manifest, or the path of a model that is a file by itself. */
-  find(name: string): Promise<{ readonly entry: Entry } | { readonly path: string } | undefined>
+  find(name: string): Promise<{ readonly entry: ManifestEntry } | { readonly path: string } | undefined>
   /** Blobs that only the model had which this one replaces are removed. */
   readonly prune: boolean
 }
@@ -55,38 +55,38 @@ export interface CreateParts {
  * `pull` throws. Ends quietly when the signal aborts.
  */
 export async function* createModel(
-  asked: CreateModel,
-  parts: CreateParts,
+  request: CreateModelRequest,
+  dependencies: CreateDependencies,
   options: TransferOptions,
 ): AsyncGenerator<Progress, void> {
-  const spec = withoutBlob(asked)
+  const spec = resolveBlobSource(request)
   checkCreate(spec)
   try {
-    yield* steps(spec, parts, options)
+    yield* createLayers(spec, dependencies, options)
   } catch (error) {
     if (!options.signal.aborted) throw error
   }
 }
 
-async function* steps(
-  spec: CreateModel,
-  parts: CreateParts,
+async function* createLayers(
+  spec: CreateModelRequest,
+  dependencies: CreateDependencies,
   options: TransferOptions,
 ): AsyncGenerator<Progress, void> {
-  const { blobs, manifests } = parts
-  const name = expectName(spelledName(spec.name))
+  const { blobs, manifests } = dependencies
+  const name = expectName(parseExactName(spec.name))
   const weights = spec.from
-    ? yield* weightsOfModel(expectName(parseModelName(spec.from)), spec, parts, options)
-    : yield* weightsOfFiles(spec, parts)
+    ? yield* loadWeightsFromModel(expectName(parseModelName(spec.from)), spec, dependencies, options)
+    : yield* loadWeightsFromFiles(spec, dependencies)
 
-  const said = layersOf(spec, weights)
-  const configText = goJson(configOf(spec, weights))
-  expectReadable(said, configText)
-  const layers: Layer[] = [...said.kept]
+  const layerPlan = planLayers(spec, weights)
+  const configText = stringifyGoJson(createConfig(spec, weights))
+  expectWithinLimits(layerPlan, configText)
+  const layers: Layer[] = [...layerPlan.inherited]
   const statuses = layers.map(({ digest }) => `using existing layer ${digest}`)
-  for (const [kind, text] of said.added) {
+  for (const [kind, text] of layerPlan.added) {
     const { digest, sizeBytes: size, isNew } = await blobs.add(Buffer.from(text))
-    layers.push({ mediaType: layerType(kind), digest, size })
+    layers.push({ mediaType: mediaTypeOf(kind), digest, size })
     statuses.push(`${isNew ? 'creating new' : 'using existing'} layer ${digest}`)
   }
   const config = await blobs.add(Buffer.from(configText))
@@ -96,17 +96,17 @@ async function* steps(
   yield { status: 'writing manifest' }
   const manifest = {
     schemaVersion: 2,
-    mediaType: manifestType,
-    config: { mediaType: configType, digest: config.digest, size: config.sizeBytes },
+    mediaType: manifestMediaType,
+    config: { mediaType: configMediaType, digest: config.digest, size: config.sizeBytes },
     layers,
   }
-  const before = await manifests.write(name, Buffer.from(goJson(manifest)))
-  if (before && parts.prune) await manifests.prune(digestsOf(before))
+  const before = await manifests.write(name, Buffer.from(stringifyGoJson(manifest)))
+  if (before && dependencies.prune) await manifests.prune(digestsOf(before))
   yield { status: 'success' }
 }
 
 /** As Modelfiles name weights that are on the server: one file, under the name that was given. */
-function withoutBlob({ from, ...spec }: CreateModel): CreateModel {
+function resolveBlobSource({ from, ...spec }: CreateModelRequest): CreateModelRequest {
   if (from === undefined) return spec
   const digest = parseDigest(from)
   return digest ? { ...spec, files: { [from]: digest } } : { ...spec, from }

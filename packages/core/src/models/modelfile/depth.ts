@@ -4,7 +4,7 @@
 export const maxDepth = 128
 
 /** Of objects and arrays in each other. */
-export const isDeeper = (value: unknown, levels = maxDepth): boolean =>
+export const isDeeperThan = (value: unknown, levels = maxDepth): boolean =>
   typeof value === 'object' &&
   value !== null &&
-  (levels === 0 || Object.values(value).some((part) => isDeeper(part, levels - 1)))
+  (levels === 0 || Object.values(value).some((part) => isDeeperThan(part, levels - 1)))

@@ -1,9 +1,9 @@
 /** What the values of a Modelfile's parameters are. Shape: Ollama `api/types.go`, `Options` and `FormatParams`. */
 import { invalidRequest } from '../../errors.ts'
 
-type Kind = 'int' | 'float' | 'bool' | 'texts'
+type ParameterType = 'int' | 'float' | 'bool' | 'texts'
 
-const kinds: Readonly<Record<string, Kind>> = {
+const parameterTypes: Readonly<Record<string, ParameterType>> = {
   num_ctx: 'int',
   num_batch: 'int',
   num_gpu: 'int',
@@ -27,7 +27,7 @@ const kinds: Readonly<Record<string, Kind>> = {
 }
 
 /** They were parameters once, and are still in Modelfiles. */
-const gone: readonly string[] = [
+const removedParameters: readonly string[] = [
   'penalize_newline',
   'low_vram',
   'f16_kv',
@@ -40,8 +40,8 @@ const gone: readonly string[] = [
 ]
 
 /** As Go reads them. */
-const yes: readonly string[] = ['1', 't', 'T', 'true', 'TRUE', 'True']
-const no: readonly string[] = ['0', 'f', 'F', 'false', 'FALSE', 'False']
+const trueTexts: readonly string[] = ['1', 't', 'T', 'true', 'TRUE', 'True']
+const falseTexts: readonly string[] = ['0', 'f', 'F', 'false', 'FALSE', 'False']
 
 /** Of one that comes again the last counts; but each `stop` is one more. Throws `invalid_request`. */
 export function addParameter(
@@ -49,30 +49,30 @@ export function addParameter(
   name: string,
   text: string,
 ): void {
-  if (gone.includes(name)) {
+  if (removedParameters.includes(name)) {
     file.ignored.push(name)
     return
   }
-  const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined
-  if (!kind) throw invalidRequest(`unknown parameter '${name}'`)
+  const type = Object.hasOwn(parameterTypes, name) ? parameterTypes[name] : undefined
+  if (!type) throw invalidRequest(`unknown parameter '${name}'`)
   const before = file.parameters[name]
   file.parameters[name] =
-    kind === 'texts' ? [...(Array.isArray(before) ? before : []), text] : parsed(kind, text)
+    type === 'texts' ? [...(Array.isArray(before) ? before : []), text] : parseValue(type, text)
 }
 
-function parsed(kind: 'int' | 'float' | 'bool', text: string): unknown {
-  const value = kind === 'bool' ? truthOf(text) : numberOf(kind, text)
-  if (value === undefined) throw invalidRequest(`invalid ${kind} value [${text}]`)
+function parseValue(type: 'int' | 'float' | 'bool', text: string): unknown {
+  const value = type === 'bool' ? parseBoolean(text) : parseNumber(type, text)
+  if (value === undefined) throw invalidRequest(`invalid ${type} value [${text}]`)
   return value
 }
 
-function truthOf(text: string): boolean | undefined {
-  if (yes.includes(text)) return true
-  return no.includes(text) ? false : undefined
+function parseBoolean(text: string): boolean | undefined {
+  if (trueTexts.includes(text)) return true
+  return falseTexts.includes(text) ? false : undefined
 }
 
-function numberOf(kind: 'int' | 'float', text: string): number | undefined {
-  const pattern = kind === 'int' ? /^[+-]?\d+$/ : /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
+function parseNumber(type: 'int' | 'float', text: string): number | undefined {
+  const pattern = type === 'int' ? /^[+-]?\d+$/ : /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
   const value = pattern.test(text) ? Number(text) : Number.NaN
-  return (kind === 'int' ? Number.isSafeInteger(value) : Number.isFinite(value)) ? value : undefined
+  return (type === 'int' ? Number.isSafeInteger(value) : Number.isFinite(value)) ? value : undefined
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Modelfile, parseModelfile, printModelfile } from './modelfile.ts'
-import { Parameters } from './parameters.ts'
+import { ModelParameters } from './parameters.ts'
 
 const nothing: Modelfile = { from: ['tiny'], parameters: {}, license: [], messages: [], ignored: [] }
 const parsed = (text: string): Partial<Modelfile> => parseModelfile(`FROM tiny\n${text}`)
@@ -177,7 +177,7 @@ describe('parameters', () => {
     expect(() => parsed(`PARAMETER ${text}`)).toThrow(problem)
   })
 
-  test.each(Object.keys(Parameters.shape))('%s is known here, too', (name) => {
+  test.each(Object.keys(ModelParameters.shape))('%s is known here, too', (name) => {
     expect(Object.keys(parsed(`PARAMETER ${name} 1`).parameters ?? {})).toEqual([name])
   })
 

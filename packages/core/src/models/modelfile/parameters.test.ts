@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { Parameters, readParameters, toContextSize, toSampling, toStops } from './parameters.ts'
+import { ModelParameters, parseParameters, toContextSize, toSampling, toStops } from './parameters.ts'
 
 test('all that there are have a type and a range', () => {
-  expect(Object.keys(Parameters.shape).sort()).toEqual(
+  expect(Object.keys(ModelParameters.shape).sort()).toEqual(
     [
       ...['temperature', 'top_k', 'top_p', 'min_p', 'typical_p', 'seed', 'stop', 'num_predict', 'num_ctx'],
       ...['repeat_penalty', 'repeat_last_n', 'presence_penalty', 'frequency_penalty', 'num_keep'],
@@ -12,7 +12,7 @@ test('all that there are have a type and a range', () => {
 })
 
 test('of what a model says, the wrong and the unknown are told and left out', () => {
-  const { parameters, problems } = readParameters({
+  const { parameters, problems } = parseParameters({
     temperature: 'hot',
     top_k: 3.7,
     top_p: 2,
@@ -33,7 +33,7 @@ test('of what a model says, the wrong and the unknown are told and left out', ()
 })
 
 test('one stop sequence may stand alone in a model', () => {
-  expect(readParameters({ stop: 'x' })).toEqual({ parameters: { stop: ['x'] }, problems: [] })
+  expect(parseParameters({ stop: 'x' })).toEqual({ parameters: { stop: ['x'] }, problems: [] })
 })
 
 test('only what is said becomes sampling', () => {

@@ -12,11 +12,11 @@ export const StopSequence = z
   .refine((text) => text.isWellFormed(), 'has half a character, a lone surrogate.')
 
 /** Fractions are cut off. */
-export const integer = (least: number = -limits.int32, most: number = limits.int32) =>
+export const integer = (min: number = -limits.int32, max: number = limits.int32) =>
   z
     .number()
     .transform((value) => Math.trunc(value))
-    .pipe(z.number().min(least).max(most))
+    .pipe(z.number().min(min).max(max))
 
 /** It may be null, which means absent. */
 export const optional = <Schema extends z.ZodType>(schema: Schema) =>
@@ -25,7 +25,7 @@ export const optional = <Schema extends z.ZodType>(schema: Schema) =>
     .transform((value) => value ?? undefined)
     .optional()
 
-export const Parameters = z.object({
+export const ModelParameters = z.object({
   temperature: optional(z.number().min(0).max(limits.temperature)),
   top_k: optional(integer(0)),
   top_p: optional(z.number().min(0).max(1)),
@@ -56,73 +56,81 @@ export const Parameters = z.object({
   draft_num_predict: optional(integer()),
   use_mmap: optional(z.boolean()),
 })
-export type Parameters = z.output<typeof Parameters>
+export type ModelParameters = z.output<typeof ModelParameters>
 
 /** What holds of those that somebody wrote once, and for each of the others a sentence. */
-export function readParameters(written: Readonly<Record<string, unknown>>): {
-  readonly parameters: Parameters
+export function parseParameters(values: Readonly<Record<string, unknown>>): {
+  readonly parameters: ModelParameters
   readonly problems: readonly string[]
 } {
-  const known: Record<string, unknown> = {}
+  const validated: Record<string, unknown> = {}
   const problems: string[] = []
-  for (const [name, value] of Object.entries(written)) {
-    const { data, problem = isKnown(name) ? undefined : `\`${name}\` is no parameter.` } = readOne(
+  for (const [name, value] of Object.entries(values)) {
+    const { data, problem = isKnown(name) ? undefined : `\`${name}\` is no parameter.` } = parseParameter(
       name,
       value,
     )
     if (problem) problems.push(problem)
-    else if (data !== undefined) known[name] = data
+    else if (data !== undefined) validated[name] = data
   }
-  return { parameters: known, problems }
+  return { parameters: validated, problems }
 }
 
 /** A sentence for each that has a value which it cannot have. Those that nobody knows are no matter. */
-export function* wrongParameters(written: Readonly<Record<string, unknown>>): Generator<string> {
-  for (const [name, value] of Object.entries(written)) {
-    const { problem } = readOne(name, value)
+export function* findParameterProblems(values: Readonly<Record<string, unknown>>): Generator<string> {
+  for (const [name, value] of Object.entries(values)) {
+    const { problem } = parseParameter(name, value)
     if (problem) yield problem
   }
 }
 
-const isKnown = (name: string): name is keyof Parameters => Object.hasOwn(Parameters.shape, name)
+const isKnown = (name: string): name is keyof ModelParameters => Object.hasOwn(ModelParameters.shape, name)
 
-function readOne(name: string, value: unknown): { readonly data?: unknown; readonly problem?: string } {
+function parseParameter(
+  name: string,
+  value: unknown,
+): { readonly data?: unknown; readonly problem?: string } {
   if (!isKnown(name)) return {}
   // Of who has just one.
-  const { data, error } = Parameters.shape[name].safeParse(
+  const { data, error } = ModelParameters.shape[name].safeParse(
     name === 'stop' && typeof value === 'string' ? [value] : value,
   )
   return error ? { problem: `\`${name}\` is wrong: ${error.issues[0]?.message}` } : { data }
 }
 
 /** Ollama's, where neither request nor model say something. */
-export const ollamaSampling = { temperature: 0.8, topK: 40, topP: 0.9, minP: 0 } as const satisfies Sampling
+export const defaultOllamaSampling = {
+  temperature: 0.8,
+  topK: 40,
+  topP: 0.9,
+  minP: 0,
+} as const satisfies Sampling
 
 /** What is said, and no more. */
-export function toSampling({ seed, ...said }: Parameters): Sampling {
+export function toSampling({ seed, ...parameters }: ModelParameters): Sampling {
   const sampling: { [Key in keyof Sampling]: Sampling[Key] | undefined } = {
-    temperature: said.temperature,
-    topK: said.top_k,
-    topP: said.top_p,
-    minP: said.min_p,
-    repeatPenalty: said.repeat_penalty,
-    repeatLastN: said.repeat_last_n,
-    presencePenalty: said.presence_penalty,
-    frequencyPenalty: said.frequency_penalty,
+    temperature: parameters.temperature,
+    topK: parameters.top_k,
+    topP: parameters.top_p,
+    minP: parameters.min_p,
+    repeatPenalty: parameters.repeat_penalty,
+    repeatLastN: parameters.repeat_last_n,
+    presencePenalty: parameters.presence_penalty,
+    frequencyPenalty: parameters.frequency_penalty,
     seed: seed === undefined || seed >= 0 ? seed : 'random',
   }
   return Object.fromEntries(Object.entries(sampling).filter(([, value]) => value !== undefined))
 }
 
 /** Without empty ones, which would end every answer; where there were no others, nothing was said. */
-export function toStops({ stop }: Parameters): readonly string[] | undefined {
+export function toStops({ stop }: ModelParameters): readonly string[] | undefined {
   const stops = stop?.filter((text) => text !== '')
   return stop?.length && !stops?.length ? undefined : stops
 }
 
 /** No context is smaller. */
-const leastContext = 16
+const minContextSize = 16
 
 /** Nothing where it is left to the server. */
-export const toContextSize = ({ num_ctx: size = 0 }: Parameters): number | undefined =>
-  size > 0 ? Math.max(leastContext, size) : undefined
+export const toContextSize = ({ num_ctx: size = 0 }: ModelParameters): number | undefined =>
+  size > 0 ? Math.max(minContextSize, size) : undefined

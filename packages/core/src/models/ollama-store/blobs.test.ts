@@ -100,9 +100,9 @@ test('who keeps a blob finds it, and it is as if it were new', async () => {
   await blobs.add(Buffer.from(text))
   await utimes(join(root, 'blobs', blobName(digest)), new Date(0), new Date(0))
 
-  expect(await blobs.keep(digest)).toEqual(await blobs.find(digest))
+  expect(await blobs.touch(digest)).toEqual(await blobs.find(digest))
   expect((await blobs.writtenAt(digest))?.getTime()).toBeGreaterThan(Date.now() - 60_000)
-  expect(await blobs.keep(digestOf('nowhere'))).toBeUndefined()
+  expect(await blobs.touch(digestOf('nowhere'))).toBeUndefined()
 })
 
 test('blobs of other folders are found, and not written again', async () => {
@@ -132,7 +132,9 @@ test('who writes slowly keeps neither a download nor another writer waiting', as
   // It is taken by who writes.
   await sender.write(Buffer.from('the'))
 
-  expect(await blobs.locked(digest, AbortSignal.timeout(2_000), async () => 'locked')).toBe('locked')
+  expect(await blobs.withDownloadLock(digest, AbortSignal.timeout(2_000), async () => 'locked')).toBe(
+    'locked',
+  )
   await blobs.write(digest, inPieces(text), AbortSignal.timeout(2_000))
   expect((await blobs.find(digest))?.sizeBytes).toBe(text.length)
 
@@ -159,7 +161,7 @@ test('a file is copied with one look at it', async () => {
 
 test('a download becomes a blob when it is whole and right', async () => {
   const blobs = new BlobStore([root])
-  const path = await blobs.partial(digest)
+  const path = await blobs.partialPath(digest)
   await writeFile(path, text)
 
   await blobs.commit(digest, signal)
@@ -170,7 +172,7 @@ test('a download becomes a blob when it is whole and right', async () => {
 
 test('a download that is wrong is removed', async () => {
   const blobs = new BlobStore([root])
-  await writeFile(await blobs.partial(digest), 'other bytes')
+  await writeFile(await blobs.partialPath(digest), 'other bytes')
 
   const committed = blobs.commit(digest, signal)
 
@@ -205,9 +207,9 @@ test('a budget is kept by what is written and by what is announced', async () =>
   await blobs.add(Buffer.alloc(60))
   const tooLarge = { code: 'too_large', message: expect.stringContaining('100 bytes') }
 
-  await expect(blobs.expectRoom(41)).rejects.toMatchObject(tooLarge)
+  await expect(blobs.expectSpace(41)).rejects.toMatchObject(tooLarge)
   await expect(blobs.add(Buffer.alloc(41))).rejects.toMatchObject(tooLarge)
-  await expect(blobs.expectRoom(40)).resolves.toBeUndefined()
+  await expect(blobs.expectSpace(40)).resolves.toBeUndefined()
   await expect(blobs.add(Buffer.alloc(40))).resolves.toMatchObject({ isNew: true })
 
   expect(await files()).toHaveLength(2)
@@ -234,10 +236,10 @@ test('of two downloads that want the last bytes of a budget one gets them', asyn
     return new Promise((resolve, reject) => {
       const work = (): Promise<void> =>
         blobs
-          .claim(one, 60, signal)
+          .reserve(one, 60, signal)
           .then(resolve, reject)
           .then(() => held)
-      blobs.locked(one, signal, work).catch(reject)
+      blobs.withDownloadLock(one, signal, work).catch(reject)
     })
   })
 
@@ -250,16 +252,16 @@ test('of two downloads that want the last bytes of a budget one gets them', asyn
 
 test('what a download has claimed is free again when nobody is at it', async () => {
   const blobs = new BlobStore([root], { maxBytes: 100 })
-  await blobs.locked(digest, signal, async () => {
-    await blobs.claim(digest, 60, signal)
-    await expect(blobs.expectRoom(41)).rejects.toMatchObject({ code: 'too_large' })
+  await blobs.withDownloadLock(digest, signal, async () => {
+    await blobs.reserve(digest, 60, signal)
+    await expect(blobs.expectSpace(41)).rejects.toMatchObject({ code: 'too_large' })
   })
 
-  await expect(blobs.expectRoom(100)).resolves.toBeUndefined()
+  await expect(blobs.expectSpace(100)).resolves.toBeUndefined()
 })
 
 test('more than the disk has room for is not begun', async () => {
-  await expect(new BlobStore([root]).expectRoom(2 ** 52)).rejects.toMatchObject({ code: 'too_large' })
+  await expect(new BlobStore([root]).expectSpace(2 ** 52)).rejects.toMatchObject({ code: 'too_large' })
 })
 
 test('nothing is written where there is no folder', async () => {

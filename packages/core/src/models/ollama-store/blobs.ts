@@ -4,10 +4,10 @@ import { createReadStream, type Stats } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { invalidRequest, LlmError } from '../../errors.ts'
-import { withLock } from '../../util/file-lock.ts'
+import { withFileLock } from '../../util/file-lock.ts'
 import { blobName, type Digest, digestOf, digestOfHex, parseDigest } from './digest.ts'
-import { append, diskError, readOnly, syncFolder } from './disk.ts'
-import { Room } from './room.ts'
+import { append, readOnlyError, syncFolder, toDiskError } from './disk.ts'
+import { DiskSpace } from './disk-space.ts'
 import type { Blobs } from './store-contracts.ts'
 
 export interface BlobOptions {
@@ -18,16 +18,16 @@ export interface BlobOptions {
 /** Read, written and hashed at once: a millisecond's work. */
 const pieceBytes = 512 * 1024
 /** So many may be written before it is known what others have written meanwhile. */
-const bytesBetweenLooks = 64 * 1024 * 1024
+const bytesBetweenBudgetChecks = 64 * 1024 * 1024
 
 export class BlobStore implements Blobs {
   readonly #folders: readonly string[]
-  readonly #room: Room
+  readonly #diskSpace: DiskSpace
 
   /** @param roots folders with `blobs/` in them; the first is written to, the others are only read */
   constructor(roots: readonly string[], { maxBytes = Number.POSITIVE_INFINITY }: BlobOptions = {}) {
     this.#folders = roots.map((root) => join(root, 'blobs'))
-    this.#room = new Room(maxBytes)
+    this.#diskSpace = new DiskSpace(maxBytes)
   }
 
   async find(digest: Digest): Promise<{ readonly path: string; readonly sizeBytes: number } | undefined> {
@@ -39,7 +39,7 @@ export class BlobStore implements Blobs {
     return undefined
   }
 
-  async keep(digest: Digest): ReturnType<Blobs['keep']> {
+  async touch(digest: Digest): ReturnType<Blobs['touch']> {
     const found = await this.find(digest)
     const now = new Date()
     if (found) await utimes(found.path, now, now).catch(() => undefined)
@@ -56,57 +56,61 @@ export class BlobStore implements Blobs {
   }
 
   async write(digest: Digest, bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
-    if (await this.keep(digest)) return
-    const real = (await this.#put(bytes, signal)).digest
-    if (real !== digest)
-      throw invalidRequest(`digest mismatch, expected "${digest}", got "${real}"`, { param: 'digest' })
+    if (await this.touch(digest)) return
+    const actual = (await this.#put(bytes, signal)).digest
+    if (actual !== digest)
+      throw invalidRequest(`digest mismatch, expected "${digest}", got "${actual}"`, { param: 'digest' })
   }
 
   async add(bytes: Uint8Array): ReturnType<Blobs['add']> {
     const digest = digestOf(bytes)
-    if (await this.keep(digest)) return { digest, sizeBytes: bytes.length, isNew: false }
-    return this.#put(once(bytes), new AbortController().signal)
+    if (await this.touch(digest)) return { digest, sizeBytes: bytes.length, isNew: false }
+    return this.#put(streamOnce(bytes), new AbortController().signal)
   }
 
   async copy(path: string, signal: AbortSignal): ReturnType<Blobs['copy']> {
-    await this.#room.expect(await this.#made(), (await stat(path)).size)
-    return this.#put(piecesOf(path), signal)
+    await this.#diskSpace.expectSpace(await this.#ensureFolder(), (await stat(path)).size)
+    return this.#put(readChunks(path), signal)
   }
 
-  async partial(digest: Digest): Promise<string> {
-    return `${join(await this.#made(), blobName(digest))}-partial`
+  async partialPath(digest: Digest): Promise<string> {
+    return `${join(await this.#ensureFolder(), blobName(digest))}-partial`
   }
 
-  async claim(digest: Digest, sizeBytes: number, signal: AbortSignal): Promise<void> {
-    await this.#room.claim(await this.partial(digest), sizeBytes, signal).catch((error) => {
-      throw diskError(error)
+  async reserve(digest: Digest, sizeBytes: number, signal: AbortSignal): Promise<void> {
+    await this.#diskSpace.reserve(await this.partialPath(digest), sizeBytes, signal).catch((error) => {
+      throw toDiskError(error)
     })
   }
 
-  async commit(digest: Digest, signal: AbortSignal, known?: Digest): Promise<void> {
-    const path = await this.partial(digest)
-    const real = await withFile(path, 'r+', async (file) => {
-      const found = known ?? (await digestOfFile(file, signal))
+  async commit(digest: Digest, signal: AbortSignal, knownDigest?: Digest): Promise<void> {
+    const path = await this.partialPath(digest)
+    const actual = await withFile(path, 'r+', async (file) => {
+      const found = knownDigest ?? (await digestOfFile(file, signal))
       await file.sync()
       return found
     })
-    if (real !== digest) {
+    if (actual !== digest) {
       await rm(path, { force: true })
-      const message = `digest mismatch, file must be downloaded again: want ${digest}, got ${real}`
+      const message = `digest mismatch, file must be downloaded again: want ${digest}, got ${actual}`
       throw new LlmError('upstream', message)
     }
-    await this.#show(path, digest)
+    await this.#publish(path, digest)
   }
 
-  async locked<T>(digest: Digest, signal: AbortSignal, work: (lost: AbortSignal) => Promise<T>): Promise<T> {
-    const path = `${join(await this.#made(), blobName(digest))}.lock`
-    return withLock(path, signal, work).catch((error) => {
-      throw diskError(error)
+  async withDownloadLock<T>(
+    digest: Digest,
+    signal: AbortSignal,
+    work: (lost: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const path = `${join(await this.#ensureFolder(), blobName(digest))}.lock`
+    return withFileLock(path, signal, work).catch((error) => {
+      throw toDiskError(error)
     })
   }
 
-  async expectRoom(bytes: number): Promise<void> {
-    await this.#room.expect(await this.#made(), bytes)
+  async expectSpace(bytes: number): Promise<void> {
+    await this.#diskSpace.expectSpace(await this.#ensureFolder(), bytes)
   }
 
   /**
@@ -128,8 +132,8 @@ export class BlobStore implements Blobs {
     const all = (await Promise.all(found)).flat()
     const newest = new Map<string, Date>()
     for (const { path, modifiedAt } of all)
-      if (modifiedAt > (newest.get(familyOf(path)) ?? 0)) newest.set(familyOf(path), modifiedAt)
-    return all.map((one) => ({ ...one, modifiedAt: newest.get(familyOf(one.path)) ?? one.modifiedAt }))
+      if (modifiedAt > (newest.get(downloadKeyOf(path)) ?? 0)) newest.set(downloadKeyOf(path), modifiedAt)
+    return all.map((one) => ({ ...one, modifiedAt: newest.get(downloadKeyOf(one.path)) ?? one.modifiedAt }))
   }
 
   /** Since when it lies, in the folder that is written to, or was last asked to be kept. */
@@ -145,21 +149,21 @@ export class BlobStore implements Blobs {
 
   /** To a file of its own first: nobody waits for who writes slowly, and what is visible is whole. */
   async #put(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): ReturnType<Blobs['add']> {
-    const folder = await this.#made()
+    const folder = await this.#ensureFolder()
     // A name that is no blob's: if it is left behind, whoever prunes takes it.
     const path = join(folder, `sha256-${randomUUID()}`)
     try {
       const { digest, sizeBytes } = await withFile(path, 'wx', (file) =>
-        this.#fill(file, folder, until(signal, bytes)),
+        this.#fill(file, folder, iterateUntilAborted(signal, bytes)),
       )
-      const isNew = (await this.keep(digest))?.sizeBytes !== sizeBytes
+      const isNew = (await this.touch(digest))?.sizeBytes !== sizeBytes
       // Others may have written meanwhile.
-      if (isNew) await this.#room.expect(folder, 0)
-      await (isNew ? this.#show(path, digest) : rm(path))
+      if (isNew) await this.#diskSpace.expectSpace(folder, 0)
+      await (isNew ? this.#publish(path, digest) : rm(path))
       return { digest, sizeBytes, isNew }
     } catch (error) {
       await rm(path, { force: true })
-      throw diskError(error)
+      throw toDiskError(error)
     }
   }
 
@@ -170,16 +174,16 @@ export class BlobStore implements Blobs {
     bytes: AsyncIterable<Uint8Array>,
   ): Promise<{ readonly digest: Digest; readonly sizeBytes: number }> {
     const hash = createHash('sha256')
-    let [sizeBytes, lookAt, end] = [0, 0, 0]
+    let [sizeBytes, nextCheckAt, limit] = [0, 0, 0]
     for await (const chunk of bytes) {
       for (let at = 0; at < chunk.length; at += pieceBytes) {
-        if (sizeBytes >= lookAt) {
-          end = sizeBytes + (await this.#room.left(folder))
-          lookAt = sizeBytes + bytesBetweenLooks
+        if (sizeBytes >= nextCheckAt) {
+          limit = sizeBytes + (await this.#diskSpace.remainingBytes(folder))
+          nextCheckAt = sizeBytes + bytesBetweenBudgetChecks
         }
         const piece = chunk.subarray(at, at + pieceBytes)
         sizeBytes += piece.length
-        if (sizeBytes > end) throw this.#room.overBudget()
+        if (sizeBytes > limit) throw this.#diskSpace.overLimitError()
         await Promise.all([append(file, piece), hash.update(piece)])
       }
     }
@@ -187,37 +191,37 @@ export class BlobStore implements Blobs {
     return { digest: digestOfHex(hash.digest('hex')), sizeBytes }
   }
 
-  async #show(path: string, digest: Digest): Promise<void> {
-    const folder = await this.#made()
+  async #publish(path: string, digest: Digest): Promise<void> {
+    const folder = await this.#ensureFolder()
     await rename(path, join(folder, blobName(digest)))
     await syncFolder(folder)
   }
 
-  async #made(): Promise<string> {
+  async #ensureFolder(): Promise<string> {
     const [folder] = this.#folders
-    if (folder === undefined) throw readOnly()
+    if (folder === undefined) throw readOnlyError()
     await mkdir(folder, { recursive: true }).catch((error) => {
-      throw diskError(error)
+      throw toDiskError(error)
     })
     return folder
   }
 }
 
-async function* once<T>(item: T): AsyncGenerator<T> {
+async function* streamOnce<T>(item: T): AsyncGenerator<T> {
   yield item
 }
 
 /** Opened when it is first asked for, so that it is closed whenever who asks ends. */
-async function* piecesOf(path: string): AsyncGenerator<Uint8Array> {
+async function* readChunks(path: string): AsyncGenerator<Uint8Array> {
   yield* createReadStream(path, { highWaterMark: pieceBytes })
 }
 
 /** Throws the signal's reason when that aborts, also while nothing comes. */
-async function* until<T>(signal: AbortSignal, items: AsyncIterable<T>): AsyncGenerator<T> {
+async function* iterateUntilAborted<T>(signal: AbortSignal, items: AsyncIterable<T>): AsyncGenerator<T> {
   const iterator = items[Symbol.asyncIterator]()
   try {
     for (;;) {
-      const { done, value } = await orAborted(signal, iterator.next())
+      const { done, value } = await raceAbort(signal, iterator.next())
       if (done) return
       yield value
     }
@@ -227,7 +231,7 @@ async function* until<T>(signal: AbortSignal, items: AsyncIterable<T>): AsyncGen
   }
 }
 
-function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+function raceAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const abort = (): void => reject(signal.reason)
     if (signal.aborted) abort()
@@ -237,7 +241,7 @@ function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 }
 
 /** Parts of a download, of which many are not yet begun, and its lock. */
-const familyOf = (path: string): string => path.replace(/(?:-partial(?:-\d+)?|\.lock)$/, ' download')
+const downloadKeyOf = (path: string): string => path.replace(/(?:-partial(?:-\d+)?|\.lock)$/, ' download')
 
 async function digestOfFile(file: FileHandle, signal: AbortSignal): Promise<Digest> {
   const hash = createHash('sha256')

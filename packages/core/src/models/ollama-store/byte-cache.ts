@@ -4,7 +4,7 @@
 const maxBytes = 64 * 1024 * 1024
 const maxEntries = 256
 
-interface Kept<T> {
+interface CacheEntry<T> {
   readonly value: Promise<T>
   /** 0 while it is being read. */
   bytes: number
@@ -12,44 +12,44 @@ interface Kept<T> {
 
 export class ByteCache<T> {
   /** The one that was not asked for longest stands first. */
-  readonly #kept = new Map<string, Kept<T>>()
-  readonly #keepsFailure: (error: unknown) => boolean
+  readonly #entries = new Map<string, CacheEntry<T>>()
+  readonly #isPermanentFailure: (error: unknown) => boolean
 
-  /** @param keepsFailure whether it will fail in the same way each time. @default none does */
-  constructor(keepsFailure: (error: unknown) => boolean = () => false) {
-    this.#keepsFailure = keepsFailure
+  /** @param isPermanentFailure whether it will fail in the same way each time. @default none does */
+  constructor(isPermanentFailure: (error: unknown) => boolean = () => false) {
+    this.#isPermanentFailure = isPermanentFailure
   }
 
   /** Who asks while it is being read waits for the same read. */
   get(key: string, read: () => Promise<T>): Promise<T> {
-    const kept = this.#kept.get(key) ?? this.#read(key, read)
-    this.#kept.delete(key)
-    this.#kept.set(key, kept)
+    const entry = this.#entries.get(key) ?? this.#load(key, read)
+    this.#entries.delete(key)
+    this.#entries.set(key, entry)
     this.#shrink()
-    return kept.value
+    return entry.value
   }
 
-  #read(key: string, read: () => Promise<T>): Kept<T> {
-    const kept: Kept<T> = { value: read(), bytes: 0 }
-    kept.value.then(
+  #load(key: string, read: () => Promise<T>): CacheEntry<T> {
+    const entry: CacheEntry<T> = { value: read(), bytes: 0 }
+    entry.value.then(
       (value) => {
-        kept.bytes = bytesOf(value)
+        entry.bytes = bytesOf(value)
         this.#shrink()
       },
       (error) => {
-        if (!this.#keepsFailure(error) && this.#kept.get(key) === kept) this.#kept.delete(key)
+        if (!this.#isPermanentFailure(error) && this.#entries.get(key) === entry) this.#entries.delete(key)
       },
     )
-    return kept
+    return entry
   }
 
   #shrink(): void {
     let bytes = 0
-    for (const kept of this.#kept.values()) bytes += kept.bytes
-    for (const [oldest, kept] of this.#kept) {
-      if (bytes <= maxBytes && this.#kept.size <= maxEntries) break
-      bytes -= kept.bytes
-      this.#kept.delete(oldest)
+    for (const entry of this.#entries.values()) bytes += entry.bytes
+    for (const [oldest, entry] of this.#entries) {
+      if (bytes <= maxBytes && this.#entries.size <= maxEntries) break
+      bytes -= entry.bytes
+      this.#entries.delete(oldest)
     }
   }
 }

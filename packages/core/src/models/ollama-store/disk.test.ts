@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { diskError } from './disk.ts'
+import { toDiskError } from './disk.ts'
 
 test.each([null, undefined, 'text'])('%j, which anybody may throw, is passed on', (cause) => {
-  expect(diskError(cause)).toBe(cause)
+  expect(toDiskError(cause)).toBe(cause)
 })

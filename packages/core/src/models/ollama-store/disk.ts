@@ -3,16 +3,17 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { invalidRequest, LlmError } from '../../errors.ts'
 
 /** Passes on what is no matter of room, rights or names. */
-export function diskError(cause: unknown): unknown {
+export function toDiskError(cause: unknown): unknown {
   const { code } = (cause ?? {}) as NodeJS.ErrnoException
   if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG')
     return new LlmError('too_large', 'There is no space left on the disk of the models.', {}, { cause })
   if (code === 'ENAMETOOLONG') return invalidRequest('The name is too long for the disk of the models.')
-  if (['EACCES', 'EPERM', 'EROFS', 'EEXIST', 'ENOTDIR', 'EISDIR'].includes(code ?? '')) return readOnly(cause)
+  if (['EACCES', 'EPERM', 'EROFS', 'EEXIST', 'ENOTDIR', 'EISDIR'].includes(code ?? ''))
+    return readOnlyError(cause)
   return cause
 }
 
-export const readOnly = (cause?: unknown): LlmError =>
+export const readOnlyError = (cause?: unknown): LlmError =>
   new LlmError('permission', 'The folder of the models cannot be written to.', {}, { cause })
 
 /** All of it, at the end. */

@@ -8,7 +8,7 @@ const model = (digest: string) => ({
   sizeBytes: 0,
   modifiedAt: new Date(0),
   digest,
-  builtIn: false,
+  isBuiltIn: false,
 })
 
 test('no more is kept than 64 MB, and what was asked for last', async () => {

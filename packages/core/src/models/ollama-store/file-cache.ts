@@ -4,15 +4,15 @@ import type { Model } from '../store.ts'
 import { ByteCache } from './byte-cache.ts'
 
 export class FileCache<T> {
-  readonly #find: (model: Model) => Promise<T>
-  readonly #found = new ByteCache<T>()
+  readonly #inspect: (model: Model) => Promise<T>
+  readonly #results = new ByteCache<T>()
 
-  constructor(find: (model: Model) => Promise<T>) {
-    this.#find = find
+  constructor(inspect: (model: Model) => Promise<T>) {
+    this.#inspect = inspect
   }
 
   /** Who asks while the file is being read waits for the same read. A failure is not kept. */
   get(model: Model): Promise<T> {
-    return this.#found.get(`${model.digest} ${model.path}`, () => this.#find(model))
+    return this.#results.get(`${model.digest} ${model.path}`, () => this.#inspect(model))
   }
 }

@@ -1,10 +1,10 @@
 /** What belongs to a model, by digest. Shape: Ollama `types/model`, `manifest`; the files in `manifests/` of its store. */
 import type { Digest } from './digest.ts'
 
-export const manifestType = 'application/vnd.docker.distribution.manifest.v2+json'
-export const configType = 'application/vnd.docker.container.image.v1+json'
+export const manifestMediaType = 'application/vnd.docker.distribution.manifest.v2+json'
+export const configMediaType = 'application/vnd.docker.container.image.v1+json'
 
-const layerTypes = {
+const mediaTypes = {
   model: 'application/vnd.ollama.image.model',
   projector: 'application/vnd.ollama.image.projector',
   adapter: 'application/vnd.ollama.image.adapter',
@@ -16,13 +16,13 @@ const layerTypes = {
   messages: 'application/vnd.ollama.image.messages',
   license: 'application/vnd.ollama.image.license',
 } as const
-export type LayerKind = keyof typeof layerTypes
+export type LayerKind = keyof typeof mediaTypes
 
-export const layerType = (kind: LayerKind): string => layerTypes[kind]
+export const mediaTypeOf = (kind: LayerKind): string => mediaTypes[kind]
 
 /** Nothing for what this store does not know: it is kept, and not read. */
-export const layerKind = (mediaType: string): LayerKind | undefined =>
-  (Object.keys(layerTypes) as LayerKind[]).find((kind) => layerTypes[kind] === mediaType)
+export const layerKindOf = (mediaType: string): LayerKind | undefined =>
+  (Object.keys(mediaTypes) as LayerKind[]).find((kind) => mediaTypes[kind] === mediaType)
 
 export interface Layer {
   readonly mediaType: string

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { BlobStore } from './blobs.ts'
 import { digestOf } from './digest.ts'
-import { configType, layerType } from './manifest.ts'
+import { configMediaType, mediaTypeOf } from './manifest.ts'
 import { ManifestStore } from './manifests.ts'
 import { displayName, type ModelName, parseModelName } from './name.ts'
 
@@ -31,7 +31,7 @@ afterEach(async () => {
 const named = (text: string) => parseModelName(text) as ModelName
 const manifest = (...texts: string[]) => {
   const [config, ...layers] = texts.map((text, index) => ({
-    mediaType: index === 0 ? configType : layerType('model'),
+    mediaType: index === 0 ? configMediaType : mediaTypeOf('model'),
     digest: digestOf(text),
     size: text.length,
   }))
@@ -59,7 +59,7 @@ test('a manifest is kept byte for byte under the four parts of its name', async 
   expect(bytes).toEqual(manifest('config', 'weights'))
   expect(found).toMatchObject({ bytes, digest: digestOf(bytes), isReadOnly: false })
   expect(found?.manifest.layers).toEqual([
-    { mediaType: layerType('model'), digest: digestOf('weights'), size: 7 },
+    { mediaType: mediaTypeOf('model'), digest: digestOf('weights'), size: 7 },
   ])
 })
 

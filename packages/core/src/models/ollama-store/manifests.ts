@@ -4,14 +4,20 @@ import { mkdir, open, readdir, readFile, rename, rm, stat, utimes } from 'node:f
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { LlmError } from '../../errors.ts'
-import { withLock } from '../../util/file-lock.ts'
+import { withFileLock } from '../../util/file-lock.ts'
 import type { BlobStore } from './blobs.ts'
 import { type Digest, digestOf, parseDigest } from './digest.ts'
-import { diskError, readOnly, syncFolder } from './disk.ts'
+import { readOnlyError, syncFolder, toDiskError } from './disk.ts'
 import type { Manifest } from './manifest.ts'
-import { namesIn, pathOf, removeEmpty, spelledAs, spellings } from './manifest-paths.ts'
+import {
+  findSpellings,
+  listNames,
+  manifestPath,
+  removeEmptyFolders,
+  resolveSpelling,
+} from './manifest-paths.ts'
 import { displayName, type ModelName } from './name.ts'
-import type { Entry, Manifests } from './store-contracts.ts'
+import type { ManifestEntry, Manifests } from './store-contracts.ts'
 
 /** The largest there are have some thousand layers. */
 export const maxManifestBytes = 1024 * 1024
@@ -22,7 +28,7 @@ const toleranceMs = 1_000
 /** Manifests of so many names are kept in memory. */
 const maxEntries = 1_024
 
-const disksIgnoreCase = process.platform === 'darwin' || process.platform === 'win32'
+const isDiskCaseInsensitive = process.platform === 'darwin' || process.platform === 'win32'
 
 const Layer = z.object({
   mediaType: z.string(),
@@ -63,9 +69,9 @@ export class ManifestStore implements Manifests {
   readonly #roots: readonly string[]
   readonly #folders: readonly string[]
   readonly #blobs: BlobStore
-  readonly #entries = new Map<string, { readonly stamp: string; readonly entry: Entry | undefined }>()
+  readonly #entries = new Map<string, { readonly stamp: string; readonly entry: ManifestEntry | undefined }>()
   /** When the manifests were written that named these before: a blob which is younger is wanted by somebody else. */
-  readonly #named = new Map<Digest, Date>()
+  readonly #referencedAt = new Map<Digest, Date>()
 
   /** @param roots folders with `manifests/` in them; the first is written to, the others are only read */
   constructor(roots: readonly string[], blobs: BlobStore) {
@@ -74,20 +80,20 @@ export class ManifestStore implements Manifests {
     this.#blobs = blobs
   }
 
-  async list(): Promise<readonly Entry[]> {
-    const lists = await Promise.all(this.#folders.map((folder) => this.#listIn(folder)))
+  async list(): Promise<readonly ManifestEntry[]> {
+    const lists = await Promise.all(this.#folders.map((folder) => this.#listFolder(folder)))
     return lists.flat().flatMap(({ entry }) => entry ?? [])
   }
 
-  async find(name: ModelName): Promise<Entry | undefined> {
+  async find(name: ModelName): Promise<ManifestEntry | undefined> {
     // Where the disk does not tell case, it would be found under whatever spelling it was asked for.
-    for (const folder of disksIgnoreCase ? [] : this.#folders) {
-      const entry = await this.#read(folder, name)
+    for (const folder of isDiskCaseInsensitive ? [] : this.#folders) {
+      const entry = await this.#readEntry(folder, name)
       if (entry) return entry
     }
     for (const folder of this.#folders) {
-      for (const spelled of await spellings(folder, name)) {
-        const entry = await this.#read(folder, spelled)
+      for (const spelled of await findSpellings(folder, name)) {
+        const entry = await this.#readEntry(folder, spelled)
         if (entry) return entry
       }
     }
@@ -97,53 +103,58 @@ export class ManifestStore implements Manifests {
   async write(name: ModelName, bytes: Uint8Array): Promise<Manifest | undefined> {
     const manifest = parseManifest(bytes)
     if (!manifest) throw new LlmError('upstream', `What is to be ${displayName(name)} is no manifest.`)
-    return this.#changing(async (folder, expectMine) => {
+    return this.#withStoreLock(async (folder, expectOwned) => {
       for (const digest of digestsOf(manifest)) {
         if (!(await this.#blobs.find(digest)))
           throw new LlmError('conflict', `The blob ${digest} of the model "${displayName(name)}" is gone.`)
       }
-      const spelled = await spelledAs(folder, name)
-      const before = await this.#read(folder, spelled)
-      await replace(join(folder, `.new-${randomUUID()}`), pathOf(folder, spelled), bytes, expectMine)
-      this.#wasNamed(before)
+      const spelled = await resolveSpelling(folder, name)
+      const before = await this.#readEntry(folder, spelled)
+      await replaceFile(
+        join(folder, `.new-${randomUUID()}`),
+        manifestPath(folder, spelled),
+        bytes,
+        expectOwned,
+      )
+      this.#noteReferences(before)
       return before?.manifest
     })
   }
 
   async remove(name: ModelName): Promise<void> {
-    await this.#changing(async (folder, expectMine) => {
-      const spelled = await spelledAs(folder, name)
-      this.#wasNamed(await this.#read(folder, spelled))
-      const path = pathOf(folder, spelled)
-      await expectMine()
+    await this.#withStoreLock(async (folder, expectOwned) => {
+      const spelled = await resolveSpelling(folder, name)
+      this.#noteReferences(await this.#readEntry(folder, spelled))
+      const path = manifestPath(folder, spelled)
+      await expectOwned()
       await rm(path, { force: true })
-      await removeEmpty(dirname(path), 3)
+      await removeEmptyFolders(dirname(path), 3)
     })
   }
 
   async removeDamaged(name: ModelName): Promise<boolean> {
     const [root] = this.#folders
-    if (root === undefined || !(await damagedAt(root, name))) return false
-    return this.#changing(async (folder, expectMine) => {
-      const path = await damagedAt(folder, name)
+    if (root === undefined || !(await findDamaged(root, name))) return false
+    return this.#withStoreLock(async (folder, expectOwned) => {
+      const path = await findDamaged(folder, name)
       if (path === undefined) return false
-      await expectMine()
+      await expectOwned()
       await rm(path)
-      await removeEmpty(dirname(path), 3)
+      await removeEmptyFolders(dirname(path), 3)
       return true
     })
   }
 
   async prune(candidates: readonly Digest[]): Promise<readonly Digest[]> {
-    return this.#changing(async (_folder, expectMine) => {
+    return this.#withStoreLock(async (_folder, expectOwned) => {
       const removed: Digest[] = []
-      const named = await this.#namedBlobs()
-      for (const digest of named ? new Set(candidates) : []) {
+      const referenced = await this.#readReferencedBlobs()
+      for (const digest of referenced ? new Set(candidates) : []) {
         const writtenAt = await this.#blobs.writtenAt(digest)
-        const isKept = !writtenAt || named?.has(digest) || this.#isWanted(digest, writtenAt)
-        this.#named.delete(digest)
-        if (isKept) continue
-        await expectMine()
+        const isRetained = !writtenAt || referenced?.has(digest) || this.#isInUse(digest, writtenAt)
+        this.#referencedAt.delete(digest)
+        if (isRetained) continue
+        await expectOwned()
         await this.#blobs.remove(digest)
         removed.push(digest)
       }
@@ -153,77 +164,80 @@ export class ManifestStore implements Manifests {
 
   /** Whatever lies there for more than an hour, and no manifest names: also what was left half done. */
   async sweep(): Promise<void> {
-    await this.#changing(async (folder, expectMine) => {
-      const named = await this.#namedBlobs()
-      if (!named) return
-      const blobs = (await this.#blobs.list()).filter(({ digest }) => !digest || !named.has(digest))
-      for (const { path, modifiedAt } of [...blobs, ...(await leftIn(folder))]) {
+    await this.#withStoreLock(async (folder, expectOwned) => {
+      const referenced = await this.#readReferencedBlobs()
+      if (!referenced) return
+      const blobs = (await this.#blobs.list()).filter(({ digest }) => !digest || !referenced.has(digest))
+      for (const { path, modifiedAt } of [...blobs, ...(await listLeftovers(folder))]) {
         if (Date.now() - modifiedAt.getTime() <= graceMs) continue
-        await expectMine()
+        await expectOwned()
         await rm(path, { force: true })
       }
     })
   }
 
-  #isWanted(digest: Digest, writtenAt: Date): boolean {
-    const namedAt = this.#named.get(digest)?.getTime() ?? 0
-    const isYounger = writtenAt.getTime() > namedAt + toleranceMs
+  #isInUse(digest: Digest, writtenAt: Date): boolean {
+    const referencedAt = this.#referencedAt.get(digest)?.getTime() ?? 0
+    const isYounger = writtenAt.getTime() > referencedAt + toleranceMs
     return isYounger && Date.now() - writtenAt.getTime() < graceMs
   }
 
-  #wasNamed(entry: Entry | undefined): void {
-    if (entry) for (const digest of digestsOf(entry.manifest)) this.#named.set(digest, entry.modifiedAt)
+  #noteReferences(entry: ManifestEntry | undefined): void {
+    if (entry)
+      for (const digest of digestsOf(entry.manifest)) this.#referencedAt.set(digest, entry.modifiedAt)
   }
 
   /** Nothing where that cannot be known: a manifest is damaged, or a folder of them cannot be read. */
-  async #namedBlobs(): Promise<ReadonlySet<Digest> | undefined> {
-    const named = new Set<Digest>()
+  async #readReferencedBlobs(): Promise<ReadonlySet<Digest> | undefined> {
+    const referenced = new Set<Digest>()
     let isKnown = true
-    const unreadable = (): void => {
+    const onUnreadable = (): void => {
       isKnown = false
     }
     for (const folder of this.#folders) {
-      for (const { entry } of await this.#listIn(folder, unreadable)) {
+      for (const { entry } of await this.#listFolder(folder, onUnreadable)) {
         if (!entry) return undefined
-        for (const digest of digestsOf(entry.manifest)) named.add(digest)
+        for (const digest of digestsOf(entry.manifest)) referenced.add(digest)
       }
     }
-    return isKnown ? named : undefined
+    return isKnown ? referenced : undefined
   }
 
   /** One change at a time: who prunes sees all names, and who names a blob knows that it stays. */
-  async #changing<T>(work: (folder: string, expectMine: () => Promise<void>) => Promise<T>): Promise<T> {
+  async #withStoreLock<T>(
+    work: (folder: string, expectOwned: () => Promise<void>) => Promise<T>,
+  ): Promise<T> {
     const [folder] = this.#folders
-    if (folder === undefined) throw readOnly()
+    if (folder === undefined) throw readOnlyError()
     try {
       await mkdir(folder, { recursive: true })
-      return await withLock(join(folder, '.lock'), new AbortController().signal, (_lost, expectMine) =>
-        work(folder, expectMine),
+      return await withFileLock(join(folder, '.lock'), new AbortController().signal, (_lost, expectOwned) =>
+        work(folder, expectOwned),
       )
     } catch (error) {
-      throw diskError(error)
+      throw toDiskError(error)
     }
   }
 
-  async #listIn(
+  async #listFolder(
     folder: string,
-    unreadable?: () => void,
-  ): Promise<readonly { name: ModelName; entry: Entry | undefined }[]> {
-    const names = await namesIn(folder, unreadable)
-    return Promise.all(names.map(async (name) => ({ name, entry: await this.#read(folder, name) })))
+    onUnreadable?: () => void,
+  ): Promise<readonly { name: ModelName; entry: ManifestEntry | undefined }[]> {
+    const names = await listNames(folder, onUnreadable)
+    return Promise.all(names.map(async (name) => ({ name, entry: await this.#readEntry(folder, name) })))
   }
 
   /** Nothing where there is none, or it is damaged. */
-  async #read(folder: string, name: ModelName): Promise<Entry | undefined> {
-    const path = pathOf(folder, name)
+  async #readEntry(folder: string, name: ModelName): Promise<ManifestEntry | undefined> {
+    const path = manifestPath(folder, name)
     const info = await stat(path).catch(() => undefined)
     if (!info?.isFile()) {
       this.#entries.delete(path)
       return undefined
     }
     const stamp = `${info.mtimeMs} ${info.size} ${info.ino}`
-    const known = this.#entries.get(path)
-    if (known?.stamp === stamp) return known.entry
+    const cached = this.#entries.get(path)
+    if (cached?.stamp === stamp) return cached.entry
     const isTooLarge = info.size > maxManifestBytes
     const bytes = isTooLarge ? undefined : await readFile(path).catch(() => undefined)
     // It may be read another time.
@@ -249,18 +263,18 @@ export class ManifestStore implements Manifests {
 }
 
 /** Where a file has the place of a name, and is no manifest. */
-async function damagedAt(folder: string, name: ModelName): Promise<string | undefined> {
-  const path = pathOf(folder, await spelledAs(folder, name))
+async function findDamaged(folder: string, name: ModelName): Promise<string | undefined> {
+  const path = manifestPath(folder, await resolveSpelling(folder, name))
   const info = await stat(path).catch(() => undefined)
   if (!info?.isFile()) return undefined
   return info.size <= maxManifestBytes && parseManifest(await readFile(path)) ? undefined : path
 }
 
-async function replace(
+async function replaceFile(
   temporary: string,
   path: string,
   bytes: Uint8Array,
-  expectMine: () => Promise<void>,
+  expectOwned: () => Promise<void>,
 ): Promise<void> {
   try {
     const file = await open(temporary, 'wx', 0o644)
@@ -274,7 +288,7 @@ async function replace(
     const now = new Date()
     await utimes(temporary, now, now)
     await mkdir(dirname(path), { recursive: true })
-    await expectMine()
+    await expectOwned()
     await rename(temporary, path)
     await syncFolder(dirname(path))
   } catch (error) {
@@ -284,7 +298,7 @@ async function replace(
 }
 
 /** What processes that were killed have left beside the names. */
-async function leftIn(
+async function listLeftovers(
   folder: string,
 ): Promise<readonly { readonly path: string; readonly modifiedAt: Date }[]> {
   const paths = (await readdir(folder))

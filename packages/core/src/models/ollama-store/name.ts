@@ -15,7 +15,7 @@ interface NameParts {
 
 const defaults = { host: 'registry.ollama.ai', namespace: 'library', tag: 'latest' } as const
 
-const grammar: Readonly<Record<keyof NameParts, RegExp>> = {
+const partPatterns: Readonly<Record<keyof NameParts, RegExp>> = {
   host: /^\w[\w.:-]{0,349}$/,
   namespace: /^\w[\w-]{0,79}$/,
   model: /^\w[\w.-]{0,79}$/,
@@ -27,33 +27,33 @@ const maxLength = 1_000
 
 /** Nothing where the text is no name. */
 export const parseModelName = (text: string): ModelName | undefined =>
-  text.length > maxLength ? undefined : parsed(text.trim().replace(localSuffix, ''))
+  text.length > maxLength ? undefined : parseName(text.trim().replace(localSuffix, ''))
 
 /** With a `:local` for its tag: a store may have such a name. */
-export const spelledName = (text: string): ModelName | undefined =>
-  text.length > maxLength ? undefined : parsed(text.trim())
+export const parseExactName = (text: string): ModelName | undefined =>
+  text.length > maxLength ? undefined : parseName(text.trim())
 
-function parsed(text: string): ModelName | undefined {
+function parseName(text: string): ModelName | undefined {
   const [path, tag] = splitTag(text)
-  const [rest, model] = cutLast(path)
-  const [origin, namespace] = rest === undefined ? [undefined, defaults.namespace] : cutLast(rest)
+  const [rest, model] = splitLast(path)
+  const [origin, namespace] = rest === undefined ? [undefined, defaults.namespace] : splitLast(rest)
   const host = origin === undefined ? defaults.host : origin.replace(scheme, '')
   return toModelName({ host, namespace, model, tag })
 }
 
 /** Nothing where a part cannot be one. */
 export function toModelName(name: NameParts): ModelName | undefined {
-  const valid = Object.entries(grammar).every(([part, pattern]) =>
+  const isValid = Object.entries(partPatterns).every(([part, pattern]) =>
     pattern.test(name[part as keyof NameParts]),
   )
-  return valid ? (name as ModelName) : undefined
+  return isValid ? (name as ModelName) : undefined
 }
 
 /** As short as it can be said, and always with its tag: `tiny:latest`, `user/tiny:8b`. */
 export function displayName({ host, namespace, model, tag }: ModelName): string {
   const shown = `${model}:${tag}`
-  if (!same(host, defaults.host)) return `${host}/${namespace}/${shown}`
-  return same(namespace, defaults.namespace) ? shown : `${namespace}/${shown}`
+  if (!isEqualIgnoringCase(host, defaults.host)) return `${host}/${namespace}/${shown}`
+  return isEqualIgnoringCase(namespace, defaults.namespace) ? shown : `${namespace}/${shown}`
 }
 
 /** With all its parts: `registry.ollama.ai/library/tiny:latest`. */
@@ -64,14 +64,14 @@ export const fullName = ({ host, namespace, model, tag }: ModelName): string =>
 export const nameKey = (name: ModelName): string => fullName(name).toLowerCase()
 
 /** Of a text, where it is a name. */
-export function keyOf(text: string): string | undefined {
+export function parseNameKey(text: string): string | undefined {
   const name = parseModelName(text)
   return name && nameKey(name)
 }
 
 /** As it is spelled, and without a `:local` at its end: a store may have either. */
-export function namesOf(text: string): readonly ModelName[] {
-  const names = [spelledName(text), parseModelName(text)].flatMap((name) => name ?? [])
+export function candidateNames(text: string): readonly ModelName[] {
+  const names = [parseExactName(text), parseModelName(text)].flatMap((name) => name ?? [])
   return [...new Map(names.map((name) => [nameKey(name), name])).values()]
 }
 
@@ -88,9 +88,9 @@ function splitTag(text: string): readonly [path: string, tag: string] {
 }
 
 /** Without a slash there is no front. What stands empty beside a slash stays so, and is no valid part. */
-function cutLast(text: string): readonly [front: string | undefined, last: string] {
+function splitLast(text: string): readonly [front: string | undefined, last: string] {
   const slash = text.lastIndexOf('/')
   return slash === -1 ? [undefined, text] : [text.slice(0, slash), text.slice(slash + 1)]
 }
 
-const same = (a: string, b: string): boolean => a.toLowerCase() === b
+const isEqualIgnoringCase = (a: string, b: string): boolean => a.toLowerCase() === b

@@ -30,7 +30,7 @@ test('the parts of a large blob are as large as its size asks for, and no larger
 })
 
 test('what has come of each part is written in Ollama’s words, and read again', async () => {
-  const parts = await files.start(planParts(250, 100))
+  const parts = await files.reset(planParts(250, 100))
   await writeFile(files.path, Buffer.alloc(250))
   const [, second] = parts
 
@@ -69,12 +69,12 @@ test.each([
   for (const [number, text] of states.entries()) await writeFile(state(number), text)
 
   expect(await files.read(250)).toBeUndefined()
-  await files.start(planParts(250))
+  await files.reset(planParts(250))
   expect(await readdir(folder)).toEqual(['sha256-aa-partial', 'sha256-aa-partial-0'])
 })
 
 test('states without their bytes are not continued', async () => {
-  await files.start(planParts(250))
+  await files.reset(planParts(250))
 
   expect(await files.read(250)).toBeUndefined()
   await writeFile(files.path, Buffer.alloc(249))
@@ -86,7 +86,7 @@ test('the states of another blob are left alone', async () => {
   await writeFile(other, '')
   await writeFile(`${files.path}-notes`, '')
 
-  await files.start(planParts(250))
+  await files.reset(planParts(250))
   await files.removeStates()
 
   expect((await readdir(folder)).sort()).toEqual(['sha256-aa-partial-notes', 'sha256-bb-partial-0'])

@@ -3,22 +3,25 @@ import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
 /** A run of bytes, and how many of them are there. */
-export interface Part {
+export interface TransferPart {
   readonly number: number
   readonly offset: number
   readonly size: number
   completed: number
 }
 
-const leastPartBytes = 100e6
-const mostPartBytes = 1_000e6
+const minPartBytes = 100e6
+const maxPartBytes = 1_000e6
 
 /** Of a large file many, so that what has come has few gaps, and can be hashed meanwhile. */
-const usualParts = 64
+const targetPartCount = 64
 
-export function planParts(sizeBytes: number, partBytes?: number): readonly Part[] {
-  const usual = Math.min(Math.max(Math.ceil(sizeBytes / usualParts), leastPartBytes), mostPartBytes)
-  const step = partBytes || usual
+export function planParts(sizeBytes: number, partBytes?: number): readonly TransferPart[] {
+  const defaultPartBytes = Math.min(
+    Math.max(Math.ceil(sizeBytes / targetPartCount), minPartBytes),
+    maxPartBytes,
+  )
+  const step = partBytes || defaultPartBytes
   return Array.from({ length: Math.ceil(sizeBytes / step) }, (_, number) => ({
     number,
     offset: number * step,
@@ -39,25 +42,25 @@ export class PartFiles {
   }
 
   /** Nothing where there is nothing to continue: no parts, or such as do not make up the whole. */
-  async read(sizeBytes: number): Promise<readonly Part[] | undefined> {
+  async read(sizeBytes: number): Promise<readonly TransferPart[] | undefined> {
     if ((await sizeOf(this.path)) !== sizeBytes) return undefined
     const texts = await Promise.all(
-      (await this.#states()).map((state) => readFile(state, 'utf8').catch(() => '')),
+      (await this.#listStates()).map((state) => readFile(state, 'utf8').catch(() => '')),
     )
     const parts = texts.map(parsePart)
-    return parts.every((part) => part !== undefined) ? inOrder(parts, sizeBytes) : undefined
+    return parts.every((part) => part !== undefined) ? sortContiguous(parts, sizeBytes) : undefined
   }
 
   /** Forgets how far others have come. */
-  async start(parts: readonly Part[]): Promise<readonly Part[]> {
+  async reset(parts: readonly TransferPart[]): Promise<readonly TransferPart[]> {
     await this.#removeAll()
-    for (const part of parts) await writeFile(this.#statePath(part), textOf(part))
+    for (const part of parts) await writeFile(this.#statePath(part), formatPart(part))
     return parts
   }
 
   /** With one call and the same length each time: a process that is killed leaves the old or the new. */
-  save(part: Part): Promise<void> {
-    return writeFile(this.#statePath(part), textOf(part), { flag: 'r+' })
+  save(part: TransferPart): Promise<void> {
+    return writeFile(this.#statePath(part), formatPart(part), { flag: 'r+' })
   }
 
   /** Where the bytes themselves are gone: they became the blob, or were wrong. */
@@ -65,15 +68,15 @@ export class PartFiles {
     if ((await sizeOf(this.path)) === undefined) await this.#removeAll()
   }
 
-  #statePath({ number }: Part): string {
+  #statePath({ number }: TransferPart): string {
     return `${this.path}-${number}`
   }
 
   async #removeAll(): Promise<void> {
-    await Promise.all((await this.#states()).map((state) => rm(state, { force: true })))
+    await Promise.all((await this.#listStates()).map((state) => rm(state, { force: true })))
   }
 
-  async #states(): Promise<readonly string[]> {
+  async #listStates(): Promise<readonly string[]> {
     const folder = dirname(this.path)
     const prefix = `${basename(this.path)}-`
     const names = await readdir(folder)
@@ -83,11 +86,11 @@ export class PartFiles {
   }
 }
 
-function textOf({ number, offset, size, completed }: Part): string {
+function formatPart({ number, offset, size, completed }: TransferPart): string {
   return JSON.stringify({ N: number, Offset: offset, Size: size, Completed: completed }).padEnd(stateLength)
 }
 
-function parsePart(text: string): Part | undefined {
+function parsePart(text: string): TransferPart | undefined {
   try {
     const { N: number, Offset: offset, Size: size, Completed: completed } = JSON.parse(text)
     const numbers = [number, offset, size, completed]
@@ -98,7 +101,10 @@ function parsePart(text: string): Part | undefined {
 }
 
 /** Each begins where the one before ends, and the last ends with the whole. */
-function inOrder(parts: readonly Part[], sizeBytes: number): readonly Part[] | undefined {
+function sortContiguous(
+  parts: readonly TransferPart[],
+  sizeBytes: number,
+): readonly TransferPart[] | undefined {
   const sorted = parts.toSorted((a, b) => a.offset - b.offset)
   let end = 0
   for (const part of sorted) {

@@ -20,7 +20,7 @@ export interface ModelSource {
 type AdapterFile = Pick<Adapter, 'path' | 'scale'>
 
 /** What is known of a model without a look at its file. */
-export type ModelFile = Pick<Model, 'name' | 'path' | 'builtIn'> & Pick<ModelSource, 'adapters'>
+export type ModelFile = Pick<Model, 'name' | 'path' | 'isBuiltIn'> & Pick<ModelSource, 'adapters'>
 
 /** A path that somebody has named is there, or a mistake. Throws a `TypeError`. */
 export async function expectSource({ path, name, adapters = [] }: ModelSource): Promise<void> {
@@ -32,12 +32,12 @@ export async function expectSource({ path, name, adapters = [] }: ModelSource): 
   ])
 }
 
-async function expectPath(path: string, mayBeFolder: boolean): Promise<void> {
+async function expectPath(path: string, canBeFolder: boolean): Promise<void> {
   const problem = await access(path, constants.R_OK)
     .then(() => stat(path))
     .then(
       (info) => {
-        if (info.isDirectory()) return mayBeFolder ? undefined : 'is a folder'
+        if (info.isDirectory()) return canBeFolder ? undefined : 'is a folder'
         return path.endsWith('.gguf') ? undefined : 'is neither'
       },
       (error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? 'does not exist' : 'cannot be read'),
@@ -47,10 +47,10 @@ async function expectPath(path: string, mayBeFolder: boolean): Promise<void> {
 }
 
 /** Whether it can be a store with manifests and blobs, also where it is not there yet. */
-export const isFolder = ({ path, builtInName, name }: ModelSource): boolean =>
+export const isModelFolder = ({ path, builtInName, name }: ModelSource): boolean =>
   builtInName === undefined && name === undefined && !path.endsWith('.gguf')
 
-export async function filesIn({
+export async function listModelFiles({
   path,
   builtInName,
   name,
@@ -58,16 +58,16 @@ export async function filesIn({
 }: ModelSource): Promise<readonly ModelFile[]> {
   if ((await statOf(path))?.isFile()) {
     const file = {
-      name: withTag(builtInName ?? name ?? stem(path)),
+      name: withTag(builtInName ?? name ?? stemOf(path)),
       path,
-      builtIn: builtInName !== undefined,
+      isBuiltIn: builtInName !== undefined,
     }
     return [adapters ? { ...file, adapters } : file]
   }
   const files = await readdir(path).catch(() => [])
   return files
     .filter(isModelFile)
-    .map((file) => ({ name: withTag(stem(file)), path: join(path, file), builtIn: false }))
+    .map((file) => ({ name: withTag(stemOf(file)), path: join(path, file), isBuiltIn: false }))
 }
 
 /** Nothing where it is no file, or is gone. */
@@ -93,6 +93,6 @@ const statOf = (path: string): Promise<Stats | undefined> => stat(path).catch(()
 const isModelFile = (file: string): boolean =>
   file.endsWith('.gguf') && !file.startsWith('mmproj') && !/-(?!00001)\d{5}-of-\d{5}\.gguf$/.test(file)
 
-const stem = (path: string): string => basename(path, '.gguf').replace(/-00001-of-\d{5}$/, '')
+const stemOf = (path: string): string => basename(path, '.gguf').replace(/-00001-of-\d{5}$/, '')
 
 export const withTag = (name: string): string => (name.includes(':') ? name : `${name}:latest`)

@@ -8,7 +8,7 @@ export interface Blobs {
   /** In whichever folder it lies. */
   find(digest: Digest): Promise<{ readonly path: string; readonly sizeBytes: number } | undefined>
   /** Finds it, and whoever prunes sees that somebody wants it. */
-  keep(digest: Digest): ReturnType<Blobs['find']>
+  touch(digest: Digest): ReturnType<Blobs['find']>
   /** The whole of a small one. Throws `upstream` for one that is not there, or larger. */
   read(digest: Digest, maxBytes: number): Promise<Buffer>
   /**
@@ -23,25 +23,29 @@ export interface Blobs {
   /** The same of a file, which is read once. Rejects with the signal's reason when that aborts; throws `too_large`. */
   copy(path: string, signal: AbortSignal): ReturnType<Blobs['add']>
   /** Where a download may put what it has so far: `<blob>-partial`, and files whose names begin so. In the folder that is written to. */
-  partial(digest: Digest): Promise<string>
+  partialPath(digest: Digest): Promise<string>
   /** For who has it locked: takes all of the room that the download needs, also from other processes. Throws `too_large`. */
-  claim(digest: Digest, sizeBytes: number, signal: AbortSignal): Promise<void>
+  reserve(digest: Digest, sizeBytes: number, signal: AbortSignal): Promise<void>
   /**
    * Reads the partial file; whole and right, it becomes the blob at once. Throws `upstream` where it is not, and removes it.
    *
-   * @param real its digest, where who wrote it has read it already
+   * @param actual its digest, where who wrote it has read it already
    */
-  commit(digest: Digest, signal: AbortSignal, real?: Digest): Promise<void>
+  commit(digest: Digest, signal: AbortSignal, actual?: Digest): Promise<void>
   /** Nobody else on this machine downloads this blob meanwhile. Waits for who does. The work is told when that is true no more. */
-  locked<T>(digest: Digest, signal: AbortSignal, work: (lost: AbortSignal) => Promise<T>): Promise<T>
+  withDownloadLock<T>(
+    digest: Digest,
+    signal: AbortSignal,
+    work: (lost: AbortSignal) => Promise<T>,
+  ): Promise<T>
   /** Throws `too_large` where the folder's budget or its disk has no room for so many bytes more. */
-  expectRoom(bytes: number): Promise<void>
+  expectSpace(bytes: number): Promise<void>
 }
 
 /** Which names there are, and what they mean. Names are found whatever their case. */
 export interface Manifests {
-  list(): Promise<readonly Entry[]>
-  find(name: ModelName): Promise<Entry | undefined>
+  list(): Promise<readonly ManifestEntry[]>
+  find(name: ModelName): Promise<ManifestEntry | undefined>
   /** Exactly these bytes, at once or not at all; the spelling that is there already is kept. Returns what stood there before. */
   write(name: ModelName, bytes: Uint8Array): Promise<Manifest | undefined>
   /** And folders that are empty then. */
@@ -52,7 +56,7 @@ export interface Manifests {
   prune(candidates: readonly Digest[]): Promise<readonly Digest[]>
 }
 
-export interface Entry {
+export interface ManifestEntry {
   readonly name: ModelName
   readonly manifest: Manifest
   /** As they lie there. */

@@ -2,21 +2,21 @@
 import { LlmError, modelNotFound } from '../../errors.ts'
 import { checkModel } from '../gguf/check.ts'
 import { type ModelDetails, readDetails } from '../gguf/details.ts'
-import { fileOf, readGguf, unusable } from '../gguf/gguf.ts'
+import { describeFile, readGguf, unusableFile } from '../gguf/gguf.ts'
 import {
-  adaptersOf,
-  asInput,
+  blameRequest,
   checkAdapters,
-  expectKnownType,
-  expectOneFile,
+  expectGgufFile,
+  expectUnsplitFile,
+  parseAdapters,
+  parseUploads,
   uploadKinds,
-  uploadsOf,
 } from '../gguf/uploaded-files.ts'
-import type { CreateModel, CreateParts } from '../modelfile/create.ts'
+import type { CreateDependencies, CreateModelRequest } from '../modelfile/create.ts'
 import type { Progress, TransferOptions } from '../registry/progress.ts'
-import { maxTextBytes } from './describe-manifest.ts'
 import type { Digest } from './digest.ts'
-import { type Layer, type LayerKind, layerKind, layerType, type ModelConfig } from './manifest.ts'
+import { type Layer, type LayerKind, layerKindOf, type ModelConfig, mediaTypeOf } from './manifest.ts'
+import { maxTextBytes } from './manifest-reader.ts'
 import { displayName, type ModelName } from './name.ts'
 import type { Blobs } from './store-contracts.ts'
 
@@ -29,17 +29,20 @@ export interface Weights {
   readonly parameters: Readonly<Record<string, unknown>>
 }
 
-type Steps = AsyncGenerator<Progress, Weights>
+type WeightsSteps = AsyncGenerator<Progress, Weights>
 
 /** Throws `invalid_request`, from the first file on that is none. */
-export async function* weightsOfFiles({ files = {}, adapters }: CreateModel, { blobs }: CreateParts): Steps {
-  for (const [name, digest] of Object.entries(files)) await expectKnownType(name, digest, blobs)
-  const uploads = [...(yield* uploadsOf(files, blobs)), ...(yield* adaptersOf(adapters, blobs))]
+export async function* loadWeightsFromFiles(
+  { files = {}, adapters }: CreateModelRequest,
+  { blobs }: CreateDependencies,
+): WeightsSteps {
+  for (const [name, digest] of Object.entries(files)) await expectGgufFile(name, digest, blobs)
+  const uploads = [...(yield* parseUploads(files, blobs)), ...(yield* parseAdapters(adapters, blobs))]
   const parts = uploadKinds.flatMap((kind) => uploads.filter((upload) => upload.kind === kind))
   const models = parts.filter(({ kind }) => kind !== 'adapter')
   for (const { kind, name, path } of models) {
     yield { status: 'verifying conversion' }
-    if (kind === 'model') await asInput(checkModel({ name, path }))
+    if (kind === 'model') await blameRequest(checkModel({ name, path }))
   }
   const [main] = models.filter(({ kind }) => kind === 'model')
   if (main) await checkAdapters(main, parts)
@@ -52,63 +55,65 @@ export async function* weightsOfFiles({ files = {}, adapters }: CreateModel, { b
 }
 
 /** Throws what `pull` throws where the model is not there, and `invalid_request` for an adapter that does not fit. */
-export async function* weightsOfModel(
+export async function* loadWeightsFromModel(
   name: ModelName,
-  { adapters, from: asked = displayName(name) }: CreateModel,
-  parts: CreateParts,
+  { adapters, from: requestedName = displayName(name) }: CreateModelRequest,
+  dependencies: CreateDependencies,
   options: TransferOptions,
-): Steps {
-  const { blobs } = parts
-  const { layers, from, config, parameters } = yield* baseOf(name, asked, parts, options)
-  const uploads = yield* adaptersOf(adapters, blobs)
+): WeightsSteps {
+  const { blobs } = dependencies
+  const { layers, from, config, parameters } = yield* resolveBase(name, requestedName, dependencies, options)
+  const uploads = yield* parseAdapters(adapters, blobs)
   const models: { name: string; path: string; kind: LayerKind | undefined; details: ModelDetails }[] = []
   for (const { mediaType, digest } of layers) {
     const { path } = await findBlob(blobs, digest, from)
-    const kind = layerKind(mediaType)
+    const kind = layerKindOf(mediaType)
     if (kind === 'model' || kind === 'projector')
       models.push({ name: from, path, kind, details: await readDetails({ name: from, path }) })
   }
   const main = models.find(({ kind }) => kind === 'model')
   if (main) await checkAdapters(main, uploads)
   // One can be used: a new one takes the place of the one before.
-  const kept = layers.filter(({ mediaType }) => uploads.length === 0 || layerKind(mediaType) !== 'adapter')
+  const inherited = layers.filter(
+    ({ mediaType }) => uploads.length === 0 || layerKindOf(mediaType) !== 'adapter',
+  )
   return {
-    layers: [...kept.map((layer) => ({ ...layer, from })), ...uploads.map(({ layer }) => layer)],
+    layers: [...inherited.map((layer) => ({ ...layer, from })), ...uploads.map(({ layer }) => layer)],
     models: models.map(({ details }) => details),
     config,
     parameters,
   }
 }
 
-interface Base extends Pick<Weights, 'layers' | 'config' | 'parameters'> {
+interface BaseModel extends Pick<Weights, 'layers' | 'config' | 'parameters'> {
   readonly from: string
 }
 
-async function* baseOf(
+async function* resolveBase(
   name: ModelName,
-  asked: string,
-  parts: CreateParts,
+  requestedName: string,
+  dependencies: CreateDependencies,
   options: TransferOptions,
-): AsyncGenerator<Progress, Base> {
-  const { blobs } = parts
+): AsyncGenerator<Progress, BaseModel> {
+  const { blobs } = dependencies
   const from = displayName(name)
-  let found = await parts.find(asked)
+  let found = await dependencies.find(requestedName)
   if (!found) {
-    yield* parts.pull(from, options)
-    found = await parts.find(from)
+    yield* dependencies.pull(from, options)
+    found = await dependencies.find(from)
     if (!found) throw modelNotFound(from)
   }
   if ('path' in found) {
     const { path } = found
-    expectOneFile(from, (await readGguf(path, { what: fileOf(from) })).metadata)
+    expectUnsplitFile(from, (await readGguf(path, { label: describeFile(from) })).metadata)
     yield { status: 'copying file' }
     const { digest, sizeBytes: size } = await blobs.copy(path, options.signal)
-    const layers = [{ mediaType: layerType('model'), digest, size }]
+    const layers = [{ mediaType: mediaTypeOf('model'), digest, size }]
     return { layers, from, config: {}, parameters: {} }
   }
   const { entry } = found
   const { config, layers } = entry.manifest
-  const params = layers.find(({ mediaType }) => layerKind(mediaType) === 'params')
+  const params = layers.find(({ mediaType }) => layerKindOf(mediaType) === 'params')
   return {
     layers,
     from: displayName(entry.name),
@@ -120,7 +125,7 @@ async function* baseOf(
 async function findBlob(blobs: Blobs, digest: Digest, model: string): Promise<{ path: string }> {
   const found = await blobs.find(digest)
   if (found) return found
-  throw unusable(fileOf(model), `its blob ${digest} is not there`)
+  throw unusableFile(describeFile(model), `its blob ${digest} is not there`)
 }
 
 async function readObject(blobs: Blobs, digest: Digest): Promise<Readonly<Record<string, unknown>>> {

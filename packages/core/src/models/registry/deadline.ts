@@ -7,15 +7,15 @@
 export async function withDeadline<T>(
   work: (signal: AbortSignal) => Promise<T>,
   ms: number,
-  late: Error,
+  timeoutError: Error,
   signal?: AbortSignal,
 ): Promise<T> {
-  const over = new AbortController()
-  const timer = setTimeout(() => over.abort(late), ms)
+  const deadline = new AbortController()
+  const timer = setTimeout(() => deadline.abort(timeoutError), ms)
   try {
-    return await work(signal ? AbortSignal.any([signal, over.signal]) : over.signal)
+    return await work(signal ? AbortSignal.any([signal, deadline.signal]) : deadline.signal)
   } catch (error) {
-    throw over.signal.aborted && !signal?.aborted ? late : error
+    throw deadline.signal.aborted && !signal?.aborted ? timeoutError : error
   } finally {
     clearTimeout(timer)
   }

@@ -8,7 +8,7 @@ const pieceBytes = 512 * 1024
 
 export class FollowingHash {
   readonly #file: FileHandle
-  readonly #front: () => number
+  readonly #contiguousBytes: () => number
   readonly #signal: AbortSignal
   readonly #hash = createHash('sha256')
   readonly #piece = Buffer.allocUnsafe(pieceBytes)
@@ -16,10 +16,10 @@ export class FollowingHash {
   #running: Promise<void> | undefined
   #isStopped = false
 
-  /** @param front how many bytes, from the first on without a gap, have their last value */
-  constructor(file: FileHandle, front: () => number, signal: AbortSignal) {
+  /** @param contiguousBytes how many bytes, from the first on without a gap, have their last value */
+  constructor(file: FileHandle, contiguousBytes: () => number, signal: AbortSignal) {
     this.#file = file
-    this.#front = front
+    this.#contiguousBytes = contiguousBytes
     this.#signal = signal
   }
 
@@ -47,14 +47,14 @@ export class FollowingHash {
 
   async #advance(): Promise<void> {
     for (
-      let left = this.#left();
-      left > 0 && !this.#isStopped && !this.#signal.aborted;
-      left = this.#left()
+      let remainingBytes = this.#remainingBytes();
+      remainingBytes > 0 && !this.#isStopped && !this.#signal.aborted;
+      remainingBytes = this.#remainingBytes()
     ) {
       const { bytesRead } = await this.#file.read(
         this.#piece,
         0,
-        Math.min(pieceBytes, left),
+        Math.min(pieceBytes, remainingBytes),
         this.#hashedBytes,
       )
       if (bytesRead === 0) throw new Error('The file is shorter than what was written to it.')
@@ -63,7 +63,7 @@ export class FollowingHash {
     }
   }
 
-  #left(): number {
-    return this.#front() - this.#hashedBytes
+  #remainingBytes(): number {
+    return this.#contiguousBytes() - this.#hashedBytes
   }
 }

@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo, LookupFunction } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { GuardedFetch, readSmall } from './guarded-fetch.ts'
+import { GuardedFetch, readLimitedBody } from './guarded-fetch.ts'
 
 let server: Server
 let answer: RequestListener
@@ -104,7 +104,7 @@ describe('an address that is not public', () => {
   test('is asked where the app has named its host, and its port', async () => {
     const answered = await guard().fetch(here(), insecure)
 
-    expect((await readSmall(answered, 100)).toString()).toBe('secret')
+    expect((await readLimitedBody(answered, 100)).toString()).toBe('secret')
     const elsewhere = new URL('http://127.0.0.1:1/')
     await expect(guard().fetch(elsewhere, insecure)).rejects.toMatchObject({ code: 'permission' })
   })

@@ -7,7 +7,7 @@ import { isIP, type LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Agent, Dispatcher } from 'undici'
 import { LlmError } from '../../errors.ts'
-import { isPublicAddress } from '../../http/addresses.ts'
+import { isPublicAddress } from '../../http/public-address.ts'
 
 export interface GuardedRequest {
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH'
@@ -20,7 +20,7 @@ export interface GuardedRequest {
   readonly signal: AbortSignal
 }
 
-export interface Answer {
+export interface GuardedResponse {
   readonly status: number
   header(name: string): string | undefined
   /** Has to be read or destroyed. */
@@ -37,12 +37,12 @@ export interface GuardOptions {
 }
 
 const maxRedirects = 10
-const redirects = [301, 302, 303, 307, 308]
+const redirectStatuses = [301, 302, 303, 307, 308]
 /** Of a body that says nothing: what is longer costs more than a new connection. */
 const maxDiscardedBytes = 16 * 1024
 /** Before the first byte of a body, and between two. Who waits shorter has a signal. */
-const silenceMs = 300_000
-const connectMs = 30_000
+const idleTimeoutMs = 300_000
+const connectTimeoutMs = 30_000
 const maxHeaderBytes = 16 * 1024
 
 export class GuardedFetch {
@@ -51,13 +51,13 @@ export class GuardedFetch {
   #agents: Promise<Agents> | undefined
 
   constructor({ privateHosts, lookup = resolveName as LookupFunction }: GuardOptions) {
-    this.#privateHosts = new Set(privateHosts.flatMap(withPorts))
+    this.#privateHosts = new Set(privateHosts.flatMap(addDefaultPorts))
     this.#lookup = lookup
   }
 
   /** @param host as it stands in an address, with its port where that is not the protocol's */
   isPrivateHost(host: string): boolean {
-    return withPorts(host).some((one) => this.#privateHosts.has(one))
+    return addDefaultPorts(host).some((one) => this.#privateHosts.has(one))
   }
 
   /**
@@ -65,35 +65,35 @@ export class GuardedFetch {
    * from that host itself. Throws `permission` for an address that may not be
    * asked, and `upstream` for a server that cannot be, or that sends what was not asked for.
    */
-  async fetch(url: URL, request: GuardedRequest): Promise<Answer> {
+  async fetch(url: URL, request: GuardedRequest): Promise<GuardedResponse> {
     const method = request.method ?? 'GET'
     const { hostname } = url
     for (let hops = 0; hops <= maxRedirects; hops++) {
-      const mayBePrivate = url.hostname === hostname
-      const answer = await this.#fetchOnce(url, method, request, mayBePrivate)
-      const location = answer.header('location')
-      if (!redirects.includes(answer.status) || !location || (method !== 'GET' && method !== 'HEAD'))
-        return answer
-      await discard(answer)
-      url = urlOf(location, url)
+      const canBePrivate = url.hostname === hostname
+      const response = await this.#fetchOnce(url, method, request, canBePrivate)
+      const location = response.header('location')
+      if (!redirectStatuses.includes(response.status) || !location || (method !== 'GET' && method !== 'HEAD'))
+        return response
+      await discard(response)
+      url = resolveLocation(location, url)
     }
-    throw upstream(`${url.origin} redirects too often`)
+    throw upstreamError(`${url.origin} redirects too often`)
   }
 
   async #fetchOnce(
     url: URL,
     method: Dispatcher.HttpMethod,
     request: GuardedRequest,
-    mayBePrivate: boolean,
-  ): Promise<Answer> {
+    canBePrivate: boolean,
+  ): Promise<GuardedResponse> {
     const { credentials, signal, body } = request
-    const isPrivate = mayBePrivate && this.isPrivateHost(hostOf(url))
+    const isPrivate = canBePrivate && this.isPrivateHost(hostOf(url))
     expectAllowed(url, isPrivate, request.insecure ?? false)
-    const { http, open, guarded } = await this.#loaded()
-    const answer = await http
+    const { http, unguarded, guarded } = await this.#loadAgents()
+    const response = await http
       .request(url, {
         method,
-        dispatcher: isPrivate ? open : guarded,
+        dispatcher: isPrivate ? unguarded : guarded,
         headers: {
           ...request.headers,
           // What is compressed can be a thousand times as long as it says.
@@ -104,33 +104,40 @@ export class GuardedFetch {
         signal,
       })
       .catch((cause: unknown) => {
-        throw signal.aborted ? cause : failure(method, url, cause)
+        throw signal.aborted ? cause : toRequestError(method, url, cause)
       })
     // An answer that nobody reads any more may still fail.
-    answer.body.on('error', () => {})
+    response.body.on('error', () => {})
     const header = (name: string): string | undefined => {
-      const value = answer.headers[name]
+      const value = response.headers[name]
       return Array.isArray(value) ? value[0] : value
     }
     const encoding = header('content-encoding') ?? 'identity'
     if (encoding !== 'identity') {
-      answer.body.destroy()
-      throw upstream(
+      response.body.destroy()
+      throw upstreamError(
         `${url.origin} sent an answer encoded as ${encoding.slice(0, 20)}, though none was asked for`,
       )
     }
-    return { status: answer.statusCode, header, body: answer.body, url }
+    return { status: response.statusCode, header, body: response.body, url }
   }
 
   /** When first needed: most apps never ask for anything. */
-  #loaded(): Promise<Agents> {
+  #loadAgents(): Promise<Agents> {
     this.#agents ??= import('undici').then((http) => {
-      const limits = { headersTimeout: silenceMs, bodyTimeout: silenceMs, maxHeaderSize: maxHeaderBytes }
-      const guarded = guardedLookup(this.#lookup)
+      const limits = {
+        headersTimeout: idleTimeoutMs,
+        bodyTimeout: idleTimeoutMs,
+        maxHeaderSize: maxHeaderBytes,
+      }
+      const guarded = guardLookup(this.#lookup)
       return {
         http,
-        open: new http.Agent({ ...limits, connect: { timeout: connectMs, lookup: this.#lookup } }),
-        guarded: new http.Agent({ ...limits, connect: { timeout: connectMs, lookup: guarded } }),
+        unguarded: new http.Agent({
+          ...limits,
+          connect: { timeout: connectTimeoutMs, lookup: this.#lookup },
+        }),
+        guarded: new http.Agent({ ...limits, connect: { timeout: connectTimeoutMs, lookup: guarded } }),
       }
     })
     return this.#agents
@@ -138,7 +145,7 @@ export class GuardedFetch {
 }
 
 /** `host:port`, in lower case; the ports of http and https where none is said. */
-function withPorts(host: string): readonly string[] {
+function addDefaultPorts(host: string): readonly string[] {
   const lower = host.toLowerCase()
   return /:\d+$/.test(lower) ? [lower] : [`${lower}:443`, `${lower}:80`]
 }
@@ -150,41 +157,41 @@ const hostOf = ({ hostname, port, protocol }: URL): string =>
 /** An address in the text is never looked up: it is checked here. */
 function expectAllowed(url: URL, isPrivate: boolean, insecure: boolean): void {
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && insecure && isPrivate))
-    throw refused(url, url.protocol === 'http:' ? 'insecure protocol http' : 'no web address')
-  if (url.username || url.password) throw refused(url, 'an address with credentials in it')
+    throw requestDenied(url, url.protocol === 'http:' ? 'insecure protocol http' : 'no web address')
+  if (url.username || url.password) throw requestDenied(url, 'an address with credentials in it')
   const host = url.hostname.replace(/^\[|\]$/g, '')
-  if (!isPrivate && isIP(host) && !isPublicAddress(host)) throw refused(url, privateAddress)
+  if (!isPrivate && isIP(host) && !isPublicAddress(host)) throw requestDenied(url, privateAddress)
 }
 
 interface Agents {
   readonly http: typeof import('undici')
-  readonly open: Agent
+  readonly unguarded: Agent
   readonly guarded: Agent
 }
 
 /** The whole of a small body. Throws `upstream` for a longer one, whatever length it has told. */
-export async function readSmall({ body, url }: Answer, maxBytes: number): Promise<Buffer> {
+export async function readLimitedBody({ body, url }: GuardedResponse, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of body as AsyncIterable<Buffer>) {
     bytes += chunk.length
     // Leaving the loop destroys the body.
     if (bytes > maxBytes)
-      throw upstream(`${url.origin} sent more than ${maxBytes} bytes where few were expected`)
+      throw upstreamError(`${url.origin} sent more than ${maxBytes} bytes where few were expected`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
 }
 
 /** So that its connection is used again where that is cheap. */
-export const discard = ({ body }: Answer): Promise<void> =>
+export const discard = ({ body }: GuardedResponse): Promise<void> =>
   body.dump({ limit: maxDiscardedBytes }).then(
     () => {},
     () => {},
   )
 
 /** Resolved and connected to are the same addresses: nothing can change between a check and its use. */
-function guardedLookup(lookup: LookupFunction): LookupFunction {
+function guardLookup(lookup: LookupFunction): LookupFunction {
   return (hostname, options, callback) =>
     lookup(hostname, options, (error, address, family) => {
       const addresses = Array.isArray(address) ? address.map((one) => one.address) : [address]
@@ -195,28 +202,28 @@ function guardedLookup(lookup: LookupFunction): LookupFunction {
 
 const privateAddress = 'an address that is not public'
 
-const refused = (url: URL, why: string): LlmError =>
-  new LlmError('permission', `${url.protocol}//${url.host} is not asked: ${why}`)
+const requestDenied = (url: URL, reason: string): LlmError =>
+  new LlmError('permission', `${url.protocol}//${url.host} is not asked: ${reason}`)
 
-const upstream = (message: string, options?: ErrorOptions): LlmError =>
+const upstreamError = (message: string, options?: ErrorOptions): LlmError =>
   new LlmError('upstream', message, {}, options)
 
 /** Without the query of the address: it can hold a signature. */
-function failure(method: string, url: URL, cause: unknown): LlmError {
+function toRequestError(method: string, url: URL, cause: unknown): LlmError {
   if (cause instanceof LlmError) return cause
   const verb = `${method.slice(0, 1)}${method.slice(1).toLowerCase()}`
-  return upstream(`${verb} "${url.origin}${url.pathname}": ${reason(cause)}`, { cause })
+  return upstreamError(`${verb} "${url.origin}${url.pathname}": ${describeCause(cause)}`, { cause })
 }
 
 /** Of several addresses that were tried none has a message of its own. */
-const reason = (cause: unknown): string =>
+const describeCause = (cause: unknown): string =>
   cause instanceof AggregateError
-    ? cause.errors.map(reason).join('; ')
+    ? cause.errors.map(describeCause).join('; ')
     : cause instanceof Error
       ? cause.message || cause.name
       : String(cause)
 
-function urlOf(location: string, base: URL): URL {
-  if (!URL.canParse(location, base.href)) throw upstream(`${base.origin} redirects to no web address`)
+function resolveLocation(location: string, base: URL): URL {
+  if (!URL.canParse(location, base.href)) throw upstreamError(`${base.origin} redirects to no web address`)
   return new URL(location, base)
 }

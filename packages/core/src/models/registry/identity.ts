@@ -6,7 +6,7 @@ import { createPrivateKey, type KeyObject, randomBytes, sign } from 'node:crypto
 import { readFile } from 'node:fs/promises'
 import { LlmError } from '../../errors.ts'
 
-export interface Identity {
+export interface RegistryIdentity {
   /** An Ed25519 key as `ssh-keygen` writes it; one that is not there signs nothing. */
   readonly keyFile?: string | undefined
 }
@@ -17,11 +17,11 @@ const emptyBody = 'ZTNiMGM0NDI5OGZjMWMxNDlhZmJmNGM4OTk2ZmI5MjQyN2FlNDFlNDY0OWI5M
 /** A request for a token, ready to be sent. Throws `upstream` for a key that cannot be read. */
 export async function signedUrl(
   url: URL,
-  { keyFile }: Identity,
+  { keyFile }: RegistryIdentity,
 ): Promise<{ readonly url: URL; readonly authorization?: string }> {
   const text = keyFile && (await readFile(keyFile, 'utf8').catch(() => undefined))
   if (!text) return { url }
-  const { publicKey, privateKey } = readKey(text)
+  const { publicKey, privateKey } = parseKey(text)
   const signed = new URL(url)
   signed.searchParams.set('nonce', randomBytes(16).toString('base64url'))
   signed.searchParams.set('ts', String(Math.floor(Date.now() / 1_000)))
@@ -31,29 +31,29 @@ export async function signedUrl(
 }
 
 /** Node reads no keys in this format. */
-function readKey(text: string): { readonly publicKey: Buffer; readonly privateKey: KeyObject } {
+function parseKey(text: string): { readonly publicKey: Buffer; readonly privateKey: KeyObject } {
   try {
     const [, base64 = ''] =
       /^-----BEGIN OPENSSH PRIVATE KEY-----([\sA-Za-z0-9+/=]+)-----END OPENSSH PRIVATE KEY-----\s*$/.exec(
         text,
       ) ?? []
-    const file = new Fields(Buffer.from(base64, 'base64'))
-    file.expect('openssh-key-v1\0')
-    if (file.field().toString() !== 'none') throw new Error('it is encrypted')
+    const file = new SshFieldReader(Buffer.from(base64, 'base64'))
+    file.expectText('openssh-key-v1\0')
+    if (file.readField().toString() !== 'none') throw new Error('it is encrypted')
     // Two fields on how it would be decrypted, and the number of keys.
-    file.field()
-    file.field()
+    file.readField()
+    file.readField()
     file.skip(4)
-    const publicKey = file.field()
-    const secret = new Fields(file.field())
+    const publicKey = file.readField()
+    const secret = new SshFieldReader(file.readField())
     secret.skip(8)
-    if (secret.field().toString() !== 'ssh-ed25519') throw new Error('it is of another kind')
-    const [x, both] = [secret.field(), secret.field()]
+    if (secret.readField().toString() !== 'ssh-ed25519') throw new Error('it is of another kind')
+    const [x, keyPair] = [secret.readField(), secret.readField()]
     const jwk = {
       kty: 'OKP',
       crv: 'Ed25519',
       x: x.toString('base64url'),
-      d: both.subarray(0, 32).toString('base64url'),
+      d: keyPair.subarray(0, 32).toString('base64url'),
     }
     return { publicKey, privateKey: createPrivateKey({ key: jwk, format: 'jwk' }) }
   } catch (cause) {
@@ -62,7 +62,7 @@ function readKey(text: string): { readonly publicKey: Buffer; readonly privateKe
 }
 
 /** Each is preceded by its length. */
-class Fields {
+class SshFieldReader {
   readonly #bytes: Buffer
   #at = 0
 
@@ -70,7 +70,7 @@ class Fields {
     this.#bytes = bytes
   }
 
-  expect(text: string): void {
+  expectText(text: string): void {
     if (this.#take(text.length).toString('latin1') !== text) throw new Error(`it does not begin with ${text}`)
   }
 
@@ -78,7 +78,7 @@ class Fields {
     this.#take(bytes)
   }
 
-  field(): Buffer {
+  readField(): Buffer {
     return this.#take(this.#take(4).readUInt32BE())
   }
 

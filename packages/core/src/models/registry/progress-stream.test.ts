@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { told } from './progress-stream.ts'
+import { streamProgress } from './progress-stream.ts'
 
 test('however long it takes, its end is waited for once', async () => {
   let finish = (): void => {}
@@ -7,7 +7,7 @@ test('however long it takes, its end is waited for once', async () => {
     finish = resolve
   })
   const waiting = vi.spyOn(ended, 'then')
-  const events = told(
+  const events = streamProgress(
     { status: 'pulling', totalBytes: 2 },
     { completedBytes: 1 },
     () => ended,

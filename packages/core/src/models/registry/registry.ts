@@ -2,12 +2,18 @@
 import type { Readable } from 'node:stream'
 import { LlmError } from '../../errors.ts'
 import type { Digest } from '../ollama-store/digest.ts'
-import { manifestType } from '../ollama-store/manifest.ts'
+import { manifestMediaType } from '../ollama-store/manifest.ts'
 import { maxManifestBytes } from '../ollama-store/manifests.ts'
 import type { ModelName } from '../ollama-store/name.ts'
 import { withDeadline } from './deadline.ts'
-import { type Answer, discard, type GuardedFetch, type GuardedRequest, readSmall } from './guarded-fetch.ts'
-import { type Identity, signedUrl } from './identity.ts'
+import {
+  discard,
+  type GuardedFetch,
+  type GuardedRequest,
+  type GuardedResponse,
+  readLimitedBody,
+} from './guarded-fetch.ts'
+import { type RegistryIdentity, signedUrl } from './identity.ts'
 
 const maxTokenBytes = 64 * 1024
 /** Of an error that is passed on. */
@@ -16,7 +22,7 @@ const maxErrorBytes = 4 * 1024
 export type ByteRange = readonly [first: number, last: number]
 
 /** Where the next part of an upload goes. */
-export interface UploadPlace {
+export interface UploadSession {
   readonly url: URL
   /** How many bytes are there already. */
   readonly offset: number
@@ -27,9 +33,9 @@ export class Registry {
   readonly #base: URL
   readonly #name: ModelName
   readonly #insecure: boolean
-  readonly #identity: Identity
+  readonly #identity: RegistryIdentity
   /** For an answer that is small, from the first byte of the request to its last. */
-  readonly #smallMs: number
+  readonly #requestTimeoutMs: number
   /** Of this pull or push; several requests wait for one. */
   #token: Promise<string> | undefined
 
@@ -38,38 +44,41 @@ export class Registry {
     this.#name = name
     this.#insecure = options.insecure
     this.#identity = options.identity
-    this.#smallMs = options.smallMs
+    this.#requestTimeoutMs = options.requestTimeoutMs
     this.#base = new URL(`${options.insecure ? 'http' : 'https'}://${name.host}`)
   }
 
   /** Its bytes. Throws `not_found`. */
-  async manifest(signal: AbortSignal): Promise<Buffer> {
+  async fetchManifest(signal: AbortSignal): Promise<Buffer> {
     const url = this.#url(`manifests/${this.#name.tag}`)
-    return this.#small({ url, headers: { accept: manifestType }, signal }, async (answer) => {
-      if (answer.status === 404) throw new LlmError('not_found', 'file does not exist')
-      await expectStatus(answer, 200)
-      return readSmall(answer, maxManifestBytes)
+    return this.#sendSmall({ url, headers: { accept: manifestMediaType }, signal }, async (response) => {
+      if (response.status === 404) throw new LlmError('not_found', 'file does not exist')
+      await expectStatus(response, 200)
+      return readLimitedBody(response, maxManifestBytes)
     })
   }
 
   async putManifest(bytes: Uint8Array, signal: AbortSignal): Promise<void> {
     const url = this.#url(`manifests/${this.#name.tag}`)
-    const headers = { 'content-type': manifestType }
-    await this.#small({ method: 'PUT', url, headers, body: () => bytes, signal }, (answer) =>
-      expectStatus(answer, 200, 201, 202),
+    const headers = { 'content-type': manifestMediaType }
+    await this.#sendSmall({ method: 'PUT', url, headers, body: () => bytes, signal }, (response) =>
+      expectStatus(response, 200, 201, 202),
     )
   }
 
   async hasBlob(digest: Digest, signal: AbortSignal): Promise<boolean> {
-    return this.#small({ method: 'HEAD', url: this.#url(`blobs/${digest}`), signal }, async (answer) => {
-      if (answer.status === 404) return false
-      await expectStatus(answer, 200)
-      return true
-    })
+    return this.#sendSmall(
+      { method: 'HEAD', url: this.#url(`blobs/${digest}`), signal },
+      async (response) => {
+        if (response.status === 404) return false
+        await expectStatus(response, 200)
+        return true
+      },
+    )
   }
 
   /** From wherever the registry sends us. Nothing but the token's errors is thrown for a status. */
-  async blob(digest: Digest, range: ByteRange, signal: AbortSignal): Promise<Answer> {
+  async fetchBlob(digest: Digest, range: ByteRange, signal: AbortSignal): Promise<GuardedResponse> {
     const headers = { range: `bytes=${range[0]}-${range[1]}` }
     return this.#send({ url: this.#url(`blobs/${digest}`), headers, signal })
   }
@@ -79,92 +88,97 @@ export class Registry {
     digest: Digest,
     from: string | undefined,
     signal: AbortSignal,
-  ): Promise<UploadPlace | undefined> {
+  ): Promise<UploadSession | undefined> {
     const url = this.#url('blobs/uploads/')
     if (from) {
       url.searchParams.set('mount', digest)
       url.searchParams.set('from', from)
     }
-    return this.#small({ method: 'POST', url, signal }, async (answer) => {
-      if (answer.status === 201) return undefined
-      await expectStatus(answer, 202)
-      return { url: nextUrl(answer), offset: 0 }
+    return this.#sendSmall({ method: 'POST', url, signal }, async (response) => {
+      if (response.status === 201) return undefined
+      await expectStatus(response, 202)
+      return { url: nextUrl(response), offset: 0 }
     })
   }
 
   /** Bytes from the offset on, as many as `size` says. */
   async uploadPart(
-    { url, offset }: UploadPlace,
+    { url, offset }: UploadSession,
     size: number,
     body: () => Readable,
     signal: AbortSignal,
-  ): Promise<UploadPlace> {
+  ): Promise<UploadSession> {
     const headers = {
       'content-type': 'application/octet-stream',
       'content-length': String(size),
       'content-range': `${offset}-${offset + size - 1}`,
     }
-    const answer = await this.#send({ method: 'PATCH', url, headers, body, signal })
-    await expectStatus(answer, 202)
-    await discard(answer)
-    return { url: nextUrl(answer), offset: offset + size }
+    const response = await this.#send({ method: 'PATCH', url, headers, body, signal })
+    await expectStatus(response, 202)
+    await discard(response)
+    return { url: nextUrl(response), offset: offset + size }
   }
 
   /** How far an upload has come that was broken off. Nothing where it is gone. */
-  async uploadPlace({ url }: UploadPlace, signal: AbortSignal): Promise<UploadPlace | undefined> {
-    return this.#small({ url, signal }, async (answer) => {
-      if (answer.status === 404) return undefined
-      await expectStatus(answer, 204, 202, 200)
-      const last = Number(/^(?:bytes=)?0-(\d+)$/.exec(answer.header('range') ?? '')?.[1])
+  async fetchUploadSession({ url }: UploadSession, signal: AbortSignal): Promise<UploadSession | undefined> {
+    return this.#sendSmall({ url, signal }, async (response) => {
+      if (response.status === 404) return undefined
+      await expectStatus(response, 204, 202, 200)
+      const last = Number(/^(?:bytes=)?0-(\d+)$/.exec(response.header('range') ?? '')?.[1])
       // `0-0` is said of nothing, too.
-      return { url: nextUrl(answer, url), offset: last > 0 ? last + 1 : 0 }
+      return { url: nextUrl(response, url), offset: last > 0 ? last + 1 : 0 }
     })
   }
 
-  async finishUpload({ url }: UploadPlace, digest: Digest, signal: AbortSignal): Promise<void> {
-    const whole = new URL(url)
-    whole.searchParams.set('digest', digest)
+  async finishUpload({ url }: UploadSession, digest: Digest, signal: AbortSignal): Promise<void> {
+    const finishUrl = new URL(url)
+    finishUrl.searchParams.set('digest', digest)
     // It may have to read gigabytes first.
-    const answer = await this.#send({ method: 'PUT', url: whole, headers: { 'content-length': '0' }, signal })
-    await expectStatus(answer, 200, 201, 204)
-    await discard(answer)
+    const response = await this.#send({
+      method: 'PUT',
+      url: finishUrl,
+      headers: { 'content-length': '0' },
+      signal,
+    })
+    await expectStatus(response, 200, 201, 204)
+    await discard(response)
   }
 
   #url(path: string): URL {
     return new URL(`/v2/${this.#name.namespace}/${this.#name.model}/${path}`, this.#base)
   }
 
-  #small<T>(request: RegistryRequest, read: (answer: Answer) => Promise<T>): Promise<T> {
+  #sendSmall<T>(request: RegistryRequest, read: (response: GuardedResponse) => Promise<T>): Promise<T> {
     const work = async (signal: AbortSignal): Promise<T> => {
-      const answer = await this.#send({ ...request, signal })
+      const response = await this.#send({ ...request, signal })
       try {
-        return await read(answer)
+        return await read(response)
       } finally {
-        await discard(answer)
+        await discard(response)
       }
     }
-    return withDeadline(work, this.#smallMs, this.#late(request.url), request.signal)
+    return withDeadline(work, this.#requestTimeoutMs, this.#timeoutError(request.url), request.signal)
   }
 
-  #late(url: URL): LlmError {
-    return upstream(`${url.origin} did not answer within ${this.#smallMs / 1_000} s`)
+  #timeoutError(url: URL): LlmError {
+    return upstreamError(`${url.origin} did not answer within ${this.#requestTimeoutMs / 1_000} s`)
   }
 
   /** A second time with a token where one is asked for. */
-  async #send(request: RegistryRequest): Promise<Answer> {
+  async #send(request: RegistryRequest): Promise<GuardedResponse> {
     const used = this.#token
-    const answer = await this.#sendWith(request, await used)
-    if (answer.status !== 401) return answer
-    await discard(answer)
+    const response = await this.#sendWith(request, await used)
+    if (response.status !== 401) return response
+    await discard(response)
     // Of several requests that are refused at once, one gets a token for all.
-    if (this.#token === used) this.#token = this.#newToken(answer.header('www-authenticate') ?? '')
-    const again = await this.#sendWith(request, await this.#token)
-    if (again.status !== 401) return again
-    await discard(again)
-    throw denied('unauthorized: access denied')
+    if (this.#token === used) this.#token = this.#newToken(response.header('www-authenticate') ?? '')
+    const retried = await this.#sendWith(request, await this.#token)
+    if (retried.status !== 401) return retried
+    await discard(retried)
+    throw accessDenied('unauthorized: access denied')
   }
 
-  async #sendWith(request: RegistryRequest, token: string | undefined): Promise<Answer> {
+  async #sendWith(request: RegistryRequest, token: string | undefined): Promise<GuardedResponse> {
     const { url, body, ...rest } = request
     const content = body?.()
     return this.#guard.fetch(url, {
@@ -176,41 +190,41 @@ export class Registry {
   }
 
   #newToken(challenge: string): Promise<string> {
-    const token = this.#askForToken(challenge)
+    const token = this.#requestToken(challenge)
     token.catch(() => {
       if (this.#token === token) this.#token = undefined
     })
     return token
   }
 
-  async #askForToken(challenge: string): Promise<string> {
-    const { realm, service, scope } = fieldsOf(challenge)
-    if (!realm || !URL.canParse(realm)) throw denied('unauthorized: access denied')
+  async #requestToken(challenge: string): Promise<string> {
+    const { realm, service, scope } = parseChallenge(challenge)
+    if (!realm || !URL.canParse(realm)) throw accessDenied('unauthorized: access denied')
     const url = new URL(realm)
     // What is asked there is signed, and what comes from there is trusted.
     if (url.origin !== this.#base.origin)
-      throw denied(`realm host "${url.host}" does not match original host "${this.#base.host}"`)
+      throw accessDenied(`realm host "${url.host}" does not match original host "${this.#base.host}"`)
     for (const one of scope?.split(' ') ?? []) url.searchParams.append('scope', one)
     if (service) url.searchParams.set('service', service)
     const signed = await signedUrl(url, this.#identity)
 
-    const ask = async (signal: AbortSignal): Promise<string> => {
+    const fetchToken = async (signal: AbortSignal): Promise<string> => {
       const { authorization } = signed
       const credentials = authorization ? { origin: this.#base.origin, authorization } : undefined
-      const answer = await this.#guard.fetch(signed.url, { insecure: this.#insecure, credentials, signal })
-      await expectStatus(answer, 200)
-      return tokenIn(await readSmall(answer, maxTokenBytes))
+      const response = await this.#guard.fetch(signed.url, { insecure: this.#insecure, credentials, signal })
+      await expectStatus(response, 200)
+      return parseToken(await readLimitedBody(response, maxTokenBytes))
     }
     // Of nobody's signal: several may wait for it.
-    return withDeadline(ask, this.#smallMs, this.#late(url))
+    return withDeadline(fetchToken, this.#requestTimeoutMs, this.#timeoutError(url))
   }
 }
 
 interface RegistryAccess {
-  readonly identity: Identity
+  readonly identity: RegistryIdentity
   /** Over `http`. */
   readonly insecure: boolean
-  readonly smallMs: number
+  readonly requestTimeoutMs: number
 }
 
 /** A body is made anew where it has to be sent again. */
@@ -220,56 +234,56 @@ interface RegistryRequest extends Omit<GuardedRequest, 'body' | 'credentials' | 
 }
 
 /** Asked again, the same would be said. */
-const denied = (message: string): LlmError => new LlmError('permission', message)
+const accessDenied = (message: string): LlmError => new LlmError('permission', message)
 
-const upstream = (message: string, options?: ErrorOptions): LlmError =>
+const upstreamError = (message: string, options?: ErrorOptions): LlmError =>
   new LlmError('upstream', message, {}, options)
 
 /** Another status is thrown, with the beginning of what the registry says to it. */
-export async function expectStatus(answer: Answer, ...expected: readonly number[]): Promise<void> {
-  if (expected.includes(answer.status)) return
+export async function expectStatus(response: GuardedResponse, ...expected: readonly number[]): Promise<void> {
+  if (expected.includes(response.status)) return
   const chunks: Buffer[] = []
   let bytes = 0
-  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+  for await (const chunk of response.body as AsyncIterable<Buffer>) {
     chunks.push(chunk)
     bytes += chunk.length
     if (bytes >= maxErrorBytes) break
   }
   const text = Buffer.concat(chunks).subarray(0, maxErrorBytes).toString()
-  throw new StatusError(answer.status, text)
+  throw new StatusError(response.status, text)
 }
 
 /** What a registry said instead of what it was asked for. */
 export class StatusError extends LlmError {
   /** The registry's; ours is another one. */
-  readonly said: number
+  readonly registryStatus: number
 
-  constructor(said: number, body: string) {
-    super('upstream', `${said}: ${body}`)
-    this.said = said
+  constructor(statusCode: number, body: string) {
+    super('upstream', `${statusCode}: ${body}`)
+    this.registryStatus = statusCode
   }
 }
 
-function nextUrl(answer: Answer, otherwise?: URL): URL {
-  const location = answer.header('docker-upload-location') ?? answer.header('location')
-  if (location && URL.canParse(location, answer.url.href)) return new URL(location, answer.url)
-  if (otherwise) return otherwise
-  throw upstream('the registry does not say where an upload goes on')
+function nextUrl(response: GuardedResponse, fallback?: URL): URL {
+  const location = response.header('docker-upload-location') ?? response.header('location')
+  if (location && URL.canParse(location, response.url.href)) return new URL(location, response.url)
+  if (fallback) return fallback
+  throw upstreamError('the registry does not say where an upload goes on')
 }
 
 /** `Bearer realm="…",service="…",scope="…"` */
-const fieldsOf = (challenge: string): Partial<Record<string, string>> =>
+const parseChallenge = (challenge: string): Partial<Record<string, string>> =>
   /^bearer /i.test(challenge)
     ? Object.fromEntries([...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]))
     : {}
 
-function tokenIn(body: Buffer): string {
+function parseToken(body: Buffer): string {
   let token: unknown
   try {
     const { token: one, access_token: other } = JSON.parse(body.toString())
     token = one || other
   } catch {}
   if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
-    throw upstream('the registry gave no token that can be used')
+    throw upstreamError('the registry gave no token that can be used')
   return token
 }

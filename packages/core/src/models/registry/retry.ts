@@ -4,7 +4,7 @@ import { LlmError } from '../../errors.ts'
 import { StatusError } from './registry.ts'
 
 /** How long is waited for what. */
-export interface Pace {
+export interface TransferPolicy {
   /** Where no byte has moved for so long, the connection stands still. However slow it is, it may go on. */
   readonly stallMs: number
   /** After a failure; twice as long after each further one. */
@@ -15,43 +15,43 @@ export interface Pace {
   readonly partBytes?: number
 }
 
-export const usualPace: Pace = { stallMs: 30_000, pauseMs: 1_000, maxFailures: 6 }
+export const defaultTransferPolicy: TransferPolicy = { stallMs: 30_000, pauseMs: 1_000, maxFailures: 6 }
 
 /** Who kept more has not failed. */
-const leastBytes = 64 * 1024
+const minProgressBytes = 64 * 1024
 
-/** @param kept how many bytes need not be moved again */
+/** @param completedBytes how many bytes need not be moved again */
 export async function retry(
   attempt: () => Promise<void>,
-  kept: () => number,
-  pace: Pace,
+  completedBytes: () => number,
+  policy: TransferPolicy,
   signal: AbortSignal,
 ): Promise<void> {
   for (let failures = 0; ; ) {
-    const before = kept()
+    const before = completedBytes()
     try {
       return await attempt()
     } catch (error) {
       if (signal.aborted || isFinal(error)) throw error
-      failures = kept() - before > leastBytes ? 0 : failures + 1
-      if (failures === pace.maxFailures) throw tooManyFailures(error)
-      await delay(pace.pauseMs * 2 ** Math.max(0, failures - 1), undefined, { signal })
+      failures = completedBytes() - before > minProgressBytes ? 0 : failures + 1
+      if (failures === policy.maxFailures) throw tooManyFailures(error)
+      await delay(policy.pauseMs * 2 ** Math.max(0, failures - 1), undefined, { signal })
     }
   }
 }
 
-/** @param moved how many bytes have come or gone */
+/** @param movedBytes how many bytes have come or gone */
 export async function withStallWatch<T>(
   work: (signal: AbortSignal) => Promise<T>,
-  moved: () => number,
-  { stallMs }: Pace,
+  movedBytes: () => number,
+  { stallMs }: TransferPolicy,
   signal: AbortSignal,
 ): Promise<T> {
   const stalled = new AbortController()
-  let before = moved()
+  let before = movedBytes()
   const watch = setInterval(() => {
-    if (moved() === before) stalled.abort(new LlmError('upstream', 'part stalled'))
-    before = moved()
+    if (movedBytes() === before) stalled.abort(new LlmError('upstream', 'part stalled'))
+    before = movedBytes()
   }, stallMs)
   try {
     return await work(AbortSignal.any([signal, stalled.signal]))
@@ -66,7 +66,8 @@ export async function withStallWatch<T>(
 export class FinalError extends Error {}
 
 function isFinal(error: unknown): boolean {
-  if (error instanceof StatusError) return error.said < 500 && error.said !== 408 && error.said !== 429
+  if (error instanceof StatusError)
+    return error.registryStatus < 500 && error.registryStatus !== 408 && error.registryStatus !== 429
   return error instanceof FinalError || (error instanceof LlmError && error.code !== 'upstream')
 }
 

@@ -5,7 +5,7 @@ export class SharedWork<T> {
   /** For better or worse. */
   readonly ended: Promise<void>
   readonly #controller = new AbortController()
-  #waiting = 0
+  #waiterCount = 0
 
   constructor(work: T, run: (signal: AbortSignal) => Promise<void>) {
     this.work = work
@@ -21,24 +21,24 @@ export class SharedWork<T> {
 
   /** Ends with the work, or throws when this signal does. */
   async join(signal: AbortSignal): Promise<void> {
-    this.#waiting++
-    const left = aborted(signal)
+    this.#waiterCount++
+    const abortion = whenAborted(signal)
     try {
-      await Promise.race([this.ended, left.promise])
+      await Promise.race([this.ended, abortion.promise])
     } finally {
-      left.forget()
-      if (--this.#waiting === 0) this.#controller.abort(signal.reason)
+      abortion.forget()
+      if (--this.#waiterCount === 0) this.#controller.abort(signal.reason)
     }
   }
 }
 
-function aborted(signal: AbortSignal): { readonly promise: Promise<never>; forget(): void } {
-  let forget = (): void => {}
+function whenAborted(signal: AbortSignal): { readonly promise: Promise<never>; forget(): void } {
+  let dispose = (): void => {}
   const promise = new Promise<never>((_, reject) => {
     const onAbort = (): void => reject(signal.reason)
     if (signal.aborted) onAbort()
     signal.addEventListener('abort', onAbort)
-    forget = () => signal.removeEventListener('abort', onAbort)
+    dispose = () => signal.removeEventListener('abort', onAbort)
   })
-  return { promise, forget }
+  return { promise, forget: dispose }
 }

@@ -8,15 +8,15 @@ import { displayName, type ModelName, parseModelName } from '../ollama-store/nam
 import type { Blobs, Manifests } from '../ollama-store/store-contracts.ts'
 import { Download } from './download.ts'
 import { GuardedFetch } from './guarded-fetch.ts'
-import type { Identity } from './identity.ts'
+import type { RegistryIdentity } from './identity.ts'
 import type { Progress, TransferOptions } from './progress.ts'
-import { told } from './progress-stream.ts'
+import { streamProgress } from './progress-stream.ts'
 import { Registry } from './registry.ts'
-import { type Pace, usualPace } from './retry.ts'
+import { defaultTransferPolicy, type TransferPolicy } from './retry.ts'
 import { SharedWork } from './shared-work.ts'
 import { Upload } from './upload.ts'
 
-export interface TransferParts {
+export interface TransferDependencies {
   readonly blobs: Blobs
   readonly manifests: Manifests
   readonly registries: RegistryOptions
@@ -24,7 +24,7 @@ export interface TransferParts {
   readonly prune: boolean
 }
 
-export interface RegistryOptions extends Identity {
+export interface RegistryOptions extends RegistryIdentity {
   /** Which may be asked: `registry.ollama.ai`. */
   readonly hosts: readonly string[]
   /** `host` or `host:port`: also these, even at private addresses, and over `http` where `insecure` is said. */
@@ -32,7 +32,7 @@ export interface RegistryOptions extends Identity {
   /** @default the system's way */
   readonly lookup?: LookupFunction
   /** @default `usualPace` */
-  readonly pace?: Pace
+  readonly policy?: TransferPolicy
 }
 
 export class Transfers {
@@ -41,17 +41,17 @@ export class Transfers {
   readonly #prune: boolean
   readonly #registries: RegistryOptions
   readonly #guard: GuardedFetch
-  readonly #pace: Pace
+  readonly #policy: TransferPolicy
   /** Whoever wants a blob that is coming already waits for the same one, where its size was told alike. */
   readonly #downloads = new Map<Digest, SharedWork<Download>>()
 
-  constructor({ blobs, manifests, registries, prune }: TransferParts) {
+  constructor({ blobs, manifests, registries, prune }: TransferDependencies) {
     this.#blobs = blobs
     this.#manifests = manifests
     this.#prune = prune
     this.#registries = registries
     this.#guard = new GuardedFetch(registries)
-    this.#pace = registries.pace ?? usualPace
+    this.#policy = registries.policy ?? defaultTransferPolicy
   }
 
   /**
@@ -59,22 +59,22 @@ export class Transfers {
    * told; `not_found`, `upstream` and `too_large` later. What has come stays when it ends early, and is not fetched again.
    */
   async *pull(name: string, { signal, insecure = false }: TransferOptions): AsyncGenerator<Progress> {
-    const model = parsed(name)
-    const registry = this.#registry(model, insecure)
-    yield* quietly(signal, this.#pull(model, registry, signal))
+    const model = expectModelName(name)
+    const registry = this.#createRegistry(model, insecure)
+    yield* endOnAbort(signal, this.#pull(model, registry, signal))
   }
 
   /** Throws as `pull` does. */
   async *push(name: string, { signal, insecure = false }: TransferOptions): AsyncGenerator<Progress> {
-    const model = parsed(name)
-    const registry = this.#registry(model, insecure)
-    yield* quietly(signal, this.#push(model, registry, signal))
+    const model = expectModelName(name)
+    const registry = this.#createRegistry(model, insecure)
+    yield* endOnAbort(signal, this.#push(model, registry, signal))
   }
 
   async *#pull(model: ModelName, registry: Registry, signal: AbortSignal): AsyncGenerator<Progress> {
     yield { status: 'pulling manifest' }
-    const bytes = await registry.manifest(signal).catch((error) => {
-      throw prefixed('pull model manifest', error)
+    const bytes = await registry.fetchManifest(signal).catch((error) => {
+      throw prefixError('pull model manifest', error)
     })
     const manifest = parseManifest(bytes)
     if (!manifest) throw new LlmError('upstream', 'pull model manifest: the registry sent none')
@@ -84,7 +84,7 @@ export class Transfers {
     for (const [index, layer] of layers.entries()) {
       yield* this.#pullBlob(layer, registry, signal)
       // Those before it may have waited long, and nobody names them yet.
-      for (const { digest } of layers.slice(0, index)) await this.#blobs.keep(digest)
+      for (const { digest } of layers.slice(0, index)) await this.#blobs.touch(digest)
     }
     // Each was before it became visible.
     yield { status: 'verifying sha256 digest' }
@@ -100,32 +100,32 @@ export class Transfers {
     signal: AbortSignal,
   ): AsyncGenerator<Progress> {
     const event = { status: `pulling ${hexOf(digest).slice(0, 12)}`, digest, totalBytes: size }
-    if (await this.#isThere(digest, size)) {
+    if (await this.#hasBlob(digest, size)) {
       yield { ...event, completedBytes: size }
       return
     }
-    const shared = this.#download(digest, size, registry)
-    yield* told(event, shared.work, (either) => shared.join(either), signal)
+    const shared = this.#startDownload(digest, size, registry)
+    yield* streamProgress(event, shared.work, (combinedSignal) => shared.join(combinedSignal), signal)
   }
 
   /** One that is shorter or longer is damaged, and comes again. */
-  async #isThere(digest: Digest, sizeBytes: number): Promise<boolean> {
-    return (await this.#blobs.keep(digest))?.sizeBytes === sizeBytes
+  async #hasBlob(digest: Digest, sizeBytes: number): Promise<boolean> {
+    return (await this.#blobs.touch(digest))?.sizeBytes === sizeBytes
   }
 
-  #download(digest: Digest, sizeBytes: number, registry: Registry): SharedWork<Download> {
+  #startDownload(digest: Digest, sizeBytes: number, registry: Registry): SharedWork<Download> {
     const running = this.#downloads.get(digest)
     if (running?.isJoinable && running.work.sizeBytes === sizeBytes) return running
     const source = {
       digest,
       sizeBytes,
-      fetch: registry.blob.bind(registry, digest),
+      fetch: registry.fetchBlob.bind(registry, digest),
     }
-    const download = new Download(source, this.#blobs, this.#pace)
+    const download = new Download(source, this.#blobs, this.#policy)
     const shared = new SharedWork(download, (signal) =>
-      this.#blobs.locked(digest, signal, async (lost) => {
+      this.#blobs.withDownloadLock(digest, signal, async (lost) => {
         // Another process may have been first.
-        if (!(await this.#isThere(digest, sizeBytes))) await download.run(AbortSignal.any([signal, lost]))
+        if (!(await this.#hasBlob(digest, sizeBytes))) await download.run(AbortSignal.any([signal, lost]))
       }),
     )
     this.#downloads.set(digest, shared)
@@ -180,12 +180,12 @@ export class Transfers {
     const upload = new Upload(
       { digest, ...blob, from: repositoryOf(layer.from, model) },
       registry,
-      this.#pace,
+      this.#policy,
     )
-    yield* told(event, upload, (either) => upload.run(either), signal)
+    yield* streamProgress(event, upload, (combinedSignal) => upload.run(combinedSignal), signal)
   }
 
-  #registry(model: ModelName, insecure: boolean): Registry {
+  #createRegistry(model: ModelName, insecure: boolean): Registry {
     const host = model.host.toLowerCase()
     const isPrivate = this.#guard.isPrivateHost(host)
     if (!isPrivate && !this.#registries.hosts.includes(host))
@@ -203,12 +203,12 @@ export class Transfers {
     return new Registry(this.#guard, model, {
       identity: this.#registries,
       insecure,
-      smallMs: this.#pace.stallMs,
+      requestTimeoutMs: this.#policy.stallMs,
     })
   }
 }
 
-function parsed(name: string): ModelName {
+function expectModelName(name: string): ModelName {
   const model = parseModelName(name)
   if (model) return model
   throw invalidRequest('invalid model name', { param: 'model' })
@@ -226,7 +226,7 @@ function repositoryOf(from: string | undefined, { host }: ModelName): string | u
 }
 
 /** Who has left is told nothing, not even that it ended. */
-async function* quietly(signal: AbortSignal, events: AsyncIterable<Progress>): AsyncGenerator<Progress> {
+async function* endOnAbort(signal: AbortSignal, events: AsyncIterable<Progress>): AsyncGenerator<Progress> {
   try {
     yield* events
   } catch (error) {
@@ -234,7 +234,7 @@ async function* quietly(signal: AbortSignal, events: AsyncIterable<Progress>): A
   }
 }
 
-function prefixed(what: string, error: unknown): unknown {
+function prefixError(what: string, error: unknown): unknown {
   if (!(error instanceof LlmError)) return error
   return new LlmError(error.code, `${what}: ${error.message}`, error.details, { cause: error })
 }

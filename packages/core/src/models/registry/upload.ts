@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import type { Digest } from '../ollama-store/digest.ts'
 import { planParts } from '../ollama-store/partial.ts'
-import type { Registry, UploadPlace } from './registry.ts'
-import { type Pace, retry, withStallWatch } from './retry.ts'
+import type { Registry, UploadSession } from './registry.ts'
+import { retry, type TransferPolicy, withStallWatch } from './retry.ts'
 
 /** Of a slow connection it has to be seen that it moves. */
 const pieceBytes = 16 * 1024
@@ -20,13 +20,13 @@ export interface UploadedFile {
 export class Upload {
   readonly #file: UploadedFile
   readonly #registry: Registry
-  readonly #pace: Pace
+  readonly #policy: TransferPolicy
   #sentBytes = 0
 
-  constructor(file: UploadedFile, registry: Registry, pace: Pace) {
+  constructor(file: UploadedFile, registry: Registry, policy: TransferPolicy) {
     this.#file = file
     this.#registry = registry
-    this.#pace = pace
+    this.#policy = policy
   }
 
   get completedBytes(): number {
@@ -36,28 +36,28 @@ export class Upload {
   /** Throws `upstream`. */
   async run(signal: AbortSignal): Promise<void> {
     const { digest, from, sizeBytes } = this.#file
-    let place = await this.#registry.startUpload(digest, from, signal)
+    let session = await this.#registry.startUpload(digest, from, signal)
     let isContinued = false
     const attempt = async (): Promise<void> => {
-      if (place && isContinued) place = await this.#registry.uploadPlace(place, signal)
+      if (session && isContinued) session = await this.#registry.fetchUploadSession(session, signal)
       isContinued = true
-      place ??= await this.#registry.startUpload(digest, undefined, signal)
-      while (place && place.offset < sizeBytes) place = await this.#sendPart(place, signal)
-      if (place) await this.#registry.finishUpload(place, digest, signal)
+      session ??= await this.#registry.startUpload(digest, undefined, signal)
+      while (session && session.offset < sizeBytes) session = await this.#sendPart(session, signal)
+      if (session) await this.#registry.finishUpload(session, digest, signal)
     }
-    if (place) await retry(attempt, () => place?.offset ?? 0, this.#pace, signal)
+    if (session) await retry(attempt, () => session?.offset ?? 0, this.#policy, signal)
     this.#sentBytes = sizeBytes
   }
 
-  #sendPart(place: UploadPlace, signal: AbortSignal): Promise<UploadPlace> {
+  #sendPart(session: UploadSession, signal: AbortSignal): Promise<UploadSession> {
     const { sizeBytes } = this.#file
-    const size = planParts(sizeBytes, this.#pace.partBytes)[0]?.size ?? 0
-    const end = Math.min(place.offset + size, sizeBytes)
-    const body = (): Readable => Readable.from(this.#bytes(place.offset, end), { objectMode: false })
+    const size = planParts(sizeBytes, this.#policy.partBytes)[0]?.size ?? 0
+    const end = Math.min(session.offset + size, sizeBytes)
+    const body = (): Readable => Readable.from(this.#bytes(session.offset, end), { objectMode: false })
     return withStallWatch(
-      (either) => this.#registry.uploadPart(place, end - place.offset, body, either),
+      (combinedSignal) => this.#registry.uploadPart(session, end - session.offset, body, combinedSignal),
       () => this.#sentBytes,
-      this.#pace,
+      this.#policy,
       signal,
     )
   }

@@ -1,27 +1,27 @@
 /** What a template is filled with. Shape: Ollama `template/template.go`, `api/types.go`. */
 import type { Tool } from '../../engine/request.ts'
 import type { TemplateMessage } from '../messages.ts'
-import { type Field, fromJson, GoMap, GoStruct, maxDepth, type Value } from './values.ts'
+import { fromJson, type GoField, GoMap, GoStruct, type GoValue, maxDepth } from './values.ts'
 
 /** System messages, and all messages with those of the same role joined. */
-export interface Conversation {
+export interface CollatedConversation {
   readonly system: string
   readonly messages: readonly TemplateMessage[]
 }
 
-export function collate(messages: readonly TemplateMessage[]): Conversation {
+export function collate(messages: readonly TemplateMessage[]): CollatedConversation {
   const joined: TemplateMessage[] = []
   for (const message of messages) {
     const last = joined.at(-1)
     if (last && last.role === message.role && message.role !== 'tool')
-      joined.splice(-1, 1, join(last, message))
+      joined.splice(-1, 1, joinMessages(last, message))
     else joined.push(message)
   }
   const system = messages.filter(({ role }) => role === 'system').map(({ content }) => content)
   return { system: system.join('\n\n'), messages: joined }
 }
 
-function join(first: TemplateMessage, second: TemplateMessage): TemplateMessage {
+function joinMessages(first: TemplateMessage, second: TemplateMessage): TemplateMessage {
   const content = [first.content, second.content].filter((text) => text !== '').join('\n\n')
   const thinking = [first.thinking ?? '', second.thinking ?? ''].filter((text) => text !== '').join('\n\n')
   const calls = [...(first.tool_calls ?? []), ...(second.tool_calls ?? [])]
@@ -32,8 +32,8 @@ function join(first: TemplateMessage, second: TemplateMessage): TemplateMessage 
   }
 }
 
-const field = (value: Value, key: string): Field => ({ value, key })
-const optional = (value: Value, key: string): Field => ({ value, key, omitEmpty: true })
+const field = (value: GoValue, key: string): GoField => ({ value, key })
+const optional = (value: GoValue, key: string): GoField => ({ value, key, omitEmpty: true })
 
 export const toMessage = (message: TemplateMessage): GoStruct => {
   const { role, content, thinking = '', tool_calls: calls = [], tool_call_id: id = '', name = '' } = message
@@ -80,7 +80,7 @@ export const toTool = ({ name, description = '', parameters }: Tool): GoStruct =
         new GoStruct({
           Name: field(name, 'name'),
           Description: optional(description, 'description'),
-          Parameters: field(toParameters(parameters as Schema), 'parameters'),
+          Parameters: field(toParameters(parameters as ParameterSchema), 'parameters'),
         }),
         'function',
       ),
@@ -88,7 +88,7 @@ export const toTool = ({ name, description = '', parameters }: Tool): GoStruct =
     { isJson: true },
   )
 
-interface Schema {
+interface ParameterSchema {
   readonly type?: unknown
   readonly $defs?: unknown
   readonly items?: unknown
@@ -99,16 +99,16 @@ interface Schema {
   readonly enum?: unknown
 }
 
-const toParameters = ({ type = 'object', $defs, items, required, properties }: Schema): GoStruct =>
+const toParameters = ({ type = 'object', $defs, items, required, properties }: ParameterSchema): GoStruct =>
   new GoStruct({
     Type: field(typeof type === 'string' ? type : 'object', 'type'),
     Defs: optional(fromJson($defs), '$defs'),
     Items: optional(fromJson(items), 'items'),
-    Required: optional(textsOf(required), 'required'),
+    Required: optional(filterStrings(required), 'required'),
     Properties: field(toProperties(properties ?? {}), 'properties'),
   })
 
-const toProperties = (properties: unknown, depth = 0): Value =>
+const toProperties = (properties: unknown, depth = 0): GoValue =>
   typeof properties === 'object' && properties !== null && depth < maxDepth
     ? new GoMap(
         Object.entries(properties).map(([name, schema]) => [name, toProperty(schema, depth + 1)] as const),
@@ -116,9 +116,9 @@ const toProperties = (properties: unknown, depth = 0): Value =>
       )
     : null
 
-function toProperty(schema: unknown, depth: number): Value {
+function toProperty(schema: unknown, depth: number): GoValue {
   if (typeof schema !== 'object' || schema === null) return new GoStruct({}, { isJson: true })
-  const { anyOf, type, items, description, enum: values, properties, required }: Schema = schema
+  const { anyOf, type, items, description, enum: values, properties, required }: ParameterSchema = schema
   const choices = Array.isArray(anyOf) && depth < maxDepth ? anyOf : []
   return new GoStruct(
     {
@@ -126,16 +126,16 @@ function toProperty(schema: unknown, depth: number): Value {
         choices.map((choice) => toProperty(choice, depth + 1)),
         'anyOf',
       ),
-      Type: optional(typeof type === 'string' ? type : textsOf(type), 'type'),
+      Type: optional(typeof type === 'string' ? type : filterStrings(type), 'type'),
       Items: optional(fromJson(items), 'items'),
       Description: optional(typeof description === 'string' ? description : '', 'description'),
       Enum: optional(Array.isArray(values) ? fromJson(values) : [], 'enum'),
       Properties: optional(toProperties(properties, depth), 'properties'),
-      Required: optional(textsOf(required), 'required'),
+      Required: optional(filterStrings(required), 'required'),
     },
     { isJson: true },
   )
 }
 
-const textsOf = (value: unknown): readonly string[] =>
+const filterStrings = (value: unknown): readonly string[] =>
   Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []

@@ -2,66 +2,66 @@
 import { GoTemplateError } from './error.ts'
 import { toJson } from './print.ts'
 import { sprint, sprintf, sprintln } from './printf.ts'
-import { GoMap, GoStruct, isList, isTrue, maxDepth, typeOf, type Value } from './values.ts'
+import { GoMap, GoStruct, type GoValue, isList, isTrue, maxDepth, typeOf } from './values.ts'
 
-export interface Surroundings {
+export interface FunctionContext {
   readonly now: Date
 }
 
-interface Builtin {
-  readonly least: number
+interface BuiltinFunction {
+  readonly minArgs: number
   /** @default as many as there are */
-  readonly most?: number
-  readonly call: (values: readonly Value[], surroundings: Surroundings) => Value
+  readonly maxArgs?: number
+  readonly call: (values: readonly GoValue[], context: FunctionContext) => GoValue
 }
 
-export const functions: ReadonlyMap<string, Builtin> = new Map(
+export const functions: ReadonlyMap<string, BuiltinFunction> = new Map(
   Object.entries({
-    not: { least: 1, most: 1, call: ([value]) => !isTrue(value) },
-    eq: { least: 2, call: ([value, ...others]) => others.some((other) => isEqual(value, other)) },
-    ne: { least: 2, most: 2, call: ([a, b]) => !isEqual(a, b) },
-    lt: { least: 2, most: 2, call: ([a, b]) => isLess(a, b) },
-    le: { least: 2, most: 2, call: ([a, b]) => isLess(a, b) || isEqual(a, b) },
-    gt: { least: 2, most: 2, call: ([a, b]) => !(isLess(a, b) || isEqual(a, b)) },
-    ge: { least: 2, most: 2, call: ([a, b]) => !isLess(a, b) },
-    len: { least: 1, most: 1, call: ([value]) => BigInt(lengthOf(value)) },
-    index: { least: 1, call: ([value, ...keys]) => keys.reduce(item, value) },
-    slice: { least: 1, most: 4, call: ([value, ...ends]) => slice(value, ends) },
-    print: { least: 0, call: sprint },
-    println: { least: 0, call: sprintln },
-    printf: { least: 1, call: ([format, ...values]) => sprintf(text(format), values) },
-    html: { least: 0, call: (values) => escapeHtml(sprint(values)) },
-    js: { least: 0, call: (values) => escapeJs(sprint(values)) },
-    urlquery: { least: 0, call: (values) => escapeQuery(sprint(values)) },
+    not: { minArgs: 1, maxArgs: 1, call: ([value]) => !isTrue(value) },
+    eq: { minArgs: 2, call: ([value, ...others]) => others.some((other) => isEqual(value, other)) },
+    ne: { minArgs: 2, maxArgs: 2, call: ([a, b]) => !isEqual(a, b) },
+    lt: { minArgs: 2, maxArgs: 2, call: ([a, b]) => isLess(a, b) },
+    le: { minArgs: 2, maxArgs: 2, call: ([a, b]) => isLess(a, b) || isEqual(a, b) },
+    gt: { minArgs: 2, maxArgs: 2, call: ([a, b]) => !(isLess(a, b) || isEqual(a, b)) },
+    ge: { minArgs: 2, maxArgs: 2, call: ([a, b]) => !isLess(a, b) },
+    len: { minArgs: 1, maxArgs: 1, call: ([value]) => BigInt(measureLength(value)) },
+    index: { minArgs: 1, call: ([value, ...keys]) => keys.reduce(indexValue, value) },
+    slice: { minArgs: 1, maxArgs: 4, call: ([value, ...ends]) => sliceValue(value, ends) },
+    print: { minArgs: 0, call: sprint },
+    println: { minArgs: 0, call: sprintln },
+    printf: { minArgs: 1, call: ([format, ...values]) => sprintf(requireString(format), values) },
+    html: { minArgs: 0, call: (values) => escapeHtml(sprint(values)) },
+    js: { minArgs: 0, call: (values) => escapeJs(sprint(values)) },
+    urlquery: { minArgs: 0, call: (values) => escapeQuery(sprint(values)) },
     call: {
-      least: 1,
+      minArgs: 1,
       call: ([value]) => {
         throw new GoTemplateError(`non-function ${typeOf(value)} of type ${typeOf(value)}`)
       },
     },
-    json: { least: 1, most: 1, call: ([value]) => toJson(value) },
-    currentDate: { least: 0, call: (_, { now }) => dateOf(now) },
-    yesterdayDate: { least: 0, call: (_, { now }) => dateOf(new Date(now.getTime() - dayMs)) },
-    toTypeScriptType: { least: 1, most: 1, call: ([value]) => toTypeScript(value) },
-  } satisfies Record<string, Builtin>),
+    json: { minArgs: 1, maxArgs: 1, call: ([value]) => toJson(value) },
+    currentDate: { minArgs: 0, call: (_, { now }) => formatDate(now) },
+    yesterdayDate: { minArgs: 0, call: (_, { now }) => formatDate(new Date(now.getTime() - dayMs)) },
+    toTypeScriptType: { minArgs: 1, maxArgs: 1, call: ([value]) => toTypeScript(value) },
+  } satisfies Record<string, BuiltinFunction>),
 )
 
 export const functionNames: ReadonlySet<string> = new Set([...functions.keys(), 'and', 'or'])
 
-const text = (value: Value): string => {
+const requireString = (value: GoValue): string => {
   if (typeof value === 'string') return value
   throw new GoTemplateError(`wrong type for value; expected string; got ${typeOf(value)}`)
 }
 
-type Kind = 'bool' | 'int' | 'float64' | 'string' | 'nil' | 'other'
-const kindOf = (value: Value): Kind => {
+type BasicKind = 'bool' | 'int' | 'float64' | 'string' | 'nil' | 'other'
+const toBasicKind = (value: GoValue): BasicKind => {
   const type = typeOf(value)
-  return ['bool', 'int', 'float64', 'string', 'nil'].includes(type) ? (type as Kind) : 'other'
+  return ['bool', 'int', 'float64', 'string', 'nil'].includes(type) ? (type as BasicKind) : 'other'
 }
 
 /** What is missing equals nothing but what is missing, too. */
-function isEqual(a: Value, b: Value): boolean {
-  const [kind, other] = [kindOf(a), kindOf(b)]
+function isEqual(a: GoValue, b: GoValue): boolean {
+  const [kind, other] = [toBasicKind(a), toBasicKind(b)]
   if (kind === 'nil' || other === 'nil') return kind === other
   if (kind !== other) throw new GoTemplateError('incompatible types for comparison')
   if (kind === 'other')
@@ -69,55 +69,55 @@ function isEqual(a: Value, b: Value): boolean {
   return a === b
 }
 
-function isLess(a: Value, b: Value): boolean {
-  const [kind, other] = [kindOf(a), kindOf(b)]
+function isLess(a: GoValue, b: GoValue): boolean {
+  const [kind, other] = [toBasicKind(a), toBasicKind(b)]
   if (kind === 'nil' || kind === 'other' || other === 'nil' || other === 'other' || kind === 'bool')
     throw new GoTemplateError('invalid type for comparison')
   if (kind !== other) throw new GoTemplateError('incompatible types for comparison')
   return kind === 'string'
-    ? Buffer.compare(Buffer.from(text(a)), Buffer.from(text(b))) < 0
+    ? Buffer.compare(Buffer.from(requireString(a)), Buffer.from(requireString(b))) < 0
     : (a as number) < (b as number)
 }
 
 /** Of a text, in bytes. */
-function lengthOf(value: Value): number {
+function measureLength(value: GoValue): number {
   if (typeof value === 'string') return Buffer.byteLength(value)
   if (isList(value)) return value.length
   if (value instanceof GoMap) return value.entries.size
   throw new GoTemplateError(value == null ? 'len of nil pointer' : `len of type ${typeOf(value)}`)
 }
 
-function item(value: Value, key: Value): Value {
+function indexValue(value: GoValue, key: GoValue): GoValue {
   if (value === undefined || value === null) throw new GoTemplateError('index of untyped nil')
-  if (value instanceof GoMap) return value.entries.get(text(key)) ?? null
-  if (isList(value)) return value[position(key, value.length - 1)]
+  if (value instanceof GoMap) return value.entries.get(requireString(key)) ?? null
+  if (isList(value)) return value[toPosition(key, value.length - 1)]
   if (typeof value !== 'string') throw new GoTemplateError(`can't index item of type ${typeOf(value)}`)
   const bytes = Buffer.from(value)
-  return BigInt(bytes[position(key, bytes.length - 1)] as number)
+  return BigInt(bytes[toPosition(key, bytes.length - 1)] as number)
 }
 
-/** @param most the last that there is */
-function position(key: Value, most: number): number {
+/** @param max the last that there is */
+function toPosition(key: GoValue, max: number): number {
   if (typeof key !== 'bigint')
     throw new GoTemplateError(
       key === undefined || key === null
         ? 'cannot index slice/array with nil'
         : `cannot index slice/array with type ${typeOf(key)}`,
     )
-  if (key < 0n || key > BigInt(most)) throw new GoTemplateError(`index out of range: ${key}`)
+  if (key < 0n || key > BigInt(max)) throw new GoTemplateError(`index out of range: ${key}`)
   return Number(key)
 }
 
 /** Of a text, its bytes: half a character becomes a replacement character. */
-function slice(value: Value, ends: readonly Value[]): Value {
+function sliceValue(value: GoValue, ends: readonly GoValue[]): GoValue {
   if (value === undefined || value === null) throw new GoTemplateError('slice of untyped nil')
   const isText = typeof value === 'string'
   if (!isText && !isList(value)) throw new GoTemplateError(`can't slice item of type ${typeOf(value)}`)
   if (isText && ends.length > 2) throw new GoTemplateError('cannot 3-index slice a string')
   const items = isText ? Buffer.from(value) : value
-  const [from = 0, to = items.length] = ends.map((end) => position(end, items.length))
+  const [from = 0, to = items.length] = ends.map((end) => toPosition(end, items.length))
   if (from > to) throw new GoTemplateError(`invalid slice index: ${from} > ${to}`)
-  return isText ? (items as Buffer).toString('utf8', from, to) : (items as readonly Value[]).slice(from, to)
+  return isText ? (items as Buffer).toString('utf8', from, to) : (items as readonly GoValue[]).slice(from, to)
 }
 
 const htmlNames: Readonly<Record<string, string>> = {
@@ -142,12 +142,12 @@ const escapeQuery = (value: string): string =>
 
 const dayMs = 86_400_000
 /** By the clock on the wall. */
-const dateOf = (date: Date): string =>
+const formatDate = (date: Date): string =>
   [date.getFullYear(), date.getMonth() + 1, date.getDate()]
     .map((part) => String(part).padStart(2, '0'))
     .join('-')
 
-const typeScript: Readonly<Record<string, string>> = {
+const typeScriptTypes: Readonly<Record<string, string>> = {
   string: 'string',
   number: 'number',
   integer: 'number',
@@ -158,7 +158,7 @@ const typeScript: Readonly<Record<string, string>> = {
 }
 
 /** @param property of a tool's parameters */
-function toTypeScript(property: Value, depth = 0): string {
+function toTypeScript(property: GoValue, depth = 0): string {
   if (!(property instanceof GoStruct) || depth > maxDepth) return 'any'
   const choices = property.fields.get('AnyOf')?.value
   if (isList(choices) && choices.length > 0)
@@ -167,6 +167,8 @@ function toTypeScript(property: Value, depth = 0): string {
   const names = isList(type) ? type : typeof type === 'string' ? [type] : []
   if (names.length === 0) return 'any'
   return names
-    .map((name) => (typeof name === 'string' && Object.hasOwn(typeScript, name) ? typeScript[name] : 'any'))
+    .map((name) =>
+      typeof name === 'string' && Object.hasOwn(typeScriptTypes, name) ? typeScriptTypes[name] : 'any',
+    )
     .join(' | ')
 }

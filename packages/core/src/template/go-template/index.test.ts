@@ -3,11 +3,11 @@ import { describe, expect, test } from 'vitest'
 import type { TemplateMessage } from '../messages.ts'
 import { GoTemplateError, parseGoTemplate } from './index.ts'
 import { parseTree } from './parse.ts'
-import { type Bounds, runTree } from './run.ts'
-import { fromJson, GoMap, type Value } from './values.ts'
+import { type ExecutionBounds, runTree } from './run.ts'
+import { fromJson, GoMap, type GoValue } from './values.ts'
 
 const now = new Date(2026, 10, 21)
-const run = (source: string, data: object = {}, bounds: Partial<Bounds> = {}): string =>
+const run = (source: string, data: object = {}, bounds: Partial<ExecutionBounds> = {}): string =>
   runTree(parseTree(source), fromJson(data) as GoMap, { now, ...bounds })
 const problem = (action: () => unknown): string => {
   try {
@@ -248,7 +248,7 @@ describe('prompts', () => {
       said('robot', 'c'),
     ]
 
-    expect(parseGoTemplate(chat).prompt(messages, [])).toBe(
+    expect(parseGoTemplate(chat).renderChat(messages, [])).toBe(
       '<|im_start|>system\nS<|im_end|>\n<|im_start|>user\na\n\na2<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n<|im_start|>robot\nc<|im_end|>\n<|im_start|>assistant\n',
     )
   })
@@ -256,14 +256,14 @@ describe('prompts', () => {
   test('a template of single turns is said turn by turn, and ends where the answer begins', () => {
     const messages = [said('system', 'S'), said('user', 'a'), said('assistant', 'b'), said('user', 'c')]
 
-    expect(parseGoTemplate(legacy).prompt(messages, [])).toBe(
+    expect(parseGoTemplate(legacy).renderChat(messages, [])).toBe(
       '<|im_start|>system\nS<|im_end|>\n<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n<|im_start|>user\nc<|im_end|>\n<|im_start|>assistant\n',
     )
   })
 
   test('a gap has its prefix and its suffix, and a prompt alone is one', () => {
-    expect(parseGoTemplate(fim).fill('a', 'b')).toBe('<PRE>a<SUF>b<MID>')
-    expect(parseGoTemplate(fim).prompt([said('user', 'a')], [])).toBe('a')
+    expect(parseGoTemplate(fim).renderInfill('a', 'b')).toBe('<PRE>a<SUF>b<MID>')
+    expect(parseGoTemplate(fim).renderChat([said('user', 'a')], [])).toBe('a')
   })
 
   test('values print as Ollama prints them', () => {
@@ -300,7 +300,7 @@ H={{ json .Tools }}
     const shownValues = '{"a":1,"big":12345678901234567000,"n":1.5,"z":"\\u003cv\\u003e"}'
 
     expect(
-      parseGoTemplate(source).prompt(
+      parseGoTemplate(source).renderChat(
         [
           said('system', 'S'),
           said('user', 'u'),
@@ -336,7 +336,7 @@ R=2026-11-21 S=false T= U=false V=4`)
       d: {},
     }
 
-    expect(parseGoTemplate(source).prompt([], [{ name: 'f', parameters: { properties } }])).toBe(
+    expect(parseGoTemplate(source).renderChat([], [{ name: 'f', parameters: { properties } }])).toBe(
       'a: number; b: string | null; c: any[] | Record<string, any>; d: any; 0',
     )
   })
@@ -349,7 +349,7 @@ R=2026-11-21 S=false T= U=false V=4`)
   ])('%j of thinking is %j', (thinking, wanted) => {
     const source = '{{ .Think }} {{ .ThinkLevel }} {{ .IsThinkSet }}{{ range .Messages }}{{ end }}'
 
-    expect(parseGoTemplate(source).prompt([], [], thinking)).toBe(wanted)
+    expect(parseGoTemplate(source).renderChat([], [], thinking)).toBe(wanted)
   })
 
   test('what a template uses is told of it', () => {
@@ -358,24 +358,24 @@ R=2026-11-21 S=false T= U=false V=4`)
     const before =
       '{{ range .Messages }}[TOOL_CALLS] [{{ range .ToolCalls }}{"name": "{{ .Function.Name }}"}{{ end }}]{{ end }}'
 
-    expect(parseGoTemplate(chat).uses).toEqual({
+    expect(parseGoTemplate(chat).features).toEqual({
       tools: false,
       suffix: false,
       messages: true,
       response: false,
     })
-    expect(parseGoTemplate(fim).uses).toMatchObject({ suffix: true, messages: false })
-    expect(parseGoTemplate(legacy).uses).toMatchObject({ response: true })
-    expect(parseGoTemplate(thinks).uses.thinking).toEqual({ open: '<think>', close: '</think>' })
-    expect(parseGoTemplate(tools).uses).toMatchObject({
+    expect(parseGoTemplate(fim).features).toMatchObject({ suffix: true, messages: false })
+    expect(parseGoTemplate(legacy).features).toMatchObject({ response: true })
+    expect(parseGoTemplate(thinks).features.thinking).toEqual({ open: '<think>', close: '</think>' })
+    expect(parseGoTemplate(tools).features).toMatchObject({
       tools: true,
       calls: { open: '<call>', close: '</call>' },
     })
-    expect(parseGoTemplate(before).uses.calls).toEqual({ open: '[TOOL_CALLS]', close: '' })
+    expect(parseGoTemplate(before).features.calls).toEqual({ open: '[TOOL_CALLS]', close: '' })
   })
 
   test('a value that nobody made is none', () => {
-    const empty: Value = new GoMap([])
+    const empty: GoValue = new GoMap([])
 
     expect(runTree(parseTree('{{ .a.b }}'), new GoMap([['a', empty]]))).toBe('<no value>')
   })

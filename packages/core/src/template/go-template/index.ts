@@ -4,18 +4,18 @@
  */
 import { limits, type Tool } from '../../engine/request.ts'
 import type { TemplateMessage } from '../messages.ts'
-import { untilResponse } from './cut.ts'
 import { collate, toMessage, toTool } from './data.ts'
 import { GoTemplateError } from './error.ts'
+import { detectFeatures, type TemplateFeatures } from './features.ts'
 import { parseTree, type Tree } from './parse.ts'
-import { type Bounds, runTree } from './run.ts'
-import { type Uses, usesOf } from './uses.ts'
-import { GoMap, type Value } from './values.ts'
+import { type ExecutionBounds, runTree } from './run.ts'
+import { truncateAtResponse } from './truncate.ts'
+import { GoMap, type GoValue } from './values.ts'
 
 export { GoTemplateError } from './error.ts'
-export type { Uses } from './uses.ts'
+export type { TemplateFeatures } from './features.ts'
 
-export interface Thinking {
+export interface ThinkSettings {
   /** Whether the model is to think; absent: nobody has said. */
   readonly think?: boolean | undefined
   /** `low`, `medium`, `high` or `max`. */
@@ -23,32 +23,37 @@ export interface Thinking {
 }
 
 export interface GoTemplate {
-  readonly uses: Uses
+  readonly features: TemplateFeatures
   /** Throws `GoTemplateError`, as `fill` does. */
-  prompt(
+  renderChat(
     messages: readonly TemplateMessage[],
     tools: readonly Tool[],
-    thinking?: Thinking,
-    bounds?: Partial<Bounds>,
+    thinking?: ThinkSettings,
+    bounds?: Partial<ExecutionBounds>,
   ): string
   /** What is around a gap. */
-  fill(prefix: string, suffix: string, thinking?: Thinking, bounds?: Partial<Bounds>): string
+  renderInfill(
+    prefix: string,
+    suffix: string,
+    thinking?: ThinkSettings,
+    bounds?: Partial<ExecutionBounds>,
+  ): string
 }
 
 /** Throws `GoTemplateError`, in Go's words; and before it reads one that is longer than `limits.templateLength`. */
 export function parseGoTemplate(source: string): GoTemplate {
   if (source.length > limits.templateLength)
     throw new GoTemplateError(`template: longer than ${limits.templateLength} characters`)
-  const written = parseTree(source)
-  const uses = usesOf(written)
+  const parsed = parseTree(source)
+  const features = detectFeatures(parsed)
   // One that names no answer has it at its end.
-  const tree = uses.messages || uses.response ? written : parseTree(`${source}{{ .Response }}`)
-  const last = untilResponse(tree)
+  const tree = features.messages || features.response ? parsed : parseTree(`${source}{{ .Response }}`)
+  const last = truncateAtResponse(tree)
   return {
-    uses,
-    prompt: (messages, tools, thinking = {}, bounds = {}) => {
+    features,
+    renderChat: (messages, tools, thinking = {}, bounds = {}) => {
       const conversation = collate(messages)
-      if (!uses.messages) return inTurns({ tree, last }, conversation.messages, thinking, bounds)
+      if (!features.messages) return renderTurns({ tree, last }, conversation.messages, thinking, bounds)
       const data = {
         System: conversation.system,
         Messages: conversation.messages.map(toMessage),
@@ -57,31 +62,31 @@ export function parseGoTemplate(source: string): GoTemplate {
       }
       return runTree(tree, toData(data, thinking), bounds)
     },
-    fill: (prefix, suffix, thinking = {}, bounds = {}) =>
+    renderInfill: (prefix, suffix, thinking = {}, bounds = {}) =>
       runTree(tree, toData({ Prompt: prefix, Suffix: suffix, Response: '' }, thinking), bounds),
   }
 }
 
-function toData(values: Readonly<Record<string, Value>>, { think, level }: Thinking): GoMap {
-  const thinks = {
+function toData(values: Readonly<Record<string, GoValue>>, { think, level }: ThinkSettings): GoMap {
+  const thinkData = {
     Think: think === true,
     ThinkLevel: think ? (level ?? 'medium') : '',
     IsThinkSet: think !== undefined,
   }
-  return new GoMap(Object.entries({ ...values, ...thinks }))
+  return new GoMap(Object.entries({ ...values, ...thinkData }))
 }
 
 /** System, prompt and answer, and again; the last answer is the model's to go on with. */
-function inTurns(
+function renderTurns(
   { tree, last }: Readonly<Record<'tree' | 'last', Tree>>,
   messages: readonly TemplateMessage[],
-  thinking: Thinking,
-  bounds: Partial<Bounds>,
+  thinking: ThinkSettings,
+  bounds: Partial<ExecutionBounds>,
 ): string {
-  const said: string[] = []
+  const rendered: string[] = []
   let turn = { System: '', Prompt: '', Response: '' }
   const end = (): void => {
-    said.push(runTree(tree, toData(turn, thinking), bounds))
+    rendered.push(runTree(tree, toData(turn, thinking), bounds))
     turn = { System: '', Prompt: '', Response: '' }
   }
   for (const { role, content } of messages) {
@@ -94,6 +99,6 @@ function inTurns(
       turn.Prompt = turn.Prompt === '' ? content : `${turn.Prompt}\n\n${content}`
     }
   }
-  said.push(runTree(last, toData(turn, thinking), bounds))
-  return said.join('')
+  rendered.push(runTree(last, toData(turn, thinking), bounds))
+  return rendered.join('')
 }

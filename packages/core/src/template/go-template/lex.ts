@@ -53,20 +53,20 @@ function trimText(text: string, isStart: boolean, isEnd: boolean): string {
   return text.slice(from, to)
 }
 
-interface Ended {
+interface ActionEnd {
   readonly at: number
   readonly trims: boolean
 }
 
-function lexAction(source: string, from: number, tokens: Token[]): Ended {
+function lexAction(source: string, from: number, tokens: Token[]): ActionEnd {
   if (source.startsWith('/*', from)) return skipComment(source, from)
   tokens.push({ type: 'open', at: from })
   let at = from
   for (;;) {
-    const behind = skip(source, at)
+    const behind = skipBlanks(source, at)
     const spaced = behind > at
     at = behind
-    const end = closing(source, at, spaced)
+    const end = matchClosing(source, at, spaced)
     if (end) {
       tokens.push({ type: 'close', at })
       return end
@@ -78,24 +78,24 @@ function lexAction(source: string, from: number, tokens: Token[]): Ended {
   }
 }
 
-function skipComment(source: string, from: number): Ended {
+function skipComment(source: string, from: number): ActionEnd {
   const end = source.indexOf('*/', from)
   if (end === -1) throw errorAt(source, from, 'unclosed comment')
-  const behind = skip(source, end + 2)
-  const closed = closing(source, behind, behind > end + 2)
+  const behind = skipBlanks(source, end + 2)
+  const closed = matchClosing(source, behind, behind > end + 2)
   // Only a trim marker may have a space in front.
   if (!closed || (behind > end + 2 && !closed.trims))
     throw errorAt(source, from, 'comment ends before closing delimiter')
   return closed
 }
 
-function skip(source: string, at: number): number {
+function skipBlanks(source: string, at: number): number {
   blank.lastIndex = at
   blank.test(source)
   return blank.lastIndex
 }
 
-function closing(source: string, at: number, spaced: boolean): Ended | undefined {
+function matchClosing(source: string, at: number, spaced: boolean): ActionEnd | undefined {
   if (source.startsWith('}}', at)) return { at: at + 2, trims: false }
   return spaced && source.startsWith('-}}', at) ? { at: at + 3, trims: true } : undefined
 }

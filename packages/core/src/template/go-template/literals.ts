@@ -6,30 +6,30 @@ const escapes: Readonly<Record<string, string>> = {
 }
 
 /** The text between double quotes or backquotes; nothing where an escape is none. */
-export function stringOf(literal: string): string | undefined {
+export function parseString(literal: string): string | undefined {
   const inner = literal.slice(1, -1)
   // A raw one has no carriage returns, wherever it was written.
   if (literal.startsWith('`')) return inner.replaceAll('\r', '')
-  let isWrong = false
+  let isInvalid = false
   /** Bytes that were spelled one by one, which make characters together. */
   const text = inner.replace(
     /(?:\\(?:x[\da-fA-F]{2}|[0-7]{3}))+|\\(?:u[\da-fA-F]{4}|U[\da-fA-F]{8}|.)/gs,
     (spelled) => {
       const kind = spelled[1] as string
-      if (/^\\(?:x[\da-fA-F]|[0-7]{3})/.test(spelled)) return bytesOf(spelled)
+      if (/^\\(?:x[\da-fA-F]|[0-7]{3})/.test(spelled)) return decodeBytes(spelled)
       if ((kind === 'u' || kind === 'U') && spelled.length > 2) {
         const point = Number.parseInt(spelled.slice(2), 16)
         if (point <= 0x10ffff && (point < 0xd800 || point > 0xdfff)) return String.fromCodePoint(point)
       }
       const character = kind === "'" ? undefined : escapes[kind]
-      isWrong ||= character === undefined
+      isInvalid ||= character === undefined
       return character ?? ''
     },
   )
-  return isWrong ? undefined : text
+  return isInvalid ? undefined : text
 }
 
-const bytesOf = (spelled: string): string =>
+const decodeBytes = (spelled: string): string =>
   new TextDecoder().decode(
     Uint8Array.from(spelled.split('\\').slice(1), (byte) =>
       Number.parseInt(byte.replace('x', ''), byte.startsWith('x') ? 16 : 8),
@@ -37,21 +37,21 @@ const bytesOf = (spelled: string): string =>
   )
 
 /** The number of the one character between single quotes. */
-export function characterOf(literal: string): bigint | undefined {
+export function parseCharacter(literal: string): bigint | undefined {
   const inner = literal.slice(1, -1)
-  const text = inner === "\\'" ? "'" : inner === '"' ? '"' : stringOf(`"${inner}"`)
+  const text = inner === "\\'" ? "'" : inner === '"' ? '"' : parseString(`"${inner}"`)
   return text !== undefined && [...text].length === 1 ? BigInt(text.codePointAt(0) as number) : undefined
 }
 
-const whole = /^[+-]?(?:0[xX][\da-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|0[0-7_]*|[1-9][\d_]*)$/
-const broken = /^[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
+const integerPattern = /^[+-]?(?:0[xX][\da-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|0[0-7_]*|[1-9][\d_]*)$/
+const floatPattern = /^[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
 
-export function numberOf(literal: string): bigint | number | undefined {
+export function parseNumber(literal: string): bigint | number | undefined {
   const text = literal.replaceAll('_', '')
-  if (whole.test(literal)) {
+  if (integerPattern.test(literal)) {
     const digits = text.replace(/^[+-]/, '').replace(/^0(?=[0-7])/, '0o')
     const value = text.startsWith('-') ? -BigInt(digits) : BigInt(digits)
     return BigInt.asIntN(64, value) === value ? value : undefined
   }
-  return broken.test(literal) ? Number(text) : undefined
+  return floatPattern.test(literal) ? Number(text) : undefined
 }

@@ -2,8 +2,8 @@
 import { errorAt, type GoTemplateError } from './error.ts'
 import { functionNames } from './functions.ts'
 import { lex, type Token } from './lex.ts'
-import { characterOf, numberOf, stringOf } from './literals.ts'
-import type { Value } from './values.ts'
+import { parseCharacter, parseNumber, parseString } from './literals.ts'
+import type { GoValue } from './values.ts'
 
 export interface Tree {
   readonly source: string
@@ -39,7 +39,7 @@ export type Operand = { readonly at: number } & (
   | { readonly type: 'variable'; readonly name: string; readonly names: readonly string[] }
   | { readonly type: 'pipe'; readonly pipe: Pipe; readonly names: readonly string[] }
   | { readonly type: 'function'; readonly name: string }
-  | { readonly type: 'literal'; readonly value: Value }
+  | { readonly type: 'literal'; readonly value: GoValue }
 )
 
 /** Of blocks and brackets in each other. */
@@ -48,7 +48,7 @@ const maxDepth = 100
 /** Throws `GoTemplateError`. */
 export const parseTree = (source: string): Tree => new TreeParser(source).parse()
 
-interface List {
+interface ParsedList {
   readonly nodes: readonly Node[]
   /** Why it ends: behind `{{ end`, `{{ else`, or at the end of all. */
   readonly ending: 'end' | 'else' | 'source'
@@ -60,7 +60,7 @@ class TreeParser {
   readonly #definitions = new Map<string, readonly Node[]>()
   #at = 0
   #depth = 0
-  #loops = 0
+  #loopDepth = 0
   /** Those that may be used here. */
   #variables = ['$']
 
@@ -75,7 +75,7 @@ class TreeParser {
     return { source: this.#source, nodes, definitions: this.#definitions }
   }
 
-  #list(isTop = false): List {
+  #list(isTop = false): ParsedList {
     const nodes: Node[] = []
     for (;;) {
       const token = this.#next()
@@ -94,7 +94,7 @@ class TreeParser {
     for (const type of ['if', 'with', 'range'] as const) if (this.#takesWord(type)) return this.#control(type)
     for (const type of ['break', 'continue'] as const)
       if (this.#takesWord(type)) {
-        if (this.#loops === 0) throw this.#error(`{{${type}}} outside {{range}}`)
+        if (this.#loopDepth === 0) throw this.#error(`{{${type}}} outside {{range}}`)
         this.#close(type)
         return { type }
       }
@@ -105,20 +105,20 @@ class TreeParser {
   }
 
   #control(type: 'if' | 'with' | 'range'): Node {
-    return this.#deeper(() => {
+    return this.#descend(() => {
       const { length } = this.#variables
       const pipe = this.#pipe(type)
       this.#close(type)
-      if (type === 'range') this.#loops++
+      if (type === 'range') this.#loopDepth++
       const { nodes: list, ending } = this.#list()
-      if (type === 'range') this.#loops--
+      if (type === 'range') this.#loopDepth--
       const otherwise = this.#otherwise(type, ending)
       this.#variables.length = length
       return { type, pipe, list, otherwise }
     })
   }
 
-  #otherwise(type: 'if' | 'with' | 'range', ending: List['ending']): readonly Node[] {
+  #otherwise(type: 'if' | 'with' | 'range', ending: ParsedList['ending']): readonly Node[] {
     if (ending === 'source') throw this.#error('unexpected EOF')
     if (ending === 'end') return []
     // One `end` is for both.
@@ -147,12 +147,12 @@ class TreeParser {
 
   #body(name: string, context: string): void {
     const outside = this.#variables
-    const loops = this.#loops
+    const loops = this.#loopDepth
     this.#variables = ['$']
-    this.#loops = 0
-    const { nodes, ending } = this.#deeper(() => this.#list())
+    this.#loopDepth = 0
+    const { nodes, ending } = this.#descend(() => this.#list())
     this.#variables = outside
-    this.#loops = loops
+    this.#loopDepth = loops
     if (ending !== 'end')
       throw this.#error(`unexpected ${ending === 'else' ? '{{else}}' : 'EOF'} in ${context}`)
     this.#definitions.set(name, nodes)
@@ -160,15 +160,15 @@ class TreeParser {
 
   #name(context: string): string {
     const token = this.#next()
-    const name = token.type === 'string' ? stringOf(token.text) : undefined
-    if (name === undefined) throw this.#error(`unexpected ${shown(token)} in ${context}`)
+    const name = token.type === 'string' ? parseString(token.text) : undefined
+    if (name === undefined) throw this.#error(`unexpected ${describeToken(token)} in ${context}`)
     return name
   }
 
   #pipe(context: string): Pipe {
-    return this.#deeper(() => {
+    return this.#descend(() => {
       const { at } = this.#peek()
-      const { variables, assigns } = this.#declared(context)
+      const { variables, assigns } = this.#declarations(context)
       const commands = [this.#command(context)]
       while (this.#takesMark('|')) commands.push(this.#command(context))
       for (const [first] of commands.slice(1))
@@ -180,7 +180,7 @@ class TreeParser {
   }
 
   /** Variables in front of `:=` or `=`; two in a loop. */
-  #declared(context: string): Pick<Pipe, 'variables' | 'assigns'> {
+  #declarations(context: string): Pick<Pipe, 'variables' | 'assigns'> {
     const from = this.#at
     const variables: string[] = []
     for (;;) {
@@ -204,7 +204,7 @@ class TreeParser {
       const token = this.#peek()
       if (token.type === 'close' || (token.type === 'mark' && ')|'.includes(token.text))) break
       if (operands.length > 0 && !('spaced' in token && token.spaced))
-        throw this.#error(`unexpected ${shown(token)} in operand`)
+        throw this.#error(`unexpected ${describeToken(token)} in operand`)
       operands.push(this.#operand(context))
     }
     if (operands.length === 0) throw this.#error(`missing value for ${context}`)
@@ -221,11 +221,11 @@ class TreeParser {
         this.#expectVariable(token.text, at)
         return { type: 'variable', at, name: token.text, names: this.#fields() }
       case 'string':
-        return this.#literal(at, stringOf(token.text), 'invalid syntax')
+        return this.#literal(at, parseString(token.text), 'invalid syntax')
       case 'number':
-        return this.#literal(at, numberOf(token.text), `bad number syntax: ${JSON.stringify(token.text)}`)
+        return this.#literal(at, parseNumber(token.text), `bad number syntax: ${JSON.stringify(token.text)}`)
       case 'character':
-        return this.#literal(at, characterOf(token.text), `malformed character constant: ${token.text}`)
+        return this.#literal(at, parseCharacter(token.text), `malformed character constant: ${token.text}`)
       case 'word':
         return this.#word(token.text, at)
       case 'mark':
@@ -236,10 +236,10 @@ class TreeParser {
           return { type: 'pipe', at, pipe, names: this.#fields() }
         }
     }
-    throw this.#error(`unexpected ${shown(token)} in ${context}`, at)
+    throw this.#error(`unexpected ${describeToken(token)} in ${context}`, at)
   }
 
-  #literal(at: number, value: Value, problem: string): Operand {
+  #literal(at: number, value: GoValue, problem: string): Operand {
     if (value === undefined) throw this.#error(problem, at)
     return { type: 'literal', at, value }
   }
@@ -268,7 +268,8 @@ class TreeParser {
 
   #close(context: string): void {
     const token = this.#next()
-    if (token.type !== 'close') throw this.#error(`unexpected ${shown(token)} in ${context}`, token.at)
+    if (token.type !== 'close')
+      throw this.#error(`unexpected ${describeToken(token)} in ${context}`, token.at)
   }
 
   #peek(): Token {
@@ -300,7 +301,7 @@ class TreeParser {
     return takes
   }
 
-  #deeper<T>(parse: () => T): T {
+  #descend<T>(parse: () => T): T {
     if (++this.#depth > maxDepth) throw this.#error('exceeded the depth that is parsed')
     const parsed = parse()
     this.#depth--
@@ -312,7 +313,7 @@ class TreeParser {
   }
 }
 
-const shown = (token: Token): string =>
+const describeToken = (token: Token): string =>
   token.type === 'end'
     ? 'EOF'
     : 'text' in token

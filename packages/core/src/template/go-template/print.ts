@@ -1,26 +1,26 @@
 /** Values as text: as `fmt` prints them, and as JSON that is safe in HTML. */
-import { GoMap, GoStruct, isList, isTrue, type Value } from './values.ts'
+import { GoMap, GoStruct, type GoValue, isList, isTrue } from './values.ts'
 
 /** As `%v` does it. */
-export function toText(value: Value): string {
+export function toText(value: GoValue): string {
   if (value === undefined || value === null) return '<nil>'
-  if (typeof value === 'number') return floatText(value)
+  if (typeof value === 'number') return formatFloat(value)
   if (isList(value)) return isJsonList(value) ? toJson(value) : `[${value.map(toText).join(' ')}]`
   if (value instanceof GoMap)
-    return value.isJson ? toJson(value) : `map[${[...value.entries].map(pairText).join(' ')}]`
+    return value.isJson ? toJson(value) : `map[${[...value.entries].map(formatPair).join(' ')}]`
   if (value instanceof GoStruct)
-    return value.isJson ? toJson(value) : `{${[...value.fields.values()].map(fieldText).join(' ')}}`
+    return value.isJson ? toJson(value) : `{${[...value.fields.values()].map(formatField).join(' ')}}`
   return String(value)
 }
 
-const isJsonList = (items: readonly Value[]): boolean =>
+const isJsonList = (items: readonly GoValue[]): boolean =>
   items.length > 0 && items.every((item) => item instanceof GoStruct && item.isJson)
 
-const pairText = ([key, value]: readonly [string, Value]): string => `${key}:${toText(value)}`
-const fieldText = ({ value }: { readonly value: Value }): string => toText(value)
+const formatPair = ([key, value]: readonly [string, GoValue]): string => `${key}:${toText(value)}`
+const formatField = ({ value }: { readonly value: GoValue }): string => toText(value)
 
 /** With an exponent of two digits, and from 1e-5 down already. */
-export function floatText(value: number): string {
+export function formatFloat(value: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf'
   const size = Math.abs(value)
   const text = size !== 0 && (size < 1e-4 || size >= 1e21) ? value.toExponential() : String(value)
@@ -30,14 +30,14 @@ export function floatText(value: number): string {
 export const withExponent = (text: string): string => text.replace(/e([+-])(\d)$/, 'e$10$2')
 
 /** Keys of maps in order, those of structs as they are declared. */
-export function toJson(value: Value): string {
+export function toJson(value: GoValue): string {
   if (value === undefined || value === null) return 'null'
-  if (typeof value === 'string') return quoted(value)
+  if (typeof value === 'string') return quoteJson(value)
   if (typeof value === 'number') return Number.isFinite(value) ? JSON.stringify(value) : 'null'
   if (isList(value)) return `[${value.map(toJson).join(',')}]`
-  if (value instanceof GoMap) return object([...value.entries])
+  if (value instanceof GoMap) return toJsonObject([...value.entries])
   if (value instanceof GoStruct)
-    return object(
+    return toJsonObject(
       [...value.fields.values()].flatMap(({ key, omitEmpty, value: field }) =>
         key === undefined || (omitEmpty && !isTrue(field)) ? [] : [[key, field] as const],
       ),
@@ -45,10 +45,10 @@ export function toJson(value: Value): string {
   return String(value)
 }
 
-const object = (members: readonly (readonly [string, Value])[]): string =>
-  `{${members.map(([key, value]) => `${quoted(key)}:${toJson(value)}`).join(',')}}`
+const toJsonObject = (members: readonly (readonly [string, GoValue])[]): string =>
+  `{${members.map(([key, value]) => `${quoteJson(key)}:${toJson(value)}`).join(',')}}`
 
-const quoted = (text: string): string =>
+const quoteJson = (text: string): string =>
   JSON.stringify(text).replace(
     /[<>&\u2028\u2029]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -1,9 +1,9 @@
 /** Go's `fmt`, as templates use it: `print`, `println`, `printf`. */
-import { floatText, toText, withExponent } from './print.ts'
-import { isList, typeOf, type Value } from './values.ts'
+import { formatFloat, toText, withExponent } from './print.ts'
+import { type GoValue, isList, typeOf } from './values.ts'
 
 /** A space stands between two where neither is a string. */
-export const sprint = (values: readonly Value[]): string =>
+export const sprint = (values: readonly GoValue[]): string =>
   values
     .map((value, index) => {
       const isApart = index > 0 && typeof value !== 'string' && typeof values[index - 1] !== 'string'
@@ -11,37 +11,37 @@ export const sprint = (values: readonly Value[]): string =>
     })
     .join('')
 
-export const sprintln = (values: readonly Value[]): string => `${values.map(toText).join(' ')}\n`
+export const sprintln = (values: readonly GoValue[]): string => `${values.map(toText).join(' ')}\n`
 
 /** Nobody pads further. */
 const maxWidth = 10_000
 
-export function sprintf(format: string, values: readonly Value[]): string {
+export function sprintf(format: string, values: readonly GoValue[]): string {
   let used = 0
   /** A star takes it from the values. */
-  const numberOf = (written: string | undefined): number | undefined => {
+  const resolveNumber = (written: string | undefined): number | undefined => {
     if (written !== '*') return written === undefined ? undefined : Number(written)
     const value = values[used++]
     return typeof value === 'bigint' ? Number(value) : 0
   }
   const text = format.replace(
     /%([-+# 0]*)(\*|\d{0,9})(?:\.(\*|\d{0,9}))?(.?)/gsu,
-    (_, flags: string, written: string, behind: string | undefined, verb: string) => {
+    (_, flags: string, written: string, fraction: string | undefined, verb: string) => {
       if (verb === '') return '%!(NOVERB)'
-      const width = numberOf(written) ?? 0
-      const digits = numberOf(behind)
+      const width = resolveNumber(written) ?? 0
+      const digits = resolveNumber(fraction)
       if (verb === '%') return '%'
       if (used >= values.length) return `%!${verb}(MISSING)`
       const value = values[used++]
       const precision = digits === undefined ? undefined : Math.max(0, Math.min(digits, 100))
-      return padded(formatted(value, verb, flags, precision), width < 0 ? '-' : flags, Math.abs(width), value)
+      return pad(formatValue(value, verb, flags, precision), width < 0 ? '-' : flags, Math.abs(width), value)
     },
   )
   const extra = values.slice(used).map((value) => `${typeOf(value)}=${toText(value)}`)
   return extra.length > 0 ? `${text}%!(EXTRA ${extra.join(', ')})` : text
 }
 
-function padded(text: string, flags: string, width: number, value: Value): string {
+function pad(text: string, flags: string, width: number, value: GoValue): string {
   const length = Math.min(width, maxWidth)
   if (flags.includes('-')) return text.padEnd(length)
   const isNumber = typeof value === 'bigint' || typeof value === 'number'
@@ -50,13 +50,15 @@ function padded(text: string, flags: string, width: number, value: Value): strin
   return sign + text.slice(sign.length).padStart(length - sign.length, '0')
 }
 
-function formatted(value: Value, verb: string, flags: string, precision: number | undefined): string {
+function formatValue(value: GoValue, verb: string, flags: string, precision: number | undefined): string {
   if (isList(value) && verb !== 'v' && verb !== 'T')
-    return `[${value.map((item) => formatted(item, verb, flags, precision)).join(' ')}]`
+    return `[${value.map((item) => formatValue(item, verb, flags, precision)).join(' ')}]`
   const plus = flags.includes('+') ? '+' : ''
   switch (verb) {
     case 'v':
-      return typeof value === 'number' && precision !== undefined ? general(value, precision) : toText(value)
+      return typeof value === 'number' && precision !== undefined
+        ? formatGeneral(value, precision)
+        : toText(value)
     case 'T':
       return typeOf(value)
     case 't':
@@ -94,26 +96,26 @@ function formatted(value: Value, verb: string, flags: string, precision: number 
     case 'f':
     case 'F':
     case 'g':
-      if (typeof value === 'number') return (value >= 0 ? plus : '') + float(value, verb, precision)
+      if (typeof value === 'number') return (value >= 0 ? plus : '') + formatFloatVerb(value, verb, precision)
   }
-  const shown = value === undefined || value === null ? '<nil>' : `${typeOf(value)}=${toText(value)}`
-  return `%!${verb}(${shown})`
+  const printed = value === undefined || value === null ? '<nil>' : `${typeOf(value)}=${toText(value)}`
+  return `%!${verb}(${printed})`
 }
 
-function float(value: number, verb: 'e' | 'f' | 'F' | 'g', precision: number | undefined): string {
-  if (!Number.isFinite(value)) return floatText(value)
+function formatFloatVerb(value: number, verb: 'e' | 'f' | 'F' | 'g', precision: number | undefined): string {
+  if (!Number.isFinite(value)) return formatFloat(value)
   if (verb === 'e') return withExponent(value.toExponential(precision ?? 6))
-  if (verb === 'g') return precision === undefined ? floatText(value) : general(value, precision)
-  return fixed(value, precision ?? 6)
+  if (verb === 'g') return precision === undefined ? formatFloat(value) : formatGeneral(value, precision)
+  return formatFixed(value, precision ?? 6)
 }
 
 /** JavaScript gives numbers from 1e21 up an exponent. */
-const fixed = (value: number, precision: number): string =>
+const formatFixed = (value: number, precision: number): string =>
   Math.abs(value) < 1e21
     ? value.toFixed(precision)
     : BigInt(value).toString() + (precision > 0 ? `.${'0'.repeat(precision)}` : '')
 
-function general(value: number, precision: number): string {
+function formatGeneral(value: number, precision: number): string {
   const digits = Math.max(1, precision)
   const [mantissa = '', exponent = ''] = value.toExponential(digits - 1).split('e')
   const size = Number(exponent)

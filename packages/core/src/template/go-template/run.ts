@@ -3,9 +3,9 @@ import { errorAt, GoTemplateError } from './error.ts'
 import { functions } from './functions.ts'
 import type { Node, Operand, Pipe, Tree } from './parse.ts'
 import { toText } from './print.ts'
-import { GoMap, GoStruct, isList, isTrue, typeOf, type Value } from './values.ts'
+import { GoMap, GoStruct, type GoValue, isList, isTrue, typeOf } from './values.ts'
 
-export interface Bounds {
+export interface ExecutionBounds {
   /** Of nodes, operands and characters that are made. */
   readonly maxSteps: number
   /** Of the text, and of each value that is made, in characters. */
@@ -16,10 +16,10 @@ export interface Bounds {
 const defaults = { maxSteps: 20_000_000, maxLength: 64 * 1024 * 1024 }
 
 /** Throws `GoTemplateError`, also where it takes too long or says too much. */
-export const runTree = (tree: Tree, data: GoMap, bounds: Partial<Bounds> = {}): string =>
-  new Run(tree, { ...defaults, now: new Date(), ...bounds }).run(data)
+export const runTree = (tree: Tree, data: GoMap, bounds: Partial<ExecutionBounds> = {}): string =>
+  new TemplateExecutor(tree, { ...defaults, now: new Date(), ...bounds }).run(data)
 
-type Leaving = 'break' | 'continue' | undefined
+type LoopExit = 'break' | 'continue' | undefined
 
 /** Of blocks, templates and brackets in each other. */
 const maxDepth = 500
@@ -27,44 +27,44 @@ const maxDepth = 500
 /** What is made of that many characters costs as much as a node. */
 const charactersPerStep = 64
 
-class Run {
+class TemplateExecutor {
   readonly #tree: Tree
-  readonly #bounds: Bounds
-  readonly #said: string[] = []
+  readonly #bounds: ExecutionBounds
+  readonly #output: string[] = []
   #length = 0
   #steps = 0
   #depth = 0
   /** Names and values, those that hide others last. */
-  #variables: [string, Value][] = []
+  #variables: [string, GoValue][] = []
 
-  constructor(tree: Tree, bounds: Bounds) {
+  constructor(tree: Tree, bounds: ExecutionBounds) {
     this.#tree = tree
     this.#bounds = bounds
   }
 
-  run(data: Value): string {
+  run(data: GoValue): string {
     this.#variables = [['$', data]]
     this.#list(this.#tree.nodes, data)
-    return this.#said.join('')
+    return this.#output.join('')
   }
 
-  #list(nodes: readonly Node[], dot: Value): Leaving {
+  #list(nodes: readonly Node[], dot: GoValue): LoopExit {
     for (const node of nodes) {
-      const leaving = this.#node(node, dot)
-      if (leaving) return leaving
+      const exit = this.#node(node, dot)
+      if (exit) return exit
     }
     return undefined
   }
 
-  #node(node: Node, dot: Value): Leaving {
+  #node(node: Node, dot: GoValue): LoopExit {
     this.#step()
     switch (node.type) {
       case 'text':
-        this.#say(node.text)
+        this.#write(node.text)
         return undefined
       case 'action': {
         const value = this.#pipe(node.pipe, dot)
-        if (node.pipe.variables.length === 0) this.#say(this.#printed(value, node.pipe.at))
+        if (node.pipe.variables.length === 0) this.#write(this.#print(value, node.pipe.at))
         return undefined
       }
       case 'template':
@@ -74,7 +74,7 @@ class Run {
       case 'continue':
         return node.type
       default:
-        return this.#scoped(() => {
+        return this.#runScoped(() => {
           const value = this.#pipe(node.pipe, dot, node.type === 'range')
           if (node.type === 'range') return this.#range(node, value, dot)
           if (isTrue(value)) return this.#list(node.list, node.type === 'with' ? value : dot)
@@ -85,46 +85,46 @@ class Run {
 
   #range(
     { pipe, list, otherwise }: Extract<Node, { pipe: Pipe; list: unknown }>,
-    value: Value,
-    dot: Value,
-  ): Leaving {
-    let any = false
+    value: GoValue,
+    dot: GoValue,
+  ): LoopExit {
+    let hasItems = false
     for (const [key, item] of this.#items(value, pipe)) {
-      any = true
+      hasItems = true
       this.#step()
-      const leaving = this.#scoped(() => {
+      const exit = this.#runScoped(() => {
         const values = pipe.variables.length === 1 ? [item] : [key, item]
         for (const [index, name] of pipe.variables.entries()) this.#set(name, values[index], pipe)
         return this.#list(list, item)
       })
-      if (leaving === 'break') break
+      if (exit === 'break') break
     }
-    return any ? undefined : this.#list(otherwise, dot)
+    return hasItems ? undefined : this.#list(otherwise, dot)
   }
 
-  *#items(value: Value, { at, variables }: Pipe): Generator<readonly [Value, Value]> {
+  *#items(value: GoValue, { at, variables }: Pipe): Generator<readonly [GoValue, GoValue]> {
     if (value === undefined || value === null) return
     if (value instanceof GoMap) yield* value.entries
     else if (isList(value)) for (const [index, item] of value.entries()) yield [BigInt(index), item]
     else if (typeof value === 'bigint' && variables.length < 2)
       for (let index = 0n; index < value; index++) yield [index, index]
-    else throw this.#error(at, `range can't iterate over ${this.#printed(value, at).slice(0, 100)}`)
+    else throw this.#error(at, `range can't iterate over ${this.#print(value, at).slice(0, 100)}`)
   }
 
-  #template({ at, name, pipe }: Extract<Node, { type: 'template' }>, dot: Value): void {
+  #template({ at, name, pipe }: Extract<Node, { type: 'template' }>, dot: GoValue): void {
     const nodes = this.#tree.definitions.get(name)
     if (!nodes) throw this.#error(at, `template ${JSON.stringify(name)} not defined`)
     const data = pipe && this.#pipe(pipe, dot)
     const outside = this.#variables
     this.#variables = [['$', data]]
-    this.#deeper(at, () => this.#list(nodes, data))
+    this.#descend(at, () => this.#list(nodes, data))
     this.#variables = outside
   }
 
   /** @param isLoop its variables are for the items */
-  #pipe(pipe: Pipe, dot: Value, isLoop = false): Value {
-    return this.#deeper(pipe.at, () => {
-      let value: Value
+  #pipe(pipe: Pipe, dot: GoValue, isLoop = false): GoValue {
+    return this.#descend(pipe.at, () => {
+      let value: GoValue
       for (const [index, command] of pipe.commands.entries())
         value = this.#command(command, dot, index === 0 ? [] : [value]) ?? undefined
       if (!isLoop) for (const name of pipe.variables) this.#set(name, value, pipe)
@@ -132,28 +132,28 @@ class Run {
     })
   }
 
-  #set(name: string, value: Value, { at, assigns }: Pipe): void {
+  #set(name: string, value: GoValue, { at, assigns }: Pipe): void {
     if (assigns) this.#variable(name, at)[1] = value
     else this.#variables.push([name, value])
   }
 
-  #variable(name: string, at: number): [string, Value] {
+  #variable(name: string, at: number): [string, GoValue] {
     const found = this.#variables.findLast(([own]) => own === name)
     if (found) return found
     throw this.#error(at, `undefined variable: ${name}`)
   }
 
   /** @param piped what the command before it came to */
-  #command([first, ...others]: readonly Operand[], dot: Value, piped: readonly Value[]): Value {
+  #command([first, ...others]: readonly Operand[], dot: GoValue, piped: readonly GoValue[]): GoValue {
     const operand = first as Operand
     if (operand.type === 'function') return this.#call(operand, others, dot, piped)
     if (operand.type === 'nil') throw this.#error(operand.at, 'nil is not a command')
     if (others.length + piped.length > 0)
-      throw this.#error(operand.at, `can't give argument to non-function ${this.#shown(operand.at)}`)
+      throw this.#error(operand.at, `can't give argument to non-function ${this.#excerpt(operand.at)}`)
     return this.#value(operand, dot)
   }
 
-  #value(operand: Operand, dot: Value): Value {
+  #value(operand: Operand, dot: GoValue): GoValue {
     this.#step()
     const { at } = operand
     switch (operand.type) {
@@ -174,7 +174,7 @@ class Run {
     }
   }
 
-  #field(value: Value, names: readonly string[], at: number): Value {
+  #field(value: GoValue, names: readonly string[], at: number): GoValue {
     let inner = value
     for (const name of names) {
       if (inner === undefined) return undefined
@@ -192,38 +192,38 @@ class Run {
   #call(
     { at, name }: Extract<Operand, { type: 'function' }>,
     operands: readonly Operand[],
-    dot: Value,
-    piped: readonly Value[],
-  ): Value {
-    if (name === 'and' || name === 'or') return this.#until(name === 'or', at, operands, dot, piped)
+    dot: GoValue,
+    piped: readonly GoValue[],
+  ): GoValue {
+    if (name === 'and' || name === 'or') return this.#shortCircuit(name === 'or', at, operands, dot, piped)
     const values = [...operands.map((operand) => this.#value(operand, dot)), ...piped]
     const {
-      least,
-      most = values.length,
+      minArgs,
+      maxArgs = values.length,
       call,
     } = functions.get(name) as NonNullable<ReturnType<typeof functions.get>>
-    if (values.length < least || values.length > most)
+    if (values.length < minArgs || values.length > maxArgs)
       throw this.#error(
         at,
-        `wrong number of args for ${name}: want ${values.length < least ? least : most} got ${values.length}`,
+        `wrong number of args for ${name}: want ${values.length < minArgs ? minArgs : maxArgs} got ${values.length}`,
       )
-    for (const value of values) this.#cost(value)
-    const result = this.#checked(at, `error calling ${name}: `, () => call(values, this.#bounds))
-    this.#cost(result)
+    for (const value of values) this.#charge(value)
+    const result = this.#locateErrors(at, `error calling ${name}: `, () => call(values, this.#bounds))
+    this.#charge(result)
     return result
   }
 
   /** The first that is as wanted, or the last. */
-  #until(
+  #shortCircuit(
     isTrueWanted: boolean,
     at: number,
     operands: readonly Operand[],
-    dot: Value,
-    piped: readonly Value[],
-  ): Value {
+    dot: GoValue,
+    piped: readonly GoValue[],
+  ): GoValue {
     if (operands.length + piped.length === 0)
       throw this.#error(at, 'wrong number of args: want at least 1 got 0')
-    let value: Value
+    let value: GoValue
     for (const operand of operands) {
       value = this.#value(operand, dot)
       if (isTrue(value) === isTrueWanted) return value
@@ -231,16 +231,16 @@ class Run {
     return piped.length > 0 ? piped[0] : value
   }
 
-  #printed(value: Value, at: number): string {
+  #print(value: GoValue, at: number): string {
     if (value === undefined || value === null) return '<no value>'
-    this.#cost(value)
-    return this.#checked(at, '', () => toText(value))
+    this.#charge(value)
+    return this.#locateErrors(at, '', () => toText(value))
   }
 
   /** What is wrong there is said of here. */
-  #checked<T>(at: number, before: string, make: () => T): T {
+  #locateErrors<T>(at: number, before: string, compute: () => T): T {
     try {
-      return make()
+      return compute()
     } catch (cause) {
       if (cause instanceof GoTemplateError) throw this.#error(at, before + cause.message)
       if (cause instanceof RangeError) throw this.#error(at, `${before}the value is too large`)
@@ -248,20 +248,20 @@ class Run {
     }
   }
 
-  #say(text: string): void {
+  #write(text: string): void {
     this.#length += text.length
     if (this.#length > this.#bounds.maxLength) throw new GoTemplateError('the prompt is too long')
-    this.#said.push(text)
+    this.#output.push(text)
   }
 
-  #scoped(run: () => Leaving): Leaving {
+  #runScoped(run: () => LoopExit): LoopExit {
     const { length } = this.#variables
-    const leaving = this.#deeper(0, run)
+    const exit = this.#descend(0, run)
     this.#variables.length = length
-    return leaving
+    return exit
   }
 
-  #deeper<T>(at: number, run: () => T): T {
+  #descend<T>(at: number, run: () => T): T {
     if (++this.#depth > maxDepth) throw this.#error(at, 'exceeded maximum template depth')
     const value = run()
     this.#depth--
@@ -269,7 +269,7 @@ class Run {
   }
 
   /** Who copies or prints much pays for it. */
-  #cost(value: Value): void {
+  #charge(value: GoValue): void {
     const length = typeof value === 'string' || isList(value) ? value.length : 0
     if (length > this.#bounds.maxLength) throw new GoTemplateError('a value is too long')
     this.#step(1 + length / charactersPerStep)
@@ -280,11 +280,11 @@ class Run {
     if (this.#steps > this.#bounds.maxSteps) throw new GoTemplateError('the template takes too many steps')
   }
 
-  #shown(at: number): string {
+  #excerpt(at: number): string {
     return this.#tree.source.slice(at, at + 40).split(/[ }]/, 1)[0] as string
   }
 
   #error(at: number, what: string): GoTemplateError {
-    return errorAt(this.#tree.source, at, `executing "" at <${this.#shown(at)}>: ${what}`)
+    return errorAt(this.#tree.source, at, `executing "" at <${this.#excerpt(at)}>: ${what}`)
   }
 }

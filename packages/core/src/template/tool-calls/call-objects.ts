@@ -1,24 +1,24 @@
 /** Calls as JSON objects that hold a name and arguments, which is how most families write them. */
-import type { Steps } from '../input.ts'
-import { copyObject, copyQuotedObject, skipValue, stringAmong } from './json.ts'
-import type { Scene } from './parser-context.ts'
+import type { ParseSteps } from '../input.ts'
+import { copyObject, copyQuotedObject, parseOneOfStrings, skipValue } from './json.ts'
+import type { ParserContext } from './parser-context.ts'
 
 /**
  * One or a list of them, with or without brackets and commas. Whether there was one.
  * @param isMarked whether a mark says that these are calls; without one, arguments are not optional
  */
-export function* callObjects(scene: Scene, isMarked: boolean): Steps<boolean> {
-  const { input, voice } = scene
-  let any = false
+export function* parseCallObjects(context: ParserContext, isMarked: boolean): ParseSteps<boolean> {
+  const { input, output } = context
+  let hasCall = false
   for (;;) {
-    yield* input.run(any ? ' \t\r\n,;]' : ' \t\r\n[')
-    if ((yield* input.peek()) !== '{') return any
-    if (any) input.keep()
-    if (!(yield* callObject(scene, isMarked))) {
-      if (any) voice.say('text', input.kept())
-      return any
+    yield* input.takeRun(hasCall ? ' \t\r\n,;]' : ' \t\r\n[')
+    if ((yield* input.peek()) !== '{') return hasCall
+    if (hasCall) input.startCapture()
+    if (!(yield* parseCallObject(context, isMarked))) {
+      if (hasCall) output.addText('text', input.takeCaptured())
+      return hasCall
     }
-    any = true
+    hasCall = true
   }
 }
 
@@ -27,81 +27,84 @@ const argumentKeys = ['arguments', 'parameters']
 const keys = [...nameKeys, ...argumentKeys, 'type', 'id', 'index', 'tool_call_id']
 
 /** What is known of a call. */
-interface Call {
+interface PartialCall {
   name?: string
   /** That stood before the name. */
-  early?: string
+  earlyArguments?: string
   state: 'unknown' | 'begun' | 'whole'
 }
 
-function* callObject(scene: Scene, isMarked: boolean): Steps<boolean> {
-  const { input, voice } = scene
-  const call: Call = { state: 'unknown' }
-  const isClosed = yield* members(scene, call, false)
+function* parseCallObject(context: ParserContext, isMarked: boolean): ParseSteps<boolean> {
+  const { input, output } = context
+  const call: PartialCall = { state: 'unknown' }
+  const isClosed = yield* parseMembers(context, call, false)
   if (isClosed && isMarked && call.state === 'unknown' && call.name !== undefined) {
-    call.early = '{}'
-    begin(scene, call)
+    call.earlyArguments = '{}'
+    beginCall(context, call)
   }
-  if (call.state === 'begun') voice.incomplete()
-  if (call.state !== 'unknown') input.forget()
+  if (call.state === 'begun') output.markIncomplete()
+  if (call.state !== 'unknown') input.dropCapture()
   return call.state !== 'unknown'
 }
 
 /** Some models wrap name and arguments once more, as OpenAI's API does. */
-function* members(scene: Scene, call: Call, isInner: boolean): Steps<boolean> {
-  const { input } = scene
-  if (!(yield* input.takes('{'))) return false
+function* parseMembers(context: ParserContext, call: PartialCall, isInner: boolean): ParseSteps<boolean> {
+  const { input } = context
+  if (!(yield* input.tryTake('{'))) return false
   for (;;) {
-    yield* input.blank()
-    if (yield* input.takes('}')) return true
-    const key = yield* stringAmong(input, keys)
+    yield* input.skipBlanks()
+    if (yield* input.tryTake('}')) return true
+    const key = yield* parseOneOfStrings(input, keys)
     if (key === undefined) return false
-    yield* input.blank()
-    if (!(yield* input.takes(':'))) return false
-    yield* input.blank()
+    yield* input.skipBlanks()
+    if (!(yield* input.tryTake(':'))) return false
+    yield* input.skipBlanks()
     const isWrapped = key === 'function' && !isInner && (yield* input.peek()) === '{'
-    const isTaken = isWrapped ? yield* members(scene, call, true) : yield* member(scene, call, key)
-    if (!isTaken) return false
-    yield* input.blank()
-    if (!(yield* input.takes(','))) return yield* input.takes('}')
+    const isParsed = isWrapped
+      ? yield* parseMembers(context, call, true)
+      : yield* parseMember(context, call, key)
+    if (!isParsed) return false
+    yield* input.skipBlanks()
+    if (!(yield* input.tryTake(','))) return yield* input.tryTake('}')
   }
 }
 
-function* member(scene: Scene, call: Call, key: string): Steps<boolean> {
-  const { input, names } = scene
+function* parseMember(context: ParserContext, call: PartialCall, key: string): ParseSteps<boolean> {
+  const { input, names } = context
   if (call.state !== 'unknown') return yield* skipValue(input)
   if (nameKeys.includes(key)) {
-    const name = yield* stringAmong(input, names)
+    const name = yield* parseOneOfStrings(input, names)
     if (name === undefined) return false
     call.name = name
-    if (call.early !== undefined) begin(scene, call)
+    if (call.earlyArguments !== undefined) beginCall(context, call)
     return true
   }
-  return argumentKeys.includes(key) ? yield* argumentsOf(scene, call) : yield* skipValue(input)
+  return argumentKeys.includes(key) ? yield* parseArguments(context, call) : yield* skipValue(input)
 }
 
-function* argumentsOf(scene: Scene, call: Call): Steps<boolean> {
-  const { input, voice } = scene
+function* parseArguments(context: ParserContext, call: PartialCall): ParseSteps<boolean> {
+  const { input, output } = context
   const first = yield* input.peek()
   if (first !== '{' && first !== '"' && first !== 'n') return false
-  const early: string[] = []
-  if (call.name !== undefined) begin(scene, call)
-  const give = (json: string): void => {
-    if (call.state === 'unknown') early.push(json)
-    else voice.arguments(json)
+  const buffered: string[] = []
+  if (call.name !== undefined) beginCall(context, call)
+  const emit = (json: string): void => {
+    if (call.state === 'unknown') buffered.push(json)
+    else output.addArguments(json)
   }
-  const isNull = first === 'n' && (yield* input.takes('null'))
-  if (isNull) give('{}')
-  const isWhole = isNull || (yield* first === '{' ? copyObject(input, give) : copyQuotedObject(input, give))
-  if (!isWhole) return false
+  const isNull = first === 'n' && (yield* input.tryTake('null'))
+  if (isNull) emit('{}')
+  const isComplete =
+    isNull || (yield* first === '{' ? copyObject(input, emit) : copyQuotedObject(input, emit))
+  if (!isComplete) return false
   if (call.state === 'begun') call.state = 'whole'
-  else call.early = early.join('')
+  else call.earlyArguments = buffered.join('')
   return true
 }
 
-function begin({ input, voice }: Scene, call: Call): void {
-  input.forget()
-  voice.call(call.name as string)
-  call.state = call.early === undefined ? 'begun' : 'whole'
-  if (call.early !== undefined) voice.arguments(call.early)
+function beginCall({ input, output }: ParserContext, call: PartialCall): void {
+  input.dropCapture()
+  output.startCall(call.name as string)
+  call.state = call.earlyArguments === undefined ? 'begun' : 'whole'
+  if (call.earlyArguments !== undefined) output.addArguments(call.earlyArguments)
 }

@@ -3,13 +3,13 @@ import { expect, test } from 'vitest'
 import { noiseModel, recurrentModel, slidingWindowModel } from '../../../../../test/support/models.ts'
 import { readGguf } from '../../models/gguf/gguf.ts'
 import { chatMl } from '../jinja.ts'
-import { familyOf, listsTools } from './detect.ts'
-import { all } from './fixtures/families.ts'
+import { detectFamily, listsTools } from './detect.ts'
+import { fixtureFamilies } from './fixtures/families.ts'
 
-test.each(all.map(({ name, template }) => [name, template] as const))(
+test.each(fixtureFamilies.map(({ name, template }) => [name, template] as const))(
   '%s is known by %j',
   (name, template) => {
-    expect(familyOf(template)).toBe(name)
+    expect(detectFamily(template)).toBe(name)
   },
 )
 
@@ -21,17 +21,17 @@ test.each([
 ] as const)('%s is the family of the model at %s', async (name, path) => {
   const { metadata } = await readGguf(path)
 
-  expect(familyOf(String(metadata['tokenizer.chat_template']))).toBe(name)
+  expect(detectFamily(String(metadata['tokenizer.chat_template']))).toBe(name)
 })
 
 test('a template that knows nothing of tools is of no family', () => {
-  expect(familyOf(chatMl)).toBe('generic')
-  expect(familyOf('')).toBe('generic')
+  expect(detectFamily(chatMl)).toBe('generic')
+  expect(detectFamily('')).toBe('generic')
 })
 
 test('a template that writes calls and lists no tools leaves the description to us, and so the words', () => {
   const template = "{% for call in message['tool_calls'] %}<tool_call>{{ call }}</tool_call>{% endfor %}"
 
   expect(listsTools(template)).toBe(false)
-  expect(familyOf(template)).toBe('generic')
+  expect(detectFamily(template)).toBe('generic')
 })

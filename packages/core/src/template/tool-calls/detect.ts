@@ -9,10 +9,10 @@ import { harmony } from './harmony.ts'
 import { hermes } from './hermes.ts'
 import { llama3 } from './llama3.ts'
 import { mistral } from './mistral.ts'
-import type { Family } from './parser-context.ts'
+import type { ToolCallParser } from './parser-context.ts'
 import { qwenCoder } from './qwen-coder.ts'
 
-export const families = {
+export const toolCallParsers = {
   harmony,
   gemma,
   deepseek,
@@ -24,12 +24,12 @@ export const families = {
   hermes,
   llama3,
   generic,
-} as const satisfies Record<string, Family>
+} as const satisfies Record<string, ToolCallParser>
 
-export type FamilyName = keyof typeof families
+export type ToolCallFamily = keyof typeof toolCallParsers
 
 /** The first whose signs a template has all. */
-const signs: readonly (readonly [FamilyName, ...RegExp[]])[] = [
+const familySignatures: readonly (readonly [ToolCallFamily, ...RegExp[]])[] = [
   ['harmony', /<\|channel\|>/, /<\|message\|>/],
   ['gemma', /<\|tool_call>|<start_function_call>/],
   ['deepseek', /<｜tool▁call▁begin｜>|｜DSML｜/],
@@ -51,7 +51,8 @@ const signs: readonly (readonly [FamilyName, ...RegExp[]])[] = [
 export const listsTools = (template: string): boolean => /\btools\b|\.Tools\b/.test(template)
 
 /** gpt-oss writes in its own way, with tools and without; others that are told of tools by us answer as we say. */
-export function familyOf(template: string): FamilyName {
-  const [family = 'generic'] = signs.find(([, ...all]) => all.every((sign) => sign.test(template))) ?? []
+export function detectFamily(template: string): ToolCallFamily {
+  const [family = 'generic'] =
+    familySignatures.find(([, ...all]) => all.every((sign) => sign.test(template))) ?? []
   return family === 'harmony' || listsTools(template) ? family : 'generic'
 }

@@ -1,36 +1,45 @@
 /** Functionary: tags that hold the name (3.1), or messages to whoever they are for (3.2). */
 
-import type { Steps } from '../input.ts'
-import { behind, callWith, type Family, nameAmong, type Scene } from './parser-context.ts'
+import type { ParseSteps } from '../input.ts'
+import {
+  type ParserContext,
+  parseCallArguments,
+  parseMarkedCalls,
+  parseToolName,
+  type ToolCallParser,
+} from './parser-context.ts'
 
 const tag = '<function='
 const recipient = '>>>'
 
-export const functionary: Family = function* (scene) {
-  const { input, voice, prompt } = scene
+export const functionary: ToolCallParser = function* (context) {
+  const { input, output, prompt } = context
   if (prompt.endsWith(recipient)) {
-    input.keep()
-    if (!(yield* addressed(scene))) voice.say('text', input.kept())
+    input.startCapture()
+    if (!(yield* parseAddressed(context))) output.addText('text', input.takeCaptured())
   }
-  yield* behind([tag, recipient], scene, (mark) => (mark === tag ? tagged(scene) : addressed(scene)))
+  yield* parseMarkedCalls([tag, recipient], context, (mark) =>
+    mark === tag ? parseTagged(context) : parseAddressed(context),
+  )
 }
 
-function* tagged(scene: Scene): Steps<boolean> {
-  const { input } = scene
-  const name = yield* nameAmong(scene)
-  if (name === undefined || !(yield* input.takes('>')) || !(yield* callWith(name, scene))) return false
-  yield* input.blank()
-  yield* input.closes('</function>')
+function* parseTagged(context: ParserContext): ParseSteps<boolean> {
+  const { input } = context
+  const name = yield* parseToolName(context)
+  if (name === undefined || !(yield* input.tryTake('>')) || !(yield* parseCallArguments(name, context)))
+    return false
+  yield* input.skipBlanks()
+  yield* input.tryTakeClosing('</function>')
   return true
 }
 
-function* addressed(scene: Scene): Steps<boolean> {
-  const { input, voice } = scene
-  if (yield* input.takes('all\n')) {
-    input.forget()
-    voice.mark()
+function* parseAddressed(context: ParserContext): ParseSteps<boolean> {
+  const { input, output } = context
+  if (yield* input.tryTake('all\n')) {
+    input.dropCapture()
+    output.markBoundary()
     return true
   }
-  const name = yield* nameAmong(scene)
-  return name !== undefined && (yield* callWith(name, scene))
+  const name = yield* parseToolName(context)
+  return name !== undefined && (yield* parseCallArguments(name, context))
 }

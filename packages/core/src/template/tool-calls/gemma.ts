@@ -1,7 +1,7 @@
 /** Gemma 4 and FunctionGemma: objects with bare keys, and strings between quotes that are tokens. */
-import type { Input, Steps } from '../input.ts'
-import { escaped } from './json.ts'
-import { behind, type Family, nameAmong } from './parser-context.ts'
+import type { ParserInput, ParseSteps } from '../input.ts'
+import { escapeJson } from './json.ts'
+import { parseMarkedCalls, parseToolName, type ToolCallParser } from './parser-context.ts'
 
 /** Opening → closing, and what strings stand between. */
 const marks: Readonly<Record<string, readonly [close: string, quote: string]>> = {
@@ -12,94 +12,94 @@ const marks: Readonly<Record<string, readonly [close: string, quote: string]>> =
 /** Clients refuse what is deeper. */
 const maxDepth = 128
 
-export const gemma: Family = (scene) =>
-  behind(Object.keys(marks), scene, function* (mark) {
-    const { input, voice } = scene
+export const gemma: ToolCallParser = (context) =>
+  parseMarkedCalls(Object.keys(marks), context, function* (mark) {
+    const { input, output } = context
     const [close, quote] = marks[mark] as readonly [string, string]
-    if (!(yield* input.takes('call:'))) return false
-    const name = yield* nameAmong(scene)
+    if (!(yield* input.tryTake('call:'))) return false
+    const name = yield* parseToolName(context)
     if (name === undefined || (yield* input.peek()) !== '{') return false
-    input.forget()
-    voice.call(name)
-    const reader = new Reader(input, quote, (json) => voice.arguments(json))
-    if (yield* reader.value(0)) yield* input.closes(close)
-    else voice.incomplete()
+    input.dropCapture()
+    output.startCall(name)
+    const parser = new GemmaValueParser(input, quote, (json) => output.addArguments(json))
+    if (yield* parser.parseValue(0)) yield* input.tryTakeClosing(close)
+    else output.markIncomplete()
     return true
   })
 
 /** Copies a value, as JSON; false where it is none, or ends too early. */
-class Reader {
-  readonly #input: Input
+class GemmaValueParser {
+  readonly #input: ParserInput
   readonly #quote: string
-  readonly #give: (json: string) => void
+  readonly #emit: (json: string) => void
 
-  constructor(input: Input, quote: string, give: (json: string) => void) {
+  constructor(input: ParserInput, quote: string, emit: (json: string) => void) {
     this.#input = input
     this.#quote = quote
-    this.#give = give
+    this.#emit = emit
   }
 
-  *value(depth: number): Steps<boolean> {
+  *parseValue(depth: number): ParseSteps<boolean> {
     const input = this.#input
-    yield* input.blank()
+    yield* input.skipBlanks()
     if (depth === maxDepth) return false
-    if (yield* input.takes(this.#quote)) return yield* this.#string()
-    if (yield* input.takes('{')) return yield* this.#items('{', '}', depth)
-    if (yield* input.takes('[')) return yield* this.#items('[', ']', depth)
+    if (yield* input.tryTake(this.#quote)) return yield* this.#string()
+    if (yield* input.tryTake('{')) return yield* this.#items('{', '}', depth)
+    if (yield* input.tryTake('[')) return yield* this.#items('[', ']', depth)
     return yield* this.#scalar()
   }
 
-  *#items(open: string, close: string, depth: number): Steps<boolean> {
+  *#items(open: string, close: string, depth: number): ParseSteps<boolean> {
     const input = this.#input
-    this.#give(open)
-    yield* input.blank()
-    if (yield* input.takes(close)) {
-      this.#give(close)
+    this.#emit(open)
+    yield* input.skipBlanks()
+    if (yield* input.tryTake(close)) {
+      this.#emit(close)
       return true
     }
     for (;;) {
       if (open === '{' && !(yield* this.#key())) return false
-      if (!(yield* this.value(depth + 1))) return false
-      yield* input.blank()
-      if (yield* input.takes(',')) this.#give(',')
+      if (!(yield* this.parseValue(depth + 1))) return false
+      yield* input.skipBlanks()
+      if (yield* input.tryTake(',')) this.#emit(',')
       else break
     }
-    if (!(yield* input.takes(close))) return false
-    this.#give(close)
+    if (!(yield* input.tryTake(close))) return false
+    this.#emit(close)
     return true
   }
 
-  *#key(): Steps<boolean> {
+  *#key(): ParseSteps<boolean> {
     const input = this.#input
-    yield* input.blank()
+    yield* input.skipBlanks()
     let key = ''
     const add = (text: string): void => {
       key += text
     }
-    if (yield* input.takes(this.#quote)) {
-      if ((yield* input.upTo([this.#quote], add)) === undefined) return false
+    if (yield* input.tryTake(this.#quote)) {
+      if ((yield* input.takeUpTo([this.#quote], add)) === undefined) return false
       input.skip(this.#quote.length)
-      yield* input.blank()
+      yield* input.skipBlanks()
     } else {
-      if ((yield* input.upTo([':'], add)) === undefined) return false
+      if ((yield* input.takeUpTo([':'], add)) === undefined) return false
       key = key.trim()
     }
-    if (!(yield* input.takes(':'))) return false
-    this.#give(`"${escaped(key)}":`)
+    if (!(yield* input.tryTake(':'))) return false
+    this.#emit(`"${escapeJson(key)}":`)
     return true
   }
 
-  *#string(): Steps<boolean> {
-    this.#give('"')
-    if ((yield* this.#input.upTo([this.#quote], (text) => this.#give(escaped(text)))) === undefined)
+  *#string(): ParseSteps<boolean> {
+    this.#emit('"')
+    if ((yield* this.#input.takeUpTo([this.#quote], (text) => this.#emit(escapeJson(text)))) === undefined)
       return false
     this.#input.skip(this.#quote.length)
-    this.#give('"')
+    this.#emit('"')
     return true
   }
 
   /** A number or a word; a word that JSON does not know is a string without its quotes. */
-  *#scalar(): Steps<boolean> {
+  *#scalar(): ParseSteps<boolean> {
     const input = this.#input
     let text = ''
     for (;;) {
@@ -111,7 +111,7 @@ class Reader {
     }
     const word = text.trim()
     if (word === '') return false
-    this.#give(isScalar(word) ? word : `"${escaped(word)}"`)
+    this.#emit(isScalar(word) ? word : `"${escapeJson(word)}"`)
     return true
   }
 }

@@ -1,8 +1,8 @@
 /** GLM 4.5 and later: the name, then pairs of a key and a value. */
-import { callWithParameters, type Tags } from './parameters.ts'
-import { behind, type Family, nameAmong } from './parser-context.ts'
+import { type ParameterMarkup, parseParameterCall } from './parameters.ts'
+import { parseMarkedCalls, parseToolName, type ToolCallParser } from './parser-context.ts'
 
-const tags: Tags = {
+const parameterMarkup: ParameterMarkup = {
   open: '<arg_key>',
   keyEnds: ['</arg_key>'],
   value: '<arg_value>',
@@ -10,15 +10,15 @@ const tags: Tags = {
   close: ['</tool_call>'],
 }
 
-export const glm: Family = (scene) =>
-  behind(['<tool_call>'], scene, function* () {
-    const { input } = scene
-    yield* input.blank()
-    const name = yield* nameAmong(scene)
+export const glm: ToolCallParser = (context) =>
+  parseMarkedCalls(['<tool_call>'], context, function* () {
+    const { input } = context
+    yield* input.skipBlanks()
+    const name = yield* parseToolName(context)
     if (name === undefined) return false
-    yield* input.blank()
+    yield* input.skipBlanks()
     const next = yield* input.peek()
     if (next !== '<') return false
-    yield* callWithParameters(name, scene, tags)
+    yield* parseParameterCall(name, context, parameterMarkup)
     return true
   })

@@ -1,4 +1,7 @@
 /** Granite: a list of JSON objects behind a token of its own, since version 4 JSON between tags. */
-import { jsonBetween } from './hermes.ts'
+import { createTaggedJsonParser } from './hermes.ts'
 
-export const granite = jsonBetween({ '<|tool_call|>': '<|/tool_call|>', '<tool_call>': '</tool_call>' })
+export const granite = createTaggedJsonParser({
+  '<|tool_call|>': '<|/tool_call|>',
+  '<tool_call>': '</tool_call>',
+})

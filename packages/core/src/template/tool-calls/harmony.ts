@@ -1,57 +1,57 @@
 /** gpt-oss: an answer is several messages, each with a channel and perhaps a recipient. Thoughts are one of them. */
-import type { Steps } from '../input.ts'
-import { callWith, type Family, type Scene } from './parser-context.ts'
+import type { ParseSteps } from '../input.ts'
+import { type ParserContext, parseCallArguments, type ToolCallParser } from './parser-context.ts'
 
 const start = '<|start|>'
 const channel = '<|channel|>'
 const message = '<|message|>'
-const ends = ['<|end|>', '<|call|>', '<|return|>', start, channel] as const
+const endMarkers = ['<|end|>', '<|call|>', '<|return|>', start, channel] as const
 
 /** No header is longer: what is, is none. */
-const maxHeader = 200
+const maxHeaderLength = 200
 
-export const harmony: Family = function* (scene) {
-  const { input, voice, prompt } = scene
+export const harmony: ToolCallParser = function* (context) {
+  const { input, output, prompt } = context
   const opened = prompt.slice(Math.max(0, prompt.lastIndexOf(start)))
   // A message that is continued has its header in the prompt.
-  if (opened !== '' && !opened.endsWith('assistant')) yield* content(channelOf(opened), scene)
+  if (opened !== '' && !opened.endsWith('assistant')) yield* parseContent(extractChannel(opened), context)
   for (;;) {
-    input.keep()
-    yield* input.blank()
+    input.startCapture()
+    yield* input.skipBlanks()
     if ((yield* input.peek()) === '') break
-    const header = yield* headerOf(scene)
+    const header = yield* parseHeader(context)
     if (header === undefined) {
-      voice.say('text', input.kept())
-      yield* content('final', scene)
+      output.addText('text', input.takeCaptured())
+      yield* parseContent('final', context)
       continue
     }
     const recipient = /to=(?:functions\.)?([^\s<]+)/.exec(header)?.[1]
     if (recipient === undefined) {
-      input.forget()
-      voice.mark()
-      yield* content(channelOf(header), scene)
-    } else if (scene.names.includes(recipient) && (yield* callWith(recipient, scene))) {
-      yield* endOf(scene)
+      input.dropCapture()
+      output.markBoundary()
+      yield* parseContent(extractChannel(header), context)
+    } else if (context.names.includes(recipient) && (yield* parseCallArguments(recipient, context))) {
+      yield* skipEndMarkers(context)
     } else {
-      voice.say('text', input.kept())
-      yield* content('final', scene)
+      output.addText('text', input.takeCaptured())
+      yield* parseContent('final', context)
     }
   }
-  voice.say('text', input.kept())
+  output.addText('text', input.takeCaptured())
 }
 
-const channelOf = (header: string): string => /<\|channel\|>\s*(\w+)/.exec(header)?.[1] ?? 'final'
+const extractChannel = (header: string): string => /<\|channel\|>\s*(\w+)/.exec(header)?.[1] ?? 'final'
 
 /** Up to where the content begins; empty where it is broken off, undefined where it is none. */
-function* headerOf({ input }: Scene): Steps<string | undefined> {
-  const isStarted = yield* input.takes(start)
-  yield* input.takes('assistant')
-  yield* input.blank()
-  let header = (yield* input.takes('to=')) ? 'to=' : ''
+function* parseHeader({ input }: ParserContext): ParseSteps<string | undefined> {
+  const isStarted = yield* input.tryTake(start)
+  yield* input.tryTake('assistant')
+  yield* input.skipBlanks()
+  let header = (yield* input.tryTake('to=')) ? 'to=' : ''
   const isMarkup = (yield* input.peek()) === '<' && (yield* input.peek(1)) === '|'
   if (header === '' && !isMarkup && (yield* input.peek()) !== '') return undefined
-  while (header.length < maxHeader) {
-    if (yield* input.takes(message)) return header
+  while (header.length < maxHeaderLength) {
+    if (yield* input.tryTake(message)) return header
     const character = yield* input.peek()
     if (character === '') return isStarted || header.includes(channel) ? '' : undefined
     if (character === '\n') return undefined
@@ -61,14 +61,15 @@ function* headerOf({ input }: Scene): Steps<string | undefined> {
   return undefined
 }
 
-function* content(channel: string, scene: Scene): Steps {
+function* parseContent(channel: string, context: ParserContext): ParseSteps {
   const type = channel === 'analysis' ? 'reasoning' : 'text'
-  if (yield* scene.input.upTo(ends, (text) => scene.voice.say(type, text))) scene.voice.mark()
-  yield* endOf(scene)
+  if (yield* context.input.takeUpTo(endMarkers, (text) => context.output.addText(type, text)))
+    context.output.markBoundary()
+  yield* skipEndMarkers(context)
 }
 
 /** What follows is the header of the next message. */
-function* endOf({ input }: Scene): Steps {
-  yield* input.blank()
-  for (const end of ends.slice(0, 3)) yield* input.closes(end)
+function* skipEndMarkers({ input }: ParserContext): ParseSteps {
+  yield* input.skipBlanks()
+  for (const end of endMarkers.slice(0, 3)) yield* input.tryTakeClosing(end)
 }

@@ -1,18 +1,18 @@
 /** Hermes, Qwen and the many who followed them: JSON between tags. Granite, Command R, Nemotron and Apriel differ in the tags. */
-import { callObjects } from './call-objects.ts'
-import { behind, type Family } from './parser-context.ts'
+import { parseCallObjects } from './call-objects.ts'
+import { parseMarkedCalls, type ToolCallParser } from './parser-context.ts'
 
 /** @param tags opening → closing, which is optional */
-export const jsonBetween =
-  (tags: Readonly<Record<string, string>>): Family =>
-  (scene) =>
-    behind(Object.keys(tags), scene, function* (open) {
-      const isCall = yield* callObjects(scene, true)
-      if (isCall) yield* scene.input.closes(tags[open] as string)
+export const createTaggedJsonParser =
+  (tags: Readonly<Record<string, string>>): ToolCallParser =>
+  (context) =>
+    parseMarkedCalls(Object.keys(tags), context, function* (open) {
+      const isCall = yield* parseCallObjects(context, true)
+      if (isCall) yield* context.input.tryTakeClosing(tags[open] as string)
       return isCall
     })
 
-export const hermes = jsonBetween({
+export const hermes = createTaggedJsonParser({
   '<tool_call>': '</tool_call>',
   '<tool_calls>': '</tool_calls>',
   '<TOOLCALL>': '</TOOLCALL>',

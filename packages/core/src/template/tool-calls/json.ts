@@ -1,11 +1,11 @@
 /** JSON as models write it, read character by character. */
-import type { Input, Steps } from '../input.ts'
+import type { ParserInput, ParseSteps } from '../input.ts'
 
 /** Clients refuse what is deeper. */
 const maxDepth = 128
 
 /** Where a number stands, and where each kind of character leads from there. */
-const numbers: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+const numberTransitions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '-': { 0: '0', 9: '9' },
   0: { '.': '.', e: 'e' },
   9: { 0: '9', 9: '9', '.': '.', e: 'e' },
@@ -15,25 +15,25 @@ const numbers: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'e-': { 0: 'e9', 9: 'e9' },
   e9: { 0: 'e9', 9: 'e9' },
 }
-const canEnd: ReadonlySet<string> = new Set(['0', '9', '.9', 'e9'])
-const kindOf = (character: string): string =>
+const finalNumberStates: ReadonlySet<string> = new Set(['0', '9', '.9', 'e9'])
+const classifyCharacter = (character: string): string =>
   character >= '1' && character <= '9' ? '9' : character === 'E' ? 'e' : character
 
-const words: Readonly<Record<string, string>> = { t: 'rue', f: 'alse', n: 'ull' }
+const literalRests: Readonly<Record<string, string>> = { t: 'rue', f: 'alse', n: 'ull' }
 const blank = ' \t\r\n'
 
 /** Says of each character whether it goes on with an object. */
-export class JsonObject {
+export class JsonObjectScanner {
   readonly #open: string[] = []
   #expected: 'value' | 'item or end' | 'key' | 'key or end' | 'colon' | 'comma or end' = 'value'
   #string: 'key' | 'value' | undefined
-  #escaped = false
+  #isEscaped = false
   #hexDigits = 0
   /** Of `true`, `false` or `null`, what is to come. */
   #word = ''
   #number: string | undefined
 
-  get isWhole(): boolean {
+  get isComplete(): boolean {
     return this.#open.length === 0 && this.#expected === 'comma or end'
   }
 
@@ -45,7 +45,7 @@ export class JsonObject {
       this.#expected === 'comma or end' &&
       !this.#string &&
       this.#word === '' &&
-      (this.#number === undefined || canEnd.has(this.#number))
+      (this.#number === undefined || finalNumberStates.has(this.#number))
     )
   }
 
@@ -54,22 +54,22 @@ export class JsonObject {
    * is escaped: line breaks, and backslashes that escape nothing.
    */
   push(character: string): string | undefined {
-    if (this.#string) return this.#inString(character)
+    if (this.#string) return this.#pushInString(character)
     if (this.#word !== '') {
       if (character !== this.#word[0]) return undefined
       this.#word = this.#word.slice(1)
       return character
     }
     if (this.#number !== undefined) {
-      const next = numbers[this.#number]?.[kindOf(character)]
-      if (next === undefined && !canEnd.has(this.#number)) return undefined
+      const next = numberTransitions[this.#number]?.[classifyCharacter(character)]
+      if (next === undefined && !finalNumberStates.has(this.#number)) return undefined
       this.#number = next
       if (next !== undefined) return character
     }
-    return blank.includes(character) || this.#structure(character) ? character : undefined
+    return blank.includes(character) || this.#pushStructure(character) ? character : undefined
   }
 
-  #structure(character: string): boolean {
+  #pushStructure(character: string): boolean {
     const inside = this.#open.at(-1)
     switch (this.#expected) {
       case 'value':
@@ -77,9 +77,9 @@ export class JsonObject {
       case 'item or end':
         return character === ']' ? this.#close() : this.#begin(character)
       case 'key or end':
-        return character === '}' ? this.#close() : this.#key(character)
+        return character === '}' ? this.#close() : this.#beginKey(character)
       case 'key':
-        return this.#key(character)
+        return this.#beginKey(character)
       case 'colon':
         this.#expected = 'value'
         return character === ':'
@@ -100,13 +100,13 @@ export class JsonObject {
     this.#expected = 'comma or end'
     if (this.#open.length === 0) return false
     if (character === '"') this.#string = 'value'
-    else if (character in words) this.#word = words[character] as string
-    else if (/[-0-9]/.test(character)) this.#number = kindOf(character)
+    else if (character in literalRests) this.#word = literalRests[character] as string
+    else if (/[-0-9]/.test(character)) this.#number = classifyCharacter(character)
     else return false
     return true
   }
 
-  #key(character: string): boolean {
+  #beginKey(character: string): boolean {
     this.#string = 'key'
     return character === '"'
   }
@@ -117,80 +117,83 @@ export class JsonObject {
     return true
   }
 
-  #inString(character: string): string | undefined {
+  #pushInString(character: string): string | undefined {
     if (this.#hexDigits > 0) {
       this.#hexDigits--
       return /[0-9a-fA-F]/.test(character) ? character : undefined
     }
-    if (this.#escaped) {
-      this.#escaped = false
+    if (this.#isEscaped) {
+      this.#isEscaped = false
       if (character === 'u') this.#hexDigits = 4
-      return '"\\/bfnrtu'.includes(character) ? character : `\\${escaped(character)}`
+      return '"\\/bfnrtu'.includes(character) ? character : `\\${escapeJson(character)}`
     }
-    if (character === '\\') this.#escaped = true
+    if (character === '\\') this.#isEscaped = true
     else if (character === '"') {
       this.#expected = this.#string === 'key' ? 'colon' : 'comma or end'
       this.#string = undefined
-    } else return escaped(character)
+    } else return escapeJson(character)
     return character
   }
 }
 
 /** Copies an object to `give`, and tells whether it was whole; what goes on with none is not taken. */
-export function* copyObject(input: Input, give: (json: string) => void): Steps<boolean> {
-  const json = new JsonObject()
-  while (!json.isWhole) {
+export function* copyObject(input: ParserInput, emit: (json: string) => void): ParseSteps<boolean> {
+  const json = new JsonObjectScanner()
+  while (!json.isComplete) {
     const character = yield* input.peek()
     const valid = character === '' ? undefined : json.push(character)
     if (valid === undefined) return false
     input.skip()
-    give(valid)
+    emit(valid)
   }
   return true
 }
 
 /** The same for an object that is given as a string, the end of which may be missing; an empty one has no members. */
-export function* copyQuotedObject(input: Input, give: (json: string) => void): Steps<boolean> {
-  if (!(yield* input.takes('"'))) return false
-  const json = new JsonObject()
+export function* copyQuotedObject(input: ParserInput, emit: (json: string) => void): ParseSteps<boolean> {
+  if (!(yield* input.tryTake('"'))) return false
+  const json = new JsonObjectScanner()
   let isEmpty = true
   for (;;) {
-    const next = yield* stringCharacter(input)
+    const next = yield* peekStringCharacter(input)
     if (!next) break
     const [character, length] = next
-    const isAround = blank.includes(character) && (isEmpty || json.isWhole)
+    const isAround = blank.includes(character) && (isEmpty || json.isComplete)
     if (!isAround) {
-      if (json.isWhole) break
+      if (json.isComplete) break
       const valid = json.push(character)
       if (valid === undefined) return false
       isEmpty = false
-      give(valid)
+      emit(valid)
     }
     input.skip(length)
   }
-  const isClosed = yield* input.takes('"')
-  if (isEmpty && isClosed) give('{}')
-  return json.isWhole || (isEmpty && isClosed)
+  const isClosed = yield* input.tryTake('"')
+  if (isEmpty && isClosed) emit('{}')
+  return json.isComplete || (isEmpty && isClosed)
 }
 
 /** A string that is one of these, without its quotes; undefined as soon as it cannot be. */
-export function* stringAmong(input: Input, candidates: readonly string[]): Steps<string | undefined> {
-  if (!(yield* input.takes('"'))) return undefined
-  let read = ''
+export function* parseOneOfStrings(
+  input: ParserInput,
+  candidates: readonly string[],
+): ParseSteps<string | undefined> {
+  if (!(yield* input.tryTake('"'))) return undefined
+  let text = ''
   for (;;) {
-    const next = yield* stringCharacter(input)
+    const next = yield* peekStringCharacter(input)
     if (!next) break
     const [character, length] = next
-    read += character
-    if (!candidates.some((one) => one.startsWith(read))) return undefined
+    text += character
+    if (!candidates.some((candidate) => candidate.startsWith(text))) return undefined
     input.skip(length)
   }
-  return candidates.includes(read) && (yield* input.takes('"')) ? read : undefined
+  return candidates.includes(text) && (yield* input.tryTake('"')) ? text : undefined
 }
 
 /** Takes any value, up to the comma or the brace behind it. */
-export function* skipValue(input: Input): Steps<boolean> {
-  const json = new JsonObject()
+export function* skipValue(input: ParserInput): ParseSteps<boolean> {
+  const json = new JsonObjectScanner()
   for (const character of '{"":') json.push(character)
   for (;;) {
     const character = yield* input.peek()
@@ -212,7 +215,9 @@ const escapes: Readonly<Record<string, string>> = {
 }
 
 /** One character of a string and how long it is as it is written, not taken; undefined at the closing quote, and at what is none. */
-function* stringCharacter(input: Input): Steps<readonly [character: string, length: number] | undefined> {
+function* peekStringCharacter(
+  input: ParserInput,
+): ParseSteps<readonly [character: string, length: number] | undefined> {
   const character = yield* input.peek()
   if (character === '' || character === '"') return undefined
   if (character !== '\\') return [character, 1]
@@ -228,6 +233,6 @@ function* stringCharacter(input: Input): Steps<readonly [character: string, leng
 }
 
 /** As it may stand in a JSON string. Halves of characters stay as they are: the other half may come with the next piece. */
-export const escaped = (text: string): string =>
+export const escapeJson = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON escapes these.
   text.replace(/["\\\u0000-\u001f]/g, (character) => JSON.stringify(character).slice(1, -1))

@@ -1,4 +1,4 @@
 /** Llama 3: one JSON object is the whole message; some versions have a token in front. */
-import { bareJson } from './generic.ts'
+import { createBareJsonParser } from './generic.ts'
 
-export const llama3 = bareJson({ '<|python_tag|>': '' })
+export const llama3 = createBareJsonParser({ '<|python_tag|>': '' })

@@ -1,18 +1,18 @@
 /** Mistral: a token, then a list of JSON objects; since 2025 a name, an id perhaps, and arguments. */
-import { callObjects } from './call-objects.ts'
-import { behind, callWith, type Family, nameAmong } from './parser-context.ts'
+import { parseCallObjects } from './call-objects.ts'
+import { parseCallArguments, parseMarkedCalls, parseToolName, type ToolCallParser } from './parser-context.ts'
 
-export const mistral: Family = (scene) =>
-  behind(['[TOOL_CALLS]'], scene, function* () {
-    const { input } = scene
-    yield* input.blank()
+export const mistral: ToolCallParser = (context) =>
+  parseMarkedCalls(['[TOOL_CALLS]'], context, function* () {
+    const { input } = context
+    yield* input.skipBlanks()
     const first = yield* input.peek()
-    if (first === '[' || first === '{') return yield* callObjects(scene, true)
-    const name = yield* nameAmong(scene)
+    if (first === '[' || first === '{') return yield* parseCallObjects(context, true)
+    const name = yield* parseToolName(context)
     if (name === undefined) return false
-    if (yield* input.takes('[CALL_ID]')) yield* input.run(idCharacters)
-    yield* input.takes('[ARGS]')
-    return yield* callWith(name, scene)
+    if (yield* input.tryTake('[CALL_ID]')) yield* input.takeRun(idCharacters)
+    yield* input.tryTake('[ARGS]')
+    return yield* parseCallArguments(name, context)
   })
 
 const idCharacters = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-'

@@ -1,10 +1,10 @@
 /** Arguments that come one by one, between tags: they become members of one JSON object. */
 import type { Tool } from '../../engine/request.ts'
-import type { Steps } from '../input.ts'
-import { escaped } from './json.ts'
-import type { Scene } from './parser-context.ts'
+import type { ParseSteps } from '../input.ts'
+import { escapeJson } from './json.ts'
+import type { ParserContext } from './parser-context.ts'
 
-export interface Tags {
+export interface ParameterMarkup {
   /** In front of a parameter's name. */
   readonly open: string
   /** Behind it; where there are two, the first says that the value is a string, the second that it is JSON. */
@@ -19,76 +19,83 @@ export interface Tags {
 }
 
 /** A whole call but for its name. */
-export function* callWithParameters(name: string, scene: Scene, tags: Tags): Steps {
-  const { input, voice, tools } = scene
-  input.forget()
-  voice.call(name)
+export function* parseParameterCall(
+  name: string,
+  context: ParserContext,
+  markup: ParameterMarkup,
+): ParseSteps {
+  const { input, output, tools } = context
+  input.dropCapture()
+  output.startCall(name)
   const schema = tools.find((tool) => tool.name === name)?.parameters ?? {}
   let count = 0
-  const open = (key: string): void => voice.arguments(`${count++ === 0 ? '{' : ','}"${escaped(key)}":`)
+  const openMember = (key: string): void =>
+    output.addArguments(`${count++ === 0 ? '{' : ','}"${escapeJson(key)}":`)
   for (;;) {
-    yield* input.blank()
-    if (!(yield* input.closes(tags.open))) break
-    if (!(yield* parameter(scene, tags, schema, open))) return voice.incomplete()
+    yield* input.skipBlanks()
+    if (!(yield* input.tryTakeClosing(markup.open))) break
+    if (!(yield* parseParameter(context, markup, schema, openMember))) return output.markIncomplete()
   }
   let isClosed = false
-  for (const close of tags.close) {
-    if (yield* input.closes(close)) isClosed = true
-    yield* input.blank()
+  for (const close of markup.close) {
+    if (yield* input.tryTakeClosing(close)) isClosed = true
+    yield* input.skipBlanks()
   }
   // There might have come more.
-  if (!isClosed) return voice.incomplete()
-  voice.arguments(count === 0 ? '{}' : '}')
+  if (!isClosed) return output.markIncomplete()
+  output.addArguments(count === 0 ? '{}' : '}')
 }
 
-function* parameter(
-  { input, voice }: Scene,
-  tags: Tags,
+function* parseParameter(
+  { input, output }: ParserContext,
+  markup: ParameterMarkup,
   schema: Tool['parameters'],
   open: (key: string) => void,
-): Steps<boolean> {
+): ParseSteps<boolean> {
   let key = ''
-  const keyEnd = yield* input.upTo(tags.keyEnds, (text) => {
+  const keyEnd = yield* input.takeUpTo(markup.keyEnds, (text) => {
     key += text
   })
   if (keyEnd === undefined) return false
   input.skip(keyEnd.length)
-  if (tags.value !== undefined) {
-    yield* input.blank()
-    if (!(yield* input.takes(tags.value))) return false
+  if (markup.value !== undefined) {
+    yield* input.skipBlanks()
+    if (!(yield* input.tryTake(markup.value))) return false
   }
-  if (tags.padding !== undefined) yield* input.takes(tags.padding)
-  const saysType = tags.keyEnds.length === 2
-  const types = saysType ? undefined : typesOf(schema, key)
-  const isString = saysType ? keyEnd === tags.keyEnds[0] : types?.join() === 'string'
+  if (markup.padding !== undefined) yield* input.tryTake(markup.padding)
+  const hasTypeMarker = markup.keyEnds.length === 2
+  const types = hasTypeMarker ? undefined : findTypes(schema, key)
+  const isString = hasTypeMarker ? keyEnd === markup.keyEnds[0] : types?.join() === 'string'
   if (isString) {
     open(key)
-    voice.arguments('"')
-    const end = yield* input.upTo(tags.valueEnds, (text) => voice.arguments(escaped(text)))
+    output.addArguments('"')
+    const end = yield* input.takeUpTo(markup.valueEnds, (text) => output.addArguments(escapeJson(text)))
     if (end === undefined) return false
     input.skip(end.length)
-    voice.arguments('"')
+    output.addArguments('"')
     return true
   }
   const pieces: string[] = []
-  const end = yield* input.upTo(tags.valueEnds, (text) => pieces.push(text))
+  const end = yield* input.takeUpTo(markup.valueEnds, (text) => pieces.push(text))
   if (end === undefined) return false
   input.skip(end.length)
   open(key)
-  voice.arguments(toJson(pieces.join(''), types))
+  output.addArguments(toJson(pieces.join(''), types))
   return true
 }
 
 /** Which types a parameter may have; undefined where its schema does not say. */
-function typesOf(schema: object, key: string): readonly unknown[] | undefined {
-  const { properties } = schema as { properties?: Readonly<Record<string, Typed | null>> }
-  const { type, anyOf }: Typed = (properties && Object.hasOwn(properties, key) && properties[key]) || {}
+function findTypes(schema: object, key: string): readonly unknown[] | undefined {
+  const { properties } = schema as { properties?: Readonly<Record<string, TypedSchema | null>> }
+  const { type, anyOf }: TypedSchema = (properties && Object.hasOwn(properties, key) && properties[key]) || {}
   // Pydantic's way to say that a text may be null.
-  const types = [type ?? (Array.isArray(anyOf) ? anyOf : []).map((one: Typed | null) => one?.type)].flat(2)
+  const types = [
+    type ?? (Array.isArray(anyOf) ? anyOf : []).map((option: TypedSchema | null) => option?.type),
+  ].flat(2)
   return types.length === 0 || types.some((one) => one === undefined) ? undefined : types
 }
 
-interface Typed {
+interface TypedSchema {
   readonly type?: unknown
   readonly anyOf?: unknown
 }
@@ -102,14 +109,14 @@ function toJson(text: string, types: readonly unknown[] | undefined): string {
   const json = Object.hasOwn(pythonWords, trimmed) ? (pythonWords[trimmed] as string) : trimmed
   try {
     const value: unknown = JSON.parse(json)
-    if (!types || types.some((type) => isOf(type, value))) return json
+    if (!types || types.some((type) => matchesType(type, value))) return json
   } catch {
     // Not JSON: a string.
   }
-  return `"${escaped(text)}"`
+  return `"${escapeJson(text)}"`
 }
 
-function isOf(type: unknown, value: unknown): boolean {
+function matchesType(type: unknown, value: unknown): boolean {
   if (type === 'null') return value === null
   if (type === 'array') return Array.isArray(value)
   if (type === 'object') return typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,8 +1,8 @@
 /** Qwen3-Coder, Qwen 3.5, Nemotron 3, StepFun and Seed-OSS: a tag for the function, and one for each parameter. */
-import { callWithParameters, type Tags } from './parameters.ts'
-import { behind, type Family, nameAmong } from './parser-context.ts'
+import { type ParameterMarkup, parseParameterCall } from './parameters.ts'
+import { parseMarkedCalls, parseToolName, type ToolCallParser } from './parser-context.ts'
 
-const tags: Tags = {
+const parameterMarkup: ParameterMarkup = {
   open: '<parameter=',
   keyEnds: ['>'],
   padding: '\n',
@@ -11,13 +11,13 @@ const tags: Tags = {
 }
 const open = '<function='
 
-export const qwenCoder: Family = (scene) =>
-  behind(['<tool_call>', '<seed:tool_call>', open], scene, function* (mark) {
-    const { input } = scene
-    yield* input.blank()
-    if (mark !== open && !(yield* input.takes(open))) return false
-    const name = yield* nameAmong(scene)
-    if (name === undefined || !(yield* input.takes('>'))) return false
-    yield* callWithParameters(name, scene, tags)
+export const qwenCoder: ToolCallParser = (context) =>
+  parseMarkedCalls(['<tool_call>', '<seed:tool_call>', open], context, function* (mark) {
+    const { input } = context
+    yield* input.skipBlanks()
+    if (mark !== open && !(yield* input.tryTake(open))) return false
+    const name = yield* parseToolName(context)
+    if (name === undefined || !(yield* input.tryTake('>'))) return false
+    yield* parseParameterCall(name, context, parameterMarkup)
     return true
   })

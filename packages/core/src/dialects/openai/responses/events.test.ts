@@ -35,7 +35,7 @@ async function typesOf(frames: readonly string[]): Promise<readonly unknown[]> {
 test('what was reused of the prompt is cached, and thoughts are among what was said', async () => {
   const thought: GenerateEvent = { type: 'reasoning', text: 'Hm.', tokens: 2 }
 
-  const response = await new ResponseEvents(generationOf([thought, text, end('stop')]), body).whole()
+  const response = await new ResponseEvents(generationOf([thought, text, end('stop')]), body).collect()
 
   expect(response).toMatchObject({
     id: 'resp_abc',
@@ -56,7 +56,7 @@ test.each<[FinishReason, string]>([
   ['length', 'incomplete'],
   ['context', 'incomplete'],
 ])('an answer that ends by %s is %s', async (reason, status) => {
-  const response = await new ResponseEvents(generationOf([text, end(reason)]), body).whole()
+  const response = await new ResponseEvents(generationOf([text, end(reason)]), body).collect()
 
   expect(response).toMatchObject({ status, output: [{ status }] })
 })
@@ -65,7 +65,10 @@ test('text behind a call is a message of its own', async () => {
   const call: GenerateEvent = { type: 'tool-call', index: 0, id: 'call_a', name: 'f' }
   const json: GenerateEvent = { type: 'tool-arguments', index: 0, json: '{}', tokens: 1 }
 
-  const response = await new ResponseEvents(generationOf([text, call, json, text, end('stop')]), body).whole()
+  const response = await new ResponseEvents(
+    generationOf([text, call, json, text, end('stop')]),
+    body,
+  ).collect()
 
   expect(response).toMatchObject({
     output: [
@@ -77,7 +80,7 @@ test('text behind a call is a message of its own', async () => {
 })
 
 test('an answer without an end is a cancelled one', async () => {
-  const response = new ResponseEvents(generationOf([text]), body).whole()
+  const response = new ResponseEvents(generationOf([text]), body).collect()
 
   await expect(response).rejects.toMatchObject({ name: 'AbortError' })
 })
@@ -87,7 +90,7 @@ test('a failure before the model has begun comes behind what clients want first'
   const frames: string[] = []
 
   for await (const frame of events.frames()) frames.push(frame)
-  frames.push(events.failed(new LlmError('overloaded', 'Later.')))
+  frames.push(events.fail(new LlmError('overloaded', 'Later.')))
 
   expect(await typesOf(frames)).toEqual([
     ['response.created', 0],

@@ -4,54 +4,58 @@ import type { Generation } from '../../../calls/generate.ts'
 import type { GenerateEvent, TokenUsage } from '../../../engine/events.ts'
 import type { LlmError } from '../../../errors.ts'
 import { eventFrame } from '../../../http/streams.ts'
-import { failureOf } from '../errors.ts'
-import { type Event, Output } from './output.ts'
-import { headOf } from './render.ts'
+import { toResponseError } from '../errors.ts'
+import { ResponseOutput, type ResponseStreamEvent } from './output.ts'
+import { toHead } from './render.ts'
 import type { ResponsesRequest } from './schema.ts'
 
 export class ResponseEvents {
   readonly #generation: Generation
-  readonly #head: ReturnType<typeof headOf>
-  readonly #output: Output
+  readonly #head: ReturnType<typeof toHead>
+  readonly #output: ResponseOutput
   #reasoningTokens = 0
   #sequence = 0
 
   constructor(generation: Generation, body: ResponsesRequest) {
     this.#generation = generation
-    this.#head = headOf(generation, body)
-    this.#output = new Output({
+    this.#head = toHead(generation, body)
+    this.#output = new ResponseOutput({
       id: generation.id,
-      summary: body.reasoning?.summary !== undefined,
-      seal: body.include?.includes('reasoning.encrypted_content') ?? false,
+      hasSummary: body.reasoning?.summary !== undefined,
+      hasEncryptedContent: body.include?.includes('reasoning.encrypted_content') ?? false,
     })
   }
 
   async *frames(): AsyncGenerator<string> {
     // Before the model has begun: whatever comes next, clients want this first.
-    yield this.#frame(this.#event('created', this.#response('in_progress')))
-    yield this.#frame(this.#event('in_progress', this.#response('in_progress')))
-    for await (const event of this.#generation) for (const told of this.#tell(event)) yield this.#frame(told)
+    yield this.#toFrame(this.#createEvent('created', this.#createResponse('in_progress')))
+    yield this.#toFrame(this.#createEvent('in_progress', this.#createResponse('in_progress')))
+    for await (const event of this.#generation)
+      for (const responseEvent of this.#toEvents(event)) yield this.#toFrame(responseEvent)
   }
 
   /** The response when it has ended. Throws an `AbortError` when the answer was cancelled. */
-  async whole(): Promise<unknown> {
-    let last: Event | undefined
-    for await (const event of this.#generation) for (const told of this.#tell(event)) last = told
+  async collect(): Promise<unknown> {
+    let last: ResponseStreamEvent | undefined
+    for await (const event of this.#generation)
+      for (const responseEvent of this.#toEvents(event)) last = responseEvent
     if (!last?.response) throw new DOMException('The answer was cancelled.', 'AbortError')
     return last.response
   }
 
   /** The last frame of one that went wrong, with what was said until then. */
-  failed(error: LlmError): string {
+  fail(error: LlmError): string {
     Array.from(this.#output.end(true))
-    return this.#frame(this.#event('failed', this.#response('failed', { error: failureOf(error) })))
+    return this.#toFrame(
+      this.#createEvent('failed', this.#createResponse('failed', { error: toResponseError(error) })),
+    )
   }
 
-  *#tell(event: GenerateEvent): Generator<Event> {
+  *#toEvents(event: GenerateEvent): Generator<ResponseStreamEvent> {
     if (event.type === 'start' || event.type === 'prompt') return
     if (event.type !== 'end') {
       if (event.type === 'reasoning') this.#reasoningTokens += event.tokens
-      yield* this.#output.say(event)
+      yield* this.#output.push(event)
       return
     }
     const isCut = event.reason === 'length' || event.reason === 'context'
@@ -60,20 +64,23 @@ export class ResponseEvents {
     // What was said of a call that the model broke off cannot be taken back, and must not look whole.
     if (isCut || this.#output.isIncomplete) {
       const details = { incomplete_details: { reason: 'max_output_tokens' } }
-      yield this.#event('incomplete', this.#response('incomplete', { ...details, usage }))
+      yield this.#createEvent('incomplete', this.#createResponse('incomplete', { ...details, usage }))
     } else {
       const completed_at = Math.floor(Date.now() / 1000)
-      yield this.#event('completed', this.#response('completed', { completed_at, usage }))
+      yield this.#createEvent('completed', this.#createResponse('completed', { completed_at, usage }))
     }
   }
 
-  #response(status: string, fields: object = {}): object {
+  #createResponse(status: string, fields: object = {}): object {
     return { ...this.#head, status, output: this.#output.items, ...fields }
   }
 
-  #event = (name: string, response: object): Event => ({ type: `response.${name}`, response })
+  #createEvent = (name: string, response: object): ResponseStreamEvent => ({
+    type: `response.${name}`,
+    response,
+  })
 
-  #frame({ type, ...fields }: Event): string {
+  #toFrame({ type, ...fields }: ResponseStreamEvent): string {
     return eventFrame(type, JSON.stringify({ type, sequence_number: this.#sequence++, ...fields }))
   }
 }

@@ -3,17 +3,17 @@ import { LlmError } from '../../../errors.ts'
 import { json } from '../../../http/respond.ts'
 import { sse } from '../../../http/streams.ts'
 import type { Handler } from '../../dialect.ts'
-import { shortly } from '../../fields.ts'
+import { truncateForError } from '../../fields.ts'
 import { parse } from '../../parse.ts'
-import { withReuse } from '../../reuse.ts'
-import { wording } from '../errors.ts'
+import { withReuseHeader } from '../../reuse-header.ts'
+import { formatIssue } from '../errors.ts'
 import { ResponseEvents } from './events.ts'
 import { ResponsesRequest } from './schema.ts'
 import { toGenerateRequest } from './translate.ts'
 
 /** `POST /v1/responses` */
 export const createResponse: Handler = async ({ request, llm, caller, onError }) => {
-  const body = parse(ResponsesRequest, await request.json(), wording)
+  const body = parse(ResponsesRequest, await request.json(), formatIssue)
   const stream = body.stream ?? false
   const generation = await llm.generate(toGenerateRequest(body), {
     signal: request.signal,
@@ -22,24 +22,24 @@ export const createResponse: Handler = async ({ request, llm, caller, onError })
   })
 
   const response = new ResponseEvents(generation, body)
-  const failed = (error: LlmError): string => {
+  const handleError = (error: LlmError): string => {
     onError(error)
-    return response.failed(error)
+    return response.fail(error)
   }
-  const answer = stream ? sse(response.frames(), { onError: failed }) : json(await response.whole())
-  return withReuse(answer, [generation])
+  const answer = stream ? sse(response.frames(), { onError: handleError }) : json(await response.collect())
+  return withReuseHeader(answer, [generation])
 }
 
 /** `POST /v1/responses/input_tokens` */
 export const countInputTokens: Handler = async ({ request, llm }) => {
-  const body = parse(ResponsesRequest, await request.json(), wording)
+  const body = parse(ResponsesRequest, await request.json(), formatIssue)
   const count = await llm.countTokens(toGenerateRequest(body), { signal: request.signal })
 
   return json({ object: 'response.input_tokens', input_tokens: count })
 }
 
 /** Of one that is kept, whichever it is. */
-export const noResponse: Handler = async ({ request: { params } }) => {
-  const id = shortly(params.id ?? '')
+export const rejectStoredResponse: Handler = async ({ request: { params } }) => {
+  const id = truncateForError(params.id ?? '')
   throw new LlmError('not_found', `Response with id '${id}' not found: this server keeps none.`)
 }

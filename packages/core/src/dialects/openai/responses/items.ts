@@ -3,10 +3,10 @@ import { z } from 'zod'
 import type * as neutral from '../../../engine/request.ts'
 import { limits } from '../../../engine/request.ts'
 import { invalidRequest } from '../../../errors.ts'
-import { optional, shortly } from '../../fields.ts'
+import { optional, truncateForError } from '../../fields.ts'
 import { list } from '../../parse.ts'
 import { contentOf, toCall, toParts } from '../messages.ts'
-import { unsealed } from './opaque-reasoning.ts'
+import { decodeReasoning } from './opaque-reasoning.ts'
 
 const Content = contentOf(
   ['input_text', 'output_text', 'text'],
@@ -16,7 +16,7 @@ const texts = (type: string) =>
   optional(list(z.object({ type: z.literal(type), text: z.string() }), { max: limits.parts }))
 
 /** What was kept is only named by clients that were not told `store: false`. */
-const Reference = z
+const ItemReference = z
   .object({ type: z.literal('item_reference'), id: z.string() })
   .refine(() => false, {
     path: ['id'],
@@ -24,7 +24,7 @@ const Reference = z
   })
   .transform((): never => z.NEVER)
 
-const Item = z.preprocess(
+const InputItem = z.preprocess(
   withType,
   z.discriminatedUnion(
     'type',
@@ -49,7 +49,7 @@ const Item = z.preprocess(
         content: texts('reasoning_text'),
         encrypted_content: optional(z.string()),
       }),
-      Reference,
+      ItemReference,
     ],
     {
       error:
@@ -57,9 +57,9 @@ const Item = z.preprocess(
     },
   ),
 )
-type Item = z.output<typeof Item>
+type InputItem = z.output<typeof InputItem>
 
-export const Items = list(Item, { min: 1, max: limits.messages })
+export const Items = list(InputItem, { min: 1, max: limits.messages })
 
 /** It may be left out where the other fields say which it is. */
 function withType(item: unknown): unknown {
@@ -71,7 +71,7 @@ function withType(item: unknown): unknown {
 }
 
 /** Throws `invalid_request` for results without their call, and for calls without a result. */
-export function toMessages(input: string | readonly Item[]): readonly neutral.Message[] {
+export function toMessages(input: string | readonly InputItem[]): readonly neutral.Message[] {
   if (typeof input === 'string') return [{ role: 'user', content: toParts(input) }]
   checkResults(input)
   const messages: { role: string; content: neutral.Part[] }[] = []
@@ -85,7 +85,7 @@ export function toMessages(input: string | readonly Item[]): readonly neutral.Me
   return messages
 }
 
-function toMessage(item: Item): neutral.Message {
+function toMessage(item: InputItem): neutral.Message {
   switch (item.type) {
     case 'message':
       return { role: item.role === 'developer' ? 'system' : item.role, content: toParts(item.content) }
@@ -97,33 +97,33 @@ function toMessage(item: Item): neutral.Message {
         content: [{ type: 'tool-result', id: item.call_id, content: toParts(item.output) }],
       }
     case 'reasoning':
-      return { role: 'assistant', content: toThoughts(item) }
+      return { role: 'assistant', content: toReasoningParts(item) }
   }
 }
 
 /** In full where that came back, else as they were sealed or summed up. */
-function toThoughts({
+function toReasoningParts({
   content = [],
-  encrypted_content: seal = '',
+  encrypted_content: encrypted = '',
   summary = [],
-}: Extract<Item, { type: 'reasoning' }>): readonly neutral.Part[] {
-  const text = joined(content) || unsealed(seal) || joined(summary)
+}: Extract<InputItem, { type: 'reasoning' }>): readonly neutral.Part[] {
+  const text = joinTexts(content) || decodeReasoning(encrypted) || joinTexts(summary)
   return text ? [{ type: 'reasoning', text }] : []
 }
 
-const joined = (parts: readonly { readonly text: string }[]): string =>
+const joinTexts = (parts: readonly { readonly text: string }[]): string =>
   parts.map(({ text }) => text).join('\n\n')
 
 /** Templates go wrong in silence, where OpenAI says what is missing. The words are its own. */
-function checkResults(items: readonly Item[]): void {
-  const waiting = new Map<string, number>()
+function checkResults(items: readonly InputItem[]): void {
+  const pending = new Map<string, number>()
   for (const [index, item] of items.entries()) {
-    if (item.type === 'function_call') waiting.set(item.call_id, index)
-    if (item.type !== 'function_call_output' || waiting.delete(item.call_id)) continue
+    if (item.type === 'function_call') pending.set(item.call_id, index)
+    if (item.type !== 'function_call_output' || pending.delete(item.call_id)) continue
     throw unmatched('No tool call found for function call output with call_id', item.call_id, index)
   }
-  for (const [id, index] of waiting) throw unmatched('No tool output found for function call', id, index)
+  for (const [id, index] of pending) throw unmatched('No tool output found for function call', id, index)
 }
 
 const unmatched = (what: string, id: string, index: number) =>
-  invalidRequest(`${what} ${shortly(id)}.`, { param: `input[${index}].call_id` })
+  invalidRequest(`${what} ${truncateForError(id)}.`, { param: `input[${index}].call_id` })

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { sealed, unsealed } from './opaque-reasoning.ts'
+import { decodeReasoning, encodeReasoning } from './opaque-reasoning.ts'
 
 test.each(['Hm.', '', '👩‍🚀 é\n', 'a'.repeat(10_000)])('what was sealed comes out as it was: %j', (text) => {
-  expect(sealed(text)).not.toContain('Hm')
-  expect(unsealed(sealed(text))).toBe(text)
+  expect(encodeReasoning(text)).not.toContain('Hm')
+  expect(decodeReasoning(encodeReasoning(text))).toBe(text)
 })
 
 test.each(['', 'gAAAAABo', 'Hm.', 'sealed'])("of another server's seal nothing comes out: %j", (seal) => {
-  expect(unsealed(seal)).toBe('')
+  expect(decodeReasoning(seal)).toBe('')
 })

@@ -2,12 +2,12 @@
  * What a response consists of, item by item, and the events that tell of each.
  * Shape: OpenAI API reference, "The response object", `output`, and "Streaming events".
  */
-import type { DrawnToken, GenerateEvent } from '../../../engine/events.ts'
-import { toDrawn } from '../render.ts'
-import { sealed } from './opaque-reasoning.ts'
+import type { GenerateEvent, SampledToken } from '../../../engine/events.ts'
+import { toTokenLogprob } from '../render.ts'
+import { encodeReasoning } from './opaque-reasoning.ts'
 
 /** Without its number, which counts all of a response. */
-export interface Event {
+export interface ResponseStreamEvent {
   readonly type: string
   readonly [field: string]: unknown
 }
@@ -16,22 +16,22 @@ export interface OutputOptions {
   /** Of the response. */
   readonly id: string
   /** Thoughts are told as summaries, too: some clients show nothing else of them. */
-  readonly summary: boolean
+  readonly hasSummary: boolean
   /** Thoughts come back sealed, from clients that want it so. */
-  readonly seal: boolean
+  readonly hasEncryptedContent: boolean
 }
 
-type Piece = Exclude<GenerateEvent, { type: 'start' | 'prompt' | 'end' }>
-type Status = 'in_progress' | 'completed' | 'incomplete'
-interface Item {
+type ContentEvent = Exclude<GenerateEvent, { type: 'start' | 'prompt' | 'end' }>
+type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
+interface OutputItem {
   readonly id: string
   readonly type: 'message' | 'reasoning' | 'function_call'
-  readonly status: Status
+  readonly status: ItemStatus
   readonly [field: string]: unknown
 }
 
 /** Where texts of an item are, and what events about them are called. */
-const places = {
+const textKinds = {
   output_text: { list: 'content', index: 'content_index', part: 'content_part', text: 'output_text' },
   reasoning_text: { list: 'content', index: 'content_index', part: 'content_part', text: 'reasoning_text' },
   summary_text: {
@@ -41,12 +41,12 @@ const places = {
     text: 'reasoning_summary_text',
   },
 } as const
-type Place = keyof typeof places
+type TextKind = keyof typeof textKinds
 
 /** One item after the other, each done before the next is added: clients go by their order. */
-export class Output {
+export class ResponseOutput {
   /** As they stand, the one that is being said among them. */
-  readonly items: Item[] = []
+  readonly items: OutputItem[] = []
   readonly #options: OutputOptions
   /** Of the item that is being said. */
   #text = ''
@@ -57,21 +57,21 @@ export class Output {
     this.#options = options
   }
 
-  *say(piece: Piece): Generator<Event> {
-    if (piece.type === 'tool-call') {
-      const call = { call_id: piece.id, name: piece.name, arguments: '' }
+  *push(event: ContentEvent): Generator<ResponseStreamEvent> {
+    if (event.type === 'tool-call') {
+      const call = { call_id: event.id, name: event.name, arguments: '' }
       yield* this.#add({ id: this.#newId('fc'), type: 'function_call', status: 'in_progress', ...call })
-    } else if (piece.type === 'tool-arguments') {
-      this.#text += piece.json
-      yield { type: 'response.function_call_arguments.delta', ...this.#at(), delta: piece.json }
+    } else if (event.type === 'tool-arguments') {
+      this.#text += event.json
+      yield { type: 'response.function_call_arguments.delta', ...this.#position(), delta: event.json }
     } else {
-      yield* this.#begin(piece.type === 'text' ? 'message' : 'reasoning')
-      yield* this.#delta(piece.text, piece.logprobs)
+      yield* this.#begin(event.type === 'text' ? 'message' : 'reasoning')
+      yield* this.#delta(event.text, event.logprobs)
     }
   }
 
   /** @param isCut by a limit: the last item is no whole one then */
-  *end(isCut: boolean): Generator<Event> {
+  *end(isCut: boolean): Generator<ResponseStreamEvent> {
     yield* this.#close(isCut)
     // Agents wait for a message or a call, and would ask again and again.
     if (isCut || this.items.some(({ type }) => type !== 'reasoning')) return
@@ -83,17 +83,21 @@ export class Output {
     return this.items.some(({ status }) => status === 'incomplete')
   }
 
-  *#begin(type: 'message' | 'reasoning'): Generator<Event> {
+  *#begin(type: 'message' | 'reasoning'): Generator<ResponseStreamEvent> {
     if (this.#isOpen && this.items.at(-1)?.type === type) return
     const item = { type, status: 'in_progress' } as const
     if (type === 'message')
       yield* this.#add({ id: this.#newId('msg'), ...item, role: 'assistant', content: [] })
     else yield* this.#add({ id: this.#newId('rs'), ...item, summary: [], content: [] })
-    for (const place of this.#places())
-      yield { type: `response.${places[place].part}.added`, ...this.#at(place), part: this.#part(place) }
+    for (const kind of this.#textKinds())
+      yield {
+        type: `response.${textKinds[kind].part}.added`,
+        ...this.#position(kind),
+        part: this.#part(kind),
+      }
   }
 
-  *#add(item: Item): Generator<Event> {
+  *#add(item: OutputItem): Generator<ResponseStreamEvent> {
     yield* this.#close(false)
     this.#text = ''
     this.#logprobs = []
@@ -102,69 +106,70 @@ export class Output {
     yield { type: 'response.output_item.added', output_index: this.items.length - 1, item }
   }
 
-  *#delta(text: string, tokens: readonly DrawnToken[] = []): Generator<Event> {
+  *#delta(text: string, tokens: readonly SampledToken[] = []): Generator<ResponseStreamEvent> {
     this.#text += text
-    const logprobs = tokens.map(toDrawn)
+    const logprobs = tokens.map(toTokenLogprob)
     for (const one of logprobs) this.#logprobs.push(one)
-    for (const place of this.#places())
+    for (const kind of this.#textKinds())
       yield {
-        type: `response.${places[place].text}.delta`,
-        ...this.#at(place),
+        type: `response.${textKinds[kind].text}.delta`,
+        ...this.#position(kind),
         delta: text,
-        ...(place === 'output_text' && { logprobs }),
+        ...(kind === 'output_text' && { logprobs }),
       }
   }
 
-  *#close(isCut: boolean): Generator<Event> {
+  *#close(isCut: boolean): Generator<ResponseStreamEvent> {
     const item = this.items.at(-1)
     if (!item || !this.#isOpen) return
     this.#isOpen = false
-    const done = { ...item, ...this.#whole(item), status: this.#statusOf(item, isCut) }
+    const done = { ...item, ...this.#finalFields(item), status: this.#statusOf(item, isCut) }
     if (item.type === 'function_call') {
-      const said = { name: item.name, arguments: this.#text }
-      yield { type: 'response.function_call_arguments.done', ...this.#at(), ...said }
+      const fields = { name: item.name, arguments: this.#text }
+      yield { type: 'response.function_call_arguments.done', ...this.#position(), ...fields }
     }
-    for (const place of this.#places()) {
-      const part = this.#part(place)
-      const { type: _, annotations: __, ...said } = part
-      yield { type: `response.${places[place].text}.done`, ...this.#at(place), ...said }
-      yield { type: `response.${places[place].part}.done`, ...this.#at(place), part }
+    for (const kind of this.#textKinds()) {
+      const part = this.#part(kind)
+      const { type: _, annotations: __, ...fields } = part
+      yield { type: `response.${textKinds[kind].text}.done`, ...this.#position(kind), ...fields }
+      yield { type: `response.${textKinds[kind].part}.done`, ...this.#position(kind), part }
     }
     this.items.splice(-1, 1, done)
     yield { type: 'response.output_item.done', output_index: this.items.length - 1, item: done }
   }
 
   /** What the item that is being said has said. */
-  #whole({ type }: Item): object {
+  #finalFields({ type }: OutputItem): object {
     if (type === 'function_call') return { arguments: this.#text }
-    const lists = this.#places().map((place) => [places[place].list, [this.#part(place)]] as const)
-    const seal = type === 'reasoning' && this.#options.seal && { encrypted_content: sealed(this.#text) }
-    return { ...Object.fromEntries(lists), ...seal }
+    const lists = this.#textKinds().map((kind) => [textKinds[kind].list, [this.#part(kind)]] as const)
+    const encrypted = type === 'reasoning' &&
+      this.#options.hasEncryptedContent && { encrypted_content: encodeReasoning(this.#text) }
+    return { ...Object.fromEntries(lists), ...encrypted }
   }
 
   /** A call may have been broken off by the model itself, and others come after it. */
-  #statusOf({ type }: Item, isCut: boolean): Status {
-    const isWhole = type === 'function_call' ? isJson(this.#text) : !isCut
-    return isWhole ? 'completed' : 'incomplete'
+  #statusOf({ type }: OutputItem, isCut: boolean): ItemStatus {
+    const isComplete = type === 'function_call' ? isJson(this.#text) : !isCut
+    return isComplete ? 'completed' : 'incomplete'
   }
 
   /** Those of the item that is being said. */
-  #places(): readonly Place[] {
+  #textKinds(): readonly TextKind[] {
     const type = this.items.at(-1)?.type
     if (type === 'function_call') return []
     if (type === 'message') return ['output_text']
-    return this.#options.summary ? ['reasoning_text', 'summary_text'] : ['reasoning_text']
+    return this.#options.hasSummary ? ['reasoning_text', 'summary_text'] : ['reasoning_text']
   }
 
-  #part(place: Place) {
+  #part(kind: TextKind) {
     const text = this.#text
-    return place === 'output_text'
-      ? { type: place, text, annotations: [], logprobs: this.#logprobs }
-      : { type: place, text }
+    return kind === 'output_text'
+      ? { type: kind, text, annotations: [], logprobs: this.#logprobs }
+      : { type: kind, text }
   }
 
-  #at(place?: Place): object {
-    const index = place && { [places[place].index]: 0 }
+  #position(kind?: TextKind): object {
+    const index = kind && { [textKinds[kind].index]: 0 }
     return { item_id: this.items.at(-1)?.id, output_index: this.items.length - 1, ...index }
   }
 

@@ -1,10 +1,10 @@
 /** What a response says of itself and its request. Shape: OpenAI API reference, "The response object". */
 import type { Generation } from '../../../calls/generate.ts'
 import type { ResponsesRequest } from './schema.ts'
-import { offered } from './tools.ts'
+import { renderTools } from './tools.ts'
 
 /** Before anything is said, and in the order of the reference. */
-export const headOf = ({ id, createdAt }: Generation, body: ResponsesRequest) => ({
+export const toHead = ({ id, createdAt }: Generation, body: ResponsesRequest) => ({
   id: `resp_${id}`,
   object: 'response',
   created_at: Math.floor(createdAt.getTime() / 1000),
@@ -29,7 +29,7 @@ export const headOf = ({ id, createdAt }: Generation, body: ResponsesRequest) =>
   temperature: body.temperature ?? 1,
   text: { verbosity: 'medium', ...body.text, format: body.text?.format ?? { type: 'text' } },
   tool_choice: body.tool_choice ?? 'auto',
-  tools: offered(body.tools),
+  tools: renderTools(body.tools),
   top_logprobs: body.top_logprobs ?? 0,
   top_p: body.top_p ?? 1,
   truncation: body.truncation ?? 'disabled',

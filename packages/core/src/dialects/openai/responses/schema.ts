@@ -4,9 +4,9 @@
  */
 import { z } from 'zod'
 import { limits } from '../../../engine/request.ts'
-import { JsonObject, notYet, optional, shortly, whole } from '../../fields.ts'
+import { integerFrom, JsonObject, optional, truncateForError, unsupportedUnless } from '../../fields.ts'
 import { list } from '../../parse.ts'
-import { Effort, formatError, JsonSchema, options, textFormats } from '../schema.ts'
+import { Effort, formatError, generationFields, JsonSchema, textFormats } from '../schema.ts'
 import { Items } from './items.ts'
 import { toolFields } from './tools.ts'
 
@@ -36,33 +36,33 @@ const Metadata = JsonObject.refine(
   'expected texts of at most 512 characters, under keys of at most 64.',
 )
 
-const keepsNone = { params: { issue: 'unsupported' }, error: 'this server keeps no responses.' }
+const storageUnsupported = { params: { issue: 'unsupported' }, error: 'this server keeps no responses.' }
 /** What only a server that keeps responses can do. */
-const kept = (schema: z.ZodType) => optional(schema.refine(() => false, keepsNone))
+const requiresStorage = (schema: z.ZodType) => optional(schema.refine(() => false, storageUnsupported))
 
 export const ResponsesRequest = z
   .object({
-    ...options,
+    ...generationFields,
     ...toolFields,
     input: z.union([z.string().min(1, 'expected a text that is not empty.'), Items], {
       error: 'expected a text or a list of items.',
     }),
     instructions: optional(z.string()),
-    max_output_tokens: optional(whole(1)),
+    max_output_tokens: optional(integerFrom(1)),
     reasoning: optional(
       z.object({ effort: optional(Effort), summary: optional(z.enum(['auto', 'concise', 'detailed'])) }),
     ),
     text: optional(
       z.object({ format: optional(Format), verbosity: optional(z.enum(['low', 'medium', 'high'])) }),
     ),
-    top_logprobs: optional(whole(0, limits.logprobs)),
+    top_logprobs: optional(integerFrom(0, limits.logprobs)),
     include: optional(list(z.string(), { max: 64 })),
     truncation: optional(z.enum(['auto', 'disabled'])),
     // The other local servers': variables of the model's template.
     chat_template_kwargs: optional(z.looseObject({})),
     // Said again in the response.
     metadata: optional(Metadata),
-    max_tool_calls: optional(whole(1)),
+    max_tool_calls: optional(integerFrom(1)),
     user: optional(z.string()),
     safety_identifier: optional(z.string()),
     prompt_cache_key: optional(z.string()),
@@ -70,12 +70,14 @@ export const ResponsesRequest = z
     previous_response_id: optional(
       z.string().refine(() => false, {
         error: ({ input }) =>
-          `Previous response with id '${shortly(String(input))}' not found: this server keeps none.`,
+          `Previous response with id '${truncateForError(String(input))}' not found: this server keeps none.`,
       }),
     ),
-    conversation: kept(z.union([z.string(), z.looseObject({})], { error: 'expected an id or an object.' })),
-    prompt: kept(z.looseObject({})),
-    background: notYet(z.boolean(), 'A response in the background', (value) => !value),
+    conversation: requiresStorage(
+      z.union([z.string(), z.looseObject({})], { error: 'expected an id or an object.' }),
+    ),
+    prompt: requiresStorage(z.looseObject({})),
+    background: unsupportedUnless(z.boolean(), 'A response in the background', (value) => !value),
   })
   .refine(({ grammar, text }) => !grammar || !text?.format || text.format.type === 'text', {
     path: ['grammar'],

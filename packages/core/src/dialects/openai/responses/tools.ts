@@ -7,7 +7,13 @@ import type * as neutral from '../../../engine/request.ts'
 import { limits } from '../../../engine/request.ts'
 import { optional, unsupported } from '../../fields.ts'
 import { list } from '../../parse.ts'
-import { type Choice, FunctionFields, offer, toolChoiceOf, toolFieldsOf } from '../tools.ts'
+import {
+  createToolChoiceSchema,
+  createToolFields,
+  type FunctionChoice,
+  FunctionFields,
+  toToolInput,
+} from '../tools.ts'
 
 /** With the dates that some have behind their names. */
 const isHosted = (type: string): boolean =>
@@ -15,7 +21,7 @@ const isHosted = (type: string): boolean =>
     type,
   )
 
-const Tool = z
+const ResponsesTool = z
   .looseObject({ type: z.string() })
   .transform((tool) => (isHosted(tool.type) ? { type: 'hosted' } : tool))
   .pipe(
@@ -32,10 +38,10 @@ const Tool = z
       { error: "expected a tool of the type 'function'." },
     ),
   )
-type Tool = z.output<typeof Tool>
+type ResponsesTool = z.output<typeof ResponsesTool>
 
 const allowed = ['function', 'allowed_tools']
-const ToolChoice = toolChoiceOf(
+const ResponsesToolChoice = createToolChoiceSchema(
   z
     .looseObject({ type: z.string() })
     .refine(({ type }) => allowed.includes(type), {
@@ -56,24 +62,24 @@ const ToolChoice = toolChoiceOf(
       ]),
     ),
 )
-type ToolChoice = z.output<typeof ToolChoice>
+type ResponsesToolChoice = z.output<typeof ResponsesToolChoice>
 
-export const toolFields = toolFieldsOf(Tool, ToolChoice)
-type ToolFields = z.output<z.ZodObject<typeof toolFields>>
+export const toolFields = createToolFields(ResponsesTool, ResponsesToolChoice)
+type ResponsesToolFields = z.output<z.ZodObject<typeof toolFields>>
 
 /** Throws `invalid_request` for a name that is there twice, and for a choice that is not among the tools. */
 export function toTools({
   tools = [],
   tool_choice: choice = 'auto',
   parallel_tool_calls: parallel,
-}: ToolFields): Pick<neutral.ChatInput, 'tools' | 'toolChoice'> {
+}: ResponsesToolFields): Pick<neutral.ChatInput, 'tools' | 'toolChoice'> {
   const functions = tools.flatMap((tool, index) =>
     tool.type === 'function' ? [[`tools[${index}]`, tool] as const] : [],
   )
-  return offer(functions, toChoice(choice), parallel)
+  return toToolInput(functions, toChoice(choice), parallel)
 }
 
-function toChoice(choice: ToolChoice): Choice {
+function toChoice(choice: ResponsesToolChoice): FunctionChoice {
   if (typeof choice === 'string') return { mode: choice }
   if (choice.type === 'function') return { mode: 'required', names: [choice.name] }
   return {
@@ -83,7 +89,7 @@ function toChoice(choice: ToolChoice): Choice {
 }
 
 /** Those that the model was told of, as the response says them again. */
-export const offered = (tools: readonly Tool[] = []): readonly object[] =>
+export const renderTools = (tools: readonly ResponsesTool[] = []): readonly object[] =>
   tools.flatMap((tool) => {
     if (tool.type !== 'function') return []
     const { type, name, description = null, parameters = null, strict = null } = tool

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 const maxMessageBytes = 256 * 1024 * 1024
 
 /** Nothing where nobody answers. */
-export function connected(address: string): Promise<Socket | undefined> {
+export function tryConnect(address: string): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const socket = connect(address)
     socket.on('error', () => resolve(undefined))
@@ -37,15 +37,15 @@ export function receive(socket: Socket, onMessage: (message: unknown) => void): 
     if (buffered < needed) return
     let bytes = Buffer.concat(chunks)
     while (bytes.length >= needed) {
-      const piece = bytes.subarray(0, needed)
+      const frame = bytes.subarray(0, needed)
       bytes = bytes.subarray(needed)
       if (inHeader) {
-        needed = piece.readUInt32BE()
+        needed = frame.readUInt32BE()
         if (needed > maxMessageBytes) return void socket.destroy()
       } else {
         needed = 4
         try {
-          onMessage(JSON.parse(piece.toString()))
+          onMessage(JSON.parse(frame.toString()))
         } catch {
           return void socket.destroy()
         }

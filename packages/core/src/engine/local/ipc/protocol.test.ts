@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest'
 import { LlmError } from '../../../errors.ts'
 import { uncached } from '../../events.ts'
-import { messagesOf } from '../../request.ts'
+import { toTemplateMessages } from '../../request.ts'
 import {
+  decodeVector,
+  encodeVector,
   FromProcess,
-  fromFloats,
-  fromWire,
+  fromWireError,
   ProcessConfig,
-  readDetokenizeRequest,
-  readEmbedRequest,
-  readRequest,
-  readRerankRequest,
-  readTokenizeRequest,
+  parseDetokenizeRequest,
+  parseEmbedRequest,
+  parseGenerateRequest,
+  parseRerankRequest,
+  parseTokenizeRequest,
   ToProcess,
-  toFloats,
-  toWire,
+  toWireError,
 } from './protocol.ts'
 
 const messages = [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }]
@@ -51,7 +51,7 @@ test('a request is read as it was sent', () => {
     returnTokens: true,
   }
 
-  const read = readRequest(JSON.parse(JSON.stringify(full)))
+  const read = parseGenerateRequest(JSON.parse(JSON.stringify(full)))
 
   expect(read).toEqual(full)
 })
@@ -68,8 +68,8 @@ test('breakpoints arrive, on tools and on parts, and no lifetime that nobody kno
   })
 
   for (const cache of ['5m', '1h'])
-    expect(readRequest({ model: 'tiny', input: input(cache) }).input).toEqual(input(cache))
-  expect(() => readRequest({ model: 'tiny', input: input('10m') })).toThrow(
+    expect(parseGenerateRequest({ model: 'tiny', input: input(cache) }).input).toEqual(input(cache))
+  expect(() => parseGenerateRequest({ model: 'tiny', input: input('10m') })).toThrow(
     expect.objectContaining({ code: 'invalid_request' }),
   )
 })
@@ -80,7 +80,7 @@ test.each([
   [{ kind: 'text', prompt: ['Hi'], system: '', template: false }],
   [{ kind: 'infill', prefix: 'a', suffix: '' }],
 ])('the text %j is read as it was sent', (input) => {
-  expect(readRequest({ model: 'tiny', input })).toEqual({ model: 'tiny', input })
+  expect(parseGenerateRequest({ model: 'tiny', input })).toEqual({ model: 'tiny', input })
 })
 
 test.each([
@@ -89,7 +89,7 @@ test.each([
   { type: 'json-schema', schema: { type: 'object', properties: {} } },
   { type: 'grammar', source: 'root ::= "a"' },
 ])('the format %j is read as it was sent', (format) => {
-  expect(readRequest({ ...request, format })).toEqual({ ...request, format })
+  expect(parseGenerateRequest({ ...request, format })).toEqual({ ...request, format })
 })
 
 const circular: Record<string, unknown> = {}
@@ -102,7 +102,7 @@ test.each([
   ['format.source', { type: 'grammar', source: '' }],
   ['format.source', { type: 'grammar', source: 'x'.repeat(256 * 1024 + 1) }],
 ])('%s that nothing can be made of is refused', (param, format) => {
-  expect(() => readRequest({ ...request, format })).toThrow(
+  expect(() => parseGenerateRequest({ ...request, format })).toThrow(
     expect.objectContaining({ code: 'invalid_request', details: { param } }),
   )
 })
@@ -110,8 +110,8 @@ test.each([
 test('where a call is forced, there is no format', () => {
   const input = { ...request.input, tools: [{ name: 'a', parameters: {} }], toolChoice: { mode: 'required' } }
 
-  expect(() => readRequest({ ...request, input })).not.toThrow()
-  expect(() => readRequest({ ...request, input, format: { type: 'json' } })).toThrow(
+  expect(() => parseGenerateRequest({ ...request, input })).not.toThrow()
+  expect(() => parseGenerateRequest({ ...request, input, format: { type: 'json' } })).toThrow(
     expect.objectContaining({ details: { param: 'format' } }),
   )
 })
@@ -132,7 +132,7 @@ test('tools, calls and results are read as they were sent', () => {
     templateOptions: { date: ['today'] },
   }
 
-  expect(readRequest({ model: 'tiny', input })).toEqual({ model: 'tiny', input })
+  expect(parseGenerateRequest({ model: 'tiny', input })).toEqual({ model: 'tiny', input })
 })
 
 test.each([
@@ -157,46 +157,48 @@ test.each([
 ])('%s is refused where it cannot be kept', (param, input) => {
   const bad = { model: 'tiny', input: { kind: 'chat', messages, ...input } }
 
-  expect(() => readRequest(bad)).toThrow(
+  expect(() => parseGenerateRequest(bad)).toThrow(
     expect.objectContaining({ code: 'invalid_request', details: { param } }),
   )
 })
 
 test.each([0, 1e300, 'forever'])('a model can be kept for %j', (keepAlive) => {
-  expect(readRequest({ ...request, load: { keepAlive } }).load).toEqual({ keepAlive })
+  expect(parseGenerateRequest({ ...request, load: { keepAlive } }).load).toEqual({ keepAlive })
 })
 
 test('half a character in a text, a system text or a role is a replacement character', () => {
-  const text = readRequest({
+  const text = parseGenerateRequest({
     model: 'tiny',
     input: { kind: 'text', prompt: ['a\ud83d', [5]], system: '\udc69' },
   })
-  const role = readRequest(chat([{ role: 'we\ud83drd', content: [] }]))
+  const role = parseGenerateRequest(chat([{ role: 'we\ud83drd', content: [] }]))
 
   expect(text.input).toEqual({ kind: 'text', prompt: ['a\ufffd', [5]], system: '\ufffd' })
-  expect(messagesOf(role.input)).toEqual([{ role: 'we\ufffdrd', content: [] }])
+  expect(toTemplateMessages(role.input)).toEqual([{ role: 'we\ufffdrd', content: [] }])
 })
 
 test('a request without anything optional stays without', () => {
-  const read = readRequest(request)
+  const read = parseGenerateRequest(request)
 
   expect(read).toEqual(request)
 })
 
 test('what the native code does not know does not reach it', () => {
-  const read = readRequest({ ...request, extra: 1, sampling: { temperature: 1, mirostat: 2 } })
+  const read = parseGenerateRequest({ ...request, extra: 1, sampling: { temperature: 1, mirostat: 2 } })
 
   expect(read).toEqual({ ...request, sampling: { temperature: 1 } })
 })
 
 test('half a character in a message is a replacement character, and whole ones stay', () => {
-  const read = readRequest(chat([{ role: 'user', content: [{ type: 'text', text: 'a\ud83d👩‍🚀\udc69' }] }]))
+  const read = parseGenerateRequest(
+    chat([{ role: 'user', content: [{ type: 'text', text: 'a\ud83d👩‍🚀\udc69' }] }]),
+  )
 
-  expect(messagesOf(read.input)[0]?.content).toEqual([{ type: 'text', text: 'a\ufffd👩‍🚀\ufffd' }])
+  expect(toTemplateMessages(read.input)[0]?.content).toEqual([{ type: 'text', text: 'a\ufffd👩‍🚀\ufffd' }])
 })
 
 test('a temperature so small that logits divided by it are infinite is 0', () => {
-  const read = readRequest({ ...request, sampling: { temperature: 1e-40 } })
+  const read = parseGenerateRequest({ ...request, sampling: { temperature: 1e-40 } })
 
   expect(read.sampling).toEqual({ temperature: 0 })
 })
@@ -331,37 +333,37 @@ test.each<[what: string, value: unknown, param: string]>([
   ['thinking that is neither on nor off', { ...request, reasoning: 'high' }, 'reasoning'],
   ['an unknown way to overflow', { ...request, overflow: 'shift' }, 'overflow'],
 ])('a request with %s is refused by its field', (_what, value, param) => {
-  const read = (): unknown => readRequest(value)
+  const read = (): unknown => parseGenerateRequest(value)
 
   expect(read).toThrow(expect.objectContaining({ code: 'invalid_request', details: { param } }))
 })
 
 test.each<[read: (value: unknown) => object, request: object]>([
-  [readEmbedRequest, { model: 'm', inputs: ['Hi', [0, 5]], overflow: 'truncate', dimensions: 8, load: {} }],
-  [readEmbedRequest, { model: 'm', inputs: [] }],
-  [readRerankRequest, { model: 'm', query: 'Who?', documents: ['a', 'b'], overflow: 'error' }],
-  [readTokenizeRequest, { model: 'm', text: '', addSpecial: true, parseSpecial: false }],
-  [readDetokenizeRequest, { model: 'm', tokens: [], load: { contextSize: 16 } }],
+  [parseEmbedRequest, { model: 'm', inputs: ['Hi', [0, 5]], overflow: 'truncate', dimensions: 8, load: {} }],
+  [parseEmbedRequest, { model: 'm', inputs: [] }],
+  [parseRerankRequest, { model: 'm', query: 'Who?', documents: ['a', 'b'], overflow: 'error' }],
+  [parseTokenizeRequest, { model: 'm', text: '', addSpecial: true, parseSpecial: false }],
+  [parseDetokenizeRequest, { model: 'm', tokens: [], load: { contextSize: 16 } }],
 ])('%o reads what was sent', (read, request) => {
   expect(read(JSON.parse(JSON.stringify(request)))).toEqual(request)
 })
 
 test.each<[read: (value: unknown) => object, request: object, param: string]>([
-  [readEmbedRequest, { model: 'm', inputs: 'Hi' }, 'inputs'],
-  [readEmbedRequest, { model: 'm', inputs: ['Hi', ''] }, 'inputs[1]'],
-  [readEmbedRequest, { model: 'm', inputs: [[]] }, 'inputs[0]'],
-  [readEmbedRequest, { model: 'm', inputs: [[0.5]] }, 'inputs[0]'],
-  [readEmbedRequest, { model: 'm', inputs: Array(10_001).fill('a') }, 'inputs'],
-  [readEmbedRequest, { model: 'm', inputs: Array(3).fill('x'.repeat(2 ** 25)) }, 'inputs'],
-  [readEmbedRequest, { model: 'm', inputs: ['Hi'], dimensions: 2 ** 31 }, 'dimensions'],
-  [readEmbedRequest, { inputs: ['Hi'] }, 'model'],
-  [readRerankRequest, { model: 'm', query: '', documents: ['a'] }, 'query'],
-  [readRerankRequest, { model: 'm', query: 'Who?', documents: ['a', ''] }, 'documents[1]'],
-  [readRerankRequest, { model: 'm', query: 'Who?', documents: [[5]] }, 'documents[0]'],
-  [readTokenizeRequest, { model: 'm', text: 5 }, 'text'],
-  [readTokenizeRequest, { model: 'm', text: 'x'.repeat(65 * 1024 * 1024) }, 'text'],
-  [readDetokenizeRequest, { model: 'm', tokens: [-1] }, 'tokens'],
-  [readDetokenizeRequest, { model: 'm', tokens: 'Hi' }, 'tokens'],
+  [parseEmbedRequest, { model: 'm', inputs: 'Hi' }, 'inputs'],
+  [parseEmbedRequest, { model: 'm', inputs: ['Hi', ''] }, 'inputs[1]'],
+  [parseEmbedRequest, { model: 'm', inputs: [[]] }, 'inputs[0]'],
+  [parseEmbedRequest, { model: 'm', inputs: [[0.5]] }, 'inputs[0]'],
+  [parseEmbedRequest, { model: 'm', inputs: Array(10_001).fill('a') }, 'inputs'],
+  [parseEmbedRequest, { model: 'm', inputs: Array(3).fill('x'.repeat(2 ** 25)) }, 'inputs'],
+  [parseEmbedRequest, { model: 'm', inputs: ['Hi'], dimensions: 2 ** 31 }, 'dimensions'],
+  [parseEmbedRequest, { inputs: ['Hi'] }, 'model'],
+  [parseRerankRequest, { model: 'm', query: '', documents: ['a'] }, 'query'],
+  [parseRerankRequest, { model: 'm', query: 'Who?', documents: ['a', ''] }, 'documents[1]'],
+  [parseRerankRequest, { model: 'm', query: 'Who?', documents: [[5]] }, 'documents[0]'],
+  [parseTokenizeRequest, { model: 'm', text: 5 }, 'text'],
+  [parseTokenizeRequest, { model: 'm', text: 'x'.repeat(65 * 1024 * 1024) }, 'text'],
+  [parseDetokenizeRequest, { model: 'm', tokens: [-1] }, 'tokens'],
+  [parseDetokenizeRequest, { model: 'm', tokens: 'Hi' }, 'tokens'],
 ])('%o refuses what is not for native code by its field', (read, request, param) => {
   expect(() => read(request)).toThrow(
     expect.objectContaining({ code: 'invalid_request', details: { param } }),
@@ -371,14 +373,14 @@ test.each<[read: (value: unknown) => object, request: object, param: string]>([
 test('vectors cross the wire as 32-bit numbers', () => {
   const vector = [0, -1, 0.5, Math.fround(0.1), 3.4e38]
 
-  expect(fromFloats(toFloats(vector))).toEqual(vector.map(Math.fround))
-  expect(fromFloats('')).toEqual([])
+  expect(decodeVector(encodeVector(vector))).toEqual(vector.map(Math.fround))
+  expect(decodeVector('')).toEqual([])
 })
 
 test('an error crosses the wire with its code, message and details', () => {
   const error = new LlmError('context_length', 'Too long.', { inputTokens: 9, contextSize: 8 })
 
-  const received = fromWire(JSON.parse(JSON.stringify(toWire(error))))
+  const received = fromWireError(JSON.parse(JSON.stringify(toWireError(error))))
 
   expect(received).toBeInstanceOf(LlmError)
   expect(received.code).toBe('context_length')
@@ -387,9 +389,9 @@ test('an error crosses the wire with its code, message and details', () => {
 })
 
 test('the cause of an error crosses the wire for the log, apart from what clients see', () => {
-  const unknown = fromWire(toWire(new Error('/home/me/secret.gguf is broken')))
-  const known = fromWire(
-    toWire(new LlmError('upstream', 'The model could not be loaded.', {}, { cause: 'secret' })),
+  const unknown = fromWireError(toWireError(new Error('/home/me/secret.gguf is broken')))
+  const known = fromWireError(
+    toWireError(new LlmError('upstream', 'The model could not be loaded.', {}, { cause: 'secret' })),
   )
 
   expect(unknown).toMatchObject({ code: 'internal', message: expect.not.stringContaining('secret') })
@@ -405,7 +407,7 @@ test('a library of text is more than a prompt', () => {
     input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text }] }] },
   }
 
-  expect(() => readRequest(library)).toThrow('longer than')
+  expect(() => parseGenerateRequest(library)).toThrow('longer than')
 })
 
 test.each([
@@ -492,7 +494,7 @@ test.each([
 
 test('a process is not started without a context or without threads', () => {
   const config = {
-    runFolder: '/tmp/run',
+    runtimeDir: '/tmp/run',
     name: 'm',
     folder: '/tmp/run/process',
     modelPath: '/m.gguf',

@@ -1,7 +1,7 @@
 /** What the app and a model process say to each other, validated on both sides like any input. */
 import { z } from 'zod'
 import {
-  fieldPath,
+  formatFieldPath,
   invalidRequest,
   LlmError,
   type LlmErrorCode,
@@ -15,7 +15,7 @@ import {
   type GenerateRequest,
   lifetimesOf,
   limits,
-  textLength,
+  measureTextLength,
 } from '../../request.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../../tokens.ts'
 
@@ -52,7 +52,7 @@ export type LoadConfig = z.output<typeof LoadConfig>
 /** How a model process is started: its one argument, as JSON. */
 export const ProcessConfig = LoadConfig.extend({
   /** Where it meets the apps, and under which name. */
-  runFolder: z.string(),
+  runtimeDir: z.string(),
   name: z.string(),
   /** Its private folder; removed at exit. */
   folder: z.string(),
@@ -77,7 +77,7 @@ export const ProcessRecord = z.object({
 export type ProcessRecord = z.output<typeof ProcessRecord>
 
 /** With what a process leaves that finds another one under its name. */
-export const takenExitCode = 10
+export const nameTakenExitCode = 10
 
 const LoadOptions = z.object({
   contextSize: z.int().min(16).max(limits.context).optional(),
@@ -87,7 +87,7 @@ const LoadOptions = z.object({
 /** Half a character is none in UTF-8: what a tokenizer makes of it is anybody's guess. */
 const wellFormed = (value: string): string => value.toWellFormed()
 const number = z.number()
-const upTo = (most: number) => number.min(-most).max(most)
+const symmetricRange = (limit: number) => number.min(-limit).max(limit)
 const Sampling = z.object({
   temperature: number
     .min(0)
@@ -101,10 +101,10 @@ const Sampling = z.object({
   seed: z.union([z.int(), z.literal('random')]).optional(),
   repeatPenalty: number.min(limits.repeatPenalty.min).max(limits.repeatPenalty.max).optional(),
   repeatLastN: z.int().min(-1).max(limits.int32).optional(),
-  presencePenalty: upTo(limits.penalty).optional(),
-  frequencyPenalty: upTo(limits.penalty).optional(),
+  presencePenalty: symmetricRange(limits.penalty).optional(),
+  frequencyPenalty: symmetricRange(limits.penalty).optional(),
   logitBias: z
-    .array(z.tuple([z.int().min(0).max(limits.int32), upTo(limits.bias)]))
+    .array(z.tuple([z.int().min(0).max(limits.int32), symmetricRange(limits.bias)]))
     .max(limits.biases)
     .optional(),
   dry: z
@@ -278,36 +278,36 @@ const Request = z
   })
 
 const tokenIds = z.custom<readonly number[]>(areTokens, 'expected token ids.')
-const isFilled = ({ length }: { readonly length: number }): boolean => length > 0
-const filledText = text.refine(isFilled, 'is empty.')
-const input = z.union([text, tokenIds], 'expected text or token ids.').refine(isFilled, 'is empty.')
-const model = { model: z.string(), load: LoadOptions.optional() }
+const isNonEmpty = ({ length }: { readonly length: number }): boolean => length > 0
+const nonEmptyText = text.refine(isNonEmpty, 'is empty.')
+const embedInput = z.union([text, tokenIds], 'expected text or token ids.').refine(isNonEmpty, 'is empty.')
+const modelFields = { model: z.string(), load: LoadOptions.optional() }
 const overflow = z.enum(['error', 'truncate']).optional()
 
 const Embed = z.object({
-  ...model,
-  inputs: z.array(input).max(limits.inputs),
+  ...modelFields,
+  inputs: z.array(embedInput).max(limits.inputs),
   overflow,
   dimensions: z.int().min(1).max(limits.int32).optional(),
 })
 const Rerank = z.object({
-  ...model,
-  query: filledText,
-  documents: z.array(filledText).max(limits.inputs),
+  ...modelFields,
+  query: nonEmptyText,
+  documents: z.array(nonEmptyText).max(limits.inputs),
   overflow,
 })
 const flag = z.boolean().optional()
-const Tokenize = z.object({ ...model, text, addSpecial: flag, parseSpecial: flag })
-const Detokenize = z.object({ ...model, tokens: tokenIds })
+const Tokenize = z.object({ ...modelFields, text, addSpecial: flag, parseSpecial: flag })
+const Detokenize = z.object({ ...modelFields, tokens: tokenIds })
 
 /** What a model is asked for. */
-const Asking = z.enum(['generate', 'count', 'render', 'embed', 'rerank', 'tokenize', 'detokenize'])
-export type Asking = z.output<typeof Asking>
+const CallType = z.enum(['generate', 'count', 'render', 'embed', 'rerank', 'tokenize', 'detokenize'])
+export type CallType = z.output<typeof CallType>
 
 /** From the app. */
 export const ToProcess = z.discriminatedUnion('type', [
   z.object({
-    type: Asking,
+    type: CallType,
     id: z.int(),
     request: z.unknown(),
     /** Whose call it is: what the model has read for one is not used for another. */
@@ -329,8 +329,8 @@ export const ToProcess = z.discriminatedUnion('type', [
 export type ToProcess = z.output<typeof ToProcess>
 
 const TokenLogprob = z.object({ id: z.int(), text: z.string(), bytes: z.array(z.int()), logprob: number })
-const DrawnToken = TokenLogprob.extend({ top: z.array(TokenLogprob) })
-const PromptToken = DrawnToken.extend({ logprob: number.nullable() })
+const SampledToken = TokenLogprob.extend({ top: z.array(TokenLogprob) })
+const PromptToken = SampledToken.extend({ logprob: number.nullable() })
 const promptUsage = {
   inputTokens: z.int(),
   reusedTokens: z.int(),
@@ -350,7 +350,7 @@ const Event = z.discriminatedUnion('type', [
     type: z.enum(['text', 'reasoning']),
     text: z.string(),
     tokens: z.int(),
-    logprobs: z.array(DrawnToken).optional(),
+    logprobs: z.array(SampledToken).optional(),
   }),
   z.object({ type: z.literal('tool-call'), index: z.int(), id: z.string(), name: z.string() }),
   z.object({ type: z.literal('tool-arguments'), index: z.int(), json: z.string(), tokens: z.int() }),
@@ -365,18 +365,18 @@ const Event = z.discriminatedUnion('type', [
   }),
 ])
 /** What a text was read into. Each goes on its own: thousands of vectors in one message would be too much. */
-const Reading = z.object({
+const VectorResult = z.object({
   /** Of the text, among those of the call. */
   index: z.int().min(0),
   /** Float32, little-endian, in base64. A rank is one number. */
   vector: z.string(),
   inputTokens: z.int().min(0),
 })
-export type Reading = z.output<typeof Reading>
+export type VectorResult = z.output<typeof VectorResult>
 
 /** A number, a text or a piece of one, a piece of token ids, or what one text was read into. */
-const Result = z.union([z.number(), z.string(), tokenIds, Reading])
-export type Result = z.output<typeof Result>
+const CallResult = z.union([z.number(), z.string(), tokenIds, VectorResult])
+export type CallResult = z.output<typeof CallResult>
 
 const WireError = z.object({
   code: z.string(),
@@ -413,7 +413,7 @@ export const FromProcess = z.discriminatedUnion('type', [
   z.object({ type: z.literal('waiting') }),
   z.object({ type: z.literal('events'), events: z.array(z.object({ id: z.int(), event: Event })) }),
   /** What a call that makes no events comes to, or a piece of it. */
-  z.object({ type: z.literal('result'), id: z.int(), value: Result }),
+  z.object({ type: z.literal('result'), id: z.int(), value: CallResult }),
   /** The end of a call, whole, failed or cancelled; the model is free again. */
   z.object({ type: z.literal('done'), id: z.int(), error: WireError.optional() }),
   /** `steps` grows with every piece of work that a call does. */
@@ -429,63 +429,71 @@ export type FromProcess =
       readonly type: 'events'
       readonly events: readonly { readonly id: number; readonly event: GenerateEvent }[]
     }
-  | { readonly type: 'result'; readonly id: number; readonly value: Result }
+  | { readonly type: 'result'; readonly id: number; readonly value: CallResult }
   | { readonly type: 'done'; readonly id: number; readonly error?: WireError }
   | { readonly type: 'pong'; readonly steps: number }
   | { readonly type: 'leaving' }
 
 /** Left out of an error's `param`: the callers of `chat()` and of the dialects do not write them. */
-const groups: ReadonlySet<PropertyKey> = new Set(['input', 'sampling', 'load'])
+const omittedParamKeys: ReadonlySet<PropertyKey> = new Set(['input', 'sampling', 'load'])
 
 /** Throws `invalid_request` for what the native code must not see. */
-export const readRequest = reader<GenerateRequest>(Request, textLength, 'messages')
-export const readEmbedRequest = reader<EmbedRequest>(Embed, ({ inputs }) => total(inputs), 'inputs')
-export const readRerankRequest = reader<RerankRequest>(
+export const parseGenerateRequest = createParser<GenerateRequest>(Request, measureTextLength, 'messages')
+export const parseEmbedRequest = createParser<EmbedRequest>(
+  Embed,
+  ({ inputs }) => sumLengths(inputs),
+  'inputs',
+)
+export const parseRerankRequest = createParser<RerankRequest>(
   Rerank,
-  ({ query, documents }) => total([query, ...documents]),
+  ({ query, documents }) => sumLengths([query, ...documents]),
   'documents',
 )
-export const readTokenizeRequest = reader<TokenizeRequest>(Tokenize, ({ text }) => text.length, 'text')
-export const readDetokenizeRequest = reader<DetokenizeRequest>(
+export const parseTokenizeRequest = createParser<TokenizeRequest>(Tokenize, ({ text }) => text.length, 'text')
+export const parseDetokenizeRequest = createParser<DetokenizeRequest>(
   Detokenize,
   ({ tokens }) => tokens.length,
   'tokens',
 )
 
 /** In characters and token ids. */
-export function total(pieces: readonly { readonly length: number }[]): number {
+export function sumLengths(pieces: readonly { readonly length: number }[]): number {
   return pieces.reduce((sum, { length }) => sum + length, 0)
 }
 
-/** @param what the field with most of the text */
-function reader<T>(shape: z.ZodType, length: (request: T) => number, what: string): (value: unknown) => T {
+/** @param longestField the field with most of the text */
+function createParser<T>(
+  schema: z.ZodType,
+  length: (request: T) => number,
+  longestField: string,
+): (value: unknown) => T {
   return (value) => {
-    const result = shape.safeParse(value)
+    const result = schema.safeParse(value)
     if (!result.success) {
       const [issue] = result.error.issues
-      const param = fieldPath(issue?.path.filter((key) => !groups.has(key)) ?? [])
+      const param = formatFieldPath(issue?.path.filter((key) => !omittedParamKeys.has(key)) ?? [])
       throw invalidRequest(`Invalid '${param}': ${issue?.message}`, { param })
     }
     const request = result.data as T
     if (length(request) <= limits.text) return request
-    throw invalidRequest(`What is said in '${what}' is longer than ${limits.text} characters.`, {
-      param: what,
+    throw invalidRequest(`What is said in '${longestField}' is longer than ${limits.text} characters.`, {
+      param: longestField,
     })
   }
 }
 
-export const toFloats = (values: ArrayLike<number>): string =>
+export const encodeVector = (values: ArrayLike<number>): string =>
   Buffer.from(Float32Array.from(values).buffer).toString('base64')
-export function fromFloats(vector: string): readonly number[] {
+export function decodeVector(vector: string): readonly number[] {
   const bytes = Buffer.from(vector, 'base64')
   return Array.from({ length: bytes.length >> 2 }, (_, index) => bytes.readFloatLE(4 * index))
 }
 
-export const toWire = (error: unknown): WireError => {
+export const toWireError = (error: unknown): WireError => {
   const { code, message, details, cause } = LlmError.from(error)
-  return { code, message, details: { ...details }, ...(cause !== undefined && { cause: traceOf(cause) }) }
+  return { code, message, details: { ...details }, ...(cause !== undefined && { cause: formatStack(cause) }) }
 }
-export const fromWire = ({ code, message, details, cause }: WireError): LlmError =>
+export const fromWireError = ({ code, message, details, cause }: WireError): LlmError =>
   new LlmError(
     code as LlmErrorCode,
     message,
@@ -493,5 +501,5 @@ export const fromWire = ({ code, message, details, cause }: WireError): LlmError
     cause === undefined ? {} : { cause: new Error(cause) },
   )
 
-const traceOf = (cause: unknown): string =>
+const formatStack = (cause: unknown): string =>
   String(cause instanceof Error ? (cause.stack ?? cause.message) : cause).slice(0, 4_000)

@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { ProcessRecord } from './protocol.ts'
 import {
-  addressOf,
+  getPidNamespace,
   isAlive,
   killProcess,
-  ownNamespace,
-  RunFolder,
+  RuntimeDir,
   readRecord,
   readRecords,
   removeRecord,
+  socketAddressOf,
   writeRecord,
 } from './runtime-dir.ts'
 
@@ -29,7 +29,7 @@ afterEach(() => {
 
 const record: ProcessRecord = {
   processId: process.pid,
-  namespace: ownNamespace(),
+  namespace: getPidNamespace(),
   folder: '/run/process',
   state: 'idle',
   since: 5,
@@ -40,40 +40,40 @@ const onUnix = test.skipIf(process.platform === 'win32')
 
 test('two apps that name the same folder meet there, also when it was removed meanwhile', () => {
   const path = join(temporary, 'deep', 'run')
-  const [one, other] = [new RunFolder(path), new RunFolder(path)]
+  const [one, other] = [new RuntimeDir(path), new RuntimeDir(path)]
 
-  expect([one.enter(), other.enter()]).toEqual([path, path])
+  expect([one.ensure(), other.ensure()]).toEqual([path, path])
   rmSync(path, { recursive: true })
 
-  expect(one.enter()).toBe(path)
+  expect(one.ensure()).toBe(path)
   expect(statSync(path).mode & 0o777).toBe(0o700)
 })
 
 test('where no folder is named, the apps of one user meet in one for temporary files', () => {
-  expect(new RunFolder(undefined).enter()).toBe(new RunFolder(undefined).enter())
-  expect(new RunFolder(undefined).enter().startsWith(temporary)).toBe(true)
+  expect(new RuntimeDir(undefined).ensure()).toBe(new RuntimeDir(undefined).ensure())
+  expect(new RuntimeDir(undefined).ensure().startsWith(temporary)).toBe(true)
 })
 
 onUnix('one that others can enter, that is a link, or that is too long for a socket, is not used', () => {
   const open = join(temporary, 'open')
   mkdirSync(open, { mode: 0o700 })
   symlinkSync(open, join(temporary, 'link'))
-  const alone = [join(temporary, 'link'), join(temporary, 'x'.repeat(70))].map((path) => new RunFolder(path))
+  const alone = [join(temporary, 'link'), join(temporary, 'x'.repeat(70))].map((path) => new RuntimeDir(path))
   chmodSync(open, 0o750)
 
-  for (const folder of [...alone, new RunFolder(open)]) {
-    const path = folder.enter()
+  for (const folder of [...alone, new RuntimeDir(open)]) {
+    const path = folder.ensure()
 
     expect(path.startsWith(join(temporary, 'modelmount-'))).toBe(true)
-    expect(folder.enter(), 'the same each time').toBe(path)
+    expect(folder.ensure(), 'the same each time').toBe(path)
     expect(statSync(path).mode & 0o777).toBe(0o700)
   }
 })
 
 onUnix('the address of a process fits into that of a socket', () => {
-  const longest = new RunFolder(`/tmp/${'x'.repeat(70)}`).enter()
+  const longest = new RuntimeDir(`/tmp/${'x'.repeat(70)}`).ensure()
 
-  expect(Buffer.byteLength(addressOf(longest, 'f'.repeat(16)))).toBeLessThan(100)
+  expect(Buffer.byteLength(socketAddressOf(longest, 'f'.repeat(16)))).toBeLessThan(100)
   rmSync(longest, { recursive: true })
 })
 
@@ -89,13 +89,13 @@ test('a record is read as it was written, until it is removed', () => {
 
 test('a folder has the processes that live, and none where it cannot be entered', () => {
   const path = join(temporary, 'run')
-  const folder = new RunFolder(path)
-  writeRecord(folder.enter(), 'alive', record)
+  const folder = new RuntimeDir(path)
+  writeRecord(folder.ensure(), 'alive', record)
   writeRecord(path, 'dead', { ...record, processId: 2 ** 31 - 1 })
 
-  expect(['alive', 'dead', 'unknown'].map((name) => folder.has(name))).toEqual([true, false, false])
+  expect(['alive', 'dead', 'unknown'].map((name) => folder.hasProcess(name))).toEqual([true, false, false])
   vi.stubEnv('TMPDIR', '/dev/null')
-  expect(new RunFolder('/dev/null/run').has('alive')).toBe(false)
+  expect(new RuntimeDir('/dev/null/run').hasProcess('alive')).toBe(false)
 })
 
 test.each(['', '{', '[]', '{"processId":0}'])('a record that says %j is none', (text) => {

@@ -22,35 +22,35 @@ import { ProcessRecord } from './protocol.ts'
 const maxPathBytes = 75
 
 /** Where an app meets its model processes. */
-export class RunFolder {
-  readonly #wanted: string
-  #own: string | undefined
+export class RuntimeDir {
+  readonly #preferredPath: string
+  #fallbackPath: string | undefined
 
-  /** @param wanted `undefined`: one in the system's folder for temporary files */
-  constructor(wanted: string | undefined) {
-    this.#wanted = wanted ?? join(tmpdir(), `modelmount-${user()}`)
+  /** @param preferredPath `undefined`: one in the system's folder for temporary files */
+  constructor(preferredPath: string | undefined) {
+    this.#preferredPath = preferredPath ?? join(tmpdir(), `modelmount-${getUserId()}`)
   }
 
   /**
    * Makes it where it is missing. Where others can get inside, or nothing can be written, there is a folder for this
    * app alone: then its model processes are not shared. Throws system errors where that cannot be made either.
    */
-  enter(): string {
+  ensure(): string {
     try {
-      const path = this.#own ?? this.#wanted
+      const path = this.#fallbackPath ?? this.#preferredPath
       if (process.platform === 'win32' || Buffer.byteLength(path) <= maxPathBytes) {
         mkdirSync(path, { recursive: true, mode: 0o700 })
         if (isPrivate(path)) return path
       }
     } catch {}
-    this.#own = mkdtempSync(join(isShort(tmpdir()) ? tmpdir() : '/tmp', 'modelmount-'))
-    return this.#own
+    this.#fallbackPath = mkdtempSync(join(isShort(tmpdir()) ? tmpdir() : '/tmp', 'modelmount-'))
+    return this.#fallbackPath
   }
 
   /** Whether a process of this name runs. */
-  has(name: string): boolean {
+  hasProcess(name: string): boolean {
     try {
-      const record = readRecord(this.enter(), name)
+      const record = readRecord(this.ensure(), name)
       return record !== undefined && isAlive(record)
     } catch {
       return false
@@ -59,48 +59,50 @@ export class RunFolder {
 }
 
 /** Not every user of a container has a name. */
-const user = (): string => String(process.getuid?.() ?? userInfo().username)
+const getUserId = (): string => String(process.getuid?.() ?? userInfo().username)
 
 const isShort = (folder: string): boolean =>
   process.platform === 'win32' || Buffer.byteLength(folder) <= maxPathBytes - 20
 
 function isPrivate(path: string): boolean {
-  const found = lstatSync(path)
-  if (process.platform === 'win32') return found.isDirectory()
-  return found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o077) === 0
+  const stats = lstatSync(path)
+  if (process.platform === 'win32') return stats.isDirectory()
+  return stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o077) === 0
 }
 
 /** Of a process: what it is called says what it has loaded, and how. */
-export const addressOf = (runFolder: string, name: string): string =>
-  process.platform === 'win32' ? `\\\\.\\pipe\\modelmount-${user()}-${name}` : join(runFolder, `${name}.sock`)
+export const socketAddressOf = (runtimeDir: string, name: string): string =>
+  process.platform === 'win32'
+    ? `\\\\.\\pipe\\modelmount-${getUserId()}-${name}`
+    : join(runtimeDir, `${name}.sock`)
 
 /** Its private folder, for its log and what it puts aside. */
-export const makeProcessFolder = (runFolder: string): string => mkdtempSync(join(runFolder, 'process-'))
+export const createProcessFolder = (runtimeDir: string): string => mkdtempSync(join(runtimeDir, 'process-'))
 
 /** What is said of no process, or half, is nothing. */
-export function readRecord(runFolder: string, name: string): ProcessRecord | undefined {
+export function readRecord(runtimeDir: string, name: string): ProcessRecord | undefined {
   try {
-    return ProcessRecord.parse(JSON.parse(readFileSync(recordIn(runFolder, name), 'utf8')))
+    return ProcessRecord.parse(JSON.parse(readFileSync(recordPathIn(runtimeDir, name), 'utf8')))
   } catch {
     return undefined
   }
 }
 
-export function writeRecord(runFolder: string, name: string, record: ProcessRecord): void {
-  const draft = `${recordIn(runFolder, name)}-${randomBytes(4).toString('hex')}`
-  writeFileSync(draft, JSON.stringify(record), { mode: 0o600 })
-  renameSync(draft, recordIn(runFolder, name))
+export function writeRecord(runtimeDir: string, name: string, record: ProcessRecord): void {
+  const temporaryPath = `${recordPathIn(runtimeDir, name)}-${randomBytes(4).toString('hex')}`
+  writeFileSync(temporaryPath, JSON.stringify(record), { mode: 0o600 })
+  renameSync(temporaryPath, recordPathIn(runtimeDir, name))
 }
 
-export const removeRecord = (runFolder: string, name: string): void =>
-  rmSync(recordIn(runFolder, name), { force: true })
+export const removeRecord = (runtimeDir: string, name: string): void =>
+  rmSync(recordPathIn(runtimeDir, name), { force: true })
 
 /** Of all processes, by name; of those, too, that have died without removing it. */
-export function readRecords(runFolder: string): ReadonlyMap<string, ProcessRecord> {
-  const names = readdirSync(runFolder).flatMap((file) => /^(\w+)\.json$/.exec(file)?.[1] ?? [])
+export function readRecords(runtimeDir: string): ReadonlyMap<string, ProcessRecord> {
+  const names = readdirSync(runtimeDir).flatMap((file) => /^(\w+)\.json$/.exec(file)?.[1] ?? [])
   return new Map(
     names.flatMap((name) => {
-      const record = readRecord(runFolder, name)
+      const record = readRecord(runtimeDir, name)
       return record ? [[name, record] as const] : []
     }),
   )
@@ -108,7 +110,7 @@ export function readRecords(runFolder: string): ReadonlyMap<string, ProcessRecor
 
 /** Whether the process of a record lives, as far as that can be told from here. */
 export function isAlive({ processId, namespace }: ProcessRecord): boolean {
-  if (namespace !== ownNamespace()) return true
+  if (namespace !== getPidNamespace()) return true
   try {
     process.kill(processId, 0)
     return true
@@ -119,14 +121,14 @@ export function isAlive({ processId, namespace }: ProcessRecord): boolean {
 
 /** SIGKILL, where its id means the same process here: containers may share the folder, and not their ids. */
 export function killProcess({ processId, namespace }: ProcessRecord): void {
-  if (namespace !== ownNamespace()) return
+  if (namespace !== getPidNamespace()) return
   try {
     process.kill(processId, 'SIGKILL')
   } catch {} // It has ended by itself.
 }
 
 /** Of process ids. */
-export function ownNamespace(): string {
+export function getPidNamespace(): string {
   try {
     return readlinkSync('/proc/self/ns/pid')
   } catch {
@@ -134,4 +136,4 @@ export function ownNamespace(): string {
   }
 }
 
-const recordIn = (runFolder: string, name: string): string => join(runFolder, `${name}.json`)
+const recordPathIn = (runtimeDir: string, name: string): string => join(runtimeDir, `${name}.json`)

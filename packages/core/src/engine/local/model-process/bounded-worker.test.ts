@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import { invalidRequest, type LlmError } from '../../../errors.ts'
-import { BoundedWorker, inProcess } from './bounded-worker.ts'
+import { BoundedWorker, startProcess } from './bounded-worker.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'workers-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -40,8 +40,8 @@ function write(name: string, source: string): URL {
 const bounds = {
   deadlineMs: 20_000,
   memoryMb: 32,
-  tooMuch: (what: string): LlmError => invalidRequest(`too much ${what}`),
-  crashed: (): LlmError => invalidRequest('crashed'),
+  limitError: (what: string): LlmError => invalidRequest(`too much ${what}`),
+  crashError: (): LlmError => invalidRequest('crashed'),
 }
 const { signal } = new AbortController()
 
@@ -73,7 +73,7 @@ test.skipIf(process.platform === 'win32').each([
     { ...internal, cause: expect.objectContaining({ message: expect.stringContaining('exit code 3') }) },
   ],
 ])('a process that ends of "%s" is told by that, and the next job has another one', async (job, error) => {
-  const worker = new BoundedWorker<string, string>(child, { ...bounds, idleMs: 0 }, inProcess)
+  const worker = new BoundedWorker<string, string>(child, { ...bounds, idleMs: 0 }, startProcess)
 
   await expect(worker.run(job, signal)).rejects.toMatchObject(error)
   expect(await worker.run('next', signal)).toBe('next')
@@ -81,7 +81,7 @@ test.skipIf(process.platform === 'win32').each([
 
 test.each([
   ['thread', undefined],
-  ['process', inProcess],
+  ['process', startProcess],
 ])('a %s whose file is missing is told by its name', async (_what, start) => {
   const worker = new BoundedWorker<string, string>(new URL('gone.mjs', thread), bounds, start)
   worker.start()

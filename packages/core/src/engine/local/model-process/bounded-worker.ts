@@ -6,35 +6,35 @@ import { Worker } from 'node:worker_threads'
 import { LlmError } from '../../../errors.ts'
 
 /** Nobody waits for it any more; most are through by then, and a new worker costs more. */
-const leftDeadlineMs = 500
+const abortedDeadlineMs = 500
 
-interface Bounds {
+interface WorkerBounds {
   readonly deadlineMs: number
   readonly memoryMb: number
   /** So long it is kept for the next job. @default as long as this process */
   readonly idleMs?: number
   /** What to say of a job that goes beyond. */
-  readonly tooMuch: (what: 'time' | 'memory') => LlmError
+  readonly limitError: (what: 'time' | 'memory') => LlmError
   /** What to say of a job that crashes native code. @default `internal` */
-  readonly crashed?: () => LlmError
+  readonly crashError?: () => LlmError
 }
 
-interface Started {
+interface WorkerHandle {
   post(job: unknown): void
-  end(): void
+  terminate(): void
 }
 
 /** Why a worker has ended by itself. `failure`: no job is to blame. */
-type Why = 'memory' | 'crash' | 'failure'
+type WorkerEndReason = 'memory' | 'crash' | 'failure'
 
-type Start = (
+type StartWorker = (
   file: URL,
   memoryMb: number,
   onResult: (result: unknown) => void,
-  onEnd: (why: Why, cause: unknown) => void,
-) => Started
+  onEnd: (reason: WorkerEndReason, cause: unknown) => void,
+) => WorkerHandle
 
-const inThread: Start = (file, memoryMb, onResult, onEnd) => {
+const startThread: StartWorker = (file, memoryMb, onResult, onEnd) => {
   const worker = new Worker(file, { resourceLimits: { maxOldGenerationSizeMb: memoryMb } })
   worker.unref()
   worker.on('message', onResult)
@@ -42,11 +42,11 @@ const inThread: Start = (file, memoryMb, onResult, onEnd) => {
     onEnd(cause?.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'failure', cause),
   )
   worker.on('exit', (code) => onEnd('failure', new Error(`The worker has ended: exit code ${code}.`)))
-  return { post: (job) => worker.postMessage(job), end: () => void worker.terminate() }
+  return { post: (job) => worker.postMessage(job), terminate: () => void worker.terminate() }
 }
 
 /** For native code. Its file has to see that it keeps to its memory, and ends with this process: as its standard input does. */
-export const inProcess: Start = (file, memoryMb, onResult, onEnd) => {
+export const startProcess: StartWorker = (file, memoryMb, onResult, onEnd) => {
   const child = fork(file, [String(memoryMb)], {
     execArgv: [],
     serialization: 'advanced',
@@ -55,12 +55,15 @@ export const inProcess: Start = (file, memoryMb, onResult, onEnd) => {
   child.on('message', onResult)
   child.on('error', (cause) => onEnd('failure', cause))
   child.on('exit', (code, signal) =>
-    onEnd(whyOf(code ?? 0, signal), new Error(`The worker has ended: ${signal ?? `exit code ${code}`}.`)),
+    onEnd(
+      endReasonOf(code ?? 0, signal),
+      new Error(`The worker has ended: ${signal ?? `exit code ${code}`}.`),
+    ),
   )
-  return { post: (job) => void child.send(job as Serializable), end: () => void child.kill('SIGKILL') }
+  return { post: (job) => void child.send(job as Serializable), terminate: () => void child.kill('SIGKILL') }
 }
 
-function whyOf(code: number, signal: NodeJS.Signals | null): Why {
+function endReasonOf(code: number, signal: NodeJS.Signals | null): WorkerEndReason {
   // Whoever watches its memory kills it, and so does a system that runs out of it.
   if (signal === 'SIGKILL') return 'memory'
   // Where there are no signals, a crash has a high number; what JavaScript throws has not.
@@ -70,30 +73,30 @@ function whyOf(code: number, signal: NodeJS.Signals | null): Why {
 /** The others wait. */
 export class BoundedWorker<Job, Result> {
   readonly #file: URL
-  readonly #bounds: Bounds
-  readonly #start: Start
-  #worker: Started | undefined
+  readonly #bounds: WorkerBounds
+  readonly #start: StartWorker
+  #worker: WorkerHandle | undefined
   #onResult: (result: Result) => void = () => {}
   #onFailure: (error: LlmError) => void = () => {}
-  #idle: NodeJS.Timeout | undefined
+  #idleTimer: NodeJS.Timeout | undefined
   #queue: Promise<unknown> = Promise.resolve()
 
-  constructor(file: URL, bounds: Bounds, start = inThread) {
+  constructor(file: URL, bounds: WorkerBounds, start = startThread) {
     this.#file = file
     this.#bounds = bounds
     this.#start = start
   }
 
   /** So that the first job need not wait for it. */
-  start(): Started {
+  start(): WorkerHandle {
     if (this.#worker) return this.#worker
     const onResult = (result: unknown): void => {
       if (this.#worker === worker) this.#onResult(result as Result)
     }
-    const onEnd = (why: Why, cause: unknown): void => {
+    const onEnd = (reason: WorkerEndReason, cause: unknown): void => {
       if (this.#worker !== worker) return
-      this.#end()
-      this.#onFailure(this.#errorOf(why, cause))
+      this.#terminate()
+      this.#onFailure(this.#errorOf(reason, cause))
     }
     const worker = this.#start(this.#file, this.#bounds.memoryMb, onResult, onEnd)
     this.#worker = worker
@@ -111,44 +114,44 @@ export class BoundedWorker<Job, Result> {
   }
 
   async #run(job: Job, signal: AbortSignal, spentMs: number): Promise<Result> {
-    const { idleMs, tooMuch } = this.#bounds
+    const { idleMs, limitError } = this.#bounds
     const deadlineMs = this.#bounds.deadlineMs - spentMs
     let timer: NodeJS.Timeout | undefined
-    let hurry = (): void => {}
-    clearTimeout(this.#idle)
+    let shortenDeadline = (): void => {}
+    clearTimeout(this.#idleTimer)
     return new Promise<Result>((resolve, reject) => {
-      const onLate = (): void => {
-        this.#end()
-        reject(tooMuch('time'))
+      const onTimeout = (): void => {
+        this.#terminate()
+        reject(limitError('time'))
       }
-      timer = setTimeout(onLate, deadlineMs)
-      hurry = () => {
+      timer = setTimeout(onTimeout, deadlineMs)
+      shortenDeadline = () => {
         clearTimeout(timer)
-        timer = setTimeout(onLate, Math.min(deadlineMs, leftDeadlineMs))
+        timer = setTimeout(onTimeout, Math.min(deadlineMs, abortedDeadlineMs))
       }
-      signal.addEventListener('abort', hurry)
+      signal.addEventListener('abort', shortenDeadline)
       this.#onResult = resolve
       this.#onFailure = reject
       this.start().post(job)
     }).finally(() => {
       clearTimeout(timer)
-      signal.removeEventListener('abort', hurry)
-      if (idleMs !== undefined) this.#idle = setTimeout(() => this.#end(), idleMs)
+      signal.removeEventListener('abort', shortenDeadline)
+      if (idleMs !== undefined) this.#idleTimer = setTimeout(() => this.#terminate(), idleMs)
     })
   }
 
-  #errorOf(why: Why, cause: unknown): LlmError {
-    const { tooMuch, crashed } = this.#bounds
-    if (why === 'memory') return tooMuch('memory')
-    if (why === 'crash' && crashed) return crashed()
+  #errorOf(reason: WorkerEndReason, cause: unknown): LlmError {
+    const { limitError, crashError } = this.#bounds
+    if (reason === 'memory') return limitError('memory')
+    if (reason === 'crash' && crashError) return crashError()
     if (existsSync(this.#file)) return LlmError.from(cause)
     const message = `The installation is incomplete: ${basename(this.#file.pathname)} is missing.`
     return new LlmError('internal', message, {}, { cause })
   }
 
-  #end(): void {
+  #terminate(): void {
     const worker = this.#worker
     this.#worker = undefined
-    worker?.end()
+    worker?.terminate()
   }
 }

@@ -1,79 +1,88 @@
 /** Texts into vectors and ranks: as many side by side as there are contexts, and each told as soon as it is read. */
 import type { Token } from 'node-llama-cpp'
 import { invalidRequest, LlmError } from '../../../errors.ts'
-import { sideBySide } from '../../../util/side-by-side.ts'
+import { runConcurrently } from '../../../util/run-concurrently.ts'
 import type { EmbedRequest, RerankRequest } from '../../embeddings.ts'
-import { type Result, toFloats } from '../ipc/protocol.ts'
-import type { Reader, Reading } from './llama/pooling-contexts.ts'
-import type { Binding } from './model.ts'
-import { known } from './prompt/prompt.ts'
-import type { Work } from './run-request.ts'
-import { withSpecial } from './tokenize-requests.ts'
+import { type CallResult, encodeVector } from '../ipc/protocol.ts'
+import type { EvaluateTexts, PoolingContexts } from './llama/pooling-contexts.ts'
+import type { RuntimeModel } from './model.ts'
+import { checkTokenIds } from './prompt/prompt.ts'
+import type { RunContext } from './run-request.ts'
+import { addSpecialTokens } from './tokenize-requests.ts'
 
-type Say = (result: Result) => void
-type Text = readonly Token[]
+type EmitResult = (result: CallResult) => void
+type TextTokens = readonly Token[]
 
 /** Ends quietly when the signal aborts. */
-export async function embed(request: EmbedRequest, work: Work, say: Say): Promise<void> {
+export async function embed(request: EmbedRequest, context: RunContext, emit: EmitResult): Promise<void> {
   const { inputs, overflow = 'error', dimensions } = request
-  const { model } = work
-  const { pool, room } = readingOf(model, 'vectors')
+  const { model } = context
+  const { pool, maxTokens } = requirePooling(model, 'vectors')
   for (const [index, input] of inputs.entries())
-    if (typeof input !== 'string') known(input, model, nameOf('inputs', index))
+    if (typeof input !== 'string') checkTokenIds(input, model, fieldNameOf('inputs', index))
 
-  await sideBySide(inputs, atATime(pool), work.signal, async (input, index, signal) => {
-    const name = nameOf('inputs', index)
-    const enough = overflow === 'truncate' ? room : undefined
-    const given =
+  await runConcurrently(inputs, concurrencyFor(pool), context.signal, async (input, index, signal) => {
+    const name = fieldNameOf('inputs', index)
+    const stopAfter = overflow === 'truncate' ? maxTokens : undefined
+    const found =
       typeof input === 'string'
-        ? await tooLongFor(name, room, model.tokenize(input, signal, { enough }))
-        : known(input, model, name)
-    const whole = withSpecial(given, model)
-    if (whole.length === 0 && !signal.aborted) throw invalidRequest(`'${name}' is empty.`, { param: name })
-    if (whole.length > room && enough === undefined) throw tooLong(name, whole.length, room)
-    const text = cut(whole, room, model)
-    const vector = await read(work, signal, (reader) => reader(text))
-    if (vector) say({ index, vector: toFloats(unit(vector, dimensions)), inputTokens: text.length })
+        ? await withLengthError(name, maxTokens, model.tokenize(input, signal, { stopAfter }))
+        : checkTokenIds(input, model, name)
+    const tokens = addSpecialTokens(found, model)
+    if (tokens.length === 0 && !signal.aborted) throw invalidRequest(`'${name}' is empty.`, { param: name })
+    if (tokens.length > maxTokens && stopAfter === undefined)
+      throw inputTooLong(name, tokens.length, maxTokens)
+    const text = truncateTokens(tokens, maxTokens, model)
+    const vector = await evaluateText(context, signal, (reader) => reader(text))
+    if (vector) emit({ index, vector: encodeVector(normalize(vector, dimensions)), inputTokens: text.length })
   })
 }
 
 /** Ends quietly when the signal aborts. */
-export async function rerank(request: RerankRequest, work: Work, say: Say): Promise<void> {
+export async function rerank(request: RerankRequest, context: RunContext, emit: EmitResult): Promise<void> {
   const { documents, overflow = 'error' } = request
-  const { model, signal } = work
-  const { pool, room, lengthOf } = readingOf(model, 'ranks')
-  const query = await tooLongFor('query', room, model.tokenize(request.query, signal, { isPlain: true }))
-  const around = lengthOf(query, [])
-  if (around >= room) throw tooLong('query', around, room)
+  const { model, signal } = context
+  const { pool, maxTokens, lengthOf } = requirePooling(model, 'ranks')
+  const query = await withLengthError(
+    'query',
+    maxTokens,
+    model.tokenize(request.query, signal, { isPlain: true }),
+  )
+  const queryLength = lengthOf(query, [])
+  if (queryLength >= maxTokens) throw inputTooLong('query', queryLength, maxTokens)
 
-  await sideBySide(documents, atATime(pool), signal, async (text, index, signal) => {
-    const name = nameOf('documents', index)
-    const enough = overflow === 'truncate' ? room : undefined
-    const whole = await tooLongFor(name, room, model.tokenize(text, signal, { isPlain: true, enough }))
-    const excess = Math.max(0, lengthOf(query, whole) - room)
-    if (excess > 0 && enough === undefined) throw tooLong(name, lengthOf(query, whole), room)
-    const document = whole.slice(0, whole.length - excess)
-    const rank = await read(work, signal, (reader) => reader(query, document))
-    if (rank) say({ index, vector: toFloats(rank), inputTokens: lengthOf(query, document) })
+  await runConcurrently(documents, concurrencyFor(pool), signal, async (text, index, signal) => {
+    const name = fieldNameOf('documents', index)
+    const stopAfter = overflow === 'truncate' ? maxTokens : undefined
+    const tokens = await withLengthError(
+      name,
+      maxTokens,
+      model.tokenize(text, signal, { isPlain: true, stopAfter }),
+    )
+    const excess = Math.max(0, lengthOf(query, tokens) - maxTokens)
+    if (excess > 0 && stopAfter === undefined) throw inputTooLong(name, lengthOf(query, tokens), maxTokens)
+    const document = tokens.slice(0, tokens.length - excess)
+    const rank = await evaluateText(context, signal, (reader) => reader(query, document))
+    if (rank) emit({ index, vector: encodeVector(rank), inputTokens: lengthOf(query, document) })
   })
 }
 
 /** One more than there are contexts: its tokens are made meanwhile. */
-const atATime = ({ size }: Reading['pool']): number => size + 1
+const concurrencyFor = ({ size }: PoolingContexts['pool']): number => size + 1
 
-function readingOf({ name, reading }: Binding, makes: Reading['makes']): Reading {
-  if (reading?.makes === makes) return reading
-  const what = makes === 'ranks' ? 'rank documents' : 'make embeddings'
+function requirePooling({ name, pooling }: RuntimeModel, kind: PoolingContexts['kind']): PoolingContexts {
+  if (pooling?.kind === kind) return pooling
+  const what = kind === 'ranks' ? 'rank documents' : 'make embeddings'
   throw invalidRequest(`The model "${name}" cannot ${what}.`, { param: 'model' })
 }
 
 /** Nothing where the caller has left before its turn. */
-async function read(
-  { model, progress, tenant, background }: Work,
+async function evaluateText(
+  { model, progress, tenant, background }: RunContext,
   signal: AbortSignal,
-  work: (reader: Reader) => Promise<ArrayLike<number>>,
+  task: (evaluate: EvaluateTexts) => Promise<ArrayLike<number>>,
 ): Promise<readonly number[] | undefined> {
-  const found = await model.reading?.pool.with({ tenant, background, signal }, work)
+  const found = await model.pooling?.pool.run({ tenant, background, signal }, task)
   progress.steps++
   if (!found) return undefined
   const numbers = Array.from(found)
@@ -82,29 +91,33 @@ async function read(
 }
 
 /** The end goes, but not the token that every text of this model ends with. */
-function cut(text: Text, room: number, { end }: Pick<Binding, 'end'>): Text {
-  if (text.length <= room) return text
-  return end === undefined ? text.slice(0, room) : [...text.slice(0, room - 1), end]
+function truncateTokens(text: TextTokens, maxTokens: number, { end }: Pick<RuntimeModel, 'end'>): TextTokens {
+  if (text.length <= maxTokens) return text
+  return end === undefined ? text.slice(0, maxTokens) : [...text.slice(0, maxTokens - 1), end]
 }
 
 /** Of length 1; one without any length stays as it is. */
-function unit(vector: readonly number[], dimensions = vector.length): readonly number[] {
+function normalize(vector: readonly number[], dimensions = vector.length): readonly number[] {
   const first = vector.slice(0, dimensions)
   const length = Math.sqrt(first.reduce((sum, value) => sum + value * value, 0))
   return length > 0 ? first.map((value) => value / length) : first
 }
 
-const nameOf = (field: string, index: number): string => `${field}[${index}]`
+const fieldNameOf = (field: string, index: number): string => `${field}[${index}]`
 
 /** The tokenizer speaks of a prompt and its answer. */
-async function tooLongFor(param: string, room: number, tokens: Promise<Text>): Promise<Text> {
+async function withLengthError(
+  param: string,
+  maxTokens: number,
+  tokens: Promise<TextTokens>,
+): Promise<TextTokens> {
   return tokens.catch((cause: unknown) => {
     const { code, details } = LlmError.from(cause)
-    throw code === 'context_length' ? tooLong(param, details.inputTokens ?? 0, room) : cause
+    throw code === 'context_length' ? inputTooLong(param, details.inputTokens ?? 0, maxTokens) : cause
   })
 }
 
-const tooLong = (param: string, inputTokens: number, contextSize: number): LlmError =>
+const inputTooLong = (param: string, inputTokens: number, contextSize: number): LlmError =>
   new LlmError(
     'context_length',
     `'${param}' has ${inputTokens} tokens, and the model reads ${contextSize} at most.`,

@@ -1,16 +1,16 @@
 /** The worker thread in which grammars are made. */
 import { parentPort } from 'node:worker_threads'
 import { LlmError } from '../../../errors.ts'
-import { type AnswerForm, answerGrammar } from '../../../grammar/output-grammar.ts'
-import { toWire } from '../ipc/protocol.ts'
-import type { GrammarResult } from './grammars.ts'
+import { buildOutputGrammar, type OutputConstraint } from '../../../grammar/output-grammar.ts'
+import { toWireError } from '../ipc/protocol.ts'
+import type { GrammarResult } from './grammar-builder.ts'
 
-parentPort?.on('message', (form: AnswerForm) => {
-  parentPort?.postMessage(make(form))
+parentPort?.on('message', (constraint: OutputConstraint) => {
+  parentPort?.postMessage(buildGrammar(constraint))
 })
 
 /** There is no more stack. */
-const tooDeep = (cause: RangeError): LlmError =>
+const schemaTooDeep = (cause: RangeError): LlmError =>
   new LlmError(
     'invalid_request',
     'What the answer is held to is nested too deeply.',
@@ -18,10 +18,10 @@ const tooDeep = (cause: RangeError): LlmError =>
     { cause },
   )
 
-function make(form: AnswerForm): GrammarResult {
+function buildGrammar(constraint: OutputConstraint): GrammarResult {
   try {
-    return { source: answerGrammar(form) }
+    return { source: buildOutputGrammar(constraint) }
   } catch (error) {
-    return { error: toWire(error instanceof RangeError ? tooDeep(error) : error) }
+    return { error: toWireError(error instanceof RangeError ? schemaTooDeep(error) : error) }
   }
 }

@@ -2,23 +2,23 @@
 import type { GgufInsights } from 'node-llama-cpp'
 
 /** `vectors` and `ranks`: it reads texts. `nothing`: it reads them, but does not say what comes of it. */
-export type Purpose = 'text' | 'vectors' | 'ranks' | 'nothing'
+export type ModelTask = 'text' | 'vectors' | 'ranks' | 'nothing'
 
 /** How an encoder, or a decoder that was trained for it, makes one vector of many: by mean, first or last. */
-const poolings: readonly unknown[] = [1, 2, 3]
-const ranking = 4
+const vectorPoolingTypes: readonly unknown[] = [1, 2, 3]
+const rankPoolingType = 4
 
-export function purposeOf({
+export function detectModelTask({
   supportsRanking,
   ggufFileInfo: { architectureMetadata },
-}: Pick<GgufInsights, 'supportsRanking' | 'ggufFileInfo'>): Purpose {
+}: Pick<GgufInsights, 'supportsRanking' | 'ggufFileInfo'>): ModelTask {
   const { pooling_type: pooling, attention } = architectureMetadata as {
     readonly pooling_type?: number
     readonly attention?: { readonly causal?: boolean }
   }
   // Its head comes behind the pooling, which some files name.
   if (supportsRanking) return 'ranks'
-  if (poolings.includes(pooling)) return 'vectors'
+  if (vectorPoolingTypes.includes(pooling)) return 'vectors'
   // An encoder sees all tokens at once: asked for the next one, it says noise.
-  return attention?.causal === false || pooling === ranking ? 'nothing' : 'text'
+  return attention?.causal === false || pooling === rankPoolingType ? 'nothing' : 'text'
 }

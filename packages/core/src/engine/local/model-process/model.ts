@@ -1,11 +1,11 @@
 /** The model as the rest of this folder sees it. How it is made of node-llama-cpp is in `binding/`. */
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp'
 import type { ChatTemplate } from '../../../template/jinja.ts'
-import type { Reading } from './llama/pooling-contexts.ts'
+import type { PoolingContexts } from './llama/pooling-contexts.ts'
 import type { Runner } from './runner.ts'
 
 /** What one load decides once. */
-export interface Binding extends Tokens, Use {
+export interface RuntimeModel extends ModelVocabulary, ModelBackend {
   /** As the app calls it. */
   readonly name: string
   readonly fingerprint: string
@@ -20,7 +20,7 @@ export interface Binding extends Tokens, Use {
 }
 
 /** Its vocabulary, and text to tokens and back. */
-export interface Tokens {
+export interface ModelVocabulary {
   readonly vocabularySize: number
   readonly template: ChatTemplate
   /** What every prompt of this model begins with, where it wants that. */
@@ -34,49 +34,49 @@ export interface Tokens {
   /** Before a gap, behind it, and before what fills it; nothing where the model was not made for that. */
   readonly infill: Readonly<Record<'prefix' | 'suffix' | 'middle', Token>> | undefined
   /** All tokens that end an answer. */
-  ends(): readonly Token[]
+  getEogTokens(): readonly Token[]
   /** Throws `context_length`, with an estimate, for a text that is far longer than the context. */
-  tokenize(text: string, signal: AbortSignal, how?: Tokenizing): Promise<readonly Token[]>
+  tokenize(text: string, signal: AbortSignal, how?: TokenizeOptions): Promise<readonly Token[]>
   /**
    * @param before what precedes, so that spaces come out right
    * @param withControl also the tokens that are no text
    */
   detokenize(tokens: readonly Token[], before: readonly Token[], withControl?: boolean): string
   /** With the tokens that are no text, such as those around a message. */
-  spell(tokens: readonly Token[]): string
+  detokenizeWithSpecial(tokens: readonly Token[]): string
   /** As the vocabulary of the file has it. */
-  written(token: Token): string
+  vocabularyTextOf(token: Token): string
 }
 
-interface Tokenizing {
+interface TokenizeOptions {
   /** What looks like a special token is text. @default false */
   readonly isPlain?: boolean | undefined
   /** So many tokens are enough, or a few more; then no text is too long. */
-  readonly enough?: number | undefined
+  readonly stopAfter?: number | undefined
 }
 
 /** What depends on what the model is made for. */
-export interface Use {
+export interface ModelBackend {
   /** How many answers are made side by side, or texts are read. */
   readonly parallel: number
   /** What a step takes at worst, in milliseconds. */
   readonly stepMs: number
   readonly runner: Runner
   /** Of GBNF. Throws `invalid_request` where native code refuses it. */
-  grammar(source: string): Promise<Grammar>
+  compileGrammar(source: string): Promise<CompiledGrammar>
   /** Nothing where the model writes. */
-  readonly reading: Reading | undefined
+  readonly pooling: PoolingContexts | undefined
   /** From the next step on no more than so many. */
-  limitThreads(most: number): void
+  limitThreads(max: number): void
 }
 
 /** What an answer is held to, ready to be used. */
-export interface Grammar {
+export interface CompiledGrammar {
   /** Where an answer begins. */
-  begin(): LlamaGrammarEvaluationState
+  createState(): LlamaGrammarEvaluationState
 }
 
 /** What the watch over this process looks at: it grows with every piece of work. */
-export interface Progress {
+export interface StepCounter {
   steps: number
 }

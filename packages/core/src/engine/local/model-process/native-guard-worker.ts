@@ -3,16 +3,16 @@ import { Socket } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
 
 /** A template writes some 100 MB meanwhile. */
-const lookMs = 50
-const mostBytes = (workerData as number) * 1024 * 1024
+const pollIntervalMs = 50
+const maxBytes = (workerData as number) * 1024 * 1024
 
 // Nobody writes to standard input. It ends with the parent, however that ends.
-new Socket({ fd: 0 }).on('error', end).on('close', end).resume()
+new Socket({ fd: 0 }).on('error', killProcess).on('close', killProcess).resume()
 setInterval(() => {
-  if (process.memoryUsage.rss() > mostBytes) end()
-}, lookMs)
+  if (process.memoryUsage.rss() > maxBytes) killProcess()
+}, pollIntervalMs)
 parentPort?.postMessage('watching')
 
-function end(): void {
+function killProcess(): void {
   process.kill(process.pid, 'SIGKILL')
 }

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { openNativeTemplates } from './llama/native-templates.ts'
-import { maxLength, type NativeJob, type NativeResult } from './render.ts'
+import { maxPromptLength, type NativeJob, type NativeResult } from './render.ts'
 
 const memoryMb = Number(process.argv[2])
 const guard = new Worker(new URL('./native-guard-worker.js', import.meta.url), { workerData: memoryMb })
@@ -15,7 +15,7 @@ process.on('message', (job: NativeJob) => {
 async function fill({ source, variables }: NativeJob): Promise<NativeResult> {
   try {
     const text = (await ready)?.(source, variables)
-    return text === undefined || text.length > maxLength ? {} : { text }
+    return text === undefined || text.length > maxPromptLength ? {} : { text }
   } catch {
     return {}
   }

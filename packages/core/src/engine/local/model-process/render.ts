@@ -1,24 +1,24 @@
 /** Chat templates come with model files from anywhere: they run in workers, with a deadline and a cap. */
 import { invalidRequest } from '../../../errors.ts'
 import { toPrompt } from '../../../template/continuation.ts'
-import type { Gap } from '../../../template/go-prompt.ts'
-import type { ChatTemplate, Filling, RenderOptions } from '../../../template/jinja.ts'
+import type { InfillContext } from '../../../template/go-prompt.ts'
+import type { ChatTemplate, RenderOptions, TemplateInput } from '../../../template/jinja.ts'
 import type { Message } from '../../request.ts'
-import { BoundedWorker, inProcess } from './bounded-worker.ts'
+import { BoundedWorker, startProcess } from './bounded-worker.ts'
 
 const bounds = {
   deadlineMs: 10_000,
-  tooMuch: (what: 'time' | 'memory') =>
+  limitError: (what: 'time' | 'memory') =>
     invalidRequest(`The model's chat template takes too much ${what} for these messages.`, {
       param: 'messages',
     }),
 }
-const crashed = () =>
+const crashError = () =>
   invalidRequest("The model's chat template crashes the native code that fills it, with these messages.", {
     param: 'messages',
   })
 /** A loop in a template must not fill the memory of its reader. In characters. */
-export const maxLength = 64 * 1024 * 1024
+export const maxPromptLength = 64 * 1024 * 1024
 
 export interface RenderJob {
   readonly template: ChatTemplate
@@ -27,16 +27,16 @@ export interface RenderJob {
   readonly messages: readonly Message[]
   readonly options: RenderOptions
   /** In place of messages, for a template in Go's language. */
-  readonly gap?: Gap
+  readonly gap?: InfillContext
 }
 export type RenderResult =
   | { readonly text: string }
   /** `filling`: for native code, which knows more of the language and has what is left of the time. */
-  | { readonly error: string; readonly filling?: Filling; readonly spentMs: number }
+  | { readonly error: string; readonly filling?: TemplateInput; readonly spentMs: number }
 
 export interface NativeJob {
   readonly source: string
-  readonly variables: Filling['variables']
+  readonly variables: TemplateInput['variables']
 }
 /** Nothing where it refuses. */
 export interface NativeResult {
@@ -51,8 +51,8 @@ export class PromptRenderer {
   )
   readonly #native = new BoundedWorker<NativeJob, NativeResult>(
     new URL('./native-process.js', import.meta.url),
-    { ...bounds, memoryMb: 1_024, idleMs: 60_000, crashed },
-    inProcess,
+    { ...bounds, memoryMb: 1_024, idleMs: 60_000, crashError },
+    startProcess,
   )
 
   constructor() {

@@ -1,49 +1,49 @@
 /** Answers, as they are asked for; and what makes them. */
 import type { Token } from 'node-llama-cpp'
-import type { Odds } from './decoding/decoder.ts'
-import type { Draw } from './decoding/sampling.ts'
-import type { Breakpoint, Cached } from './kv-cache/cache-plan.ts'
-import type { Grammar } from './model.ts'
+import type { Logprobs } from './decoding/decoder.ts'
+import type { SamplingParams } from './decoding/sampling.ts'
+import type { Breakpoint, CacheUsage } from './kv-cache/cache-plan.ts'
+import type { CompiledGrammar } from './model.ts'
 
 /** One answer. */
-export interface Job {
+export interface GenerationJob {
   readonly prompt: readonly Token[]
   /** Behind which of its tokens the state is kept for other calls; ascending, the last before its last token. */
   readonly breakpoints?: readonly Breakpoint[]
-  readonly draw: Draw
+  readonly sampling: SamplingParams
   /** What the answer is held to. */
-  readonly grammar?: Grammar | undefined
+  readonly grammar?: CompiledGrammar | undefined
   /** The same answer is expected each time. */
-  readonly repeatable: boolean
+  readonly isDeterministic: boolean
   /** How many tokens at most; with 0 its prompt is read. */
-  readonly limit: number
+  readonly maxTokens: number
   readonly tenant: string
   /** It makes room for those who wait for their answer. */
   readonly background: boolean
   readonly signal: AbortSignal
   /** Whether its reader has enough to read. Then it pauses, and makes room for others like one that can wait. */
-  readonly isAhead?: (() => boolean) | undefined
+  readonly isBackpressured?: (() => boolean) | undefined
   /**
    * It has a place; so much of its prompt need not be read again, and so much is going to be kept.
    * @param divergence behind so many tokens it goes another way than the prompt that it has most in common with
    */
-  onStart(cached: Cached, divergence?: number): void
+  onStart(cached: CacheUsage, divergence?: number): void
   /** What comes of that, where it comes otherwise. */
-  onCached?(cached: Cached): void
+  onCacheChange?(cached: CacheUsage): void
   /** Hears how likely the prompt's tokens were, piece by piece from the second token on. All of it is read for that. */
-  readonly onPrompt?: ((odds: readonly Odds[]) => void) | undefined
+  readonly onPromptLogprobs?: ((logprobs: readonly Logprobs[]) => void) | undefined
   /** Called while the model works on. `false`: it is enough. */
-  onToken(token: Token, odds?: Odds): boolean
+  onToken(token: Token, logprobs?: Logprobs): boolean
 }
 
 /** `end`: the model said so. `enough`: `onToken` did. `left`: the signal aborted. */
-export type Ending = 'end' | 'limit' | 'enough' | 'left'
+export type RunOutcome = 'end' | 'limit' | 'enough' | 'left'
 
 export interface Runner {
   /** Resolves when the answer has ended. Rejects with an `LlmError` when the model fails. */
-  run(job: Job): Promise<Ending>
+  run(job: GenerationJob): Promise<RunOutcome>
   /** Somebody has left, or has read on. */
   wake(): void
   /** Resolves when the model does nothing. */
-  rest(): Promise<void>
+  whenIdle(): Promise<void>
 }

@@ -4,23 +4,23 @@ import { LlmError } from '../../../errors.ts'
 /** As many as Ollama lets wait. */
 const maxCalls = 512
 /** Of all of them, in characters: books, not libraries. */
-const maxSize = 64 * 1024 * 1024
+const maxCharacters = 64 * 1024 * 1024
 
-export class Crowd {
+export class CallCap {
   #calls = 0
-  #size = 0
+  #characters = 0
 
   /** Throws `overloaded` at once when it is too much. */
-  async with<T>(size: number, work: () => Promise<T>): Promise<T> {
-    if (this.#calls >= maxCalls || this.#size + size > maxSize)
+  async run<T>(characters: number, task: () => Promise<T>): Promise<T> {
+    if (this.#calls >= maxCalls || this.#characters + characters > maxCharacters)
       throw new LlmError('overloaded', 'Too many calls are waiting already.', { retryAfterMs: 5_000 })
     this.#calls++
-    this.#size += size
+    this.#characters += characters
     try {
-      return await work()
+      return await task()
     } finally {
       this.#calls--
-      this.#size -= size
+      this.#characters -= characters
     }
   }
 }

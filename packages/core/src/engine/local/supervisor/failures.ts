@@ -4,10 +4,10 @@ import { LlmError } from '../../../errors.ts'
 /** A file that crashes the loader twice in a row mostly does so always. */
 const maxLoadCrashes = 2
 /** So long it is then left alone. It may have been the machine after all. */
-const banMs = 10 * 60_000
+const loadBanMs = 10 * 60_000
 /** So many ends in a row without a word are met by a new process at once; then it is 1 s, 2 s, 4 s, up to 30 s. */
-const freeRestarts = 3
-const longestPauseMs = 30_000
+const immediateRestarts = 3
+const maxPauseMs = 30_000
 
 interface Failure {
   /** Ends of the process in a row, before it said anything. */
@@ -32,14 +32,14 @@ export class Failures {
     const failure = this.#failures.get(fingerprint)
     if (!failure) return
     const age = this.#now() - failure.at
-    if (failure.loadCrashes >= maxLoadCrashes && age < banMs) {
+    if (failure.loadCrashes >= maxLoadCrashes && age < loadBanMs) {
       throw new LlmError(
         'upstream',
-        `The file of the model "${name}" has crashed the engine ${maxLoadCrashes} times while it was loaded. It is tried again when the file changes, or in ${minutes(banMs - age)} minutes.`,
+        `The file of the model "${name}" has crashed the engine ${maxLoadCrashes} times while it was loaded. It is tried again when the file changes, or in ${toMinutes(loadBanMs - age)} minutes.`,
       )
     }
-    const restarts = failure.ends - freeRestarts
-    const pauseMs = restarts < 0 ? 0 : Math.min(longestPauseMs, 1_000 * 2 ** restarts)
+    const restarts = failure.ends - immediateRestarts
+    const pauseMs = restarts < 0 ? 0 : Math.min(maxPauseMs, 1_000 * 2 ** restarts)
     if (age < pauseMs) {
       const retryAfterMs = pauseMs - age
       throw new LlmError('overloaded', `The model "${name}" keeps failing. It is tried again soon.`, {
@@ -49,11 +49,11 @@ export class Failures {
   }
 
   onEnd(fingerprint: string): void {
-    this.#note(fingerprint).ends++
+    this.#record(fingerprint).ends++
   }
 
   onLoadCrash(fingerprint: string): void {
-    this.#note(fingerprint).loadCrashes++
+    this.#record(fingerprint).loadCrashes++
   }
 
   onLoaded(fingerprint: string): void {
@@ -65,7 +65,7 @@ export class Failures {
     this.#failures.delete(fingerprint)
   }
 
-  #note(fingerprint: string): Failure {
+  #record(fingerprint: string): Failure {
     const failure = this.#failures.get(fingerprint) ?? { ends: 0, loadCrashes: 0, at: 0 }
     failure.at = this.#now()
     this.#failures.set(fingerprint, failure)
@@ -73,4 +73,4 @@ export class Failures {
   }
 }
 
-const minutes = (ms: number): number => Math.ceil(ms / 60_000)
+const toMinutes = (ms: number): number => Math.ceil(ms / 60_000)

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { Suspects } from './grammar-quarantine.ts'
+import { GrammarQuarantine } from './grammar-quarantine.ts'
 
 const grammar = (source: string) => ({ format: { type: 'grammar', source } as const })
 
 test('a grammar that a process ended with is refused for ten minutes', () => {
   let now = 0
-  const suspects = new Suspects(() => now)
-  suspects.note(grammar('root ::= "a"'))
+  const suspects = new GrammarQuarantine(() => now)
+  suspects.add(grammar('root ::= "a"'))
 
   expect(() => suspects.check(grammar('root ::= "a"'))).toThrow(
     expect.objectContaining({ code: 'invalid_request', details: { param: 'format.source', issue: 'value' } }),
@@ -17,16 +17,16 @@ test('a grammar that a process ended with is refused for ten minutes', () => {
 })
 
 test('only grammars of users are', () => {
-  const suspects = new Suspects()
+  const suspects = new GrammarQuarantine()
   for (const request of [{}, { format: { type: 'json' } as const }]) {
-    suspects.note(request)
+    suspects.add(request)
     expect(() => suspects.check(request)).not.toThrow()
   }
 })
 
 test('a thousand are remembered', () => {
-  const suspects = new Suspects()
-  for (let index = 0; index <= 1_000; index++) suspects.note(grammar(`root ::= "${index}"`))
+  const suspects = new GrammarQuarantine()
+  for (let index = 0; index <= 1_000; index++) suspects.add(grammar(`root ::= "${index}"`))
 
   expect(() => suspects.check(grammar('root ::= "0"'))).not.toThrow()
   expect(() => suspects.check(grammar('root ::= "1"'))).toThrow()

@@ -4,25 +4,25 @@ import { invalidRequest } from '../../../errors.ts'
 import type { GenerateRequest } from '../../request.ts'
 
 /** So long one is refused. It may have been another's fault. */
-const banMs = 10 * 60_000
+const quarantineMs = 10 * 60_000
 /** The oldest is forgotten first. */
-const most = 1_000
+const maxEntries = 1_000
 
-type Asked = Pick<GenerateRequest, 'format'>
+type ConstrainedRequest = Pick<GenerateRequest, 'format'>
 
-export class Suspects {
+export class GrammarQuarantine {
   readonly #now: () => number
   /** When, by hash. */
-  readonly #seen = new Map<string, number>()
+  readonly #quarantinedAt = new Map<string, number>()
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
   }
 
   /** Throws `invalid_request`. */
-  check(request: Asked): void {
-    const at = this.#seen.get(hashOf(request) ?? '')
-    if (at !== undefined && this.#now() - at < banMs)
+  check(request: ConstrainedRequest): void {
+    const at = this.#quarantinedAt.get(hashGrammar(request) ?? '')
+    if (at !== undefined && this.#now() - at < quarantineMs)
       throw invalidRequest(
         'A model process has ended while it worked with this grammar: it is refused for now.',
         {
@@ -32,14 +32,15 @@ export class Suspects {
       )
   }
 
-  note(request: Asked): void {
-    const hash = hashOf(request)
+  add(request: ConstrainedRequest): void {
+    const hash = hashGrammar(request)
     if (hash === undefined) return
-    this.#seen.delete(hash)
-    this.#seen.set(hash, this.#now())
-    for (const [oldest] of this.#seen) if (this.#seen.size > most) this.#seen.delete(oldest)
+    this.#quarantinedAt.delete(hash)
+    this.#quarantinedAt.set(hash, this.#now())
+    for (const [oldest] of this.#quarantinedAt)
+      if (this.#quarantinedAt.size > maxEntries) this.#quarantinedAt.delete(oldest)
   }
 }
 
-const hashOf = ({ format }: Asked): string | undefined =>
+const hashGrammar = ({ format }: ConstrainedRequest): string | undefined =>
   format?.type === 'grammar' ? createHash('sha256').update(format.source).digest('base64') : undefined

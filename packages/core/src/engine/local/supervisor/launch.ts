@@ -4,12 +4,12 @@ import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { LlmError } from '../../../errors.ts'
 import type { ProcessConfig } from '../ipc/protocol.ts'
-import { makeProcessFolder } from '../ipc/runtime-dir.ts'
+import { createProcessFolder } from '../ipc/runtime-dir.ts'
 
 /** In MB. V8's own 16 let the process grow more over short calls, and save no work there. */
-const smallYoungSpace = '--max-semi-space-size=4'
+const semiSpaceFlag = '--max-semi-space-size=4'
 
-export interface Launched {
+export interface LaunchedProcess {
   readonly child: ChildProcess
   readonly folder: string
 }
@@ -18,27 +18,31 @@ export interface Launched {
  * Throws `upstream`, and leaves nothing behind then.
  * @param poolThreads on which the library works
  */
-export function launch(file: string, config: Omit<ProcessConfig, 'folder'>, poolThreads: number): Launched {
+export function launchProcess(
+  file: string,
+  config: Omit<ProcessConfig, 'folder'>,
+  poolThreads: number,
+): LaunchedProcess {
   if (!existsSync(file))
-    throw notStarted('its file is missing. Where a bundler lost it, set `local.modelProcess`.')
+    throw processNotStarted('its file is missing. Where a bundler lost it, set `local.modelProcess`.')
   let folder: string | undefined
   try {
-    folder = makeProcessFolder(config.runFolder)
-    return { child: start(file, { ...config, folder }, poolThreads), folder }
+    folder = createProcessFolder(config.runtimeDir)
+    return { child: spawnProcess(file, { ...config, folder }, poolThreads), folder }
   } catch (cause) {
     if (folder) removeFolder(folder)
-    throw notStarted(codeOf(cause), cause)
+    throw processNotStarted(errorCodeOf(cause), cause)
   }
 }
 
-function start(file: string, config: ProcessConfig, poolThreads: number): ChildProcess {
-  const log = openSync(logIn(config.folder), 'w')
+function spawnProcess(file: string, config: ProcessConfig, poolThreads: number): ChildProcess {
+  const log = openSync(logPathIn(config.folder), 'w')
   try {
-    const child = spawn(process.execPath, [smallYoungSpace, file, JSON.stringify(config)], {
+    const child = spawn(process.execPath, [semiSpaceFlag, file, JSON.stringify(config)], {
       // A group of its own: Ctrl-C in a terminal goes to the whole group, and the app drains first.
       detached: true,
       // It may outlive the app, whose folder may go.
-      cwd: config.runFolder,
+      cwd: config.runtimeDir,
       windowsHide: true,
       stdio: ['ignore', log, log],
       env: { ...process.env, NODE_OPTIONS: undefined, UV_THREADPOOL_SIZE: String(poolThreads) },
@@ -51,9 +55,9 @@ function start(file: string, config: ProcessConfig, poolThreads: number): ChildP
 }
 
 /** What the native code wrote before it ended. */
-export function lastWords(folder: string): string {
+export function readLogTail(folder: string): string {
   try {
-    return readFileSync(logIn(folder), 'utf8').slice(-2_000)
+    return readFileSync(logPathIn(folder), 'utf8').slice(-2_000)
   } catch {
     return ''
   }
@@ -67,9 +71,10 @@ export function removeFolder(folder: string): void {
 }
 
 /** What may be shown: the message of a system error has paths in it. */
-export const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown reason'
+export const errorCodeOf = (error: unknown): string =>
+  (error as NodeJS.ErrnoException).code ?? 'unknown reason'
 
-const logIn = (folder: string): string => join(folder, 'log')
+const logPathIn = (folder: string): string => join(folder, 'log')
 
-export const notStarted = (why: string, cause?: unknown): LlmError =>
-  new LlmError('upstream', `The model process cannot be started: ${why}`, {}, { cause })
+export const processNotStarted = (reason: string, cause?: unknown): LlmError =>
+  new LlmError('upstream', `The model process cannot be started: ${reason}`, {}, { cause })

@@ -1,14 +1,15 @@
 import { expect, test } from 'vitest'
-import { Turns } from './load-gate.ts'
+import { LoadGate } from './load-gate.ts'
 
 const live = (): AbortSignal => new AbortController().signal
 /** Each call with a model of its own, unless it says which. */
 let models = 0
-const take = (turns: Turns, signal = live(), model = `model ${models++}`) => turns.take(signal, () => model)
+const take = (turns: LoadGate, signal = live(), model = `model ${models++}`) =>
+  turns.enter(signal, () => model)
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 test('the first call gets its turn at once', async () => {
-  const turns = new Turns()
+  const turns = new LoadGate()
 
   const end = await take(turns)
 
@@ -16,7 +17,7 @@ test('the first call gets its turn at once', async () => {
 })
 
 test('turns are given one at a time, in order of arrival', async () => {
-  const turns = new Turns()
+  const turns = new LoadGate()
   const log: string[] = []
   const work = async (name: string): Promise<void> => {
     const end = await take(turns)
@@ -32,7 +33,7 @@ test('turns are given one at a time, in order of arrival', async () => {
 })
 
 test('a call that comes while a turn is handed over does not slip in', async () => {
-  const turns = new Turns()
+  const turns = new LoadGate()
   const order: string[] = []
   const endFirst = await take(turns)
   const second = take(turns).then((end) => {
@@ -54,7 +55,7 @@ test('a call that comes while a turn is handed over does not slip in', async () 
 })
 
 test('the turn is free again when nobody waits', async () => {
-  const turns = new Turns()
+  const turns = new LoadGate()
   const end = await take(turns)
 
   end?.()
@@ -63,7 +64,7 @@ test('the turn is free again when nobody waits', async () => {
 })
 
 test('who leaves the queue never gets a turn, and the next in line does', async () => {
-  const turns = new Turns()
+  const turns = new LoadGate()
   const leaving = new AbortController()
   const endFirst = await take(turns)
   const second = take(turns, leaving.signal)
@@ -77,7 +78,7 @@ test('who leaves the queue never gets a turn, and the next in line does', async 
 })
 
 test('leaving the queue is answered at once, though the turn before goes on', async () => {
-  const turns = new Turns()
+  const turns = new LoadGate()
   const leaving = new AbortController()
   await take(turns)
   const second = take(turns, leaving.signal)
@@ -88,7 +89,7 @@ test('leaving the queue is answered at once, though the turn before goes on', as
 })
 
 test('who has had a turn and aborts later takes nobody out of the queue', async () => {
-  const turns = new Turns()
+  const turns = new LoadGate()
   const aborting = new AbortController()
   const endFirst = await take(turns)
   const second = take(turns, aborting.signal)
@@ -103,7 +104,7 @@ test('who has had a turn and aborts later takes nobody out of the queue', async 
 })
 
 test('a call that was cancelled before takes no turn', async () => {
-  const turns = new Turns()
+  const turns = new LoadGate()
 
   const end = await take(turns, AbortSignal.abort())
 
@@ -112,7 +113,7 @@ test('a call that was cancelled before takes no turn', async () => {
 })
 
 test('a place in the queue that was left can be taken', async () => {
-  const turns = new Turns()
+  const turns = new LoadGate()
   const leaving = new AbortController()
   const endFirst = await take(turns)
   const left = take(turns, leaving.signal)
@@ -127,7 +128,7 @@ test('a place in the queue that was left can be taken', async () => {
 })
 
 test('calls for the same model go side by side', async () => {
-  const turns = new Turns()
+  const turns = new LoadGate()
 
   const ends = await Promise.all(['a', 'a', 'a'].map((model) => take(turns, live(), model)))
 
@@ -135,7 +136,7 @@ test('calls for the same model go side by side', async () => {
 })
 
 test('one for another model waits for all of them, and nobody overtakes it', async () => {
-  const turns = new Turns()
+  const turns = new LoadGate()
   const order: string[] = []
   const [first, second] = await Promise.all([take(turns, live(), 'a'), take(turns, live(), 'a')])
   const other = take(turns, live(), 'b').then((end) => {
@@ -155,7 +156,7 @@ test('one for another model waits for all of them, and nobody overtakes it', asy
 })
 
 test('who leaves from the head of the queue lets those behind in', async () => {
-  const turns = new Turns()
+  const turns = new LoadGate()
   const leaving = new AbortController()
   await take(turns, live(), 'a')
   const other = take(turns, leaving.signal, 'b')
@@ -168,9 +169,9 @@ test('who leaves from the head of the queue lets those behind in', async () => {
 })
 
 test('what a call wants may depend on what there is', async () => {
-  const turns = new Turns()
+  const turns = new LoadGate()
   const first = await take(turns, live(), 'small')
-  const second = turns.take(live(), (current) => current ?? 'large')
+  const second = turns.enter(live(), (current) => current ?? 'large')
 
   expect(await second).toBeTypeOf('function')
   first?.()

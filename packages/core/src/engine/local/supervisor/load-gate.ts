@@ -3,59 +3,59 @@
  * way, in order of arrival. Who leaves the queue never gets in.
  */
 /** What a call wants, given what the calls inside have. Those with the same get in together. */
-export type KeyOf = (current: string | undefined) => string
+export type ChooseLoadKey = (current: string | undefined) => string
 
-interface Waiting {
-  readonly keyOf: KeyOf
-  enter(): void
+interface QueuedLoad {
+  readonly chooseKey: ChooseLoadKey
+  admit(): void
 }
 
-export class Turns {
-  #waiting: Waiting[] = []
-  #key: string | undefined
-  #inside = 0
+export class LoadGate {
+  #queue: QueuedLoad[] = []
+  #currentKey: string | undefined
+  #activeCalls = 0
 
   /** Resolves with the way out, or with nothing once the signal has aborted. */
-  async take(signal: AbortSignal, keyOf: KeyOf): Promise<(() => void) | undefined> {
-    if (signal.aborted || !(await this.#entered(signal, keyOf))) return undefined
+  async enter(signal: AbortSignal, chooseKey: ChooseLoadKey): Promise<(() => void) | undefined> {
+    if (signal.aborted || !(await this.#waitForAdmission(signal, chooseKey))) return undefined
     return () => {
-      this.#inside--
-      this.#admit()
+      this.#activeCalls--
+      this.#admitQueued()
     }
   }
 
-  #entered(signal: AbortSignal, keyOf: KeyOf): Promise<boolean> {
+  #waitForAdmission(signal: AbortSignal, chooseKey: ChooseLoadKey): Promise<boolean> {
     return new Promise((resolve) => {
-      const leave = (): void => {
-        this.#waiting = this.#waiting.filter((one) => one !== waiting)
+      const onAbort = (): void => {
+        this.#queue = this.#queue.filter((one) => one !== queued)
         resolve(false)
         // Others may have waited for this one.
-        this.#admit()
+        this.#admitQueued()
       }
-      const waiting: Waiting = {
-        keyOf,
-        enter: () => {
-          signal.removeEventListener('abort', leave)
+      const queued: QueuedLoad = {
+        chooseKey,
+        admit: () => {
+          signal.removeEventListener('abort', onAbort)
           resolve(true)
         },
       }
-      signal.addEventListener('abort', leave, { once: true })
-      this.#waiting.push(waiting)
-      this.#admit()
+      signal.addEventListener('abort', onAbort, { once: true })
+      this.#queue.push(queued)
+      this.#admitQueued()
     })
   }
 
   /** Nobody overtakes: who wants it otherwise would wait for ever. */
-  #admit(): void {
+  #admitQueued(): void {
     for (;;) {
-      const [next] = this.#waiting
+      const [next] = this.#queue
       if (!next) return
-      const key = next.keyOf(this.#key)
-      if (this.#inside > 0 && key !== this.#key) return
-      this.#waiting.shift()
-      this.#key = key
-      this.#inside++
-      next.enter()
+      const key = next.chooseKey(this.#currentKey)
+      if (this.#activeCalls > 0 && key !== this.#currentKey) return
+      this.#queue.shift()
+      this.#currentKey = key
+      this.#activeCalls++
+      next.admit()
     }
   }
 }

@@ -3,28 +3,28 @@
  * has to go, but not before its answers have ended.
  */
 import type { LlmError } from '../../../errors.ts'
-import { engineClosed, LocalModel, type Setting } from '../local-model.ts'
+import { engineClosed, LocalModel, type LocalModelSettings } from '../local-model.ts'
 import { Failures } from './failures.ts'
 
-interface Waiting {
+interface QueuedUse {
   readonly key: string
-  enter(model: LocalModel): void
-  refuse(error: LlmError): void
+  admit(model: LocalModel): void
+  reject(error: LlmError): void
 }
 
 export class LoadedModels {
   readonly failures = new Failures()
-  readonly #setting: Setting
-  readonly #most: number
+  readonly #settings: LocalModelSettings
+  readonly #maxModels: number
   readonly #models = new Map<string, LocalModel>()
   /** It takes nobody in any more, and goes for somebody who waits. */
-  #leaving: LocalModel | undefined
-  #waiting: readonly Waiting[] = []
+  #evicting: LocalModel | undefined
+  #queue: readonly QueuedUse[] = []
   #closed = false
 
-  constructor(setting: Setting, most: number) {
-    this.#setting = setting
-    this.#most = most
+  constructor(settings: LocalModelSettings, maxModels: number) {
+    this.#settings = settings
+    this.#maxModels = maxModels
   }
 
   /** @param key what is loaded */
@@ -41,87 +41,87 @@ export class LoadedModels {
   use<T>(
     key: string,
     signal: AbortSignal,
-    work: (model: LocalModel) => Promise<T | undefined>,
+    task: (model: LocalModel) => Promise<T | undefined>,
   ): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
       if (this.#closed) throw engineClosed()
       if (signal.aborted) return resolve(undefined)
-      const leave = (): void => {
-        this.#without(waiting)
+      const onAbort = (): void => {
+        this.#dequeue(queued)
         resolve(undefined)
         // Nobody has to go for this one any more.
-        this.#settle()
+        this.#admitQueued()
       }
-      const waiting: Waiting = {
+      const queued: QueuedUse = {
         key,
-        enter: (model) => {
-          signal.removeEventListener('abort', leave)
+        admit: (model) => {
+          signal.removeEventListener('abort', onAbort)
           // At once: the place must not look empty to anybody.
-          work(model).then(resolve, reject)
+          task(model).then(resolve, reject)
         },
-        refuse: (error) => {
-          signal.removeEventListener('abort', leave)
+        reject: (error) => {
+          signal.removeEventListener('abort', onAbort)
           reject(error)
         },
       }
-      signal.addEventListener('abort', leave, { once: true })
-      this.#waiting = [...this.#waiting, waiting]
-      this.#settle()
+      signal.addEventListener('abort', onAbort, { once: true })
+      this.#queue = [...this.#queue, queued]
+      this.#admitQueued()
     })
   }
 
   close(): void {
     this.#closed = true
-    for (const { refuse } of this.#waiting) refuse(engineClosed())
+    for (const { reject } of this.#queue) reject(engineClosed())
     for (const model of this.#models.values()) model.close()
-    this.#waiting = []
+    this.#queue = []
     this.#models.clear()
   }
 
   /** In order of arrival; who waits for a place does not hold up those whose model has one. */
-  #settle(): void {
+  #admitQueued(): void {
     if (this.#closed) return
-    for (const waiting of this.#waiting) {
-      const model = this.#placeFor(waiting.key)
+    for (const waiting of this.#queue) {
+      const model = this.#findOrAddModel(waiting.key)
       if (!model) continue
-      this.#without(waiting)
-      waiting.enter(model)
+      this.#dequeue(waiting)
+      waiting.admit(model)
     }
-    if (this.#waiting.some(({ key }) => !this.#models.has(key))) {
-      this.#leaving ??= this.#leastUseful()
-      if (this.#leaving?.isBusy === false) void this.#leaving.letGo()
-    } else if (this.#leaving?.isLoaded) {
-      this.#leaving = undefined
-      if (this.#waiting.length > 0) this.#settle()
+    if (this.#queue.some(({ key }) => !this.#models.has(key))) {
+      this.#evicting ??= this.#findEvictionCandidate()
+      if (this.#evicting?.isBusy === false) void this.#evicting.release()
+    } else if (this.#evicting?.isLoaded) {
+      this.#evicting = undefined
+      if (this.#queue.length > 0) this.#admitQueued()
     }
   }
 
   /** The place that it has, or an empty one. */
-  #placeFor(key: string): LocalModel | undefined {
+  #findOrAddModel(key: string): LocalModel | undefined {
     const model = this.#models.get(key)
-    if (model) return model === this.#leaving ? undefined : model
-    if (this.#models.size >= this.#most) return undefined
-    const added = new LocalModel(key, this.#setting, this.failures, () => this.#onRest(added))
+    if (model) return model === this.#evicting ? undefined : model
+    if (this.#models.size >= this.#maxModels) return undefined
+    const added = new LocalModel(key, this.#settings, this.failures, () => this.#onModelIdle(added))
     this.#models.set(key, added)
     return added
   }
 
   /** Idle ones first. */
-  #leastUseful(): LocalModel | undefined {
-    const order = (a: LocalModel, b: LocalModel): number =>
-      Number(a.isBusy) - Number(b.isBusy) || a.usedAt - b.usedAt
-    return [...this.#models.values()].sort(order)[0]
+  #findEvictionCandidate(): LocalModel | undefined {
+    const byUsefulness = (a: LocalModel, b: LocalModel): number =>
+      Number(a.isBusy) - Number(b.isBusy) || a.lastUsedAt - b.lastUsedAt
+    return [...this.#models.values()].sort(byUsefulness)[0]
   }
 
-  #onRest(model: LocalModel): void {
+  #onModelIdle(model: LocalModel): void {
     if (!model.isBusy && !model.isLoaded && this.#models.get(model.key) === model) {
       this.#models.delete(model.key)
-      if (this.#leaving === model) this.#leaving = undefined
+      if (this.#evicting === model) this.#evicting = undefined
     }
-    this.#settle()
+    this.#admitQueued()
   }
 
-  #without(waiting: Waiting): void {
-    this.#waiting = this.#waiting.filter((one) => one !== waiting)
+  #dequeue(queued: QueuedUse): void {
+    this.#queue = this.#queue.filter((one) => one !== queued)
   }
 }

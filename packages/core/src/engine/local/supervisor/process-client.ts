@@ -5,101 +5,108 @@ import { LlmError } from '../../../errors.ts'
 import type { EngineCall } from '../../engine.ts'
 import type { GenerateEvent } from '../../events.ts'
 import type { GenerateRequest } from '../../request.ts'
-import { connected, receive, send } from '../ipc/framing.ts'
+import { receive, send, tryConnect } from '../ipc/framing.ts'
 import {
-  type Asking,
+  type CallResult,
+  type CallType,
   type Footprint,
   FromProcess,
-  fromWire,
+  fromWireError,
   type LoadConfig,
+  nameTakenExitCode,
   type ProcessRecord,
-  type Result,
   type ToProcess,
-  takenExitCode,
 } from '../ipc/protocol.ts'
-import { addressOf, killProcess, type RunFolder, readRecord } from '../ipc/runtime-dir.ts'
-import { codeOf, type Launched, lastWords, launch, notStarted, removeFolder } from './launch.ts'
-import { Watch } from './watchdog.ts'
+import { killProcess, type RuntimeDir, readRecord, socketAddressOf } from '../ipc/runtime-dir.ts'
+import {
+  errorCodeOf,
+  type LaunchedProcess,
+  launchProcess,
+  processNotStarted,
+  readLogTail,
+  removeFolder,
+} from './launch.ts'
+import { Watchdog } from './watchdog.ts'
 
 /**
  * So many seconds without a step: in a call ten times what one takes, and longer than a template may take;
  * while the model is loaded, where a step can be a large read.
  */
-const maxStalled = { call: (stepMs: number) => Math.max(15, Math.ceil(stepMs / 100)), load: 600 }
+const stallLimits = { call: (stepMs: number) => Math.max(15, Math.ceil(stepMs / 100)), load: 600 }
 /** So long it may take to open its socket, and to let go when asked to. */
-const startLimitMs = 30_000
-const releaseLimitMs = 5_000
+const startTimeoutMs = 30_000
+const releaseTimeoutMs = 5_000
 /** So long after its socket the process itself may end; how it exits says more. */
-const exitAfterCloseMs = 1_000
+const exitGraceMs = 1_000
 
 /** Not a failure: the app is going down. */
-const closed = 'the engine was closed'
+const engineClosedReason = 'the engine was closed'
 
-interface RunningCall {
+interface PendingCall {
   push(event: GenerateEvent): void
-  result(value: Result): void
+  result(value: CallResult): void
   finish(error?: LlmError): void
 }
 
-export interface ModelProcessOptions {
+export interface ProcessClientOptions {
   /** What to run: `@modelmount/core/model-process` */
   readonly file: string
-  readonly runFolder: RunFolder
+  readonly runtimeDir: RuntimeDir
   /** Processes with the same name have loaded the same, in the same way. */
   readonly name: string
   readonly config: LoadConfig
   /** Whether it reads texts, and does not write: several at a time, on threads of their own. */
-  readonly reads: () => Promise<boolean>
+  readonly isPooling: () => Promise<boolean>
   /** Called when the model has to wait for memory. */
-  readonly onWaiting: () => void
+  readonly onMemoryWait: () => void
 }
 
-export class ModelProcess {
+export class ProcessClient {
   /** Rejects with an `LlmError` when the model cannot be loaded. */
   readonly ready: Promise<Footprint>
-  readonly #options: ModelProcessOptions
-  readonly #watch: Watch
-  readonly #calls = new Map<number, RunningCall>()
-  readonly #gone: Promise<void>
-  #settleGone: () => void = () => {}
+  readonly #options: ProcessClientOptions
+  readonly #watchdog: Watchdog
+  readonly #calls = new Map<number, PendingCall>()
+  readonly #exited: Promise<void>
+  #resolveExited: () => void = () => {}
   /** The one that we started, if it is that. */
-  #started: Launched | undefined
+  #launched: LaunchedProcess | undefined
   /** The one that we are connected to. */
   #record: ProcessRecord | undefined
   #socket: Socket | undefined
   /** It has said something. */
   #isJoined = false
-  #settle: { resolve(footprint: Footprint): void; reject(error: LlmError): void } | undefined
+  #readySettlers: { resolve(footprint: Footprint): void; reject(error: LlmError): void } | undefined
   /** Why it is meant to end. */
-  #reason: string | undefined
+  #exitReason: string | undefined
   #footprint: Footprint | undefined
   #hasWaited = false
-  #ended = false
-  #crashed = false
-  #stuck = false
+  #hasEnded = false
+  #hasCrashed = false
+  #isStuck = false
   #lastId = 0
 
-  constructor(options: ModelProcessOptions) {
+  constructor(options: ProcessClientOptions) {
     this.#options = options
     this.ready = new Promise((resolve, reject) => {
-      this.#settle = { resolve, reject }
+      this.#readySettlers = { resolve, reject }
     })
     this.ready.catch(() => {}) // Whoever waits for it hears of it.
-    this.#gone = new Promise((resolve) => {
-      this.#settleGone = resolve
+    this.#exited = new Promise((resolve) => {
+      this.#resolveExited = resolve
     })
-    this.#watch = new Watch(
+    this.#watchdog = new Watchdog(
       () => this.#send({ type: 'ping' }),
       (reason) => {
-        this.#stuck = true
+        this.#isStuck = true
         this.#kill(reason)
       },
     )
-    this.#attach().catch((error: unknown) => this.#onGone('', LlmError.from(error)))
+    this.#attach().catch((error: unknown) => this.#onExit('', LlmError.from(error)))
   }
 
   get id(): number | undefined {
-    return this.#record?.processId ?? this.#started?.child.pid
+    return this.#record?.processId ?? this.#launched?.child.pid
   }
 
   /** What it takes, once the model is loaded. */
@@ -108,49 +115,50 @@ export class ModelProcess {
   }
 
   /** Whether the model is not loaded yet for want of memory. */
-  get isWaiting(): boolean {
+  get isWaitingForMemory(): boolean {
     return this.#hasWaited && !this.#footprint
   }
 
-  get ended(): boolean {
-    return this.#ended
+  get hasEnded(): boolean {
+    return this.#hasEnded
   }
 
   /** Ended by a fault of its own, such as a failed assertion; not because somebody killed it, or a slow machine. */
-  get crashed(): boolean {
-    return this.#crashed
+  get hasCrashed(): boolean {
+    return this.#hasCrashed
   }
 
   /** Ended because it gave no sign of life, or made no progress. */
-  get stuck(): boolean {
-    return this.#stuck
+  get isStuck(): boolean {
+    return this.#isStuck
   }
 
   /**
    * Resolves when the model is free again; quietly when the signal aborts. Throws `LlmError`.
    *
-   * @param onBegin gets what is to be told of each token that was read, where the call says how many may wait
+   * @param onStart gets what is to be told of each token that was read, where the call says how many may wait
    */
   generate(
     request: GenerateRequest,
     call: EngineCall,
     push: (event: GenerateEvent) => void,
-    onBegin: (tell: (tokens: number) => void) => void = () => {},
+    onStart: (reportConsumed: (tokens: number) => void) => void = () => {},
   ): Promise<void> {
-    return this.#call('generate', request, call, { push, result: () => {} }, (id) => {
+    return this.#runCall('generate', request, call, { push, result: () => {} }, (id) => {
       const { readAheadTokens } = call
-      if (readAheadTokens !== undefined) onBegin(this.#reader(id, Math.ceil(readAheadTokens / 4)))
+      if (readAheadTokens !== undefined)
+        onStart(this.#createConsumptionReporter(id, Math.ceil(readAheadTokens / 4)))
     })
   }
 
   /** Tells of several tokens together. */
-  #reader(id: number, together: number): (tokens: number) => void {
-    let untold = 0
+  #createConsumptionReporter(id: number, batchTokens: number): (tokens: number) => void {
+    let unreported = 0
     return (tokens) => {
-      untold += tokens
-      if (untold < together || !this.#calls.has(id)) return
-      this.#send({ type: 'read', id, tokens: untold })
-      untold = 0
+      unreported += tokens
+      if (unreported < batchTokens || !this.#calls.has(id)) return
+      this.#send({ type: 'read', id, tokens: unreported })
+      unreported = 0
     }
   }
 
@@ -158,105 +166,105 @@ export class ModelProcess {
    * Hears what comes of it, in one piece or several. Resolves when all is said; when the signal aborts, with less.
    * Throws `LlmError`.
    */
-  ask(
-    type: Exclude<Asking, 'generate'>,
+  request(
+    type: Exclude<CallType, 'generate'>,
     request: object,
     call: EngineCall,
-    result: (value: Result) => void,
+    result: (value: CallResult) => void,
   ): Promise<void> {
-    return this.#call(type, request, call, { push: () => {}, result })
+    return this.#runCall(type, request, call, { push: () => {}, result })
   }
 
-  async #call(
-    type: Asking,
+  async #runCall(
+    type: CallType,
     request: object,
     { signal, tenant = '', background = false, readAheadTokens }: EngineCall,
-    hear: Pick<RunningCall, 'push' | 'result'>,
-    onBegin: (id: number) => void = () => {},
+    handlers: Pick<PendingCall, 'push' | 'result'>,
+    onStart: (id: number) => void = () => {},
   ): Promise<void> {
     const { stepMs } = await this.ready
-    if (this.#ended) throw this.#whyGone('')
+    if (this.#hasEnded) throw this.#createExitError('')
     const id = ++this.#lastId
     const cancel = (): void => this.#send({ type: 'cancel', id })
     try {
       await new Promise<void>((resolve, reject) => {
-        this.#calls.set(id, { ...hear, finish: (error) => (error ? reject(error) : resolve()) })
-        this.#work(maxStalled.call(stepMs))
+        this.#calls.set(id, { ...handlers, finish: (error) => (error ? reject(error) : resolve()) })
+        this.#onBusy(stallLimits.call(stepMs))
         this.#send({ type, id, request, tenant, background, ...(readAheadTokens && { readAheadTokens }) })
-        onBegin(id)
+        onStart(id)
         signal.addEventListener('abort', cancel, { once: true })
         if (signal.aborted) cancel()
       })
     } finally {
       signal.removeEventListener('abort', cancel)
       this.#calls.delete(id)
-      if (this.#calls.size === 0) this.#rest()
+      if (this.#calls.size === 0) this.#onIdle()
     }
   }
 
   /** Ends running calls with an error. Resolves when it has let go of us; by then it has ended, if we were the last. */
   async release(): Promise<void> {
-    if (this.#ended) return
-    this.#reason ??= 'nobody needed it any more'
+    if (this.#hasEnded) return
+    this.#exitReason ??= 'nobody needed it any more'
     // One that nobody comes to leaves by itself.
-    if (!this.#isJoined) this.#onGone()
+    if (!this.#isJoined) this.#onExit()
     this.#send({ type: 'release' })
-    const timer = setTimeout(() => this.#kill('it did not let go'), releaseLimitMs)
-    await this.#gone
+    const timer = setTimeout(() => this.#kill('it did not let go'), releaseTimeoutMs)
+    await this.#exited
     clearTimeout(timer)
   }
 
   /** Ends running calls with an error. The process goes on for whoever else uses it, and for a while without. */
   close(): void {
-    this.#reason ??= closed
-    this.#onGone()
+    this.#exitReason ??= engineClosedReason
+    this.#onExit()
   }
 
   /** Joins the process of this name, or starts it. */
   async #attach(): Promise<void> {
     const { name } = this.#options
-    const runFolder = this.#enter()
-    const limit = performance.now() + startLimitMs
-    for (let waitMs = 5; !this.#ended; waitMs = Math.min(waitMs * 2, 50)) {
-      const socket = await connected(addressOf(runFolder, name))
-      if (this.#ended) socket?.destroy()
-      else if (socket && (await this.#join(socket, readRecord(runFolder, name)))) return
-      if (this.#ended) return
-      if (performance.now() > limit) return this.#giveUp()
-      if (!this.#started) await this.#launch(runFolder)
+    const runtimeDir = this.#ensureRuntimeDir()
+    const deadline = performance.now() + startTimeoutMs
+    for (let waitMs = 5; !this.#hasEnded; waitMs = Math.min(waitMs * 2, 50)) {
+      const socket = await tryConnect(socketAddressOf(runtimeDir, name))
+      if (this.#hasEnded) socket?.destroy()
+      else if (socket && (await this.#join(socket, readRecord(runtimeDir, name)))) return
+      if (this.#hasEnded) return
+      if (performance.now() > deadline) return this.#giveUp()
+      if (!this.#launched) await this.#launch(runtimeDir)
       await delay(waitMs)
     }
   }
 
   #giveUp(): void {
-    this.#reason ??= 'it did not open its socket'
-    this.#started?.child.kill('SIGKILL')
-    this.#onGone()
+    this.#exitReason ??= 'it did not open its socket'
+    this.#launched?.child.kill('SIGKILL')
+    this.#onExit()
   }
 
-  #enter(): string {
+  #ensureRuntimeDir(): string {
     try {
-      return this.#options.runFolder.enter()
+      return this.#options.runtimeDir.ensure()
     } catch (cause) {
-      throw notStarted(codeOf(cause), cause)
+      throw processNotStarted(errorCodeOf(cause), cause)
     }
   }
 
-  async #launch(runFolder: string): Promise<void> {
-    const { file, name, config, reads } = this.#options
+  async #launch(runtimeDir: string): Promise<void> {
+    const { file, name, config, isPooling } = this.#options
     // With more pool threads, the two compute threads of a step often share a core.
-    const poolThreads = (await reads()) ? config.threads : 1
-    if (this.#ended) return
-    const launched = launch(file, { ...config, runFolder, name }, poolThreads)
-    this.#started = launched
-    const onExit = (how: string | number): void => {
+    const poolThreads = (await isPooling()) ? config.threads : 1
+    if (this.#hasEnded) return
+    const launched = launchProcess(file, { ...config, runtimeDir, name }, poolThreads)
+    this.#launched = launched
+    const onExit = (exitStatus: string | number): void => {
       // Somebody else's was first.
-      if (how === takenExitCode) this.#started = undefined
-      else if (!this.#isJoined || this.#isOurs) this.#onGone(how)
+      if (exitStatus === nameTakenExitCode) this.#launched = undefined
+      else if (!this.#isJoined || this.#isOwnProcess) this.#onExit(exitStatus)
       removeFolder(launched.folder)
     }
     launched.child.once('exit', (code, signal) => onExit(signal ?? code ?? ''))
-    launched.child.once('error', (error) => onExit(codeOf(error)))
+    launched.child.once('error', (error) => onExit(errorCodeOf(error)))
   }
 
   /** Resolves with its first word; with `false` where the connection ends before, as it does with one that leaves. */
@@ -270,33 +278,33 @@ export class ModelProcess {
         this.#onMessage(FromProcess.parse(message) as FromProcess)
       })
       socket.once('close', () => resolve(false))
-      this.#work(maxStalled.load)
+      this.#onBusy(stallLimits.load)
       this.#send({ type: 'ping' })
     })
-    if (!isJoined) this.#watch.stop()
+    if (!isJoined) this.#watchdog.stop()
     else if (socket.destroyed) this.#onClose()
     else socket.once('close', () => this.#onClose())
     return isJoined
   }
 
-  get #isOurs(): boolean {
-    return this.#started !== undefined && this.#started.child.pid === this.#record?.processId
+  get #isOwnProcess(): boolean {
+    return this.#launched !== undefined && this.#launched.child.pid === this.#record?.processId
   }
 
   #onMessage(message: FromProcess): void {
     switch (message.type) {
       case 'loaded':
         this.#footprint = message
-        this.#settle?.resolve(message)
-        this.#rest()
+        this.#readySettlers?.resolve(message)
+        this.#onIdle()
         break
       case 'failed':
-        this.#settle?.reject(fromWire(message.error))
+        this.#readySettlers?.reject(fromWireError(message.error))
         void this.release()
         break
       case 'waiting':
         this.#hasWaited = true
-        this.#options.onWaiting()
+        this.#options.onMemoryWait()
         break
       case 'events':
         for (const { id, event } of message.events) this.#calls.get(id)?.push(event)
@@ -305,25 +313,25 @@ export class ModelProcess {
         this.#calls.get(message.id)?.result(message.value)
         break
       case 'done':
-        this.#calls.get(message.id)?.finish(message.error && fromWire(message.error))
+        this.#calls.get(message.id)?.finish(message.error && fromWireError(message.error))
         break
       case 'leaving':
-        this.#reason ??= 'its memory was needed'
+        this.#exitReason ??= 'its memory was needed'
         break
       case 'pong':
-        this.#watch.onPong(message.steps)
+        this.#watchdog.onPong(message.steps)
     }
   }
 
   /** The process is watched; while it works it keeps the app alive. */
-  #work(maxStalledTicks: number): void {
+  #onBusy(maxStalledTicks: number): void {
     this.#socket?.ref()
-    this.#watch.start(maxStalledTicks)
+    this.#watchdog.start(maxStalledTicks)
   }
 
-  #rest(): void {
+  #onIdle(): void {
     this.#socket?.unref()
-    this.#watch.rest()
+    this.#watchdog.pause()
   }
 
   #send(message: ToProcess): void {
@@ -332,48 +340,51 @@ export class ModelProcess {
 
   #kill(reason: string): void {
     // One that was stuck before we could join is replaced by another.
-    if (this.#isJoined) this.#reason ??= reason
+    if (this.#isJoined) this.#exitReason ??= reason
     if (this.#record) killProcess(this.#record)
     this.#socket?.destroy()
   }
 
   #onClose(): void {
     // Of our own we hear how it ended.
-    if (this.#isOurs && !this.#reason)
-      setTimeout(() => this.#kill('its connection broke'), exitAfterCloseMs).unref()
-    else this.#onGone()
+    if (this.#isOwnProcess && !this.#exitReason)
+      setTimeout(() => this.#kill('its connection broke'), exitGraceMs).unref()
+    else this.#onExit()
   }
 
-  /** @param how its signal or exit code, where that is known */
-  #onGone(how: string | number = '', cause = this.#whyGone(how)): void {
-    if (this.#ended) return
-    const hasFailed = this.#isJoined && !this.#reason
-    this.#crashed = hasFailed && (how === '' ? this.#lastWords !== '' : !mildSignals.has(how))
-    this.#ended = true
-    this.#watch.stop()
+  /** @param exitStatus its signal or exit code, where that is known */
+  #onExit(exitStatus: string | number = '', cause = this.#createExitError(exitStatus)): void {
+    if (this.#hasEnded) return
+    const hasFailed = this.#isJoined && !this.#exitReason
+    this.#hasCrashed =
+      hasFailed && (exitStatus === '' ? this.#logTail !== '' : !externalSignals.has(exitStatus))
+    this.#hasEnded = true
+    this.#watchdog.stop()
     this.#socket?.destroy()
-    this.#settle?.reject(cause)
+    this.#readySettlers?.reject(cause)
     for (const { finish } of this.#calls.values()) finish(cause)
-    this.#settleGone()
+    this.#resolveExited()
   }
 
-  get #lastWords(): string {
-    const folder = this.#record?.folder ?? this.#started?.folder
-    return folder ? lastWords(folder) : ''
+  get #logTail(): string {
+    const folder = this.#record?.folder ?? this.#launched?.folder
+    return folder ? readLogTail(folder) : ''
   }
 
-  #whyGone(how: string | number): LlmError {
-    const signal = typeof how === 'number' ? `exit code ${how}` : how
-    const why = this.#reason ? `, because ${this.#reason}` : ` unexpectedly (${signal || 'connection lost'})`
-    const code = this.#reason === closed ? 'overloaded' : 'upstream'
+  #createExitError(exitStatus: string | number): LlmError {
+    const signal = typeof exitStatus === 'number' ? `exit code ${exitStatus}` : exitStatus
+    const why = this.#exitReason
+      ? `, because ${this.#exitReason}`
+      : ` unexpectedly (${signal || 'connection lost'})`
+    const code = this.#exitReason === engineClosedReason ? 'overloaded' : 'upstream'
     return new LlmError(
       code,
       `The model process has ended${why}.`,
       {},
-      { cause: new Error(`${signal}\n${this.#lastWords}`) },
+      { cause: new Error(`${signal}\n${this.#logTail}`) },
     )
   }
 }
 
 /** Somebody ended it, or the machine had no more memory. */
-const mildSignals: ReadonlySet<string | number> = new Set(['SIGKILL', 'SIGTERM'])
+const externalSignals: ReadonlySet<string | number> = new Set(['SIGKILL', 'SIGTERM'])

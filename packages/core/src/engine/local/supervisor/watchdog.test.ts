@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { Watch } from './watchdog.ts'
+import { Watchdog } from './watchdog.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -12,7 +12,7 @@ afterEach(() => {
 function watched() {
   const pings: number[] = []
   const stuck: string[] = []
-  const watch = new Watch(
+  const watch = new Watchdog(
     () => pings.push(Date.now()),
     (reason) => stuck.push(reason),
   )
@@ -84,7 +84,7 @@ test('an app that was stopped for an hour blames nobody', () => {
 test('at rest it has to answer, but not to work', () => {
   const { watch, stuck, answersFor } = watched()
   watch.start(60)
-  watch.rest()
+  watch.pause()
 
   answersFor(300, atRest)
   expect(stuck).toEqual([])
@@ -96,7 +96,7 @@ test('at rest it has to answer, but not to work', () => {
 test('what it was not asked to do while it rested does not count against it', () => {
   const { watch, stuck, answersFor } = watched()
   watch.start(60)
-  watch.rest()
+  watch.pause()
   answersFor(300, atRest)
 
   watch.start(60)

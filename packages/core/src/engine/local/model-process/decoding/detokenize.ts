@@ -1,6 +1,6 @@
 /** Whole characters out of tokens: one token can be a part of a character, and end one and begin the next. */
 import type { Token } from 'node-llama-cpp'
-import type { Binding } from '../model.ts'
+import type { RuntimeModel } from '../model.ts'
 
 /** No character needs more tokens than it has bytes. */
 const maxBytes = 4
@@ -8,17 +8,17 @@ const maxBytes = 4
 const contextTokens = 8
 
 export class Detokenizer {
-  readonly #model: Pick<Binding, 'detokenize'>
+  readonly #model: Pick<RuntimeModel, 'detokenize'>
   readonly #withControl: boolean
   #before: readonly Token[]
-  #held: Token[] = []
+  #pendingTokens: Token[] = []
   /** How much of the held tokens' text is said. */
-  #said = 0
+  #emittedLength = 0
   /** How many tokens have passed since something was. */
-  #silent = 0
+  #silentTokens = 0
 
   /** @param withControl also the tokens that are no text, for who can read them */
-  constructor(model: Pick<Binding, 'detokenize'>, prompt: readonly Token[], withControl = false) {
+  constructor(model: Pick<RuntimeModel, 'detokenize'>, prompt: readonly Token[], withControl = false) {
     this.#model = model
     this.#withControl = withControl
     this.#before = prompt.slice(-contextTokens)
@@ -26,26 +26,26 @@ export class Detokenizer {
 
   /** The text that this token completes; empty while a character is incomplete. */
   push(token: Token): string {
-    this.#held.push(token)
-    const text = this.#model.detokenize(this.#held, this.#before, this.#withControl)
-    const whole = text.replace(/\uFFFD+$/, '')
-    const piece = whole.slice(this.#said)
-    this.#silent = piece === '' ? this.#silent + 1 : 0
-    if (whole !== text && this.#silent < maxBytes) {
-      this.#said = Math.max(this.#said, whole.length)
+    this.#pendingTokens.push(token)
+    const text = this.#model.detokenize(this.#pendingTokens, this.#before, this.#withControl)
+    const complete = text.replace(/\uFFFD+$/, '')
+    const piece = complete.slice(this.#emittedLength)
+    this.#silentTokens = piece === '' ? this.#silentTokens + 1 : 0
+    if (complete !== text && this.#silentTokens < maxBytes) {
+      this.#emittedLength = Math.max(this.#emittedLength, complete.length)
       return piece
     }
-    const rest = text.slice(this.#said)
-    this.#before = [...this.#before, ...this.#held].slice(-contextTokens)
-    this.#held = []
-    this.#said = 0
-    this.#silent = 0
+    const rest = text.slice(this.#emittedLength)
+    this.#before = [...this.#before, ...this.#pendingTokens].slice(-contextTokens)
+    this.#pendingTokens = []
+    this.#emittedLength = 0
+    this.#silentTokens = 0
     return rest
   }
 
   /** What is left at the end: an incomplete character stays unsaid, or is U+FFFD. */
   flush(incomplete: 'unsaid' | 'shown' = 'unsaid'): string {
-    const text = this.#model.detokenize(this.#held, this.#before, this.#withControl)
-    return (incomplete === 'shown' ? text : text.replace(/\uFFFD+$/, '')).slice(this.#said)
+    const text = this.#model.detokenize(this.#pendingTokens, this.#before, this.#withControl)
+    return (incomplete === 'shown' ? text : text.replace(/\uFFFD+$/, '')).slice(this.#emittedLength)
   }
 }

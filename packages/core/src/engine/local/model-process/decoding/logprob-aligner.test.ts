@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { SaidTokens } from './logprob-aligner.ts'
+import { LogprobAligner } from './logprob-aligner.ts'
 
 /** Tokens that are called as their text. */
-function drawn(...texts: string[]): SaidTokens<string> {
-  const tokens = new SaidTokens<string>()
+function drawn(...texts: string[]): LogprobAligner<string> {
+  const tokens = new LogprobAligner<string>()
   for (const text of texts) tokens.push(text, text)
   return tokens
 }

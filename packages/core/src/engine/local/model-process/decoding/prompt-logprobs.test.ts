@@ -1,19 +1,19 @@
 import type { Token } from 'node-llama-cpp'
 import { expect, test } from 'vitest'
-import { promptOdds } from './prompt-logprobs.ts'
+import { createPromptTokenMapper } from './prompt-logprobs.ts'
 
 /** Whose tokens are their numbers, with a space in front of all but the first of a text. */
 const model = {
   detokenize: ([id]: readonly Token[], before: readonly Token[]) => (before.length > 0 ? ` ${id}` : `${id}`),
-  written: () => '',
+  vocabularyTextOf: () => '',
 }
 const prompt = [5, 6, 7, 8] as Token[]
 const odds = (...logprobs: number[]) => logprobs.map((logprob) => ({ logprob, top: [] }))
-const briefly = (told: ReturnType<ReturnType<typeof promptOdds>>) =>
+const briefly = (told: ReturnType<ReturnType<typeof createPromptTokenMapper>>) =>
   told.map(({ text, logprob }) => [text, logprob])
 
 test('of the first token nothing is known, and the others follow piece by piece', () => {
-  const tell = promptOdds(prompt, 0, model)
+  const tell = createPromptTokenMapper(prompt, 0, model)
 
   expect(briefly(tell(odds(-1, -2)))).toEqual([
     ['5', null],
@@ -24,7 +24,7 @@ test('of the first token nothing is known, and the others follow piece by piece'
 })
 
 test('what nobody wrote is not told', () => {
-  const tell = promptOdds(prompt, 1, model)
+  const tell = createPromptTokenMapper(prompt, 1, model)
 
   expect(briefly(tell(odds(-1, -2)))).toEqual([
     ['6', null],
@@ -34,5 +34,5 @@ test('what nobody wrote is not told', () => {
 })
 
 test('a prompt of one token is that token', () => {
-  expect(briefly(promptOdds(prompt.slice(0, 1), 0, model)([]))).toEqual([['5', null]])
+  expect(briefly(createPromptTokenMapper(prompt.slice(0, 1), 0, model)([]))).toEqual([['5', null]])
 })

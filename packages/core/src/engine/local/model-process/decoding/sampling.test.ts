@@ -1,9 +1,9 @@
 import type { Token, TokenBias } from 'node-llama-cpp'
 import { describe, expect, test } from 'vitest'
-import { toDraw, toEvaluateOptions, toProbeConfig, toSamplerConfig } from './sampling.ts'
+import { toEvaluateOptions, toProbeConfig, toSamplerConfig, toSamplingParams } from './sampling.ts'
 
-const vocabulary = { vocabularySize: 100, contextSize: 1_000, ends: () => [7, 9] }
-const draw = (sampling: Parameters<typeof toDraw>[0]) => toDraw(sampling, vocabulary)
+const vocabulary = { vocabularySize: 100, contextSize: 1_000, getEogTokens: () => [7, 9] }
+const draw = (sampling: Parameters<typeof toSamplingParams>[0]) => toSamplingParams(sampling, vocabulary)
 const tokens = (length: number, first = 0) => Array.from({ length }, (_, index) => (first + index) as Token)
 
 test("without options llama.cpp's defaults are taken", () => {
@@ -149,7 +149,7 @@ test('the likeliest tokens are left out, but where the likeliest is asked for', 
 })
 
 describe('tokens that end an answer', () => {
-  const biasOf = (sampling: Parameters<typeof toDraw>[0], length: number) => {
+  const biasOf = (sampling: Parameters<typeof toSamplingParams>[0], length: number) => {
     const { tokenBiasKeys = [], tokenBiasValues = [] } = toSamplerConfig(draw(sampling), [], tokens(length))
     return [...tokenBiasKeys].map((token, at) => [token, tokenBiasValues[at]])
   }

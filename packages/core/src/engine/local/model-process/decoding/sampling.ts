@@ -3,7 +3,7 @@ import type { SequenceEvaluateOptions, Token, TokenBias } from 'node-llama-cpp'
 import { type DryPenalty, type ExcludeTop, limits, type Sampling } from '../../../request.ts'
 
 /** Every choice made, where the request left some open. */
-export interface Draw {
+export interface SamplingParams {
   readonly temperature: number
   /** 0 keeps all. */
   readonly topK: number
@@ -30,14 +30,17 @@ export interface Draw {
   readonly logprobs?: number
 }
 
-interface Vocabulary {
+interface SamplingVocabulary {
   readonly vocabularySize: number
   readonly contextSize: number
   /** The tokens that end an answer. */
-  ends(): readonly number[]
+  getEogTokens(): readonly number[]
 }
 
-export function toDraw(sampling: Sampling, { vocabularySize, contextSize, ends }: Vocabulary): Draw {
+export function toSamplingParams(
+  sampling: Sampling,
+  { vocabularySize, contextSize, getEogTokens }: SamplingVocabulary,
+): SamplingParams {
   // Where nobody says: llama.cpp's defaults.
   const { temperature = 0.8, topK = 40, topP = 0.95, minP = 0.05, logitBias = [] } = sampling
   const {
@@ -49,7 +52,7 @@ export function toDraw(sampling: Sampling, { vocabularySize, contextSize, ends }
   // The library takes memory for all of it.
   const windowOf = (lastN: number): number => (lastN === -1 ? contextSize : Math.min(lastN, contextSize))
   const window = windowOf(repeatLastN)
-  const penalised = window > 0 && (repeat !== 1 || presence !== 0 || frequency !== 0)
+  const hasPenalty = window > 0 && (repeat !== 1 || presence !== 0 || frequency !== 0)
   const until = ignoreEos ? Number.POSITIVE_INFINITY : minTokens
   return {
     temperature,
@@ -58,10 +61,10 @@ export function toDraw(sampling: Sampling, { vocabularySize, contextSize, ends }
     minP,
     seed: toSeed(seed),
     bias: logitBias.filter(([token]) => token >= 0 && token < vocabularySize),
-    ...(penalised && { penalty: { repeat, presence, frequency, window } }),
+    ...(hasPenalty && { penalty: { repeat, presence, frequency, window } }),
     ...(dry && dry.strength > 0 && { dry: { ...dryDefaults, ...dry, lastN: windowOf(dry.lastN ?? -1) } }),
     ...(xtc && xtc.probability > 0 && temperature > 0 && { xtc }),
-    ...(until > 0 && { ban: { tokens: ends(), until } }),
+    ...(until > 0 && { ban: { tokens: getEogTokens(), until } }),
   }
 }
 
@@ -79,7 +82,7 @@ const toSeed = (seed: Sampling['seed']): number =>
 const anySeed = 2 ** 32 - 1
 
 /** Those of an answer that has so many tokens. A ban is finite: where a grammar allows nothing else, it gives way. */
-function biasAt({ bias, ban }: Draw, length: number): Draw['bias'] {
+function biasAt({ bias, ban }: SamplingParams, length: number): SamplingParams['bias'] {
   if (!ban || length >= ban.until) return bias
   const banned = new Set(ban.tokens)
   return [
@@ -115,27 +118,27 @@ export interface SamplerConfig {
 /**
  * What keeps everything is left out: to "keep" all, the library sorts the whole vocabulary. A sampler that is told
  * the same again keeps what it has drawn in mind.
- * @param drawn the tokens of the answer so far
+ * @param sampled the tokens of the answer so far
  */
 export function toSamplerConfig(
-  draw: Draw,
+  params: SamplingParams,
   prompt: readonly Token[],
-  drawn: readonly Token[] = [],
+  sampled: readonly Token[] = [],
 ): SamplerConfig {
-  const { temperature, topK, topP, minP, seed, penalty, dry, xtc } = draw
+  const { temperature, topK, topP, minP, seed, penalty, dry, xtc } = params
   return {
     temperature,
     seed,
     ...(topK > 0 && { topK }),
     ...(topP < 1 && { topP }),
     ...(minP > 0 && { minP }),
-    ...toTokenBias(biasAt(draw, drawn.length)),
+    ...toTokenBias(biasAt(params, sampled.length)),
     ...(penalty && {
       repeatPenalty: penalty.repeat,
       repeatPenaltyPresencePenalty: penalty.presence,
       repeatPenaltyFrequencyPenalty: penalty.frequency,
       repeatPenaltyMaxTokens: penalty.window,
-      repeatPenaltyTokens: Uint32Array.from(lastOf(prompt, drawn, penalty.window)),
+      repeatPenaltyTokens: Uint32Array.from(takeLast(prompt, sampled, penalty.window)),
     }),
     ...(dry && {
       dryRepeatPenaltyStrength: dry.strength,
@@ -149,14 +152,16 @@ export function toSamplerConfig(
 }
 
 /** For samplers that draw nothing, and are asked how likely tokens are: they see what the model says, and its biases. */
-export const toProbeConfig = ({ bias, seed }: Draw, top: number): SamplerConfig => ({
+export const toProbeConfig = ({ bias, seed }: SamplingParams, top: number): SamplerConfig => ({
   seed,
   // The greedy one looks for the likeliest alone, and leaves all of them as they are.
   ...(top > 0 ? { temperature: 1, topK: top } : { temperature: 0 }),
   ...toTokenBias(bias),
 })
 
-const toTokenBias = (bias: Draw['bias']): Pick<SamplerConfig, 'tokenBiasKeys' | 'tokenBiasValues'> =>
+const toTokenBias = (
+  bias: SamplingParams['bias'],
+): Pick<SamplerConfig, 'tokenBiasKeys' | 'tokenBiasValues'> =>
   bias.length === 0
     ? {}
     : {
@@ -164,28 +169,28 @@ const toTokenBias = (bias: Draw['bias']): Pick<SamplerConfig, 'tokenBiasKeys' | 
         tokenBiasValues: Float32Array.from(bias, ([, value]) => value),
       }
 
-const lastOf = (prompt: readonly Token[], drawn: readonly Token[], count: number): readonly Token[] =>
-  [...prompt.slice(-count), ...drawn.slice(-count)].slice(-count)
+const takeLast = (prompt: readonly Token[], sampled: readonly Token[], count: number): readonly Token[] =>
+  [...prompt.slice(-count), ...sampled.slice(-count)].slice(-count)
 
-/** The same for what the library makes public. @param drawn the tokens of the answer so far; grows while it is made */
+/** The same for what the library makes public. @param sampled the tokens of the answer so far; grows while it is made */
 export function toEvaluateOptions(
-  draw: Draw,
-  tokenBias: (pairs: Draw['bias']) => TokenBias,
+  params: SamplingParams,
+  tokenBias: (pairs: SamplingParams['bias']) => TokenBias,
   prompt: readonly Token[],
-  drawn: readonly Token[],
+  sampled: readonly Token[],
 ): SequenceEvaluateOptions {
-  const { temperature, topK, topP, minP, seed, bias, penalty, dry, xtc, ban } = draw
+  const { temperature, topK, topP, minP, seed, bias, penalty, dry, xtc, ban } = params
   return {
     ...{ temperature, topK, topP, minP, seed },
     ...(bias.length > 0 && { tokenBias: tokenBias(bias) }),
-    ...(ban && { tokenBias: () => tokenBias(biasAt(draw, drawn.length)) }),
+    ...(ban && { tokenBias: () => tokenBias(biasAt(params, sampled.length)) }),
     ...(penalty && {
       repeatPenalty: {
         penalty: penalty.repeat,
         presencePenalty: penalty.presence,
         frequencyPenalty: penalty.frequency,
         maxPunishTokens: penalty.window,
-        punishTokens: () => [...lastOf(prompt, drawn, penalty.window)],
+        punishTokens: () => [...takeLast(prompt, sampled, penalty.window)],
       },
     }),
     ...(dry && {

@@ -5,16 +5,19 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Breakpoint, Cached } from '../kv-cache/cache-plan.ts'
-import { Snapshots } from '../kv-cache/snapshots.ts'
-import type { Job } from '../runner.ts'
-import type { Decoder, Piece, Sampler } from './decoder.ts'
-import { toDraw } from './sampling.ts'
+import type { Breakpoint, CacheUsage } from '../kv-cache/cache-plan.ts'
+import { SnapshotStore } from '../kv-cache/snapshots.ts'
+import type { GenerationJob } from '../runner.ts'
+import type { BatchEntry, Decoder, Sampler } from './decoder.ts'
+import { toSamplingParams } from './sampling.ts'
 import { Scheduler } from './scheduler.ts'
 
 const chunkSize = 8
 const end = 999 as Token
-const draw = toDraw({ seed: 1 }, { vocabularySize: 1_000, contextSize: 1_000, ends: () => [] })
+const sampling = toSamplingParams(
+  { seed: 1 },
+  { vocabularySize: 1_000, contextSize: 1_000, getEogTokens: () => [] },
+)
 const prompt = (length: number, first = 0): Token[] =>
   Array.from({ length }, (_, index) => (first + index) as Token)
 
@@ -27,14 +30,14 @@ interface Fake extends Decoder {
 
 /** Says its prompt's first token plus 1, 2, 3…, and watches whether it is used as an engine has to be. */
 function fakeDecoder(
-  options: Partial<Decoder> & { failsAt?: (pieces: readonly Piece[]) => boolean } = {},
+  options: Partial<Decoder> & { failsAt?: (pieces: readonly BatchEntry[]) => boolean } = {},
 ): Fake {
   const cells = new Map<number, Token[]>()
   let working = false
   const { failsAt = () => false, ...rest } = options
   const fake: Fake = {
-    sequences: 4,
-    cutsBack: true,
+    sequenceCount: 4,
+    canTruncate: true,
     chunkSize,
     chunksAtOnce: 2,
     steps: [],
@@ -53,10 +56,10 @@ function fakeDecoder(
       await setImmediate()
       working = false
       if (failsAt(pieces)) throw new Error('The model fails.')
-      return pieces.map(({ sequence, sampler, followers }) => {
-        if (followers) {
-          const followerOdds = followers.tokens.map((token) => ({ logprob: -token, top: [] }))
-          Object.assign(followers.sampler, { followerOdds })
+      return pieces.map(({ sequence, sampler, targets }) => {
+        if (targets) {
+          const targetLogprobs = targets.tokens.map((token) => ({ logprob: -token, top: [] }))
+          Object.assign(targets.sampler, { targetLogprobs })
         }
         const { alive, said } = (sampler ?? {}) as { alive?: boolean; said?: number }
         if (!sampler) return undefined
@@ -65,12 +68,12 @@ function fakeDecoder(
         return ((cells.get(sequence)?.[0] ?? 0) + (said ?? 0) + 1) as Token
       })
     },
-    forget(sequence, keep) {
+    truncate(sequence, keep) {
       expect(working).toBe(false)
       cells.set(sequence, (cells.get(sequence) ?? []).slice(0, keep))
       return true
     },
-    isWhole: () => true,
+    isComplete: () => true,
     async save(sequence, tokens, file) {
       expect(working).toBe(false)
       expect(cells.get(sequence)).toEqual(tokens)
@@ -78,7 +81,7 @@ function fakeDecoder(
       await writeFile(file, text)
       return text.length
     },
-    loadsAlike: () => true,
+    isRestoreExact: () => true,
     async load(sequence, file) {
       expect(working).toBe(false)
       expect(cells.get(sequence)).toEqual([])
@@ -86,7 +89,7 @@ function fakeDecoder(
       cells.set(sequence, saved)
       return saved.length
     },
-    sampler() {
+    createSampler() {
       fake.samplers++
       const sampler: Sampler & { alive: boolean } = {
         alive: true,
@@ -98,7 +101,7 @@ function fakeDecoder(
       }
       return sampler
     },
-    isEnd: (token) => token === end,
+    isEog: (token) => token === end,
     setThreads() {},
     ...rest,
   }
@@ -108,24 +111,24 @@ function fakeDecoder(
 interface Said {
   readonly tokens: Token[]
   reused?: number
-  cached?: Cached
+  cached?: CacheUsage
 }
 
-function job(tokens: readonly Token[], more: Partial<Job> = {}): Job & Said {
+function job(tokens: readonly Token[], more: Partial<GenerationJob> = {}): GenerationJob & Said {
   const said: Said = { tokens: [] }
   return Object.assign(said, {
     prompt: tokens,
-    draw,
-    repeatable: false,
-    limit: 3,
+    sampling,
+    isDeterministic: false,
+    maxTokens: 3,
     tenant: 'ann',
     background: false,
     signal: new AbortController().signal,
-    onStart: (plan: Cached) => {
+    onStart: (plan: CacheUsage) => {
       said.reused = plan.reusedTokens
       said.cached = plan
     },
-    onCached: (actual: Cached) => {
+    onCacheChange: (actual: CacheUsage) => {
       said.cached = actual
     },
     onToken: (token: Token) => {
@@ -152,7 +155,7 @@ test('a prompt is read in chunks, then one token after the other is drawn', asyn
 test('who is alone has two chunks read at once, and never few rows, but where the prompt is short', async () => {
   const piecesOf = async (length: number): Promise<readonly number[]> => {
     const decoder = fakeDecoder()
-    await scheduler(decoder).run(job(prompt(length), { limit: 1 }))
+    await scheduler(decoder).run(job(prompt(length), { maxTokens: 1 }))
     return decoder.steps.map(([[, , count] = [0, 0, 0]]) => count)
   }
 
@@ -167,9 +170,9 @@ test('who is alone has two chunks read at once, and never few rows, but where th
 test('what was read at once counts as whole chunks: a repeatable answer reads the rest as if it were the first', async () => {
   const decoder = fakeDecoder()
   const all = scheduler(decoder)
-  await all.run(job(prompt(45), { limit: 1 }))
+  await all.run(job(prompt(45), { maxTokens: 1 }))
   decoder.steps.length = 0
-  const seeded = job(prompt(46), { repeatable: true, limit: 1 })
+  const seeded = job(prompt(46), { isDeterministic: true, maxTokens: 1 })
 
   await all.run(seeded)
 
@@ -203,8 +206,8 @@ test('who has enough gets no more', async () => {
   const onToken = (token: Token): boolean => told.push(token) < 2
   const all = scheduler(decoder)
 
-  expect(await all.run(job(prompt(3), { limit: 50, onToken }))).toBe('enough')
-  await all.rest()
+  expect(await all.run(job(prompt(3), { maxTokens: 50, onToken }))).toBe('enough')
+  await all.whenIdle()
 
   expect(told).toEqual([1, 2])
   expect(decoder.samplers).toBe(0)
@@ -250,7 +253,7 @@ test('a long prompt does not hold up answers that run: one step of theirs for ea
     return true
   }
 
-  await all.run(job(prompt(3), { limit: 12, onToken }))
+  await all.run(job(prompt(3), { maxTokens: 12, onToken }))
   await long
 
   const order = decoder.steps.map(([[sequence, , count] = [0, 0, 0]]) =>
@@ -268,9 +271,9 @@ describe('short prompts that come together', () => {
   async function stepsWith(stepMs: number): Promise<string[]> {
     let now = 10_000
     vi.spyOn(performance, 'now').mockImplementation(() => now)
-    const decoder = fakeDecoder({ sequences: 6 })
+    const decoder = fakeDecoder({ sequenceCount: 6 })
     const decode = decoder.decode
-    const timed = (pieces: readonly Piece[]) => {
+    const timed = (pieces: readonly BatchEntry[]) => {
       now += stepMs
       return decode(pieces)
     }
@@ -289,7 +292,7 @@ describe('short prompts that come together', () => {
 })
 
 test('who leaves is dropped before the next step, whether it waits, reads or speaks', async () => {
-  const decoder = fakeDecoder({ sequences: 2 })
+  const decoder = fakeDecoder({ sequenceCount: 2 })
   const all = scheduler(decoder)
   const [speaking, reading, waiting] = [1, 2, 3].map(() => new AbortController()) as [
     AbortController,
@@ -304,11 +307,11 @@ test('who leaves is dropped before the next step, whether it waits, reads or spe
   }
 
   const endings = await Promise.all([
-    all.run(job(prompt(3), { limit: 100, onToken, signal: speaking.signal })),
+    all.run(job(prompt(3), { maxTokens: 100, onToken, signal: speaking.signal })),
     all.run(job(prompt(400, 100), { signal: reading.signal })),
     all.run(job(prompt(3, 500), { signal: waiting.signal })),
   ])
-  await all.rest()
+  await all.whenIdle()
 
   expect(endings).toEqual(['left', 'left', 'left'])
   // The one that was on its way, and the chunk behind it.
@@ -326,11 +329,11 @@ test('who drew the last token in the step in which all others left, hears of it'
     return drawn
   }
   const all = scheduler(decoder)
-  const one = job(prompt(3), { limit: 2 })
+  const one = job(prompt(3), { maxTokens: 2 })
 
   const endings = await Promise.all([
     all.run(one),
-    all.run(job(prompt(3, 100), { limit: 50, signal: leaving.signal })),
+    all.run(job(prompt(3, 100), { maxTokens: 50, signal: leaving.signal })),
   ])
 
   expect(endings).toEqual(['limit', 'left'])
@@ -338,12 +341,12 @@ test('who drew the last token in the step in which all others left, hears of it'
 })
 
 test('who cannot begin fails alone, and its place is free again', async () => {
-  const decoder = fakeDecoder({ sequences: 1 })
-  const { sampler } = decoder
+  const decoder = fakeDecoder({ sequenceCount: 1 })
+  const { createSampler } = decoder
   let bad = true
-  decoder.sampler = (...parts) => {
+  decoder.createSampler = (...parts) => {
     if (bad) throw new Error('a mistake')
-    return sampler(...parts)
+    return createSampler(...parts)
   }
   const all = scheduler(decoder)
 
@@ -355,8 +358,8 @@ test('who cannot begin fails alone, and its place is free again', async () => {
 
 test('what the model has lost of a prompt is read again', async () => {
   const decoder = fakeDecoder()
-  const { forget } = decoder
-  decoder.forget = (sequence, keep) => forget(sequence, keep) && keep === 0
+  const { truncate } = decoder
+  decoder.truncate = (sequence, keep) => truncate(sequence, keep) && keep === 0
   const all = scheduler(decoder)
   await all.run(job(prompt(30)))
   const again = job(prompt(30))
@@ -387,7 +390,7 @@ test('what was said is reused too, unless the answer has to be repeatable', asyn
   const history = [...prompt(30), 1, 2, 700, 701] as Token[]
   const again = job(history)
   await all.run(again)
-  const seeded = job(history, { repeatable: true })
+  const seeded = job(history, { isDeterministic: true })
   await all.run(seeded)
 
   expect(again.reused).toBe(32)
@@ -397,8 +400,8 @@ test('what was said is reused too, unless the answer has to be repeatable', asyn
 test('an answer that has to be repeatable shares no step: that could change it', async () => {
   const decoder = fakeDecoder()
   const all = scheduler(decoder)
-  const jobs = [true, false, true, false].map((repeatable, index) =>
-    job(prompt(2 + index, index * 100), { repeatable, limit: 5 }),
+  const jobs = [true, false, true, false].map((isDeterministic, index) =>
+    job(prompt(2 + index, index * 100), { isDeterministic, maxTokens: 5 }),
   )
 
   await Promise.all(jobs.map((one) => all.run(one)))
@@ -420,10 +423,10 @@ test('tenants share nothing', async () => {
 })
 
 test('the tenant with fewer answers under way is next', async () => {
-  const all = scheduler(fakeDecoder({ sequences: 2 }))
+  const all = scheduler(fakeDecoder({ sequenceCount: 2 }))
   const order: string[] = []
   const run = (tenant: string, first: number): Promise<unknown> =>
-    all.run(job(prompt(3, first), { tenant, limit: 5, onStart: () => order.push(`${tenant} ${first}`) }))
+    all.run(job(prompt(3, first), { tenant, maxTokens: 5, onStart: () => order.push(`${tenant} ${first}`) }))
 
   await Promise.all([run('ann', 1), run('ann', 2), run('ann', 3), run('ben', 4)])
 
@@ -438,7 +441,7 @@ test('a step that fails costs only the one who is to blame', async () => {
   const good = job(prompt(3))
 
   const [fine, bad] = await Promise.allSettled([all.run(good), all.run(job([666 as Token, 667 as Token]))])
-  await all.rest()
+  await all.whenIdle()
 
   expect(fine).toEqual({ status: 'fulfilled', value: 'limit' })
   expect(good.tokens).toEqual([1, 2, 3])
@@ -477,17 +480,17 @@ test('a listener that throws fails its own answer alone', async () => {
 })
 
 test('many answers over few sequences all end, each with its own tokens', async () => {
-  const decoder = fakeDecoder({ sequences: 3 })
+  const decoder = fakeDecoder({ sequenceCount: 3 })
   const all = scheduler(decoder)
   const jobs = Array.from({ length: 50 }, (_, index) =>
-    job(prompt(1 + ((index * 7) % 40), index), { limit: 1 + (index % 6) }),
+    job(prompt(1 + ((index * 7) % 40), index), { maxTokens: 1 + (index % 6) }),
   )
 
   await Promise.all(jobs.map((one) => all.run(one)))
-  await all.rest()
+  await all.whenIdle()
 
-  for (const [index, { tokens, limit }] of jobs.entries())
-    expect(tokens).toEqual(Array.from({ length: limit }, (_, said) => index + said + 1))
+  for (const [index, { tokens, maxTokens }] of jobs.entries())
+    expect(tokens).toEqual(Array.from({ length: maxTokens }, (_, said) => index + said + 1))
   expect(decoder.samplers).toBe(0)
 })
 
@@ -500,8 +503,8 @@ describe('a model that cannot go back', () => {
   afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
   const forgetful = (options: Parameters<typeof fakeDecoder>[0] = {}) => {
-    const decoder = fakeDecoder({ isWhole: () => false, cutsBack: false, ...options })
-    return { decoder, all: new Scheduler(decoder, { steps: 0 }, new Snapshots(folder, 1_000)) }
+    const decoder = fakeDecoder({ isComplete: () => false, canTruncate: false, ...options })
+    return { decoder, all: new Scheduler(decoder, { steps: 0 }, new SnapshotStore(folder, 1_000)) }
   }
 
   test('is given the state of a prompt that began so, in whatever place is free', async () => {
@@ -537,7 +540,10 @@ describe('a model that cannot go back', () => {
     // It goes on after what was said, so its state is no longer that of a prompt.
     await all.run(job([...prompt(30), 1, 2, ...prompt(20, 700)] as Token[]))
     decoder.steps.length = 0
-    const seeded = job([...prompt(30), 1, 2, ...prompt(21, 700)] as Token[], { repeatable: true, limit: 1 })
+    const seeded = job([...prompt(30), 1, 2, ...prompt(21, 700)] as Token[], {
+      isDeterministic: true,
+      maxTokens: 1,
+    })
 
     await all.run(seeded)
 
@@ -548,9 +554,9 @@ describe('a model that cannot go back', () => {
   })
 
   test('uses no state for a repeatable prompt that would lie in memory otherwise', async () => {
-    const { all } = forgetful({ loadsAlike: (length) => length <= 16 })
+    const { all } = forgetful({ isRestoreExact: (length) => length <= 16 })
     for (const length of [30, 60]) await all.run(job(prompt(length, length)))
-    const [short, long] = [30, 60].map((length) => job(prompt(length, length), { repeatable: true }))
+    const [short, long] = [30, 60].map((length) => job(prompt(length, length), { isDeterministic: true }))
     for (const one of [short, long]) if (one) await all.run(one)
 
     expect([short?.reused, long?.reused]).toEqual([16, 0])
@@ -609,30 +615,30 @@ describe('a model that cannot go back', () => {
 
     expect(await all.run(job(prompt(30), { signal: leaving.signal }))).toBe('left')
     await lateEnd
-    await all.rest()
+    await all.whenIdle()
 
     expect(late.tokens).toEqual([501, 502, 503])
     expect(decoder.samplers).toBe(0)
   })
 
   test('serves many over few places, each with its own tokens', async () => {
-    const { decoder, all } = forgetful({ sequences: 3 })
+    const { decoder, all } = forgetful({ sequenceCount: 3 })
     const jobs = Array.from({ length: 60 }, (_, index) =>
       job(prompt(20 + ((index * 7) % 30), (index % 5) * 100), {
         tenant: `${index % 2}`,
-        limit: 1 + (index % 4),
+        maxTokens: 1 + (index % 4),
       }),
     )
 
     await Promise.all(jobs.map((one) => all.run(one)))
-    await all.rest()
+    await all.whenIdle()
 
     for (const {
       tokens,
-      limit,
+      maxTokens,
       prompt: [first = 0],
     } of jobs)
-      expect(tokens).toEqual(Array.from({ length: limit }, (_, said) => first + said + 1))
+      expect(tokens).toEqual(Array.from({ length: maxTokens }, (_, said) => first + said + 1))
     expect(jobs.filter(({ reused }) => reused).length).toBeGreaterThan(10)
     expect(decoder.samplers).toBe(0)
   })
@@ -642,15 +648,15 @@ describe('a model that cannot go back', () => {
 function withAnother(
   all: Scheduler,
   tokens: number,
-): { job: Job & Said; other: Promise<unknown>; one: Job & Said } {
-  const one = job(prompt(3, 100), { limit: 6 })
+): { job: GenerationJob & Said; other: Promise<unknown>; one: GenerationJob & Said } {
+  const one = job(prompt(3, 100), { maxTokens: 6 })
   let begin: (running: Promise<unknown>) => void = () => {}
   const other = new Promise((resolve) => {
     begin = resolve
   })
-  const background: Job & Said = job(prompt(20), {
+  const background: GenerationJob & Said = job(prompt(20), {
     background: true,
-    limit: tokens,
+    maxTokens: tokens,
     onToken: (token) => {
       if (background.tokens.push(token) === 2) begin(all.run(one))
       return true
@@ -673,7 +679,7 @@ test('a background answer pauses while another one is made, and goes on behind i
 })
 
 test('a background answer gives its place away, and says nothing twice when it has one again', async () => {
-  const decoder = fakeDecoder({ sequences: 1, chunksAtOnce: 1 })
+  const decoder = fakeDecoder({ sequenceCount: 1, chunksAtOnce: 1 })
   const all = scheduler(decoder)
   const { job: background, other, one } = withAnother(all, 8)
   let starts = 0
@@ -694,12 +700,12 @@ test('a background answer gives its place away, and says nothing twice when it h
 })
 
 test('a background answer that has to be repeatable keeps its place: it would come out different', async () => {
-  const all = scheduler(fakeDecoder({ sequences: 1 }))
+  const all = scheduler(fakeDecoder({ sequenceCount: 1 }))
   const { job: background, other } = withAnother(all, 8)
   const order: string[] = []
 
   await Promise.all([
-    all.run({ ...background, repeatable: true }).then(() => order.push('background')),
+    all.run({ ...background, isDeterministic: true }).then(() => order.push('background')),
     other.then(() => order.push('other')),
   ])
 
@@ -708,7 +714,7 @@ test('a background answer that has to be repeatable keeps its place: it would co
 
 test('with a limit of 0 a prompt is read, and nothing is drawn', async () => {
   const decoder = fakeDecoder()
-  const one = job(prompt(20), { limit: 0 })
+  const one = job(prompt(20), { maxTokens: 0 })
 
   expect(await scheduler(decoder).run(one)).toBe('limit')
 
@@ -721,11 +727,12 @@ describe('a prompt whose odds are asked for', () => {
   /** Each token is as likely as its number says. */
   function told(
     tokens: readonly Token[],
-    more: Partial<Job> = {},
-  ): Job & Said & { readonly odds: number[][] } {
+    more: Partial<GenerationJob> = {},
+  ): GenerationJob & Said & { readonly odds: number[][] } {
     const odds: number[][] = []
-    const onPrompt: Job['onPrompt'] = (all) => odds.push(all.map(({ logprob }) => -logprob))
-    return Object.assign(job(tokens, { onPrompt, ...more }), { odds })
+    const onPromptLogprobs: GenerationJob['onPromptLogprobs'] = (all) =>
+      odds.push(all.map(({ logprob }) => -logprob))
+    return Object.assign(job(tokens, { onPromptLogprobs, ...more }), { odds })
   }
 
   test('is told from its second token on, piece by piece, before the answer', async () => {
@@ -745,7 +752,7 @@ describe('a prompt whose odds are asked for', () => {
 
   test('is told alone where nothing is to be said', async () => {
     const decoder = fakeDecoder()
-    const [one, single] = [told(prompt(9), { limit: 0 }), told(prompt(1), { limit: 0 })]
+    const [one, single] = [told(prompt(9), { maxTokens: 0 }), told(prompt(1), { maxTokens: 0 })]
     const all = scheduler(decoder)
 
     expect(await Promise.all([all.run(one), all.run(single)])).toEqual(['limit', 'limit'])
@@ -756,9 +763,9 @@ describe('a prompt whose odds are asked for', () => {
   })
 
   test('is read from its beginning, whatever was read before, and others go on from it', async () => {
-    const all = scheduler(fakeDecoder({ sequences: 1 }))
+    const all = scheduler(fakeDecoder({ sequenceCount: 1 }))
     await all.run(job(prompt(30)))
-    const one = told(prompt(30), { limit: 0 })
+    const one = told(prompt(30), { maxTokens: 0 })
     await all.run(one)
     const next = job(prompt(40))
     await all.run(next)
@@ -778,7 +785,7 @@ describe('a prompt whose odds are asked for', () => {
       return true
     }
 
-    await all.run(job(prompt(3, 100), { limit: 12, onToken }))
+    await all.run(job(prompt(3, 100), { maxTokens: 12, onToken }))
     await running
 
     const reads = decoder.steps.filter((pieces) => pieces.some(([, , count]) => count > 3))
@@ -789,9 +796,9 @@ describe('a prompt whose odds are asked for', () => {
 
   test('is read anew for an answer that has to be repeatable, where that reads larger chunks', async () => {
     const reusedAfter = async (chunkSize: number): Promise<number | undefined> => {
-      const all = scheduler(fakeDecoder({ chunkSize, sequences: 1 }))
-      await all.run(told(prompt(300), { limit: 0 }))
-      const next = job(prompt(310), { repeatable: true })
+      const all = scheduler(fakeDecoder({ chunkSize, sequenceCount: 1 }))
+      await all.run(told(prompt(300), { maxTokens: 0 }))
+      const next = job(prompt(310), { isDeterministic: true })
       await all.run(next)
       return next.reused
     }
@@ -803,9 +810,7 @@ describe('a prompt whose odds are asked for', () => {
     const decoder = fakeDecoder()
     const { decode } = decoder
     decoder.decode = async (pieces) =>
-      (await decode(pieces)).map((token, index) =>
-        pieces[index]?.followers ? new Error('no numbers') : token,
-      )
+      (await decode(pieces)).map((token, index) => (pieces[index]?.targets ? new Error('no numbers') : token))
     const all = scheduler(decoder)
 
     const [fine, bad] = await Promise.allSettled([all.run(job(prompt(3))), all.run(told(prompt(40, 100)))])
@@ -815,15 +820,15 @@ describe('a prompt whose odds are asked for', () => {
   })
 
   test('keeps its place in the background, once it is begun: it would be told twice', async () => {
-    const all = scheduler(fakeDecoder({ sequences: 1 }))
+    const all = scheduler(fakeDecoder({ sequenceCount: 1 }))
     let other: Promise<unknown> | undefined
     const one = told(prompt(40), { background: true })
-    const { onPrompt } = one
+    const { onPromptLogprobs } = one
 
     await all.run({
       ...one,
-      onPrompt: (odds) => {
-        onPrompt?.(odds)
+      onPromptLogprobs: (odds) => {
+        onPromptLogprobs?.(odds)
         other ??= all.run(job(prompt(3, 100)))
       },
     })
@@ -834,8 +839,8 @@ describe('a prompt whose odds are asked for', () => {
 
   test('loads no state of a prompt that began so', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'snapshots-'))
-    const decoder = fakeDecoder({ isWhole: () => false, cutsBack: false })
-    const all = new Scheduler(decoder, { steps: 0 }, new Snapshots(folder, 1_000))
+    const decoder = fakeDecoder({ isComplete: () => false, canTruncate: false })
+    const all = new Scheduler(decoder, { steps: 0 }, new SnapshotStore(folder, 1_000))
     await all.run(job(prompt(30)))
     const one = told(prompt(30))
 
@@ -861,7 +866,7 @@ describe('breakpoints', () => {
     const decoder = fakeDecoder(options)
     return {
       decoder,
-      all: new Scheduler(decoder, { steps: 0 }, new Snapshots(folder, budgetBytes, () => clock)),
+      all: new Scheduler(decoder, { steps: 0 }, new SnapshotStore(folder, budgetBytes, () => clock)),
     }
   }
   const at = (...lengths: readonly number[]): readonly Breakpoint[] =>
@@ -873,13 +878,13 @@ describe('breakpoints', () => {
     cached?.cacheWriteTokens['1h'],
   ]
   /** One after the other. */
-  async function run(all: Scheduler, ...jobs: readonly (Job & Said)[]) {
+  async function run(all: Scheduler, ...jobs: readonly (GenerationJob & Said)[]) {
     for (const one of jobs) await all.run(one)
     return jobs.map(told)
   }
 
   test('are written by the first call and read by the next, in whatever place it gets', async () => {
-    const { decoder, all } = keeping({ sequences: 1 })
+    const { decoder, all } = keeping({ sequenceCount: 1 })
     const other = job(prompt(20, 500))
 
     expect(
@@ -900,7 +905,7 @@ describe('breakpoints', () => {
   test('end the pieces that a prompt is read in, and the next piece ends where a chunk does', async () => {
     const { decoder, all } = keeping({ chunksAtOnce: 1 })
 
-    await run(all, job(prompt(40), { breakpoints: at(19, 24, 30), limit: 1 }))
+    await run(all, job(prompt(40), { breakpoints: at(19, 24, 30), maxTokens: 1 }))
 
     expect(decoder.steps.flat().map(([, position, count]) => [position, count])).toEqual([
       [0, 8],
@@ -1001,7 +1006,7 @@ describe('breakpoints', () => {
   })
 
   test('of a file that is damaged are written again', async () => {
-    const { all } = keeping({ sequences: 1 })
+    const { all } = keeping({ sequenceCount: 1 })
     await run(all, job(prompt(30), { breakpoints: at(20) }), job(prompt(40, 500)))
     for (const name of readdirSync(folder)) await writeFile(join(folder, name), 'nonsense')
 
@@ -1020,10 +1025,10 @@ describe('breakpoints', () => {
   })
 
   test('are read by a repeatable prompt in the pieces that it is read in cold', async () => {
-    const { decoder, all } = keeping({ sequences: 1, chunksAtOnce: 1 })
+    const { decoder, all } = keeping({ sequenceCount: 1, chunksAtOnce: 1 })
     const seeded = (...lengths: readonly number[]) =>
-      job(prompt(50), { breakpoints: at(...lengths), repeatable: true, limit: 1 })
-    const pieces = async (one: Job & Said): Promise<readonly (readonly number[])[]> => {
+      job(prompt(50), { breakpoints: at(...lengths), isDeterministic: true, maxTokens: 1 })
+    const pieces = async (one: GenerationJob & Said): Promise<readonly (readonly number[])[]> => {
       decoder.steps.length = 0
       await all.run(one)
       return decoder.steps.flat().map(([, position, count]) => [position, count])
@@ -1040,7 +1045,7 @@ describe('breakpoints', () => {
   })
 
   test('what a slot held is saved when another prompt takes it, where that is much', async () => {
-    const { all } = keeping({ sequences: 1 })
+    const { all } = keeping({ sequenceCount: 1 })
     const long = [...prompt(60)]
 
     expect(
@@ -1057,7 +1062,7 @@ describe('breakpoints', () => {
 })
 
 test('the background waits for a place behind all others', async () => {
-  const all = scheduler(fakeDecoder({ sequences: 1 }))
+  const all = scheduler(fakeDecoder({ sequenceCount: 1 }))
   const order: number[] = []
   const run = (first: number, background: boolean): Promise<unknown> =>
     all.run(job(prompt(3, first), { background, onStart: () => order.push(first) }))
@@ -1068,7 +1073,7 @@ test('the background waits for a place behind all others', async () => {
 })
 
 test('who leaves while it is interrupted leaves nothing behind', async () => {
-  const decoder = fakeDecoder({ sequences: 1 })
+  const decoder = fakeDecoder({ sequenceCount: 1 })
   const all = scheduler(decoder)
   const leaving = new AbortController()
   const { job: background, other, one } = withAnother(all, 50)
@@ -1080,18 +1085,18 @@ test('who leaves while it is interrupted leaves nothing behind', async () => {
   }
 
   expect(await Promise.all([left, other])).toEqual(['left', 'limit'])
-  await all.rest()
+  await all.whenIdle()
   expect(background.tokens.length).toBeLessThan(5)
   expect(decoder.samplers).toBe(0)
 })
 
 describe('an answer whose reader has enough', () => {
   /** Is ahead from so many tokens on, until its reader has read them. */
-  const slow = (tokens: readonly Token[], more: Partial<Job> = {}) => {
+  const slow = (tokens: readonly Token[], more: Partial<GenerationJob> = {}) => {
     const reading = { read: 0 }
-    const slow: Job & Said = job(tokens, {
-      limit: 12,
-      isAhead: () => slow.tokens.length - reading.read >= 4,
+    const slow: GenerationJob & Said = job(tokens, {
+      maxTokens: 12,
+      isBackpressured: () => slow.tokens.length - reading.read >= 4,
       ...more,
     })
     return { slow, reading }
@@ -1103,7 +1108,7 @@ describe('an answer whose reader has enough', () => {
     const { slow: paused, reading } = slow(prompt(3))
     const ended = answers.run(paused)
     await vi.waitFor(() => expect(paused.tokens.length).toBeGreaterThanOrEqual(4))
-    const beside = job(prompt(3, 100), { limit: 40 })
+    const beside = job(prompt(3, 100), { maxTokens: 40 })
     await answers.run(beside)
 
     expect(beside.tokens).toHaveLength(40)
@@ -1117,7 +1122,7 @@ describe('an answer whose reader has enough', () => {
   })
 
   test('makes room for others, and says the rest afterwards', async () => {
-    const decoder = fakeDecoder({ sequences: 1 })
+    const decoder = fakeDecoder({ sequenceCount: 1 })
     const answers = scheduler(decoder)
     const { slow: paused, reading } = slow(prompt(3))
     const ended = answers.run(paused)
@@ -1143,6 +1148,6 @@ describe('an answer whose reader has enough', () => {
     answers.wake()
 
     expect(await ended).toBe('left')
-    await answers.rest()
+    await answers.whenIdle()
   })
 })

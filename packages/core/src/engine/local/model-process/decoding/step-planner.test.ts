@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
-import { StepCosts } from './step-planner.ts'
+import { StepPlanner } from './step-planner.ts'
 
 /** @param ms what steps of one, two, three… answers take */
-function costs(...ms: number[]): StepCosts {
-  const all = new StepCosts()
+function costs(...ms: number[]): StepPlanner {
+  const all = new StepPlanner()
   for (const [index, each] of ms.entries()) for (let time = 0; time < 3; time++) all.observe(index + 1, each)
   return all
 }
 
 /** Plans and takes the steps as often, where a step takes so many milliseconds. */
-function work(all: StepCosts, ids: readonly number[], times: number, ms: (count: number) => number) {
+function work(all: StepPlanner, ids: readonly number[], times: number, ms: (count: number) => number) {
   return Array.from({ length: times }, () => {
     const plan = all.plan(ids)
     for (const { length } of plan) all.observe(length, ms(length))
@@ -57,7 +57,7 @@ for (const [machine, table] of Object.entries(machines)) {
     least[count] = Math.min(...ids(count).map((rest) => (least[rest] ?? 0) + ms(count - rest)))
 
   test(`the best way is found soon, and kept, as more and more speak: ${machine}`, () => {
-    const all = new StepCosts()
+    const all = new StepPlanner()
     for (let count = 1; count < table.length; count++) {
       const plans = work(all, ids(count), 40, ms)
       const lost = plans.reduce((total, plan) => total + sum(plan, ms) - (least[count] ?? 0), 0)
@@ -69,7 +69,7 @@ for (const [machine, table] of Object.entries(machines)) {
 
   test(`with nothing known, it is soon no worse than all together or each alone: ${machine}`, () => {
     for (let count = 1; count < table.length; count++) {
-      const plans = work(new StepCosts(), ids(count), 40, ms)
+      const plans = work(new StepPlanner(), ids(count), 40, ms)
 
       expect(sum(plans.at(-1) ?? '', ms)).toBeLessThanOrEqual(Math.min(ms(count), count * ms(1)))
     }
@@ -89,7 +89,7 @@ test('a hiccup at the first time does not decide', () => {
 
 test('a disturbance that passes is forgotten soon', () => {
   const ms = (count: number): number => [0, 18, 45][count] ?? 0
-  const all = new StepCosts()
+  const all = new StepPlanner()
   const before = work(all, ids(2), 100, ms)
   const meanwhile = work(all, ids(2), 8, (count) => 2 * ms(count))
   const after = work(all, ids(2), 200, ms)
@@ -120,7 +120,7 @@ test('what has become cheaper is found out, at a price of less than one step in 
 })
 
 test('what goes together is tried apart, too, where nobody has spoken alone for long', () => {
-  const all = new StepCosts()
+  const all = new StepPlanner()
   const together = work(all, ids(4), 1_000, (count) => [0, 18, 45, 60, 66][count] ?? 0)
   const apart = work(all, ids(4), 1_700, (count) => [0, 10, 45, 60, 66][count] ?? 0).slice(-1_000)
 
@@ -129,5 +129,5 @@ test('what goes together is tried apart, too, where nobody has spoken alone for 
 })
 
 test('nobody makes no step', () => {
-  expect(new StepCosts().plan([])).toEqual([])
+  expect(new StepPlanner().plan([])).toEqual([])
 })

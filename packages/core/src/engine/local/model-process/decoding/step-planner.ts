@@ -1,56 +1,56 @@
 /** Which answers take their next step together: what steps of each size have cost decides. */
 
 /** Enough to see a change of the machine's mood soon, and not to follow every hiccup. */
-const remembered = 8
+const maxTimings = 8
 /** The first time may be a hiccup: so often all go together before that is judged, and once later on. */
 const trials = 2
 /**
  * What was not seen for so many plans is forgotten, and tried again where it may be the better way: soon after it was
  * given up, as a disturbance may have been the reason, then less and less often.
  */
-const forgottenAfter = { first: 20, most: 640, growth: 4 }
+const forgetAfterPlans = { first: 20, most: 640, growth: 4 }
 /** Of starting a step, beside what it takes: between equal plans the one with fewer steps. */
-const startMs = 0.05
+const stepOverheadMs = 0.05
 
 /** What is known of one size. */
-class Size {
+class StepSize {
   /** The last ones. */
-  #times: number[] = []
+  #timings: number[] = []
   #trials = trials
   #lastPlan = 0
-  #forgottenAfter = forgottenAfter.first
+  #forgetAfterPlans = forgetAfterPlans.first
 
   get isKnown(): boolean {
-    return this.#times.length >= this.#trials
+    return this.#timings.length >= this.#trials
   }
 
   /** What a step takes when nothing else disturbs it: the lower quartile. */
   get ms(): number {
-    return [...this.#times].sort((a, b) => a - b)[this.#times.length >> 2] ?? 0
+    return [...this.#timings].sort((a, b) => a - b)[this.#timings.length >> 2] ?? 0
   }
 
-  see(ms: number, plan: number): void {
-    this.#times = [...this.#times, ms].slice(-remembered)
+  record(ms: number, plan: number): void {
+    this.#timings = [...this.#timings, ms].slice(-maxTimings)
     this.#lastPlan = plan
-    if (this.#times.length === remembered) this.#forgottenAfter = forgottenAfter.first
+    if (this.#timings.length === maxTimings) this.#forgetAfterPlans = forgetAfterPlans.first
   }
 
-  age(plan: number): void {
-    if (plan - this.#lastPlan <= this.#forgottenAfter || this.#times.length === 0) return
-    this.#times = []
+  expire(plan: number): void {
+    if (plan - this.#lastPlan <= this.#forgetAfterPlans || this.#timings.length === 0) return
+    this.#timings = []
     this.#trials = 1
-    this.#forgottenAfter = Math.min(this.#forgottenAfter * forgottenAfter.growth, forgottenAfter.most)
+    this.#forgetAfterPlans = Math.min(this.#forgetAfterPlans * forgetAfterPlans.growth, forgetAfterPlans.most)
   }
 }
 
-export class StepCosts {
+export class StepPlanner {
   /** By how many answers they have. */
-  readonly #sizes: Size[] = []
+  readonly #sizes: StepSize[] = []
   #plans = 0
 
   /** @param ms what a step of so many neighbours took */
   observe(count: number, ms: number): void {
-    this.#size(count).see(ms, this.#plans)
+    this.#size(count).record(ms, this.#plans)
   }
 
   /**
@@ -60,37 +60,37 @@ export class StepCosts {
    */
   plan(ids: readonly number[]): readonly (readonly number[])[] {
     this.#plans++
-    for (const size of this.#sizes) size.age(this.#plans)
+    for (const size of this.#sizes) size.expire(this.#plans)
     const starts = ids.flatMap((id, index) => (id - 1 === ids[index - 1] ? [] : [index]))
     return starts.flatMap((start, index) => this.#split(ids.slice(start, starts[index + 1])))
   }
 
-  /** @param run neighbours */
-  #split(run: readonly number[]): readonly (readonly number[])[] {
-    if (!this.#size(run.length).isKnown) return [run]
-    if (!this.#size(1).isKnown) return [run.slice(0, 1), run.slice(1)]
-    const costs = this.#expected(run.length)
+  /** @param neighbours neighbours */
+  #split(neighbours: readonly number[]): readonly (readonly number[])[] {
+    if (!this.#size(neighbours.length).isKnown) return [neighbours]
+    if (!this.#size(1).isKnown) return [neighbours.slice(0, 1), neighbours.slice(1)]
+    const costs = this.#estimateCosts(neighbours.length)
     /** The cheapest way for so many, and the last step of it. */
     const best = [{ cost: 0, step: 0 }]
-    for (let count = 1; count <= run.length; count++) {
+    for (let count = 1; count <= neighbours.length; count++) {
       let choice = { cost: Number.POSITIVE_INFINITY, step: 0 }
       for (let step = 1; step <= count; step++) {
-        const cost = (best[count - step]?.cost ?? 0) + (costs[step] ?? 0) + startMs
+        const cost = (best[count - step]?.cost ?? 0) + (costs[step] ?? 0) + stepOverheadMs
         if (cost <= choice.cost) choice = { cost, step }
       }
       best.push(choice)
     }
     const groups: (readonly number[])[] = []
-    for (let end = run.length; end > 0; end -= best[end]?.step ?? end)
-      groups.unshift(run.slice(end - (best[end]?.step ?? end), end))
+    for (let end = neighbours.length; end > 0; end -= best[end]?.step ?? end)
+      groups.unshift(neighbours.slice(end - (best[end]?.step ?? end), end))
     return groups
   }
 
   /** What steps of each size up to `most` cost: taken to grow evenly between sizes that were seen. */
-  #expected(most: number): readonly number[] {
+  #estimateCosts(maxCount: number): readonly number[] {
     const costs = [0]
     let from = 0
-    for (let count = 1; count <= most; count++) {
+    for (let count = 1; count <= maxCount; count++) {
       const size = this.#size(count)
       if (!size.isKnown) continue
       const slope = (size.ms - (costs[from] ?? 0)) / (count - from)
@@ -101,8 +101,8 @@ export class StepCosts {
     return costs
   }
 
-  #size(count: number): Size {
-    while (this.#sizes.length <= count) this.#sizes.push(new Size())
-    return this.#sizes[count] as Size
+  #size(count: number): StepSize {
+    while (this.#sizes.length <= count) this.#sizes.push(new StepSize())
+    return this.#sizes[count] as StepSize
   }
 }

@@ -2,7 +2,7 @@ import { modelPath } from '@modelmount/tiny-model'
 import { getLlama, type LlamaModel, type Token } from 'node-llama-cpp'
 import { describe, expect, test } from 'vitest'
 import { noiseModel } from '../../../../../../../test/support/models.ts'
-import { toDrawnToken, tokenText } from './token-text.ts'
+import { tokenText, toSampledToken } from './token-text.ts'
 
 const text = 'Hello, what is 2 + 3?\n\n\tÉcris : "été" 你好 🍂👩‍🚀 \u00ad\u00a0end'
 
@@ -14,7 +14,7 @@ async function vocabularyOf(path: string) {
     tokenize: (text: string) => model.tokenize(text),
     detokenize: (tokens: readonly Token[], before: readonly Token[], withControl = false) =>
       model.detokenize(tokens, withControl, before),
-    written: (token: Token) => model.fileInfo.metadata.tokenizer?.ggml?.tokens?.[token] ?? '',
+    vocabularyTextOf: (token: Token) => model.fileInfo.metadata.tokenizer?.ggml?.tokens?.[token] ?? '',
   }
 }
 
@@ -35,10 +35,10 @@ describe.each([
 })
 
 test('a token comes with the likeliest ones, in their order', () => {
-  const vocabulary = { detokenize: ([id]: readonly Token[]) => `<${id}>`, written: () => '' }
+  const vocabulary = { detokenize: ([id]: readonly Token[]) => `<${id}>`, vocabularyTextOf: () => '' }
   const odds = { logprob: -1, top: [[1, -0.5] as const, [2, -1] as const] as [Token, number][] }
 
-  expect(toDrawnToken(2 as Token, odds, vocabulary)).toEqual({
+  expect(toSampledToken(2 as Token, odds, vocabulary)).toEqual({
     ...{ id: 2, text: '<2>', bytes: [60, 50, 62], logprob: -1 },
     top: [
       { id: 1, text: '<1>', bytes: [60, 49, 62], logprob: -0.5 },
@@ -48,7 +48,7 @@ test('a token comes with the likeliest ones, in their order', () => {
 })
 
 test('what is written in no known way keeps its replacement characters', () => {
-  const vocabulary = { detokenize: () => '\uFFFD', written: () => '語' }
+  const vocabulary = { detokenize: () => '\uFFFD', vocabularyTextOf: () => '語' }
 
   expect(tokenText(1 as Token, vocabulary)).toEqual({ text: '\uFFFD', bytes: [0xef, 0xbf, 0xbd] })
 })

@@ -1,12 +1,12 @@
 /** What a token says by itself, and its bytes: it may be a part of a character. */
 import type { Token } from 'node-llama-cpp'
-import type { DrawnToken } from '../../../events.ts'
-import type { Binding } from '../model.ts'
-import type { Odds } from './decoder.ts'
+import type { SampledToken } from '../../../events.ts'
+import type { RuntimeModel } from '../model.ts'
+import type { Logprobs } from './decoder.ts'
 
-export type Vocabulary = Pick<Binding, 'detokenize' | 'written'>
+export type TokenTexts = Pick<RuntimeModel, 'detokenize' | 'vocabularyTextOf'>
 
-export function toDrawnToken(id: Token, { logprob, top }: Odds, model: Vocabulary): DrawnToken {
+export function toSampledToken(id: Token, { logprob, top }: Logprobs, model: TokenTexts): SampledToken {
   return {
     ...{ id, ...tokenText(id, model), logprob },
     top: top.map(([id, logprob]) => ({ id, ...tokenText(id, model), logprob })),
@@ -16,19 +16,19 @@ export function toDrawnToken(id: Token, { logprob, top }: Odds, model: Vocabular
 /** @param before some tokenizers leave out the space in front of a text, and one space may be all of it */
 export function tokenText(
   token: Token,
-  model: Vocabulary,
+  model: TokenTexts,
   before: readonly Token[] = [token, token],
 ): { text: string; bytes: number[] } {
   const text = model.detokenize([token], before, true)
-  const bytes = text.includes('\uFFFD') ? bytesOf(model.written(token)) : undefined
+  const bytes = text.includes('\uFFFD') ? parseTokenBytes(model.vocabularyTextOf(token)) : undefined
   return { text, bytes: bytes ?? [...Buffer.from(text)] }
 }
 
 /** As vocabularies write what is no text: `<0xE2>`, or byte by byte in an alphabet of its own. */
-function bytesOf(written: string): number[] | undefined {
-  const [, byte] = /^<0x([0-9A-F]{2})>$/.exec(written) ?? []
+function parseTokenBytes(vocabularyText: string): number[] | undefined {
+  const [, byte] = /^<0x([0-9A-F]{2})>$/.exec(vocabularyText) ?? []
   if (byte !== undefined) return [Number.parseInt(byte, 16)]
-  const bytes = Array.from(written, (letter) => alphabet.get(letter))
+  const bytes = Array.from(vocabularyText, (letter) => alphabet.get(letter))
   return bytes.every((byte) => byte !== undefined) ? bytes : undefined
 }
 

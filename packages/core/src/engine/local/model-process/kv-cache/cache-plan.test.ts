@@ -4,7 +4,7 @@ import { type Breakpoint, CachePlan } from './cache-plan.ts'
 const short = (length: number): Breakpoint => ({ length, lifetime: '5m' })
 const long = (length: number): Breakpoint => ({ length, lifetime: '1h' })
 const told = (plan: CachePlan): readonly number[] => {
-  const { reusedTokens, cacheReadTokens, cacheWriteTokens } = plan.cached
+  const { reusedTokens, cacheReadTokens, cacheWriteTokens } = plan.usage
   return [reusedTokens, cacheReadTokens, cacheWriteTokens['1h'], cacheWriteTokens['5m']]
 }
 
@@ -28,7 +28,7 @@ test('what is not written is not told', () => {
   const writes = [long(100), short(300)]
   const plan = new CachePlan(0, 0, writes)
 
-  plan.without(writes[1] as Breakpoint)
+  plan.dropWrite(writes[1] as Breakpoint)
 
   expect(told(plan)).toEqual([0, 0, 100, 0])
 })

@@ -1,5 +1,5 @@
 /** What one call takes from the prompt cache, and what it puts there: told when it begins, and corrected where that fails. */
-import { cacheWrites, type PromptUsage } from '../../../events.ts'
+import { computeCacheWrites, type PromptUsage } from '../../../events.ts'
 import type { CacheLifetime } from '../../../request.ts'
 
 /** Behind so many tokens of a prompt its state is kept. */
@@ -8,22 +8,22 @@ export interface Breakpoint {
   readonly lifetime: CacheLifetime
 }
 
-export type Cached = Omit<PromptUsage, 'inputTokens'>
+export type CacheUsage = Omit<PromptUsage, 'inputTokens'>
 
 export class CachePlan {
-  readonly #reused: number
-  readonly #read: number
+  readonly #reusedTokens: number
+  readonly #cacheReadTokens: number
   #writes: readonly Breakpoint[]
 
   /**
-   * @param reused so many tokens were there
-   * @param leased so many of the prompt are kept for a breakpoint of an earlier call
+   * @param reusedTokens so many tokens were there
+   * @param cachedTokens so many of the prompt are kept for a breakpoint of an earlier call
    * @param writes what there is room for; ascending
    */
-  constructor(reused: number, leased: number, writes: readonly Breakpoint[]) {
-    this.#reused = reused
-    this.#read = Math.min(reused, leased)
-    this.#writes = writes.filter(({ length }) => length > this.#read)
+  constructor(reusedTokens: number, cachedTokens: number, writes: readonly Breakpoint[]) {
+    this.#reusedTokens = reusedTokens
+    this.#cacheReadTokens = Math.min(reusedTokens, cachedTokens)
+    this.#writes = writes.filter(({ length }) => length > this.#cacheReadTokens)
   }
 
   /** Where something is to be written. */
@@ -32,15 +32,15 @@ export class CachePlan {
   }
 
   /** It is not written. */
-  without(breakpoint: Breakpoint): void {
+  dropWrite(breakpoint: Breakpoint): void {
     this.#writes = this.#writes.filter((one) => one !== breakpoint)
   }
 
-  get cached(): Cached {
+  get usage(): CacheUsage {
     return {
-      reusedTokens: this.#reused,
-      cacheReadTokens: this.#read,
-      cacheWriteTokens: cacheWrites(this.#read, this.#writes),
+      reusedTokens: this.#reusedTokens,
+      cacheReadTokens: this.#cacheReadTokens,
+      cacheWriteTokens: computeCacheWrites(this.#cacheReadTokens, this.#writes),
     }
   }
 }

@@ -1,24 +1,24 @@
 import type { Token } from 'node-llama-cpp'
 import { expect, test } from 'vitest'
-import { type Place, Slots, type Wish } from './slots.ts'
+import { type SlotMatch, type SlotRequest, Slots } from './slots.ts'
 
 const chunkSize = 8
 const tokens = (length: number, first = 0): Token[] =>
   Array.from({ length }, (_, index) => (first + index) as Token)
-const wish = (prompt: readonly Token[], more: Partial<Wish> = {}): Wish => ({
+const wish = (prompt: readonly Token[], more: Partial<SlotRequest> = {}): SlotRequest => ({
   prompt,
   tenant: 'ann',
-  repeatable: false,
-  stops: [],
+  isDeterministic: false,
+  pieceEnds: [],
   ...more,
 })
 
 /** As a scheduler would leave it behind. */
-function use(slots: Slots, prompt: readonly Token[], more: Partial<Wish> = {}, clean = 0): number {
-  const place = slots.take(wish(prompt, more))
+function use(slots: Slots, prompt: readonly Token[], more: Partial<SlotRequest> = {}, clean = 0): number {
+  const place = slots.acquire(wish(prompt, more))
   if (!place) throw new Error('There is no slot.')
   place.slot.tokens = [...prompt]
-  place.slot.clean = clean
+  place.slot.deterministicLength = clean
   slots.release(place.slot)
   return place.slot.id
 }
@@ -26,7 +26,7 @@ function use(slots: Slots, prompt: readonly Token[], more: Partial<Wish> = {}, c
 test('the first slot that holds nothing is taken, and none where all are in use', () => {
   const slots = new Slots(2, chunkSize, () => true)
 
-  const taken = [1, 2, 3].map((first) => slots.take(wish(tokens(20, first * 100)))?.slot.id)
+  const taken = [1, 2, 3].map((first) => slots.acquire(wish(tokens(20, first * 100)))?.slot.id)
 
   expect(taken).toEqual([0, 1, undefined])
 })
@@ -34,23 +34,23 @@ test('the first slot that holds nothing is taken, and none where all are in use'
 test('the slot with the longest match is taken, and at least one token read again', () => {
   const slots = new Slots(3, chunkSize, () => true)
   use(slots, tokens(20))
-  slots.take(wish(tokens(20, 500)))
+  slots.acquire(wish(tokens(20, 500)))
   use(slots, tokens(30))
 
-  const longer = slots.take(wish(tokens(40)))
-  expect([longer?.slot.id, longer?.keep]).toEqual([0, 30])
+  const longer = slots.acquire(wish(tokens(40)))
+  expect([longer?.slot.id, longer?.matchLength]).toEqual([0, 30])
 
   if (longer) slots.release(longer.slot)
-  expect(slots.take(wish(tokens(30)))?.keep).toBe(29)
+  expect(slots.acquire(wish(tokens(30)))?.matchLength).toBe(29)
 })
 
 test('a short match does not take a slot from a prompt that may come again', () => {
   const slots = new Slots(2, chunkSize, () => true)
   use(slots, tokens(40))
 
-  const place = slots.take(wish([...tokens(10), ...tokens(30, 900)]))
+  const place = slots.acquire(wish([...tokens(10), ...tokens(30, 900)]))
 
-  expect([place?.slot.id, place?.keep]).toEqual([1, 0])
+  expect([place?.slot.id, place?.matchLength]).toEqual([1, 0])
 })
 
 test('where all hold something, the one goes that was not used longest', () => {
@@ -59,7 +59,7 @@ test('where all hold something, the one goes that was not used longest', () => {
   use(slots, tokens(20, 200))
   use(slots, tokens(20, 100))
 
-  expect(slots.take(wish(tokens(20, 300)))?.slot.id).toBe(1)
+  expect(slots.acquire(wish(tokens(20, 300)))?.slot.id).toBe(1)
 })
 
 test('who comes together gets neighbours, of the half that was not used for long', () => {
@@ -68,7 +68,7 @@ test('who comes together gets neighbours, of the half that was not used for long
   // The next in line is 6, and behind 7 comes 0.
   for (let first = 1; first <= 6; first++) use(slots, tokens(20, first * 100))
 
-  const taken = [1, 2, 3, 4].map((index) => slots.take(wish(tokens(20, index * 1_000)))?.slot.id)
+  const taken = [1, 2, 3, 4].map((index) => slots.acquire(wish(tokens(20, index * 1_000)))?.slot.id)
 
   expect(taken).toEqual([0, 1, 2, 3])
 })
@@ -76,72 +76,74 @@ test('who comes together gets neighbours, of the half that was not used for long
 test('what was just read is still there when it comes again, however many others come', () => {
   const slots = new Slots(10, chunkSize, () => true)
   for (let first = 1; first <= 10; first++) use(slots, tokens(20, first * 100))
-  const running = [1, 2, 3, 4].map((index) => slots.take(wish(tokens(20, index * 1_000))))
+  const running = [1, 2, 3, 4].map((index) => slots.acquire(wish(tokens(20, index * 1_000))))
   const [last] = running.slice(-1)
   if (!last) throw new Error('There is no slot.')
   last.slot.tokens = tokens(20, 4_000)
   slots.release(last.slot)
 
-  const others = [5, 6].map((index) => slots.take(wish(tokens(20, index * 1_000)))?.slot.id)
+  const others = [5, 6].map((index) => slots.acquire(wish(tokens(20, index * 1_000)))?.slot.id)
 
   expect(others).not.toContain(last.slot.id)
-  expect(slots.take(wish(tokens(30, 4_000)))?.keep).toBe(20)
+  expect(slots.acquire(wish(tokens(30, 4_000)))?.matchLength).toBe(20)
 })
 
 test('a long prompt is not lost for a place beside another', () => {
   const slots = new Slots(4, chunkSize, () => true)
   for (const first of [1_000, 2_000, 3_000, 4_000]) use(slots, tokens(100, first))
 
-  const taken = [100, 200].map((first) => slots.take(wish(tokens(20, first)))?.slot.id)
+  const taken = [100, 200].map((first) => slots.acquire(wish(tokens(20, first)))?.slot.id)
   expect(taken).toEqual([0, 1])
 
   const other = new Slots(4, chunkSize, () => true)
   for (const first of [1_000, 2_000, 3_000, 4_000]) use(other, tokens(100, first))
   use(other, tokens(100, 2_000))
 
-  expect([100, 200].map((first) => other.take(wish(tokens(20, first)))?.slot.id)).toEqual([0, 2])
+  expect([100, 200].map((first) => other.acquire(wish(tokens(20, first)))?.slot.id)).toEqual([0, 2])
 })
 
 test('what was read for one tenant is not used for another', () => {
   const slots = new Slots(1, chunkSize, () => true)
   use(slots, tokens(20))
 
-  expect(slots.take(wish(tokens(20), { tenant: 'ben' }))?.keep).toBe(0)
+  expect(slots.acquire(wish(tokens(20), { tenant: 'ben' }))?.matchLength).toBe(0)
 })
 
 test('an answer that has to be repeatable takes only what was read in whole chunks', () => {
   const slots = new Slots(1, chunkSize, () => true)
   use(slots, tokens(45), {}, 40)
 
-  expect(slots.take(wish(tokens(60), { repeatable: true }))?.keep).toBe(40)
+  expect(slots.acquire(wish(tokens(60), { isDeterministic: true }))?.matchLength).toBe(40)
 })
 
 test('and less where the match ends inside of a chunk', () => {
   const slots = new Slots(1, chunkSize, () => true)
   use(slots, tokens(45), {}, 40)
 
-  expect(slots.take(wish([...tokens(30), ...tokens(30, 900)], { repeatable: true }))?.keep).toBe(24)
+  expect(
+    slots.acquire(wish([...tokens(30), ...tokens(30, 900)], { isDeterministic: true }))?.matchLength,
+  ).toBe(24)
 })
 
 test('what a model does not hold whole is kept whole or not at all', () => {
   const slots = new Slots(1, chunkSize, () => false)
   use(slots, tokens(40), {}, 40)
 
-  const cut = slots.take(wish([...tokens(39), ...tokens(20, 900)]))
-  expect([cut?.slot.id, cut?.keep]).toEqual([0, 0])
+  const cut = slots.acquire(wish([...tokens(39), ...tokens(20, 900)]))
+  expect([cut?.slot.id, cut?.matchLength]).toEqual([0, 0])
   if (cut) slots.release(cut.slot)
 
-  const whole = slots.take(wish(tokens(50), { repeatable: true }))
-  expect([whole?.slot.id, whole?.keep]).toEqual([0, 40])
+  const whole = slots.acquire(wish(tokens(50), { isDeterministic: true }))
+  expect([whole?.slot.id, whole?.matchLength]).toEqual([0, 40])
 })
 
 test('a match that is shorter than what was saved takes no slot', () => {
   const slots = new Slots(2, chunkSize, () => true)
   use(slots, tokens(40))
   const take = (saved: number) => {
-    const place = slots.take(wish([...tokens(40), ...tokens(20, 900)]), saved)
+    const place = slots.acquire(wish([...tokens(40), ...tokens(20, 900)]), saved)
     if (place) slots.release(place.slot)
-    return [place?.slot.id, place?.keep]
+    return [place?.slot.id, place?.matchLength]
   }
 
   expect(take(48)).toEqual([1, 0])
@@ -150,28 +152,28 @@ test('a match that is shorter than what was saved takes no slot', () => {
 
 test('whole chunks of a prompt are clean, but not what was said, nor what was read behind it', () => {
   const slots = new Slots(1, chunkSize, () => true)
-  const { slot } = slots.take(wish(tokens(30))) as Place
+  const { slot } = slots.acquire(wish(tokens(30))) as SlotMatch
   const cleanAfter = (change: () => void): number => {
     change()
-    return slot.clean
+    return slot.deterministicLength
   }
 
   expect(cleanAfter(() => slots.append(slot, tokens(16), true))).toBe(16)
   expect(cleanAfter(() => slots.append(slot, tokens(14, 16), true))).toBe(24)
   expect(cleanAfter(() => slots.append(slot, tokens(10, 30), false))).toBe(24)
-  expect(cleanAfter(() => slots.cut(slot, 20))).toBe(16)
+  expect(cleanAfter(() => slots.truncate(slot, 20))).toBe(16)
   expect(cleanAfter(() => slots.append(slot, tokens(20, 500), true))).toBe(16)
   expect(slot.tokens).toEqual([...tokens(20), ...tokens(20, 500)])
 })
 
 test('what is read up to a stop is clean for prompts that stop there, too', () => {
   const slots = new Slots(1, chunkSize, () => true)
-  const keep = (stops: readonly number[], prompt = tokens(60)): number => {
-    const place = slots.take(wish(prompt, { repeatable: true, stops })) as Place
+  const keep = (pieceEnds: readonly number[], prompt = tokens(60)): number => {
+    const place = slots.acquire(wish(prompt, { isDeterministic: true, pieceEnds })) as SlotMatch
     slots.release(place.slot)
-    return place.keep
+    return place.matchLength
   }
-  const { slot } = slots.take(wish(tokens(45), { stops: [19] })) as Place
+  const { slot } = slots.acquire(wish(tokens(45), { pieceEnds: [19] })) as SlotMatch
   for (const [from, to] of [
     [0, 8],
     [8, 16],
@@ -183,7 +185,7 @@ test('what is read up to a stop is clean for prompts that stop there, too', () =
     slots.append(slot, tokens(to - from, from), true, [19])
   slots.release(slot)
 
-  expect([slot.clean, slot.stops]).toEqual([40, [19]])
+  expect([slot.deterministicLength, slot.pieceEnds]).toEqual([40, [19]])
   expect(keep([19])).toBe(40)
   expect(keep([19, 27])).toBe(24)
   expect(keep([])).toBe(16)
@@ -195,20 +197,20 @@ test('no more is reused than is wanted', () => {
   const slots = new Slots(1, chunkSize, () => true)
   use(slots, tokens(40))
 
-  expect(slots.take(wish(tokens(50), { most: 21 }))?.keep).toBe(21)
+  expect(slots.acquire(wish(tokens(50), { maxReuse: 21 }))?.matchLength).toBe(21)
 })
 
 test('whose a slot was before is told with it', () => {
   const slots = new Slots(1, chunkSize, () => true)
   use(slots, tokens(40))
 
-  expect(slots.take(wish(tokens(50, 900), { tenant: 'ben' }))?.before).toBe('ann')
+  expect(slots.acquire(wish(tokens(50, 900), { tenant: 'ben' }))?.previousTenant).toBe('ann')
 })
 
 test('a prompt that goes another way than the last one is found out, also when others ask in between', () => {
   const slots = new Slots(2, chunkSize, () => true)
-  const divergence = (prompt: readonly Token[], tenant = 'ann') => slots.divergence({ prompt, tenant })
-  const place = slots.take(wish(tokens(60))) as Place
+  const divergence = (prompt: readonly Token[], tenant = 'ann') => slots.findDivergence({ prompt, tenant })
+  const place = slots.acquire(wish(tokens(60))) as SlotMatch
   place.slot.tokens = tokens(70)
   place.slot.promptLength = 60
   slots.release(place.slot)

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Token } from 'node-llama-cpp'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openSnapshots, type Snapshot, Snapshots, snapshotLength } from './snapshots.ts'
+import { openSnapshotStore, type Snapshot, SnapshotStore, snapshotLength } from './snapshots.ts'
 
 let folder: string
 
@@ -18,14 +18,14 @@ const tokens = (length: number, first = 0): Token[] =>
 const state = (length: number, first = 0) => ({
   tenant: 'ann',
   tokens: tokens(length, first),
-  clean: true,
-  stops: [] as number[],
+  isDeterministic: true,
+  pieceEnds: [] as number[],
 })
 const wish = (length: number, first = 0) => ({
   tenant: 'ann',
   prompt: tokens(length, first),
-  repeatable: false,
-  stops: [] as number[],
+  isDeterministic: false,
+  pieceEnds: [] as number[],
 })
 
 /** Writes so many bytes, as a decoder would. */
@@ -36,7 +36,7 @@ const bytes =
     return count
   }
 /** What a load comes to, and how many bytes reached the decoder. */
-async function load(snapshots: Snapshots, snapshot: Snapshot | undefined) {
+async function load(snapshots: SnapshotStore, snapshot: Snapshot | undefined) {
   if (!snapshot) throw new Error('Nothing was found.')
   let seen: number | undefined
   const loaded = await snapshots.load(snapshot, async (file) => {
@@ -53,57 +53,57 @@ test('a state is worth saving at the end of a chunk, some tokens before the prom
 })
 
 test('what was saved is found by a prompt that begins so, and loaded', async () => {
-  const snapshots = new Snapshots(folder, 1_000)
+  const snapshots = new SnapshotStore(folder, 1_000)
   await snapshots.save(state(20), bytes(100))
   await snapshots.save(state(30), bytes(200))
 
-  const found = snapshots.find(wish(40))
+  const found = snapshots.findLongest(wish(40))
 
   expect(found?.tokens).toHaveLength(30)
   expect(await load(snapshots, found)).toEqual([true, 200])
-  expect(snapshots.find(wish(30))?.tokens).toHaveLength(20)
-  expect(snapshots.find(wish(20))).toBeUndefined()
-  expect(snapshots.find(wish(40, 1))).toBeUndefined()
+  expect(snapshots.findLongest(wish(30))?.tokens).toHaveLength(20)
+  expect(snapshots.findLongest(wish(20))).toBeUndefined()
+  expect(snapshots.findLongest(wish(40, 1))).toBeUndefined()
 })
 
 test('tenants share nothing', async () => {
-  const snapshots = new Snapshots(folder, 1_000)
+  const snapshots = new SnapshotStore(folder, 1_000)
   await snapshots.save(state(20), bytes(100))
 
-  expect(snapshots.find({ ...wish(40), tenant: 'ben' })).toBeUndefined()
+  expect(snapshots.findLongest({ ...wish(40), tenant: 'ben' })).toBeUndefined()
 })
 
 test('an answer that has to be repeatable gets only what was read as from the start', async () => {
-  const snapshots = new Snapshots(folder, 1_000)
-  const seeded = { ...wish(40), repeatable: true }
-  await snapshots.save({ ...state(20), clean: false }, bytes(100))
-  expect(snapshots.find(wish(40))).toBeDefined()
-  expect(snapshots.find(seeded)).toBeUndefined()
+  const snapshots = new SnapshotStore(folder, 1_000)
+  const seeded = { ...wish(40), isDeterministic: true }
+  await snapshots.save({ ...state(20), isDeterministic: false }, bytes(100))
+  expect(snapshots.findLongest(wish(40))).toBeDefined()
+  expect(snapshots.findLongest(seeded)).toBeUndefined()
 
   await snapshots.save(state(20), bytes(100))
 
-  expect(snapshots.find(seeded)).toBeDefined()
+  expect(snapshots.findLongest(seeded)).toBeDefined()
   expect(snapshots.sizeBytes).toBe(100)
   expect(readdirSync(folder)).toHaveLength(1)
 })
 
 test('the same is not saved twice', async () => {
-  const snapshots = new Snapshots(folder, 1_000)
+  const snapshots = new SnapshotStore(folder, 1_000)
   await snapshots.save(state(20), bytes(100))
 
   await snapshots.save(state(20), () => Promise.reject(new Error('It is written again.')))
 
-  expect(await load(snapshots, snapshots.find(wish(40)))).toEqual([true, 100])
+  expect(await load(snapshots, snapshots.findLongest(wish(40)))).toEqual([true, 100])
 })
 
 test('where it becomes too much, what was not used longest goes', async () => {
-  const snapshots = new Snapshots(folder, 300)
+  const snapshots = new SnapshotStore(folder, 300)
   for (const first of [100, 200, 300]) await snapshots.save(state(20, first), bytes(100))
-  await load(snapshots, snapshots.find(wish(40, 100)))
+  await load(snapshots, snapshots.findLongest(wish(40, 100)))
 
   await snapshots.save(state(20, 400), bytes(150))
 
-  expect([100, 200, 300, 400].map((first) => snapshots.find(wish(40, first)) !== undefined)).toEqual([
+  expect([100, 200, 300, 400].map((first) => snapshots.findLongest(wish(40, first)) !== undefined)).toEqual([
     true,
     false,
     false,
@@ -114,25 +114,25 @@ test('where it becomes too much, what was not used longest goes', async () => {
 })
 
 test('what does not fit at all is not kept, and not tried again', async () => {
-  const snapshots = new Snapshots(folder, 300)
+  const snapshots = new SnapshotStore(folder, 300)
   await snapshots.save(state(20), bytes(100))
   await snapshots.save(state(40, 100), bytes(301))
   let tries = 0
   await snapshots.save(state(50, 200), async () => ++tries)
 
   expect(tries).toBe(0)
-  expect(snapshots.find(wish(60, 100))).toBeUndefined()
-  expect(snapshots.find(wish(40))).toBeDefined()
+  expect(snapshots.findLongest(wish(60, 100))).toBeUndefined()
+  expect(snapshots.findLongest(wish(40))).toBeDefined()
   expect(readdirSync(folder)).toHaveLength(1)
 })
 
 test('what a breakpoint asked for stays where other states need room, and lives on while it is used', async () => {
   let clock = 1
-  const snapshots = new Snapshots(folder, 300, () => clock)
+  const snapshots = new SnapshotStore(folder, 300, () => clock)
   const minutes = (count: number): void => {
     clock += count * 60_000
   }
-  const has = (first: number): boolean => snapshots.find(wish(40, first)) !== undefined
+  const has = (first: number): boolean => snapshots.findLongest(wish(40, first)) !== undefined
   await snapshots.save({ ...state(20, 100), lifetime: '5m' }, bytes(100))
   await snapshots.save({ ...state(20, 200), lifetime: '1h' }, bytes(100))
   await snapshots.save(state(20, 300), bytes(100))
@@ -141,7 +141,7 @@ test('what a breakpoint asked for stays where other states need room, and lives 
   expect([100, 200, 300, 500].map(has)).toEqual([true, true, false, true])
 
   minutes(4)
-  expect(snapshots.leased('ann', tokens(40, 100), 30)).toBe(20)
+  expect(snapshots.cachedPrefixLength('ann', tokens(40, 100), 30)).toBe(20)
   snapshots.renew('ann', tokens(40, 100), 30)
   minutes(4)
   expect([100, 200, 500].map(has)).toEqual([true, true, false])
@@ -154,24 +154,26 @@ test('what a breakpoint asked for stays where other states need room, and lives 
 })
 
 test('what is leased is told to its tenant, up to a limit', async () => {
-  const snapshots = new Snapshots(folder, 1_000)
+  const snapshots = new SnapshotStore(folder, 1_000)
   await snapshots.save({ ...state(20), lifetime: '5m' }, bytes(100))
   await snapshots.save({ ...state(30), lifetime: '5m' }, bytes(100))
   await snapshots.save(state(35), bytes(100))
-  const leased = (tenant: string, limit: number): number => snapshots.leased(tenant, tokens(40), limit)
+  const leased = (tenant: string, limit: number): number =>
+    snapshots.cachedPrefixLength(tenant, tokens(40), limit)
 
   expect([leased('ann', 39), leased('ann', 29), leased('ann', 19), leased('ben', 39)]).toEqual([30, 20, 0, 0])
 })
 
 test('a state that was read in other pieces is saved once more for who has to come to the same numbers', async () => {
-  const snapshots = new Snapshots(folder, 1_000)
-  const seeded = (stops: number[]) => snapshots.find({ ...wish(40), repeatable: true, stops })
-  await snapshots.save({ ...state(20), stops: [20] }, bytes(100))
+  const snapshots = new SnapshotStore(folder, 1_000)
+  const seeded = (pieceEnds: number[]) =>
+    snapshots.findLongest({ ...wish(40), isDeterministic: true, pieceEnds })
+  await snapshots.save({ ...state(20), pieceEnds: [20] }, bytes(100))
   expect(
     [seeded([20]), seeded([20, 30]), seeded([]), seeded([10, 20])].map((one) => one !== undefined),
   ).toEqual([true, true, false, false])
 
-  expect(await snapshots.save({ ...state(20), stops: [10, 20] }, bytes(120))).toBe(true)
+  expect(await snapshots.save({ ...state(20), pieceEnds: [10, 20] }, bytes(120))).toBe(true)
 
   expect([seeded([20]), seeded([10, 20])].map((one) => one !== undefined)).toEqual([false, true])
   expect(snapshots.sizeBytes).toBe(120)
@@ -191,14 +193,14 @@ test.each<[string, (file: string) => Promise<void>]>([
     },
   ],
 ])('a file that is %s never reaches the decoder, and is dropped', async (_, spoil) => {
-  const snapshots = new Snapshots(folder, 1_000)
+  const snapshots = new SnapshotStore(folder, 1_000)
   await snapshots.save(state(20), bytes(100))
-  const found = snapshots.find(wish(40))
+  const found = snapshots.findLongest(wish(40))
   await spoil(found?.file ?? '')
 
   expect(await load(snapshots, found)).toEqual([false, undefined])
 
-  expect(snapshots.find(wish(40))).toBeUndefined()
+  expect(snapshots.findLongest(wish(40))).toBeUndefined()
   expect(snapshots.sizeBytes).toBe(0)
   expect(readdirSync(folder)).toEqual([])
 })
@@ -207,12 +209,12 @@ test.each<[string, () => Promise<number>]>([
   ['refuses', () => Promise.reject(new Error('not mine'))],
   ['finds less in it', async () => 19],
 ])('what the decoder %s is dropped', async (_, read) => {
-  const snapshots = new Snapshots(folder, 1_000)
+  const snapshots = new SnapshotStore(folder, 1_000)
   await snapshots.save(state(20), bytes(100))
 
-  expect(await snapshots.load(snapshots.find(wish(40)) as Snapshot, read)).toBe(false)
+  expect(await snapshots.load(snapshots.findLongest(wish(40)) as Snapshot, read)).toBe(false)
 
-  expect(snapshots.find(wish(40))).toBeUndefined()
+  expect(snapshots.findLongest(wish(40))).toBeUndefined()
 })
 
 test.each<[string, (file: string) => Promise<number>]>([
@@ -232,32 +234,32 @@ test.each<[string, (file: string) => Promise<number>]>([
     },
   ],
 ])('a disk that is full %s leaves nothing, and what was saved before stays', async (_, write) => {
-  const snapshots = new Snapshots(folder, 1_000)
+  const snapshots = new SnapshotStore(folder, 1_000)
   await snapshots.save(state(20), bytes(100))
 
   await snapshots.save(state(20, 100), write)
 
-  expect(snapshots.find(wish(40, 100))).toBeUndefined()
-  expect(await load(snapshots, snapshots.find(wish(40)))).toEqual([true, 100])
+  expect(snapshots.findLongest(wish(40, 100))).toBeUndefined()
+  expect(await load(snapshots, snapshots.findLongest(wish(40)))).toEqual([true, 100])
   expect(readdirSync(folder)).toHaveLength(1)
 })
 
 test('a folder that somebody has removed is made again; what was in it is read anew', async () => {
-  const snapshots = new Snapshots(folder, 1_000)
+  const snapshots = new SnapshotStore(folder, 1_000)
   await snapshots.save(state(20), bytes(100))
   rmSync(folder, { recursive: true })
 
-  const lost = await load(snapshots, snapshots.find(wish(40)))
+  const lost = await load(snapshots, snapshots.findLongest(wish(40)))
   const isKept = await snapshots.save(state(20), bytes(100))
 
   expect(lost).toEqual([false, undefined])
   expect(isKept).toBe(true)
-  expect(await load(snapshots, snapshots.find(wish(40)))).toEqual([true, 100])
+  expect(await load(snapshots, snapshots.findLongest(wish(40)))).toEqual([true, 100])
   expect(statSync(folder).mode & 0o777).toBe(0o700)
 })
 
 test('where it cannot be made nothing is saved, and nothing thrown', async () => {
-  const snapshots = new Snapshots(join(folder, 'gone', 'snapshots'), 1_000)
+  const snapshots = new SnapshotStore(join(folder, 'gone', 'snapshots'), 1_000)
 
   expect(await snapshots.save(state(20), bytes(100))).toBe(false)
 })
@@ -265,23 +267,23 @@ test('where it cannot be made nothing is saved, and nothing thrown', async () =>
 test('nor where nothing can be written', async () => {
   const file = join(folder, 'file')
   await writeFile(file, '')
-  const snapshots = new Snapshots(file, 1_000)
+  const snapshots = new SnapshotStore(file, 1_000)
 
   await snapshots.save(state(20), bytes(100))
 
-  expect(snapshots.find(wish(40))).toBeUndefined()
+  expect(snapshots.findLongest(wish(40))).toBeUndefined()
 })
 
 test('the end leaves nothing behind', async () => {
-  const snapshots = openSnapshots(folder)
+  const snapshots = openSnapshotStore(folder)
   await snapshots.save(state(20), bytes(100))
-  const file = snapshots.find(wish(40))?.file ?? ''
+  const file = snapshots.findLongest(wish(40))?.file ?? ''
   expect(existsSync(file)).toBe(true)
-  if (process.platform !== 'win32') expect(statSync(join(file, '../..')).mode & 0o777).toBe(0o700)
+  if (process.platform !== 'win32') expect(statSync(join(file, '..')).mode & 0o777).toBe(0o700)
 
   snapshots.close()
 
-  expect(existsSync(join(file, '../..'))).toBe(false)
+  expect(existsSync(join(file, '..'))).toBe(false)
 })
 
 test.runIf(existsSync('/dev/shm'))('what a process that was killed has left goes with the next one', () => {
@@ -289,7 +291,7 @@ test.runIf(existsSync('/dev/shm'))('what a process that was killed has left goes
   const left = mkdtempSync('/dev/shm/modelmount-99999999-')
   const alive = mkdtempSync(`/dev/shm/modelmount-${process.ppid}-`)
 
-  openSnapshots(folder).close()
+  openSnapshotStore(folder).close()
 
   const stays = existsSync(alive)
   rmSync(alive, { recursive: true })

@@ -8,26 +8,26 @@ import { createReadStream, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSy
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Token } from 'node-llama-cpp'
-import { ownNamespace } from '../../ipc/runtime-dir.ts'
-import { type Lease, Leases } from './leases.ts'
-import { isReadAlike, turnTokens, type Wish } from './slots.ts'
+import { getPidNamespace } from '../../ipc/runtime-dir.ts'
+import { PrefixIndex, type PromptPrefix } from './prefix-index.ts'
+import { hasSamePieces, type SlotRequest, volatileTailTokens } from './slots.ts'
 
 /** What snapshots take at most where nobody says otherwise. */
-const mostBytes = 2 ** 30
+const defaultMaxBytes = 2 ** 30
 /** Of the free space. */
-const spaceShare = 0.25
+const freeSpaceShare = 0.25
 /** Less room on the RAM disk than this is not worth it, such as Docker's 64 MB. */
-const leastBytes = 64 * 2 ** 20
+const minBytes = 64 * 2 ** 20
 /** Linux has a RAM disk there. In a container it often is small. */
 const ramDisk = '/dev/shm'
-export interface State extends Pick<Lease, 'tenant' | 'lifetime'> {
+export interface SequenceState extends Pick<PromptPrefix, 'tenant' | 'lifetime'> {
   readonly tokens: readonly Token[]
   /** A prompt that goes on from here comes to the same numbers as one that was read from its start, with the same stops. */
-  readonly clean: boolean
-  readonly stops: readonly number[]
+  readonly isDeterministic: boolean
+  readonly pieceEnds: readonly number[]
 }
 
-export interface Snapshot extends State, Lease {
+export interface Snapshot extends SequenceState, PromptPrefix {
   readonly tokens: readonly Token[]
   readonly file: string
   readonly digest: string
@@ -38,15 +38,15 @@ export interface Snapshot extends State, Lease {
  * same chunks warm as cold. Short of the end, so that the same prompt finds it again, and the next turn, too.
  */
 export const snapshotLength = (promptLength: number, chunkSize: number): number =>
-  Math.max(0, Math.floor((promptLength - turnTokens) / chunkSize) * chunkSize)
+  Math.max(0, Math.floor((promptLength - volatileTailTokens) / chunkSize) * chunkSize)
 
-export class Snapshots {
+export class SnapshotStore {
   readonly #folder: string
   readonly #budgetBytes: number
-  readonly #leases: Leases<Snapshot>
-  #saved = 0
+  readonly #prefixes: PrefixIndex<Snapshot>
+  #fileCount = 0
   /** States of so many tokens do not fit. */
-  #tooLong = Number.POSITIVE_INFINITY
+  #oversizedLength = Number.POSITIVE_INFINITY
 
   /**
    * @param folder private, and empty
@@ -55,55 +55,57 @@ export class Snapshots {
   constructor(folder: string, budgetBytes: number, now?: () => number) {
     this.#folder = folder
     this.#budgetBytes = Math.floor(budgetBytes)
-    this.#leases = new Leases(this.#budgetBytes, ({ file }) => remove(file), now)
+    this.#prefixes = new PrefixIndex(this.#budgetBytes, ({ file }) => remove(file), now)
   }
 
   get sizeBytes(): number {
-    return this.#leases.sizeBytes
+    return this.#prefixes.sizeBytes
   }
 
   /** Whether states of so many tokens can be kept, as far as is known. */
-  fits(length: number): boolean {
-    return this.#budgetBytes > 0 && length < this.#tooLong
+  canFit(length: number): boolean {
+    return this.#budgetBytes > 0 && length < this.#oversizedLength
   }
 
   /** The longest that the prompt begins with and can go on from; at least one token comes after it. */
-  find(wish: Wish): Snapshot | undefined {
-    const { prompt, tenant, repeatable, most = prompt.length - 1 } = wish
-    return this.#leases
-      .of(tenant, prompt)
+  findLongest(request: SlotRequest): Snapshot | undefined {
+    const { prompt, tenant, isDeterministic: mustBeDeterministic, maxReuse = prompt.length - 1 } = request
+    return this.#prefixes
+      .findPrefixes(tenant, prompt)
       .find(
-        ({ tokens: { length }, clean, stops }) =>
-          length <= most && (!repeatable || (clean && isReadAlike(stops, wish.stops, length))),
+        ({ tokens: { length }, isDeterministic, pieceEnds }) =>
+          length <= maxReuse &&
+          (!mustBeDeterministic || (isDeterministic && hasSamePieces(pieceEnds, request.pieceEnds, length))),
       )
   }
 
   /** It is used. */
-  use(snapshot: Snapshot): void {
-    this.#leases.renew(snapshot)
+  touch(snapshot: Snapshot): void {
+    this.#prefixes.renew(snapshot)
   }
 
   /** How much of the prompt somebody has asked to be kept, up to the limit, and still is. */
-  leased(tenant: string, prompt: readonly Token[], limit: number): number {
-    const lease = this.#leases
-      .of(tenant, prompt)
+  cachedPrefixLength(tenant: string, prompt: readonly Token[], limit: number): number {
+    const lease = this.#prefixes
+      .findPrefixes(tenant, prompt)
       .find(({ tokens, lifetime }) => lifetime && tokens.length <= limit)
     return lease?.tokens.length ?? 0
   }
 
   /** Whether somebody has asked for just these tokens to be kept, and they are. */
-  keeps(tenant: string, tokens: readonly Token[]): boolean {
-    return this.#leases.get(tenant, tokens)?.lifetime !== undefined
+  hasPrefix(tenant: string, tokens: readonly Token[]): boolean {
+    return this.#prefixes.get(tenant, tokens)?.lifetime !== undefined
   }
 
   /**
    * The time of those up to here begins anew.
-   * @param hour up to here it is an hour from now on
+   * @param hourLength up to here it is an hour from now on
    */
-  renew(tenant: string, prompt: readonly Token[], limit: number, hour = 0): void {
-    for (const lease of this.#leases.of(tenant, prompt)) {
+  renew(tenant: string, prompt: readonly Token[], limit: number, hourLength = 0): void {
+    for (const lease of this.#prefixes.findPrefixes(tenant, prompt)) {
       const { length } = lease.tokens
-      if (lease.lifetime && length <= limit) this.#leases.renew(lease, length <= hour ? '1h' : undefined)
+      if (lease.lifetime && length <= limit)
+        this.#prefixes.renew(lease, length <= hourLength ? '1h' : undefined)
     }
   }
 
@@ -112,29 +114,29 @@ export class Snapshots {
    * @param write saves the state to the file, and says how many bytes that are
    * @returns whether it is kept
    */
-  async save(state: State, write: (file: string) => Promise<number>): Promise<boolean> {
+  async save(state: SequenceState, write: (file: string) => Promise<number>): Promise<boolean> {
     const { tenant, tokens } = state
-    const same = this.#leases.get(tenant, tokens)
-    if (same && isAsGood(same, state)) {
-      this.#leases.renew(same, state.lifetime)
+    const existing = this.#prefixes.get(tenant, tokens)
+    if (existing && isAsGoodAs(existing, state)) {
+      this.#prefixes.renew(existing, state.lifetime)
       return true
     }
-    if (!this.fits(tokens.length)) return false
+    if (!this.canFit(tokens.length)) return false
     const unfinished = join(this.#folder, 'unfinished')
-    const file = join(this.#folder, String(++this.#saved))
+    const file = join(this.#folder, String(++this.#fileCount))
     try {
-      makeFolder(this.#folder)
+      ensureFolder(this.#folder)
       const written = await write(unfinished)
-      const { sizeBytes, digest } = await contentOf(unfinished)
+      const { sizeBytes, digest } = await hashFile(unfinished)
       // The last bytes go out when the file is closed, and the library does not look whether they got there.
       if (sizeBytes !== written) throw new Error('The disk is full.')
       if (sizeBytes > this.#budgetBytes) {
-        this.#tooLong = tokens.length
+        this.#oversizedLength = tokens.length
         throw new Error('The state is too large.')
       }
       await rename(unfinished, file)
-      const lifetime = same?.lifetime === '1h' ? '1h' : (state.lifetime ?? same?.lifetime)
-      if (this.#leases.keep({ ...state, lifetime, file, sizeBytes, digest })) return true
+      const lifetime = existing?.lifetime === '1h' ? '1h' : (state.lifetime ?? existing?.lifetime)
+      if (this.#prefixes.add({ ...state, lifetime, file, sizeBytes, digest })) return true
     } catch {
       // Read again, then.
     }
@@ -145,66 +147,70 @@ export class Snapshots {
 
   /**
    * `false`: it is not what was saved, and is dropped. The sequence may hold anything then.
-   * @param read loads the state from the file, and says how many tokens it was made from
+   * @param restore loads the state from the file, and says how many tokens it was made from
    */
-  async load(snapshot: Snapshot, read: (file: string) => Promise<number>): Promise<boolean> {
+  async load(snapshot: Snapshot, restore: (file: string) => Promise<number>): Promise<boolean> {
     try {
-      const { sizeBytes, digest } = await contentOf(snapshot.file)
+      const { sizeBytes, digest } = await hashFile(snapshot.file)
       const isSame = sizeBytes === snapshot.sizeBytes && digest === snapshot.digest
-      if (isSame && (await read(snapshot.file)) === snapshot.tokens.length) {
-        this.#leases.renew(snapshot)
+      if (isSame && (await restore(snapshot.file)) === snapshot.tokens.length) {
+        this.#prefixes.renew(snapshot)
         return true
       }
     } catch {
       // Gone, or refused: as good as damaged.
     }
-    this.#leases.drop(snapshot)
+    this.#prefixes.delete(snapshot)
     return false
   }
 
   /** Leaves nothing behind. */
   close(): void {
-    this.#leases.clear()
+    this.#prefixes.clear()
     remove(this.#folder)
   }
 }
 
-const isAsGood = (one: State, other: State): boolean =>
+const isAsGoodAs = (one: SequenceState, other: SequenceState): boolean =>
   (one.lifetime !== undefined || other.lifetime === undefined) &&
-  (!other.clean || (one.clean && `${one.stops}` === `${other.stops}`))
+  (!other.isDeterministic || (one.isDeterministic && `${one.pieceEnds}` === `${other.pieceEnds}`))
 
 /**
  * On the RAM disk where that has room, else in the folder of this process.
- * @param home the folder of this process, which somebody removes when it crashes
- * @param most what they may take, in bytes
+ * @param processFolder the folder of this process, which somebody removes when it crashes
+ * @param maxBytes what they may take, in bytes
  */
-export function openSnapshots(home: string, most = mostBytes): Snapshots {
-  removeLeftBehind()
-  const room = Math.min(spaceIn(ramDisk), process.availableMemory()) * spaceShare
-  if (room >= Math.min(most, leastBytes)) {
+export function openSnapshotStore(processFolder: string, maxBytes = defaultMaxBytes): SnapshotStore {
+  removeOrphans()
+  const ramDiskBytes = Math.min(measureFreeSpace(ramDisk), process.availableMemory()) * freeSpaceShare
+  if (ramDiskBytes >= Math.min(maxBytes, minBytes)) {
     try {
-      return new Snapshots(
-        mkdtempSync(join(ramDisk, `modelmount-${process.pid}-${namespace()}-`)),
-        Math.min(most, room),
+      return new SnapshotStore(
+        mkdtempSync(join(ramDisk, `modelmount-${process.pid}-${pidNamespaceDigits()}-`)),
+        Math.min(maxBytes, ramDiskBytes),
       )
     } catch {
       // Not for us.
     }
   }
-  return new Snapshots(join(home, 'snapshots'), Math.min(most, spaceIn(home) * spaceShare))
+  return new SnapshotStore(
+    join(processFolder, 'snapshots'),
+    Math.min(maxBytes, measureFreeSpace(processFolder) * freeSpaceShare),
+  )
 }
 
 /** A process that was killed has left its memory full: nobody else knows of that folder. */
-function removeLeftBehind(): void {
-  for (const name of filesIn(ramDisk)) {
-    const [, pid, owner = namespace()] = /^modelmount-(\d+)-(?:(\d+)-)?/.exec(name) ?? []
+function removeOrphans(): void {
+  for (const name of listFiles(ramDisk)) {
+    const [, pid, owner = pidNamespaceDigits()] = /^modelmount-(\d+)-(?:(\d+)-)?/.exec(name) ?? []
     // Containers may share the disk, and not their ids.
-    if (pid !== undefined && owner === namespace() && !isAlive(Number(pid))) remove(join(ramDisk, name))
+    if (pid !== undefined && owner === pidNamespaceDigits() && !isAlive(Number(pid)))
+      remove(join(ramDisk, name))
   }
 }
 
 /** Of process ids, in digits. */
-const namespace = (): string => ownNamespace().replace(/\D/g, '') || '0'
+const pidNamespaceDigits = (): string => getPidNamespace().replace(/\D/g, '') || '0'
 
 function isAlive(pid: number): boolean {
   try {
@@ -215,7 +221,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function contentOf(file: string): Promise<Pick<Snapshot, 'sizeBytes' | 'digest'>> {
+async function hashFile(file: string): Promise<Pick<Snapshot, 'sizeBytes' | 'digest'>> {
   const hash = createHash('sha256')
   let sizeBytes = 0
   for await (const piece of createReadStream(file, { highWaterMark: 2 ** 20 })) {
@@ -226,7 +232,7 @@ async function contentOf(file: string): Promise<Pick<Snapshot, 'sizeBytes' | 'di
 }
 
 /** Where somebody has cleaned up, it is made again. Throws where it cannot be. */
-function makeFolder(path: string): void {
+function ensureFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (error) {
@@ -234,7 +240,7 @@ function makeFolder(path: string): void {
   }
 }
 
-function filesIn(folder: string): readonly string[] {
+function listFiles(folder: string): readonly string[] {
   try {
     return readdirSync(folder)
   } catch {
@@ -243,7 +249,7 @@ function filesIn(folder: string): readonly string[] {
 }
 
 /** In bytes. */
-function spaceIn(folder: string): number {
+function measureFreeSpace(folder: string): number {
   try {
     const { bavail, bsize } = statfsSync(folder)
     return bavail * bsize

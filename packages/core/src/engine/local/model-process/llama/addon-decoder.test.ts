@@ -16,9 +16,9 @@ afterAll(() => rmSync(folder, { recursive: true }))
 test('answers and prompts have their numbers of threads, and a token that has to be repeatable always the same', async () => {
   const log: number[] = []
   const { decoder, sampler } = scripted({ setThreads: (threads: number) => log.push(threads) })
-  const step = (tokens: number, repeatable: boolean) =>
+  const step = (tokens: number, isDeterministic: boolean) =>
     decoder?.decode([
-      { sequence: 0, position: 0, tokens: Array<Token>(tokens).fill(1 as Token), sampler, repeatable },
+      { sequence: 0, position: 0, tokens: Array<Token>(tokens).fill(1 as Token), sampler, isDeterministic },
     ])
 
   for (const [answers, prompts] of [
@@ -52,7 +52,7 @@ test('a step that fails has not failed before its draws have ended: their sample
   const { decoder, sampler } = scripted(fails, openDecoder)
 
   const step = decoder?.decode([
-    { sequence: 0, position: 0, tokens: [1 as Token], sampler, repeatable: false },
+    { sequence: 0, position: 0, tokens: [1 as Token], sampler, isDeterministic: false },
   ])
 
   await expect(step?.finally(() => log.push('failed'))).rejects.toThrow('Eval has failed')
@@ -74,7 +74,7 @@ test('the odds of a prompt are looked at row by row, and what cannot be known is
       return [token, undefined, undefined, [token, -token, 99, 0], 1]
     },
   })
-  const sampler = decoder?.sampler({ ...greedy, logprobs: 0 }, [])
+  const sampler = decoder?.createSampler({ ...greedy, logprobs: 0 }, [])
   if (!decoder || !sampler) throw new Error('The inside of the library is not as it was.')
   const tokens = [4, 5, 6] as Token[]
   const step = () =>
@@ -83,8 +83,8 @@ test('the odds of a prompt are looked at row by row, and what cannot be known is
         sequence: 0,
         position: 0,
         tokens,
-        followers: { tokens: tokens.slice(1), sampler },
-        repeatable: false,
+        targets: { tokens: tokens.slice(1), sampler },
+        isDeterministic: false,
       },
     ])
 
@@ -94,7 +94,7 @@ test('the odds of a prompt are looked at row by row, and what cannot be known is
     [1, 6],
   ])
   expect(most).toBe(1)
-  expect(sampler.followerOdds?.map(({ logprob }) => logprob)).toEqual([-5, -6])
+  expect(sampler.targetLogprobs?.map(({ logprob }) => logprob)).toEqual([-5, -6])
   isBroken = true
   expect(await step()).toEqual([expect.any(Error)])
 })
@@ -122,7 +122,7 @@ test.each([
     sequence,
     position,
     tokens: Array<Token>(length).fill(7 as Token),
-    repeatable: true,
+    isDeterministic: true,
   })
 
   await decoder?.decode(lengths.map(piece))
@@ -140,7 +140,7 @@ test('without flash attention nothing is filled up', async () => {
   const { decoder } = scripted({ initBatch: (size: number) => rows.push(size) }, openDecoder, false)
 
   await decoder?.decode([
-    { sequence: 0, position: 1_280, tokens: Array<Token>(50).fill(7 as Token), repeatable: true },
+    { sequence: 0, position: 1_280, tokens: Array<Token>(50).fill(7 as Token), isDeterministic: true },
   ])
 
   expect(rows).toEqual([50])
@@ -174,7 +174,7 @@ function scripted(context: object, open = openDecoder, flashAttention = true) {
     { _ctx, contextSize: 65_536, idealThreads: 1, flashAttention } as unknown as LlamaContext,
     { parallel: 1, chunkSize: 64, chunksAtOnce: 1 },
   )
-  return { decoder, sampler: decoder?.sampler(greedy, []) }
+  return { decoder, sampler: decoder?.createSampler(greedy, []) }
 }
 
 test('chunks that are read at once leave the same behind as one after the other, to the last bit', async ({
@@ -186,7 +186,7 @@ test('chunks that are read at once leave the same behind as one after the other,
     return decoder
   })
   if (!decoder) throw new Error('The inside of the library is not as it was.')
-  const { chunkSize, chunksAtOnce, decode, forget, save } = decoder
+  const { chunkSize, chunksAtOnce, decode, truncate, save } = decoder
   skip(chunksAtOnce === 1, 'it reads one at once')
   const prompt = Array.from(
     { length: 5 * chunkSize - 9 },
@@ -195,12 +195,12 @@ test('chunks that are read at once leave the same behind as one after the other,
   const whole = prompt.slice(0, 4 * chunkSize)
   /** Of the whole chunks, after the prompt was read up to one after the other of these places. */
   const stateAfter = async (...ends: readonly number[]): Promise<Buffer> => {
-    forget(0, 0)
+    truncate(0, 0)
     for (const [index, end] of ends.entries()) {
       const position = ends[index - 1] ?? 0
-      await decode([{ sequence: 0, position, tokens: prompt.slice(position, end), repeatable: false }])
+      await decode([{ sequence: 0, position, tokens: prompt.slice(position, end), isDeterministic: false }])
     }
-    forget(0, whole.length)
+    truncate(0, whole.length)
     const file = join(folder, ends.join('-'))
     await save(0, whole, file)
     return readFile(file)

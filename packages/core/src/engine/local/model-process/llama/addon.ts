@@ -18,10 +18,10 @@ import type { SamplerConfig } from '../decoding/sampling.ts'
 export interface Addon {
   readonly context: AddonContext
   readonly model: object
-  readonly AddonSampler: AddonSamplers
+  readonly AddonSampler: AddonSamplerClass
 }
 
-interface AddonSamplers {
+interface AddonSamplerClass {
   new (model: object): AddonSampler
   canBeNextTokenForGrammarEvaluationState(state: object, token: Token): boolean
   acceptGrammarEvaluationStateToken(state: object, token: Token): void
@@ -41,7 +41,7 @@ interface AddonContext {
     /** Of which tokens: these, the likeliest, the least likely, the drawn one, and so many of the likeliest. */
     logits: readonly [readonly Token[], boolean, boolean, boolean, number],
     totalWeight: boolean,
-  ): Promise<Probed>
+  ): Promise<ProbeResult>
   removeTokenCellsFromSequence(sequence: number, from: number, to: number): boolean
   /** -1 where it holds nothing. */
   getSequenceKvCacheMinPosition(sequence: number): number
@@ -56,7 +56,7 @@ export interface AddonSampler {
 }
 
 /** Logits behind the ids of their tokens; the total weight counts the likeliest token as 1. */
-export type Probed = readonly [
+export type ProbeResult = readonly [
   token: Token | -1,
   probabilities: undefined,
   confidence: undefined,
@@ -79,7 +79,7 @@ export function addonOf(llama: Llama, model: LlamaModel, context: LlamaContext):
   const { _ctx } = context as unknown as { readonly _ctx?: unknown }
   const { _model } = model as unknown as { readonly _model?: object }
   const { AddonSampler } = bindingsOf(llama)
-  const known = withMethods<AddonContext>(_ctx, [
+  const addonContext = withMethods<AddonContext>(_ctx, [
     'initBatch',
     'addToBatch',
     'decodeBatch',
@@ -90,12 +90,17 @@ export function addonOf(llama: Llama, model: LlamaModel, context: LlamaContext):
     'loadSequenceStateFromFile',
     'setThreads',
   ])
-  const samplers = withMethods<AddonSamplers>(AddonSampler, [
+  const samplers = withMethods<AddonSamplerClass>(AddonSampler, [
     'canBeNextTokenForGrammarEvaluationState',
     'acceptGrammarEvaluationStateToken',
   ])
   const sampler = withMethods<AddonSampler>(samplers?.prototype, ['applyConfig', 'dispose'])
-  return known && _model && samplers && sampler && { context: known, model: _model, AddonSampler: samplers }
+  return (
+    addonContext &&
+    _model &&
+    samplers &&
+    sampler && { context: addonContext, model: _model, AddonSampler: samplers }
+  )
 }
 
 export function encoderOf(context: LlamaEmbeddingContext): AddonEncoder | undefined {

@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from 'vitest'
 import { ask, config, textOf } from '../../../../../../../test/support/bindings.ts'
 import { noiseModel } from '../../../../../../../test/support/models.ts'
-import type { Binding } from '../model.ts'
+import type { RuntimeModel } from '../model.ts'
 import { loadModel } from './load.ts'
 
-let own: Binding
-let fallback: Binding
+let own: RuntimeModel
+let fallback: RuntimeModel
 
 beforeAll(async () => {
   own = await loadModel(config, { steps: 0 })
@@ -15,7 +15,7 @@ beforeAll(async () => {
 test('both ways hold an answer to a grammar, and refuse one that native code refuses', async () => {
   const format = {
     type: 'grammar',
-    source: 'root ::= ("Hello" | "Good day") [^.]{0,9} "../../process/binding"',
+    source: 'root ::= ("Hello" | "Good day") [^.]{0,9} "."',
   } as const
   const signal = new AbortController().signal
 
@@ -24,7 +24,7 @@ test('both ways hold an answer to a grammar, and refuse one that native code ref
   const [text, publicly] = await Promise.all(texts)
   expect(text).toMatch(/^Hello[^.]{0,9}\.$/)
   expect(publicly).toBe(text)
-  await expect(own.grammar('root ::= (')).rejects.toMatchObject({ code: 'invalid_request' })
+  await expect(own.compileGrammar('root ::= (')).rejects.toMatchObject({ code: 'invalid_request' })
 })
 
 test('a grammar holds where characters come in pieces, and words with a space in front', async () => {

@@ -1,29 +1,29 @@
 /** Grammars as native code holds answers to them: each is compiled once, and every answer goes on from a copy. */
 import type { Llama, LlamaModel } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
-import type { Grammar, Use } from '../model.ts'
-import type { Library } from './library.ts'
+import type { CompiledGrammar, ModelBackend } from '../model.ts'
+import type { LlamaLibrary } from './library.ts'
 
 /** So many are kept, since the same are asked for again and again. */
-const keptGrammars = 16
+const maxCachedGrammars = 16
 
-export function grammarCompiler(
-  { LlamaGrammarEvaluationState: State }: Library,
+export function createGrammarCompiler(
+  { LlamaGrammarEvaluationState: State }: LlamaLibrary,
   llama: Llama,
   model: LlamaModel,
-): Use['grammar'] {
-  const kept = new Map<string, Grammar>()
+): ModelBackend['compileGrammar'] {
+  const cache = new Map<string, CompiledGrammar>()
   return async (source) => {
-    const known = kept.get(source) ?? (await compile(source))
-    kept.delete(source)
-    kept.set(source, known)
-    for (const [oldest] of kept) if (kept.size > keptGrammars) kept.delete(oldest)
-    return known
+    const grammar = cache.get(source) ?? (await compile(source))
+    cache.delete(source)
+    cache.set(source, grammar)
+    for (const [oldest] of cache) if (cache.size > maxCachedGrammars) cache.delete(oldest)
+    return grammar
   }
-  async function compile(source: string): Promise<Grammar> {
+  async function compile(source: string): Promise<CompiledGrammar> {
     try {
-      const beginning = new State({ model, grammar: await llama.createGrammar({ grammar: source }) })
-      return { begin: () => new State(beginning) }
+      const initialState = new State({ model, grammar: await llama.createGrammar({ grammar: source }) })
+      return { createState: () => new State(initialState) }
     } catch (cause) {
       throw new LlmError('invalid_request', 'The engine refuses this grammar.', { issue: 'value' }, { cause })
     }

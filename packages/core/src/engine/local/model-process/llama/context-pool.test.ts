@@ -1,14 +1,14 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { Pool } from './context-pool.ts'
+import { ContextPool } from './context-pool.ts'
 
 /** Texts that stay inside until the test lets them out. */
-function crowd(pool: Pool<string>) {
+function crowd(pool: ContextPool<string>) {
   const inside: string[] = []
   const seen = new Map<string, string>()
   const ways = new Map<string, () => void>()
   const enter = (name: string, { tenant = '', background = false, signal = live() } = {}) =>
-    pool.with({ tenant, background, signal }, async (context) => {
+    pool.run({ tenant, background, signal }, async (context) => {
       inside.push(name)
       seen.set(name, context)
       await new Promise<void>((resolve) => ways.set(name, resolve))
@@ -22,7 +22,8 @@ function crowd(pool: Pool<string>) {
   return { inside, seen, enter, leave }
 }
 const live = (): AbortSignal => new AbortController().signal
-const pool = (most: number, make = async (): Promise<string> => 'another') => new Pool('first', make, most)
+const pool = (most: number, make = async (): Promise<string> => 'another') =>
+  new ContextPool('first', make, most)
 
 test('so many are inside as there may be contexts, and the others come in as those leave', async () => {
   const { inside, seen, enter, leave } = crowd(pool(2))
@@ -107,13 +108,13 @@ test('a limit holds from the next turn on, and one is always let in', async () =
   for (const name of ['a', 'b', 'c', 'd']) void enter(name)
   await setImmediate()
 
-  contexts.limit(0)
+  contexts.limitActive(0)
   await leave('a')
   await leave('b')
   expect(inside).toEqual(['c'])
   await leave('c')
   expect(inside).toEqual(['d'])
-  contexts.limit(3)
+  contexts.limitActive(3)
   void enter('e')
   await setImmediate()
   expect(inside).toEqual(['d', 'e'])
@@ -137,20 +138,20 @@ test('where no other context can be made, who wanted it waits for one that there
 test('what fails is told to whoever asked, and the next one gets the context', async () => {
   const contexts = pool(1)
   const caller = { tenant: '', background: false, signal: live() }
-  const failed = contexts.with(caller, () => Promise.reject(new Error('no')))
+  const failed = contexts.run(caller, () => Promise.reject(new Error('no')))
 
   await expect(failed).rejects.toThrow('no')
-  expect(await contexts.with(caller, async (context) => context)).toBe('first')
+  expect(await contexts.run(caller, async (context) => context)).toBe('first')
 })
 
 test('it rests when all have left', async () => {
   const contexts = pool(2)
   const { enter, leave } = crowd(contexts)
-  await contexts.rest()
+  await contexts.whenIdle()
   void enter('a')
   void enter('b')
   let rests = false
-  const resting = contexts.rest().then(() => {
+  const resting = contexts.whenIdle().then(() => {
     rests = true
   })
   await setImmediate()

@@ -1,112 +1,112 @@
 /** Contexts that texts take turns with, made when they are needed. */
 import type { EngineCall } from '../../../engine.ts'
 
-type Caller = Required<Pick<EngineCall, 'signal' | 'tenant' | 'background'>>
+type PoolCaller = Required<Pick<EngineCall, 'signal' | 'tenant' | 'background'>>
 
-interface Waiting {
-  readonly caller: Caller
-  enter(): void
+interface QueuedText {
+  readonly caller: PoolCaller
+  admit(): void
 }
 
-export class Pool<Context> {
-  readonly #make: () => Promise<Context>
+export class ContextPool<Context> {
+  readonly #create: () => Promise<Context>
   readonly #idle: Context[]
-  #most: number
-  #limit = Number.POSITIVE_INFINITY
-  #made: number
-  #waiting: Waiting[] = []
-  #inside: Caller[] = []
-  #onRest: (() => void)[] = []
+  #maxContexts: number
+  #activeLimit = Number.POSITIVE_INFINITY
+  #createdCount: number
+  #queue: QueuedText[] = []
+  #active: PoolCaller[] = []
+  #idleCallbacks: (() => void)[] = []
 
-  /** @param most how many there are at last, `first` among them */
-  constructor(first: Context, make: () => Promise<Context>, most: number) {
-    this.#make = make
+  /** @param maxContexts how many there are at last, `first` among them */
+  constructor(first: Context, create: () => Promise<Context>, maxContexts: number) {
+    this.#create = create
     this.#idle = [first]
-    this.#made = 1
-    this.#most = most
+    this.#createdCount = 1
+    this.#maxContexts = maxContexts
   }
 
   get size(): number {
-    return this.#most
+    return this.#maxContexts
   }
 
   /** From the next turn on no more than so many at a time. */
-  limit(most: number): void {
-    this.#limit = Math.max(1, most)
-    this.#admit()
+  limitActive(max: number): void {
+    this.#activeLimit = Math.max(1, max)
+    this.#admitQueued()
   }
 
   /** Resolves with nothing where the signal aborts before its turn. */
-  async with<T>(caller: Caller, work: (context: Context) => Promise<T>): Promise<T | undefined> {
-    if (!(await this.#turn(caller))) return undefined
+  async run<T>(caller: PoolCaller, task: (context: Context) => Promise<T>): Promise<T | undefined> {
+    if (!(await this.#waitForTurn(caller))) return undefined
     let context: Context | undefined
     try {
-      context = this.#idle.pop() ?? (await this.#another())
-      if (context !== undefined) return await work(context)
+      context = this.#idle.pop() ?? (await this.#createContext())
+      if (context !== undefined) return await task(context)
     } finally {
       if (context !== undefined) this.#idle.push(context)
-      this.#inside.splice(this.#inside.indexOf(caller), 1)
-      this.#admit()
-      if (this.#inside.length === 0) for (const rested of this.#onRest.splice(0)) rested()
+      this.#active.splice(this.#active.indexOf(caller), 1)
+      this.#admitQueued()
+      if (this.#active.length === 0) for (const resolve of this.#idleCallbacks.splice(0)) resolve()
     }
-    return this.with(caller, work)
+    return this.run(caller, task)
   }
 
   /** Resolves when none is at work. */
-  async rest(): Promise<void> {
-    if (this.#inside.length > 0) await new Promise<void>((resolve) => this.#onRest.push(resolve))
+  async whenIdle(): Promise<void> {
+    if (this.#active.length > 0) await new Promise<void>((resolve) => this.#idleCallbacks.push(resolve))
   }
 
   /** Nothing where there cannot be more: whoever wants one waits for another. */
-  async #another(): Promise<Context | undefined> {
-    this.#made++
+  async #createContext(): Promise<Context | undefined> {
+    this.#createdCount++
     try {
-      return await this.#make()
+      return await this.#create()
     } catch {
-      this.#most = --this.#made
+      this.#maxContexts = --this.#createdCount
       return undefined
     }
   }
 
-  #turn(caller: Caller): Promise<boolean> {
+  #waitForTurn(caller: PoolCaller): Promise<boolean> {
     const { signal } = caller
     if (signal.aborted) return Promise.resolve(false)
     return new Promise((resolve) => {
-      const leave = (): void => {
-        this.#waiting = this.#waiting.filter((one) => one !== waiting)
+      const onAbort = (): void => {
+        this.#queue = this.#queue.filter((one) => one !== queued)
         resolve(false)
       }
-      const waiting: Waiting = {
+      const queued: QueuedText = {
         caller,
-        enter: () => {
-          signal.removeEventListener('abort', leave)
+        admit: () => {
+          signal.removeEventListener('abort', onAbort)
           resolve(true)
         },
       }
-      signal.addEventListener('abort', leave, { once: true })
-      this.#waiting.push(waiting)
-      this.#admit()
+      signal.addEventListener('abort', onAbort, { once: true })
+      this.#queue.push(queued)
+      this.#admitQueued()
     })
   }
 
-  #admit(): void {
-    while (this.#inside.length < Math.min(this.#most, this.#limit)) {
-      const next = this.#next()
+  #admitQueued(): void {
+    while (this.#active.length < Math.min(this.#maxContexts, this.#activeLimit)) {
+      const next = this.#selectNext()
       if (!next) return
-      this.#waiting.splice(this.#waiting.indexOf(next), 1)
-      this.#inside.push(next.caller)
-      next.enter()
+      this.#queue.splice(this.#queue.indexOf(next), 1)
+      this.#active.push(next.caller)
+      next.admit()
     }
   }
 
   /** Whose texts are inside in the smallest number, and among those who came first; the background when nobody else is. */
-  #next(): Waiting | undefined {
-    const insideOf = ({ caller: { tenant } }: Waiting): number =>
-      this.#inside.filter((caller) => caller.tenant === tenant).length
-    const foreground = this.#waiting.filter(({ caller }) => !caller.background)
-    const isBusy = foreground.length > 0 || this.#inside.some(({ background }) => !background)
-    return (isBusy ? foreground : this.#waiting).reduce<Waiting | undefined>(
-      (best, one) => (best && insideOf(best) <= insideOf(one) ? best : one),
+  #selectNext(): QueuedText | undefined {
+    const countActive = ({ caller: { tenant } }: QueuedText): number =>
+      this.#active.filter((caller) => caller.tenant === tenant).length
+    const foreground = this.#queue.filter(({ caller }) => !caller.background)
+    const isForegroundBusy = foreground.length > 0 || this.#active.some(({ background }) => !background)
+    return (isForegroundBusy ? foreground : this.#queue).reduce<QueuedText | undefined>(
+      (best, one) => (best && countActive(best) <= countActive(one) ? best : one),
       undefined,
     )
   }

@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from 'vitest'
 import { ask, config, textOf } from '../../../../../../../test/support/bindings.ts'
-import type { Binding } from '../model.ts'
+import type { RuntimeModel } from '../model.ts'
 import { loadModel } from './load.ts'
 
-let own: Binding
-let fallback: Binding
+let own: RuntimeModel
+let fallback: RuntimeModel
 
 beforeAll(async () => {
   own = await loadModel(config, { steps: 0 })

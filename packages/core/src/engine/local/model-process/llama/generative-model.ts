@@ -1,40 +1,40 @@
 /** A model that writes: its context, and what makes answers with it. */
 import type { Llama, LlamaContext, LlamaModel } from 'node-llama-cpp'
 import type { ProcessConfig } from '../../ipc/protocol.ts'
-import { OneByOne } from '../decoding/one-by-one.ts'
 import { Scheduler } from '../decoding/scheduler.ts'
-import { openSnapshots, type Snapshots } from '../kv-cache/snapshots.ts'
-import type { Progress, Use } from '../model.ts'
-import { calibrate, threadCandidates, unknownStepMs } from '../resources/calibrate.ts'
-import type { Plan } from '../resources/memory.ts'
+import { SequentialRunner } from '../decoding/sequential-runner.ts'
+import { openSnapshotStore, type SnapshotStore } from '../kv-cache/snapshots.ts'
+import type { ModelBackend, StepCounter } from '../model.ts'
+import { calibrate, defaultStepMs, listThreadCandidates } from '../resources/calibrate.ts'
+import type { LoadPlan } from '../resources/load-plan.ts'
 import type { openDecoder } from './addon-decoder.ts'
-import { grammarCompiler } from './compiled-grammars.ts'
-import { cacheTypesOf, type Library } from './library.ts'
+import { createGrammarCompiler } from './compiled-grammars.ts'
+import { cacheTypesOf, type LlamaLibrary } from './library.ts'
 import { toTokenBias } from './token-bias.ts'
 
-interface Loaded {
-  readonly library: Library
+interface LlamaModelHandles {
+  readonly library: LlamaLibrary
   readonly llama: Llama
   readonly model: LlamaModel
-  readonly plan: Plan
+  readonly plan: LoadPlan
 }
 
 /** @param open the way to the library's inside; where it leads nowhere, answers are made one after the other */
-export async function openWriter(
-  { library, llama, model, plan }: Loaded,
+export async function openGenerativeModel(
+  { library, llama, model, plan }: LlamaModelHandles,
   config: ProcessConfig,
-  progress: Progress,
+  progress: StepCounter,
   open: typeof openDecoder,
-): Promise<Use> {
+): Promise<ModelBackend> {
   const context = await createContext(library, model, plan, config)
-  const common = { grammar: grammarCompiler(library, llama, model), reading: undefined }
+  const common = { compileGrammar: createGrammarCompiler(library, llama, model), pooling: undefined }
   const decoder = open(llama, model, context, plan)
   if (!decoder)
     return {
       ...common,
       parallel: 1,
-      stepMs: unknownStepMs,
-      runner: new OneByOne(
+      stepMs: defaultStepMs,
+      runner: new SequentialRunner(
         context.getSequence(),
         (pairs) => toTokenBias(library, model, pairs),
         plan.chunkSize,
@@ -43,23 +43,23 @@ export async function openWriter(
       limitThreads() {},
     }
   const { threads, tuneThreads } = config
-  const best = await calibrate(decoder, tuneThreads ? threadCandidates(threads) : [threads])
-  const limitThreads = (most: number): void =>
-    decoder.setThreads(Math.min(best.threads, most), Math.min(threads, most))
+  const best = await calibrate(decoder, tuneThreads ? listThreadCandidates(threads) : [threads])
+  const limitThreads = (max: number): void =>
+    decoder.setThreads(Math.min(best.threads, max), Math.min(threads, max))
   limitThreads(threads)
   return {
     ...common,
     parallel: plan.parallel,
     stepMs: best.stepMs,
-    runner: new Scheduler({ ...decoder, chunkSize: best.chunkSize }, progress, snapshotsIn(config)),
+    runner: new Scheduler({ ...decoder, chunkSize: best.chunkSize }, progress, openProcessSnapshots(config)),
     limitThreads,
   }
 }
 
 function createContext(
-  library: Library,
+  library: LlamaLibrary,
   model: LlamaModel,
-  { contextSize, parallel, batchSize, flashAttention, kvCacheType }: Plan,
+  { contextSize, parallel, batchSize, flashAttention, kvCacheType }: LoadPlan,
   { threads, adapters = [] }: ProcessConfig,
 ): Promise<LlamaContext> {
   const cacheType = cacheTypesOf(library)[kvCacheType]
@@ -75,8 +75,8 @@ function createContext(
   })
 }
 
-function snapshotsIn({ folder, promptCacheBytes }: ProcessConfig): Snapshots {
-  const snapshots = openSnapshots(folder, promptCacheBytes)
+function openProcessSnapshots({ folder, promptCacheBytes }: ProcessConfig): SnapshotStore {
+  const snapshots = openSnapshotStore(folder, promptCacheBytes)
   process.once('exit', () => snapshots.close())
   return snapshots
 }

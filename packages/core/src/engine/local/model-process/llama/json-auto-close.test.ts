@@ -2,11 +2,11 @@ import type { LlamaGrammarEvaluationState, LlamaModel, Token } from 'node-llama-
 import { expect, test } from 'vitest'
 import { config } from '../../../../../../../test/support/bindings.ts'
 import { noiseModel, recurrentModel } from '../../../../../../../test/support/models.ts'
-import { Closing, type Marks, marksOf } from './json-auto-close.ts'
+import { findJsonTokens, JsonAutoClose, type JsonTokens } from './json-auto-close.ts'
 import { loadModel } from './load.ts'
 
 const tokenOf = (letter: string): Token => letter.charCodeAt(0) as Token
-const marks: Marks = {
+const marks: JsonTokens = {
   quote: tokenOf('"'),
   brackets: [tokenOf('}'), tokenOf(']')],
   letters: [tokenOf(')'), tokenOf('a')],
@@ -28,7 +28,7 @@ function closingAt(...places: readonly string[]) {
     },
   }
   const state = { _state: {} } as unknown as LlamaGrammarEvaluationState
-  return { closing: new Closing(marks, grammars, state, (token) => token === end), accepted }
+  return { closing: new JsonAutoClose(marks, grammars, state, (token) => token === end), accepted }
 }
 
 test.each([
@@ -48,23 +48,23 @@ test.each([
 ])('%s is closed, if it can be, where the model would end', (_place, allowed, closer) => {
   const { closing } = closingAt(allowed)
 
-  expect(closing.instead(end)).toBe(closer && tokenOf(closer))
+  expect(closing.chooseCloser(end)).toBe(closer && tokenOf(closer))
 })
 
 test('nothing is closed where the model would go on', () => {
   const { closing } = closingAt('"\\)}],ab')
 
-  expect(closing.instead(tokenOf('b'))).toBeUndefined()
+  expect(closing.chooseCloser(tokenOf('b'))).toBeUndefined()
 })
 
 test('what cannot be closed yet is as soon as it can, and then the model is asked anew', () => {
   const { closing, accepted } = closingAt(')}ab', '"){}ab', ',}')
 
-  const first = closing.instead(end)
+  const first = closing.chooseCloser(end)
   closing.accept(tokenOf('b'))
-  const second = closing.instead(tokenOf('b'))
+  const second = closing.chooseCloser(tokenOf('b'))
   closing.accept(tokenOf('"'))
-  const third = closing.instead(tokenOf(','))
+  const third = closing.chooseCloser(tokenOf(','))
 
   expect([first, second, third]).toEqual([undefined, tokenOf('"'), undefined])
   expect(accepted).toEqual(['b', '"'])
@@ -73,13 +73,13 @@ test('what cannot be closed yet is as soon as it can, and then the model is aske
 test('who may end is not waited for', () => {
   const { closing, accepted } = closingAt('"{', '\0', '"){}ab')
 
-  closing.instead(end)
+  closing.chooseCloser(end)
   closing.accept(tokenOf('{'))
-  closing.instead(end)
+  closing.chooseCloser(end)
   closing.accept(end)
   closing.accept(tokenOf('"'))
 
-  expect(closing.instead(tokenOf('b'))).toBeUndefined()
+  expect(closing.chooseCloser(tokenOf('b'))).toBeUndefined()
   expect(accepted).toEqual(['{', '"'])
 })
 
@@ -95,7 +95,7 @@ test.each([
   })
   if (!model) throw new Error('no model')
 
-  const { quote, brackets, letters, newline } = marksOf(model) ?? {}
+  const { quote, brackets, letters, newline } = findJsonTokens(model) ?? {}
 
   const texts = [quote, ...(brackets ?? []), ...(letters ?? []), newline].map((token) =>
     token === undefined ? undefined : model?.detokenize([token], false, [token]),
@@ -110,5 +110,5 @@ test('a vocabulary that has no token for one of them has none', () => {
     detokenize: ([token]: readonly Token[]) => letters[token as number] ?? '',
   }
 
-  expect(marksOf(model as unknown as LlamaModel)).toBeUndefined()
+  expect(findJsonTokens(model as unknown as LlamaModel)).toBeUndefined()
 })

@@ -6,7 +6,7 @@ import type { LlamaGrammarEvaluationState, LlamaModel, Token } from 'node-llama-
 import { type Addon, stateOf } from './addon.ts'
 
 /** Tokens that tell the places in JSON apart, and close what is open there. */
-export interface Marks {
+export interface JsonTokens {
   readonly quote: Token
   /** Behind objects and arrays. */
   readonly brackets: readonly Token[]
@@ -17,7 +17,7 @@ export interface Marks {
 }
 
 /** Nothing where the vocabulary has no token for one of them. */
-export function marksOf(model: Pick<LlamaModel, 'tokenize' | 'detokenize'>): Marks | undefined {
+export function findJsonTokens(model: Pick<LlamaModel, 'tokenize' | 'detokenize'>): JsonTokens | undefined {
   // At the beginning of a text, some vocabularies add a space.
   const lastOf = (text: string): Token | undefined => {
     const token = model.tokenize(text).at(-1)
@@ -31,28 +31,28 @@ export function marksOf(model: Pick<LlamaModel, 'tokenize' | 'detokenize'>): Mar
   return { quote, brackets: known.slice(0, 2), letters: known.slice(2), newline }
 }
 
-type Grammars = Pick<
+type GrammarStateApi = Pick<
   Addon['AddonSampler'],
   'canBeNextTokenForGrammarEvaluationState' | 'acceptGrammarEvaluationStateToken'
 >
 
 /** Of one answer. */
-export class Closing {
-  readonly #marks: Marks
-  readonly #grammars: Grammars
+export class JsonAutoClose {
+  readonly #jsonTokens: JsonTokens
+  readonly #stateApi: GrammarStateApi
   /** As it is behind what was said. The one that a sampler goes on with knows what was drawn in vain, too. */
   readonly #grammar: LlamaGrammarEvaluationState
   readonly #isEnd: (token: Token) => boolean
-  #isWanted = false
+  #shouldClose = false
 
   constructor(
-    marks: Marks,
-    grammars: Grammars,
+    jsonTokens: JsonTokens,
+    stateApi: GrammarStateApi,
     grammar: LlamaGrammarEvaluationState,
     isEnd: (token: Token) => boolean,
   ) {
-    this.#marks = marks
-    this.#grammars = grammars
+    this.#jsonTokens = jsonTokens
+    this.#stateApi = stateApi
     this.#grammar = grammar
     this.#isEnd = isEnd
   }
@@ -61,32 +61,32 @@ export class Closing {
    * The token that closes what is open; nothing where what is drawn is said.
    * @param likeliest of all tokens, in the grammar or not
    */
-  instead(likeliest: Token): Token | undefined {
-    if (this.#isEnd(likeliest)) this.#isWanted = !this.#can(likeliest)
-    const closer = this.#isWanted ? this.#closer() : undefined
+  chooseCloser(likeliest: Token): Token | undefined {
+    if (this.#isEnd(likeliest)) this.#shouldClose = !this.#isAllowed(likeliest)
+    const closer = this.#shouldClose ? this.#findCloser() : undefined
     // What may come next, such as another property, it may want to say.
-    if (closer !== undefined) this.#isWanted = false
+    if (closer !== undefined) this.#shouldClose = false
     return closer
   }
 
-  accept(said: Token): void {
-    if (!this.#isEnd(said)) this.#grammars.acceptGrammarEvaluationStateToken(stateOf(this.#grammar), said)
+  accept(token: Token): void {
+    if (!this.#isEnd(token)) this.#stateApi.acceptGrammarEvaluationStateToken(stateOf(this.#grammar), token)
   }
 
   /** For a sampler that goes on behind what was said. */
-  grammar(): LlamaGrammarEvaluationState {
+  cloneState(): LlamaGrammarEvaluationState {
     return this.#grammar.clone()
   }
 
-  #closer(): Token | undefined {
-    const { quote, brackets, letters, newline } = this.#marks
-    const can = (token: Token): boolean => this.#can(token)
-    if (can(newline)) return undefined
+  #findCloser(): Token | undefined {
+    const { quote, brackets, letters, newline } = this.#jsonTokens
+    const isAllowed = (token: Token): boolean => this.#isAllowed(token)
+    if (isAllowed(newline)) return undefined
     // In a text brackets are letters, too, and beside texts a quote opens one.
-    return letters.some(can) ? [quote].find(can) : brackets.find(can)
+    return letters.some(isAllowed) ? [quote].find(isAllowed) : brackets.find(isAllowed)
   }
 
-  #can(token: Token): boolean {
-    return this.#grammars.canBeNextTokenForGrammarEvaluationState(stateOf(this.#grammar), token)
+  #isAllowed(token: Token): boolean {
+    return this.#stateApi.canBeNextTokenForGrammarEvaluationState(stateOf(this.#grammar), token)
   }
 }

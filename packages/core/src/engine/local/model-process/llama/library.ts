@@ -1,22 +1,22 @@
 /** The only file that loads node-llama-cpp; the others know its types. */
 import type { Llama, LlamaOptions } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
-import { missingLibrary } from './missing-engine.ts'
+import { missingLibraryMessage } from './missing-engine.ts'
 
-export type Library = typeof import('node-llama-cpp')
+export type LlamaLibrary = typeof import('node-llama-cpp')
 
 /** Throws `upstream`, with the command that installs it. */
-export async function importLibrary(): Promise<Library> {
+export async function importLibrary(): Promise<LlamaLibrary> {
   try {
     return await import('node-llama-cpp')
   } catch (cause) {
-    throw new LlmError('upstream', missingLibrary, {}, { cause })
+    throw new LlmError('upstream', missingLibraryMessage, {}, { cause })
   }
 }
 
 /** Quietly, and never with a compiler or a download in somebody's server. */
 export const startLibrary = (
-  { getLlama, LlamaLogLevel }: Library,
+  { getLlama, LlamaLogLevel }: LlamaLibrary,
   options: Pick<LlamaOptions, 'maxThreads' | 'dryRun' | 'vramPadding'>,
 ): Promise<Llama> =>
   getLlama({
@@ -28,7 +28,7 @@ export const startLibrary = (
   })
 
 /** How a context may be kept, by our names. */
-export const cacheTypesOf = ({ GgmlType: { F16, Q8_0, Q4_0 } }: Library) => ({
+export const cacheTypesOf = ({ GgmlType: { F16, Q8_0, Q4_0 } }: LlamaLibrary) => ({
   f16: F16,
   q8_0: Q8_0,
   q4_0: Q4_0,

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { ask, config, textOf } from '../../../../../../../test/support/bindings.ts'
 import { narrowModel, noiseModel } from '../../../../../../../test/support/models.ts'
-import type { Binding } from '../model.ts'
+import type { RuntimeModel } from '../model.ts'
 import { loadModel } from './load.ts'
 
-let own: Binding
+let own: RuntimeModel
 
 beforeAll(async () => {
   own = await loadModel(config, { steps: 0 })
@@ -56,10 +56,10 @@ test('without a graphics card it makes no difference how many layers are wanted 
 
 describe('where memory is short', () => {
   const room = (free: number, total: number) => ({
-    roomFor: async () => ({ free, total }),
-    waitForRoom: async () => false,
+    reserve: async () => ({ free, total }),
+    waitForMemory: async () => false,
   })
-  const withFree = (free: number, total = free): Promise<Binding> =>
+  const withFree = (free: number, total = free): Promise<RuntimeModel> =>
     loadModel(config, { steps: 0 }, undefined, room(free, total))
 
   test('there are fewer answers side by side, and the model says so', async () => {

@@ -3,31 +3,31 @@ import { basename } from 'node:path'
 import type { GgufInsights, Llama, LlamaModel, LlamaModelOptions } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
 import type { ProcessConfig } from '../../ipc/protocol.ts'
-import type { Binding, Progress } from '../model.ts'
-import { purposeOf } from '../model-kind.ts'
-import { smallestChunk } from '../resources/calibrate.ts'
-import { machineMemory } from '../resources/machine-memory.ts'
-import { type Plan, planMemory, type Room } from '../resources/memory.ts'
+import type { RuntimeModel, StepCounter } from '../model.ts'
+import { detectModelTask } from '../model-kind.ts'
+import { minChunkSize } from '../resources/calibrate.ts'
+import { type LoadPlan, type MemoryBroker, planMemory } from '../resources/load-plan.ts'
+import { readMachineMemory } from '../resources/machine-memory.ts'
 import { openDecoder } from './addon-decoder.ts'
-import { openWriter } from './generative-model.ts'
-import { cacheTypesOf, importLibrary, type Library, startLibrary } from './library.ts'
-import { missingBuild } from './missing-engine.ts'
-import { openReader } from './pooling-model.ts'
-import { tokensOf } from './tokens.ts'
+import { openGenerativeModel } from './generative-model.ts'
+import { cacheTypesOf, importLibrary, type LlamaLibrary, startLibrary } from './library.ts'
+import { describeMissingBuild } from './missing-engine.ts'
+import { openPoolingModel } from './pooling-model.ts'
+import { openVocabulary } from './vocabulary.ts'
 
 /** Prompts are read in pieces of these sizes at most, so that a call can be cancelled between two. */
-const chunkSizes = { cpu: smallestChunk, gpu: 512 }
+const chunkSizes = { cpu: minChunkSize, gpu: 512 }
 
 /**
  * @param open the way to the library's inside; where it leads nowhere, answers are made one after the other
- * @param room in memory; without the others of the machine there is what is free
+ * @param memory in memory; without the others of the machine there is what is free
  */
 export async function loadModel(
   config: ProcessConfig,
-  progress: Progress,
+  progress: StepCounter,
   open: typeof openDecoder = openDecoder,
-  room: Room = freeRoom,
-): Promise<Binding> {
+  memory: MemoryBroker = unreservedMemory,
+): Promise<RuntimeModel> {
   const library = await importLibrary()
   try {
     const llama = await startLibrary(library, { maxThreads: config.threads })
@@ -39,19 +39,19 @@ export async function loadModel(
         progress.steps++
       },
     }
-    const { model, plan } = await loadPlanned(library, llama, options, async (insights) =>
+    const { model, plan } = await loadWithPlan(library, llama, options, async (insights) =>
       planMemory(config, insights, {
-        ...room,
+        ...memory,
         vram: await llama.getVramState(),
         chunkSizes,
         cacheTypes: cacheTypesOf(library),
       }),
     )
-    const purpose = purposeOf(model.fileInsights)
-    const use =
-      purpose === 'text'
-        ? await openWriter({ library, llama, model, plan }, config, progress, open)
-        : await openReader(model, plan, config, purpose)
+    const kind = detectModelTask(model.fileInsights)
+    const backend =
+      kind === 'text'
+        ? await openGenerativeModel({ library, llama, model, plan }, config, progress, open)
+        : await openPoolingModel(model, plan, config, kind)
     const { contextSize, need, mappedBytes, notes } = plan
     return {
       name: config.modelName,
@@ -62,15 +62,15 @@ export async function loadModel(
       gpuBytes: Math.round(need.vram),
       mappedBytes,
       notes,
-      ...tokensOf(model, contextSize),
-      ...use,
+      ...openVocabulary(model, contextSize),
+      ...backend,
     }
   } catch (cause) {
     if (cause instanceof LlmError) throw cause
-    const reason = cause instanceof Error ? withoutPaths(cause.message, config) : String(cause)
+    const reason = cause instanceof Error ? stripPaths(cause.message, config) : String(cause)
     const message =
       cause instanceof library.NoBinaryFoundError
-        ? missingBuild(await library.getModuleVersion())
+        ? describeMissingBuild(await library.getModuleVersion())
         : `The model "${config.modelName}" could not be loaded: ${reason}`
     throw new LlmError('upstream', message, {}, { cause })
   }
@@ -80,16 +80,16 @@ export async function loadModel(
  * Plans when the library has read the header of the file, and not yet the weights. It lets nobody in there;
  * but it makes its insights just then, and to make them beside it would cost as much again.
  */
-async function loadPlanned(
-  { GgufInsights: maker }: Library,
+async function loadWithPlan(
+  { GgufInsights: insightsClass }: LlamaLibrary,
   llama: Llama,
   options: LlamaModelOptions,
-  planFor: (insights: GgufInsights) => Promise<Plan>,
-): Promise<{ readonly model: LlamaModel; readonly plan: Plan }> {
-  const { from } = maker
-  let plan: Plan | undefined
-  maker.from = async (...header) => {
-    const insights = await from.apply(maker, header)
+  planFor: (insights: GgufInsights) => Promise<LoadPlan>,
+): Promise<{ readonly model: LlamaModel; readonly plan: LoadPlan }> {
+  const { from } = insightsClass
+  let plan: LoadPlan | undefined
+  insightsClass.from = async (...header) => {
+    const insights = await from.apply(insightsClass, header)
     plan = await planFor(insights)
     options.gpuLayers = plan.gpuLayers
     return insights
@@ -98,16 +98,16 @@ async function loadPlanned(
     const model = await llama.loadModel(options)
     return { model, plan: plan ?? (await planFor(model.fileInsights)) }
   } finally {
-    maker.from = from
+    insightsClass.from = from
   }
 }
 
-const freeRoom: Room = {
-  roomFor: async () => machineMemory(),
-  waitForRoom: async () => false,
+const unreservedMemory: MemoryBroker = {
+  reserve: async () => readMachineMemory(),
+  waitForMemory: async () => false,
 }
 
-const withoutPaths = (message: string, { modelPath, adapters = [] }: ProcessConfig): string =>
+const stripPaths = (message: string, { modelPath, adapters = [] }: ProcessConfig): string =>
   adapters.reduce(
     (text, { path }) => text.replaceAll(path, basename(path)),
     message.replaceAll(modelPath, 'the file'),

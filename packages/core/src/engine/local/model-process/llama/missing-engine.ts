@@ -16,31 +16,31 @@ const builds: Readonly<Record<string, string>> = {
 export interface Machine {
   /** Node's platform and architecture: `linux-x64`. */
   readonly name: string
-  readonly musl: boolean
+  readonly isMusl: boolean
   /** The build is replaced by an empty package, as in a clone of this repository. */
-  readonly stubbed: (build: string) => boolean
+  readonly isStubbed: (build: string) => boolean
 }
 
-export const missingLibrary =
+export const missingLibraryMessage =
   'The engine is not installed. Install it with: npm install node-llama-cpp@3.22.1'
 
 /** @param version of the library, which its build has to match */
-export function missingBuild(version: string, machine: Machine = thisMachine()): string {
+export function describeMissingBuild(version: string, machine: Machine = detectMachine()): string {
   const build = builds[machine.name]
   if (!build) return `There is no prebuilt engine for ${machine.name}.`
-  if (machine.musl)
+  if (machine.isMusl)
     return 'There is no prebuilt engine for musl, as in Alpine Linux. Use an image with glibc, such as node:22-slim.'
-  return machine.stubbed(build)
+  return machine.isStubbed(build)
     ? `This clone leaves out the engine for ${machine.name}. Add it with: npm run add-engine`
     : `The engine for ${machine.name} is not installed. Install it with: npm install @node-llama-cpp/${build}@${version}`
 }
 
-function thisMachine(): Machine {
+function detectMachine(): Machine {
   const report = process.report.getReport() as { header: { glibcVersionRuntime?: string } }
   return {
     name: `${process.platform}-${process.arch}`,
-    musl: process.platform === 'linux' && !report.header.glibcVersionRuntime,
-    stubbed: (build) => {
+    isMusl: process.platform === 'linux' && !report.header.glibcVersionRuntime,
+    isStubbed: (build) => {
       try {
         const { name } = createRequire(import.meta.url)(`@node-llama-cpp/${build}/package.json`)
         return name !== `@node-llama-cpp/${build}`

@@ -8,8 +8,8 @@ import {
 } from 'node-llama-cpp'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { encoderModel, noiseModel } from '../../../../../../../test/support/models.ts'
-import { purposeOf } from '../model-kind.ts'
-import { openReading, type Reading } from './pooling-contexts.ts'
+import { detectModelTask } from '../model-kind.ts'
+import { openPoolingContexts, type PoolingContexts } from './pooling-contexts.ts'
 
 const options: LlamaOptions = { build: 'never', skipDownload: true, progressLogs: false, maxThreads: 1 }
 let llama: Llama
@@ -24,24 +24,24 @@ afterAll(() => llama.dispose())
 const [begin, fox, end] = [101, 4_419, 102] as Token[] as [Token, Token, Token]
 const foxes = (count: number): readonly Token[] => [begin, ...Array<Token>(count).fill(fox), end]
 const caller = { tenant: '', background: false, signal: new AbortController().signal }
-const read = async ({ pool }: Reading, text: readonly Token[]): Promise<number[]> =>
-  Array.from((await pool.with(caller, (reader) => reader(text))) ?? [])
+const read = async ({ pool }: PoolingContexts, text: readonly Token[]): Promise<number[]> =>
+  Array.from((await pool.run(caller, (reader) => reader(text))) ?? [])
 
 test('both ways into the library make the same vectors; what is public has room for one token less', async () => {
-  const own = await openReading(model, 'vectors', 512, 1)
-  const publicly = await openReading(model, 'vectors', 512, 1, () => undefined)
+  const own = await openPoolingContexts(model, 'vectors', 512, 1)
+  const publicly = await openPoolingContexts(model, 'vectors', 512, 1, () => undefined)
 
   for (const count of [1, 30, 500]) {
     const [a, b] = [await read(own, foxes(count)), await read(publicly, foxes(count))]
     expect(a).toHaveLength(64)
     expect(a).toEqual(b)
   }
-  expect([own.room, publicly.room]).toEqual([512, 511])
+  expect([own.maxTokens, publicly.maxTokens]).toEqual([512, 511])
   expect(own.stepMs).toBeGreaterThan(0)
 })
 
 test('a text that is as long as the context is read, and nothing of the one before is left', async () => {
-  const reading = await openReading(model, 'vectors', 512, 1)
+  const reading = await openPoolingContexts(model, 'vectors', 512, 1)
   const short = await read(reading, foxes(3))
 
   const long = await read(reading, foxes(510))
@@ -53,7 +53,10 @@ test('a text that is as long as the context is read, and nothing of the one befo
 test('what a model is for is said by its file', async () => {
   const writer = await llama.loadModel({ modelPath: noiseModel })
 
-  expect([purposeOf(model.fileInsights), purposeOf(writer.fileInsights)]).toEqual(['vectors', 'text'])
+  expect([detectModelTask(model.fileInsights), detectModelTask(writer.fileInsights)]).toEqual([
+    'vectors',
+    'text',
+  ])
 })
 
 test.each<[what: string, metadata: object, supportsRanking: boolean, purpose: string]>([
@@ -66,5 +69,5 @@ test.each<[what: string, metadata: object, supportsRanking: boolean, purpose: st
 ])('%s', (_what, architectureMetadata, supportsRanking, purpose) => {
   const insights = { supportsRanking, ggufFileInfo: { architectureMetadata } }
 
-  expect(purposeOf(insights as unknown as Parameters<typeof purposeOf>[0])).toBe(purpose)
+  expect(detectModelTask(insights as unknown as Parameters<typeof detectModelTask>[0])).toBe(purpose)
 })

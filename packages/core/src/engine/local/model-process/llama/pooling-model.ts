@@ -2,40 +2,41 @@
 import type { LlamaModel } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
 import type { ProcessConfig } from '../../ipc/protocol.ts'
-import type { Use } from '../model.ts'
-import type { Purpose } from '../model-kind.ts'
-import { unknownStepMs } from '../resources/calibrate.ts'
-import type { Plan } from '../resources/memory.ts'
-import { openReading } from './pooling-contexts.ts'
+import type { ModelBackend } from '../model.ts'
+import type { ModelTask } from '../model-kind.ts'
+import { defaultStepMs } from '../resources/calibrate.ts'
+import type { LoadPlan } from '../resources/load-plan.ts'
+import { openPoolingContexts } from './pooling-contexts.ts'
 
 /** Throws `upstream` where it is to have adapters. */
-export async function openReader(
+export async function openPoolingModel(
   model: LlamaModel,
-  { contextSize, parallel }: Plan,
+  { contextSize, parallel }: LoadPlan,
   { modelName, adapters = [] }: ProcessConfig,
-  purpose: Exclude<Purpose, 'text'>,
-): Promise<Use> {
-  if (adapters.length > 0) throw notAdaptable(modelName)
-  const reading = purpose === 'nothing' ? undefined : await openReading(model, purpose, contextSize, parallel)
+  kind: Exclude<ModelTask, 'text'>,
+): Promise<ModelBackend> {
+  if (adapters.length > 0) throw adaptersNotSupported(modelName)
+  const pooling =
+    kind === 'nothing' ? undefined : await openPoolingContexts(model, kind, contextSize, parallel)
   return {
     parallel,
-    stepMs: reading?.stepMs ?? unknownStepMs,
+    stepMs: pooling?.stepMs ?? defaultStepMs,
     runner: {
-      run: () => Promise.reject(notForChat(modelName)),
+      run: () => Promise.reject(chatNotSupported(modelName)),
       wake: () => {},
-      rest: async () => reading?.pool.rest(),
+      whenIdle: async () => pooling?.pool.whenIdle(),
     },
-    grammar: () => Promise.reject(notForChat(modelName)),
-    reading,
-    limitThreads: (most) => reading?.pool.limit(most),
+    compileGrammar: () => Promise.reject(chatNotSupported(modelName)),
+    pooling,
+    limitThreads: (max) => pooling?.pool.limitActive(max),
   }
 }
 
-const notAdaptable = (name: string): LlmError =>
+const adaptersNotSupported = (name: string): LlmError =>
   new LlmError(
     'upstream',
     `The model "${name}" reads texts, and cannot have adapters: they are for models that write.`,
   )
 
-const notForChat = (name: string): LlmError =>
+const chatNotSupported = (name: string): LlmError =>
   new LlmError('invalid_request', `The model "${name}" reads texts, and cannot chat.`, { param: 'model' })

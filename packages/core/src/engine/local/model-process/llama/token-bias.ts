@@ -1,10 +1,14 @@
 /** Biases of tokens, in the library's form. */
 import type { LlamaModel, Token, TokenBias } from 'node-llama-cpp'
-import type { Draw } from '../decoding/sampling.ts'
+import type { SamplingParams } from '../decoding/sampling.ts'
 import { biasesOf } from './addon.ts'
-import type { Library } from './library.ts'
+import type { LlamaLibrary } from './library.ts'
 
-export function toTokenBias({ TokenBias }: Library, model: LlamaModel, pairs: Draw['bias']): TokenBias {
+export function toTokenBias(
+  { TokenBias }: LlamaLibrary,
+  model: LlamaModel,
+  pairs: SamplingParams['bias'],
+): TokenBias {
   const bias = new TokenBias(model.tokenizer)
   // Its own `set` leaves end tokens out in silence; the map behind it takes all.
   const biases = biasesOf(bias)

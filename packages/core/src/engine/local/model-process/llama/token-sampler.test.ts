@@ -2,8 +2,8 @@ import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp'
 import { expect, test } from 'vitest'
 import type { SamplerConfig } from '../decoding/sampling.ts'
 import type { Addon } from './addon.ts'
-import { Closing } from './json-auto-close.ts'
-import { Drawer } from './token-sampler.ts'
+import { JsonAutoClose } from './json-auto-close.ts'
+import { TokenSampler } from './token-sampler.ts'
 
 const end = 0 as Token
 const quote = 1 as Token
@@ -63,15 +63,15 @@ function inText(likeliest: readonly Token[], more: object = {}) {
     return { _state, clone: () => stateWith(_state.said) } as unknown as LlamaGrammarEvaluationState
   }
   const marks = { quote, brackets: [other], letters: [paren], newline: other }
-  const closing = new Closing(marks, addon.AddonSampler, stateWith([]), (token) => token === end)
-  const drawer = new Drawer(addon, { ...draw, ...more }, [9 as Token], stateWith([]), closing)
+  const closing = new JsonAutoClose(marks, addon.AddonSampler, stateWith([]), (token) => token === end)
+  const drawer = new TokenSampler(addon, { ...draw, ...more }, [9 as Token], stateWith([]), closing)
   return { drawer, configs, weighed, probes: () => probes, live: () => live }
 }
 
 test('what closes a text is said instead of what was drawn: neither grammar nor penalties remember that', async () => {
   const { drawer, configs, live } = inText([word, end, word], { penalty })
 
-  const said = [await drawer.next(0), await drawer.next(0), await drawer.next(0)]
+  const said = [await drawer.sample(0), await drawer.sample(0), await drawer.sample(0)]
   drawer.dispose()
 
   expect(said).toEqual([word, quote, word])
@@ -84,16 +84,16 @@ test('what closes a text is said instead of what was drawn: neither grammar nor 
 test('its odds are told, not those of what was drawn', async () => {
   const { drawer, weighed } = inText([end], { logprobs: 0 })
 
-  await drawer.next(0)
+  await drawer.sample(0)
 
   expect(weighed).toEqual([quote])
-  expect(drawer.odds).toEqual({ logprob: 0, top: [] })
+  expect(drawer.lastLogprobs).toEqual({ logprob: 0, top: [] })
 })
 
 test('while ends are kept out, nobody is asked whether to close', async () => {
   const { drawer, probes } = inText([end, end], { ban: { tokens: [end], until: 2 } })
 
-  const said = [await drawer.next(0), await drawer.next(0), await drawer.next(0)]
+  const said = [await drawer.sample(0), await drawer.sample(0), await drawer.sample(0)]
 
   expect(said).toEqual([word, word, quote])
   expect(probes()).toBe(1)

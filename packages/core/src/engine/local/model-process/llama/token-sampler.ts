@@ -1,51 +1,56 @@
 /** Draws the tokens of one answer. What it draws from is not what the model says: probes look at that. */
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp'
-import type { Odds, Sampler } from '../decoding/decoder.ts'
-import { type Draw, type SamplerConfig, toProbeConfig, toSamplerConfig } from '../decoding/sampling.ts'
-import { type Addon, type AddonSampler, type Probed, stateOf } from './addon.ts'
-import type { Closing } from './json-auto-close.ts'
+import type { Logprobs, Sampler } from '../decoding/decoder.ts'
+import {
+  type SamplerConfig,
+  type SamplingParams,
+  toProbeConfig,
+  toSamplerConfig,
+} from '../decoding/sampling.ts'
+import { type Addon, type AddonSampler, type ProbeResult, stateOf } from './addon.ts'
+import type { JsonAutoClose } from './json-auto-close.ts'
 
-export class Drawer implements Sampler {
-  odds: Odds | undefined
-  followerOdds: readonly Odds[] | undefined
+export class TokenSampler implements Sampler {
+  lastLogprobs: Logprobs | undefined
+  targetLogprobs: readonly Logprobs[] | undefined
   readonly #addon: Addon
-  readonly #draw: Draw
+  readonly #params: SamplingParams
   readonly #prompt: readonly Token[]
-  readonly #drawn: Token[] = []
+  readonly #sampled: Token[] = []
   readonly #sampler: AddonSampler
   /** Goes on with each token that the sampler draws. */
   #grammar: LlamaGrammarEvaluationState | undefined
-  readonly #closing: Closing | undefined
+  readonly #autoClose: JsonAutoClose | undefined
   /** Of all tokens, and of the likeliest. One that does both would sort the whole vocabulary. */
   readonly #probes: readonly AddonSampler[]
   /** Which of all tokens is it. */
-  readonly #likeliest: AddonSampler | undefined
+  readonly #greedyProbe: AddonSampler | undefined
 
   constructor(
     addon: Addon,
-    draw: Draw,
+    params: SamplingParams,
     prompt: readonly Token[],
     grammar?: LlamaGrammarEvaluationState,
-    closing?: Closing,
+    autoClose?: JsonAutoClose,
   ) {
     this.#addon = addon
-    this.#draw = draw
+    this.#params = params
     this.#prompt = prompt
     this.#grammar = grammar
-    this.#closing = closing
-    const { logprobs } = draw
+    this.#autoClose = autoClose
+    const { logprobs } = params
     const tops = logprobs === undefined ? [] : logprobs === 0 ? [0] : [0, logprobs]
-    this.#sampler = samplerOf(addon, this.#config())
-    this.#likeliest = closing && samplerOf(addon, toProbeConfig(draw, 0))
-    this.#probes = tops.map((top) => samplerOf(addon, toProbeConfig(draw, top)))
+    this.#sampler = createSampler(addon, this.#config())
+    this.#greedyProbe = autoClose && createSampler(addon, toProbeConfig(params, 0))
+    this.#probes = tops.map((top) => createSampler(addon, toProbeConfig(params, top)))
   }
 
   /** Begins at once, and never rejects. */
-  async next(output: number): Promise<Token | Error> {
+  async sample(output: number): Promise<Token | Error> {
     try {
-      const token = await this.#say(output)
+      const token = await this.#sampleOrClose(output)
       if (token === -1) return new Error('no token is possible')
-      this.odds = await this.#oddsOf(token, output)
+      this.lastLogprobs = await this.#probeLogprobs(token, output)
       return token
     } catch (cause) {
       return new Error('drawing failed', { cause })
@@ -53,14 +58,14 @@ export class Drawer implements Sampler {
   }
 
   /** One row after the other: a probe looks at one at a time. Begins at once, and never rejects. */
-  async weigh(followers: readonly Token[], outputs: Uint32Array): Promise<Error | undefined> {
+  async scoreTargets(targets: readonly Token[], outputs: Uint32Array): Promise<Error | undefined> {
     try {
-      const all: Odds[] = []
-      for (const [row, token] of followers.entries()) {
-        const odds = await this.#oddsOf(token, outputs[row] as number)
-        if (odds) all.push(odds)
+      const all: Logprobs[] = []
+      for (const [row, token] of targets.entries()) {
+        const logprobs = await this.#probeLogprobs(token, outputs[row] as number)
+        if (logprobs) all.push(logprobs)
       }
-      this.followerOdds = all
+      this.targetLogprobs = all
       return undefined
     } catch (cause) {
       return new Error('the odds of a prompt are not known', { cause })
@@ -69,41 +74,41 @@ export class Drawer implements Sampler {
 
   dispose(): void {
     for (const sampler of [this.#sampler, ...this.#probes]) sampler.dispose()
-    this.#likeliest?.dispose()
+    this.#greedyProbe?.dispose()
   }
 
   #config(): SamplerConfig {
     return {
-      ...toSamplerConfig(this.#draw, this.#prompt, this.#drawn),
+      ...toSamplerConfig(this.#params, this.#prompt, this.#sampled),
       ...(this.#grammar && { grammarEvaluationState: stateOf(this.#grammar) }),
     }
   }
 
   /** What is drawn, or what closes something instead. */
-  async #say(output: number): Promise<Token | -1> {
+  async #sampleOrClose(output: number): Promise<Token | -1> {
     const { context } = this.#addon
-    const until = this.#draw.ban?.until ?? 0
-    const probe = this.#drawn.length < until ? undefined : this.#likeliest
+    const until = this.#params.ban?.until ?? 0
+    const probe = this.#sampled.length < until ? undefined : this.#greedyProbe
     // Both at once: between one and the other the model would rest.
-    const [likeliest, drawn] = await allEnded([
+    const [likeliest, sampled] = await awaitAll([
       probe && context.sampleToken(output, probe),
       context.sampleToken(output, this.#sampler),
     ])
     const isKnown = likeliest !== undefined && likeliest !== -1
-    const token = (isKnown ? this.#closing?.instead(likeliest) : undefined) ?? drawn
+    const token = (isKnown ? this.#autoClose?.chooseCloser(likeliest) : undefined) ?? sampled
     if (token === -1) return -1
-    this.#drawn.push(token)
-    this.#closing?.accept(token)
-    if (token !== drawn) this.#grammar = this.#closing?.grammar()
-    if (token !== drawn || this.#drawn.length === until) this.#sampler.applyConfig(this.#config())
+    this.#sampled.push(token)
+    this.#autoClose?.accept(token)
+    if (token !== sampled) this.#grammar = this.#autoClose?.cloneState()
+    if (token !== sampled || this.#sampled.length === until) this.#sampler.applyConfig(this.#config())
     return token
   }
 
-  async #oddsOf(token: Token, output: number): Promise<Odds | undefined> {
+  async #probeLogprobs(token: Token, output: number): Promise<Logprobs | undefined> {
     const [all, likeliest] = this.#probes
     if (!all) return undefined
     const { context } = this.#addon
-    const [weighed, ranked] = await allEnded([
+    const [weighed, ranked] = await awaitAll([
       context.sampleToken(output, all, false, false, [[token], false, false, true, 0], true),
       likeliest &&
         context.sampleToken(
@@ -111,36 +116,40 @@ export class Drawer implements Sampler {
           likeliest,
           false,
           false,
-          [[], false, false, false, this.#draw.logprobs ?? 0],
+          [[], false, false, false, this.#params.logprobs ?? 0],
           false,
         ),
     ])
-    return toOdds(token, weighed, ranked)
+    return toLogprobs(token, weighed, ranked)
   }
 }
 
 /** Also those beside one that failed: their samplers are freed then. */
-async function allEnded<const All extends readonly unknown[]>(all: All) {
+async function awaitAll<const All extends readonly unknown[]>(all: All) {
   await Promise.allSettled(all)
   return Promise.all(all)
 }
 
-function samplerOf({ AddonSampler, model }: Addon, config: SamplerConfig): AddonSampler {
+function createSampler({ AddonSampler, model }: Addon, config: SamplerConfig): AddonSampler {
   const sampler = new AddonSampler(model)
   sampler.applyConfig(config)
   return sampler
 }
 
 /** Throws where the model said something that is no number. */
-function toOdds(token: Token, [, , , weighed, totalWeight = 0]: Probed, ranked: Probed | undefined): Odds {
-  const logits = pairs(weighed)
+function toLogprobs(
+  token: Token,
+  [, , , weighed, totalWeight = 0]: ProbeResult,
+  ranked: ProbeResult | undefined,
+): Logprobs {
+  const logits = toPairs(weighed)
   const base = Math.max(...logits.map(([, logit]) => logit)) + Math.log(totalWeight)
   const toLogprob = ([id, logit]: readonly [Token, number]) => [id, logit - base] as const
   const logprob = logits.map(toLogprob).find(([id]) => id === token)?.[1] ?? Number.NaN
   if (!Number.isFinite(logprob)) throw new Error('the odds are no numbers')
-  const top = pairs(ranked?.[3] ?? []).map(toLogprob)
+  const top = toPairs(ranked?.[3] ?? []).map(toLogprob)
   return { logprob, top: top.filter(([, logprob]) => Number.isFinite(logprob)) }
 }
 
-const pairs = (flat: readonly number[]): (readonly [Token, number])[] =>
+const toPairs = (flat: readonly number[]): (readonly [Token, number])[] =>
   Array.from({ length: flat.length / 2 }, (_, at) => [flat[2 * at] as Token, flat[2 * at + 1] as number])

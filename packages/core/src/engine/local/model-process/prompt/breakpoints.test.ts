@@ -1,7 +1,7 @@
 import type { Token } from 'node-llama-cpp'
 import { expect, test } from 'vitest'
 import { invalidRequest } from '../../../../errors.ts'
-import { chatMl, parseChat } from '../../../../template/jinja.ts'
+import { chatMl, parseChatTemplate } from '../../../../template/jinja.ts'
 import {
   type ChatInput,
   callableTools,
@@ -9,20 +9,20 @@ import {
   type Message,
   type Part,
 } from '../../../request.ts'
-import type { Binding } from '../model.ts'
+import type { RuntimeModel } from '../model.ts'
 import type { PromptRenderer } from '../render.ts'
-import type { Work } from '../run-request.ts'
-import { breakpointsOf } from './breakpoints.ts'
-import { promptTokens } from './prompt.ts'
+import type { RunContext } from '../run-request.ts'
+import { findBreakpoints } from './breakpoints.ts'
+import { tokenizePrompt } from './prompt.ts'
 
 const tokensOf = (text: string): Token[] => [...text].map((one) => (one.codePointAt(0) ?? 0) as Token)
 const textOf = (tokens: readonly Token[]): string => String.fromCodePoint(...tokens)
 
 /** A model whose tokens are characters. */
-function workOf(source: string, tokenize = tokensOf): Work {
+function workOf(source: string, tokenize = tokensOf): RunContext {
   const template = { source, bosToken: '', eosToken: '' }
-  const chat = parseChat(template)
-  const model: Partial<Binding> = {
+  const chat = parseChatTemplate(template)
+  const model: Partial<RuntimeModel> = {
     contextSize: 10_000,
     template,
     bos: undefined,
@@ -38,9 +38,9 @@ function workOf(source: string, tokenize = tokensOf): Work {
     },
   }
   return {
-    model: model as Binding,
+    model: model as RuntimeModel,
     renderer: renderer as PromptRenderer,
-    grammars: { make: async () => undefined },
+    grammars: { build: async () => undefined },
     progress: { steps: 0 },
     tenant: '',
     background: false,
@@ -49,11 +49,11 @@ function workOf(source: string, tokenize = tokensOf): Work {
 }
 
 /** What is before each breakpoint, and how long it lives. */
-async function before(work: Work, input: Omit<ChatInput, 'kind'>): Promise<readonly string[]> {
+async function before(work: RunContext, input: Omit<ChatInput, 'kind'>): Promise<readonly string[]> {
   const request: GenerateRequest = { model: 'm', input: { kind: 'chat', ...input } }
   expect(callableTools(request.input)).toEqual(input.tools ?? [])
-  const prompt = await promptTokens(request, work)
-  const found = await breakpointsOf(request, prompt, work)
+  const prompt = await tokenizePrompt(request, work)
+  const found = await findBreakpoints(request, prompt, work)
   return found.map(({ length, lifetime }) => `${textOf(prompt.slice(0, length))} (${lifetime})`)
 }
 
@@ -169,14 +169,14 @@ test('a token that goes on behind one is not before it', async () => {
     input: { kind: 'chat', messages: [user(say('a abc', '5m'), say('def'))] },
   }
 
-  const prompt = await promptTokens(request, work)
+  const prompt = await tokenizePrompt(request, work)
 
   expect(prompt).toHaveLength(4)
-  expect(await breakpointsOf(request, prompt, work)).toEqual([{ length: 2, lifetime: '5m' }])
+  expect(await findBreakpoints(request, prompt, work)).toEqual([{ length: 2, lifetime: '5m' }])
 })
 
 test('a prompt without a conversation has none', async () => {
   const request: GenerateRequest = { model: 'm', input: { kind: 'text', prompt: ['Hi'] } }
 
-  expect(await breakpointsOf(request, tokensOf('Hi'), workOf(chatMl))).toEqual([])
+  expect(await findBreakpoints(request, tokensOf('Hi'), workOf(chatMl))).toEqual([])
 })

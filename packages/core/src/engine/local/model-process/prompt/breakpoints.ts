@@ -6,36 +6,36 @@ import type { Token } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
 import type { CacheLifetime, ChatInput, GenerateRequest, Message, Part, Tool } from '../../../request.ts'
 import type { Breakpoint } from '../kv-cache/cache-plan.ts'
-import { common } from '../kv-cache/slots.ts'
-import type { Work } from '../run-request.ts'
-import { readPrompt } from './prompt.ts'
+import { commonPrefixLength } from '../kv-cache/slots.ts'
+import type { RunContext } from '../run-request.ts'
+import { tokenizeInput } from './prompt.ts'
 
 /** Ascending, and none twice; what a template or a tokenizer does not keep apart is left out. */
-export async function breakpointsOf(
+export async function findBreakpoints(
   request: GenerateRequest,
   prompt: readonly Token[],
-  work: Work,
+  context: RunContext,
 ): Promise<readonly Breakpoint[]> {
   const { input } = request
   if (input.kind !== 'chat' || request.promptLogprobs) return []
   /** How much of the prompt it has in common with this one. */
-  const commonWith = async (other: ChatInput): Promise<number> => {
-    work.progress.steps++
-    const tokens = await readPrompt(request, other, work).catch(ifRefused)
-    return Math.min(common(prompt, tokens), prompt.length - 1)
+  const countShared = async (other: ChatInput): Promise<number> => {
+    context.progress.steps++
+    const tokens = await tokenizeInput(request, other, context).catch(noneIfRejected)
+    return Math.min(commonPrefixLength(prompt, tokens), prompt.length - 1)
   }
   const found = new Map<number, CacheLifetime>()
-  for (const { lifetime, other, behindSystem } of marksOf(input)) {
-    if (work.signal.aborted) break
-    let length = await commonWith(other)
-    if (behindSystem && length <= (await commonWith(behindSystem.start)))
-      length = await commonWith(behindSystem.other)
+  for (const { lifetime, other, behindSystem } of createProbes(input)) {
+    if (context.signal.aborted) break
+    let length = await countShared(other)
+    if (behindSystem && length <= (await countShared(behindSystem.start)))
+      length = await countShared(behindSystem.other)
     if (length > 0 && found.get(length) !== '1h') found.set(length, lifetime)
   }
   return [...found].map(([length, lifetime]) => ({ length, lifetime })).sort((a, b) => a.length - b.length)
 }
 
-interface Mark {
+interface BreakpointProbe {
   readonly lifetime: CacheLifetime
   /** The same up to the breakpoint. */
   readonly other: ChatInput
@@ -43,16 +43,16 @@ interface Mark {
   readonly behindSystem?: Readonly<Record<'start' | 'other', ChatInput>>
 }
 
-function marksOf(input: ChatInput): readonly Mark[] {
+function createProbes(input: ChatInput): readonly BreakpointProbe[] {
   const { tools = [], messages } = input
   const inTools = tools.flatMap(({ cache: lifetime }, at) => {
     if (!lifetime) return []
-    const from = (index: number) => [...tools.slice(0, index), ...tools.slice(index).map(otherTool)]
-    const turns = messages.map((message) => (message.role === 'system' ? message : otherMessage(message)))
+    const from = (index: number) => [...tools.slice(0, index), ...tools.slice(index).map(varyTool)]
+    const turns = messages.map((message) => (message.role === 'system' ? message : varyMessage(message)))
     return [
       {
         lifetime,
-        other: { ...input, tools: from(at + 1), messages: messages.map(otherMessage) },
+        other: { ...input, tools: from(at + 1), messages: messages.map(varyMessage) },
         behindSystem: {
           start: { ...input, tools: from(at) },
           other: { ...input, tools: from(at + 1), messages: turns },
@@ -62,50 +62,50 @@ function marksOf(input: ChatInput): readonly Mark[] {
   })
   const inMessages = messages.flatMap((message, at) =>
     message.content.flatMap(({ cache: lifetime }, index) =>
-      lifetime ? [{ lifetime, other: { ...input, messages: otherFrom(messages, at, index) } }] : [],
+      lifetime ? [{ lifetime, other: { ...input, messages: varyFrom(messages, at, index) } }] : [],
     ),
   )
   return [...inTools, ...inMessages]
 }
 
 /** Another end of the part, or where that cannot be, or is too early, another beginning of all that follows. */
-function otherFrom(messages: readonly Message[], at: number, index: number): readonly Message[] {
+function varyFrom(messages: readonly Message[], at: number, index: number): readonly Message[] {
   const { role, content } = messages[at] as Message
   const [before, part, after] = [content.slice(0, index), content[index] as Part, content.slice(index + 1)]
   // Tools belong in front of a system's words, but many templates have them behind.
   const isFront = role === 'system' && messages.slice(0, at).every((one) => one.role === 'system')
   const isLast = after.length === 0 && at === messages.length - 1
-  const other = isLast || !(isFront || part.type === 'tool-call') ? withOtherEnd(part) : undefined
+  const other = isLast || !(isFront || part.type === 'tool-call') ? varyEnd(part) : undefined
   return [
     ...messages.slice(0, at),
-    { role, content: other ? [...before, other, ...after] : [...before, part, ...after.map(withOtherStart)] },
-    ...(other ? messages.slice(at + 1) : messages.slice(at + 1).map(otherMessage)),
+    { role, content: other ? [...before, other, ...after] : [...before, part, ...after.map(varyStart)] },
+    ...(other ? messages.slice(at + 1) : messages.slice(at + 1).map(varyMessage)),
   ]
 }
 
 /** Nobody writes it. */
-const mark = '\uE001'
+const probeText = '\uE001'
 
-function withOtherEnd(part: Part): Part {
-  if (part.type === 'tool-call') return { ...part, name: part.name + mark }
+function varyEnd(part: Part): Part {
+  if (part.type === 'tool-call') return { ...part, name: part.name + probeText }
   if (part.type === 'tool-result')
-    return { ...part, content: [...part.content, { type: 'text', text: mark }] }
-  return { ...part, text: part.text + mark }
+    return { ...part, content: [...part.content, { type: 'text', text: probeText }] }
+  return { ...part, text: part.text + probeText }
 }
 
-function withOtherStart(part: Part): Part {
-  if (part.type === 'tool-call') return { ...part, name: mark + part.name }
+function varyStart(part: Part): Part {
+  if (part.type === 'tool-call') return { ...part, name: probeText + part.name }
   if (part.type === 'tool-result')
-    return { ...part, content: [{ type: 'text', text: mark }, ...part.content] }
-  return { ...part, text: mark + part.text }
+    return { ...part, content: [{ type: 'text', text: probeText }, ...part.content] }
+  return { ...part, text: probeText + part.text }
 }
 
-const otherMessage = ({ role, content }: Message): Message => ({ role, content: content.map(withOtherStart) })
+const varyMessage = ({ role, content }: Message): Message => ({ role, content: content.map(varyStart) })
 
-const otherTool = (tool: Tool): Tool => ({ ...tool, name: mark + tool.name })
+const varyTool = (tool: Tool): Tool => ({ ...tool, name: probeText + tool.name })
 
 /** A template need not take what it takes otherwise; then nothing is known to be in common. */
-function ifRefused(cause: unknown): readonly Token[] {
+function noneIfRejected(cause: unknown): readonly Token[] {
   if (LlmError.from(cause).code === 'invalid_request') return []
   throw cause
 }

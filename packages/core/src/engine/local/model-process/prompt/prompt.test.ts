@@ -1,12 +1,12 @@
 import type { Token } from 'node-llama-cpp'
 import { expect, test } from 'vitest'
-import { contextLength, invalidRequest } from '../../../../errors.ts'
+import { contextLengthExceeded, invalidRequest } from '../../../../errors.ts'
 import type { ChatTemplate } from '../../../../template/jinja.ts'
 import type { GenerateRequest, Message } from '../../../request.ts'
-import type { Binding } from '../model.ts'
+import type { RuntimeModel } from '../model.ts'
 import type { PromptRenderer } from '../render.ts'
-import type { Work } from '../run-request.ts'
-import { addedTokens, countTokens, promptText, promptTokens } from './prompt.ts'
+import type { RunContext } from '../run-request.ts'
+import { countAddedTokens, countTokens, renderPrompt, tokenizePrompt } from './prompt.ts'
 
 const bos = 1
 const vocabularySize = 200
@@ -15,16 +15,16 @@ interface Fake {
   readonly contextSize?: number
   readonly bos?: Token
   readonly start?: Token
-  readonly tokenize?: Binding['tokenize']
+  readonly tokenize?: RuntimeModel['tokenize']
   /** What a template makes of messages; by default their texts, a word each, in brackets by their role. */
   readonly template?: (messages: readonly Message[]) => string
   readonly signal?: AbortSignal
 }
 
 /** A model whose tokens are the words of a text: `b` is the beginning, a number itself, all else 100. */
-function fakeWork(fake: Fake = {}): Work & { readonly rendered: (readonly Message[])[] } {
+function fakeWork(fake: Fake = {}): RunContext & { readonly rendered: (readonly Message[])[] } {
   const rendered: (readonly Message[])[] = []
-  const model: Partial<Binding> = {
+  const model: Partial<RuntimeModel> = {
     contextSize: fake.contextSize ?? 100,
     vocabularySize,
     template: {} as ChatTemplate,
@@ -37,7 +37,7 @@ function fakeWork(fake: Fake = {}): Work & { readonly rendered: (readonly Messag
           .split(' ')
           .filter((word) => word !== '')
           .map((word) => (word === 'b' ? bos : Number(word) || 100) as Token)),
-    spell: (tokens) => `<${tokens.join(',')}>`,
+    detokenizeWithSpecial: (tokens) => `<${tokens.join(',')}>`,
   }
   const renderer: Pick<PromptRenderer, 'render'> = {
     render: async ({ messages }) => {
@@ -46,9 +46,9 @@ function fakeWork(fake: Fake = {}): Work & { readonly rendered: (readonly Messag
     },
   }
   return {
-    model: model as Binding,
+    model: model as RuntimeModel,
     renderer: renderer as PromptRenderer,
-    grammars: { make: async () => undefined },
+    grammars: { build: async () => undefined },
     progress: { steps: 0 },
     tenant: '',
     background: false,
@@ -75,8 +75,8 @@ const raw = (...prompt: (string | readonly number[])[]): GenerateRequest => ({
 })
 
 test('a text without a template is read in order, tokens and all', async () => {
-  expect(await promptTokens(raw('2 3', [4, 5], '6'), fakeWork())).toEqual([2, 3, 4, 5, 6])
-  expect(await promptText(raw('2 3', [4, 5], '6'), fakeWork())).toBe('2 3<4,5>6')
+  expect(await tokenizePrompt(raw('2 3', [4, 5], '6'), fakeWork())).toEqual([2, 3, 4, 5, 6])
+  expect(await renderPrompt(raw('2 3', [4, 5], '6'), fakeWork())).toBe('2 3<4,5>6')
 })
 
 test('a gap stands between the tokens that the model has for it, in plain text, behind its first token', async () => {
@@ -84,8 +84,8 @@ test('a gap stands between the tokens that the model has for it, in plain text, 
   const work = fakeWork({ bos: bos as Token })
   const plain: unknown[] = []
   const { tokenize } = work.model
-  const infill = { prefix: 10, suffix: 11, middle: 12 } as unknown as Binding['infill']
-  const model: Binding = {
+  const infill = { prefix: 10, suffix: 11, middle: 12 } as unknown as RuntimeModel['infill']
+  const model: RuntimeModel = {
     ...work.model,
     name: 'm:latest',
     infill,
@@ -95,12 +95,12 @@ test('a gap stands between the tokens that the model has for it, in plain text, 
     },
   }
 
-  expect(await promptTokens({ model: 'm', input }, { ...work, model })).toEqual([bos, 10, 2, 3, 11, 6, 12])
-  expect(await promptText({ model: 'm', input }, { ...work, model })).toBe('<10>2 3<11>6<12>')
+  expect(await tokenizePrompt({ model: 'm', input }, { ...work, model })).toEqual([bos, 10, 2, 3, 11, 6, 12])
+  expect(await renderPrompt({ model: 'm', input }, { ...work, model })).toBe('<10>2 3<11>6<12>')
   expect(plain).toEqual([{ isPlain: true }, { isPlain: true }])
   expect(work.rendered).toEqual([])
   await expect(
-    promptTokens({ model: 'm', input }, { ...work, model: { ...model, infill: undefined } }),
+    tokenizePrompt({ model: 'm', input }, { ...work, model: { ...model, infill: undefined } }),
   ).rejects.toMatchObject({
     code: 'invalid_request',
     message: expect.stringContaining('"m:latest"'),
@@ -111,12 +111,12 @@ test('a gap stands between the tokens that the model has for it, in plain text, 
 test('with a template all text is one message, behind the tokens', async () => {
   const template = (messages: readonly Message[]) => `9 ${textOf(messages)} 9`
 
-  expect(await promptTokens(text([4, 5], '6'), fakeWork({ template }))).toEqual([4, 5, 9, 6, 9])
-  expect(await promptText(text([4, 5], '6'), fakeWork({ template }))).toBe('<4,5>9 6 9')
+  expect(await tokenizePrompt(text([4, 5], '6'), fakeWork({ template }))).toEqual([4, 5, 9, 6, 9])
+  expect(await renderPrompt(text([4, 5], '6'), fakeWork({ template }))).toBe('<4,5>9 6 9')
 })
 
 test.each([[[200]], [[5, 1_000_000]]])('the tokens %j are not known, and refused by name', async (ids) => {
-  const asking = [promptTokens, promptText, countTokens].map((ask) => ask(text(ids, '6'), fakeWork()))
+  const asking = [tokenizePrompt, renderPrompt, countTokens].map((ask) => ask(text(ids, '6'), fakeWork()))
 
   for (const asked of asking)
     await expect(asked).rejects.toMatchObject({
@@ -132,11 +132,11 @@ test.each([
   ['not again between tokens and a text with it', raw([1, 2], 'b 3'), [1, 2, 3]],
   ['in front of no text at all', raw(), [1]],
 ])('the beginning is there once: %s', async (_where, request, tokens) => {
-  expect(await promptTokens(request, fakeWork({ bos: bos as Token }))).toEqual(tokens)
+  expect(await tokenizePrompt(request, fakeWork({ bos: bos as Token }))).toEqual(tokens)
 })
 
 test('a model that wants no beginning gets none', async () => {
-  expect(await promptTokens(raw('2'), fakeWork())).toEqual([2])
+  expect(await tokenizePrompt(raw('2'), fakeWork())).toEqual([2])
 })
 
 test.each([
@@ -146,15 +146,15 @@ test.each([
   ['stands in the tokens', raw([1, 2]), [1, 2], 0],
   ['is not there', raw([2]), [2], 0],
 ])('a beginning that %s', (_how, request, tokens, added) => {
-  const model = { bos: bos as Token, spell: () => '<s>' }
+  const model = { bos: bos as Token, detokenizeWithSpecial: () => '<s>' }
 
-  expect(addedTokens(request, tokens as Token[], model)).toBe(added)
-  expect(addedTokens(request, tokens as Token[], { ...model, bos: undefined })).toBe(0)
+  expect(countAddedTokens(request, tokens as Token[], model)).toBe(added)
+  expect(countAddedTokens(request, tokens as Token[], { ...model, bos: undefined })).toBe(0)
 })
 
 test('a prompt has to leave room for one token', async () => {
-  const fits = promptTokens(raw('2 '.repeat(9)), fakeWork({ contextSize: 10 }))
-  const fills = promptTokens(raw('2 '.repeat(10)), fakeWork({ contextSize: 10 }))
+  const fits = tokenizePrompt(raw('2 '.repeat(9)), fakeWork({ contextSize: 10 }))
+  const fills = tokenizePrompt(raw('2 '.repeat(10)), fakeWork({ contextSize: 10 }))
 
   expect(await fits).toHaveLength(9)
   await expect(fills).rejects.toMatchObject({
@@ -165,11 +165,11 @@ test('a prompt has to leave room for one token', async () => {
 
 test('what is far too long to be read is counted by its estimate', async () => {
   const tokenize = async () => {
-    throw contextLength(5_000, 10)
+    throw contextLengthExceeded(5_000, 10)
   }
 
   expect(await countTokens(raw('2'), fakeWork({ tokenize }))).toBe(5_000)
-  await expect(promptTokens(raw('2'), fakeWork({ tokenize }))).rejects.toMatchObject({
+  await expect(tokenizePrompt(raw('2'), fakeWork({ tokenize }))).rejects.toMatchObject({
     details: { inputTokens: 5_000 },
   })
 })
@@ -192,7 +192,7 @@ test.each([
   const work = fakeWork({ contextSize })
   const request = { ...chat(message('system', '3'), ...turns(20), message('user', '98')), maxTokens: 1_000 }
 
-  const tokens = await promptTokens(request, work)
+  const tokens = await tokenizePrompt(request, work)
 
   expect(tokens).toHaveLength(1 + kept * 20 + 1)
   expect(tokens[0]).toBe(3)
@@ -204,7 +204,7 @@ test('system messages stay, wherever they stand, in front', async () => {
   const work = fakeWork({ contextSize: 30 })
   const request = chat(...turns(1), message('system', '7'), ...turns(1), message('system', '8'))
 
-  const tokens = await promptTokens({ ...request, maxTokens: 1 }, work)
+  const tokens = await tokenizePrompt({ ...request, maxTokens: 1 }, work)
 
   expect(tokens.slice(0, 3)).toEqual([7, 8, 2])
 })
@@ -212,8 +212,8 @@ test('system messages stay, wherever they stand, in front', async () => {
 test('a few tokens to make leave more of the conversation', async () => {
   const request = chat(...turns(20), message('user', '98'))
 
-  const few = await promptTokens({ ...request, maxTokens: 4 }, fakeWork({ contextSize: 210 }))
-  const many = await promptTokens({ ...request, maxTokens: 100 }, fakeWork({ contextSize: 210 }))
+  const few = await tokenizePrompt({ ...request, maxTokens: 4 }, fakeWork({ contextSize: 210 }))
+  const many = await tokenizePrompt({ ...request, maxTokens: 100 }, fakeWork({ contextSize: 210 }))
 
   expect(few).toHaveLength(201)
   expect(many).toHaveLength(141)
@@ -222,7 +222,7 @@ test('a few tokens to make leave more of the conversation', async () => {
 test('the last message may have all the room', async () => {
   const request = chat(...turns(2), message('user', '98 '.repeat(99)))
 
-  expect(await promptTokens(request, fakeWork())).toHaveLength(99)
+  expect(await tokenizePrompt(request, fakeWork())).toHaveLength(99)
 })
 
 test.each([
@@ -232,7 +232,7 @@ test.each([
 ])('%s is refused, with the length of all', async (_what, messages) => {
   const all = textOf(messages).split(' ').filter(Boolean).length
 
-  await expect(promptTokens(chat(...messages), fakeWork())).rejects.toMatchObject({
+  await expect(tokenizePrompt(chat(...messages), fakeWork())).rejects.toMatchObject({
     code: 'context_length',
     details: { inputTokens: all, contextSize: 100 },
   })
@@ -241,13 +241,13 @@ test.each([
 test('nothing is left out where that is not asked for', async () => {
   const request = { ...chat(...turns(20)), overflow: 'error' } as const
 
-  await expect(promptTokens(request, fakeWork())).rejects.toMatchObject({ code: 'context_length' })
+  await expect(tokenizePrompt(request, fakeWork())).rejects.toMatchObject({ code: 'context_length' })
 })
 
 test('a text is never cut', async () => {
   const request = { ...text('2 '.repeat(100)), overflow: 'truncate' } as const
 
-  await expect(promptTokens(request, fakeWork())).rejects.toMatchObject({ code: 'context_length' })
+  await expect(tokenizePrompt(request, fakeWork())).rejects.toMatchObject({ code: 'context_length' })
 })
 
 test('a template that refuses what is left is no reason to say that it refuses all', async () => {
@@ -257,7 +257,7 @@ test('a template that refuses what is left is no reason to say that it refuses a
   }
   const request = chat(message('user', '2 '.repeat(200)), message('assistant', 'Sure:'))
 
-  await expect(promptTokens(request, fakeWork({ template }))).rejects.toMatchObject({
+  await expect(tokenizePrompt(request, fakeWork({ template }))).rejects.toMatchObject({
     code: 'context_length',
   })
 })
@@ -267,7 +267,7 @@ test('a template that refuses the whole conversation says so', async () => {
     throw invalidRequest('Conversations begin with a user.')
   }
 
-  await expect(promptTokens(chat(...turns(20)), fakeWork({ template }))).rejects.toMatchObject({
+  await expect(tokenizePrompt(chat(...turns(20)), fakeWork({ template }))).rejects.toMatchObject({
     code: 'invalid_request',
   })
 })
@@ -275,14 +275,14 @@ test('a template that refuses the whole conversation says so', async () => {
 test('for a caller who has left nothing more is tried', async () => {
   const work = fakeWork({ signal: AbortSignal.abort() })
 
-  await expect(promptTokens(chat(...turns(20)), work)).rejects.toMatchObject({ code: 'context_length' })
+  await expect(tokenizePrompt(chat(...turns(20)), work)).rejects.toMatchObject({ code: 'context_length' })
   expect(work.rendered).toHaveLength(1)
 })
 
 test('each try is a sign of life', async () => {
   const work = fakeWork({ contextSize: 60 })
 
-  await promptTokens(chat(...turns(20), message('user', '98')), work)
+  await tokenizePrompt(chat(...turns(20), message('user', '98')), work)
 
   expect(work.progress.steps).toBe(work.rendered.length - 1)
 })
@@ -290,8 +290,8 @@ test('each try is a sign of life', async () => {
 test('before nothing at all stands what the model begins texts with, and where it has none, that is no prompt', async () => {
   const request: GenerateRequest = { model: 'm', input: { kind: 'text', template: false, prompt: [''] } }
 
-  await expect(promptTokens(request, fakeWork())).rejects.toMatchObject({ code: 'invalid_request' })
-  expect(await promptTokens(request, fakeWork({ bos: bos as Token }))).toEqual([bos])
-  expect(await promptTokens(request, fakeWork({ start: 7 as Token }))).toEqual([7])
+  await expect(tokenizePrompt(request, fakeWork())).rejects.toMatchObject({ code: 'invalid_request' })
+  expect(await tokenizePrompt(request, fakeWork({ bos: bos as Token }))).toEqual([bos])
+  expect(await tokenizePrompt(request, fakeWork({ start: 7 as Token }))).toEqual([7])
   expect(await countTokens(request, fakeWork())).toBe(0)
 })

@@ -1,24 +1,29 @@
 /** How a model writes, by the template that its prompt is made with: the one of its file, or one in Go's language. */
 import { invalidRequest } from '../../../../errors.ts'
-import { GoTemplateError, parseGoTemplate, type Uses } from '../../../../template/go-template/index.ts'
-import type { Expected } from '../../../../template/output.ts'
+import {
+  GoTemplateError,
+  parseGoTemplate,
+  type TemplateFeatures,
+} from '../../../../template/go-template/index.ts'
+import type { ExpectedOutput } from '../../../../template/output.ts'
 import { type GenerateRequest, isRaw } from '../../../request.ts'
-import type { Binding } from '../model.ts'
+import type { RuntimeModel } from '../model.ts'
 
-interface GoTemplate {
+interface RequestTemplate {
   readonly source: string
-  readonly uses: Uses
+  readonly uses: TemplateFeatures
 }
 
 /** The last one: most calls bring the same, and each asks for it more than once. */
-let last: GoTemplate | undefined
+let lastParsed: RequestTemplate | undefined
 
 /** Nothing where the model's own is used. Throws `invalid_request` for one that is wrong. */
-export function goTemplateOf({ template }: GenerateRequest['input']): GoTemplate | undefined {
+export function parseRequestTemplate({ template }: GenerateRequest['input']): RequestTemplate | undefined {
   if (typeof template !== 'string') return undefined
   try {
-    if (last?.source !== template) last = { source: template, uses: parseGoTemplate(template).uses }
-    return last
+    if (lastParsed?.source !== template)
+      lastParsed = { source: template, uses: parseGoTemplate(template).features }
+    return lastParsed
   } catch (cause) {
     if (!(cause instanceof GoTemplateError)) throw cause
     throw invalidRequest(`template error: ${cause.message}`, { param: 'template' })
@@ -26,23 +31,24 @@ export function goTemplateOf({ template }: GenerateRequest['input']): GoTemplate
 }
 
 /** One that shows a place for thoughts does not decide by itself: it is told to think. */
-export const toldReasoning = (
+export const resolveReasoning = (
   { reasoning }: Pick<GenerateRequest, 'reasoning'>,
-  go: Pick<GoTemplate, 'uses'> | undefined,
+  go: Pick<RequestTemplate, 'uses'> | undefined,
 ): GenerateRequest['reasoning'] => (reasoning === 'auto' && go?.uses.thinking ? true : reasoning)
 
 /** By what its answer is read. */
-export function mannerOf(
+export function templateProfileOf(
   input: GenerateRequest['input'],
-  { template }: Pick<Binding, 'template'>,
-): Pick<Expected, 'template' | 'shown'> {
+  { template }: Pick<RuntimeModel, 'template'>,
+): Pick<ExpectedOutput, 'template' | 'templateFeatures'> {
   if (isRaw(input)) return { template: '' }
-  const go = goTemplateOf(input)
+  const go = parseRequestTemplate(input)
   if (!go) return { template: template.source }
   // Who is told of tools in words answers as asked for there.
   return go.uses.tools
-    ? { template: go.source, shown: go.uses }
-    : { template: '', shown: withoutCalls(go.uses) }
+    ? { template: go.source, templateFeatures: go.uses }
+    : { template: '', templateFeatures: thinkingOnly(go.uses) }
 }
 
-const withoutCalls = ({ thinking }: Uses): Pick<Uses, 'thinking'> => (thinking ? { thinking } : {})
+const thinkingOnly = ({ thinking }: TemplateFeatures): Pick<TemplateFeatures, 'thinking'> =>
+  thinking ? { thinking } : {}

@@ -41,7 +41,7 @@ describe.each([
       calls = []
       const text = longText(length).slice(0, length)
 
-      const tokens = await new Tokenizer(tokenize, contextSize).tokens(text, never)
+      const tokens = await new Tokenizer(tokenize, contextSize).tokenize(text, never)
 
       expect(tokens).toEqual(model.tokenize(text, true))
       expect(Math.max(...calls)).toBeLessThanOrEqual(32_768)
@@ -52,14 +52,14 @@ describe.each([
     calls = []
     const text = '东京😀'.repeat(20_000)
 
-    const tokens = await new Tokenizer(tokenize, contextSize).tokens(text, never)
+    const tokens = await new Tokenizer(tokenize, contextSize).tokenize(text, never)
 
     expect(tokens).toEqual(model.tokenize(text, true))
   })
 
   test('what is far too long is not read to its end', async () => {
     calls = []
-    const tokens = new Tokenizer(tokenize, 100).tokens('a'.repeat(10_000_000), never)
+    const tokens = new Tokenizer(tokenize, 100).tokenize('a'.repeat(10_000_000), never)
 
     await expect(tokens).rejects.toMatchObject({ code: 'context_length' })
     expect(calls.reduce((sum, one) => sum + one, 0)).toBeLessThan(70_000)
@@ -80,7 +80,7 @@ test('of many texts at once one slice is read in a turn of the event loop', asyn
   }, contextSize)
   inTurn = most = 0
 
-  await Promise.all(Array.from({ length: 8 }, () => tokenizer.tokens('word '.repeat(20_000), never)))
+  await Promise.all(Array.from({ length: 8 }, () => tokenizer.tokenize('word '.repeat(20_000), never)))
 
   expect(most).toBe(1)
 })
@@ -90,8 +90,8 @@ test('a short text does not wait for all of a long one', async () => {
   const tokenizer = new Tokenizer(letters, contextSize)
 
   await Promise.all([
-    tokenizer.tokens('word '.repeat(50_000), never).then(() => order.push('long')),
-    tokenizer.tokens('short', never).then(() => order.push('short')),
+    tokenizer.tokenize('word '.repeat(50_000), never).then(() => order.push('long')),
+    tokenizer.tokenize('short', never).then(() => order.push('short')),
   ])
 
   expect(order).toEqual(['short', 'long'])
@@ -105,7 +105,7 @@ test('a caller who leaves is not read for any more', async () => {
     return letters(text)
   }, contextSize)
 
-  await tokenizer.tokens('word '.repeat(100_000), call.signal)
+  await tokenizer.tokenize('word '.repeat(100_000), call.signal)
 
   expect(calls).toBe(11)
 })

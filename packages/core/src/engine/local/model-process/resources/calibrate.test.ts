@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
-import type { Decoder, Piece } from '../decoding/decoder.ts'
-import { calibrate, threadCandidates } from './calibrate.ts'
+import type { BatchEntry, Decoder } from '../decoding/decoder.ts'
+import { calibrate, listThreadCandidates } from './calibrate.ts'
 
 /** @param msOf what a step takes with so many threads and tokens; the clock is scripted, too */
 function decoderOf(msOf: (threads: number, tokens: number) => number, chunkSize = 64) {
@@ -10,34 +10,34 @@ function decoderOf(msOf: (threads: number, tokens: number) => number, chunkSize 
   const seen = { tried: [] as number[], positions: [] as number[], held: 0, samplers: 0 }
   let threads = 0
   const decoder: Decoder = {
-    cutsBack: true,
-    sequences: 1,
+    canTruncate: true,
+    sequenceCount: 1,
     chunkSize,
     chunksAtOnce: 1,
-    isWhole: () => true,
+    isComplete: () => true,
     save: async () => 0,
-    loadsAlike: () => true,
+    isRestoreExact: () => true,
     load: async () => 0,
-    async decode([piece]: readonly Piece[]) {
-      const { position, tokens } = piece as Piece
+    async decode([piece]: readonly BatchEntry[]) {
+      const { position, tokens } = piece as BatchEntry
       now += msOf(threads, tokens.length)
       seen.tried.push(threads)
       expect(position).toBe(seen.held)
       seen.held += tokens.length
       return [undefined]
     },
-    forget() {
+    truncate() {
       seen.held = 0
       return true
     },
     setThreads: (answers) => {
       threads = answers
     },
-    sampler: () => {
+    createSampler: () => {
       seen.samplers++
       return { dispose: () => seen.samplers-- }
     },
-    isEnd: () => false,
+    isEog: () => false,
   }
   return { decoder, seen, now: () => now }
 }
@@ -45,7 +45,11 @@ function decoderOf(msOf: (threads: number, tokens: number) => number, chunkSize 
 test('the number of threads with the fastest tokens is taken, and nothing of it stays', async () => {
   const { decoder, seen } = decoderOf((threads) => [0, 20, 12, 0, 9, 0, 0, 0, 15][threads] ?? 99)
 
-  expect(await calibrate(decoder, threadCandidates(8))).toEqual({ threads: 4, chunkSize: 64, stepMs: 9 * 64 })
+  expect(await calibrate(decoder, listThreadCandidates(8))).toEqual({
+    threads: 4,
+    chunkSize: 64,
+    stepMs: 9 * 64,
+  })
   expect(new Set(seen.tried)).toEqual(new Set([8, 4, 2, 1]))
   expect([seen.held, seen.samplers]).toEqual([0, 0])
 })
@@ -66,11 +70,11 @@ test('a slow first token does not count', async () => {
 
 test('it ends in time, also with a model that takes long', async () => {
   const slow = decoderOf(() => 150)
-  await calibrate(slow.decoder, threadCandidates(16))
+  await calibrate(slow.decoder, listThreadCandidates(16))
   expect(slow.now()).toBeLessThan(2_500)
 
   const slower = decoderOf((threads) => (threads === 8 ? 5_000 : 7_000))
-  expect(await calibrate(slower.decoder, threadCandidates(8))).toEqual({
+  expect(await calibrate(slower.decoder, listThreadCandidates(8))).toEqual({
     threads: 8,
     chunkSize: 64,
     stepMs: 5_000 * 64,
@@ -105,7 +109,7 @@ test('there are no more chunks than there is time for', async () => {
 })
 
 test('few numbers of threads are tried, from the most to one', () => {
-  expect(threadCandidates(1)).toEqual([1])
-  expect(threadCandidates(2)).toEqual([2, 1])
-  expect(threadCandidates(7)).toEqual([7, 4, 2, 1])
+  expect(listThreadCandidates(1)).toEqual([1])
+  expect(listThreadCandidates(2)).toEqual([2, 1])
+  expect(listThreadCandidates(7)).toEqual([7, 4, 2, 1])
 })

@@ -1,21 +1,21 @@
 /** At load, within a bound: how many threads are best for an answer, how much of a prompt is read at once, and how long a step takes at worst. */
 import type { Token } from 'node-llama-cpp'
 import type { Decoder } from '../decoding/decoder.ts'
-import type { Draw } from '../decoding/sampling.ts'
+import type { SamplingParams } from '../decoding/sampling.ts'
 
 /** So often one token goes through the model with each number of threads; less often where there is no choice. */
-const samples = { choice: 8, none: 2 }
-const limitMs = 2_000
+const timingCounts = { choice: 8, none: 2 }
+const calibrationLimitMs = 2_000
 /** A chunk of somebody's prompt holds up the answers of others for so long. */
-const longestChunkMs = 200
+const maxChunkMs = 200
 /** What a step is taken to last where nothing was measured. */
-export const unknownStepMs = 6_000
+export const defaultStepMs = 6_000
 
 /** Rows from which the fast kernel of processors is used: less is never better. */
-export const smallestChunk = 64
+export const minChunkSize = 64
 
 const anyToken = 0 as Token
-const anyDraw: Draw = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, bias: [] }
+const greedyParams: SamplingParams = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, bias: [] }
 
 export interface Calibration {
   /** For steps of answers. Their memory is the limit mostly, and then more threads only wait for each other. */
@@ -28,58 +28,62 @@ export interface Calibration {
 /** @param candidates numbers of threads, of which the first is taken where there is no time for others */
 export async function calibrate(decoder: Decoder, candidates: readonly number[]): Promise<Calibration> {
   const startedAt = performance.now()
-  const seen: { readonly threads: number; readonly ms: number }[] = []
+  const timings: { readonly threads: number; readonly ms: number }[] = []
   for (const [index, threads] of candidates.entries()) {
-    if (index > 0 && performance.now() - startedAt > limitMs) break
+    if (index > 0 && performance.now() - startedAt > calibrationLimitMs) break
     decoder.setThreads(threads, threads)
-    const until = startedAt + (limitMs * (index + 1)) / candidates.length
-    const most = candidates.length > 1 ? samples.choice : samples.none
-    seen.push({ threads, ms: upperQuartile(await timesOf(decoder, most, until)) })
+    const until = startedAt + (calibrationLimitMs * (index + 1)) / candidates.length
+    const maxTimings = candidates.length > 1 ? timingCounts.choice : timingCounts.none
+    timings.push({ threads, ms: upperQuartile(await measureSteps(decoder, maxTimings, until)) })
   }
-  const best = seen.reduce((best, one) => (one.ms < best.ms ? one : best))
-  const chunkSize = await largestQuick(decoder, halves(decoder.chunkSize, smallestChunk))
+  const best = timings.reduce((best, one) => (one.ms < best.ms ? one : best))
+  const chunkSize = await findLargestFastChunk(decoder, listHalvings(decoder.chunkSize, minChunkSize))
   return { threads: best.threads, chunkSize, stepMs: best.ms * chunkSize }
 }
 
 /** The smallest is taken without a look, and when time is up. */
-async function largestQuick(decoder: Decoder, sizes: readonly number[]): Promise<number> {
-  const until = performance.now() + limitMs
+async function findLargestFastChunk(decoder: Decoder, sizes: readonly number[]): Promise<number> {
+  const until = performance.now() + calibrationLimitMs
   for (const size of sizes.slice(0, -1)) {
     // The first time buffers are made, and kernels loaded.
     for (let time = 0; time < 2 && performance.now() < until; time++)
-      if ((await chunkTime(decoder, size)) <= longestChunkMs) return size
+      if ((await measureChunk(decoder, size)) <= maxChunkMs) return size
   }
   return sizes.at(-1) as number
 }
 
-async function chunkTime(decoder: Decoder, size: number): Promise<number> {
+async function measureChunk(decoder: Decoder, size: number): Promise<number> {
   const startedAt = performance.now()
   const tokens = Array<Token>(size).fill(anyToken)
-  await decoder.decode([{ sequence: 0, position: 0, tokens, repeatable: false }])
+  await decoder.decode([{ sequence: 0, position: 0, tokens, isDeterministic: false }])
   const ms = performance.now() - startedAt
-  decoder.forget(0, 0)
+  decoder.truncate(0, 0)
   return ms
 }
 
-export const threadCandidates = (most: number): readonly number[] => halves(most, 1)
+export const listThreadCandidates = (max: number): readonly number[] => listHalvings(max, 1)
 
 /** Half as many, and half of that: what is between makes little difference. */
-const halves = (most: number, least: number): readonly number[] =>
-  most > least ? [most, ...halves(Math.max(Math.ceil(most / 2), least), least)] : [most]
+const listHalvings = (max: number, min: number): readonly number[] =>
+  max > min ? [max, ...listHalvings(Math.max(Math.ceil(max / 2), min), min)] : [max]
 
-async function timesOf(decoder: Decoder, most: number, until: number): Promise<readonly number[]> {
-  const sampler = decoder.sampler(anyDraw, [])
+async function measureSteps(decoder: Decoder, maxTimings: number, until: number): Promise<readonly number[]> {
+  const sampler = decoder.createSampler(greedyParams, [])
   const times: number[] = []
   try {
     // The first reads weights from the disk, and makes buffers.
-    for (let position = 0; position <= most && (position === 0 || performance.now() < until); position++) {
+    for (
+      let position = 0;
+      position <= maxTimings && (position === 0 || performance.now() < until);
+      position++
+    ) {
       const startedAt = performance.now()
-      await decoder.decode([{ sequence: 0, position, tokens: [anyToken], sampler, repeatable: false }])
+      await decoder.decode([{ sequence: 0, position, tokens: [anyToken], sampler, isDeterministic: false }])
       times.push(performance.now() - startedAt)
     }
   } finally {
     sampler.dispose()
-    decoder.forget(0, 0)
+    decoder.truncate(0, 0)
   }
   return times.length > 1 ? times.slice(1) : times
 }

@@ -4,11 +4,11 @@ import { readdirSync, rmSync, statSync } from 'node:fs'
 import type { Server } from 'node:net'
 import { join } from 'node:path'
 import { lock } from 'proper-lockfile'
-import { connected } from '../../ipc/framing.ts'
+import { tryConnect } from '../../ipc/framing.ts'
 import type { ProcessConfig, ProcessRecord } from '../../ipc/protocol.ts'
-import { addressOf, isAlive, readRecords, removeRecord, writeRecord } from '../../ipc/runtime-dir.ts'
+import { isAlive, readRecords, removeRecord, socketAddressOf, writeRecord } from '../../ipc/runtime-dir.ts'
 
-type Place = Pick<ProcessConfig, 'runFolder' | 'name'>
+type ProcessLocation = Pick<ProcessConfig, 'runtimeDir' | 'name'>
 
 /** A lock whose owner has died is free after so long. */
 const staleMs = 5_000
@@ -16,13 +16,17 @@ const staleMs = 5_000
 const startingMs = 60_000
 
 /** Listens, with its record beside the socket. `false` where another process of this name answers. */
-export async function claim(place: Place, server: Server, record: ProcessRecord): Promise<boolean> {
-  const address = addressOf(place.runFolder, place.name)
-  return withLock(place.runFolder, place.name, async () => {
-    if (await answers(address)) return false
-    sweep(place)
+export async function claimName(
+  location: ProcessLocation,
+  server: Server,
+  record: ProcessRecord,
+): Promise<boolean> {
+  const address = socketAddressOf(location.runtimeDir, location.name)
+  return withLock(location.runtimeDir, location.name, async () => {
+    if (await isAnswering(address)) return false
+    removeDeadProcesses(location)
     if (process.platform !== 'win32') rmSync(address, { force: true })
-    writeRecord(place.runFolder, place.name, record)
+    writeRecord(location.runtimeDir, location.name, record)
     server.listen(address)
     await once(server, 'listening')
     return true
@@ -30,36 +34,36 @@ export async function claim(place: Place, server: Server, record: ProcessRecord)
 }
 
 /** One process at a time, of all that have this folder. */
-export async function withLock<T>(runFolder: string, name: string, work: () => Promise<T>): Promise<T> {
-  const release = await lock(runFolder, {
-    lockfilePath: join(runFolder, `${name}.lock`),
+export async function withLock<T>(runtimeDir: string, name: string, task: () => Promise<T>): Promise<T> {
+  const release = await lock(runtimeDir, {
+    lockfilePath: join(runtimeDir, `${name}.lock`),
     stale: staleMs,
     retries: { retries: 200, factor: 1, minTimeout: 50, maxTimeout: 50 },
   })
   try {
-    return await work()
+    return await task()
   } finally {
     await release()
   }
 }
 
-async function answers(address: string): Promise<boolean> {
-  const socket = await connected(address)
+async function isAnswering(address: string): Promise<boolean> {
+  const socket = await tryConnect(address)
   socket?.destroy()
   return socket !== undefined
 }
 
 /** What killed processes leave behind: nobody answers under this name, and the others are looked for. */
-function sweep({ runFolder, name: own }: Place): void {
-  const records = readRecords(runFolder)
+function removeDeadProcesses({ runtimeDir, name: own }: ProcessLocation): void {
+  const records = readRecords(runtimeDir)
   for (const [name, record] of records) {
     if (name !== own && isAlive(record)) continue
     rmSync(record.folder, { recursive: true, force: true })
-    removeRecord(runFolder, name)
+    removeRecord(runtimeDir, name)
   }
   const known = new Set([...records.values()].map(({ folder }) => folder))
-  for (const file of readdirSync(runFolder)) {
-    const path = join(runFolder, file)
+  for (const file of readdirSync(runtimeDir)) {
+    const path = join(runtimeDir, file)
     if (!file.startsWith('process-') || known.has(path)) continue
     if (Date.now() - statSync(path).mtimeMs > startingMs) rmSync(path, { recursive: true, force: true })
   }

@@ -1,6 +1,6 @@
 import { totalmem } from 'node:os'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { machineMemory } from './machine-memory.ts'
+import { readMachineMemory } from './machine-memory.ts'
 
 const files = vi.hoisted(() => new Map<string, string>())
 vi.mock('node:fs', () => ({
@@ -27,14 +27,14 @@ test('in a control group with a limit, what only caches its files is free', () =
   files.set('/proc/self/cgroup', '0::/my.slice/app.service\n')
   files.set('/sys/fs/cgroup/my.slice/app.service/memory.stat', stat)
 
-  expect(machineMemory()).toEqual({ free: 5_000_000, total: 8_000_000 })
+  expect(readMachineMemory()).toEqual({ free: 5_000_000, total: 8_000_000 })
 })
 
 test('in a container, its group is the root', () => {
   files.set('/proc/self/cgroup', '0::/\n')
   files.set('/sys/fs/cgroup/memory.stat', stat.replace('3000000\nactive', '9000000\nactive'))
 
-  expect(machineMemory()).toEqual({ free: 8_000_000, total: 8_000_000 })
+  expect(readMachineMemory()).toEqual({ free: 8_000_000, total: 8_000_000 })
 })
 
 test.each([
@@ -45,11 +45,11 @@ test.each([
   files.set('/proc/self/cgroup', '0::/\n')
   files.set('/sys/fs/cgroup/memory.stat', stat)
 
-  expect(machineMemory()).toEqual({ free: 1_000_000, total: totalmem() })
+  expect(readMachineMemory()).toEqual({ free: 1_000_000, total: totalmem() })
 })
 
 test('where nothing is known of the cache, it is as the system says', () => {
   files.set('/proc/self/cgroup', '4:memory:/app\n')
 
-  expect(machineMemory()).toEqual({ free: 1_000_000, total: 8_000_000 })
+  expect(readMachineMemory()).toEqual({ free: 1_000_000, total: 8_000_000 })
 })

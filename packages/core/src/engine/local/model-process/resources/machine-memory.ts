@@ -4,21 +4,21 @@ import { freemem, totalmem } from 'node:os'
 import { join } from 'node:path'
 
 /** In bytes. */
-export interface Space {
+export interface MemorySpace {
   readonly free: number
   readonly total: number
 }
 
 /** What a process may take here. What only caches files is free: weights are mapped files themselves. */
-export function machineMemory(): Space {
+export function readMachineMemory(): MemorySpace {
   const limit = process.constrainedMemory()
   if (!limit || limit >= totalmem()) return { free: process.availableMemory(), total: totalmem() }
-  const free = Math.min(limit, process.availableMemory() + cachedInGroup(), freemem())
+  const free = Math.min(limit, process.availableMemory() + readCgroupCacheBytes(), freemem())
   return { free, total: limit }
 }
 
 /** In a control group with a limit, cached files count as taken, and give way all the same. Shape: cgroup v2, `memory.stat`. */
-function cachedInGroup(): number {
+function readCgroupCacheBytes(): number {
   try {
     const [, group = ''] = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8')) ?? []
     const stat = readFileSync(join('/sys/fs/cgroup', group, 'memory.stat'), 'utf8')

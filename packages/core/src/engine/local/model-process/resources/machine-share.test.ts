@@ -7,34 +7,40 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { receive, send } from '../../ipc/framing.ts'
 import type { ProcessRecord } from '../../ipc/protocol.ts'
-import { addressOf, ownNamespace, readRecord, removeRecord, writeRecord } from '../../ipc/runtime-dir.ts'
-import { Presence, shareOfCores } from './machine-share.ts'
+import {
+  getPidNamespace,
+  readRecord,
+  removeRecord,
+  socketAddressOf,
+  writeRecord,
+} from '../../ipc/runtime-dir.ts'
+import { coresPerProcess, MachineShare } from './machine-share.ts'
 
-let runFolder: string
+let runtimeDir: string
 let servers: Server[] = []
 /** Who was asked to leave, in order. */
 let asked: string[] = []
 
 beforeEach(() => {
-  runFolder = mkdtempSync(join(tmpdir(), 'run-'))
+  runtimeDir = mkdtempSync(join(tmpdir(), 'run-'))
 })
 
 afterEach(() => {
   for (const server of servers) server.close()
   servers = []
   asked = []
-  rmSync(runFolder, { recursive: true })
+  rmSync(runtimeDir, { recursive: true })
 })
 
 const presence = (waitLimitMs?: number) =>
-  new Presence({ runFolder, name: 'own', folder: join(runFolder, 'own') }, waitLimitMs)
+  new MachineShare({ runtimeDir, name: 'own', folder: join(runtimeDir, 'own') }, waitLimitMs)
 const everything = Number.MAX_SAFE_INTEGER
-const recordOf = (name: string): ProcessRecord | undefined => readRecord(runFolder, name)
+const recordOf = (name: string): ProcessRecord | undefined => readRecord(runtimeDir, name)
 
 function writeOther(name: string, record: Partial<ProcessRecord>): void {
-  const place = { processId: process.pid, namespace: ownNamespace(), folder: join(runFolder, name) }
+  const place = { processId: process.pid, namespace: getPidNamespace(), folder: join(runtimeDir, name) }
   const nothing = { state: 'idle', since: 0, reservedBytes: 0, sizeBytes: 0 } as const
-  writeRecord(runFolder, name, { ...place, ...nothing, ...record })
+  writeRecord(runtimeDir, name, { ...place, ...nothing, ...record })
 }
 
 /** Another process of the machine, which leaves when it is asked to. */
@@ -43,13 +49,13 @@ async function other(name: string, record: Partial<ProcessRecord>): Promise<void
   const server = createServer((socket) => {
     receive(socket, (message) => {
       asked.push(`${name}: ${(message as { readonly type: string }).type}`)
-      removeRecord(runFolder, name)
+      removeRecord(runtimeDir, name)
       send(socket, { type: 'leaving' })
       socket.end()
     })
   })
   servers.push(server)
-  await new Promise<void>((resolve) => server.listen(addressOf(runFolder, name), resolve))
+  await new Promise<void>((resolve) => server.listen(socketAddressOf(runtimeDir, name), resolve))
 }
 
 test('what it does is told soon, and nothing when it has ended', async () => {
@@ -81,7 +87,7 @@ test('for memory idle processes are asked to leave, those first that were idle l
   await other('busy', { since: 0, state: 'busy' })
 
   const askedAt = performance.now()
-  const { free, total } = await presence().roomFor(everything)
+  const { free, total } = await presence().reserve(everything)
 
   expect(asked).toEqual(['old: yield', 'young: yield'])
   // No longer than they take to leave, although they say something first.
@@ -90,10 +96,10 @@ test('for memory idle processes are asked to leave, those first that were idle l
 })
 
 test('nobody is asked while there is room, and what others keep is not free', async () => {
-  const before = await presence().roomFor(1_000)
+  const before = await presence().reserve(1_000)
   await other('idle', { reservedBytes: 1e9 })
 
-  const after = await presence().roomFor(1_000)
+  const after = await presence().reserve(1_000)
 
   expect(asked).toEqual([])
   // Other programs take memory, too, and give it back.
@@ -104,7 +110,7 @@ test('nobody is asked to leave in vain, while somebody else has the memory and w
   await other('busy', { state: 'busy' })
   await other('idle', { sizeBytes: 1_000 })
 
-  await presence().roomFor(everything)
+  await presence().reserve(everything)
 
   expect(asked).toEqual([])
 })
@@ -112,14 +118,14 @@ test('nobody is asked to leave in vain, while somebody else has the memory and w
 test('it waits until one that works rests, and keeps nothing meanwhile', async () => {
   await other('busy', { state: 'busy' })
   const own = presence()
-  await own.roomFor(everything)
+  await own.reserve(everything)
 
-  const waiting = own.waitForRoom()
+  const waiting = own.waitForMemory()
 
   expect(recordOf('own')).toMatchObject({ state: 'waiting', reservedBytes: 0 })
   writeOther('busy', { state: 'idle' })
   expect(await waiting).toBe(true)
-  await own.roomFor(0)
+  await own.reserve(0)
   expect(recordOf('own')).toMatchObject({ state: 'loading' })
 })
 
@@ -127,10 +133,10 @@ test('one that leaves has its memory until it has ended', async () => {
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1_000)'])
   await other('busy', { state: 'busy', processId: child.pid as number })
   const own = presence()
-  await own.roomFor(everything)
-  removeRecord(runFolder, 'busy')
+  await own.reserve(everything)
+  removeRecord(runtimeDir, 'busy')
   let isOver = false
-  const waiting = own.waitForRoom().finally(() => {
+  const waiting = own.waitForMemory().finally(() => {
     isOver = true
   })
 
@@ -145,19 +151,19 @@ test('one that leaves has its memory until it has ended', async () => {
 test('it waits for nobody who waits or is idle, and for nobody longer than it may', async () => {
   await other('waiting', { state: 'waiting' })
   const own = presence(300)
-  await own.roomFor(everything)
-  expect(await own.waitForRoom()).toBe(false)
+  await own.reserve(everything)
+  expect(await own.waitForMemory()).toBe(false)
 
   await other('busy', { state: 'busy' })
-  await own.roomFor(everything)
-  expect(await own.waitForRoom()).toBe(false)
+  await own.reserve(everything)
+  expect(await own.waitForMemory()).toBe(false)
 })
 
 test('a process that has died without a word counts for nothing', async () => {
-  const before = await presence().roomFor(0)
+  const before = await presence().reserve(0)
   await other('dead', { processId: 2 ** 31 - 1, reservedBytes: before.total })
 
-  expect((await presence().roomFor(0)).free).toBeGreaterThan(0)
+  expect((await presence().reserve(0)).free).toBeGreaterThan(0)
 })
 
 test('while it is busy it knows how many are', async () => {
@@ -178,7 +184,7 @@ test('while it is busy it knows how many are', async () => {
 test('busy processes share the cores, and each has one at least', () => {
   const cores = availableParallelism()
 
-  expect(shareOfCores(1)).toBe(cores)
-  expect(shareOfCores(2)).toBe(Math.max(1, Math.floor(cores / 2)))
-  expect(shareOfCores(10 * cores)).toBe(1)
+  expect(coresPerProcess(1)).toBe(cores)
+  expect(coresPerProcess(2)).toBe(Math.max(1, Math.floor(cores / 2)))
+  expect(coresPerProcess(10 * cores)).toBe(1)
 })

@@ -1,0 +1,37 @@
+/** Callers as the app names them, held to what keys are held to: what is misspelt would limit nobody, in silence. */
+import { z } from 'zod'
+import { formatFieldPath, LlmError } from '../../errors.ts'
+import { KeySettings } from '../keys/schema.ts'
+import type { Caller } from './caller.ts'
+
+const { scopes, limits, spendLimit } = KeySettings.shape
+const id = z.union([z.string().min(1), z.int(), z.bigint()], 'Expected a text that is not empty.')
+
+const callerSchema = z.strictObject({
+  id,
+  tenant: id.optional(),
+  // Who may nothing at all is refused later, in words for whoever calls.
+  scopes: z.array(scopes.unwrap().element).optional(),
+  models: z.array(z.string()).optional(),
+  limits,
+  tier: z.string().min(1).optional(),
+  spendLimit,
+  key: z.object({ id: z.string(), name: z.string() }).optional(),
+})
+
+/** Ids that are numbers become texts. Throws a mistake in the set-up that names the field. */
+export function parseCaller(given: unknown): Caller {
+  const result = callerSchema.safeParse(given)
+  if (!result.success) throw invalidCaller(result.error.issues[0] as z.core.$ZodIssue)
+  const { id, tenant } = result.data
+  if (typeof id === 'string' && typeof tenant !== 'number' && typeof tenant !== 'bigint')
+    return given as Caller
+  return { ...(given as Caller), id: `${id}`, ...(tenant !== undefined && { tenant: `${tenant}` }) }
+}
+
+function invalidCaller({ path, message }: z.core.$ZodIssue): LlmError {
+  const param = ['caller', formatFieldPath(path)].filter(Boolean).join('.')
+  return new LlmError('internal', `In the app, what says who calls is wrong: ${param}: ${message}`, {
+    setup: true,
+  })
+}

@@ -1,0 +1,79 @@
+/** What calls that run have reserved: leases of a minute, renewed by their process. When that dies, they are soon counted no more. */
+import type { Database, Queries } from '../../storage/database.ts'
+import { Leases, leaseMs } from '../../storage/leases.ts'
+
+export interface ReservedCredit {
+  /** Of the call. */
+  readonly id: string
+  readonly caller: string
+  readonly at: number
+  readonly nanoUsd: number
+}
+
+const table = {
+  name: 'modelmount_funds',
+  columns: ['id', 'caller', 'at', 'nano_usd'],
+  key: ['id'],
+  owner: 'caller',
+} as const
+
+/** Of calls that run in this process, and of those that are not written yet. */
+export class CreditLeases {
+  readonly #leases: Leases<(typeof table.columns)[number]>
+
+  /**
+   * @param clock an expression of SQL
+   * @param onRenew called while there are any, and never rejects
+   */
+  constructor(database: Database, clock: () => string, onRenew: () => Promise<void>) {
+    this.#leases = new Leases(database, table, clock, onRenew)
+  }
+
+  /** The caller's account has to be locked, here, in `of` and in `remove`. What is added is to be kept, when that is sure. */
+  async add({ query }: Queries, { id, caller, at, nanoUsd }: ReservedCredit): Promise<void> {
+    await query(
+      'INSERT INTO modelmount_funds (id, caller, at, nano_usd, expires_at) VALUES (?, ?, ?, ?, ?)',
+      [id, caller, at, nanoUsd, at + leaseMs],
+    )
+  }
+
+  /** @param reserved nothing: it is only to be written */
+  track(id: string, reserved: ReservedCredit | undefined): void {
+    if (reserved) {
+      const { caller, at, nanoUsd } = reserved
+      this.#leases.add(id, [{ id, caller, at, nano_usd: nanoUsd }], at + leaseMs)
+    } else this.#leases.add(id, [], Number.POSITIVE_INFINITY)
+  }
+
+  /** Before it is removed: nothing puts it back any more. */
+  untrack(id: string): Promise<void> {
+    return this.#leases.release(id)
+  }
+
+  async remove({ query }: Queries, id: string): Promise<void> {
+    await query('DELETE FROM modelmount_funds WHERE id = ?', [id])
+  }
+
+  /** In nano-dollars. */
+  async sumFor(
+    queries: Queries,
+    caller: string,
+    { now, since }: { readonly now: number; readonly since: number },
+  ): Promise<number | bigint> {
+    await this.#leases.restore(queries, [caller], now)
+    await queries.query('DELETE FROM modelmount_funds WHERE caller = ? AND expires_at <= ?', [caller, now])
+    const [sum] = await queries.query<{ reserved: number | bigint | null }>(
+      'SELECT sum(nano_usd) AS reserved FROM modelmount_funds WHERE caller = ? AND at >= ?',
+      [caller, since],
+    )
+    return sum?.reserved ?? 0
+  }
+
+  renew(): Promise<void> {
+    return this.#leases.renew()
+  }
+
+  close(): void {
+    this.#leases.close()
+  }
+}

@@ -1,0 +1,41 @@
+/** What a caller hears whose spending limit does not pay for a call. */
+
+import { LlmError } from '../../errors.ts'
+import type { Caller, SpendingLimit } from '../auth/caller.ts'
+import { nextPeriodStart } from './periods.ts'
+
+export function quotaExceeded(caller: Caller, limit: SpendingLimit, now: number): LlmError {
+  const { per } = limit
+  const resumesAt = nextPeriodStart(per, now)
+  const rest = resumesAt ? ` Access resumes at ${resumesAt.toISOString().replace('.000', '')}.` : ''
+  return new LlmError(
+    'quota',
+    `${describeCaller(caller)} has too little left of ${describeLimit(limit)} for this request.${rest}`,
+    {
+      ...(caller.key && { keyName: caller.key.name }),
+      per,
+      ...(resumesAt && { resumesAt }),
+    },
+  )
+}
+
+/** There is enough, when calls that run give back what they do not need: nobody knows when that is. */
+export const creditReserved = (caller: Caller, limit: SpendingLimit): LlmError =>
+  new LlmError(
+    'rate_limit',
+    `${describeCaller(caller)} has enough left of ${describeLimit(limit)}, but its requests that are running may need it. Try again when they have ended.`,
+    { retryAfterMs: 1_000 },
+  )
+
+/** What nobody has put a price on would never reach a limit. */
+export const modelUnpriced = (model: string): LlmError =>
+  new LlmError(
+    'permission',
+    `The model "${model.slice(0, 200).toWellFormed()}" has no price, so a caller with a spending limit may not use it. In the app, give it one: createLlm({ prices: … }); of 0, where it costs nothing.`,
+    { setup: true },
+  )
+
+const describeCaller = ({ key }: Caller): string => (key ? `The key "${key.name}"` : 'This caller')
+
+const describeLimit = ({ nanoUsd, per }: SpendingLimit): string =>
+  `its spending limit of $${nanoUsd / 1e9}${per === 'lifetime' ? '' : ` per ${per}`}`

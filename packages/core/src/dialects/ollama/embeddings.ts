@@ -1,0 +1,88 @@
+/** Vectors of texts. Shape: Ollama API reference, "Generate embeddings"; the second route is its older one. */
+import type { Embeddings, EmbedRequest } from '../../engine/embeddings.ts'
+import { invalidRequest, LlmError, modelNotFound } from '../../errors.ts'
+import { json } from '../../http/respond.ts'
+import type { Call, Handler } from '../dialect.ts'
+import { readBody } from './body.ts'
+import { loadOrUnload } from './loading.ts'
+import { findDetails } from './models.ts'
+import { toNanoseconds } from './render.ts'
+import * as schema from './schema.ts'
+import { toLoad } from './translate.ts'
+
+/** A token, between the two that mark where a text begins and ends. */
+const minContextSize = 3
+
+/** `POST /api/embed` */
+export const embed: Handler = async (call) => {
+  const startedAt = performance.now()
+  const body = await readBody(call.request, schema.EmbedRequest, 'EmbedRequest')
+  const { model, input = [], truncate = true, dimensions = 0 } = body
+  if (!model) throw modelNotFound('')
+  const inputs = input === '' ? [] : [input].flat()
+  const result = await embedOrLoad(call, body, {
+    inputs,
+    overflow: truncate ? 'truncate' : 'error',
+    ...(dimensions > 0 && { dimensions }),
+  })
+  return json({
+    model,
+    embeddings: result?.vectors ?? [],
+    ...(result && {
+      total_duration: toNanoseconds(performance.now() - startedAt),
+      load_duration: toNanoseconds(result.loadMs),
+      prompt_eval_count: result.inputTokens,
+    }),
+  })
+}
+
+/** `POST /api/embeddings` */
+export const legacyEmbeddings: Handler = async (call) => {
+  const body = await readBody(call.request, schema.EmbeddingsRequest, 'EmbeddingRequest')
+  const { model, prompt } = body
+  if (!model) throw invalidRequest('model is required', { param: 'model' })
+  const result = await embedOrLoad(call, body, { inputs: prompt ? [prompt] : [] })
+  return json({ embedding: result?.vectors[0] ?? [] })
+}
+
+/** Without inputs the model is just loaded. */
+async function embedOrLoad(
+  call: Call,
+  body: Parameters<typeof loadOrUnload>[1],
+  { inputs, ...options }: Pick<EmbedRequest, 'inputs' | 'overflow' | 'dimensions'>,
+): Promise<Embeddings | undefined> {
+  const { request, llm, caller } = call
+  const { model = '' } = body
+  try {
+    if (inputs.length === 0) {
+      await loadOrUnload(call, body)
+      return undefined
+    }
+    await findDetails(llm, model)
+    const { num_ctx: size = -1 } = body.options ?? {}
+    if (size >= 0 && size < minContextSize)
+      throw invalidRequest('input exceeds maximum context length and cannot be truncated further', {
+        param: 'options.num_ctx',
+      })
+    // An empty text is one in this API, and for models that mark where one begins; others get a space.
+    const texts = inputs.map((text) => (text === '' ? ' ' : text))
+    return await llm.embed(
+      { model, inputs: texts, ...options, load: toLoad(body) },
+      { signal: request.signal, caller },
+    )
+  } catch (cause) {
+    throw toEmbedError(LlmError.from(cause), model)
+  }
+}
+
+/** Clients look for these words, which are those of these routes alone. */
+function toEmbedError(error: LlmError, model: string): LlmError {
+  const { inputTokens, contextSize, model: missing } = error.details
+  if (error.code === 'not_found' && missing !== undefined)
+    return new LlmError('not_found', `model "${model}" not found, try pulling it first`, { param: 'model' })
+  if (error.code !== 'context_length' || inputTokens === undefined) return error
+  return new LlmError(
+    'context_length',
+    `the input length exceeds the context length: it has ${inputTokens} tokens, and the model reads ${contextSize}`,
+  )
+}

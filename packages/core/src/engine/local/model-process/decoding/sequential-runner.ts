@@ -1,0 +1,76 @@
+/** Answers one after the other, over what the library makes public: for versions whose inside is another. */
+import type { LlamaContextSequence, Token } from 'node-llama-cpp'
+import { invalidRequest, LlmError } from '../../../../errors.ts'
+import { uncached } from '../../../events.ts'
+import type { StepCounter } from '../model.ts'
+import type { GenerationJob, Runner, RunOutcome } from '../runner.ts'
+import { toEvaluateOptions } from './sampling.ts'
+
+type ToBias = Parameters<typeof toEvaluateOptions>[1]
+
+export class SequentialRunner implements Runner {
+  readonly #sequence: LlamaContextSequence
+  readonly #toBias: ToBias
+  readonly #chunkSize: number
+  readonly #progress: StepCounter
+  #queue: Promise<unknown> = Promise.resolve()
+
+  constructor(sequence: LlamaContextSequence, toBias: ToBias, chunkSize: number, progress: StepCounter) {
+    this.#sequence = sequence
+    this.#toBias = toBias
+    this.#chunkSize = chunkSize
+    this.#progress = progress
+  }
+
+  run(job: GenerationJob): Promise<RunOutcome> {
+    const outcome = this.#queue.then(() => this.#generate(job))
+    this.#queue = outcome.catch(() => {})
+    return outcome.catch((cause) => {
+      throw LlmError.from(cause)
+    })
+  }
+
+  /** It pauses for no reader. */
+  wake(): void {}
+
+  async whenIdle(): Promise<void> {
+    await this.#queue
+  }
+
+  async #generate({
+    prompt,
+    sampling,
+    grammar,
+    maxTokens,
+    signal,
+    onStart,
+    onToken,
+  }: GenerationJob): Promise<RunOutcome> {
+    if (signal.aborted) return 'left'
+    // What is public says how likely a token was among those that were left for the draw.
+    if (sampling.logprobs !== undefined)
+      throw invalidRequest('This version of node-llama-cpp tells no logprobs.', { param: 'logprobs' })
+    onStart({ reusedTokens: 0, ...uncached })
+    await this.#sequence.clearHistory()
+    const head = prompt.slice(0, -1)
+    for (let start = 0; start < head.length; start += this.#chunkSize) {
+      this.#progress.steps++
+      if (signal.aborted) return 'left'
+      await this.#sequence.evaluateWithoutGeneratingNewTokens(head.slice(start, start + this.#chunkSize))
+    }
+    if (maxTokens === 0) return 'limit'
+    const sampled: Token[] = []
+    const options = {
+      ...toEvaluateOptions(sampling, this.#toBias, prompt, sampled),
+      ...(grammar && { grammarEvaluationState: grammar.createState() }),
+    }
+    for await (const token of this.#sequence.evaluate(prompt.slice(-1), options)) {
+      this.#progress.steps++
+      if (signal.aborted) return 'left'
+      sampled.push(token)
+      if (!onToken(token)) return 'enough'
+      if (sampled.length >= maxTokens) return 'limit'
+    }
+    return 'end'
+  }
+}

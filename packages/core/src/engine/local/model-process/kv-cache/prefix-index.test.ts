@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest'
+import { PrefixIndex, type PromptPrefix } from './prefix-index.ts'
+
+const lease = (first: number, more: Partial<PromptPrefix> = {}): PromptPrefix => ({
+  tenant: 'ann',
+  tokens: [first, first + 1, first + 2],
+  sizeBytes: 100,
+  ...more,
+})
+
+/** With a clock, and a list of what has ended. */
+function leasesOf(maxBytes: number) {
+  const ended: PromptPrefix[] = []
+  const clock = { now: 1 }
+  const leases = new PrefixIndex<PromptPrefix>(
+    maxBytes,
+    (one) => ended.push(one),
+    () => clock.now,
+  )
+  return { leases, ended, clock }
+}
+
+test('the longest beginning of a prompt comes first, and nobody else finds it', () => {
+  const { leases } = leasesOf(1_000)
+  const [short, long] = [lease(1, { tokens: [1, 2] }), lease(1)]
+  for (const one of [short, long, lease(1, { tokens: [1, 2, 4] })]) leases.add(one)
+
+  expect(leases.findPrefixes('ann', [1, 2, 3, 5])).toEqual([long, short])
+  expect(leases.findPrefixes('ann', [1, 2])).toEqual([short])
+  expect(leases.findPrefixes('ben', [1, 2, 3, 5])).toEqual([])
+  expect(leases.get('ann', [1, 2])).toBe(short)
+  expect(leases.get('ben', [1, 2])).toBeUndefined()
+})
+
+test('a tenant whose name looks like tokens has keys of its own', () => {
+  const { leases } = leasesOf(1_000)
+  leases.add(lease(1, { tenant: '', tokens: [0x61616161, 1] }))
+  leases.add(lease(1, { tenant: 'aaaa', tokens: [1] }))
+
+  expect(leases.sizeBytes).toBe(200)
+})
+
+test('its time begins anew with each use', () => {
+  const { leases, ended, clock } = leasesOf(1_000)
+  clock.now = 40_000
+  const one = lease(1)
+  leases.add(one)
+  clock.now = 339_000
+  expect(leases.get('ann', one.tokens)).toBe(one)
+  leases.renew(one)
+
+  clock.now = 638_000
+  expect(leases.findPrefixes('ann', one.tokens)).toEqual([one])
+  clock.now = 640_000
+  expect(leases.findPrefixes('ann', one.tokens)).toEqual([])
+  leases.add(lease(5))
+  expect(ended).toEqual([one])
+})
+
+test('an hour is an hour', () => {
+  const { leases, clock } = leasesOf(1_000)
+  const one = lease(1, { lifetime: '1h' })
+  leases.add(one)
+
+  clock.now = 59 * 60_000
+  expect(leases.get('ann', one.tokens)).toBe(one)
+  clock.now = 61 * 60_000
+  expect(leases.get('ann', one.tokens)).toBeUndefined()
+})
+
+test('where room is needed, what nobody asked for goes first, and then what was not used for long', () => {
+  const { leases, ended } = leasesOf(300)
+  const [asked, other, unasked] = [lease(1, { lifetime: '5m' }), lease(2, { lifetime: '1h' }), lease(3)]
+  for (const one of [asked, other, unasked]) expect(leases.add(one)).toBe(true)
+  leases.renew(asked)
+
+  expect(leases.add(lease(4, { sizeBytes: 200 }))).toBe(false)
+  expect(ended).toEqual([])
+  expect(leases.add(lease(5, { lifetime: '5m', sizeBytes: 200 }))).toBe(true)
+
+  expect(ended).toEqual([unasked, other])
+  expect(leases.sizeBytes).toBe(300)
+})
+
+test('what is larger than all the room is not kept, and moves nothing', () => {
+  const { leases, ended } = leasesOf(300)
+  leases.add(lease(1))
+
+  expect(leases.add(lease(2, { lifetime: '5m', sizeBytes: 301 }))).toBe(false)
+
+  expect([ended, leases.sizeBytes]).toEqual([[], 100])
+})
+
+test('at the end all of them end', () => {
+  const { leases, ended } = leasesOf(300)
+  leases.add(lease(1))
+  leases.add(lease(2))
+
+  leases.clear()
+
+  expect([ended.length, leases.sizeBytes]).toEqual([2, 0])
+})

@@ -1,0 +1,33 @@
+import { getLlama, type Llama, LlamaLogLevel, type LlamaOptions } from 'node-llama-cpp'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { config } from '../../../../../../../test/support/bindings.ts'
+import { encoderModel } from '../../../../../../../test/support/models.ts'
+import { openVocabulary } from './vocabulary.ts'
+
+const options: LlamaOptions = { build: 'never', skipDownload: true, progressLogs: false, maxThreads: 1 }
+let llama: Llama
+
+beforeAll(async () => {
+  llama = await getLlama({ ...options, logLevel: LlamaLogLevel.error })
+})
+afterAll(() => llama.dispose())
+
+test.each([
+  ['word pieces', encoderModel, 30_522, ['[UNK]', '[CLS]', '[SEP]']],
+  ['the built-in model', config.modelPath, 1_536, ['<|im_start|>', '<|im_end|>']],
+])(
+  'the vocabulary of %s is gone through once, for the first template that asks for special tokens',
+  async (_of, modelPath, size, some) => {
+    const model = await llama.loadModel({ modelPath, vocabOnly: true })
+    const passes = vi.spyOn(model, 'iterateAllTokens')
+
+    const { vocabularySize, template } = openVocabulary(model, 512)
+
+    expect(vocabularySize).toBe(size)
+    expect(passes).not.toHaveBeenCalled()
+    // As workers get it.
+    for (const { specialTokens } of [structuredClone(template), template])
+      expect(specialTokens).toEqual(expect.arrayContaining(some))
+    expect(passes).toHaveBeenCalledTimes(1)
+  },
+)

@@ -1,0 +1,74 @@
+/** The tokens of a model: which are special, and text to tokens and back. */
+import type { LlamaModel, Token } from 'node-llama-cpp'
+import { type ChatTemplate, chatMl } from '../../../../template/jinja.ts'
+import type { ModelVocabulary } from '../model.ts'
+import { Tokenizer } from '../prompt/tokenizer.ts'
+
+export function openVocabulary(model: LlamaModel, contextSize: number): ModelVocabulary {
+  const tokenizer = new Tokenizer((text) => model.tokenize(text, true), contextSize)
+  const plainTokenizer = new Tokenizer((text) => model.tokenize(text), contextSize)
+  const vocabularyTexts = readVocabularyTexts(model)
+  let eogTokens: readonly Token[] | undefined
+  return {
+    vocabularySize: vocabularyTexts.length,
+    template: chatTemplateOf(model),
+    bos: bosTokenOf(model),
+    end: endTokenOf(model),
+    start: model.tokens.bos ?? model.tokens.eos ?? undefined,
+    eot: model.tokens.eot ?? model.tokens.eos ?? undefined,
+    infill: infillTokensOf(model),
+    getEogTokens: () =>
+      (eogTokens ??= [...model.iterateAllTokens()].filter((token) => model.isEogToken(token))),
+    tokenize: (text, signal, { isPlain = false, stopAfter } = {}) =>
+      (isPlain ? plainTokenizer : tokenizer).tokenize(text, signal, stopAfter),
+    detokenize: (tokens, before, withControl = false) => model.detokenize(tokens, withControl, before),
+    detokenizeWithSpecial: (tokens) => model.detokenize(tokens, true),
+    vocabularyTextOf: (token) => vocabularyTexts[token] ?? '',
+  }
+}
+
+/** As the file writes it, token by token. */
+const readVocabularyTexts = ({ vocabularyType, fileInfo: { metadata } }: LlamaModel): readonly string[] =>
+  vocabularyType === 'none' ? [] : (metadata.tokenizer?.ggml?.tokens ?? [])
+
+function chatTemplateOf(model: LlamaModel): ChatTemplate {
+  const { bosString, eosString } = model.tokens
+  let special: readonly string[] | undefined
+  return {
+    source: model.fileInfo.metadata.tokenizer?.chat_template ?? chatMl,
+    bosToken: bosString ?? '',
+    eosToken: eosString ?? '',
+    // Where the first conversation is rendered: large vocabularies take a while, and not every model is for that.
+    get specialTokens() {
+      special ??= findSpecialTokens(model)
+      return special
+    },
+  }
+}
+
+/** Those that the tokenizer finds in a text, though they are none: unlike those that a vocabulary defines for itself. */
+function findSpecialTokens(model: LlamaModel): readonly string[] {
+  const spellings: string[] = []
+  for (const token of model.iterateAllTokens()) {
+    const { control, unknown } = model.getTokenAttributes(token)
+    if (control || unknown) spellings.push(model.detokenize([token], true))
+  }
+  return spellings
+}
+
+function bosTokenOf({ tokens: { bos, shouldPrependBosToken } }: LlamaModel): Token | undefined {
+  return bos !== null && shouldPrependBosToken ? bos : undefined
+}
+
+/** As llama.cpp does it: word pieces stand between two tokens always. */
+function endTokenOf({ tokens, vocabularyType, fileInfo }: LlamaModel): Token | undefined {
+  if (vocabularyType === 'wpm') return tokens.sep ?? undefined
+  // The library does not ask a model that begins with nothing.
+  const hasEos = tokens.shouldAppendEosToken || fileInfo.metadata.tokenizer?.ggml?.add_eos_token === true
+  return hasEos ? (tokens.eos ?? undefined) : undefined
+}
+
+function infillTokensOf({ tokens: { infill } }: LlamaModel): ModelVocabulary['infill'] {
+  const { prefix, suffix, middle } = infill
+  return prefix !== null && suffix !== null && middle !== null ? { prefix, suffix, middle } : undefined
+}

@@ -1,0 +1,132 @@
+/** Automata written as rules: a rule where ways part or meet, and stretches without a choice in one. */
+
+import type { Automaton, DfaEdge, DfaState } from '../automata/automaton.ts'
+import { intersectRanges, lastCharacter, type Range } from '../automata/ranges.ts'
+import {
+  characters,
+  choice,
+  type Expression,
+  empty,
+  impossible,
+  sequence,
+  text,
+} from '../gbnf/expressions.ts'
+import type { Grammar } from '../gbnf/grammar.ts'
+import { character, unescapedCharacters } from './json.ts'
+
+/** The texts as they are. */
+export const buildTextRule = (automaton: Automaton, grammar: Grammar): Expression =>
+  grammar.memoize(automaton, () => buildRules(automaton, grammar, empty, (ranges) => characters(...ranges)))
+
+/** The texts as JSON writes them in a string, with the quote at the end. */
+export const buildStringRule = (automaton: Automaton, grammar: Grammar): Expression =>
+  grammar.memoize(automaton, () =>
+    buildRules(automaton, grammar, text('"'), (ranges) => toStringCharacters(ranges, grammar)),
+  )
+
+/** Each of these words once, with what is behind it; what they begin with in common is not said twice. */
+export function buildWordsRule(
+  words: readonly (readonly [word: string, behind: Expression])[],
+  grammar: Grammar,
+): Expression {
+  const [[first, behind] = ['', impossible], ...others] = words
+  if (others.length === 0) return sequence(text(first), behind)
+  let common = first.length
+  for (const [word] of others) while (!word.startsWith(first.slice(0, common))) common--
+  // Not between the halves of a pair.
+  if (!first.slice(0, common).isWellFormed()) common--
+  const groups = new Map<number | undefined, (readonly [string, Expression])[]>()
+  for (const [word, behind] of words) {
+    const rest = word.slice(common)
+    const group = groups.get(rest.codePointAt(0))
+    if (group) group.push([rest, behind])
+    else groups.set(rest.codePointAt(0), [[rest, behind]])
+  }
+  const options = [...groups.values()].map((group) => buildWordsRule(group, grammar))
+  return grammar.define('words', sequence(text(first.slice(0, common)), choice(...options)))
+}
+
+function buildRules(
+  { states }: Automaton,
+  grammar: Grammar,
+  end: Expression,
+  toExpression: (ranges: readonly Range[]) => Expression,
+): Expression {
+  const choices = states.map(({ edges }) => groupByNext(edges))
+  const incomingCounts = states.map(() => 0)
+  for (const groups of choices)
+    for (const next of groups.keys()) incomingCounts[next] = (incomingCounts[next] ?? 0) + 1
+  const isStretch = (at: number) =>
+    at !== 0 && incomingCounts[at] === 1 && choices[at]?.size === 1 && !states[at]?.isAccepting
+  const rules = new Map<number, Expression>()
+  const pending: (() => void)[] = []
+
+  /** Bodies are made one after the other, not inside each other: chains are long. */
+  const ruleOf = (at: number): Expression => {
+    const known = rules.get(at)
+    if (known) return known
+    const { rule, setBody } = grammar.reserve('text')
+    rules.set(at, rule)
+    pending.push(() => {
+      const options = [...(choices[at] ?? [])].map(([next, ranges]) => follow(ranges, next))
+      setBody(choice(...options, ...((states[at] as DfaState).isAccepting ? [end] : [])))
+    })
+    return rule
+  }
+  const follow = (ranges: readonly Range[], next: number): Expression => {
+    const parts = [toExpression(ranges)]
+    let at = next
+    for (; isStretch(at); ) {
+      const [[to, through] = [0, []]] = choices[at] ?? []
+      parts.push(toExpression(through))
+      at = to
+    }
+    const last = states[at] as DfaState
+    return sequence(...parts, last.isAccepting && last.edges.length === 0 ? end : ruleOf(at))
+  }
+
+  const first = ruleOf(0)
+  for (let next = pending.pop(); next; next = pending.pop()) next()
+  return first
+}
+
+function groupByNext(edges: readonly DfaEdge[]): ReadonlyMap<number, readonly Range[]> {
+  const groups = new Map<number, Range[]>()
+  for (const { low, high, next } of edges) {
+    const group = groups.get(next)
+    if (group) group.push([low, high])
+    else groups.set(next, [[low, high]])
+  }
+  return groups
+}
+
+/** Escapes of one letter, by code. */
+const shortEscapes = new Map([
+  [0x08, 'b'],
+  [0x09, 't'],
+  [0x0a, 'n'],
+  [0x0c, 'f'],
+  [0x0d, 'r'],
+  [0x22, '"'],
+  [0x5c, '\\'],
+])
+const controls = Array.from({ length: 0x20 }, (_, code) => code)
+
+/** One of these characters: as itself where it may stand so, else with its escape. */
+function toStringCharacters(ranges: readonly Range[], grammar: Grammar): Expression {
+  const isIn = (code: number) => ranges.some(([low, high]) => low <= code && code <= high)
+  if (ranges.length === 1 && ranges[0]?.[0] === 0 && ranges[0][1] === lastCharacter) return character(grammar)
+  const bare = intersectRanges(ranges, unescapedCharacters)
+  const letters = [...shortEscapes].flatMap(([code, letter]) => (isIn(code) ? [letter.charCodeAt(0)] : []))
+  const others = controls.filter((code) => !shortEscapes.has(code) && isIn(code))
+  const escapes = [
+    ...(letters.length > 0 ? [characters(...letters.map((code): Range => [code, code]))] : []),
+    ...(others.length > 0 ? [sequence(text('u00'), choice(...others.map(toHex)))] : []),
+  ]
+  const escaped =
+    escapes.length > 0 ? [sequence(text('\\'), grammar.define('escape', choice(...escapes)))] : []
+  const options = [...(bare.length > 0 ? [characters(...bare)] : []), ...escaped]
+  return options.length > 0 ? choice(...options) : impossible
+}
+
+const toHex = (code: number): Expression => text(code.toString(16).padStart(2, '0'))

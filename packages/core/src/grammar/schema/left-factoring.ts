@@ -1,0 +1,91 @@
+/**
+ * Options that begin alike, told apart where they differ. Native code keeps each way that is still open: of two that hold
+ * each other and begin alike, there are two at the first level, four at the second, and a million at the twentieth.
+ */
+import { choice, type Expression, empty, isEmptyExpression, sequence } from '../gbnf/expressions.ts'
+import type { Grammar } from '../gbnf/grammar.ts'
+import { writeExpression } from '../gbnf/write-gbnf.ts'
+import { space } from './json.ts'
+
+/** What is still to come, in order. */
+type ExpressionPath = readonly Expression[]
+
+/** Where there are more, options stay as they are: at one place, and in all. */
+const maxPaths = { perChoice: 100, total: 5_000 }
+
+export class LeftFactoring {
+  readonly #grammar: Grammar
+  readonly #factored = new Map<string, Expression>()
+  #budget = maxPaths.total
+
+  constructor(grammar: Grammar) {
+    this.#grammar = grammar
+  }
+
+  factor(options: readonly Expression[]): Expression {
+    const common: Expression[] = []
+    for (let rest = distinct(options); ; ) {
+      const key = [...rest.keys()].join(' | ')
+      const known = this.#factored.get(key)
+      if (known) return sequence(...common, known)
+      const paths = this.#expand([...rest.values()])
+      const groups = groupByFirst(paths)
+      if (groups.length === paths.length) return sequence(...common, choice(...rest.values()))
+      if (groups.length > 1) {
+        const options = groups.map((group) => this.#factorGroup(group))
+        const rule = this.#grammar.define('alternatives', choice(...options))
+        this.#factored.set(key, rule)
+        return sequence(...common, rule)
+      }
+      const [group = []] = groups
+      common.push(...(group[0]?.slice(0, 1) ?? []))
+      rest = distinct(dropFirst(group))
+    }
+  }
+
+  #factorGroup(group: readonly ExpressionPath[]): Expression {
+    const [head] = group[0] ?? []
+    return head ? sequence(head, this.factor(dropFirst(group))) : empty
+  }
+
+  /** By what comes first: a text, characters, or a rule that may hold itself. None where there is nothing to tell apart. */
+  #expand(options: readonly Expression[]): readonly ExpressionPath[] {
+    const expanded: ExpressionPath[] = []
+    const pending: ExpressionPath[] = options.map((option) => [option]).reverse()
+    if (options.length < 2 || this.#budget <= 0) return []
+    for (let path = pending.pop(); path; path = pending.pop()) {
+      if (expanded.length + pending.length >= maxPaths.perChoice) return []
+      const [head, ...rest] = path
+      const body = head?.kind === 'rule' ? this.#grammar.getBody(head.name) : undefined
+      if (!head) expanded.push(path)
+      else if (isEmptyExpression(head)) pending.push(rest)
+      else if (body) pending.push([body, ...rest])
+      else if (head.kind === 'sequence') pending.push([...head.parts, ...rest])
+      else if (head.kind === 'choice')
+        pending.push(...head.options.map((option) => [option, ...rest]).reverse())
+      else if (head.kind === 'repeat' && head.max === 1 && head.min === 0 && head !== space)
+        pending.push(rest, [head.of, ...rest])
+      else expanded.push(path)
+    }
+    this.#budget -= expanded.length
+    return expanded
+  }
+}
+
+/** By how they are written: each once. */
+const distinct = (options: readonly Expression[]): ReadonlyMap<string, Expression> =>
+  new Map(options.map((option) => [writeExpression(option), option]))
+
+function groupByFirst(paths: readonly ExpressionPath[]): readonly (readonly ExpressionPath[])[] {
+  const groups = new Map<string, ExpressionPath[]>()
+  for (const path of paths) {
+    const first = path[0] ? writeExpression(path[0]) : ''
+    const group = groups.get(first)
+    if (group) group.push(path)
+    else groups.set(first, [path])
+  }
+  return [...groups.values()]
+}
+
+const dropFirst = (paths: readonly ExpressionPath[]): readonly Expression[] =>
+  paths.map(([, ...rest]) => sequence(...rest))

@@ -1,0 +1,166 @@
+/**
+ * Numbers as they are written, digit by digit: integers without a point, fractions without an exponent where they are
+ * bounded, and so short that reading them cannot round one past its bound.
+ */
+import {
+  type Automaton,
+  type DfaState,
+  explore,
+  follow,
+  intersect,
+  minimize,
+  noText,
+  union,
+} from '../automata/automaton.ts'
+import { compileFullMatch } from '../automata/pattern.ts'
+import { fractionDigits, isMultiple, scale, toDecimal, toHighestUnits, toLowestUnits } from './decimals.ts'
+import type { NumberShape } from './numbers.ts'
+
+/** Digits of an integer: enough for 64 bits. */
+const integerDigits = 20
+/** Digits of any decimal that no reading changes (IEEE 754, double). */
+const exactDigits = 15
+/** Of an integer that must be a multiple: the states for each digit are as many as the step. */
+const multipleDigits = 9
+
+/** Throws `TooComplex`. */
+export function buildNumberAutomaton(shape: NumberShape): Automaton {
+  // Of some steps every integer is a multiple.
+  const multiples = shape.multiples.filter((step) => !shape.isInteger || !isMultiple(1, step))
+  if (multiples.length > 0) return buildBoundedMultiples(shape, multiples)
+  if (shape.isInteger) return buildBoundedAutomaton(shape, 0, integerDigits)
+  // Near a bound, so many digits in all that no two numbers are read as the same.
+  const widest = Math.max(...[shape.min, shape.max].map(({ value }) => countDigits(value)))
+  const places = Math.max(0, Math.min(fractionDigits, exactDigits - widest))
+  const far = buildBoundedAutomaton(shape, places, integerDigits)
+  if (places === fractionDigits) return far
+  return union(far, buildBoundedAutomaton(shape, fractionDigits, exactDigits - fractionDigits))
+}
+
+/** A multiple must stay one when it is read, so there are fewer digits. */
+function buildBoundedMultiples(shape: NumberShape, multiples: readonly number[]): Automaton {
+  const wanted = Math.max(...multiples.map((step) => scale(step).places))
+  const places = shape.isInteger ? 0 : wanted
+  const range = buildBoundedAutomaton(shape, places, Math.min(exactDigits - places, multipleDigits))
+  return multiples.reduce((all, step) => intersect(all, buildMultiplesAutomaton(step, places)), range)
+}
+
+/** With so many decimal places, and so many digits before them. */
+function buildBoundedAutomaton({ min, max }: NumberShape, places: number, digits: number): Automaton {
+  const limit = 10n ** BigInt(digits + places) - 1n
+  return buildRangeAutomaton(
+    bigMax(toLowestUnits(min, places), -limit),
+    bigMin(toHighestUnits(max, places), limit),
+    places,
+  )
+}
+
+const countDigits = (value: number) =>
+  Number.isFinite(value) ? String(BigInt(Math.trunc(Math.abs(value)))).length : 1
+
+const bigMax = (a: bigint, b: bigint) => (a > b ? a : b)
+const bigMin = (a: bigint, b: bigint) => (a < b ? a : b)
+
+/** Decimals from `low` to `high`, both in units of the last of so many places. */
+function buildRangeAutomaton(low: bigint, high: bigint, places: number): Automaton {
+  const negative = low < 0n ? toDecimalPatterns(bigMax(1n, -high), -low, places) : []
+  const positive = high >= 0n ? toDecimalPatterns(bigMax(0n, low), high, places) : []
+  const all = [...negative.map((option) => `-(?:${option})`), ...positive]
+  if (all.length === 0) return noText
+  const range = compileFullMatch(all.join('|'))
+  return places === 0 ? range : shortenFractions(range)
+}
+
+/** As patterns, with all their places written. */
+function toDecimalPatterns(low: bigint, high: bigint, places: number): readonly string[] {
+  if (low > high) return []
+  if (places === 0) return toIntegerPatterns(low, high)
+  const unit = 10n ** BigInt(places)
+  const [first, last] = [low / unit, high / unit]
+  const fraction = (from: bigint, to: bigint) =>
+    `\\.(?:${toSameLengthPattern(pad(from, places), pad(to, places))})`
+  if (first === last) return [`${first}${fraction(low % unit, high % unit)}`]
+  // Integers behind which any fraction may stand.
+  const from = low % unit === 0n ? first : first + 1n
+  const to = high % unit === unit - 1n ? last : last - 1n
+  return [
+    ...(from > first ? [`${first}${fraction(low % unit, unit - 1n)}`] : []),
+    ...toIntegerPatterns(from, to).map((option) => `(?:${option})\\.[0-9]{${places}}`),
+    ...(to < last ? [`${last}${fraction(0n, high % unit)}`] : []),
+  ]
+}
+
+const pad = (value: bigint, places: number) => String(value).padStart(places, '0')
+
+/** Integers from 0 up, one pattern for each number of digits. */
+function toIntegerPatterns(low: bigint, high: bigint): readonly string[] {
+  const options: string[] = []
+  for (let from = low; from <= high; ) {
+    const to = bigMin(high, 10n ** BigInt(String(from).length) - 1n)
+    options.push(toSameLengthPattern(String(from), String(to)))
+    from = to + 1n
+  }
+  return options
+}
+
+/** Texts of digits from the first to the second, which is as long. */
+function toSameLengthPattern(from: string, to: string): string {
+  const rest = from.length - 1
+  if (rest < 0) return ''
+  const [a, b] = [Number(from[0]), Number(to[0])]
+  const [fromRest, toRest] = [from.slice(1), to.slice(1)]
+  if (a === b) return `${a}(?:${toSameLengthPattern(fromRest, toRest)})`
+  const isLowest = /^0*$/.test(fromRest)
+  const isHighest = /^9*$/.test(toRest)
+  const [low, high] = [isLowest ? a : a + 1, isHighest ? b : b - 1]
+  return [
+    isLowest ? undefined : `${a}(?:${toSameLengthPattern(fromRest, '9'.repeat(rest))})`,
+    low <= high ? `[${low}-${high}][0-9]{${rest}}` : undefined,
+    isHighest ? undefined : `${b}(?:${toSameLengthPattern('0'.repeat(rest), toRest)})`,
+  ]
+    .filter((option) => option !== undefined)
+    .join('|')
+}
+
+/** `1.50` may end as `1.5`, and `1.00` as `1`: wherever only zeros would have to follow. */
+function shortenFractions({ states }: Automaton): Automaton {
+  const step = (state: DfaState | undefined, code: number) => follow(states, state, code)
+  const endsInZeros = (state: DfaState | undefined): boolean => {
+    let at = state
+    while (at && !at.isAccepting) at = step(at, zero)
+    return at !== undefined
+  }
+  const afterPoint = new Set(states.map((state) => step(state, point)))
+  return {
+    states: states.map((state) => ({
+      ...state,
+      // A point needs a digit behind it.
+      isAccepting: !afterPoint.has(state) && (endsInZeros(state) || endsInZeros(step(state, point))),
+    })),
+  }
+}
+const [zero, point, minus] = [0x30, 0x2e, 0x2d]
+
+/** Digits and points of which the number is a multiple; with so many places, of which any can be left out. */
+function buildMultiplesAutomaton(step: number, places: number): Automaton {
+  const { digits, places: own } = toDecimal(step)
+  // As many places as the step needs were asked for, or the number is an integer.
+  const [factor, modulus] =
+    own <= places ? [1n, digits * 10n ** BigInt(places - own)] : [10n ** BigInt(own - places), digits]
+  const unit = (behind: number) => 10n ** BigInt(places - Math.max(behind, 0)) * factor
+  const remainders = explore<readonly [behind: number, rest: bigint]>([-1, 0n], String, ([behind, rest]) => {
+    const digitEdges = Array.from({ length: 10 }, (_, digit) => {
+      const next = (rest * 10n + BigInt(digit)) % modulus
+      return [zero + digit, zero + digit, [behind < 0 ? -1 : behind + 1, next]] as const
+    })
+    return {
+      isAccepting: (rest * unit(behind)) % modulus === 0n,
+      edges: [
+        ...(behind < places ? digitEdges : []),
+        ...(behind < 0 ? [[point, point, [0, rest]] as const, [minus, minus, [-1, rest]] as const] : []),
+      ],
+    }
+  })
+  // Of 1,000 the last three digits say it all.
+  return minimize(remainders)
+}

@@ -1,0 +1,87 @@
+/** What is left of a budget and of a disk, for all processes that write into one folder. */
+import type { Stats } from 'node:fs'
+import { constants, open, readdir, stat, statfs } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { LlmError } from '../../errors.ts'
+import { isFresh, withFileLock } from '../../util/file-lock.ts'
+
+export class DiskSpace {
+  readonly #maxBytes: number
+
+  /** @param maxBytes that all files in the folder may have together */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  /** Bytes that may be written; less than none where there are too many already. */
+  async remainingBytes(folder: string): Promise<number> {
+    if (this.#maxBytes === Number.POSITIVE_INFINITY) return this.#maxBytes
+    return this.#maxBytes - (await measureDiskUsage(folder)).bytes
+  }
+
+  /** Throws `too_large` where the budget or the disk has no room for so many bytes more. */
+  async expectSpace(folder: string, bytes: number): Promise<void> {
+    await this.#expectSpace(folder, await measureDiskUsage(folder), bytes, bytes)
+  }
+
+  /**
+   * The partial file of a download gets its whole length, at once or not at all: two that want the last bytes do not both get
+   * them. It has them as long as somebody has the download's lock. Throws `too_large`.
+   */
+  async reserve(path: string, sizeBytes: number, signal: AbortSignal): Promise<void> {
+    const folder = dirname(path)
+    await withFileLock(join(folder, '.room.lock'), signal, async () => {
+      const own = await statOf(path)
+      const others = await measureDiskUsage(folder, basename(path))
+      await this.#expectSpace(folder, others, sizeBytes, sizeBytes - (own ? allocatedBytes(own) : 0))
+      const file = await open(path, constants.O_RDWR | constants.O_CREAT)
+      await file.truncate(sizeBytes).finally(() => file.close())
+    })
+  }
+
+  /** @param missingBytes how many of the bytes are not on the disk yet */
+  async #expectSpace(folder: string, usage: DiskUsage, bytes: number, missingBytes: number): Promise<void> {
+    if (bytes > this.#maxBytes - usage.bytes) throw this.overLimitError()
+    const { bavail, bsize } = await statfs(folder)
+    if (missingBytes > 0 && missingBytes > bavail * bsize - usage.unwrittenBytes)
+      throw new LlmError(
+        'too_large',
+        `There is no room on the disk of the models for ${missingBytes} bytes more.`,
+      )
+  }
+
+  overLimitError(): LlmError {
+    return new LlmError(
+      'too_large',
+      `The models may take ${this.#maxBytes} bytes on disk, and this is more than is left of that.`,
+    )
+  }
+}
+
+interface DiskUsage {
+  readonly bytes: number
+  /** Of those, what downloads that run have still to write. */
+  readonly unwrittenBytes: number
+}
+
+async function measureDiskUsage(folder: string, except?: string): Promise<DiskUsage> {
+  const files = await readdir(folder)
+  const infos = new Map(
+    await Promise.all(files.map(async (file) => [file, await statOf(join(folder, file))] as const)),
+  )
+  let [bytes, unwrittenBytes] = [0, 0]
+  for (const [file, info] of infos) {
+    if (!info || file === except) continue
+    const lock = file.endsWith('-partial') ? infos.get(file.replace(/-partial$/, '.lock')) : undefined
+    const unwritten = lock && isFresh(lock) ? info.size - allocatedBytes(info) : 0
+    bytes += allocatedBytes(info) + unwritten
+    unwrittenBytes += unwritten
+  }
+  return { bytes, unwrittenBytes }
+}
+
+/** A download takes its whole length from the beginning, with holes. */
+const allocatedBytes = ({ size, blocks }: Stats): number =>
+  process.platform === 'win32' ? size : Math.min(size, blocks * 512)
+
+const statOf = (path: string): Promise<Stats | undefined> => stat(path).catch(() => undefined)

@@ -1,0 +1,97 @@
+/** What a template tells of its model: what it takes, and how the model writes. */
+import type { Node, Operand, Pipe, Tree } from './parse.ts'
+
+export interface TemplateFeatures {
+  /** It shows the tools that may be called. */
+  readonly tools: boolean
+  /** It fills gaps. */
+  readonly suffix: boolean
+  /** It takes a whole conversation, and not one turn after the other. */
+  readonly messages: boolean
+  readonly response: boolean
+  /** What stands around a thought, where it says so. */
+  readonly thinking?: { readonly open: string; readonly close: string }
+  /** What stands around the JSON of a call, where it says so; `close` may be empty. */
+  readonly calls?: { readonly open: string; readonly close: string }
+}
+
+export function detectFeatures(tree: Tree): TemplateFeatures {
+  const all = [tree.nodes, ...tree.definitions.values()]
+  const names = new Set(all.flatMap((nodes) => nodes.flatMap(collectNames)).map((name) => name.toLowerCase()))
+  const thinking = all.map((nodes) => findThinkingTags(nodes)).find((tags) => tags !== undefined)
+  const calls = all.map(findCallTags).find((marks) => marks !== undefined)
+  return {
+    tools: names.has('tools'),
+    suffix: names.has('suffix'),
+    messages: names.has('messages'),
+    response: names.has('response'),
+    ...(thinking && { thinking }),
+    ...(calls && { calls }),
+  }
+}
+
+/** What is named behind dots. */
+function collectNames(node: Node): readonly string[] {
+  if (!('pipe' in node) || !node.pipe) return []
+  const inside = 'list' in node ? [...node.list, ...node.otherwise].flatMap(collectNames) : []
+  return [...collectPipeNames(node.pipe), ...inside]
+}
+
+const collectPipeNames = ({ commands }: Pipe): readonly string[] =>
+  commands.flat().flatMap(collectOperandNames)
+
+const collectOperandNames = (operand: Operand): readonly string[] => [
+  ...('names' in operand ? operand.names : []),
+  ...(operand.type === 'pipe' ? collectPipeNames(operand.pipe) : []),
+]
+
+export const isMentioned = (name: string, pipe: Pipe): boolean => collectPipeNames(pipe).includes(name)
+
+/** Text before and after the thought of a message, on the same line. */
+function findThinkingTags(nodes: readonly Node[], isInMessages = false): TemplateFeatures['thinking'] {
+  for (const [index, node] of nodes.entries()) {
+    if (isInMessages && node.type === 'action' && isMentioned('Thinking', node.pipe)) {
+      const open = textOf(nodes[index - 1])
+        .trim()
+        .split('\n')
+        .at(-1)
+        ?.trim()
+      const close = textOf(nodes[index + 1])
+        .trim()
+        .split('\n')[0]
+        ?.trim()
+      if (open && close) return { open, close }
+    }
+    if (!('list' in node)) continue
+    const inner = isInMessages || (node.type === 'range' && isMentioned('Messages', node.pipe))
+    const tags = findThinkingTags(node.list, inner) ?? findThinkingTags(node.otherwise, inner)
+    if (tags) return tags
+  }
+  return undefined
+}
+
+const textOf = (node: Node | undefined): string => (node?.type === 'text' ? node.text : '')
+
+/** What is printed before the JSON of a call, or in front of all of them, and what behind it. */
+function findCallTags(nodes: readonly Node[]): TemplateFeatures['calls'] {
+  for (const [index, node] of nodes.entries()) {
+    if (!('list' in node)) continue
+    const isCalls = node.type === 'range' && isMentioned('ToolCalls', node.pipe)
+    const found = isCalls
+      ? extractCallTags(node.list, nodes[index - 1])
+      : (findCallTags(node.list) ?? findCallTags(node.otherwise))
+    if (found) return found
+  }
+  return undefined
+}
+
+function extractCallTags(call: readonly Node[], before: Node | undefined): TemplateFeatures['calls'] {
+  const texts = call.filter(({ type }) => type === 'text')
+  const own = lastLine(textOf(texts[0]).split('{', 1)[0])
+  const close = own ? textOf(texts.at(-1)).split('}').at(-1)?.trim() : ''
+  const open = own || lastLine(textOf(before).split('{', 1)[0]).replace(/\s*\[$/, '')
+  // A quote is of the JSON itself.
+  return open && !open.startsWith('"') ? { open, close: close ?? '' } : undefined
+}
+
+const lastLine = (text = ''): string => text.trim().split('\n').at(-1)?.trim() ?? ''

@@ -1,0 +1,109 @@
+/**
+ * How each family is made to write calls, so that its parser reads them. Families whose arguments are no JSON (Gemma,
+ * GLM, Qwen Coder, DeepSeek since V3.2) have none: they call freely, and as generic JSON where they are forced to.
+ */
+import type { ToolCallFormat } from '../../grammar/tool-call-grammar.ts'
+import { detectFamily } from './detect.ts'
+
+const jsonCall = ['{"name": "', '", "arguments": ', '}'] as const
+const jsonList = { open: ' [', call: jsonCall, separator: ', ' } as const
+
+/** As models are asked to in plain words. */
+export const genericCallFormat: ToolCallFormat = { call: jsonCall, separator: '\n' }
+
+const betweenTags: ToolCallFormat = {
+  mark: '<tool_call>',
+  call: ['\n{"name": "', '", "arguments": ', '}\n</tool_call>'],
+  separator: '\n<tool_call>',
+}
+const listFormats: readonly ToolCallFormat[] = [
+  { mark: '<TOOLCALL>', ...jsonList, close: ']</TOOLCALL>' },
+  { mark: '<tool_calls>', ...jsonList, close: ']</tool_calls>' },
+  {
+    mark: '<|START_ACTION|>',
+    open: '[\n',
+    call: ['    {"tool_name": "', '", "parameters": ', '}'],
+    separator: ',\n',
+    close: '\n]<|END_ACTION|>',
+  },
+]
+const granite3: ToolCallFormat = { mark: '<|tool_call|>', ...jsonList, close: ']' }
+const mistral: ToolCallFormat = { mark: '[TOOL_CALLS]', ...jsonList, close: ']' }
+const mistral2025: ToolCallFormat = {
+  mark: '[TOOL_CALLS]',
+  call: ['', '[ARGS]', ''],
+  separator: '[TOOL_CALLS]',
+}
+const deepseekR1: ToolCallFormat = {
+  mark: '<｜tool▁calls▁begin｜>',
+  call: ['<｜tool▁call▁begin｜>function<｜tool▁sep｜>', '\n```json\n', '\n```<｜tool▁call▁end｜>'],
+  separator: '\n',
+  close: '<｜tool▁calls▁end｜>',
+}
+const deepseekV31: ToolCallFormat = {
+  mark: '<｜tool▁calls▁begin｜>',
+  call: ['<｜tool▁call▁begin｜>', '<｜tool▁sep｜>', '<｜tool▁call▁end｜>'],
+  separator: '',
+  close: '<｜tool▁calls▁end｜>',
+}
+const functionary31: ToolCallFormat = {
+  mark: '<function=',
+  call: ['', '>', '</function>'],
+  separator: '\n<function=',
+}
+/** Its texts have a recipient, too: they are no free text with calls in it. */
+const functionary32: ToolCallFormat = { call: ['', '\n', ''], separator: '>>>' }
+/** One a message. */
+const llama3: ToolCallFormat = { call: ['{"name": "', '", "parameters": ', '}'] }
+const harmony: ToolCallFormat = {
+  prefix: '<|channel|>commentary ',
+  mark: 'to=functions.',
+  call: [
+    '',
+    [
+      ' <|constrain|>json<|message|>',
+      ' json<|message|>',
+      '<|channel|>commentary <|constrain|>json<|message|>',
+      '<|channel|>commentary json<|message|>',
+      '<|message|>',
+    ],
+    '',
+  ],
+}
+
+/** @param prompt how it ends */
+export function selectCallFormat(template: string, prompt: string): ToolCallFormat | undefined {
+  switch (detectFamily(template)) {
+    case 'hermes':
+      return listFormats.find(({ mark = '' }) => template.includes(mark)) ?? betweenTags
+    case 'granite':
+      return template.includes('<tool_call>') ? betweenTags : granite3
+    case 'mistral':
+      return template.includes('[ARGS]') ? mistral2025 : mistral
+    case 'deepseek':
+      if (template.includes('｜DSML｜')) return undefined
+      return template.includes('```json') ? deepseekR1 : deepseekV31
+    case 'functionary':
+      return prompt.endsWith('>>>') ? functionary32 : functionary31
+    case 'llama3':
+      return llama3
+    case 'harmony':
+      return harmony
+    case 'generic':
+      return genericCallFormat
+    default:
+      return undefined
+  }
+}
+
+/** What a model writes in front of what it says to the user. */
+export function selectContentPrefix(template: string, prompt: string): string {
+  switch (detectFamily(template)) {
+    case 'functionary':
+      return prompt.endsWith('>>>') ? 'all\n' : ''
+    case 'harmony':
+      return prompt.endsWith('assistant') ? '<|channel|>final<|message|>' : ''
+    default:
+      return ''
+  }
+}
