@@ -41,36 +41,37 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     values: ['errors', 'template', 'template/go-template', 'grammar', 'engine', 'engine/local/ipc', 'util'],
   },
   calls: {
-    values: ['errors', 'engine', 'accounts', 'models', 'util'],
-    types: ['limits', 'logger'],
+    values: ['errors', 'engine', 'accounts', 'limits', 'models', 'util'],
+    types: ['logger'],
   },
-  llm: {
+  llm: { types: ['accounts', 'calls', 'engine', 'errors', 'limits'] },
+  'create-llm': {
     values: [
       'accounts',
-      'errors',
-      'options',
       'calls',
       'engine',
       'engine/local',
+      'errors',
       'http',
-      'models',
+      'llm',
       'logger',
+      'models',
+      'options',
       'storage',
     ],
-    types: ['accounts', 'limits'],
   },
   dialects: {
-    values: ['errors', 'units', 'http', 'engine', 'accounts', 'limits', 'models', 'util'],
-    types: ['accounts', 'calls', 'llm'],
+    values: ['errors', 'units', 'http', 'engine', 'accounts', 'limits', 'llm', 'models', 'util'],
+    types: ['calls'],
   },
   testing: { values: ['errors', 'options', 'options/check', 'engine'] },
   'dialects/mount': {
-    values: ['dialects', 'options', 'options/check', 'units'],
-    types: ['accounts', 'http', 'llm'],
+    values: ['dialects', 'llm', 'options', 'options/check', 'units'],
+    types: ['accounts', 'http'],
   },
   index: {
-    values: ['errors', 'llm', 'dialects', 'dialects/mount', 'engine', 'models'],
-    types: ['accounts', 'calls', 'limits', 'logger', 'options', 'storage', 'units'],
+    values: ['create-llm', 'errors', 'dialects', 'dialects/mount', 'engine', 'models'],
+    types: ['accounts', 'calls', 'limits', 'llm', 'logger', 'options', 'storage', 'units'],
   },
 }
 

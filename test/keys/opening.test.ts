@@ -1,7 +1,7 @@
 /** What was opened for an app that does not come to be is closed again; what is the app's own stays open. */
 import pg from 'pg'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createLlm } from '../../packages/core/src/llm.ts'
+import { createLlm } from '../../packages/core/src/create-llm.ts'
 import type { LlmOptions } from '../../packages/core/src/options.ts'
 import { openDatabase } from '../../packages/core/src/storage/open.ts'
 import { scriptedEngine } from '../../packages/core/src/testing/scripted-engine.ts'

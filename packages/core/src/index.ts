@@ -8,8 +8,11 @@ export type { UsageReports } from './accounts/usage/open-metering.ts'
 export type { Price, Prices, TokensByKind } from './accounts/usage/pricing.ts'
 export type { CallRow, CallsQuery, UsageQuery, UsageRow } from './accounts/usage/report.ts'
 export type { SpendingWarning, SpendingWarningOptions } from './accounts/usage/warnings.ts'
+export type { CallOptions, UnaryCallOptions } from './calls/call.ts'
 export type { ChatOptions, ChatPrompt } from './calls/chat.ts'
-export type { CallOptions, Generation } from './calls/generate.ts'
+export type { ClientCallOptions, ClientUnaryOptions, LlmClient, ModelOptional } from './calls/client.ts'
+export type { Generation } from './calls/generation.ts'
+export { createLlm } from './create-llm.ts'
 export { adminRoutes, type DialectName, dialectNames, routesFor } from './dialects/index.ts'
 export {
   type AdminMountOptions,
@@ -55,14 +58,7 @@ export {
 } from './engine/request.ts'
 export type { DetokenizeRequest, TokenizeRequest } from './engine/tokens.ts'
 export { type Issue, LlmError, type LlmErrorCode, type LlmErrorDetails } from './errors.ts'
-export {
-  type CallerLimits,
-  createLlm,
-  type Llm,
-  type ModelOptional,
-  type UnaryCallOptions,
-  type WithHeaders,
-} from './llm.ts'
+export type { CallerLimits, Llm, WithHeaders } from './llm.ts'
 export type { Logger } from './logger.ts'
 export type { Adapter } from './models/gguf/adapter-check.ts'
 export type { Capability, ModelDetails } from './models/gguf/details.ts'

@@ -2,7 +2,7 @@
 import type { Caller } from '../accounts/auth/caller.ts'
 import type { GenerateRequest, Message, Sampling } from '../engine/request.ts'
 import { readAhead } from '../util/read-ahead.ts'
-import type { Generation } from './generate.ts'
+import type { Generation } from './generation.ts'
 
 /** A question, or a whole conversation. */
 export type ChatPrompt =

@@ -1,42 +1,43 @@
-/** What a public API is to us, and the one door through which its calls come. */
+/** The contract of a public API, and the one entry point of its requests. */
 import { nanoid } from 'nanoid'
+import type { Access } from '../accounts/auth/access.ts'
 import type { Caller, Scope } from '../accounts/auth/caller.ts'
+import type { LlmClient } from '../calls/client.ts'
 import { type LimitStatus, LlmError } from '../errors.ts'
 import type { HttpRequest, HttpResponse, Method } from '../http/message.ts'
 import type { Route } from '../http/route.ts'
 import { limitHeaders as defaultLimitHeaders } from '../limits/headers.ts'
-import type { Llm } from '../llm.ts'
-import { withModelsOf } from './caller-models.ts'
-import { watchCalls } from './watched-calls.ts'
+import { internals, type Llm } from '../llm.ts'
 
-export interface Call {
+/** One authenticated request to a route. */
+export interface RouteCall {
   readonly request: HttpRequest
-  /** With the models of the caller only. */
-  readonly llm: Llm
+  /** What the caller may use. */
+  readonly llm: LlmClient
   readonly caller: Caller
-  /** For what goes wrong after the headers: reports it, and says it as a frame. */
+  /** Logs an error that happens after the headers, and renders it as a frame. */
   onError(error: LlmError): string
 }
-export type Handler = (call: Call) => Promise<HttpResponse>
+/** @param app the whole `Llm`, for routes of the admin API only */
+export type Handler = (call: RouteCall, app: Llm) => Promise<HttpResponse>
 
 export interface DialectSpec<Name extends string> {
   readonly name: Name
   readonly routes: readonly (readonly [method: Method, path: string, handler: Handler, scope?: Scope])[]
-  /**
-   * Whether the client speaks this API, for what several have and for what none has.
-   * Absent in the one that is left when no other is spoken.
-   */
+  /** Whether a client uses this API, for paths that several APIs have or none has. Absent in the API that gets all others. */
   readonly isSpokenBy?: (request: HttpRequest) => boolean
-  /** What the mount point itself says to `GET`, as text, where the app has nothing there. */
+  /** Text for `GET` of the mount point, where the app has no route of its own. */
   readonly home?: string
-  /** The header under which this dialect's clients look for the id of their call. */
+  /** The header in which this dialect's clients expect the id of a request. */
   readonly requestIdHeader: string
-  /** Says how the limits stand of a call that came under any. @default `x-ratelimit-*` */
+  /** Headers with the state of the limits. @default `x-ratelimit-*` */
   limitHeaders?(limits: readonly LimitStatus[]): Readonly<Record<string, string>>
-  /** Says an error the way this dialect's clients expect, status and headers included. */
+  /** An error as this dialect's clients expect it, with status and headers. */
   renderError(error: LlmError, requestId: string): HttpResponse
-  /** The same in a stream that has already begun. */
+  /** An error in a stream that has begun. */
   renderErrorFrame(error: LlmError, requestId: string): string
+  /** Cross-origin headers; throws `permission` for pages that may not call. @default by the option `origins` */
+  checkOrigin?: Access['checkOrigin']
 }
 
 export interface Dialect<Name extends string = string> {
@@ -44,14 +45,15 @@ export interface Dialect<Name extends string = string> {
   readonly routes: readonly Route<Llm>[]
   readonly isSpokenBy: DialectSpec<Name>['isSpokenBy']
   readonly home: DialectSpec<Name>['home']
-  /** For what has no route: wrong methods and unknown paths. */
+  readonly checkOrigin: DialectSpec<Name>['checkOrigin']
+  /** For wrong methods and unknown paths. */
   renderError(error: LlmError): HttpResponse
 }
 
-/** The one place where calls are let in, errors are reported and become responses, and responses get their id. */
+/** The one place where requests are authenticated, errors are logged and rendered, and responses get their id and limit headers. */
 export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dialect<Name> {
   const { name, routes, isSpokenBy, home, requestIdHeader, renderError, renderErrorFrame } = spec
-  const { limitHeaders = defaultLimitHeaders } = spec
+  const { limitHeaders = defaultLimitHeaders, checkOrigin } = spec
   const withHeaders = (
     response: HttpResponse,
     requestId: string,
@@ -66,6 +68,7 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
     name,
     isSpokenBy,
     home,
+    checkOrigin,
     renderError: (error) => {
       const requestId = createRequestId()
       return withHeaders(renderError(error, requestId), requestId)
@@ -75,27 +78,25 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
       path,
       async handle(request, llm) {
         const requestId = createRequestId()
+        const { access, report, clientOf } = llm[internals]
         const onError = (error: LlmError): string => {
-          llm.report(error)
+          report(error)
           return renderErrorFrame(error, requestId)
         }
         let corsHeaders: Readonly<Record<string, string>> = {}
-        const { of: callsOf, limits } = watchCalls(llm, name)
+        let client: LlmClient | undefined
+        const respond = (response: HttpResponse): HttpResponse =>
+          withHeaders(response, requestId, { ...limitHeaders(client?.limitStatus() ?? []), ...corsHeaders })
         try {
-          corsHeaders = llm.access.checkOrigin(request)
-          const caller = await llm.access.authorize(request, scope)
-          const call = { request, llm: withModelsOf(caller, callsOf(caller)), caller, onError }
-          const response = await handler(call)
-          return withHeaders(response, requestId, { ...limitHeaders(limits()), ...corsHeaders })
+          corsHeaders = (checkOrigin ?? access.checkOrigin)(request)
+          const caller = await access.authorize(request, scope)
+          client = clientOf(caller, name)
+          return respond(await handler({ request, llm: client, caller, onError }, llm))
         } catch (cause) {
           const error = LlmError.from(cause)
-          // Nobody hears of it any more, and it is mostly about that.
-          if (!request.signal.aborted) llm.report(error)
-          const limitStatusHeaders = limitHeaders(error.details.limits ?? limits())
-          return withHeaders(renderError(error, requestId), requestId, {
-            ...limitStatusHeaders,
-            ...corsHeaders,
-          })
+          // After an abort the client gets no response, and most errors are about the abort.
+          if (!request.signal.aborted) report(error)
+          return respond(renderError(error, requestId))
         }
       },
     })),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { LlmError } from '../errors.ts'
 import type { HttpRequest } from '../http/message.ts'
-import type { Llm } from '../llm.ts'
+import { internals, type Llm } from '../llm.ts'
 import { type DialectName, dialectNames, routesFor } from './index.ts'
 
 const version = { 'anthropic-version': '2023-06-01' }
@@ -111,7 +111,7 @@ test.each<[readonly DialectName[], string, object, string]>([
 ])('of %j, %s with the headers %j is answered by %s', (names, path, headers, speaker) => {
   const request = requestOf(path, headers as Record<string, string>)
   const table = routesFor(names)
-  const llm = { access: { checkOrigin: () => ({}) } } as unknown as Llm
+  const llm = { [internals]: { access: { checkOrigin: () => ({}) } } } as unknown as Llm
 
   expect(speakerOf(table.handleUnmatched(request, [], llm))).toBe(speaker)
   expect(speakerOf(table.renderError(request, new LlmError('internal', 'Later.')))).toBe(speaker)

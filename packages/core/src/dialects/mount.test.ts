@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { createLlm, type Llm } from '../llm.ts'
+import { createLlm } from '../create-llm.ts'
+import type { Llm } from '../llm.ts'
 import { scriptedEngine } from '../testing/scripted-engine.ts'
 import { type MountOptions, prepareAdminMount, prepareMount } from './mount.ts'
 

@@ -1,7 +1,7 @@
 /** What every adapter is told, checked before anything is mounted: a wrong option is a mistake in the set-up. */
 import type { Caller } from '../accounts/auth/caller.ts'
 import type { RouteTable } from '../http/route.ts'
-import type { Llm } from '../llm.ts'
+import { internals, type Llm } from '../llm.ts'
 import { checkKeys } from '../options/check.ts'
 import { type ByteSize, toBytes } from '../units.ts'
 import { adminRoutes, type DialectName, routesFor } from './index.ts'
@@ -59,7 +59,8 @@ function prepare<Source>(llm: Llm, options: AdminMountOptions<Source>, routes: (
 }
 
 /** For adapters. Throws a `TypeError` where nobody says who calls, and where what says it would never be asked. */
-export function checkCaller({ access }: Pick<Llm, 'access'>, caller: unknown): void {
+export function checkCaller(llm: Llm, caller: unknown): void {
+  const { access } = llm[internals]
   if (access.auth === 'host' && !caller)
     throw new TypeError("With `auth: 'host'`, expected the option `caller` to say who calls")
   if (access.auth !== 'host' && caller)

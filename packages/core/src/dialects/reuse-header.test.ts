@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Generation } from '../calls/generate.ts'
+import type { Generation } from '../calls/generation.ts'
 import { uncached } from '../engine/events.ts'
 import { json } from '../http/respond.ts'
 import { withReuseHeader } from './reuse-header.ts'

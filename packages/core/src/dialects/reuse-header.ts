@@ -1,5 +1,5 @@
 /** How much of a prompt was there already, for who measures: usage has its own rules for it in each API. */
-import type { Generation } from '../calls/generate.ts'
+import type { Generation } from '../calls/generation.ts'
 import type { HttpResponse } from '../http/message.ts'
 
 /** With the prompt tokens that were reused by the answers that had begun when the headers go out; without any, as it is. */

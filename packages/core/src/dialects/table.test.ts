@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { listen } from '../../../../test/support/listen.ts'
 import { toNodeHandler } from '../http/node.ts'
-import type { Llm } from '../llm.ts'
+import { internals, type Llm } from '../llm.ts'
 import { type Dialect, defineDialect } from './dialect.ts'
 import { openai } from './openai/index.ts'
 import { createDialectTable } from './table.ts'
@@ -17,7 +17,7 @@ const toy = (home: string) =>
     routes: [],
   })
 
-const llm = { access: { checkOrigin: () => ({}) } } as unknown as Llm
+const llm = { [internals]: { access: { checkOrigin: () => ({}) } } } as unknown as Llm
 
 async function serve(...chosen: Dialect[]): Promise<string> {
   const { url, close } = await listen(toNodeHandler(createDialectTable(chosen), llm))

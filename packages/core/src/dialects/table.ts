@@ -4,7 +4,7 @@ import { preflightHeaders } from '../http/guard.ts'
 import type { HttpRequest, HttpResponse, Method } from '../http/message.ts'
 import { text } from '../http/respond.ts'
 import { methodsByPath, type Route, type RouteTable } from '../http/route.ts'
-import type { Llm } from '../llm.ts'
+import { internals, type Llm } from '../llm.ts'
 import type { Dialect } from './dialect.ts'
 
 export interface DialectTable extends RouteTable<Llm> {
@@ -17,10 +17,10 @@ export function createDialectTable(chosen: readonly Dialect[]): DialectTable {
   const renderError = (request: HttpRequest, error: LlmError): HttpResponse =>
     selectDialect(request, chosen).renderError(error)
   return {
-    routes: withPreflights(mergeSharedRoutes(chosen), renderError),
+    routes: withPreflights(mergeSharedRoutes(chosen), renderError, chosen[0]?.checkOrigin),
     handleUnmatched: (request, routeMethods, llm) => {
       try {
-        llm.access.checkOrigin(request)
+        llm[internals].access.checkOrigin(request)
       } catch (cause) {
         return renderError(request, LlmError.from(cause))
       }
@@ -66,6 +66,7 @@ function mergeSharedRoutes(chosen: readonly Dialect[]): readonly Route<Llm>[] {
 function withPreflights(
   routes: readonly Route<Llm>[],
   renderError: DialectTable['renderError'],
+  checkOrigin: Dialect['checkOrigin'],
 ): readonly Route<Llm>[] {
   const preflights = [...methodsByPath(routes)].map(([path, methods]): Route<Llm> => {
     const allowed = toAllowHeader(methods)
@@ -74,7 +75,7 @@ function withPreflights(
       path,
       handle: async (request, llm) => {
         try {
-          const crossOrigin = llm.access.checkOrigin(request)
+          const crossOrigin = (checkOrigin ?? llm[internals].access.checkOrigin)(request)
           const preflight =
             'access-control-allow-origin' in crossOrigin ? preflightHeaders(request, allowed) : {}
           return { status: 204, headers: { allow: allowed, ...crossOrigin, ...preflight }, body: null }

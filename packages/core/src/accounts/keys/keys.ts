@@ -7,7 +7,7 @@ import { migrate } from '../../storage/migrations.ts'
 import type { Caller } from '../auth/caller.ts'
 import { grantOf, type KeyRow, keyColumns, keyMigrations, keyNotFound, lockKey, saveKey } from './key-rows.ts'
 import { LimitRequests } from './limit-requests.ts'
-import { RevocationWatcher } from './running.ts'
+import { RevocationWatcher } from './revocation-watcher.ts'
 import * as schema from './schema.ts'
 import { createSecret, matchesHash, type NewSecret, parsePublicId } from './secret.ts'
 import type { Grant, KeyChanges, KeySettings, Lifetime } from './settings.ts'
@@ -48,7 +48,7 @@ export class Keys {
   readonly hasDatabase: boolean
   readonly #database: Database
   readonly #tiers: readonly string[] | undefined
-  readonly #running: RevocationWatcher
+  readonly #revocations: RevocationWatcher
   /** Notes of use that are on their way, by key. */
   readonly #pendingUses = new Map<string, Promise<unknown>>()
 
@@ -58,7 +58,7 @@ export class Keys {
     this.hasDatabase = hasDatabase
     this.#tiers = tiers
     this.requests = new LimitRequests(database)
-    this.#running = new RevocationWatcher(database, invalidKey)
+    this.#revocations = new RevocationWatcher(database)
   }
 
   create(settings: KeySettings): Promise<KeyWithSecret> {
@@ -160,7 +160,7 @@ export class Keys {
       [toSafeId(id)],
     )
     if (!row) throw keyNotFound()
-    this.#running.end(row.id)
+    this.#revocations.end(row.id)
     return toApiKey(row)
   }
 
@@ -182,21 +182,17 @@ export class Keys {
   }
 
   /**
-   * Makes an answer for a key, which ends with `authentication` soon after that is revoked. One that expires meanwhile may go on.
+   * Calls back when the key is revoked, within seconds in all processes. A key that expires meanwhile calls nothing.
    *
-   * @param start gets a signal that aborts then, and where `signal` does
+   * @returns stops watching
    */
-  during<Item, Answer extends AsyncIterable<Item>>(
-    id: string,
-    signal: AbortSignal,
-    start: (signal: AbortSignal) => Promise<Answer>,
-  ): Promise<Answer> {
-    return this.#running.during(id, signal, start)
+  onRevoked(id: string, listener: (error: LlmError) => void): () => void {
+    return this.#revocations.watch(id, () => listener(invalidKey()))
   }
 
   /** Waits for what is on its way. The database stays open. */
   async close(): Promise<void> {
-    this.#running.close()
+    this.#revocations.close()
     await Promise.all(this.#pendingUses.values())
   }
 

@@ -1,36 +1,39 @@
-/** What is metered, put together: in memory where there is no database; where there is one, shared by all who name it. */
-import type { ClosableRateLimiter, Limits, RateLimiter } from '../../limits/limits.ts'
+/** Opens limits and ledger: in memory without a database, else shared by all processes that use the database. */
+import type { ClosableRateLimiter, Limits, RateLimiter, Subject } from '../../limits/limits.ts'
 import { MemoryLimiter } from '../../limits/memory.ts'
 import { parseNameKey as nameKeyOf } from '../../models/ollama-store/name.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Ledger, LedgerOptions } from './ledger.ts'
-import { Metering, type MeteringOptions } from './metering.ts'
 import type { Prices } from './pricing.ts'
 import type { SpendingWarningOptions } from './warnings.ts'
 
 export type UsageReports = Pick<Ledger, 'report' | 'calls'>
 
-export interface OpenMeteringOptions extends Pick<MeteringOptions, 'tiers' | 'queue' | 'onError'> {
+export interface OpenMeteringOptions {
   readonly prices: Prices
   readonly modelLimits: Readonly<Record<string, Limits>>
   readonly warnings: SpendingWarningOptions
   readonly retentionMs: number
   readonly namesOf: LedgerOptions['namesOf']
+  /** Called when the database fails where no caller can notice. */
+  readonly onError: (cause: unknown) => void
 }
 
 export interface OpenedMetering {
-  readonly metering: Metering
-  readonly limits: RateLimiter
+  readonly limiter: RateLimiter
+  /** Absent without a database. */
+  readonly ledger: Ledger | undefined
+  /** The limits of all callers of a model. */
+  readonly modelSubjectOf: (model: string) => Subject | undefined
   readonly usage: UsageReports
-  /** What could not be written is tried once more. The database stays open. */
+  /** Tries once more to write what could not be written. The database stays open. */
   close(): Promise<void>
 }
 
 export async function openMetering(
   database: Database | undefined,
-  { prices, modelLimits, warnings, retentionMs, namesOf, ...options }: OpenMeteringOptions,
+  { prices, modelLimits, warnings, retentionMs, namesOf, onError }: OpenMeteringOptions,
 ): Promise<OpenedMetering> {
-  const { onError } = options
   const limiter = database ? await openSharedLimiter(database) : new MemoryLimiter({})
   const ledger =
     database && (await openLedgerLazily(database, { prices, keyOf, warnings, retentionMs, namesOf, onError }))
@@ -41,13 +44,9 @@ export async function openMetering(
     ]),
   )
   return {
-    metering: new Metering({
-      ...options,
-      limiter,
-      ledger,
-      modelSubjectOf: (model) => byModel.get(keyOf(model)),
-    }),
-    limits: limiter,
+    limiter,
+    ledger,
+    modelSubjectOf: (model) => byModel.get(keyOf(model)),
     usage: ledger ?? absentReports,
     close: async () => {
       await ledger?.close()

@@ -4,24 +4,19 @@ import type { Access } from '../../accounts/auth/access.ts'
 import { parseSettings } from '../../accounts/keys/schema.ts'
 import { LlmError } from '../../errors.ts'
 import { classifyOrigin } from '../../http/guard.ts'
-import type { HttpRequest } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'
-import type { Route } from '../../http/route.ts'
-import type { Llm } from '../../llm.ts'
+import { internals } from '../../llm.ts'
 import { defineDialect, type Handler } from '../dialect.ts'
 import { createDialectTable, type DialectTable } from '../table.ts'
 import { renderError, renderErrorFrame } from './errors.ts'
 import { createOpenApiDocument } from './openapi.ts'
 import { type AdminRoute, adminRouteTable } from './routes.ts'
 
-export function createAdminTable(): DialectTable {
-  const { routes, ...table } = createDialectTable([admin])
-  return { ...table, routes: routes.map(restrictToSameOrigin) }
-}
+export const createAdminTable = (): DialectTable => createDialectTable([admin])
 
 const toHandler =
   ({ body, isBodyOptional = false, status, handle }: AdminRoute): Handler =>
-  async ({ request, llm, caller }) => {
+  async ({ request, caller }, llm) => {
     const result = await handle({
       llm,
       caller,
@@ -35,9 +30,9 @@ const toHandler =
 /** Its own requests per minute: who answers with all of theirs can still be managed, and nobody guesses ids by the thousand. */
 const withRateLimit =
   (handler: Handler): Handler =>
-  async (call) => {
-    await call.llm.admit(call.caller, 'admin')
-    return handler(call)
+  async (call, app) => {
+    await app[internals].admitAdmin(call.caller)
+    return handler(call, app)
   }
 
 const getOpenApiDocument: Handler = async () => json(createOpenApiDocument(adminRouteTable))
@@ -47,6 +42,7 @@ const admin = defineDialect({
   requestIdHeader: 'x-request-id',
   renderError,
   renderErrorFrame,
+  checkOrigin: checkSameOrigin,
   routes: [
     ...adminRouteTable.map(
       (route) => [route.method, route.path, withRateLimit(toHandler(route)), route.scope ?? 'admin'] as const,
@@ -55,13 +51,8 @@ const admin = defineDialect({
   ],
 })
 
-/** No page from elsewhere manages keys, whichever may ask models. */
-const restrictToSameOrigin = (route: Route<Llm>): Route<Llm> => ({
-  ...route,
-  handle: (request, llm) => route.handle(request, { ...llm, access: { ...llm.access, checkOrigin } }),
-})
-
-const checkOrigin: Access['checkOrigin'] = (request: HttpRequest) => {
+/** Pages of other origins never manage keys, whichever may ask models. */
+function checkSameOrigin(request: Parameters<Access['checkOrigin']>[0]): Readonly<Record<string, string>> {
   if (classifyOrigin(request, []).kind === 'refused')
     throw new LlmError('permission', 'Pages from elsewhere may not call the admin API.')
   return {}

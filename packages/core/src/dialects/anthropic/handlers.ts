@@ -9,13 +9,12 @@ import { MessagesRequest } from './schema.ts'
 import { toGenerateRequest } from './translate.ts'
 
 /** `POST /v1/messages` */
-export const messages: Handler = async ({ request, llm, caller, onError }) => {
+export const messages: Handler = async ({ request, llm, onError }) => {
   const body = parse(MessagesRequest, await request.json(), formatIssue)
   const stream = body.stream ?? false
   const display = toThinkingDisplay(body)
   const generation = await llm.generate(toGenerateRequest(body), {
     signal: request.signal,
-    caller,
     stream,
   })
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
+import type { LlmClient } from '../../calls/client.ts'
 import type { HttpRequest } from '../../http/message.ts'
 import type { Llm } from '../../llm.ts'
-import type { Call } from '../dialect.ts'
+import type { RouteCall } from '../dialect.ts'
 import { listModels } from './models.ts'
 
 /** `a` is the newest. */
@@ -15,8 +16,8 @@ const all = ['e', 'a', 'c', 'b', 'd'].map((name) => ({
 
 async function page(query: Readonly<Record<string, string>>): Promise<object> {
   const request = { query: (name) => query[name] } as Partial<HttpRequest>
-  const llm = { models: { list: async () => all } } as unknown as Llm
-  const { body } = await listModels({ request, llm } as Call)
+  const llm = { models: { list: async () => all } } as unknown as LlmClient
+  const { body } = await listModels({ request, llm } as RouteCall, {} as Llm)
   const { data, has_more, first_id, last_id } = JSON.parse(body as string)
   return { ids: data.map(({ id }: { id: string }) => id).join(''), has_more, first_id, last_id }
 }

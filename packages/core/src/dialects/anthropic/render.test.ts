@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { Generation } from '../../calls/generate.ts'
+import type { Generation } from '../../calls/generation.ts'
 import { type GenerateEvent, uncached } from '../../engine/events.ts'
 import { readEvents } from '../../testing/read-events.ts'
 import { ping, renderEvents, renderMessage, type ThinkingDisplay, toThinkingDisplay } from './render.ts'

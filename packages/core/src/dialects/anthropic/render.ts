@@ -3,7 +3,7 @@
  * Shape: Anthropic API reference, "Create a Message", and its guide "Streaming messages".
  */
 import { createHash } from 'node:crypto'
-import type { Generation } from '../../calls/generate.ts'
+import type { Generation } from '../../calls/generation.ts'
 import type { FinishReason, GenerateEvent, GenerateResult, TokenUsage } from '../../engine/events.ts'
 import { eventFrame } from '../../http/streams.ts'
 import type { MessagesRequest } from './schema.ts'

@@ -2,7 +2,7 @@
 import type { Embeddings, EmbedRequest } from '../../engine/embeddings.ts'
 import { invalidRequest, LlmError, modelNotFound } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
-import type { Call, Handler } from '../dialect.ts'
+import type { Handler, RouteCall } from '../dialect.ts'
 import { readBody } from './body.ts'
 import { loadOrUnload } from './loading.ts'
 import { findDetails } from './models.ts'
@@ -47,11 +47,11 @@ export const legacyEmbeddings: Handler = async (call) => {
 
 /** Without inputs the model is just loaded. */
 async function embedOrLoad(
-  call: Call,
+  call: RouteCall,
   body: Parameters<typeof loadOrUnload>[1],
   { inputs, ...options }: Pick<EmbedRequest, 'inputs' | 'overflow' | 'dimensions'>,
 ): Promise<Embeddings | undefined> {
-  const { request, llm, caller } = call
+  const { request, llm } = call
   const { model = '' } = body
   try {
     if (inputs.length === 0) {
@@ -68,7 +68,7 @@ async function embedOrLoad(
     const texts = inputs.map((text) => (text === '' ? ' ' : text))
     return await llm.embed(
       { model, inputs: texts, ...options, load: toLoad(body) },
-      { signal: request.signal, caller },
+      { signal: request.signal },
     )
   } catch (cause) {
     throw toEmbedError(LlmError.from(cause), model)

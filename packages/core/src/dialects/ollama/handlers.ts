@@ -1,11 +1,11 @@
+import type { LlmClient } from '../../calls/client.ts'
 import type * as neutral from '../../engine/request.ts'
 import { invalidRequest, modelNotFound } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'
 import { ndjson } from '../../http/streams.ts'
-import type { Llm } from '../../llm.ts'
 import type { ModelDetails } from '../../models/gguf/details.ts'
-import type { Call, Handler } from '../dialect.ts'
+import type { Handler, RouteCall } from '../dialect.ts'
 import { withReuseHeader } from '../reuse-header.ts'
 import { readBody } from './body.ts'
 import { loadOrUnload } from './loading.ts'
@@ -43,13 +43,13 @@ export const chat: Handler = async (call) => {
 type ChatOrGenerateRequest = OllamaGenerateRequest | ChatRequest
 
 async function respond(
-  call: Call,
+  call: RouteCall,
   body: ChatOrGenerateRequest,
   input: neutral.GenerateRequest['input'],
   formatContent: ContentFormatter,
 ): Promise<HttpResponse> {
   const startedAt = performance.now()
-  const { llm, caller, onError } = call
+  const { llm, onError } = call
   const { signal } = call.request
   const { model = '', stream = true, options } = body
   const details = await requireGenerativeModel(llm, model, formatContent)
@@ -61,7 +61,7 @@ async function respond(
   const returnTokens = input.kind !== 'chat' && !('raw' in body && body.raw)
   const generation = await llm.generate(
     { ...generateRequest, ...(returnTokens && { returnTokens }) },
-    { signal, caller, stream },
+    { signal, stream },
   )
   const response = stream
     ? ndjson(renderLines(generation, startedAt, formatContent), {
@@ -74,7 +74,7 @@ async function respond(
 
 /** What a call without a question is for: to load a model, or to let go of any. */
 async function acknowledge(
-  call: Call,
+  call: RouteCall,
   body: ChatOrGenerateRequest,
   formatContent: ContentFormatter,
 ): Promise<HttpResponse> {
@@ -85,7 +85,7 @@ async function acknowledge(
 
 /** Throws `invalid_request` for a model that only reads. */
 async function requireGenerativeModel(
-  llm: Llm,
+  llm: LlmClient,
   model: string,
   formatContent: ContentFormatter,
 ): Promise<ModelDetails | undefined> {

@@ -2,21 +2,20 @@
 import type { LoadOptions } from '../../engine/request.ts'
 import { LlmError } from '../../errors.ts'
 import { parseNameKey } from '../../models/ollama-store/name.ts'
-import type { Call } from '../dialect.ts'
+import type { RouteCall } from '../dialect.ts'
 import { findDetails, findModel } from './models.ts'
 import type { ChatRequest } from './schema.ts'
 import { toLoad } from './translate.ts'
 
 /** Says which. Throws `not_found`, `invalid_request` for what is no name, and `permission` for a key that may only ask. */
 export async function loadOrUnload(
-  call: Call,
+  call: RouteCall,
   body: Pick<ChatRequest, 'model' | 'options' | 'keep_alive'>,
 ): Promise<'load' | 'unload'> {
-  const { request, llm, caller } = call
+  const { request, llm } = call
   const { model = '' } = body
   const load = toLoad(body)
   if (requiresModelsScope(call, model, load)) throw createScopeError()
-  await llm.admit(caller, 'load')
   if (load.keepAlive === 0) {
     await findModel(llm, model)
     await llm.unload(model)
@@ -29,7 +28,7 @@ export async function loadOrUnload(
 
 /** Keys are many, and the model is one: whether it stays, and with which context, is for those who may change models. */
 function requiresModelsScope(
-  { llm, caller }: Call,
+  { llm, caller }: RouteCall,
   model: string,
   { keepAlive, contextSize }: LoadOptions,
 ): boolean {

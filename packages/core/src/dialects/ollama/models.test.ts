@@ -1,10 +1,11 @@
 import { expect, test, vi } from 'vitest'
+import type { LlmClient } from '../../calls/client.ts'
 import type { LoadedModel } from '../../engine/engine.ts'
 import { LlmError, modelNotFound } from '../../errors.ts'
 import type { Llm } from '../../llm.ts'
 import type { ModelDetails } from '../../models/gguf/details.ts'
 import type { Model } from '../../models/store.ts'
-import type { Call, Handler } from '../dialect.ts'
+import type { Handler, RouteCall } from '../dialect.ts'
 import { copy, findDetails, getVersion, listLoadedModels, listModels, remove } from './models.ts'
 
 const model: Model = {
@@ -56,13 +57,13 @@ const fakeLlm = ({ models = [model], details: read = async () => details, loaded
   return {
     models: { list: async () => models, get, details: detailsOfModel },
     loaded: () => loaded,
-  } as unknown as Llm
+  } as unknown as LlmClient
 }
 
-const answer = (handler: Handler, llm: Llm, body: object = {}) =>
-  handler({ llm, request: { json: async () => body } } as unknown as Call)
+const answer = (handler: Handler, llm: LlmClient, body: object = {}) =>
+  handler({ llm, request: { json: async () => body } } as unknown as RouteCall, {} as Llm)
 
-const ask = async (handler: Handler, llm: Llm, body?: object) =>
+const ask = async (handler: Handler, llm: LlmClient, body?: object) =>
   JSON.parse((await answer(handler, llm, body)).body as string)
 
 test('the version is one that clients can compare', async () => {
@@ -180,7 +181,7 @@ const changing = (changed: unknown[] = []) =>
       },
       delete: async (name: string) => void changed.push(name),
     },
-  }) as unknown as Llm
+  }) as unknown as LlmClient
 
 test('a copy and a deletion say nothing when they are done', async () => {
   const changed: unknown[] = []

@@ -1,8 +1,8 @@
 /** Which models there are, and which are loaded. Shape: Ollama API reference, "List models" and the like. */
 import type * as z from 'zod'
+import type { LlmClient } from '../../calls/client.ts'
 import { invalidRequest, LlmError } from '../../errors.ts'
 import { empty, json } from '../../http/respond.ts'
-import type { Llm } from '../../llm.ts'
 import { type ModelDetails, summarizeModel } from '../../models/gguf/details.ts'
 import { type ModelName, parseModelName } from '../../models/ollama-store/name.ts'
 import { compareNewestFirst, type Model } from '../../models/store.ts'
@@ -87,13 +87,13 @@ function checkName(field: string, name: string): void {
  * Nothing of a model that is not there: an engine of the app's own may know it. Throws `invalid_request` for what is no name,
  * `permission` where its weights are in the cloud, and what `details` throws.
  */
-export async function findDetails(llm: Llm, name: string): Promise<ModelDetails | undefined> {
+export async function findDetails(llm: LlmClient, name: string): Promise<ModelDetails | undefined> {
   const model = await findModel(llm, name)
   return model && llm.models.details(model)
 }
 
 /** The same, of a model that nobody wants to read. */
-export async function findModel(llm: Llm, name: string): Promise<Model | undefined> {
+export async function findModel(llm: LlmClient, name: string): Promise<Model | undefined> {
   const model = await llm.models.get(name).catch((cause) => {
     parseMissingName(cause, name)
     return undefined
@@ -118,7 +118,7 @@ export function parseMissingName(
 /** A file that cannot be read is there all the same. */
 const ignoreErrors = <T>(promise: Promise<T>): Promise<T | undefined> => promise.catch(() => undefined)
 
-async function toTag(llm: Llm, model: Model): Promise<object> {
+async function toTag(llm: LlmClient, model: Model): Promise<object> {
   const { name, sizeBytes, modifiedAt, digest } = model
   const details = await ignoreErrors(llm.models.details(model))
   return {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { Generation } from '../../calls/generate.ts'
+import type { Generation } from '../../calls/generation.ts'
 import {
   type FinishReason,
   type GenerateEvent,

@@ -3,7 +3,7 @@
  * Shape: Ollama API reference, "Generate a response" and "Generate a chat message".
  */
 
-import type { Generation } from '../../calls/generate.ts'
+import type { Generation } from '../../calls/generation.ts'
 import {
   collect,
   type FinishReason,

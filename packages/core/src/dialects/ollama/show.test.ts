@@ -1,9 +1,10 @@
 import { expect, test, vi } from 'vitest'
+import type { LlmClient } from '../../calls/client.ts'
 import { modelNotFound } from '../../errors.ts'
 import type { Llm } from '../../llm.ts'
 import type { ModelDetails } from '../../models/gguf/details.ts'
 import type { Model } from '../../models/store.ts'
-import type { Call } from '../dialect.ts'
+import type { RouteCall } from '../dialect.ts'
 import { show } from './show.ts'
 
 const model: Model = {
@@ -32,11 +33,14 @@ async function shown(body: object, found: Partial<Model> = {}, client = 'node') 
     if (name !== 'tiny') throw modelNotFound(name)
     return { ...model, ...found }
   }
-  const llm = { models: { get, details: read } } as unknown as Llm
-  const response = await show({
-    llm,
-    request: { json: async () => body, header: () => client },
-  } as unknown as Call)
+  const llm = { models: { get, details: read } } as unknown as LlmClient
+  const response = await show(
+    {
+      llm,
+      request: { json: async () => body, header: () => client },
+    } as unknown as RouteCall,
+    {} as Llm,
+  )
   return JSON.parse(response.body as string)
 }
 

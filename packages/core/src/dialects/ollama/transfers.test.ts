@@ -1,22 +1,26 @@
 import { expect, test, vi } from 'vitest'
+import type { LlmClient } from '../../calls/client.ts'
 import { LlmError } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { jsonLine } from '../../http/streams.ts'
 import type { Llm } from '../../llm.ts'
 import type { CreateModelRequest } from '../../models/modelfile/create.ts'
 import type { Progress } from '../../models/registry/progress.ts'
-import type { Call, Handler } from '../dialect.ts'
+import type { Handler, RouteCall } from '../dialect.ts'
 import { create, pull, push } from './transfers.ts'
 
 const failure = new LlmError('upstream', 'pull model manifest: file does not exist')
 const { signal } = new AbortController()
 
 const ask = (handler: Handler, body: object, models: object): Promise<HttpResponse> =>
-  handler({
-    llm: { models } as unknown as Llm,
-    request: { json: async () => body, signal },
-    onError: ({ message }) => jsonLine({ error: message }),
-  } as Call)
+  handler(
+    {
+      llm: { models } as unknown as LlmClient,
+      request: { json: async () => body, signal },
+      onError: ({ message }) => jsonLine({ error: message }),
+    } as RouteCall,
+    {} as Llm,
+  )
 
 /** A store that pulls in these steps. */
 function pulling(...steps: readonly (Progress | LlmError)[]) {

@@ -7,7 +7,7 @@ import { jsonLine, ndjson } from '../../http/streams.ts'
 import type { CreateModelRequest } from '../../models/modelfile/create.ts'
 import { parseModelName } from '../../models/ollama-store/name.ts'
 import type { Progress } from '../../models/registry/progress.ts'
-import type { Call, Handler } from '../dialect.ts'
+import type { Handler, RouteCall } from '../dialect.ts'
 import { omitUndefined } from '../fields.ts'
 import { readBody } from './body.ts'
 import { requireName } from './models.ts'
@@ -50,7 +50,7 @@ function requireValidName({ model, name }: ModelNameFields): string {
 }
 
 const toTransferOptions = (
-  { request: { signal } }: Call,
+  { request: { signal } }: RouteCall,
   { insecure = false }: z.output<typeof TransferRequest>,
 ) => ({ signal, insecure })
 
@@ -66,7 +66,7 @@ function toCreateModel(body: z.output<typeof CreateRequest>): CreateModelRequest
 
 /** What fails before the first step has a status of its own; without `stream`, all does. */
 async function respondWithProgress(
-  { onError }: Call,
+  { onError }: RouteCall,
   { stream = true }: { readonly stream?: boolean | undefined },
   progress: AsyncIterable<Progress>,
 ): Promise<HttpResponse> {

@@ -18,13 +18,12 @@ const EmbeddingRequest = z.object({
 })
 
 /** `POST /v1/embeddings` */
-export const embeddings: Handler = async ({ request, llm, caller }) => {
+export const embeddings: Handler = async ({ request, llm }) => {
   const body = parse(EmbeddingRequest, await request.json(), formatIssue)
   const { model, input: inputs, dimensions, encoding_format: format = 'float' } = body
   const embedRequest = { model, inputs, ...(dimensions !== undefined && { dimensions }) }
   const { vectors, inputTokens } = await llm.embed(embedRequest, {
     signal: request.signal,
-    caller,
   })
   checkDimensions(vectors[0]?.length ?? 0, dimensions)
 

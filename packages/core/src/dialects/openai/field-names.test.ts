@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { invalidRequest, type LlmError } from '../../errors.ts'
-import type { Call } from '../dialect.ts'
+import type { Llm } from '../../llm.ts'
+import type { RouteCall } from '../dialect.ts'
 import { mapCompletionField, mapResponsesField, withFieldNames } from './field-names.ts'
 
 const names = { usual: mapCompletionField, response: mapResponsesField }
@@ -26,13 +27,13 @@ test.each<[keyof typeof names, param: string, field: string]>([
 
 test('what a handler throws, and what it says later, names the field of its route', async () => {
   const told: LlmError[] = []
-  const call = { onError: (error: LlmError) => void told.push(error) } as unknown as Call
+  const call = { onError: (error: LlmError) => void told.push(error) } as unknown as RouteCall
   const failing = withFieldNames(mapCompletionField, async ({ onError }) => {
     onError(invalidRequest('Later.', { param: 'format' }))
     throw invalidRequest('No.', { param: 'inputs[0]', issue: 'value' })
   })
 
-  await expect(failing(call)).rejects.toMatchObject({
+  await expect(failing(call, {} as Llm)).rejects.toMatchObject({
     code: 'invalid_request',
     message: 'No.',
     details: { param: 'input[0]', issue: 'value' },

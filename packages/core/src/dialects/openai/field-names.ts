@@ -23,7 +23,7 @@ export const mapResponsesField = createFieldMapper([
 /** A handler whose errors name the fields of its own route. */
 export const withFieldNames =
   (mapField: FieldMapper, handler: Handler): Handler =>
-  async (call) => {
+  async (call, app) => {
     const mapError = (cause: unknown): LlmError => {
       const error = LlmError.from(cause)
       const { code, message, details } = error
@@ -33,7 +33,7 @@ export const withFieldNames =
         : new LlmError(code, message, { ...details, ...(param !== undefined && { param }) })
     }
     try {
-      return await handler({ ...call, onError: (error) => call.onError(mapError(error)) })
+      return await handler({ ...call, onError: (error) => call.onError(mapError(error)) }, app)
     } catch (cause) {
       throw mapError(cause)
     }

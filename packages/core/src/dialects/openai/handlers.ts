@@ -1,7 +1,7 @@
 import { collect } from '../../engine/events.ts'
 import { json } from '../../http/respond.ts'
 import { sse } from '../../http/streams.ts'
-import type { Call, Handler } from '../dialect.ts'
+import type { Handler, RouteCall } from '../dialect.ts'
 import { parse } from '../parse.ts'
 import { withReuseHeader } from '../reuse-header.ts'
 import { formatIssue } from './errors.ts'
@@ -12,12 +12,11 @@ import { ChatCompletionRequest, CompletionRequest } from './schema.ts'
 import { toGenerateRequest, toTextRequests } from './translate.ts'
 
 /** `POST /v1/chat/completions` */
-export const chatCompletions: Handler = async ({ request, llm, caller, onError }) => {
+export const chatCompletions: Handler = async ({ request, llm, onError }) => {
   const body = parse(ChatCompletionRequest, await request.json(), formatIssue)
   const stream = body.stream ?? false
   const generation = await llm.generate(toGenerateRequest(body), {
     signal: request.signal,
-    caller,
     stream,
   })
 
@@ -29,20 +28,16 @@ export const chatCompletions: Handler = async ({ request, llm, caller, onError }
 
 /** `POST /v1/completions` */
 export const completions: Handler = async (call) => {
-  const { request, llm, caller, onError } = call
+  const { request, llm, onError } = call
   const body = parse(CompletionRequest, await request.json(), formatIssue)
   const stream = body.stream ?? false
   const requests = toTextRequests(body)
   const echoes: string[] = []
-  for (const index of requests.keys())
-    echoes.push(await echoOf(body, index, { llm, caller, signal: request.signal }))
-  const group = { requests, signal: request.signal }
+  for (const index of requests.keys()) echoes.push(await echoOf(body, index, { llm, signal: request.signal }))
+  const group = await llm.generateGroup(requests, { signal: request.signal, stream })
   const starters = requests.map(
-    (generateRequest, index): CompletionStarter =>
-      async (signal) => ({
-        echo: echoes[index] ?? '',
-        generation: await llm.generate(generateRequest, { signal, caller, stream, group }),
-      }),
+    (_, index): CompletionStarter =>
+      async (signal) => ({ echo: echoes[index] ?? '', generation: await group.start(index, signal) }),
   )
   if (stream) {
     const { started, texts } = await streamInOrder(starters, request.signal)
@@ -58,8 +53,10 @@ const generationsOf = (texts: readonly TextCompletion[]) => texts.map(({ generat
 async function echoOf(
   { model, prompt, echo }: CompletionRequest,
   index: number,
-  { llm, ...call }: Pick<Call, 'llm' | 'caller'> & { readonly signal: AbortSignal },
+  { llm, signal }: Pick<RouteCall, 'llm'> & { readonly signal: AbortSignal },
 ): Promise<string> {
   const promptPart = (echo && prompt[index]) || ''
-  return typeof promptPart === 'string' ? promptPart : llm.detokenize({ model, tokens: promptPart }, call)
+  return typeof promptPart === 'string'
+    ? promptPart
+    : llm.detokenize({ model, tokens: promptPart }, { signal })
 }

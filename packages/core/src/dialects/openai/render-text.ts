@@ -1,6 +1,6 @@
 /** Completions without a conversation. Shape: OpenAI API reference, "The completion object". */
 
-import type { Generation } from '../../calls/generate.ts'
+import type { Generation } from '../../calls/generation.ts'
 import type { GenerateResult, PromptToken } from '../../engine/events.ts'
 import { dataFrame } from '../../http/streams.ts'
 import { clampLogprob, finishReasons, toHead, toUsage, type UsageCounts, usageFrame } from './render.ts'

@@ -4,7 +4,7 @@
  * `reasoning_content` and `reasoning`, as clients know them from other local servers: some read the one, some the other.
  */
 
-import type { Generation } from '../../calls/generate.ts'
+import type { Generation } from '../../calls/generation.ts'
 import type {
   FinishReason,
   GenerateResult,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Generation } from '../../../calls/generate.ts'
+import type { Generation } from '../../../calls/generation.ts'
 import { type FinishReason, type GenerateEvent, uncached } from '../../../engine/events.ts'
 import { LlmError } from '../../../errors.ts'
 import { readEvents } from '../../../testing/read-events.ts'

@@ -1,6 +1,6 @@
 /** A response on its way: as events, and as the object that they lead to. Shape: OpenAI API reference, "Streaming events". */
 
-import type { Generation } from '../../../calls/generate.ts'
+import type { Generation } from '../../../calls/generation.ts'
 import type { GenerateEvent, TokenUsage } from '../../../engine/events.ts'
 import type { LlmError } from '../../../errors.ts'
 import { eventFrame } from '../../../http/streams.ts'

@@ -12,12 +12,11 @@ import { ResponsesRequest } from './schema.ts'
 import { toGenerateRequest } from './translate.ts'
 
 /** `POST /v1/responses` */
-export const createResponse: Handler = async ({ request, llm, caller, onError }) => {
+export const createResponse: Handler = async ({ request, llm, onError }) => {
   const body = parse(ResponsesRequest, await request.json(), formatIssue)
   const stream = body.stream ?? false
   const generation = await llm.generate(toGenerateRequest(body), {
     signal: request.signal,
-    caller,
     stream,
   })
 

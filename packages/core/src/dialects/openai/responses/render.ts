@@ -1,5 +1,5 @@
 /** What a response says of itself and its request. Shape: OpenAI API reference, "The response object". */
-import type { Generation } from '../../../calls/generate.ts'
+import type { Generation } from '../../../calls/generation.ts'
 import type { ResponsesRequest } from './schema.ts'
 import { renderTools } from './tools.ts'
 

@@ -3,12 +3,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { createLlm } from './create-llm.ts'
 import type { EmbedRequest } from './engine/embeddings.ts'
 import type { Engine, EngineCall } from './engine/engine.ts'
 import { uncached } from './engine/events.ts'
 import type { GenerateRequest } from './engine/request.ts'
 import { LlmError } from './errors.ts'
-import { createLlm } from './llm.ts'
+import { internals } from './llm.ts'
 import { scriptedEngine } from './testing/scripted-engine.ts'
 
 let folder: string
@@ -390,7 +391,7 @@ test('keys are in a database beside the models, and the mode stays as it was beg
 
   expect((await second.keys.list()).map(({ name }) => name)).toEqual(['kept'])
   await expect(second.keys.authenticate(secret)).rejects.toMatchObject({ code: 'authentication' })
-  expect(second.access.auth).toBe('keys')
+  expect(second[internals].access.auth).toBe('keys')
   expect(existsSync(join(folder, 'modelmount.db'))).toBe(true)
 })
 

@@ -2,14 +2,15 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { GenerateEvent } from '../../engine/events.ts'
-import type { GenerateRequest } from '../../engine/request.ts'
-import { LlmError } from '../../errors.ts'
-import { createLlm, type Llm } from '../../llm.ts'
-import type { LlmOptions } from '../../options.ts'
-import { openDatabase } from '../../storage/open.ts'
-import { type ScriptedEngine, scriptedEngine } from '../../testing/scripted-engine.ts'
-import type { Caller } from '../auth/caller.ts'
+import type { Caller } from '../accounts/auth/caller.ts'
+import { createLlm } from '../create-llm.ts'
+import type { GenerateEvent } from '../engine/events.ts'
+import type { GenerateRequest } from '../engine/request.ts'
+import { LlmError } from '../errors.ts'
+import { internals, type Llm } from '../llm.ts'
+import type { LlmOptions } from '../options.ts'
+import { openDatabase } from '../storage/open.ts'
+import { type ScriptedEngine, scriptedEngine } from '../testing/scripted-engine.ts'
 
 const prices = { '*': { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } }
 const live = (): AbortSignal => new AbortController().signal
@@ -163,14 +164,21 @@ describe('limits', () => {
     const ann: Caller = { id: 'ann', tier: 'small' }
     await read(llm, ann)
 
-    expect(await llm.admit(ann, 'count')).toMatchObject([{ name: 'requests', limit: 1, remaining: 0 }])
-    const refusal = await errorOf(llm.admit(ann, 'count'))
+    const bob: Caller = { ...ann, id: 'bob' }
+    const count = (caller: Caller) => llm.countTokens(asked(), { caller })
+    const counting = llm.as(ann)
+    await counting.countTokens(asked())
+    expect(counting.limitStatus()).toMatchObject([{ name: 'requests', limit: 1, remaining: 0 }])
+    const refusal = await errorOf(count(ann))
     expect(refusal.code).toBe('rate_limit')
     expect(refusal.details.retryAfterMs).toBeGreaterThan(59_000)
-    await llm.admit(ann, 'admin')
-    await llm.admit({ ...ann, id: 'bob' }, 'count')
-    expect(await llm.admit({ id: 'zoe' }, 'count')).toEqual([])
-    expect((await errorOf(llm.admit({ id: 'ann', tier: 'gone' }, 'count'))).code).toBe('internal')
+    expect((await errorOf(llm.render(asked(), { caller: ann }))).code).toBe('rate_limit')
+    await llm[internals].admitAdmin(ann)
+    await count(bob)
+    const unlimited = llm.as({ id: 'zoe' })
+    await unlimited.countTokens(asked())
+    expect(unlimited.limitStatus()).toEqual([])
+    expect((await errorOf(count({ id: 'ann', tier: 'gone' }))).code).toBe('internal')
   })
 
   test('of a model are of all its callers together, whichever way its name is written', async () => {

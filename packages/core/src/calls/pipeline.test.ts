@@ -1,13 +1,17 @@
 import { getEventListeners } from 'node:events'
 import { afterEach, expect, test, vi } from 'vitest'
-import { Metering } from '../accounts/usage/metering.ts'
+import { CallerSubjects } from '../accounts/auth/caller-subjects.ts'
 import type { Engine } from '../engine/engine.ts'
 import { type GenerateEvent, uncached } from '../engine/events.ts'
 import type { GenerateRequest } from '../engine/request.ts'
 import { LlmError } from '../errors.ts'
 import type { RateLimiter } from '../limits/limits.ts'
 import { scriptedEngine } from '../testing/scripted-engine.ts'
-import { generate } from './generate.ts'
+import type { CallOptions } from './call.ts'
+import type { Generation } from './generation.ts'
+import { CallPipeline } from './pipeline.ts'
+import type { CallStep } from './step.ts'
+import { LimitsStep } from './steps/limits.ts'
 
 const request: GenerateRequest = {
   model: 'team/tiny',
@@ -28,6 +32,14 @@ const end: GenerateEvent = {
   usage: { inputTokens: 1, reusedTokens: 0, ...uncached, outputTokens: 1 },
   timings: { loadMs: 0, promptMs: 0, generateMs: 0 },
 }
+
+const generate = (
+  engine: Engine,
+  request: GenerateRequest,
+  { stream = false, ...call }: CallOptions,
+  steps: readonly CallStep[] = [],
+): Promise<Generation> =>
+  new CallPipeline(engine, steps).generate({ kind: 'generate', requests: [request], ...call }, stream)
 
 const engineOf = (answer: Engine['generate']): Engine => ({ ...scriptedEngine(''), generate: answer })
 const live = (): AbortSignal => new AbortController().signal
@@ -418,15 +430,13 @@ test('an answer ends though the ledger does not: who reads it waits no longer th
     reserve: async () => ({ limits: [], take: () => never, settle: () => never, release: () => never }),
     status: async () => [],
   }
-  const metering = new Metering({
+  const limits = new LimitsStep({
     limiter,
-    ledger: undefined,
-    tiers: {},
+    subjects: new CallerSubjects({}),
     modelSubjectOf: () => ({ id: 'model', limits: { requestsPerMinute: 1 } }),
-    queue: undefined,
     onError: () => {},
   })
-  const generation = await generate(engine, request, { signal: live() }, metering)
+  const generation = await generate(engine, request, { signal: live() }, [limits])
 
   const events = all(generation)
   await vi.advanceTimersByTimeAsync(2_000)

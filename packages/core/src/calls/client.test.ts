@@ -1,17 +1,13 @@
-import { expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { emptyFolder } from '../../../../test/support/empty-folder.ts'
-import { createLlm } from '../llm.ts'
+import { createLlm } from '../create-llm.ts'
+import { LlmError } from '../errors.ts'
 import { scriptedEngine } from '../testing/scripted-engine.ts'
-import { withModelsOf } from './caller-models.ts'
 
 const engine = scriptedEngine('Hello.')
 const llm = await createLlm({ engine, models: emptyFolder() })
 const signal = new AbortController().signal
-const only = (...models: string[]) => withModelsOf({ id: 'key_a', models }, llm)
-
-test('who may use all models has the Llm itself', () => {
-  expect(withModelsOf({ id: 'anybody' }, llm)).toBe(llm)
-})
+const only = (...models: string[]) => llm.as({ id: 'key_a', models })
 
 test('whatever names a model is refused where it is another one, before anybody is asked', async () => {
   const view = only('other')
@@ -26,8 +22,6 @@ test('whatever names a model is refused where it is another one, before anybody 
     async () => view.rerank({ model: 'tiny', query: 'a', documents: ['b'] }),
     async () => view.tokenize({ model: 'tiny', text: 'Hello' } as never),
     async () => view.detokenize({ model: 'tiny', tokens: [1] }),
-    async () => view.chat('Hello', { model: 'tiny' }),
-    async () => view.chat('Hello', { model: 'tiny', stream: true }),
     async () => view.load('tiny'),
     async () => view.unload('tiny'),
     async () => view.models.get('tiny'),
@@ -73,4 +67,57 @@ test('a hostile name does not fill the answer', async () => {
   await expect(only('tiny').models.get('\ud800'.repeat(2 ** 20))).rejects.toSatisfy(
     ({ message }: Error) => message.length < 300 && message.isWellFormed(),
   )
+})
+
+describe('the limits that a client reports', () => {
+  const request = { model: 'tiny', input: { kind: 'text', prompt: ['Hi'] } } as const
+  afterEach(() => vi.useRealTimers())
+
+  test('are none before a call, and none for a caller without limits', async () => {
+    const client = llm.as({ id: 'unlimited' })
+    const before = client.limitStatus()
+
+    await client.countTokens(request)
+
+    expect([before, client.limitStatus()]).toEqual([[], []])
+  })
+
+  test('are those of the call with the least left, whichever began first', async () => {
+    const client = llm.as({ id: 'several', limits: { requestsPerMinute: 9 } })
+    for (let call = 0; call < 3; call++)
+      for await (const _event of await client.generate(request, { signal }));
+
+    // Counting has a bucket of its own with more left.
+    await client.countTokens(request)
+
+    expect(client.limitStatus()).toMatchObject([{ name: 'requests', limit: 9, remaining: 6 }])
+  })
+
+  test('refill while a whole answer takes its time', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    const client = llm.as({ id: 'slow', limits: { requestsPerMinute: 60 } })
+    await client.countTokens(request)
+    expect(client.limitStatus()).toMatchObject([{ remaining: 59, resetMs: 1_000 }])
+
+    vi.advanceTimersByTime(600)
+    expect(client.limitStatus()).toMatchObject([{ remaining: 59, resetMs: 400 }])
+    vi.advanceTimersByTime(600)
+    expect(client.limitStatus()).toMatchObject([{ remaining: 59, resetMs: 0 }])
+  })
+
+  test('are known of a call that was admitted and failed, and of one that was rejected', async () => {
+    const broken = await createLlm({
+      engine: scriptedEngine(new LlmError('upstream', 'It broke.')),
+      models: emptyFolder(),
+    })
+    const client = broken.as({ id: 'ann', limits: { requestsPerMinute: 1 } })
+
+    await expect(client.generate(request, { signal })).rejects.toThrow('It broke.')
+    const failed = client.limitStatus()
+    const next = broken.as({ id: 'ann', limits: { requestsPerMinute: 1 } })
+    await expect(next.generate(request, { signal })).rejects.toMatchObject({ code: 'rate_limit' })
+
+    expect([failed, next.limitStatus()]).toMatchObject([[{ remaining: 0 }], [{ remaining: 0 }]])
+    await broken.close()
+  })
 })

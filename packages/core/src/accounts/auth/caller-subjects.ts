@@ -1,0 +1,38 @@
+/** Which limits a caller comes under: its own, or those of its tier. */
+import { LlmError } from '../../errors.ts'
+import type { Limits, Subject } from '../../limits/limits.ts'
+import type { Caller } from './caller.ts'
+
+export class CallerSubjects {
+  readonly #tiers: Readonly<Record<string, Limits>>
+
+  constructor(tiers: Readonly<Record<string, Limits>>) {
+    this.#tiers = tiers
+  }
+
+  /** Without `limits` where the caller has none. Throws `internal` for an unknown tier. */
+  of(caller: Pick<Caller, 'id' | 'tier' | 'limits'>): Subject {
+    const limits = this.#limitsOf(caller)
+    return { id: `caller:${caller.id}`, ...(Object.keys(limits).length > 0 && { limits }) }
+  }
+
+  /** A bucket of requests per minute alone. Absent where the caller has no such limit. */
+  requestsOf(caller: Pick<Caller, 'id' | 'tier' | 'limits'>, bucket: string): Subject | undefined {
+    const { requestsPerMinute } = this.#limitsOf(caller)
+    return requestsPerMinute === undefined
+      ? undefined
+      : { id: `${bucket}:${caller.id}`, limits: { requestsPerMinute } }
+  }
+
+  #limitsOf({ tier, limits }: Pick<Caller, 'tier' | 'limits'>): Limits {
+    if (tier === undefined) return omitUndefined(limits)
+    if (!Object.hasOwn(this.#tiers, tier)) throw unknownTier(tier)
+    return { ...this.#tiers[tier], ...omitUndefined(limits) }
+  }
+}
+
+const omitUndefined = (limits: Limits = {}): Limits =>
+  Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined))
+
+const unknownTier = (tier: string): LlmError =>
+  new LlmError('internal', `The tier "${tier}" of this caller is not one of the server's.`, { setup: true })

@@ -1,0 +1,52 @@
+/** Finds out which keys of running answers were revoked, by whichever process. */
+import type { Database } from '../../storage/database.ts'
+
+export class RevocationWatcher {
+  readonly #database: Database
+  /** By key, the listeners of its running answers. */
+  readonly #listeners = new Map<string, Set<() => void>>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** @returns stops watching */
+  watch(id: string, onRevoked: () => void): () => void {
+    const listeners = this.#listeners.get(id) ?? new Set()
+    this.#listeners.set(id, listeners.add(onRevoked))
+    // After an error the next look asks the database again.
+    this.#timer ??= setInterval(() => void this.look().catch(() => {}), lookEveryMs).unref()
+    return () => {
+      listeners.delete(onRevoked)
+      if (listeners.size === 0 && this.#listeners.get(id) === listeners) this.#listeners.delete(id)
+      if (this.#listeners.size === 0) this.close()
+    }
+  }
+
+  /** Tells the listeners of a key. */
+  end(id: string): void {
+    for (const onRevoked of this.#listeners.get(id) ?? []) onRevoked()
+  }
+
+  /** Looks for keys that other processes have revoked. Runs every 5 s while answers run. */
+  async look(): Promise<void> {
+    const ids = [...this.#listeners.keys()]
+    for (let from = 0; from < ids.length; from += batchSize) {
+      const batch = ids.slice(from, from + batchSize)
+      const revoked = await this.#database.query<{ readonly id: string }>(
+        `SELECT id FROM modelmount_keys WHERE revoked_at IS NOT NULL AND id IN (${batch.map(() => '?').join(', ')})`,
+        batch,
+      )
+      for (const { id } of revoked) this.end(id)
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}
+
+const lookEveryMs = 5_000
+const batchSize = 500

@@ -1,0 +1,203 @@
+/** The events of one answer: the only iterator between the engine's events and what renders them. */
+import type { CallStatus } from '../accounts/usage/ledger.ts'
+import { sanitizeTokenCount, sanitizeUsage } from '../accounts/usage/sanitize-usage.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { GenerateEvent, PromptUsage, TokenUsage } from '../engine/events.ts'
+import type { GenerateRequest } from '../engine/request.ts'
+import { type LimitStatus, LlmError } from '../errors.ts'
+import type { CallRun } from './call-run.ts'
+
+/** A running answer. Iterate it once. Ends quietly when the caller's signal aborts. */
+export interface Generation extends AsyncIterable<GenerateEvent> {
+  readonly id: string
+  /** As the caller named it. */
+  readonly model: string
+  readonly createdAt: Date
+  /** Usage of the prompt, from the `start` event. Absent in a stream that opened before that event. */
+  readonly promptUsage?: PromptUsage
+  /** The limits when the call was admitted, for headers. Empty where there are none. */
+  readonly limits: readonly LimitStatus[]
+}
+
+/** After this time a stream opens without its first event, in ms. Failures after that arrive in the stream. */
+const openAfterMs = 5_000
+
+/** Tokens that a metered answer may be ahead of a slow reader: what is never read is never charged. */
+const readAheadTokens = 64
+
+/** How long an answer that has ended waits for the ledger, in ms. The ledger tries again by itself. */
+const settleTimeoutMs = 2_000
+
+export interface GenerationSettings {
+  readonly engine: Engine
+  readonly run: CallRun
+  /** Which part of the call: 0 where it is the only one. */
+  readonly part: number
+  readonly request: GenerateRequest
+  readonly signal: AbortSignal
+}
+
+/**
+ * Runs the steps that may wait, asks the engine, and waits for the first event, for a stream 5 s at most.
+ * Rejects with what fails until then.
+ */
+export async function openGeneration(settings: GenerationSettings, isStream: boolean): Promise<Generation> {
+  const events = new GenerationEvents(settings)
+  const first = await events.waitForFirst(isStream ? openAfterMs : undefined)
+  const { call } = settings.run
+  return {
+    id: call.id,
+    model: settings.request.model,
+    createdAt: new Date(),
+    limits: call.limits,
+    ...(first?.type === 'start' && { promptUsage: first }),
+    [Symbol.asyncIterator]: () => events,
+  }
+}
+
+type Step = IteratorResult<GenerateEvent, undefined>
+const done: Step = { value: undefined, done: true }
+
+class GenerationEvents implements AsyncIterator<GenerateEvent> {
+  readonly #settings: GenerationSettings
+  readonly #signal: AbortSignal
+  #events: AsyncIterator<GenerateEvent> | undefined
+  /** The first event, until it is read. */
+  #first: Promise<Step> | undefined
+  #usage: TokenUsage | undefined
+  #isOver = false
+
+  constructor(settings: GenerationSettings) {
+    this.#settings = settings
+    this.#signal = settings.signal
+    // A reader that never pulls never returns either, so the end of the call must not depend on it.
+    this.#signal.addEventListener('abort', this.#onAbort, { once: true })
+    this.#first = this.#start()
+    this.#first.catch(() => {}) // Whoever opens or reads the generation gets the error.
+  }
+
+  async waitForFirst(limitMs: number | undefined): Promise<GenerateEvent | undefined> {
+    const first = this.#first as Promise<Step>
+    if (limitMs === undefined) return (await first).value
+    return (await withTimeout(first, limitMs))?.value
+  }
+
+  next(): Promise<Step> {
+    const step = this.#first ?? this.#advance()
+    this.#first = undefined
+    return step
+  }
+
+  async return(): Promise<Step> {
+    await this.#end('aborted')
+    return done
+  }
+
+  async #start(): Promise<Step> {
+    const { engine, run, request } = this.#settings
+    const { call } = run
+    try {
+      const admission = run.admit()
+      if (admission) await admission
+      if (this.#signal.aborted) return await this.#endEarly()
+      const maxTokens = run.maxTokensOf(request.maxTokens)
+      const events = engine.generate(
+        maxTokens === request.maxTokens
+          ? request
+          : { ...request, ...(maxTokens !== undefined && { maxTokens }) },
+        {
+          ...call.toEngineCall(this.#signal),
+          ...(call.isMetered && { readAheadTokens }),
+        },
+      )
+      this.#events = events[Symbol.asyncIterator]()
+    } catch (cause) {
+      return this.#fail(cause)
+    }
+    return this.#advance()
+  }
+
+  async #advance(): Promise<Step> {
+    if (this.#isOver || !this.#events) return done
+    const { run, part } = this.#settings
+    try {
+      const { value: event, done: hasEnded } = await this.#events.next()
+      if (this.#signal.aborted) return await this.#endEarly()
+      if (this.#isOver) return done
+      if (hasEnded || run.call.isOver)
+        throw new LlmError('upstream', 'The engine stopped before the answer was complete.')
+      this.#usage = usageAfter(this.#usage, event)
+      // Settled before the reader gets the end: then the ledger has the call.
+      if (event.type === 'end') await this.#end('ended')
+      else if (this.#usage) run.onUsage(part, this.#usage)
+      return { value: event, done: false }
+    } catch (cause) {
+      return this.#fail(cause)
+    }
+  }
+
+  /** A cancelled call is not a failure. */
+  async #fail(cause: unknown): Promise<Step> {
+    if (this.#signal.aborted) return this.#endEarly()
+    await this.#end('failed')
+    throw cause
+  }
+
+  /** Ends quietly when the client has left, and with an error when the call was ended for another reason. */
+  async #endEarly(): Promise<Step> {
+    const { endReason } = this.#settings.run.call
+    const wasOver = this.#isOver
+    await this.#end('aborted')
+    if (endReason && !wasOver) throw endReason
+    return done
+  }
+
+  readonly #onAbort = (): void => {
+    // Before the engine is asked, `#start` notices.
+    if (this.#events) void this.#closeEngine().then(() => this.#settle('aborted'))
+  }
+
+  async #end(status: CallStatus): Promise<void> {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#signal.removeEventListener('abort', this.#onAbort)
+    const closed = this.#closeEngine()
+    await withTimeout(
+      status === 'ended' ? this.#settle(status) : closed.then(() => this.#settle(status)),
+      settleTimeoutMs,
+    )
+  }
+
+  #settle(status: CallStatus): Promise<void> {
+    const { run, part } = this.#settings
+    return run.settle(part, this.#usage, status)
+  }
+
+  async #closeEngine(): Promise<void> {
+    // An engine that fails while it is closed must not disturb anything else.
+    await this.#events?.return?.().catch(() => {})
+  }
+}
+
+/** Resolves with nothing after the time. */
+async function withTimeout<T>(promise: Promise<T>, limitMs: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), limitMs)
+  })
+  try {
+    return await Promise.race([promise, limit])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function usageAfter(usage: TokenUsage | undefined, event: GenerateEvent): TokenUsage | undefined {
+  if (event.type === 'start') {
+    const { inputTokens, reusedTokens, cacheReadTokens, cacheWriteTokens } = event
+    return sanitizeUsage({ inputTokens, reusedTokens, cacheReadTokens, cacheWriteTokens, outputTokens: 0 })
+  }
+  if (event.type === 'end') return sanitizeUsage(event.usage)
+  if (!usage || !('tokens' in event) || typeof event.tokens !== 'number') return usage
+  return { ...usage, outputTokens: usage.outputTokens + sanitizeTokenCount(event.tokens) }
+}

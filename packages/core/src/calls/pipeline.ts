@@ -1,0 +1,102 @@
+/** The one way from a request to the engine. Every API and every in-process call takes it, through the same list of steps. */
+import { setMaxListeners } from 'node:events'
+import { sanitizeUsage } from '../accounts/usage/sanitize-usage.ts'
+import type { Engine, EngineCall } from '../engine/engine.ts'
+import { type TokenUsage, uncached } from '../engine/events.ts'
+import type { GenerateRequest } from '../engine/request.ts'
+import type { LimitStatus } from '../errors.ts'
+import { Call, type CallSettings, type EngineRequest, serverClosing } from './call.ts'
+import { CallRun } from './call-run.ts'
+import { computePoolingWorstCase, computeWorstCase } from './estimate.ts'
+import { type Generation, openGeneration } from './generation.ts'
+import { GenerationGroup } from './group.ts'
+import type { CallStep } from './step.ts'
+
+/** A result, with the limits when the call was admitted. */
+export type WithLimitStatus<Result> = Result & { readonly limits: readonly LimitStatus[] }
+
+export class CallPipeline {
+  readonly #engine: Engine
+  readonly #steps: readonly CallStep[]
+  /** Calls that run. */
+  readonly #runs = new Set<CallRun>()
+  #isClosed = false
+
+  constructor(engine: Engine, steps: readonly CallStep[]) {
+    this.#engine = engine
+    this.#steps = steps
+  }
+
+  /** Resolves when the answer has begun. What fails before rejects here, and still has a status code. */
+  async generate(settings: CallSettings, isStream: boolean): Promise<Generation> {
+    const run = await this.#enterGeneration(settings)
+    const { call } = run
+    const request = call.requests[0] as GenerateRequest
+    return openGeneration({ engine: this.#engine, run, part: 0, request, signal: call.signal }, isStream)
+  }
+
+  /** Several answers that are one call: admitted, counted and charged together. */
+  async generateGroup(settings: CallSettings, isStream: boolean): Promise<GenerationGroup> {
+    return new GenerationGroup(this.#engine, await this.#enterGeneration(settings), isStream)
+  }
+
+  /** A call whose result arrives whole. Rejects with an `AbortError` when its signal aborts. */
+  async run<Request extends EngineRequest, Result>(
+    settings: CallSettings & { readonly requests: readonly Request[] },
+    work: (request: Request, call: EngineCall) => Promise<Result>,
+  ): Promise<WithLimitStatus<Result>> {
+    const run = this.#open(settings, 1)
+    const { call } = run
+    let usage: TokenUsage | undefined
+    let status: 'ended' | 'failed' = 'failed'
+    try {
+      await run.enter()
+      const request = call.requests[0] as Request
+      call.computeWorstCase = async () => computePoolingWorstCase(request)
+      await run.admit()
+      call.signal.throwIfAborted()
+      const result = await work(request, call.toEngineCall())
+      usage = usageOf(result)
+      status = 'ended'
+      return { ...result, limits: call.limits }
+    } finally {
+      await run.settle(0, usage, status === 'failed' && call.signal.aborted ? 'aborted' : status)
+    }
+  }
+
+  /** Charges calls that still run for what they have used. Calls that come later are rejected with `overloaded`. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.all([...this.#runs].map((run) => run.close()))
+  }
+
+  async #enterGeneration(settings: CallSettings): Promise<CallRun> {
+    const run = this.#open(settings, settings.requests.length)
+    const { call } = run
+    await run.enter()
+    call.computeWorstCase = () =>
+      computeWorstCase(
+        this.#engine,
+        call.requests as readonly GenerateRequest[],
+        call.modelName,
+        call.toEngineCall(),
+      )
+    return run
+  }
+
+  #open(settings: CallSettings, partCount: number): CallRun {
+    if (this.#isClosed) throw serverClosing()
+    // Any number of calls may share a signal, which is no leak and no reason for a warning.
+    setMaxListeners(0, settings.signal)
+    const run = new CallRun(new Call(settings), this.#steps, partCount, (over) => this.#runs.delete(over))
+    this.#runs.add(run)
+    return run
+  }
+}
+
+/** Tokens that an embedding or a ranking has used. */
+function usageOf(result: unknown): TokenUsage | undefined {
+  const { inputTokens } = Object(result) as { readonly inputTokens?: unknown }
+  if (typeof inputTokens !== 'number') return undefined
+  return sanitizeUsage({ ...uncached, inputTokens, reusedTokens: 0, outputTokens: 0 })
+}

@@ -1,0 +1,15 @@
+/** The one shape of what happens around a call. Tracing, limits and batches are added as steps, never as a wrapper of events. */
+import type { TokenUsage } from '../engine/events.ts'
+import type { Call, CallEnd } from './call.ts'
+
+export interface CallStep {
+  readonly name: string
+  /** Whether `before` may take long. Such steps count towards the 5 s after which a stream opens without its first event. */
+  readonly mayWait?: boolean
+  /** Runs in the order of the list, in front of the engine. An `LlmError` rejects the call. */
+  before(call: Call): Promise<void> | void
+  /** Runs whenever tokens are handed to the reader. Must not throw, and nothing waits for it. */
+  onUsage?(call: Call, usage: TokenUsage): void
+  /** Runs once for each call whose `before` was started, however that ended. Must not reject. May run again for a `before` that ends late. */
+  after?(call: Call, end: CallEnd): Promise<void> | void
+}

@@ -1,0 +1,44 @@
+/** Adds what the model's Modelfile says to each request. */
+import type { Logger } from '../../logger.ts'
+import { applyDefaults, resolveDefaults } from '../../models/modelfile/defaults.ts'
+import { parseParameters } from '../../models/modelfile/parameters.ts'
+import type { Model } from '../../models/store.ts'
+import { type EngineRequest, isGenerateRequest } from '../call.ts'
+import type { CallStep } from '../step.ts'
+
+export interface DefaultsOptions {
+  /** In tokens. A Modelfile's `num_ctx` is cut to it. */
+  readonly maxContextSize?: number | undefined
+  readonly logger?: Logger | undefined
+}
+
+export function createDefaultsStep({ maxContextSize, logger }: DefaultsOptions): CallStep {
+  /** Digests of models whose wrong parameters were logged. */
+  const warned = new Set<string>()
+  const warnOnce = ({ digest, name }: Model, parameters: Readonly<Record<string, unknown>>): void => {
+    if (warned.has(digest)) return
+    warned.add(digest)
+    for (const problem of parseParameters(parameters).problems)
+      logger?.warn({ model: name }, `A parameter of the model is left out: ${problem}`)
+  }
+
+  return {
+    name: 'defaults',
+    before(call) {
+      const { model } = call
+      const defaults = model && resolveDefaults(model)
+      if (model && defaults) warnOnce(model, defaults.parameters)
+      call.requests = call.requests.map((request): EngineRequest => {
+        if (isGenerateRequest(request)) return applyDefaults(request, defaults, maxContextSize)
+        const { load } = request
+        const empty = {
+          model: request.model,
+          input: { kind: 'text', prompt: [] },
+          ...(load && { load }),
+        } as const
+        const completed = applyDefaults(empty, defaults, maxContextSize)
+        return { ...request, ...(completed.load && { load: completed.load }) }
+      })
+    },
+  }
+}

@@ -1,0 +1,62 @@
+/** Reserves what a call can cost at most, and charges what it has used. */
+
+import type { Ledger } from '../../accounts/usage/ledger.ts'
+import type { TokenUsage } from '../../engine/events.ts'
+import type { Call, CallEnd } from '../call.ts'
+import type { CallStep } from '../step.ts'
+
+export class CreditStep implements CallStep {
+  readonly name = 'credit'
+  /** Counting the prompt may load the model. */
+  readonly mayWait = true
+  readonly #ledger: Ledger
+
+  constructor(ledger: Ledger) {
+    this.#ledger = ledger
+  }
+
+  /** Rejects with `quota`, or with `rate_limit` while running calls have reserved what is left. */
+  async before(call: Call): Promise<void> {
+    if (!usesTokens(call)) return
+    call.isMetered = true
+    const ledgerCall = toLedgerCall(call)
+    const postpaid = Promise.resolve(this.#ledger.openPostpaid(ledgerCall))
+    if (!this.#ledger.isLimited(ledgerCall)) {
+      call.credit = postpaid
+      return
+    }
+    // Without credit no model is loaded to count.
+    await this.#ledger.expectCredit(ledgerCall)
+    call.throwIfOver()
+    call.credit = postpaid
+    // The model works from here on: a call that fails while it counts costs a request, and has a row.
+    call.hasStarted = true
+    const worstCase = await call.computeWorstCase()
+    call.throwIfOver()
+    call.hasStarted = false
+    call.credit = this.#ledger.reserve(ledgerCall, worstCase)
+    call.maxOutputTokens = (await call.credit).maxOutputTokens
+  }
+
+  async after(call: Call, { usage = noUsage, status, durationMs }: CallEnd): Promise<void> {
+    // A rejected reservation has told its caller already.
+    const credit = await call.credit?.catch(() => undefined)
+    await credit?.settle({ usage, status, durationMs })
+  }
+}
+
+const usesTokens = ({ kind }: Call): boolean => kind === 'generate' || kind === 'embed' || kind === 'rerank'
+
+const toLedgerCall = ({ id, caller = { id: '' }, modelName: model, dialect, isBatch }: Call) => ({
+  ...{ id, caller, model },
+  ...(dialect !== undefined && { dialect }),
+  ...(isBatch && { isBatch }),
+})
+
+const noUsage: TokenUsage = {
+  inputTokens: 0,
+  reusedTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: { '5m': 0, '1h': 0 },
+  outputTokens: 0,
+}

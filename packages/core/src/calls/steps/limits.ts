@@ -1,0 +1,100 @@
+/** Takes from requests and tokens per minute, and settles what was used. */
+import type { CallerSubjects } from '../../accounts/auth/caller-subjects.ts'
+import { LlmError } from '../../errors.ts'
+import type { RateLimiter, Subject } from '../../limits/limits.ts'
+import { type Call, type CallKind, isGenerateRequest } from '../call.ts'
+import { estimateInputTokens } from '../estimate.ts'
+import type { CallStep } from '../step.ts'
+
+export interface LimitsStepOptions {
+  readonly limiter: RateLimiter
+  readonly subjects: CallerSubjects
+  /** The limits of all callers of a model. */
+  readonly modelSubjectOf: (model: string) => Subject | undefined
+  /** Called when the limiter fails where no caller can notice. */
+  readonly onError: (cause: unknown) => void
+}
+
+/** Output tokens taken in advance, each time: many clients ask for more than they ever get. */
+const reservedOutputTokens = 1_024
+
+/** Buckets of calls that use no tokens. `count` and `admin` have a bucket of their own per caller, as large as that of answers. */
+const requestBuckets: Partial<Record<CallKind, string>> = {
+  count: 'count',
+  render: 'count',
+  load: 'caller',
+  unload: 'caller',
+  admin: 'admin',
+}
+const meteredKinds: readonly CallKind[] = ['generate', 'embed', 'rerank']
+
+export class LimitsStep implements CallStep {
+  readonly name = 'limits'
+  readonly #options: LimitsStepOptions
+
+  constructor(options: LimitsStepOptions) {
+    this.#options = options
+  }
+
+  /** Rejects with `rate_limit`. */
+  async before(call: Call): Promise<void> {
+    const subjects = this.#subjectsOf(call)
+    if (subjects.length === 0) return
+    const isMetered = meteredKinds.includes(call.kind)
+    const tokens = isMetered ? estimateInputTokens(call) + outputTokensToReserve(maxTokensOf(call)) : 0
+    try {
+      const reservation = await this.#options.limiter.reserve(subjects, { requests: 1, tokens })
+      call.limitReservation = isMetered ? { reservation, tokens } : undefined
+      call.isMetered ||= isMetered
+      call.reportLimits(reservation.limits)
+    } catch (cause) {
+      const { limits } = LlmError.from(cause).details
+      if (limits) call.reportLimits(limits)
+      throw cause
+    }
+  }
+
+  /** Takes more tokens for an answer that is longer than what was taken for it. The answer neither waits for that nor fails by it. */
+  onUsage(call: Call, { inputTokens, outputTokens }: { inputTokens: number; outputTokens: number }): void {
+    const taken = call.limitReservation
+    if (!taken) return
+    const missing = inputTokens + outputTokens - taken.tokens
+    if (!(missing > 0)) return
+    const tokens = missing + outputTokensToReserve(maxTokensOf(call), outputTokens)
+    taken.tokens += tokens
+    taken.reservation.take({ requests: 0, tokens }).catch(this.#options.onError)
+  }
+
+  async after(call: Call, { usage }: Parameters<CallStep['after'] & {}>[1]): Promise<void> {
+    const { limitReservation, hasStarted } = call
+    call.limitReservation = undefined
+    if (!limitReservation) return
+    const { reservation } = limitReservation
+    const tokens = (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0)
+    await (hasStarted ? reservation.settle({ requests: 1, tokens }) : reservation.release()).catch(
+      this.#options.onError,
+    )
+  }
+
+  #subjectsOf({ kind, caller, modelName }: Call): readonly Subject[] {
+    const { subjects, modelSubjectOf } = this.#options
+    if (!meteredKinds.includes(kind)) {
+      const bucket = requestBuckets[kind]
+      const subject = caller && bucket && subjects.requestsOf(caller, bucket)
+      return subject ? [subject] : []
+    }
+    const own = caller && subjects.of(caller)
+    const ofModel = modelSubjectOf(modelName)
+    return [...(own?.limits ? [own] : []), ...(ofModel ? [ofModel] : [])]
+  }
+}
+
+const outputTokensToReserve = (maxTokens = Number.POSITIVE_INFINITY, written = 0): number =>
+  Math.max(0, Math.min(maxTokens - written, reservedOutputTokens))
+
+/** Of all requests of the call; absent where one names no maximum. */
+const maxTokensOf = ({ requests }: Call): number | undefined =>
+  requests.reduce<number | undefined>((sum, request) => {
+    const maxTokens = isGenerateRequest(request) ? request.maxTokens : 0
+    return sum === undefined || maxTokens === undefined ? undefined : sum + maxTokens
+  }, 0)

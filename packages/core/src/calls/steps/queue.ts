@@ -1,0 +1,52 @@
+/** Lets a bounded number of calls per model reach the engine, one of each caller in turn. */
+import { FairQueue } from '../../limits/fair-queue.ts'
+import type { Call } from '../call.ts'
+import type { CallStep } from '../step.ts'
+
+export interface QueueOptions {
+  /** Calls of one model that are in the engine at once. */
+  readonly permits: number
+  /** Calls of one model that wait, of all callers. */
+  readonly maxQueued: number
+}
+
+export class QueueStep implements CallStep {
+  readonly name = 'queue'
+  readonly mayWait = true
+  readonly #options: QueueOptions
+  /** By model; those in use. */
+  readonly #queues = new Map<string, { readonly queue: FairQueue; users: number }>()
+
+  constructor(options: QueueOptions) {
+    this.#options = options
+  }
+
+  /** Rejects with `overloaded` where too many wait. */
+  async before(call: Call): Promise<void> {
+    // The engine has a class of its own for background calls, and pools for embeddings.
+    if (call.kind !== 'generate' || call.isBackground) return
+    const { modelName, caller, signal } = call
+    const entry = this.#queues.get(modelName) ?? { queue: new FairQueue(this.#options), users: 0 }
+    this.#queues.set(modelName, entry)
+    entry.users++
+    const leave = (): void => {
+      if (--entry.users === 0) this.#queues.delete(modelName)
+    }
+    try {
+      const release = await entry.queue.acquire(caller?.id ?? '', signal)
+      if (!release) return leave()
+      call.leaveQueue = () => {
+        release()
+        leave()
+      }
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+
+  after(call: Call): void {
+    call.leaveQueue?.()
+    call.leaveQueue = undefined
+  }
+}
