@@ -145,10 +145,6 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
       access,
       report,
       clientOf,
-      admitAdmin: async (caller) => {
-        const signal = new AbortController().signal
-        await pipeline.run({ kind: 'admin', caller, signal, requests: [] }, async () => ({}))
-      },
     },
   }
 }

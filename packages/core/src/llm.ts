@@ -5,7 +5,7 @@ import type { Keys } from './accounts/keys/keys.ts'
 import type { UsageReports } from './accounts/usage/open-metering.ts'
 import type { CallOptions, UnaryCallOptions } from './calls/call.ts'
 import type { ChatOptions, ChatPrompt } from './calls/chat.ts'
-import type { LlmClient, ModelActions, ModelOptional } from './calls/client.ts'
+import type { LlmClient, ModelActions, ModelOptional, RouteClient } from './calls/client.ts'
 import type { Generation } from './calls/generation.ts'
 import type { WithLimitStatus } from './calls/pipeline.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './engine/embeddings.ts'
@@ -90,7 +90,5 @@ export interface LlmInternals {
   /** Logs an error that the client cannot do anything about. */
   report(error: LlmError): void
   /** The client of one request. @param caller checked */
-  clientOf(caller: Caller, dialect: string): LlmClient
-  /** Takes one of a caller's requests to the admin API. Throws `rate_limit`. */
-  admitAdmin(caller: Caller): Promise<void>
+  clientOf(caller: Caller, dialect: string): RouteClient
 }

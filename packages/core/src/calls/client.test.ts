@@ -39,8 +39,9 @@ test('whatever names a model is refused where it is another one, before anybody 
   expect(engine.requests).toEqual([])
 })
 
-test('without a name there is none: the one that chat() would take may be another', async () => {
-  await expect(only('tiny').embed({ inputs: ['Hello'] })).rejects.toMatchObject({ code: 'permission' })
+test('a call without a name is checked for the default model', async () => {
+  await expect(only('other').embed({ inputs: ['Hello'] })).rejects.toMatchObject({ code: 'permission' })
+  expect(await only('tiny').embed({ inputs: ['Hello'] })).toMatchObject({ inputTokens: 5 })
 })
 
 test('its own are there, however they are spelled', async () => {

@@ -54,6 +54,12 @@ export interface LlmClient {
   limitStatus(): readonly LimitStatus[]
 }
 
+/** The client of one request to a route. */
+export interface RouteClient extends LlmClient {
+  /** Takes one of the caller's requests to the admin API. Throws `rate_limit`. */
+  admitAdmin(): Promise<void>
+}
+
 export interface ClientParts {
   readonly pipeline: CallPipeline
   readonly engine: Engine
@@ -67,7 +73,7 @@ export function createClient(
   { pipeline, engine, models, resolveDefaultModel }: ClientParts,
   caller?: Caller,
   dialect?: string,
-): LlmClient {
+): RouteClient {
   const isAllowed = createModelFilter(caller?.models)
   const limitLog = new LimitLog()
 
@@ -88,8 +94,6 @@ export function createClient(
     request: ModelOptional<Request>,
   ): Promise<Request> => {
     if (request.model !== undefined) return request as unknown as Request
-    // The default may be another model than the caller expects.
-    if (caller?.models) throw modelNotAllowed('')
     return { ...request, model: await resolveDefaultModel() } as unknown as Request
   }
 
@@ -145,6 +149,9 @@ export function createClient(
     loaded: () => engine.loaded().filter(({ name }) => isAllowed(name)),
     models: caller?.models ? restrictModels(models, isAllowed) : listModelActions(models),
     limitStatus: () => limitLog.status(),
+    admitAdmin: async () => {
+      await pipeline.run(toSettings('admin', [], {}), async () => ({}))
+    },
   }
 }
 

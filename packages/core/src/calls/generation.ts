@@ -138,6 +138,7 @@ class GenerationEvents implements AsyncIterator<GenerateEvent> {
 
   /** A cancelled call is not a failure. */
   async #fail(cause: unknown): Promise<Step> {
+    if (cause === this.#settings.run.call.endReason) throw cause
     if (this.#signal.aborted) return this.#endEarly()
     await this.#end('failed')
     throw cause

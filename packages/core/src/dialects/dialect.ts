@@ -2,7 +2,7 @@
 import { nanoid } from 'nanoid'
 import type { Access } from '../accounts/auth/access.ts'
 import type { Caller, Scope } from '../accounts/auth/caller.ts'
-import type { LlmClient } from '../calls/client.ts'
+import type { RouteClient } from '../calls/client.ts'
 import { type LimitStatus, LlmError } from '../errors.ts'
 import type { HttpRequest, HttpResponse, Method } from '../http/message.ts'
 import type { Route } from '../http/route.ts'
@@ -13,7 +13,7 @@ import { internals, type Llm } from '../llm.ts'
 export interface RouteCall {
   readonly request: HttpRequest
   /** What the caller may use. */
-  readonly llm: LlmClient
+  readonly llm: RouteClient
   readonly caller: Caller
   /** Logs an error that happens after the headers, and renders it as a frame. */
   onError(error: LlmError): string
@@ -84,7 +84,7 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
           return renderErrorFrame(error, requestId)
         }
         let corsHeaders: Readonly<Record<string, string>> = {}
-        let client: LlmClient | undefined
+        let client: RouteClient | undefined
         const respond = (response: HttpResponse): HttpResponse =>
           withHeaders(response, requestId, { ...limitHeaders(client?.limitStatus() ?? []), ...corsHeaders })
         try {

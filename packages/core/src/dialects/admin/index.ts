@@ -5,7 +5,6 @@ import { parseSettings } from '../../accounts/keys/schema.ts'
 import { LlmError } from '../../errors.ts'
 import { classifyOrigin } from '../../http/guard.ts'
 import { json } from '../../http/respond.ts'
-import { internals } from '../../llm.ts'
 import { defineDialect, type Handler } from '../dialect.ts'
 import { createDialectTable, type DialectTable } from '../table.ts'
 import { renderError, renderErrorFrame } from './errors.ts'
@@ -31,7 +30,7 @@ const toHandler =
 const withRateLimit =
   (handler: Handler): Handler =>
   async (call, app) => {
-    await app[internals].admitAdmin(call.caller)
+    await call.llm.admitAdmin()
     return handler(call, app)
   }
 
