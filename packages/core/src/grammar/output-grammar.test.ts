@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { GbnfMatcher } from '../../../../test/support/gbnf-matcher.ts'
-import { buildOutputGrammar, type OutputConstraint } from './output-grammar.ts'
+import type { OutputConstraint } from './constraint.ts'
+import { buildOutputGrammar } from './output-grammar.ts'
 
 const takes = (form: OutputConstraint, text: string) =>
   new GbnfMatcher(buildOutputGrammar(form) ?? '').matches(text)

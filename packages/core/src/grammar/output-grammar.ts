@@ -1,34 +1,13 @@
 /** A whole answer as one grammar: a thought, then calls of tools, text that is held to a format, or free text with calls in it. */
 import { invalidRequest, LlmError } from '../errors.ts'
+import type { OutputConstraint } from './constraint.ts'
 import { checkGrammar } from './gbnf/check.ts'
 import { choice, type Expression, repeat, sequence, text } from './gbnf/expressions.ts'
 import { Grammar, printRules } from './gbnf/grammar.ts'
 import { buildTextUpTo } from './gbnf/text-up-to.ts'
 import { anyObject } from './schema/json.ts'
 import { addSchema, withErrorField } from './schema/json-schema.ts'
-import { buildCalls, type CallableTool, type ToolCallFormat } from './tool-call-grammar.ts'
-
-export interface OutputConstraint {
-  readonly reasoningBlock?: {
-    readonly open: string
-    readonly close: string
-    /** It is in the prompt already; else the model may think or not. */
-    readonly isOpen: boolean
-  }
-  /** In front of what is said to the user. */
-  readonly contentPrefix?: string
-  /** What is said; absent: any text. */
-  readonly format?:
-    | { readonly type: 'json' }
-    | { readonly type: 'json-schema'; readonly schema: object | boolean }
-    | { readonly type: 'grammar'; readonly source: string }
-  readonly calls?: {
-    readonly tools: readonly CallableTool[]
-    readonly format: ToolCallFormat
-    readonly isRequired: boolean
-    readonly isParallel: boolean
-  }
-}
+import { buildCalls } from './tool-call-grammar.ts'
 
 /** GBNF; `undefined` where any text will do. Throws `invalid_request` for what no grammar can say. */
 export function buildOutputGrammar(constraint: OutputConstraint): string | undefined {

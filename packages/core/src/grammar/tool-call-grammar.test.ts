@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { GbnfMatcher } from '../../../../test/support/gbnf-matcher.ts'
+import type { CallableTool, ToolCallFormat } from './constraint.ts'
 import { buildOutputGrammar } from './output-grammar.ts'
-import type { CallableTool, ToolCallFormat } from './tool-call-grammar.ts'
 
 const format: ToolCallFormat = {
   mark: '<call>',

@@ -1,35 +1,11 @@
 /** Calls of tools in the form of a family of models: what stands around a name and its arguments, which are JSON. */
 import { LlmError } from '../errors.ts'
+import type { CallableTool, ToolCallFormat } from './constraint.ts'
 import { choice, type Expression, optional, sequence, text } from './gbnf/expressions.ts'
 import type { Grammar } from './gbnf/grammar.ts'
 import { buildWordsRule } from './schema/automaton-rules.ts'
 import { anyObject } from './schema/json.ts'
 import { addSchema, unsatisfiable, withErrorField } from './schema/json-schema.ts'
-
-/** White space in these texts may be left out, but between two words. */
-export interface ToolCallFormat {
-  /** What calls begin with and nothing else does. Absent: they are told from text by how they go on. */
-  readonly mark?: string
-  /** In front of the mark, where the answer begins with a call. */
-  readonly prefix?: string
-  /** Behind the mark, in front of all calls. */
-  readonly open?: string
-  /** In front of a name, which is in JSON where that ends with a quote; between name and arguments, in one way or several; behind them. */
-  readonly call: readonly [before: string, between: string | readonly string[], after: string]
-  /** Between two calls. Absent: an answer has one. */
-  readonly separator?: string
-  readonly close?: string
-}
-
-export interface CallableTool {
-  readonly name: string
-  /** JSON Schema of an object. */
-  readonly parameters?: unknown
-  /** Parameters that no grammar can say are refused, too; else they are any object. */
-  readonly strict?: boolean
-  /** What errors say of where its parameters are. @default 'parameters' */
-  readonly field?: string
-}
 
 /** More calls at once are a model that cannot stop. */
 const maxCalls = 32

@@ -1,6 +1,6 @@
 /** What an answer has to be, as its model writes it: for a grammar, so that it is read back as what was asked for. */
 import type { GenerateRequest } from '../engine/request.ts'
-import type { OutputConstraint } from '../grammar/output-grammar.ts'
+import type { OutputConstraint } from '../grammar/constraint.ts'
 import type { ExpectedOutput } from './output.ts'
 import { detectReasoningBlock } from './reasoning.ts'
 import { genericCallFormat, selectCallFormat, selectContentPrefix } from './tool-calls/call-formats.ts'

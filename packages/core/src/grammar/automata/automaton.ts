@@ -2,7 +2,9 @@
  * Sets of texts, as deterministic automata over code points: what patterns, formats, number ranges and property
  * names are made of. A text has one way through an automaton, so a grammar made of one never has to guess.
  */
-import { anyCharacter, lastCharacter, type Range } from './ranges.ts'
+import { drain } from '../../util/drain.ts'
+import { groupBy } from '../../util/group-by.ts'
+import { complementRanges, lastCharacter, type Range } from './ranges.ts'
 
 /** State 0 is the first. From each state some text is accepted, unless no text is at all. */
 export interface Automaton {
@@ -13,10 +15,10 @@ export interface DfaState {
   /** In order of their characters, none of which is in two. */
   readonly edges: readonly DfaEdge[]
 }
-export interface DfaEdge {
+export interface DfaEdge<State = number> {
   readonly low: number
   readonly high: number
-  readonly next: number
+  readonly next: State
 }
 
 /** Thrown where a set of texts needs too many states; its message ends a sentence. */
@@ -27,7 +29,7 @@ const maxStates = 4_000
 /** What one state of an automaton to be is made of, and where it leads. */
 interface StateExpansion<S> {
   readonly isAccepting: boolean
-  readonly edges: readonly (readonly [low: number, high: number, next: S])[]
+  readonly edges: readonly DfaEdge<S>[]
 }
 
 /** The automaton of all states that are reached from the first. Throws `TooComplex`. */
@@ -50,7 +52,7 @@ export function explore<S>(
   const states: DfaState[] = []
   for (let at = 0; at < found.length; at++) {
     const { isAccepting, edges } = expand(found[at] as S)
-    const numbered = edges.map(([low, high, next]) => ({ low, high, next: assignNumber(next) }))
+    const numbered = edges.map(({ low, high, next }) => ({ low, high, next: assignNumber(next) }))
     states.push({ isAccepting, edges: mergeEdges(numbered) })
   }
   return removeDeadStates(states)
@@ -76,7 +78,7 @@ function removeDeadStates(states: readonly DfaState[]): Automaton {
   })
   const alive = new Set<number>()
   const pending = states.flatMap(({ isAccepting }, at) => (isAccepting ? [at] : []))
-  for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
+  for (const at of drain(pending)) {
     if (alive.has(at)) continue
     alive.add(at)
     pending.push(...(sources[at] ?? []))
@@ -131,11 +133,11 @@ export function intersect(a: Automaton, b: Automaton): Automaton {
   if (b === anyText) return a
   return explore<Range>([0, 0], String, ([inA, inB]) => {
     const [left, right] = [a.states[inA] as DfaState, b.states[inB] as DfaState]
-    const edges: [number, number, Range][] = []
+    const edges: DfaEdge<Range>[] = []
     for (let i = 0, j = 0; i < left.edges.length && j < right.edges.length; ) {
       const [x, y] = [left.edges[i] as DfaEdge, right.edges[j] as DfaEdge]
       const [low, high] = [Math.max(x.low, y.low), Math.min(x.high, y.high)]
-      if (low <= high) edges.push([low, high, [x.next, y.next]])
+      if (low <= high) edges.push({ low, high, next: [x.next, y.next] })
       if (x.high <= y.high) i++
       if (y.high <= x.high) j++
     }
@@ -170,48 +172,32 @@ export function minimize({ states }: Automaton): Automaton {
 }
 
 /** Every text that it does not accept. */
-export function complement({ states }: Automaton): Automaton {
-  return explore<number>(0, String, (at) => {
-    const edges: [number, number, number][] = []
-    let from = 0
-    for (const { low, high, next } of states[at]?.edges ?? []) {
-      if (from < low) edges.push([from, low - 1, -1])
-      edges.push([low, high, next])
-      from = high + 1
-    }
-    if (from <= lastCharacter) edges.push([from, lastCharacter, -1])
-    return { isAccepting: !states[at]?.isAccepting, edges }
+export const complement = ({ states }: Automaton): Automaton =>
+  explore<number>(0, String, (at) => {
+    const { isAccepting = false, edges = [] } = states[at] ?? {}
+    const gaps = complementRanges(edges.map(({ low, high }) => [low, high]))
+    const rejected = gaps.map(([low, high]) => ({ low, high, next: -1 }))
+    return { isAccepting: !isAccepting, edges: [...edges, ...rejected].sort((a, b) => a.low - b.low) }
   })
-}
 
 export const union = (a: Automaton, b: Automaton): Automaton =>
   complement(intersect(complement(a), complement(b)))
 
 /** These texts and no other. */
-export function buildWordAutomaton(texts: readonly string[]): Automaton {
-  const endings = texts.map((text) => [...text])
-  return explore<readonly [depth: number, prefix: string, endings: readonly (readonly string[])[]]>(
-    [0, '', endings],
-    ([, prefix]) => prefix,
-    ([depth, prefix, all]) => {
-      const groups = new Map<string, (readonly string[])[]>()
-      for (const word of all) {
-        const character = word[depth]
-        if (character === undefined) continue
-        const group = groups.get(character)
-        if (group) group.push(word)
-        else groups.set(character, [word])
-      }
-      return {
-        isAccepting: all.some((word) => word.length === depth),
-        edges: [...groups].map(([character, group]) => {
-          const code = character.codePointAt(0) as number
-          return [code, code, [depth + 1, prefix + character, group]] as const
-        }),
-      }
-    },
+export const buildWordAutomaton = (texts: readonly string[]): Automaton =>
+  explore<readonly [prefix: string, endings: readonly string[]]>(
+    ['', texts],
+    ([prefix]) => prefix,
+    ([prefix, endings]) => ({
+      isAccepting: endings.includes(''),
+      edges: [...groupBy(endings, (ending) => ending.codePointAt(0))].flatMap(([code, group]) => {
+        if (code === undefined) return []
+        const letter = String.fromCodePoint(code)
+        const rests = group.map((ending) => ending.slice(letter.length))
+        return { low: code, high: code, next: [prefix + letter, rests] as const }
+      }),
+    }),
   )
-}
 
 /** Texts of so many characters. */
 export const buildLengthAutomaton = (min: number, max: number): Automaton =>
@@ -219,6 +205,6 @@ export const buildLengthAutomaton = (min: number, max: number): Automaton =>
     const next = Math.min(length + 1, max === Number.POSITIVE_INFINITY ? Math.max(min, 1) : max + 1)
     return {
       isAccepting: length >= min && length <= max,
-      edges: length > max ? [] : [[...anyCharacter, next]],
+      edges: length > max ? [] : [{ low: 0, high: lastCharacter, next }],
     }
   })

@@ -1,15 +1,10 @@
 /** Nondeterministic automata (Thompson's construction), and the deterministic ones made of them. */
-import { type Automaton, explore, TooComplexError } from './automaton.ts'
+import { type Automaton, type DfaEdge, explore, TooComplexError } from './automaton.ts'
 import { lastCharacter, type Range } from './ranges.ts'
 import type { WorkBudget } from './work-budget.ts'
 
 const maxNodes = 8_000
 
-interface NfaEdge {
-  readonly low: number
-  readonly high: number
-  readonly to: number
-}
 /** A way without a character; some can be gone only at one place in the text. */
 interface EpsilonEdge {
   readonly to: number
@@ -18,7 +13,7 @@ interface EpsilonEdge {
 type TextAnchor = 'start' | 'end'
 
 export class Nfa {
-  readonly #edges: NfaEdge[][] = []
+  readonly #edges: DfaEdge[][] = []
   readonly #epsilonEdges: EpsilonEdge[][] = []
   readonly #budget: WorkBudget
 
@@ -34,7 +29,7 @@ export class Nfa {
   }
 
   addEdge(from: number, [low, high]: Range, to: number): void {
-    this.#edges[from]?.push({ low, high, to })
+    this.#edges[from]?.push({ low, high, next: to })
   }
 
   addEpsilonEdge(from: number, to: number, anchor?: TextAnchor): void {
@@ -47,12 +42,12 @@ export class Nfa {
     const settle = (nodes: readonly number[]) => (nodes.includes(last) ? [last] : nodes)
     return explore(settle(this.#closure([first], 'start')), String, (nodes) => ({
       isAccepting: this.#closure(nodes, 'end').includes(last),
-      edges: this.#moves(nodes).map(([low, high, next]) => [low, high, settle(next)]),
+      edges: this.#moves(nodes).map(({ low, high, next }) => ({ low, high, next: settle(next) })),
     }))
   }
 
   /** Where each stretch of characters leads that no edge begins or ends in. */
-  #moves(nodes: readonly number[]): [low: number, high: number, next: readonly number[]][] {
+  #moves(nodes: readonly number[]): DfaEdge<readonly number[]>[] {
     const edges = nodes.flatMap((node) => this.#edges[node] ?? [])
     const cuts = new Set([0, lastCharacter + 1])
     for (const { low, high } of edges) cuts.add(low).add(high + 1)
@@ -60,8 +55,8 @@ export class Nfa {
     return starts.slice(0, -1).flatMap((low, at) => {
       this.#budget.spend(edges.length)
       const next: number[] = []
-      for (const edge of edges) if (edge.low <= low && low <= edge.high) next.push(edge.to)
-      return next.length > 0 ? [[low, (starts[at + 1] as number) - 1, this.#closure(next)]] : []
+      for (const edge of edges) if (edge.low <= low && low <= edge.high) next.push(edge.next)
+      return next.length > 0 ? [{ low, high: (starts[at + 1] as number) - 1, next: this.#closure(next) }] : []
     })
   }
 

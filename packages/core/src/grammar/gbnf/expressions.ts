@@ -1,4 +1,5 @@
 /** What rules are made of, and what can be said of it: whether it can end, how large it is, what it asks for. */
+import { drain } from '../../util/drain.ts'
 import type { Range } from '../automata/ranges.ts'
 
 export type Expression =
@@ -41,7 +42,7 @@ export function findRules(
   const users = new Map<string, string[]>([...rules.keys()].map((name) => [name, []]))
   for (const [name, body] of rules) for (const used of collectRuleNames(body)) users.get(used)?.push(name)
   const pending = [...rules.keys()]
-  for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
+  for (const name of drain(pending)) {
     if (known.has(name) || !predicate(rules.get(name) as Expression, known)) continue
     known.add(name)
     for (const user of users.get(name) ?? []) pending.push(user)

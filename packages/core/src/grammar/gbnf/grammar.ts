@@ -1,5 +1,6 @@
 /** A grammar in the making. Rules that say the same are one rule; what can never be finished is left out. */
 import { invalidRequest } from '../../errors.ts'
+import { drain } from '../../util/drain.ts'
 import {
   choice,
   collectRuleNames,
@@ -128,7 +129,7 @@ export class Grammar {
     const productive = findRules(all, isProductive)
     const needed = new Map<string, Expression>()
     const pending = productive.has('root') ? ['root'] : []
-    for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
+    for (const name of drain(pending)) {
       if (needed.has(name)) continue
       const body = prune(all.get(name) as Expression, productive)
       needed.set(name, body)

@@ -1,5 +1,7 @@
 /** Text up to a mark, as rules: one for each beginning of the mark that may have been written (Knuth, Morris and Pratt). */
 
+import { groupBy } from '../../util/group-by.ts'
+import { PrefixMatcher } from '../../util/prefix-matcher.ts'
 import { complementRanges, type Range } from '../automata/ranges.ts'
 import { characters, choice, type Expression, empty, sequence } from './expressions.ts'
 import type { Grammar } from './grammar.ts'
@@ -18,29 +20,20 @@ export function buildTextUpTo(
   canEnd: boolean,
 ): Expression {
   const letters = [...mark].map((letter) => letter.codePointAt(0) as number)
+  const matcher = new PrefixMatcher(letters)
   const states = letters.map(() => grammar.reserve('text'))
   const start = states[0]?.rule as Expression
   const afterMark = buildRest(start)
   for (const [matched, { setBody }] of states.entries()) {
-    const transitions = new Map<number, number[]>()
-    for (const letter of new Set(letters)) {
-      const reached = measureLongestPrefix(letters, [...letters.slice(0, matched), letter])
-      if (reached > 0) transitions.set(reached, [...(transitions.get(reached) ?? []), letter])
-    }
-    const advances = [...transitions].map(([reached, through]) =>
-      sequence(characters(...through.map(toRange)), states[reached]?.rule ?? afterMark),
+    const advancing = [...new Set(letters)].filter((letter) => matcher.advance(matched, letter) > 0)
+    const advances = [...groupBy(advancing, (letter) => matcher.advance(matched, letter))].map(
+      ([reached, through]) =>
+        sequence(characters(...through.map(toRange)), states[reached]?.rule ?? afterMark),
     )
-    const elsewhere = complementRanges([zero, ...[...transitions.values()].flat().map(toRange)])
+    const elsewhere = complementRanges([zero, ...advancing.map(toRange)])
     setBody(choice(...(canEnd ? [empty] : []), sequence(characters(...elsewhere), start), ...advances))
   }
   return start
 }
 
 const toRange = (letter: number): Range => [letter, letter]
-
-/** How much of the beginning of `letters` stands at the end of `seen`. */
-function measureLongestPrefix(letters: readonly number[], seen: readonly number[]): number {
-  let length = Math.min(letters.length, seen.length)
-  while (!seen.slice(seen.length - length).every((letter, index) => letter === letters[index])) length--
-  return length
-}

@@ -12,15 +12,7 @@ import {
   readSchemas,
   type SchemaNode,
 } from './keywords.ts'
-
-export interface ArrayShape {
-  readonly type: 'array'
-  /** Of the first items, one for each place. */
-  readonly first: readonly Conjunction[]
-  readonly rest: Conjunction
-  readonly min: number
-  readonly max: number
-}
+import type { ArrayShape } from './shape.ts'
 
 export const anyArray: ArrayShape = {
   type: 'array',

@@ -1,5 +1,7 @@
 /** Automata written as rules: a rule where ways part or meet, and stretches without a choice in one. */
 
+import { drain } from '../../util/drain.ts'
+import { groupBy } from '../../util/group-by.ts'
 import type { Automaton, DfaEdge, DfaState } from '../automata/automaton.ts'
 import { intersectRanges, lastCharacter, type Range } from '../automata/ranges.ts'
 import {
@@ -35,13 +37,8 @@ export function buildWordsRule(
   for (const [word] of others) while (!word.startsWith(first.slice(0, common))) common--
   // Not between the halves of a pair.
   if (!first.slice(0, common).isWellFormed()) common--
-  const groups = new Map<number | undefined, (readonly [string, Expression])[]>()
-  for (const [word, behind] of words) {
-    const rest = word.slice(common)
-    const group = groups.get(rest.codePointAt(0))
-    if (group) group.push([rest, behind])
-    else groups.set(rest.codePointAt(0), [[rest, behind]])
-  }
+  const rests = words.map(([word, behind]) => [word.slice(common), behind] as const)
+  const groups = groupBy(rests, ([rest]) => rest.codePointAt(0))
   const options = [...groups.values()].map((group) => buildWordsRule(group, grammar))
   return grammar.define('words', sequence(text(first.slice(0, common)), choice(...options)))
 }
@@ -50,9 +47,10 @@ function buildRules(
   { states }: Automaton,
   grammar: Grammar,
   end: Expression,
-  toExpression: (ranges: readonly Range[]) => Expression,
+  toCharacters: (ranges: readonly Range[]) => Expression,
 ): Expression {
-  const choices = states.map(({ edges }) => groupByNext(edges))
+  const toExpression = (edges: readonly DfaEdge[]) => toCharacters(edges.map(({ low, high }) => [low, high]))
+  const choices = states.map(({ edges }) => groupBy(edges, ({ next }) => next))
   const incomingCounts = states.map(() => 0)
   for (const groups of choices)
     for (const next of groups.keys()) incomingCounts[next] = (incomingCounts[next] ?? 0) + 1
@@ -68,13 +66,13 @@ function buildRules(
     const { rule, setBody } = grammar.reserve('text')
     rules.set(at, rule)
     pending.push(() => {
-      const options = [...(choices[at] ?? [])].map(([next, ranges]) => follow(ranges, next))
+      const options = [...(choices[at] ?? [])].map(([next, edges]) => follow(edges, next))
       setBody(choice(...options, ...((states[at] as DfaState).isAccepting ? [end] : [])))
     })
     return rule
   }
-  const follow = (ranges: readonly Range[], next: number): Expression => {
-    const parts = [toExpression(ranges)]
+  const follow = (edges: readonly DfaEdge[], next: number): Expression => {
+    const parts = [toExpression(edges)]
     let at = next
     for (; isStretch(at); ) {
       const [[to, through] = [0, []]] = choices[at] ?? []
@@ -86,18 +84,8 @@ function buildRules(
   }
 
   const first = ruleOf(0)
-  for (let next = pending.pop(); next; next = pending.pop()) next()
+  for (const build of drain(pending)) build()
   return first
-}
-
-function groupByNext(edges: readonly DfaEdge[]): ReadonlyMap<number, readonly Range[]> {
-  const groups = new Map<number, Range[]>()
-  for (const { low, high, next } of edges) {
-    const group = groups.get(next)
-    if (group) group.push([low, high])
-    else groups.set(next, [[low, high]])
-  }
-  return groups
 }
 
 /** Escapes of one letter, by code. */

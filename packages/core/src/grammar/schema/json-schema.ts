@@ -3,6 +3,7 @@
  * is refused by name. Properties come in the order in which they are declared, values compact (see `json.ts`).
  */
 import { invalidRequest, LlmError } from '../../errors.ts'
+import { drain } from '../../util/drain.ts'
 import { TooComplexError } from '../automata/automaton.ts'
 import { type Expression, empty } from '../gbnf/expressions.ts'
 import { Grammar, printRules } from '../gbnf/grammar.ts'
@@ -16,7 +17,8 @@ import { buildNumberAutomaton } from './number-automaton.ts'
 import { isUnbounded } from './numbers.ts'
 import { buildObjectExpression, withDeclaredOnly } from './objects.ts'
 import { openSchema } from './references.ts'
-import { type Shape, ShapeResolver } from './shapes.ts'
+import type { Shape } from './shape.ts'
+import { ShapeResolver } from './shapes.ts'
 import { buildStringExpression, withKeywordError } from './strings.ts'
 
 /**
@@ -88,7 +90,7 @@ class SchemaCompiler {
 
   compile(only: 'objects' | 'values'): Expression {
     const rule = this.#ruleOf(conjoin([this.#root], only === 'objects' ? objects : []))
-    for (let next = this.#pending.pop(); next; next = this.#pending.pop()) next()
+    for (const build of drain(this.#pending)) build()
     this.#shapes.runDeferredChecks()
     return rule
   }

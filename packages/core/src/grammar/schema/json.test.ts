@@ -3,9 +3,10 @@ import { expect, test } from 'vitest'
 import { GbnfMatcher } from '../../../../../test/support/gbnf-matcher.ts'
 import { GbnfSampler } from '../../../../../test/support/gbnf-sampler.ts'
 import { checkGrammar } from '../gbnf/check.ts'
-import { buildJsonGrammar } from './json.ts'
+import { buildOutputGrammar } from '../output-grammar.ts'
 
-const matcher = new GbnfMatcher(buildJsonGrammar())
+const jsonGrammar = buildOutputGrammar({ format: { type: 'json' } }) as string
+const matcher = new GbnfMatcher(jsonGrammar)
 
 test('any object is taken, compact', () => {
   const json = fc.dictionary(
@@ -51,7 +52,7 @@ test.each(['{"a": 1, "b": [1, 2]}', '{"a":"\\ud83d\\ude00\\u00e9\\/"}', '{"a":-0
 )
 
 test('whatever it takes is JSON, and an object', () => {
-  const sampler = new GbnfSampler(buildJsonGrammar())
+  const sampler = new GbnfSampler(jsonGrammar)
   for (let run = 0; run < 300; run++) {
     const value: unknown = JSON.parse(sampler.sample(Math.random))
 
@@ -60,5 +61,5 @@ test('whatever it takes is JSON, and an object', () => {
 })
 
 test('it stands the check of grammars', () => {
-  expect(() => checkGrammar(buildJsonGrammar())).not.toThrow()
+  expect(() => checkGrammar(jsonGrammar)).not.toThrow()
 })

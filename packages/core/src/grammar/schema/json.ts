@@ -5,15 +5,7 @@
 
 import type { Range } from '../automata/ranges.ts'
 import { characters, choice, type Expression, optional, repeat, sequence, text } from '../gbnf/expressions.ts'
-import { Grammar, printRules } from '../gbnf/grammar.ts'
-
-/** The grammar of any JSON object. */
-export function buildJsonGrammar(): string {
-  const grammar = new Grammar()
-  return printRules(grammar.collectRules(anyObject(grammar)))
-}
-
-const { POSITIVE_INFINITY: endless } = Number
+import type { Grammar } from '../gbnf/grammar.ts'
 
 /** Characters that stand in a string as they are: no quotes, no controls, no halves of a pair. */
 export const unescapedCharacters: readonly Range[] = [
@@ -49,7 +41,9 @@ export const character = (grammar: Grammar): Expression =>
   )
 
 export const anyString = (grammar: Grammar): Expression =>
-  grammar.defineOnce('string', () => sequence(text('"'), repeat(character(grammar), 0, endless), text('"')))
+  grammar.defineOnce('string', () =>
+    sequence(text('"'), repeat(character(grammar), 0, Number.POSITIVE_INFINITY), text('"')),
+  )
 
 const digit = characters([0x30, 0x39])
 
@@ -88,4 +82,5 @@ export const anyObject = (grammar: Grammar): Expression =>
     return sequence(text('{'), optional(list(member)), text('}'))
   })
 
-const list = (of: Expression): Expression => sequence(of, repeat(sequence(text(','), space, of), 0, endless))
+const list = (of: Expression): Expression =>
+  sequence(of, repeat(sequence(text(','), space, of), 0, Number.POSITIVE_INFINITY))

@@ -1,5 +1,6 @@
 /** Which words of JSON Schema there are, and how their values are read. What is not known is refused by name. */
 import { invalidRequest, type LlmError } from '../../errors.ts'
+import { isRecord } from '../../util/is-record.ts'
 
 export type Schema = boolean | Readonly<Record<string, unknown>>
 
@@ -120,8 +121,5 @@ export function childNode(node: SchemaNode, path: string, schema: unknown): Sche
     throw invalidKeyword(node, path, 'must be a schema: an object or a boolean', 'value')
   return { schema, at: `${node.at}/${path}` }
 }
-
-export const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const escapePointer = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')

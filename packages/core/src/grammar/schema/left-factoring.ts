@@ -2,6 +2,8 @@
  * Options that begin alike, told apart where they differ. Native code keeps each way that is still open: of two that hold
  * each other and begin alike, there are two at the first level, four at the second, and a million at the twentieth.
  */
+import { drain } from '../../util/drain.ts'
+import { groupBy } from '../../util/group-by.ts'
 import { choice, type Expression, empty, isEmptyExpression, sequence } from '../gbnf/expressions.ts'
 import type { Grammar } from '../gbnf/grammar.ts'
 import { writeExpression } from '../gbnf/write-gbnf.ts'
@@ -53,7 +55,7 @@ export class LeftFactoring {
     const expanded: ExpressionPath[] = []
     const pending: ExpressionPath[] = options.map((option) => [option]).reverse()
     if (options.length < 2 || this.#budget <= 0) return []
-    for (let path = pending.pop(); path; path = pending.pop()) {
+    for (const path of drain(pending)) {
       if (expanded.length + pending.length >= maxPaths.perChoice) return []
       const [head, ...rest] = path
       const body = head?.kind === 'rule' ? this.#grammar.getBody(head.name) : undefined
@@ -76,16 +78,9 @@ export class LeftFactoring {
 const distinct = (options: readonly Expression[]): ReadonlyMap<string, Expression> =>
   new Map(options.map((option) => [writeExpression(option), option]))
 
-function groupByFirst(paths: readonly ExpressionPath[]): readonly (readonly ExpressionPath[])[] {
-  const groups = new Map<string, ExpressionPath[]>()
-  for (const path of paths) {
-    const first = path[0] ? writeExpression(path[0]) : ''
-    const group = groups.get(first)
-    if (group) group.push(path)
-    else groups.set(first, [path])
-  }
-  return [...groups.values()]
-}
+const groupByFirst = (paths: readonly ExpressionPath[]): readonly (readonly ExpressionPath[])[] => [
+  ...groupBy(paths, ([first]) => (first ? writeExpression(first) : '')).values(),
+]
 
 const dropFirst = (paths: readonly ExpressionPath[]): readonly Expression[] =>
   paths.map(([, ...rest]) => sequence(...rest))

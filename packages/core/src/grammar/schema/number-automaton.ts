@@ -4,6 +4,7 @@
  */
 import {
   type Automaton,
+  type DfaEdge,
   type DfaState,
   explore,
   follow,
@@ -14,7 +15,7 @@ import {
 } from '../automata/automaton.ts'
 import { compileFullMatch } from '../automata/pattern.ts'
 import { fractionDigits, isMultiple, scale, toDecimal, toHighestUnits, toLowestUnits } from './decimals.ts'
-import type { NumberShape } from './numbers.ts'
+import type { NumberShape } from './shape.ts'
 
 /** Digits of an integer: enough for 64 bits. */
 const integerDigits = 20
@@ -141,6 +142,12 @@ function shortenFractions({ states }: Automaton): Automaton {
 }
 const [zero, point, minus] = [0x30, 0x2e, 0x2d]
 
+const edgeTo = (code: number, behind: number, rest: bigint): DfaEdge<readonly [number, bigint]> => ({
+  low: code,
+  high: code,
+  next: [behind, rest],
+})
+
 /** Digits and points of which the number is a multiple; with so many places, of which any can be left out. */
 function buildMultiplesAutomaton(step: number, places: number): Automaton {
   const { digits, places: own } = toDecimal(step)
@@ -151,13 +158,13 @@ function buildMultiplesAutomaton(step: number, places: number): Automaton {
   const remainders = explore<readonly [behind: number, rest: bigint]>([-1, 0n], String, ([behind, rest]) => {
     const digitEdges = Array.from({ length: 10 }, (_, digit) => {
       const next = (rest * 10n + BigInt(digit)) % modulus
-      return [zero + digit, zero + digit, [behind < 0 ? -1 : behind + 1, next]] as const
+      return edgeTo(zero + digit, behind < 0 ? -1 : behind + 1, next)
     })
     return {
       isAccepting: (rest * unit(behind)) % modulus === 0n,
       edges: [
         ...(behind < places ? digitEdges : []),
-        ...(behind < 0 ? [[point, point, [0, rest]] as const, [minus, minus, [-1, rest]] as const] : []),
+        ...(behind < 0 ? [edgeTo(point, 0, rest), edgeTo(minus, -1, rest)] : []),
       ],
     }
   })

@@ -1,18 +1,10 @@
 /** Numbers: their bounds, and what they are multiples of. */
 import { isMultiple, type NumberBound, scale, toHighestUnits, toLowestUnits } from './decimals.ts'
 import { invalidKeyword, readKeyword, type SchemaNode } from './keywords.ts'
+import type { NumberShape } from './shape.ts'
 
-export interface NumberShape {
-  readonly type: 'number'
-  readonly isInteger: boolean
-  readonly min: NumberBound
-  readonly max: NumberBound
-  readonly multiples: readonly number[]
-}
-
-const { POSITIVE_INFINITY: endless } = Number
-const noMin: NumberBound = { value: -endless, isExclusive: false }
-const noMax: NumberBound = { value: endless, isExclusive: false }
+const noMin: NumberBound = { value: Number.NEGATIVE_INFINITY, isExclusive: false }
+const noMax: NumberBound = { value: Number.POSITIVE_INFINITY, isExclusive: false }
 export const anyNumber: NumberShape = {
   type: 'number',
   isInteger: false,

@@ -22,26 +22,8 @@ import {
   readSchemaMap,
   type SchemaNode,
 } from './keywords.ts'
-import type { ShapeResolver } from './shapes.ts'
+import type { ObjectShape, PropertySet, ShapeSource } from './shape.ts'
 import { buildPatternAutomaton, buildStringAutomaton, withKeywordError } from './strings.ts'
-
-export interface ObjectShape {
-  readonly type: 'object'
-  readonly properties: ReadonlyMap<string, Conjunction>
-  /** Of all other names: sets of them that have nothing in common, and what their values are. */
-  readonly otherProperties: readonly PropertySet[]
-  readonly required: readonly string[]
-  readonly min: number
-  readonly max: number
-  /** Where their number is bounded, for messages. */
-  readonly at: string
-}
-interface PropertySet {
-  readonly names: Automaton
-  readonly value: Conjunction
-  /** Whether a schema speaks of them, and be it to say that they are anything. */
-  readonly isExplicit: boolean
-}
 
 export const anyObject: ObjectShape = {
   type: 'object',
@@ -57,7 +39,7 @@ const maxProperties = 1_000
 /** Each doubles the sets of names. */
 const maxPatterns = 4
 
-export function readObject(node: SchemaNode, shapes: ShapeResolver): ObjectShape {
+export function readObject(node: SchemaNode, shapes: ShapeSource): ObjectShape {
   const { min, max } = readCounts(node, 'minProperties', 'maxProperties')
   const declared = readSchemaMap(node, 'properties')
   if (declared.length > maxProperties)
@@ -94,7 +76,7 @@ function readRequired(node: SchemaNode): readonly string[] {
 /** For each combination of patterns the names that match just these; without a value where they match none. */
 function splitByPatterns(
   node: SchemaNode,
-  shapes: ShapeResolver,
+  shapes: ShapeSource,
 ): readonly { readonly names: Automaton; readonly value?: Conjunction }[] {
   const patterns = readSchemaMap(node, 'patternProperties')
   if (patterns.length > maxPatterns)
@@ -114,7 +96,7 @@ function splitByPatterns(
 }
 
 /** The names that `propertyNames` lets through. */
-function readPropertyNames(node: SchemaNode, shapes: ShapeResolver): readonly PropertySet[] {
+function readPropertyNames(node: SchemaNode, shapes: ShapeSource): readonly PropertySet[] {
   const schema = readSchema(node, 'propertyNames')
   if (!schema) return anyObject.otherProperties
   const sets = shapes.resolve([schema]).flatMap((shape) => {

@@ -1,6 +1,8 @@
 /** A schema as a document: its size, and what `$ref` finds in it. Nothing is ever fetched. */
 import { invalidRequest, LlmError } from '../../errors.ts'
-import { childNode, invalidKeyword, isRecord, readKeyword, type SchemaNode } from './keywords.ts'
+import { drain } from '../../util/drain.ts'
+import { isRecord } from '../../util/is-record.ts'
+import { childNode, invalidKeyword, readKeyword, type SchemaNode } from './keywords.ts'
 
 export const schemaLimits = {
   /** Of all names and texts together, in characters. */
@@ -30,8 +32,7 @@ function normalizeJson(schema: Readonly<Record<string, unknown>>): Readonly<Reco
 function checkSize(schema: unknown): void {
   const pending: (readonly [value: unknown, depth: number])[] = [[schema, 0]]
   let [values, length] = [0, 0]
-  for (let next = pending.pop(); next; next = pending.pop()) {
-    const [value, depth] = next
+  for (const [value, depth] of drain(pending)) {
     if (++values > schemaLimits.values) throw tooLarge(`of more than ${schemaLimits.values} values`)
     if (depth > schemaLimits.depth) throw tooLarge(`more than ${schemaLimits.depth} levels deep`)
     // JSON.parse reads 1e999 as infinite, and JSON.stringify makes null of it.

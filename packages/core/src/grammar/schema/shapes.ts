@@ -3,58 +3,24 @@
  * combine schemas is to meet their shapes pair by pair; what lies deeper stays a conjunction until it is needed.
  */
 
+import { drain } from '../../util/drain.ts'
+import { isRecord } from '../../util/is-record.ts'
 import { WorkBudget } from '../automata/work-budget.ts'
-import {
-  type ArrayShape,
-  acceptsArray,
-  anyArray,
-  intersectArrays,
-  isArrayEmpty,
-  readArray,
-} from './arrays.ts'
+import { acceptsArray, anyArray, intersectArrays, isArrayEmpty, readArray } from './arrays.ts'
 import { type Conjunction, conjoin, toKey } from './conjunction.ts'
 import {
   checkKeywords,
   invalidKeyword,
-  isRecord,
   readKeyword,
   readSchema,
   readSchemas,
   type SchemaNode,
 } from './keywords.ts'
-import {
-  acceptsNumber,
-  anyNumber,
-  intersectNumbers,
-  isNumberEmpty,
-  type NumberShape,
-  readNumber,
-} from './numbers.ts'
-import {
-  acceptsObject,
-  anyObject,
-  intersectObjects,
-  isObjectEmpty,
-  type ObjectShape,
-  readObject,
-} from './objects.ts'
+import { acceptsNumber, anyNumber, intersectNumbers, isNumberEmpty, readNumber } from './numbers.ts'
+import { acceptsObject, anyObject, intersectObjects, isObjectEmpty, readObject } from './objects.ts'
 import { resolveReference } from './references.ts'
-import {
-  acceptsString,
-  anyString,
-  intersectStrings,
-  isStringEmpty,
-  readString,
-  type StringShape,
-} from './strings.ts'
-
-export type Shape = NumberShape | StringShape | ArrayShape | ObjectShape | ValuesShape
-
-/** These values and no other: of `enum` and `const`, and all of null and boolean. */
-export interface ValuesShape {
-  readonly type: 'values'
-  readonly values: readonly unknown[]
-}
+import type { Shape, ShapeSource, ValuesShape } from './shape.ts'
+import { acceptsString, anyString, intersectStrings, isStringEmpty, readString } from './strings.ts'
 
 const maxShapes = 256
 /** References and combinations inside each other, at one place. */
@@ -77,7 +43,7 @@ const allTypes = ['null', 'boolean', 'number', 'string', 'array', 'object']
 const anything = allTypes.flatMap((type) => types[type] ?? [])
 
 /** The shapes of one document's schemas. */
-export class ShapeResolver {
+export class ShapeResolver implements ShapeSource {
   readonly budget = new WorkBudget()
   readonly #root: SchemaNode
   readonly #shapesByNode = new Map<string, readonly Shape[]>()
@@ -105,7 +71,7 @@ export class ShapeResolver {
 
   /** Looks at what had to wait until all schemas are read: they can refer to each other. */
   runDeferredChecks(): void {
-    for (let next = this.#deferredChecks.pop(); next; next = this.#deferredChecks.pop()) next()
+    for (const check of drain(this.#deferredChecks)) check()
   }
 
   /** Whether it is known that nothing satisfies all of them. */

@@ -16,14 +16,7 @@ import { buildStringRule } from './automaton-rules.ts'
 import { buildFormatAutomaton, isFormat } from './formats.ts'
 import * as json from './json.ts'
 import { invalidKeyword, readCounts, readKeyword, type SchemaNode } from './keywords.ts'
-
-export interface StringShape {
-  readonly type: 'string'
-  /** In code points. */
-  readonly min: number
-  readonly max: number
-  readonly texts: Automaton
-}
+import type { StringShape } from './shape.ts'
 
 export function readString(node: SchemaNode, budget: WorkBudget): StringShape {
   const { min, max } = readCounts(node, 'minLength', 'maxLength')

@@ -2,7 +2,7 @@
  * How each family is made to write calls, so that its parser reads them. Families whose arguments are no JSON (Gemma,
  * GLM, Qwen Coder, DeepSeek since V3.2) have none: they call freely, and as generic JSON where they are forced to.
  */
-import type { ToolCallFormat } from '../../grammar/tool-call-grammar.ts'
+import type { ToolCallFormat } from '../../grammar/constraint.ts'
 import { detectFamily } from './detect.ts'
 
 const jsonCall = ['{"name": "', '", "arguments": ', '}'] as const

@@ -1,7 +1,7 @@
 /** Schemas come from anywhere: grammars are made of them in a worker, with a deadline and a cap. */
 import { createHash } from 'node:crypto'
 import { invalidRequest } from '../../../errors.ts'
-import type { OutputConstraint } from '../../../grammar/output-grammar.ts'
+import type { OutputConstraint } from '../../../grammar/constraint.ts'
 import { fromWireError, type WireError } from '../ipc/protocol.ts'
 import { BoundedWorker } from './bounded-worker.ts'
 

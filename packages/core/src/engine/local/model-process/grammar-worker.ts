@@ -1,7 +1,8 @@
 /** The worker thread in which grammars are made. */
 import { parentPort } from 'node:worker_threads'
 import { LlmError } from '../../../errors.ts'
-import { buildOutputGrammar, type OutputConstraint } from '../../../grammar/output-grammar.ts'
+import type { OutputConstraint } from '../../../grammar/constraint.ts'
+import { buildOutputGrammar } from '../../../grammar/output-grammar.ts'
 import { toWireError } from '../ipc/protocol.ts'
 import type { GrammarResult } from './grammar-builder.ts'
 

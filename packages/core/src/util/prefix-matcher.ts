@@ -1,0 +1,19 @@
+/** Finds one pattern in a stream, in constant amortised time per element (Knuth, Morris and Pratt). */
+export class PrefixMatcher<T> {
+  readonly #pattern: ArrayLike<T>
+  /** For each prefix of the pattern: the length of its longest proper suffix that is also a prefix. */
+  readonly #borders: number[] = []
+
+  constructor(pattern: ArrayLike<T>) {
+    this.#pattern = pattern
+    for (let at = 0; at < pattern.length; at++)
+      this.#borders.push(at === 0 ? 0 : this.advance(this.#borders[at - 1] as number, pattern[at] as T))
+  }
+
+  /** Returns how long a prefix of the pattern ends at `element`, if one of length `matched` ends before it. */
+  advance(matched: number, element: T): number {
+    let length = matched
+    while (length > 0 && this.#pattern[length] !== element) length = this.#borders[length - 1] as number
+    return this.#pattern[length] === element ? length + 1 : length
+  }
+}
