@@ -4,6 +4,7 @@ import { parseGoPrompt } from './go-prompt.ts'
 import { parseGoTemplate } from './go-template/index.ts'
 import { type ExpectedOutput, hasControlTokens, parseOutput } from './output.ts'
 import type { OutputPart } from './output-part.ts'
+import { detectFamily } from './tool-calls/detect.ts'
 
 const said = (role: string, text: string): Message => ({ role, content: [{ type: 'text', text }] })
 const tools: readonly Tool[] = [{ name: 'f', description: 'Does it.', parameters: { type: 'object' } }]
@@ -14,6 +15,7 @@ function read(source: string, answer: string, expected: Partial<ExpectedOutput> 
   const templateFeatures = parseGoTemplate(source).features
   const parser = parseOutput({
     template: source,
+    family: detectFamily(source),
     templateFeatures,
     prompt: '',
     reasoning: true,
@@ -119,7 +121,7 @@ test('a template of a known family is read as that family writes', () => {
 })
 
 test('marks that no tokenizer leaves as text are asked for', () => {
-  const expected = { template: own, prompt: '', reasoning: true, tools: [] }
+  const expected = { template: own, family: detectFamily(own), prompt: '', reasoning: true, tools: [] }
 
   expect(hasControlTokens(expected)).toBe(false)
   expect(hasControlTokens({ ...expected, templateFeatures: parseGoTemplate(own).features })).toBe(true)

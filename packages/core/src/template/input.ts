@@ -1,5 +1,5 @@
 /** Text that comes in pieces, read as if it were whole: a parser is a generator that waits where it has to see more. */
-import { OutputBuilder, type OutputPart } from './output-part.ts'
+import { OutputBuilder, type OutputParser } from './output-part.ts'
 
 /** Yields to wait for more text. */
 export type ParseSteps<Result = void> = Generator<undefined, Result, undefined>
@@ -116,14 +116,6 @@ function measurePartialMark(marks: readonly string[], text: string, from: number
   let length = Math.min(longest - 1, text.length - from)
   while (length > 0 && !marks.some((mark) => mark.startsWith(text.slice(-length)))) length--
   return Math.max(length, 0)
-}
-
-/** What all parsers here are to others. */
-export interface OutputParser {
-  /** What is sure by now. */
-  push(text: string): readonly OutputPart[]
-  /** The rest, at the end. */
-  flush(): readonly OutputPart[]
 }
 
 /** @param parse reads all of the input */

@@ -1,23 +1,7 @@
 /** Messages as the templates of models know them: calls and results in the shapes of OpenAI's API, or in plain words. */
 import type { Message, Part, Tool } from '../engine/request.ts'
+import type { TemplateCall, TemplateMessage } from './template-message.ts'
 import { detectFamily } from './tool-calls/detect.ts'
-
-export interface TemplateMessage {
-  readonly role: string
-  readonly content: string
-  readonly reasoning_content?: string
-  /** The name that gpt-oss has for it. */
-  readonly thinking?: string
-  readonly tool_calls?: readonly TemplateCall[]
-  readonly tool_call_id?: string
-  readonly name?: string
-}
-
-interface TemplateCall {
-  readonly id: string
-  readonly type: 'function'
-  readonly function: { readonly name: string; readonly arguments: unknown }
-}
 
 export interface Conversation {
   readonly messages: readonly TemplateMessage[]
@@ -44,8 +28,7 @@ export function toConversation(
 ): Conversation {
   const family = detectFamily(source)
   const hasStringArguments = family !== 'generic' && requiresStringArguments(source)
-  const context = { names: new Map<string, string>(), hasStringArguments, neutralize }
-  const converted = messages.flatMap((message) => toTemplateMessages(message, context))
+  const converted = convertMessages(messages, { hasStringArguments, neutralize })
   if (family === 'generic') return { messages: describeInText(converted, tools, supportsSystemRole) }
   const adapted =
     family === 'harmony'
@@ -72,8 +55,7 @@ export function toPlainConversation(
     neutralize,
   }: Pick<ConversationOptions, 'tools' | 'neutralize'> & { readonly supportsTools: boolean },
 ): readonly TemplateMessage[] {
-  const context = { names: new Map<string, string>(), hasStringArguments: false, neutralize }
-  const converted = messages.flatMap((message) => toTemplateMessages(message, context))
+  const converted = convertMessages(messages, { hasStringArguments: false, neutralize })
   return supportsTools ? converted : describeInText(converted, tools, true)
 }
 
@@ -87,6 +69,14 @@ interface MessageContext {
   readonly names: Map<string, string>
   readonly hasStringArguments: boolean
   readonly neutralize: ConversationOptions['neutralize']
+}
+
+function convertMessages(
+  messages: readonly Message[],
+  options: Omit<MessageContext, 'names'>,
+): readonly TemplateMessage[] {
+  const context = { ...options, names: new Map<string, string>() }
+  return messages.flatMap((message) => toTemplateMessages(message, context))
 }
 
 /** Results come first: they answer what is in front of this message. */

@@ -6,6 +6,7 @@ import type { Tool } from '../engine/request.ts'
 import { buildOutputGrammar } from '../grammar/output-grammar.ts'
 import { type ExpectedOutput, parseOutput } from './output.ts'
 import { buildOutputConstraint } from './output-constraint.ts'
+import { detectFamily } from './tool-calls/detect.ts'
 import { fixtureFamilies } from './tool-calls/fixtures/families.ts'
 import { tools as known } from './tool-calls/fixtures/fixture.ts'
 
@@ -45,7 +46,10 @@ const situations = fixtureFamilies.flatMap(({ name, template }) =>
 )
 
 test.each(situations)('%s, after %j: what is forced is read as whole calls', (_name, prompt, template) => {
-  const expected = { template, prompt, reasoning: true, tools, isConstrained: true }
+  const expected = {
+    ...{ template, prompt, tools },
+    ...{ family: detectFamily(template), reasoning: true, isConstrained: true },
+  }
   const grammar = grammarFor(expected)
 
   expect(grammar).toBeDefined()
@@ -108,7 +112,10 @@ const whole = fixtureFamilies.flatMap(({ name, template, fixtures }) =>
 test.each(whole)(
   '%s: taken where nothing is forced, as models are made to write it',
   (name, template, { prompt = '', answer }) => {
-    const grammar = grammarFor({ template, prompt, reasoning: true, tools: known })
+    const grammar = grammarFor({
+      ...{ template, prompt, tools: known },
+      ...{ family: detectFamily(template), reasoning: true },
+    })
 
     const isTaken = grammar === undefined || new GbnfMatcher(grammar).matches(answer)
 

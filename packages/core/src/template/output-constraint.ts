@@ -4,7 +4,6 @@ import type { OutputConstraint } from '../grammar/constraint.ts'
 import type { ExpectedOutput } from './output.ts'
 import { detectReasoningBlock } from './reasoning.ts'
 import { genericCallFormat, selectCallFormat, selectContentPrefix } from './tool-calls/call-formats.ts'
-import { detectFamily } from './tool-calls/detect.ts'
 
 /** What of gpt-oss stands in front of its answer, if it thinks. */
 const harmonyAnalysis = {
@@ -16,15 +15,16 @@ const harmonyAnalysis = {
 /** `undefined` where any text will do. */
 export function buildOutputConstraint(
   { format, reasoning, input }: Pick<GenerateRequest, 'format' | 'reasoning' | 'input'>,
-  { template, templateFeatures, prompt, tools, isConstrained = false }: ExpectedOutput,
+  expected: ExpectedOutput,
 ): OutputConstraint | undefined {
-  const callFormat = selectCallFormat(template, prompt) ?? (isConstrained ? genericCallFormat : undefined)
+  const { template, family, templateFeatures, prompt, tools, isConstrained = false } = expected
+  const callFormat = selectCallFormat(expected) ?? (isConstrained ? genericCallFormat : undefined)
   const calls = tools.length > 0 ? callFormat : undefined
   const isRequired = input.kind === 'chat' && input.toolChoice?.mode === 'required'
   if (!format && !(calls && (isRequired || calls.mark !== undefined))) return undefined
-  const isHarmony = detectFamily(template) === 'harmony' && prompt.endsWith('assistant')
+  const isHarmony = family === 'harmony' && prompt.endsWith('assistant')
   // Nobody is led to think who was not told to: thoughts have no end that a grammar knows.
-  const hasReasoning = reasoning !== undefined && detectFamily(template) !== 'harmony'
+  const hasReasoning = reasoning !== undefined && family !== 'harmony'
   const reasoningBlock = hasReasoning
     ? detectReasoningBlock(prompt, template, reasoning === true, templateFeatures?.thinking)
     : isHarmony
@@ -37,7 +37,7 @@ export function buildOutputConstraint(
   }))
   const isParallel = input.kind !== 'chat' || input.toolChoice?.parallel !== false
   return {
-    contentPrefix: selectContentPrefix(template, prompt),
+    contentPrefix: selectContentPrefix(expected),
     ...(reasoningBlock && { reasoningBlock }),
     ...(format && { format }),
     ...(calls && { calls: { tools: toolsWithFields, format: calls, isRequired, isParallel } }),

@@ -10,6 +10,14 @@ export type OutputPart =
   | { readonly type: 'tool-arguments'; readonly index: number; readonly json: string }
   | { readonly type: 'tool-incomplete'; readonly index: number }
 
+/** Parses text incrementally. */
+export interface OutputParser {
+  /** Returns the parts that no later text can change. */
+  push(text: string): readonly OutputPart[]
+  /** Returns the remaining parts at the end of the text. */
+  flush(): readonly OutputPart[]
+}
+
 /** White space beside markup is nobody's: it is kept back until it is known what follows. */
 export class OutputBuilder {
   /** Off where no markup can follow. */

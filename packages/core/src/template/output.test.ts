@@ -7,6 +7,7 @@ import { readGguf } from '../models/gguf/gguf.ts'
 import { parseChatTemplate } from './jinja.ts'
 import { hasControlTokens, parseOutput } from './output.ts'
 import type { OutputPart } from './output-part.ts'
+import { detectFamily } from './tool-calls/detect.ts'
 import { fixtureFamilies } from './tool-calls/fixtures/families.ts'
 import { type Fixture, type FixtureFamily, tools } from './tool-calls/fixtures/fixture.ts'
 
@@ -20,7 +21,7 @@ function parse(
   pieces: readonly string[],
   { prompt = '', reasoning = true }: { prompt?: string; reasoning?: boolean } = {},
 ): readonly OutputPart[] {
-  const parser = parseOutput({ template, prompt, reasoning, tools })
+  const parser = parseOutput({ template, family: detectFamily(template), prompt, reasoning, tools })
   return joined([...pieces.flatMap((piece) => parser.push(piece)), ...parser.flush()])
 }
 
@@ -151,7 +152,13 @@ describe.each(fixtureFamilies.map((family) => [family.name, family] as const))('
     const cost = (length: number): number => {
       const startedAt = performance.now()
       for (const trap of trapsOf(name, length)) {
-        const parser = parseOutput({ template: family.template, prompt: '', reasoning: true, tools })
+        const parser = parseOutput({
+          template: family.template,
+          family: name,
+          prompt: '',
+          reasoning: true,
+          tools,
+        })
         for (let at = 0; at < trap.length; at += 3) parser.push(trap.slice(at, at + 3))
         parser.flush()
       }
@@ -253,7 +260,13 @@ test.each([modelPath, noiseModel])('calls as the template in %s writes them are 
 const hermes = fixtureFamilies.find(({ name }) => name === 'hermes') as FixtureFamily
 
 test('what cannot be a part of a call is said at once', () => {
-  const parser = parseOutput({ template: hermes.template, prompt: '', reasoning: false, tools })
+  const parser = parseOutput({
+    template: hermes.template,
+    family: 'hermes',
+    prompt: '',
+    reasoning: false,
+    tools,
+  })
 
   expect(parser.push('Hello')).toEqual([{ type: 'text', text: 'Hello' }])
   expect(parser.push(', <tool')).toEqual([{ type: 'text', text: ',' }])
@@ -263,7 +276,13 @@ test('what cannot be a part of a call is said at once', () => {
 })
 
 test('arguments are given as they come', () => {
-  const parser = parseOutput({ template: hermes.template, prompt: '', reasoning: false, tools })
+  const parser = parseOutput({
+    template: hermes.template,
+    family: 'hermes',
+    prompt: '',
+    reasoning: false,
+    tools,
+  })
 
   expect(parser.push('<tool_call>{"name": "get_time"')).toEqual([])
   expect(parser.push(', "arguments": {"a')).toEqual([
@@ -275,7 +294,13 @@ test('arguments are given as they come', () => {
 
 test('where there are no tools, what looks like a call is text', () => {
   const { answer } = hermes.fixtures[0] as Fixture
-  const parser = parseOutput({ template: hermes.template, prompt: '', reasoning: true, tools: [] })
+  const parser = parseOutput({
+    template: hermes.template,
+    family: 'hermes',
+    prompt: '',
+    reasoning: true,
+    tools: [],
+  })
 
   expect(joined([...parser.push(answer), ...parser.flush()])).toEqual([{ type: 'text', text: answer }])
 })
@@ -293,5 +318,5 @@ test.each([
   [true, { template: '[THINK][/THINK]', reasoning: true, tools: [] }],
   [false, { template: '[THINK][/THINK]', reasoning: false, tools: [] }],
 ])('whether markup has tokens that are no text is %j for %j', (expected, fields) => {
-  expect(hasControlTokens({ ...fields, prompt: '' })).toBe(expected)
+  expect(hasControlTokens({ ...fields, family: detectFamily(fields.template), prompt: '' })).toBe(expected)
 })

@@ -1,17 +1,20 @@
 /** What a model writes, taken apart: thoughts, tool calls, text. */
 import type { Tool } from '../engine/request.ts'
 import type { TemplateFeatures } from './go-template/index.ts'
-import { createIncrementalParser, type OutputParser } from './input.ts'
-import type { OutputPart } from './output-part.ts'
+import { createIncrementalParser } from './input.ts'
+import type { OutputParser, OutputPart } from './output-part.ts'
 import { hasOwnTags, splitReasoning } from './reasoning.ts'
 import { selectCallFormat } from './tool-calls/call-formats.ts'
-import { detectFamily, type ToolCallFamily, toolCallParsers } from './tool-calls/detect.ts'
+import type { ToolCallFamily } from './tool-calls/detect.ts'
 import { createBareJsonParser, genericTags } from './tool-calls/generic.ts'
 import type { ToolCallParser } from './tool-calls/parser-context.ts'
+import { toolCallParsers } from './tool-calls/parsers.ts'
 
 export interface ExpectedOutput {
   /** The source of the model's chat template. */
   readonly template: string
+  /** Detected from the template; see `detectFamily`. */
+  readonly family: ToolCallFamily
   /** What it shows of thoughts and calls beyond the families that are known. */
   readonly templateFeatures?: Pick<TemplateFeatures, 'thinking' | 'calls'>
   /** How the prompt ends. */
@@ -25,8 +28,8 @@ export interface ExpectedOutput {
 }
 
 /** Who writes no JSON calls is made to write generic ones. */
-const selectFamily = ({ template, prompt, isConstrained }: ExpectedOutput): ToolCallFamily =>
-  isConstrained && !selectCallFormat(template, prompt) ? 'generic' : detectFamily(template)
+const selectFamily = (expected: ExpectedOutput): ToolCallFamily =>
+  expected.isConstrained && !selectCallFormat(expected) ? 'generic' : expected.family
 
 /** @param calls what a template puts around calls */
 const createGenericParser = ({ open, close }: NonNullable<TemplateFeatures['calls']>): ToolCallParser =>
@@ -52,10 +55,14 @@ export function parseOutput(expected: ExpectedOutput): OutputParser {
 }
 
 /** Whether their markup has tokens that are left out of text elsewhere. */
-export const hasControlTokens = ({ template, templateFeatures, reasoning, tools }: ExpectedOutput): boolean =>
-  tools.length > 0 ||
-  detectFamily(template) === 'harmony' ||
-  (reasoning && hasOwnTags(template, templateFeatures?.thinking))
+export const hasControlTokens = ({
+  template,
+  family,
+  templateFeatures,
+  reasoning,
+  tools,
+}: ExpectedOutput): boolean =>
+  tools.length > 0 || family === 'harmony' || (reasoning && hasOwnTags(template, templateFeatures?.thinking))
 
 const textParser: OutputParser = {
   push: (text) => [{ type: 'text', text }],

@@ -1,6 +1,6 @@
 /** A model's thoughts apart from its answer: what stands between its family's tags before all else. */
-import { createIncrementalParser, type OutputParser, type ParserInput, type ParseSteps } from './input.ts'
-import type { OutputBuilder } from './output-part.ts'
+import { createIncrementalParser, type ParserInput, type ParseSteps } from './input.ts'
+import type { OutputBuilder, OutputParser } from './output-part.ts'
 
 export interface ReasoningTags {
   readonly open: string

@@ -1,4 +1,5 @@
 /** Stop sequences across the borders of tokens: text is held back while it could be the start of one. */
+import { PrefixMatcher } from '../util/prefix-matcher.ts'
 
 export interface StopResult {
   /** Safe to show. */
@@ -13,7 +14,7 @@ export class StopMatcher {
   #pending = ''
 
   constructor(stops: readonly string[] = []) {
-    this.#stops = stops.map((stop) => ({ stop, borders: computeBorders(stop), matched: 0 }))
+    this.#stops = stops.map((stop) => ({ stop, matcher: new PrefixMatcher(stop), matched: 0 }))
   }
 
   push(text: string): StopResult {
@@ -41,12 +42,9 @@ export class StopMatcher {
   #step(character: string): string | undefined {
     let completed: string | undefined
     for (const watched of this.#stops) {
-      const { stop, borders } = watched
-      let { matched } = watched
-      while (matched > 0 && stop[matched] !== character) matched = borders[matched - 1] as number
-      if (stop[matched] === character) matched++
-      watched.matched = matched
-      if (matched === stop.length && matched > (completed?.length ?? 0)) completed = stop
+      const { stop, matcher } = watched
+      watched.matched = matcher.advance(watched.matched, character)
+      if (watched.matched === stop.length && stop.length > (completed?.length ?? 0)) completed = stop
     }
     return completed
   }
@@ -54,19 +52,7 @@ export class StopMatcher {
 
 interface StopState {
   readonly stop: string
-  readonly borders: Uint16Array
+  readonly matcher: PrefixMatcher<string>
   /** How much of the end of the text is the beginning of the sequence. */
   matched: number
-}
-
-/** For each beginning of a text: how much of its end is a shorter beginning. */
-function computeBorders(text: string): Uint16Array {
-  const borders = new Uint16Array(text.length)
-  let matched = 0
-  for (let at = 1; at < text.length; at++) {
-    while (matched > 0 && text[matched] !== text[at]) matched = borders[matched - 1] as number
-    if (text[matched] === text[at]) matched++
-    borders[at] = matched
-  }
-  return borders
 }

@@ -3,7 +3,8 @@ import { expect, test } from 'vitest'
 import { times } from '../../../../../test/support/scale.ts'
 import { accepts } from '../automata/automaton.ts'
 import { buildNumberAutomaton } from './number-automaton.ts'
-import { acceptsNumber, isNumberEmpty, type NumberShape } from './numbers.ts'
+import { acceptsNumber, isNumberEmpty } from './numbers.ts'
+import type { NumberShape } from './shape.ts'
 
 const bound = (infinite: number) =>
   fc.record({

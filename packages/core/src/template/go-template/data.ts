@@ -1,6 +1,6 @@
 /** What a template is filled with. Shape: Ollama `template/template.go`, `api/types.go`. */
 import type { Tool } from '../../engine/request.ts'
-import type { TemplateMessage } from '../messages.ts'
+import type { TemplateMessage } from '../template-message.ts'
 import { fromJson, type GoField, GoMap, GoStruct, type GoValue, maxDepth } from './values.ts'
 
 /** System messages, and all messages with those of the same role joined. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { TemplateMessage } from '../messages.ts'
+import type { TemplateMessage } from '../template-message.ts'
 import { GoTemplateError, parseGoTemplate } from './index.ts'
 import { parseTree } from './parse.ts'
 import { type ExecutionBounds, runTree } from './run.ts'

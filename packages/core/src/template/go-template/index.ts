@@ -3,7 +3,7 @@
  * made of messages in three ways, by what the template names. Shape: Ollama `template/template.go`.
  */
 import { limits, type Tool } from '../../engine/request.ts'
-import type { TemplateMessage } from '../messages.ts'
+import type { TemplateMessage } from '../template-message.ts'
 import { collate, toMessage, toTool } from './data.ts'
 import { GoTemplateError } from './error.ts'
 import { detectFeatures, type TemplateFeatures } from './features.ts'
@@ -48,12 +48,12 @@ export function parseGoTemplate(source: string): GoTemplate {
   const features = detectFeatures(parsed)
   // One that names no answer has it at its end.
   const tree = features.messages || features.response ? parsed : parseTree(`${source}{{ .Response }}`)
-  const last = truncateAtResponse(tree)
+  const turnTemplate = { tree, lastTurn: truncateAtResponse(tree) }
   return {
     features,
     renderChat: (messages, tools, thinking = {}, bounds = {}) => {
       const conversation = collate(messages)
-      if (!features.messages) return renderTurns({ tree, last }, conversation.messages, thinking, bounds)
+      if (!features.messages) return renderTurns(turnTemplate, conversation.messages, thinking, bounds)
       const data = {
         System: conversation.system,
         Messages: conversation.messages.map(toMessage),
@@ -76,9 +76,15 @@ function toData(values: Readonly<Record<string, GoValue>>, { think, level }: Thi
   return new GoMap(Object.entries({ ...values, ...thinkData }))
 }
 
+interface TurnTemplate {
+  readonly tree: Tree
+  /** The tree up to `.Response`, where the model continues. */
+  readonly lastTurn: Tree
+}
+
 /** System, prompt and answer, and again; the last answer is the model's to go on with. */
 function renderTurns(
-  { tree, last }: Readonly<Record<'tree' | 'last', Tree>>,
+  { tree, lastTurn }: TurnTemplate,
   messages: readonly TemplateMessage[],
   thinking: ThinkSettings,
   bounds: Partial<ExecutionBounds>,
@@ -99,6 +105,6 @@ function renderTurns(
       turn.Prompt = turn.Prompt === '' ? content : `${turn.Prompt}\n\n${content}`
     }
   }
-  rendered.push(runTree(last, toData(turn, thinking), bounds))
+  rendered.push(runTree(lastTurn, toData(turn, thinking), bounds))
   return rendered.join('')
 }

@@ -3,7 +3,7 @@
  * GLM, Qwen Coder, DeepSeek since V3.2) have none: they call freely, and as generic JSON where they are forced to.
  */
 import type { ToolCallFormat } from '../../grammar/constraint.ts'
-import { detectFamily } from './detect.ts'
+import type { ToolCallFamily } from './detect.ts'
 
 const jsonCall = ['{"name": "', '", "arguments": ', '}'] as const
 const jsonList = { open: ' [', call: jsonCall, separator: ', ' } as const
@@ -71,9 +71,15 @@ const harmony: ToolCallFormat = {
   ],
 }
 
-/** @param prompt how it ends */
-export function selectCallFormat(template: string, prompt: string): ToolCallFormat | undefined {
-  switch (detectFamily(template)) {
+interface FormatContext {
+  readonly template: string
+  readonly family: ToolCallFamily
+  /** The end of the prompt. */
+  readonly prompt: string
+}
+
+export function selectCallFormat({ template, family, prompt }: FormatContext): ToolCallFormat | undefined {
+  switch (family) {
     case 'hermes':
       return listFormats.find(({ mark = '' }) => template.includes(mark)) ?? betweenTags
     case 'granite':
@@ -97,8 +103,8 @@ export function selectCallFormat(template: string, prompt: string): ToolCallForm
 }
 
 /** What a model writes in front of what it says to the user. */
-export function selectContentPrefix(template: string, prompt: string): string {
-  switch (detectFamily(template)) {
+export function selectContentPrefix({ family, prompt }: Omit<FormatContext, 'template'>): string {
+  switch (family) {
     case 'functionary':
       return prompt.endsWith('>>>') ? 'all\n' : ''
     case 'harmony':

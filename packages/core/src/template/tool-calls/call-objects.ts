@@ -31,7 +31,7 @@ interface PartialCall {
   name?: string
   /** That stood before the name. */
   earlyArguments?: string
-  state: 'unknown' | 'begun' | 'whole'
+  state: 'unknown' | 'started' | 'complete'
 }
 
 function* parseCallObject(context: ParserContext, isMarked: boolean): ParseSteps<boolean> {
@@ -42,7 +42,7 @@ function* parseCallObject(context: ParserContext, isMarked: boolean): ParseSteps
     call.earlyArguments = '{}'
     beginCall(context, call)
   }
-  if (call.state === 'begun') output.markIncomplete()
+  if (call.state === 'started') output.markIncomplete()
   if (call.state !== 'unknown') input.dropCapture()
   return call.state !== 'unknown'
 }
@@ -97,7 +97,7 @@ function* parseArguments(context: ParserContext, call: PartialCall): ParseSteps<
   const isComplete =
     isNull || (yield* first === '{' ? copyObject(input, emit) : copyQuotedObject(input, emit))
   if (!isComplete) return false
-  if (call.state === 'begun') call.state = 'whole'
+  if (call.state === 'started') call.state = 'complete'
   else call.earlyArguments = buffered.join('')
   return true
 }
@@ -105,6 +105,6 @@ function* parseArguments(context: ParserContext, call: PartialCall): ParseSteps<
 function beginCall({ input, output }: ParserContext, call: PartialCall): void {
   input.dropCapture()
   output.startCall(call.name as string)
-  call.state = call.earlyArguments === undefined ? 'begun' : 'whole'
+  call.state = call.earlyArguments === undefined ? 'started' : 'complete'
   if (call.earlyArguments !== undefined) output.addArguments(call.earlyArguments)
 }

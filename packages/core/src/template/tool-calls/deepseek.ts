@@ -1,13 +1,8 @@
 /** DeepSeek: R1 and V3 put JSON behind the name, since V3.2 each parameter has its tag. */
 import type { ParseSteps } from '../input.ts'
 import { type ParameterMarkup, parseParameterCall } from './parameters.ts'
-import {
-  type ParserContext,
-  parseCallArguments,
-  parseMarkedCalls,
-  parseToolName,
-  type ToolCallParser,
-} from './parser-context.ts'
+import { parseCallArguments, parseMarkedCalls, parseToolName } from './parse-calls.ts'
+import type { ParserContext, ToolCallParser } from './parser-context.ts'
 
 const listTags = ['<｜tool▁calls▁begin｜>', '<｜tool▁calls▁end｜>'] as const
 const callTags = ['<｜tool▁call▁begin｜>', '<｜tool▁call▁end｜>'] as const

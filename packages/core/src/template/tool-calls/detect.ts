@@ -1,32 +1,16 @@
 /** Which family a model is of, by what its chat template says. */
-import { deepseek } from './deepseek.ts'
-import { functionary } from './functionary.ts'
-import { gemma } from './gemma.ts'
-import { generic } from './generic.ts'
-import { glm } from './glm.ts'
-import { granite } from './granite.ts'
-import { harmony } from './harmony.ts'
-import { hermes } from './hermes.ts'
-import { llama3 } from './llama3.ts'
-import { mistral } from './mistral.ts'
-import type { ToolCallParser } from './parser-context.ts'
-import { qwenCoder } from './qwen-coder.ts'
-
-export const toolCallParsers = {
-  harmony,
-  gemma,
-  deepseek,
-  mistral,
-  functionary,
-  'qwen-coder': qwenCoder,
-  glm,
-  granite,
-  hermes,
-  llama3,
-  generic,
-} as const satisfies Record<string, ToolCallParser>
-
-export type ToolCallFamily = keyof typeof toolCallParsers
+export type ToolCallFamily =
+  | 'harmony'
+  | 'gemma'
+  | 'deepseek'
+  | 'mistral'
+  | 'functionary'
+  | 'qwen-coder'
+  | 'glm'
+  | 'granite'
+  | 'hermes'
+  | 'llama3'
+  | 'generic'
 
 /** The first whose signs a template has all. */
 const familySignatures: readonly (readonly [ToolCallFamily, ...RegExp[]])[] = [

@@ -1,13 +1,8 @@
 /** Functionary: tags that hold the name (3.1), or messages to whoever they are for (3.2). */
 
 import type { ParseSteps } from '../input.ts'
-import {
-  type ParserContext,
-  parseCallArguments,
-  parseMarkedCalls,
-  parseToolName,
-  type ToolCallParser,
-} from './parser-context.ts'
+import { parseCallArguments, parseMarkedCalls, parseToolName } from './parse-calls.ts'
+import type { ParserContext, ToolCallParser } from './parser-context.ts'
 
 const tag = '<function='
 const recipient = '>>>'

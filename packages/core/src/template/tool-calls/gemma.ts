@@ -1,16 +1,14 @@
 /** Gemma 4 and FunctionGemma: objects with bare keys, and strings between quotes that are tokens. */
 import type { ParserInput, ParseSteps } from '../input.ts'
-import { escapeJson } from './json.ts'
-import { parseMarkedCalls, parseToolName, type ToolCallParser } from './parser-context.ts'
+import { escapeJson, maxArgumentDepth } from './json.ts'
+import { parseMarkedCalls, parseToolName } from './parse-calls.ts'
+import type { ToolCallParser } from './parser-context.ts'
 
 /** Opening → closing, and what strings stand between. */
 const marks: Readonly<Record<string, readonly [close: string, quote: string]>> = {
   '<|tool_call>': ['<tool_call|>', '<|"|>'],
   '<start_function_call>': ['<end_function_call>', '<escape>'],
 }
-
-/** Clients refuse what is deeper. */
-const maxDepth = 128
 
 export const gemma: ToolCallParser = (context) =>
   parseMarkedCalls(Object.keys(marks), context, function* (mark) {
@@ -42,7 +40,7 @@ class GemmaValueParser {
   *parseValue(depth: number): ParseSteps<boolean> {
     const input = this.#input
     yield* input.skipBlanks()
-    if (depth === maxDepth) return false
+    if (depth === maxArgumentDepth) return false
     if (yield* input.tryTake(this.#quote)) return yield* this.#string()
     if (yield* input.tryTake('{')) return yield* this.#items('{', '}', depth)
     if (yield* input.tryTake('[')) return yield* this.#items('[', ']', depth)

@@ -1,6 +1,7 @@
 /** GLM 4.5 and later: the name, then pairs of a key and a value. */
 import { type ParameterMarkup, parseParameterCall } from './parameters.ts'
-import { parseMarkedCalls, parseToolName, type ToolCallParser } from './parser-context.ts'
+import { parseMarkedCalls, parseToolName } from './parse-calls.ts'
+import type { ToolCallParser } from './parser-context.ts'
 
 const parameterMarkup: ParameterMarkup = {
   open: '<arg_key>',

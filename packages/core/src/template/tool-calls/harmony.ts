@@ -1,6 +1,7 @@
 /** gpt-oss: an answer is several messages, each with a channel and perhaps a recipient. Thoughts are one of them. */
 import type { ParseSteps } from '../input.ts'
-import { type ParserContext, parseCallArguments, type ToolCallParser } from './parser-context.ts'
+import { parseCallArguments } from './parse-calls.ts'
+import type { ParserContext, ToolCallParser } from './parser-context.ts'
 
 const start = '<|start|>'
 const channel = '<|channel|>'

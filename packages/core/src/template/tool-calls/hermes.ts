@@ -1,6 +1,7 @@
 /** Hermes, Qwen and the many who followed them: JSON between tags. Granite, Command R, Nemotron and Apriel differ in the tags. */
 import { parseCallObjects } from './call-objects.ts'
-import { parseMarkedCalls, type ToolCallParser } from './parser-context.ts'
+import { parseMarkedCalls } from './parse-calls.ts'
+import type { ToolCallParser } from './parser-context.ts'
 
 /** @param tags opening → closing, which is optional */
 export const createTaggedJsonParser =

@@ -1,8 +1,8 @@
 /** JSON as models write it, read character by character. */
 import type { ParserInput, ParseSteps } from '../input.ts'
 
-/** Clients refuse what is deeper. */
-const maxDepth = 128
+/** Clients reject arguments nested more deeply. */
+export const maxArgumentDepth = 128
 
 /** Where a number stands, and where each kind of character leads from there. */
 const numberTransitions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -95,7 +95,7 @@ export class JsonObjectScanner {
   #begin(character: string): boolean {
     if (character === '{' || character === '[') {
       this.#expected = character === '{' ? 'key or end' : 'item or end'
-      return this.#open.push(character) <= maxDepth && (this.#open.length > 1 || character === '{')
+      return this.#open.push(character) <= maxArgumentDepth && (this.#open.length > 1 || character === '{')
     }
     this.#expected = 'comma or end'
     if (this.#open.length === 0) return false

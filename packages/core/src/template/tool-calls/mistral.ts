@@ -1,6 +1,7 @@
 /** Mistral: a token, then a list of JSON objects; since 2025 a name, an id perhaps, and arguments. */
 import { parseCallObjects } from './call-objects.ts'
-import { parseCallArguments, parseMarkedCalls, parseToolName, type ToolCallParser } from './parser-context.ts'
+import { parseCallArguments, parseMarkedCalls, parseToolName } from './parse-calls.ts'
+import type { ToolCallParser } from './parser-context.ts'
 
 export const mistral: ToolCallParser = (context) =>
   parseMarkedCalls(['[TOOL_CALLS]'], context, function* () {

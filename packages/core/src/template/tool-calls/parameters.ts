@@ -1,5 +1,6 @@
 /** Arguments that come one by one, between tags: they become members of one JSON object. */
 import type { Tool } from '../../engine/request.ts'
+import { isRecord } from '../../util/is-record.ts'
 import type { ParseSteps } from '../input.ts'
 import { escapeJson } from './json.ts'
 import type { ParserContext } from './parser-context.ts'
@@ -119,6 +120,6 @@ function toJson(text: string, types: readonly unknown[] | undefined): string {
 function matchesType(type: unknown, value: unknown): boolean {
   if (type === 'null') return value === null
   if (type === 'array') return Array.isArray(value)
-  if (type === 'object') return typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (type === 'object') return isRecord(value)
   return typeof value === (type === 'integer' ? 'number' : type)
 }

@@ -5,6 +5,7 @@ import { hasControlTokens, parseOutput } from '../../../template/output.ts'
 import { buildOutputConstraint } from '../../../template/output-constraint.ts'
 import type { OutputPart } from '../../../template/output-part.ts'
 import { StopMatcher } from '../../../template/stop.ts'
+import { detectFamily } from '../../../template/tool-calls/detect.ts'
 import { type FinishReason, type GenerateEvent, type SampledToken, uncached } from '../../events.ts'
 import { callableTools, type GenerateRequest } from '../../request.ts'
 import { Detokenizer } from './decoding/detokenize.ts'
@@ -49,8 +50,10 @@ export async function runRequest(
   const remainingContext = model.contextSize - prompt.length
   const maxTokens = Math.min(request.maxTokens ?? Number.POSITIVE_INFINITY, remainingContext)
   const { input } = request
+  const profile = templateProfileOf(input, model)
   const expected = {
-    ...templateProfileOf(input, model),
+    ...profile,
+    family: detectFamily(profile.template),
     prompt: model.detokenizeWithSpecial(prompt.slice(-tailTokens)),
     reasoning: request.reasoning !== undefined,
     tools: callableTools(input),

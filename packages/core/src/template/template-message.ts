@@ -1,0 +1,17 @@
+/** Messages as templates receive them, in the shape of OpenAI's Chat Completions API. */
+export interface TemplateMessage {
+  readonly role: string
+  readonly content: string
+  readonly reasoning_content?: string
+  /** The same text, under the name that gpt-oss uses. */
+  readonly thinking?: string
+  readonly tool_calls?: readonly TemplateCall[]
+  readonly tool_call_id?: string
+  readonly name?: string
+}
+
+export interface TemplateCall {
+  readonly id: string
+  readonly type: 'function'
+  readonly function: { readonly name: string; readonly arguments: unknown }
+}

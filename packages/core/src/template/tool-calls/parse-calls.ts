@@ -1,0 +1,46 @@
+/** Parsing steps that several families share. */
+import type { ParseSteps } from '../input.ts'
+import { copyObject, copyQuotedObject } from './json.ts'
+import type { ParserContext } from './parser-context.ts'
+
+/** All is text but what stands behind a mark, where `call` finds a call there; else the mark is text, too. */
+export function* parseMarkedCalls(
+  marks: readonly string[],
+  { input, output }: ParserContext,
+  call: (mark: string) => ParseSteps<boolean>,
+): ParseSteps {
+  for (;;) {
+    const mark = yield* input.takeUpTo(marks, (text) => output.addText('text', text))
+    if (mark === undefined) return
+    input.startCapture()
+    input.skip(mark.length)
+    if (!(yield* call(mark))) output.addText('text', input.takeCaptured())
+  }
+}
+
+/** A tool's name, without anything around it; undefined as soon as it cannot be one. */
+export function* parseToolName({ input, names }: ParserContext): ParseSteps<string | undefined> {
+  let text = ''
+  for (;;) {
+    const next = text + (yield* input.peek())
+    if (next === text || !names.some((name) => name.startsWith(next))) break
+    text = next
+    input.skip()
+  }
+  return names.includes(text) ? text : undefined
+}
+
+/** A call whose name was in front, where an object stands here, perhaps as a string. */
+export function* parseCallArguments(
+  name: string | undefined,
+  { input, output }: ParserContext,
+): ParseSteps<boolean> {
+  yield* input.skipBlanks()
+  const first = yield* input.peek()
+  if (name === undefined || (first !== '{' && first !== '"')) return false
+  input.dropCapture()
+  output.startCall(name)
+  const copy = first === '{' ? copyObject : copyQuotedObject
+  if (!(yield* copy(input, (json) => output.addArguments(json)))) output.markIncomplete()
+  return true
+}
