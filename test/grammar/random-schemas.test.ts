@@ -8,16 +8,16 @@ import { GbnfSampler } from '../support/gbnf-sampler.ts'
 import { anySchema, validator } from '../support/random-schemas.ts'
 import { times } from '../support/scale.ts'
 
-test('what is sampled from a schema’s grammar satisfies the schema', () => {
-  const seen = { kept: 0, refused: new Map<string, number>() }
+test('samples of a schema’s grammar are valid under the schema', () => {
+  const seen = { compiled: 0, rejected: new Map<string, number>() }
   fc.assert(
     fc.property(
       anySchema,
       fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })),
       (random, numbers) => {
-        const grammar = grammarOf(random, seen.refused)
+        const grammar = grammarOf(random, seen.rejected)
         if (grammar === undefined) return
-        seen.kept++
+        seen.compiled++
         checkGrammar(grammar)
         const validate = validator(random)
         const sampler = new GbnfSampler(grammar)
@@ -32,28 +32,33 @@ test('what is sampled from a schema’s grammar satisfies the schema', () => {
     ),
     { numRuns: times(5_000, 300) },
   )
-  process.stdout.write(`${seen.kept} random schemas kept; refused: ${JSON.stringify([...seen.refused])}\n`)
+  process.stdout.write(
+    `${seen.compiled} random schemas compiled; rejected: ${JSON.stringify([...seen.rejected])}\n`,
+  )
 
-  expect(seen.kept).toBeGreaterThan(times(3_000, 200))
+  expect(seen.compiled).toBeGreaterThan(times(3_000, 200))
 }, 600_000)
 
-test.each(['toString', 'valueOf', 'constructor', '__proto__'])('a value may have the name %s', (name) => {
-  const value = JSON.parse(`{"${name}":{}}`)
-  for (const schema of [{ const: value }, { enum: [value] }]) {
-    const text = new GbnfSampler(schemaToGrammar(schema)).sample(() => 0)
-    expect(JSON.parse(text)).toEqual(value)
-    expect(validator(schema)(JSON.parse(text))).toBe(true)
-    expect(validator(schema)({})).toBe(false)
-  }
-})
+test.each(['toString', 'valueOf', 'constructor', '__proto__'])(
+  'const and enum accept a property named %s',
+  (name) => {
+    const value = JSON.parse(`{"${name}":{}}`)
+    for (const schema of [{ const: value }, { enum: [value] }]) {
+      const text = new GbnfSampler(schemaToGrammar(schema)).sample(() => 0)
+      expect(JSON.parse(text)).toEqual(value)
+      expect(validator(schema)(JSON.parse(text))).toBe(true)
+      expect(validator(schema)({})).toBe(false)
+    }
+  },
+)
 
-function grammarOf(schema: object, refused: Map<string, number>): string | undefined {
+function grammarOf(schema: object, rejected: Map<string, number>): string | undefined {
   try {
     return schemaToGrammar(schema)
   } catch (error) {
     if (!(error instanceof LlmError) || error.code !== 'invalid_request') throw error
-    const reason = error.message.replace(/ at #\S*/, '').slice(0, 80)
-    refused.set(reason, (refused.get(reason) ?? 0) + 1)
+    const reason = error.message.replace(/ at #\S*/, '').slice(0, 120)
+    rejected.set(reason, (rejected.get(reason) ?? 0) + 1)
     return undefined
   }
 }

@@ -3,12 +3,12 @@ export interface OutputConstraint {
   readonly reasoningBlock?: {
     readonly open: string
     readonly close: string
-    /** It is in the prompt already; else the model may think or not. */
+    /** The prompt already contains `open`; otherwise reasoning is optional. */
     readonly isOpen: boolean
   }
-  /** In front of what is said to the user. */
+  /** Written before content. */
   readonly contentPrefix?: string
-  /** What is said; absent: any text. */
+  /** Absent: content is any text. */
   readonly format?:
     | { readonly type: 'json' }
     | { readonly type: 'json-schema'; readonly schema: object | boolean }
@@ -21,17 +21,17 @@ export interface OutputConstraint {
   }
 }
 
-/** White space in these texts may be left out, but between two words. */
+/** Markup of tool calls. White space in these strings is optional, except between two words. */
 export interface ToolCallFormat {
-  /** What calls begin with and nothing else does. Absent: they are told from text by how they go on. */
+  /** Text that starts calls and nothing else. Absent: only the rest of a call distinguishes it from text. */
   readonly mark?: string
-  /** In front of the mark, where the answer begins with a call. */
+  /** Written before the mark if the output starts with a call. */
   readonly prefix?: string
-  /** Behind the mark, in front of all calls. */
+  /** Written between the mark and the first call. */
   readonly open?: string
-  /** In front of a name, which is in JSON where that ends with a quote; between name and arguments, in one way or several; behind them. */
+  /** Text before the name, between name and arguments (with alternatives), and after them. The name is JSON if `before` ends with a quote. */
   readonly call: readonly [before: string, between: string | readonly string[], after: string]
-  /** Between two calls. Absent: an answer has one. */
+  /** Absent: an output has one call. */
   readonly separator?: string
   readonly close?: string
 }
@@ -40,8 +40,8 @@ export interface CallableTool {
   readonly name: string
   /** JSON Schema of an object. */
   readonly parameters?: unknown
-  /** Parameters that no grammar can say are refused, too; else they are any object. */
+  /** Whether to reject unsupported parameter schemas instead of accepting any object. */
   readonly strict?: boolean
-  /** What errors say of where its parameters are. @default 'parameters' */
+  /** Request field of the parameters, for errors. @default 'parameters' */
   readonly field?: string
 }

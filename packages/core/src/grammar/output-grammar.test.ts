@@ -3,11 +3,11 @@ import { GbnfMatcher } from '../../../../test/support/gbnf-matcher.ts'
 import type { OutputConstraint } from './constraint.ts'
 import { buildOutputGrammar } from './output-grammar.ts'
 
-const takes = (form: OutputConstraint, text: string) =>
-  new GbnfMatcher(buildOutputGrammar(form) ?? '').matches(text)
+const matches = (constraint: OutputConstraint, text: string) =>
+  new GbnfMatcher(buildOutputGrammar(constraint) ?? '').matches(text)
 const schema: OutputConstraint['format'] = { type: 'json-schema', schema: { type: 'boolean' } }
 
-test('where any text will do there is no grammar', () => {
+test('no grammar is built if any text is valid', () => {
   expect(buildOutputGrammar({})).toBeUndefined()
   expect(
     buildOutputGrammar({
@@ -16,31 +16,33 @@ test('where any text will do there is no grammar', () => {
   ).toBeUndefined()
 })
 
-test('JSON is an object, a schema says what it is', () => {
-  expect(takes({ format: { type: 'json' } }, '{"a": [1, null]}')).toBe(true)
-  expect(takes({ format: { type: 'json' } }, '[]')).toBe(false)
-  expect(takes({ format: schema }, 'true')).toBe(true)
-  expect(takes({ format: schema }, '"true"')).toBe(false)
+test('format json accepts objects, a schema its values', () => {
+  expect(matches({ format: { type: 'json' } }, '{"a": [1, null]}')).toBe(true)
+  expect(matches({ format: { type: 'json' } }, '[]')).toBe(false)
+  expect(matches({ format: schema }, 'true')).toBe(true)
+  expect(matches({ format: schema }, '"true"')).toBe(false)
 })
 
-test('the rules of users may have any names', () => {
+test('rule names of user grammars do not clash with generated ones', () => {
   const source = 'root ::= answer-1 | text-0 root\nanswer-1 ::= "yes" | "no"\ntext-0 ::= "very "'
   const reasoningBlock = { open: '<think>', close: '</think>', isOpen: true }
 
-  expect(takes({ format: { type: 'grammar', source } }, 'very very yes')).toBe(true)
-  expect(takes({ format: { type: 'grammar', source }, reasoningBlock }, 'Hm.</think>\n\nvery no')).toBe(true)
-  expect(takes({ format: { type: 'grammar', source }, reasoningBlock }, 'Hm.</think>maybe')).toBe(false)
+  expect(matches({ format: { type: 'grammar', source } }, 'very very yes')).toBe(true)
+  expect(matches({ format: { type: 'grammar', source }, reasoningBlock }, 'Hm.</think>\n\nvery no')).toBe(
+    true,
+  )
+  expect(matches({ format: { type: 'grammar', source }, reasoningBlock }, 'Hm.</think>maybe')).toBe(false)
 })
 
-test('a thought comes first: always where the prompt opens it, else where the model wants to', () => {
+test('reasoning comes first: required if the prompt opens it, otherwise optional', () => {
   const open = { open: '<think>', close: '</think>', isOpen: true }
   const possible = { ...open, isOpen: false }
 
-  expect(takes({ format: schema, reasoningBlock: open }, 'Is it <</thin?</think>true')).toBe(true)
-  expect(takes({ format: schema, reasoningBlock: open }, 'true')).toBe(false)
-  expect(takes({ format: schema, reasoningBlock: possible }, '<think>Is it?</think>\n\nfalse')).toBe(true)
-  expect(takes({ format: schema, reasoningBlock: possible }, 'false')).toBe(true)
-  expect(takes({ format: schema, reasoningBlock: possible }, '<think>false')).toBe(false)
+  expect(matches({ format: schema, reasoningBlock: open }, 'Is it <</thin?</think>true')).toBe(true)
+  expect(matches({ format: schema, reasoningBlock: open }, 'true')).toBe(false)
+  expect(matches({ format: schema, reasoningBlock: possible }, '<think>Is it?</think>\n\nfalse')).toBe(true)
+  expect(matches({ format: schema, reasoningBlock: possible }, 'false')).toBe(true)
+  expect(matches({ format: schema, reasoningBlock: possible }, '<think>false')).toBe(false)
 })
 
 test.each([
@@ -50,7 +52,7 @@ test.each([
   ],
   ['format.source', { format: { type: 'grammar', source: 'root ::= root "a"' } }],
   ['format', { format: { type: 'grammar', source: 'root ::= "a" root' } }],
-] as const)('what is wrong in %s is said there', (param, form) => {
+] as const)('an error in %s names the field', (param, form) => {
   expect(() => buildOutputGrammar(form as OutputConstraint)).toThrow(
     expect.objectContaining({
       code: 'invalid_request',
@@ -59,22 +61,24 @@ test.each([
   )
 })
 
-test('where properties are declared, no others are made up, unless the schema speaks of them', () => {
+test('undeclared properties are rejected unless the schema mentions them', () => {
   const declared = { type: 'object', properties: { a: { type: 'integer' } }, required: ['b'] }
-  const held = (schema: object, text: string) => takes({ format: { type: 'json-schema', schema } }, text)
+  const accepts = (schema: object, text: string) => matches({ format: { type: 'json-schema', schema } }, text)
 
-  expect(held(declared, '{"a":1,"b":"any"}')).toBe(true)
-  expect(held(declared, '{"a":1,"b":"any","c":2}')).toBe(false)
-  expect(held({ ...declared, additionalProperties: true }, '{"a":1,"b":"any","c":2}')).toBe(true)
-  expect(held({ ...declared, additionalProperties: { type: 'null' } }, '{"b":null,"c":null}')).toBe(true)
-  expect(held({ ...declared, required: ['a'], minProperties: 2 }, '{"a":1,"c":2}')).toBe(true)
-  expect(held({ ...declared, patternProperties: { '^x': { type: 'null' } } }, '{"b":1,"x1":null}')).toBe(true)
-  expect(held({ ...declared, patternProperties: { '^x': true } }, '{"b":1,"x1":2}')).toBe(true)
-  expect(held({ ...declared, patternProperties: { '^x': true } }, '{"b":1,"y1":2}')).toBe(false)
-  expect(held({ type: 'object' }, '{"c":2}')).toBe(true)
+  expect(accepts(declared, '{"a":1,"b":"any"}')).toBe(true)
+  expect(accepts(declared, '{"a":1,"b":"any","c":2}')).toBe(false)
+  expect(accepts({ ...declared, additionalProperties: true }, '{"a":1,"b":"any","c":2}')).toBe(true)
+  expect(accepts({ ...declared, additionalProperties: { type: 'null' } }, '{"b":null,"c":null}')).toBe(true)
+  expect(accepts({ ...declared, required: ['a'], minProperties: 2 }, '{"a":1,"c":2}')).toBe(true)
+  expect(accepts({ ...declared, patternProperties: { '^x': { type: 'null' } } }, '{"b":1,"x1":null}')).toBe(
+    true,
+  )
+  expect(accepts({ ...declared, patternProperties: { '^x': true } }, '{"b":1,"x1":2}')).toBe(true)
+  expect(accepts({ ...declared, patternProperties: { '^x': true } }, '{"b":1,"y1":2}')).toBe(false)
+  expect(accepts({ type: 'object' }, '{"c":2}')).toBe(true)
 })
 
-test('parameters that are too large together may be any object, those that are no schema may not', () => {
+test('too large parameter schemas accept any object, invalid ones are rejected', () => {
   const many = Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`p${at}`, { type: 'string' }]))
   const large = { type: 'object', properties: many, additionalProperties: false, minProperties: 300 }
   const calling = (parameters: unknown): OutputConstraint => ({
@@ -86,6 +90,6 @@ test('parameters that are too large together may be any object, those that are n
     },
   })
 
-  expect(takes(calling(large), '{"name":"a","arguments":{"any":1}}')).toBe(true)
+  expect(matches(calling(large), '{"name":"a","arguments":{"any":1}}')).toBe(true)
   expect(() => buildOutputGrammar(calling('none'))).toThrow('must be an object or a boolean')
 })

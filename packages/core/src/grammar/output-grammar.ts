@@ -1,4 +1,4 @@
-/** A whole answer as one grammar: a thought, then calls of tools, text that is held to a format, or free text with calls in it. */
+/** Grammar of a complete output: reasoning, then tool calls, formatted content, or free text with calls. */
 import { invalidRequest, LlmError } from '../errors.ts'
 import type { OutputConstraint } from './constraint.ts'
 import { checkGrammar } from './gbnf/check.ts'
@@ -9,7 +9,7 @@ import { anyObject } from './schema/json.ts'
 import { addSchema, withErrorField } from './schema/json-schema.ts'
 import { buildCalls } from './tool-call-grammar.ts'
 
-/** GBNF; `undefined` where any text will do. Throws `invalid_request` for what no grammar can say. */
+/** Builds GBNF; `undefined` if any text is valid. Throws `invalid_request` for unsupported constraints. */
 export function buildOutputGrammar(constraint: OutputConstraint): string | undefined {
   try {
     return buildStrictGrammar(constraint)
@@ -20,11 +20,11 @@ export function buildOutputGrammar(constraint: OutputConstraint): string | undef
   }
 }
 
-/** It is about the whole, not a place in one schema. */
+/** Whether the grammar as a whole is too large, and not one schema. */
 const isTooLarge = (error: unknown): boolean =>
   error instanceof LlmError && error.details.issue === 'value' && !error.details.param?.includes('#')
 
-/** The arguments of tools that are not strict may be any object; nothing where all are. */
+/** Drops parameter schemas of tools that are not strict; `undefined` if all are strict. */
 function withoutSchemas(constraint: OutputConstraint): OutputConstraint | undefined {
   const { calls } = constraint
   if (!calls?.tools.some(({ strict }) => !strict)) return undefined
@@ -44,7 +44,7 @@ function buildStrictGrammar({
   if (!answer) return undefined
   const rules = grammar.collectRules(reasoningBlock ? withReasoning(reasoningBlock, answer, grammar) : answer)
   if (rules.size === 0)
-    throw invalidRequest('Nothing can satisfy what the answer is held to.', {
+    throw invalidRequest('No output can satisfy the format or the tools.', {
       param: format ? 'format' : 'tools',
       issue: 'value',
     })

@@ -23,27 +23,27 @@ const odd = { name: 'odd', parameters: { type: 'object', contains: {} } }
 const grammarOf = (
   tools: readonly CallableTool[],
   {
-    forced: isRequired = true,
-    parallel: isParallel = true,
+    isRequired = true,
+    isParallel = true,
     ...more
-  }: { forced?: boolean; parallel?: boolean; format?: { type: 'json' } } = {},
+  }: { isRequired?: boolean; isParallel?: boolean; format?: { type: 'json' } } = {},
 ) => buildOutputGrammar({ ...more, calls: { tools, format, isRequired, isParallel } }) ?? ''
-const takes = (grammar: string, text: string) => new GbnfMatcher(grammar).matches(text)
+const matches = (grammar: string, text: string) => new GbnfMatcher(grammar).matches(text)
 const call = (name: string, json: string) => `<call>{"name": "${name}", "arguments": ${json}}</call>`
 
-test('a required call names a tool and keeps to its schema', () => {
+test('a required call names a tool and follows its schema', () => {
   const grammar = grammarOf([weather, clock])
 
-  expect(takes(grammar, '<call>{"name":"weather","arguments":{"city":"Paris","days":3}}</call>')).toBe(true)
-  expect(takes(grammar, call('clock', '{"zone": "UTC"}'))).toBe(true)
-  expect(takes(grammar, call('weather', '{"city":"Paris","days":8}'))).toBe(false)
-  expect(takes(grammar, call('weather', '{}'))).toBe(false)
-  expect(takes(grammar, call('clock', '[]'))).toBe(false)
-  expect(takes(grammar, call('other', '{}'))).toBe(false)
-  expect(takes(grammar, `Well: ${call('clock', '{}')}`)).toBe(false)
+  expect(matches(grammar, '<call>{"name":"weather","arguments":{"city":"Paris","days":3}}</call>')).toBe(true)
+  expect(matches(grammar, call('clock', '{"zone": "UTC"}'))).toBe(true)
+  expect(matches(grammar, call('weather', '{"city":"Paris","days":8}'))).toBe(false)
+  expect(matches(grammar, call('weather', '{}'))).toBe(false)
+  expect(matches(grammar, call('clock', '[]'))).toBe(false)
+  expect(matches(grammar, call('other', '{}'))).toBe(false)
+  expect(matches(grammar, `Well: ${call('clock', '{}')}`)).toBe(false)
 })
 
-test('white space may be left out, but where a name and a word would become one', () => {
+test('white space is optional except between a name and a word', () => {
   const between = [' json<args>', ' <as> json <args>']
   const grammar = buildOutputGrammar({
     calls: {
@@ -55,35 +55,35 @@ test('white space may be left out, but where a name and a word would become one'
   })
 
   for (const taken of ['clock json<args>', 'clock <as> json <args>', 'clock<as>json<args>'])
-    expect([taken, takes(grammar ?? '', `to=${taken}{}`)]).toEqual([taken, true])
-  expect(takes(grammar ?? '', 'to=clockjson<args>{}')).toBe(false)
+    expect([taken, matches(grammar ?? '', `to=${taken}{}`)]).toEqual([taken, true])
+  expect(matches(grammar ?? '', 'to=clockjson<args>{}')).toBe(false)
 })
 
-test('names that begin alike, or with each other, are told apart', () => {
+test('tool names with common prefixes are distinguished', () => {
   const grammar = grammarOf(['get', 'get_a', 'get_b', 'got', '"', '😀', '😁'].map((name) => ({ name })))
 
   for (const name of ['get', 'get_a', 'get_b', 'got', '\\"', '😀', '😁'])
-    expect([name, takes(grammar, call(name, '{}'))]).toEqual([name, true])
+    expect([name, matches(grammar, call(name, '{}'))]).toEqual([name, true])
   for (const name of ['get_', 'g', 'get_c', '', '"'])
-    expect([name, takes(grammar, call(name, '{}'))]).toEqual([name, false])
+    expect([name, matches(grammar, call(name, '{}'))]).toEqual([name, false])
 })
 
-test('each tool has its own parameters, which refer to their own definitions', () => {
+test('references in parameters resolve within their own tool', () => {
   const place = { type: 'object', properties: { in: { $ref: '#/$defs/place' } }, additionalProperties: false }
   const grammar = grammarOf([weather, { name: 'x', parameters: { $defs: { place }, $ref: '#/$defs/place' } }])
 
-  expect(takes(grammar, call('x', '{"in":{"in":{}}}'))).toBe(true)
-  expect(takes(grammar, call('x', '{"in":{"on":{}}}'))).toBe(false)
-  expect(takes(grammar, call('x', '{"city":"Paris"}'))).toBe(false)
+  expect(matches(grammar, call('x', '{"in":{"in":{}}}'))).toBe(true)
+  expect(matches(grammar, call('x', '{"in":{"on":{}}}'))).toBe(false)
+  expect(matches(grammar, call('x', '{"city":"Paris"}'))).toBe(false)
 })
 
-test('several calls come one after the other, unless one is all', () => {
+test('parallel calls follow each other, up to 32, unless parallel is false', () => {
   const one = call('clock', '{}')
 
-  expect(takes(grammarOf([clock]), one.repeat(2))).toBe(true)
-  expect(takes(grammarOf([clock]), one.repeat(33))).toBe(false)
-  expect(takes(grammarOf([clock], { parallel: false }), one)).toBe(true)
-  expect(takes(grammarOf([clock], { parallel: false }), one.repeat(2))).toBe(false)
+  expect(matches(grammarOf([clock]), one.repeat(2))).toBe(true)
+  expect(matches(grammarOf([clock]), one.repeat(33))).toBe(false)
+  expect(matches(grammarOf([clock], { isParallel: false }), one)).toBe(true)
+  expect(matches(grammarOf([clock], { isParallel: false }), one.repeat(2))).toBe(false)
 })
 
 test.each([
@@ -95,29 +95,29 @@ test.each([
   [call('weather', '{"city":1}'), false],
   [`It is <b>${call('clock', '{}')}, ${call('weather', '{"city":"<call>"}')}. Or`, true],
   [`It is ${call('clock', '{}')} <call>`, false],
-])('where nothing is forced, %j is taken: %s', (text, isTaken) => {
-  expect(takes(grammarOf([weather, clock], { forced: false }), text)).toBe(isTaken)
+])('without a required call, %j is accepted: %s', (text, isTaken) => {
+  expect(matches(grammarOf([weather, clock], { isRequired: false }), text)).toBe(isTaken)
 })
 
-test('behind the only call there may be, nothing comes', () => {
-  const grammar = grammarOf([clock], { forced: false, parallel: false })
+test('no text follows a call if parallel is false', () => {
+  const grammar = grammarOf([clock], { isRequired: false, isParallel: false })
 
-  expect(takes(grammar, `Now ${call('clock', '{}')}`)).toBe(true)
-  expect(takes(grammar, `Now ${call('clock', '{}')} and`)).toBe(false)
+  expect(matches(grammar, `Now ${call('clock', '{}')}`)).toBe(true)
+  expect(matches(grammar, `Now ${call('clock', '{}')} and`)).toBe(false)
 })
 
-test('with a format, an answer is calls or has that format', () => {
-  const grammar = grammarOf([weather], { forced: false, format: { type: 'json' } })
+test('with a format, the output is calls or formatted content', () => {
+  const grammar = grammarOf([weather], { isRequired: false, format: { type: 'json' } })
 
-  expect(takes(grammar, '{"a":1}')).toBe(true)
-  expect(takes(grammar, call('weather', '{"city":"Paris"}'))).toBe(true)
-  expect(takes(grammar, call('weather', '{}'))).toBe(false)
-  expect(takes(grammar, 'Hello')).toBe(false)
+  expect(matches(grammar, '{"a":1}')).toBe(true)
+  expect(matches(grammar, call('weather', '{"city":"Paris"}'))).toBe(true)
+  expect(matches(grammar, call('weather', '{}'))).toBe(false)
+  expect(matches(grammar, 'Hello')).toBe(false)
 })
 
-test('what no grammar says is any object, unless the tool is strict', () => {
-  expect(takes(grammarOf([odd]), call('odd', '{"a":1}'))).toBe(true)
-  expect(takes(grammarOf([odd]), call('odd', '[]'))).toBe(false)
+test('unsupported parameter schemas accept any object unless the tool is strict', () => {
+  expect(matches(grammarOf([odd]), call('odd', '{"a":1}'))).toBe(true)
+  expect(matches(grammarOf([odd]), call('odd', '[]'))).toBe(false)
   expect(() => grammarOf([{ ...odd, strict: true, field: 'tools[3].parameters' }])).toThrow(
     expect.objectContaining({
       message: expect.stringContaining('"contains"'),
@@ -129,7 +129,7 @@ test('what no grammar says is any object, unless the tool is strict', () => {
   )
 })
 
-test('tools that are too large together get any object, but for the strict ones', () => {
+test('tools whose combined schemas are too large accept any object unless strict', () => {
   const properties = Object.fromEntries(
     Array.from({ length: 900 }, (_, at) => [`p${at}`, { type: 'boolean' }]),
   )
@@ -139,7 +139,7 @@ test('tools that are too large together get any object, but for the strict ones'
   }))
   const grammar = grammarOf([...large, { ...weather, strict: true }])
 
-  expect(takes(grammar, call('large-7', '{"p3": "any"}'))).toBe(true)
-  expect(takes(grammar, call('weather', '{"town": 1}'))).toBe(false)
+  expect(matches(grammar, call('large-7', '{"p3": "any"}'))).toBe(true)
+  expect(matches(grammar, call('weather', '{"town": 1}'))).toBe(false)
   expect(() => grammarOf(large.map((tool) => ({ ...tool, strict: true })))).toThrow('too large')
 })

@@ -1,4 +1,4 @@
-/** Calls of tools in the form of a family of models: what stands around a name and its arguments, which are JSON. */
+/** Tool calls in the format of a model family, with JSON arguments. */
 import { LlmError } from '../errors.ts'
 import type { CallableTool, ToolCallFormat } from './constraint.ts'
 import { choice, type Expression, optional, sequence, text } from './gbnf/expressions.ts'
@@ -7,10 +7,10 @@ import { buildWordsRule } from './schema/automaton-rules.ts'
 import { anyObject } from './schema/json.ts'
 import { addSchema, unsatisfiable, withErrorField } from './schema/json-schema.ts'
 
-/** More calls at once are a model that cannot stop. */
+/** A model that makes more parallel calls is in a loop. */
 const maxCalls = 32
 
-/** What follows the mark. Throws `invalid_request`, with the field and the JSON pointer in `param`. */
+/** Builds the part after the mark. Throws `invalid_request` with field and JSON pointer in `param`. */
 export function buildCalls(
   tools: readonly CallableTool[],
   { open = '', call: [before, between, after], separator, close = '' }: ToolCallFormat,
@@ -42,7 +42,7 @@ export function buildCalls(
   )
 }
 
-/** In front of it there may be a name. */
+/** Makes white space optional, except between two words; a name can precede the literal. */
 const buildLiteral = (literal: string): Expression =>
   sequence(
     ...literal
@@ -52,7 +52,7 @@ const buildLiteral = (literal: string): Expression =>
 
 function buildArguments({ parameters, strict, field }: CallableTool, grammar: Grammar): Expression {
   try {
-    // Arguments are an object, whatever else the schema would take.
+    // Arguments are objects even if the schema accepts other values.
     return withErrorField(field ?? 'parameters', () => addSchema(grammar, parameters ?? {}, 'objects'))
   } catch (error) {
     if (strict || !(error instanceof LlmError) || error.details.issue !== 'unsupported') throw error

@@ -1,18 +1,18 @@
 /**
- * Sets of texts, as deterministic automata over code points: what patterns, formats, number ranges and property
- * names are made of. A text has one way through an automaton, so a grammar made of one never has to guess.
+ * Deterministic finite automata over code points, for patterns, formats, number ranges and property names. A text has
+ * one path through an automaton, so llama.cpp tracks a single parse of its grammar.
  */
 import { drain } from '../../util/drain.ts'
 import { groupBy } from '../../util/group-by.ts'
 import { complementRanges, lastCharacter, type Range } from './ranges.ts'
 
-/** State 0 is the first. From each state some text is accepted, unless no text is at all. */
+/** State 0 is the start. Every state can reach an accepting one, unless the automaton accepts nothing. */
 export interface Automaton {
   readonly states: readonly DfaState[]
 }
 export interface DfaState {
   readonly isAccepting: boolean
-  /** In order of their characters, none of which is in two. */
+  /** Sorted and disjoint. */
   readonly edges: readonly DfaEdge[]
 }
 export interface DfaEdge<State = number> {
@@ -21,18 +21,18 @@ export interface DfaEdge<State = number> {
   readonly next: State
 }
 
-/** Thrown where a set of texts needs too many states; its message ends a sentence. */
+/** Thrown if an automaton has too many states. The message completes a sentence. */
 export class TooComplexError extends Error {}
 
 const maxStates = 4_000
 
-/** What one state of an automaton to be is made of, and where it leads. */
+/** Expansion of one state during construction. */
 interface StateExpansion<S> {
   readonly isAccepting: boolean
   readonly edges: readonly DfaEdge<S>[]
 }
 
-/** The automaton of all states that are reached from the first. Throws `TooComplex`. */
+/** Builds the automaton of all states reachable from `first`. Throws `TooComplexError`. */
 export function explore<S>(
   first: S,
   keyOf: (state: S) => string,
@@ -58,7 +58,7 @@ export function explore<S>(
   return removeDeadStates(states)
 }
 
-/** Neighbours that lead to the same state are one. */
+/** Joins adjacent ranges with the same target. */
 function mergeEdges(edges: readonly DfaEdge[]): DfaEdge[] {
   const joined: DfaEdge[] = []
   for (const edge of [...edges].sort((a, b) => a.low - b.low)) {
@@ -70,7 +70,7 @@ function mergeEdges(edges: readonly DfaEdge[]): DfaEdge[] {
   return joined
 }
 
-/** Without states that lead nowhere. */
+/** Removes states that reach no accepting state. */
 function removeDeadStates(states: readonly DfaState[]): Automaton {
   const sources = states.map((): number[] => [])
   states.forEach(({ edges }, at) => {
@@ -112,7 +112,6 @@ export const anyText: Automaton = {
 export const isEmpty = ({ states }: Automaton): boolean =>
   !states[0]?.isAccepting && states[0]?.edges.length === 0
 
-/** Where a character leads; nowhere from nowhere. */
 export function follow(
   states: readonly DfaState[],
   from: DfaState | undefined,
@@ -145,7 +144,7 @@ export function intersect(a: Automaton, b: Automaton): Automaton {
   })
 }
 
-/** The same texts with as few states as can be: those behind which the same texts are accepted are one (Moore). */
+/** Merges equivalent states (Moore's algorithm). */
 export function minimize({ states }: Automaton): Automaton {
   let classes: readonly number[] = states.map(({ isAccepting }) => (isAccepting ? 1 : 0))
   for (let count = 0; ; ) {
@@ -158,7 +157,7 @@ export function minimize({ states }: Automaton): Automaton {
       numbers.set(key, number)
       return number
     })
-    // In order of their first states, so that 0 stays the first.
+    // Classes are numbered by first state, so that 0 stays the start.
     if (numbers.size === count)
       return {
         states: [...numbers.values()].map((number) => {
@@ -171,7 +170,6 @@ export function minimize({ states }: Automaton): Automaton {
   }
 }
 
-/** Every text that it does not accept. */
 export const complement = ({ states }: Automaton): Automaton =>
   explore<number>(0, String, (at) => {
     const { isAccepting = false, edges = [] } = states[at] ?? {}
@@ -183,7 +181,7 @@ export const complement = ({ states }: Automaton): Automaton =>
 export const union = (a: Automaton, b: Automaton): Automaton =>
   complement(intersect(complement(a), complement(b)))
 
-/** These texts and no other. */
+/** Accepts exactly these texts. */
 export const buildWordAutomaton = (texts: readonly string[]): Automaton =>
   explore<readonly [prefix: string, endings: readonly string[]]>(
     ['', texts],
@@ -199,7 +197,7 @@ export const buildWordAutomaton = (texts: readonly string[]): Automaton =>
     }),
   )
 
-/** Texts of so many characters. */
+/** Accepts texts of `min` to `max` code points. */
 export const buildLengthAutomaton = (min: number, max: number): Automaton =>
   explore<number>(0, String, (length) => {
     const next = Math.min(length + 1, max === Number.POSITIVE_INFINITY ? Math.max(min, 1) : max + 1)

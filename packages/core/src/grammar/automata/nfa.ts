@@ -1,11 +1,11 @@
-/** Nondeterministic automata (Thompson's construction), and the deterministic ones made of them. */
+/** Nondeterministic finite automata (Thompson's construction) and their determinisation (subset construction). */
 import { type Automaton, type DfaEdge, explore, TooComplexError } from './automaton.ts'
 import { lastCharacter, type Range } from './ranges.ts'
 import type { WorkBudget } from './work-budget.ts'
 
 const maxNodes = 8_000
 
-/** A way without a character; some can be gone only at one place in the text. */
+/** An edge without a character; `anchor` limits it to the start or the end of the text. */
 interface EpsilonEdge {
   readonly to: number
   readonly anchor: TextAnchor | undefined
@@ -21,7 +21,7 @@ export class Nfa {
     this.#budget = budget
   }
 
-  /** Throws `TooComplex` where there are too many. */
+  /** Throws `TooComplexError` above the limit. */
   addNode(): number {
     if (this.#edges.length >= maxNodes) throw new TooComplexError('its repetitions make it too large')
     this.#epsilonEdges.push([])
@@ -36,9 +36,9 @@ export class Nfa {
     this.#epsilonEdges[from]?.push({ to, anchor })
   }
 
-  /** The texts with a way from `first` to `last`, from which whatever follows is taken. Throws `TooComplex`. */
+  /** Accepts texts with a path from `first` to `last`, which accepts any continuation. Throws `TooComplexError`. */
   toAutomaton(first: number, last: number): Automaton {
-    // One state for all that follows.
+    // Any set with `last` accepts everything: one state.
     const settle = (nodes: readonly number[]) => (nodes.includes(last) ? [last] : nodes)
     return explore(settle(this.#closure([first], 'start')), String, (nodes) => ({
       isAccepting: this.#closure(nodes, 'end').includes(last),
@@ -46,7 +46,7 @@ export class Nfa {
     }))
   }
 
-  /** Where each stretch of characters leads that no edge begins or ends in. */
+  /** Transitions per maximal range of characters in which no edge begins or ends. */
   #moves(nodes: readonly number[]): DfaEdge<readonly number[]>[] {
     const edges = nodes.flatMap((node) => this.#edges[node] ?? [])
     const cuts = new Set([0, lastCharacter + 1])
@@ -60,10 +60,10 @@ export class Nfa {
     })
   }
 
-  /** All nodes that are reached without a character. */
+  /** Epsilon closure. */
   #closure(nodes: readonly number[], position?: TextAnchor): readonly number[] {
     const reached = new Set(nodes)
-    // It grows meanwhile.
+    // The set grows during the iteration.
     for (const node of reached)
       for (const { to, anchor } of this.#epsilonEdges[node] ?? [])
         if (anchor === undefined || anchor === position) reached.add(to)

@@ -1,7 +1,7 @@
 /**
- * Regular expressions (ECMA-262, as with the flag `u`) as automata. Taken: characters and their escapes, `\d \w \s`
- * and their opposites, classes, `.`, groups, `|`, every quantifier, `^` and `$`. Look-around, back references, `\b`
- * and `\p{…}` are refused by name.
+ * Compiles regular expressions (ECMA-262 with the flag `u`) to automata. Supported: characters and escapes,
+ * `\d \w \s` and their complements, classes, `.`, groups, `|`, quantifiers, `^` and `$`. Lookaround, back references,
+ * `\b` and `\p{…}` are rejected.
  */
 import { type AST, RegExpParser } from '@eslint-community/regexpp'
 import type { Automaton } from './automaton.ts'
@@ -9,13 +9,13 @@ import { Nfa } from './nfa.ts'
 import { anyCharacter, complementRanges, type Range } from './ranges.ts'
 import { WorkBudget } from './work-budget.ts'
 
-/** What a pattern that is not taken is refused with; its message ends a sentence. */
+/** Thrown for an invalid or unsupported pattern. The message completes a sentence. */
 export class PatternError extends Error {}
 
 const maxLength = 4_000
 const maxDepth = 200
 
-/** Texts in which the pattern is found. Throws `PatternError` and `TooComplex`. */
+/** Accepts texts that contain a match. Throws `PatternError` and `TooComplexError`. */
 export function compilePattern(pattern: string, budget = new WorkBudget()): Automaton {
   const { alternatives } = parse(pattern)
   const nfa = new Nfa(budget)
@@ -26,31 +26,31 @@ export function compilePattern(pattern: string, budget = new WorkBudget()): Auto
   return nfa.toAutomaton(first, last)
 }
 
-/** Texts that the pattern takes from end to end; for our own patterns. */
+/** Accepts texts that match as a whole; for built-in patterns. */
 export const compileFullMatch = (pattern: string): Automaton => compilePattern(`^(?:${pattern})$`)
 
 function parse(pattern: string): AST.Pattern {
   if (pattern.length > maxLength) throw new PatternError(`it is longer than ${maxLength} characters`)
   const withFlag = parseAs(pattern, { unicode: true })
-  // Without `u` more escapes are in use, such as `\-`.
+  // Patterns in use contain escapes that are valid only without `u`, such as `\-`.
   const parsed = withFlag ?? (differsWithoutFlag.test(pattern) ? undefined : parseAs(pattern, {}))
-  if (!parsed) throw new PatternError('it is no regular expression of ECMA-262, or nested too deep')
+  if (!parsed)
+    throw new PatternError('it is not a valid ECMA-262 regular expression, or is nested too deeply')
   return parsed
 }
 
-/** Pairs of surrogates, and escapes that have another meaning without `u`. */
+/** Surrogates, and escapes whose meaning depends on `u`. */
 const differsWithoutFlag = /[\ud800-\udfff]|\\(?:u\{|u[dD][89a-fA-F]|[pPk1-9])/
 
 function parseAs(pattern: string, flags: { unicode?: boolean }): AST.Pattern | undefined {
   try {
     return new RegExpParser().parsePattern(pattern, 0, pattern.length, flags)
   } catch {
-    // A syntax error, or the end of the stack: the parser calls itself for each group.
+    // A syntax error or a stack overflow: the parser recurses per group.
     return undefined
   }
 }
 
-/** Writes a pattern into an automaton, part by part. */
 class NfaBuilder {
   readonly #nfa: Nfa
   #depth = 0
@@ -60,7 +60,8 @@ class NfaBuilder {
   }
 
   addAlternatives(options: readonly AST.Alternative[], from: number, to: number): void {
-    if (++this.#depth > maxDepth) throw new PatternError(`its groups are more than ${maxDepth} deep`)
+    if (++this.#depth > maxDepth)
+      throw new PatternError(`its groups are nested more than ${maxDepth} levels deep`)
     for (const { elements } of options) {
       let at = from
       for (const element of elements) at = this.#add(element, at)
@@ -69,7 +70,7 @@ class NfaBuilder {
     this.#depth--
   }
 
-  /** Returns the node behind it. */
+  /** Returns the node after the element. */
   #add(element: AST.Element, from: number): number {
     if (element.type === 'Quantifier') return this.#repeat(element, from)
     const to = this.#nfa.addNode()
@@ -154,4 +155,5 @@ function toRanges(element: AST.Element | AST.CharacterClassElement): readonly Ra
   }
 }
 
-const unsupportedSyntax = ({ raw }: AST.Node) => new PatternError(`it has ${raw.slice(0, 20).toWellFormed()}`)
+const unsupportedSyntax = ({ raw }: AST.Node) =>
+  new PatternError(`it contains ${raw.slice(0, 20).toWellFormed()}`)

@@ -1,10 +1,9 @@
-/** Sets of characters, as ranges of code points. */
+/** Character sets as ranges of code points. */
 export type Range = readonly [low: number, high: number]
 
 export const lastCharacter = 0x10ffff
 export const anyCharacter: Range = [0, lastCharacter]
 
-/** All characters that are in none of them. */
 export function complementRanges(ranges: readonly Range[]): readonly Range[] {
   const remaining: Range[] = []
   let from = 0
@@ -15,7 +14,6 @@ export function complementRanges(ranges: readonly Range[]): readonly Range[] {
   return from <= lastCharacter ? [...remaining, [from, lastCharacter]] : remaining
 }
 
-/** The characters that are in both. */
 export const intersectRanges = (a: readonly Range[], b: readonly Range[]): readonly Range[] =>
   a.flatMap(([low, high]) =>
     b.flatMap(([from, to]): Range[] => {

@@ -1,14 +1,14 @@
 import { type Automaton, TooComplexError } from './automaton.ts'
 
-/** What goes into one schema: some hundred milliseconds in all, and no automaton is made twice. */
+/** Work limit and automaton cache for compiling one schema; the limit is a few hundred milliseconds. */
 export class WorkBudget {
   #remaining = 6_000_000
   readonly #automata = new Map<string, Automaton>()
 
-  /** Throws `TooComplex` when there is none left. */
+  /** Throws `TooComplexError` if the budget is exhausted. */
   spend(steps: number): void {
     this.#remaining -= steps
-    if (this.#remaining < 0) throw new TooComplexError('it combines too many things')
+    if (this.#remaining < 0) throw new TooComplexError('it takes too many steps to compile')
   }
 
   getAutomaton(key: string, build: () => Automaton): Automaton {

@@ -1,7 +1,7 @@
 /**
- * Whether native code can work with a grammar that a user wrote. llama.cpp goes through the beginnings of rules
- * by calling itself, sees left recursion only where a rule is plainly empty, and tries all ways that a text can be
- * taken in one after the other: each can take for ever, or the process with it.
+ * Checks that llama.cpp can safely use a grammar written by a user. llama.cpp expands the beginnings of rules
+ * recursively, detects left recursion only through plainly empty rules, and tries all parses of a text in turn.
+ * Each can overflow the stack or never end.
  */
 import { invalidRequest, type LlmError } from '../../errors.ts'
 import {
@@ -17,24 +17,24 @@ import { readGbnf } from './read-gbnf.ts'
 
 export const checkLimits = {
   rules: 10_000,
-  /** Rules and groups that begin with each other: native code calls itself for each. */
+  /** Rules and groups nested at their beginning: native code recurses for each. */
   chain: 600,
-  /** Ways to begin a rule, through all rules that it can begin with: each is held against each token of the vocabulary. */
+  /** Alternatives at the beginning of a rule, nested ones included: each is matched with every token of the vocabulary. */
   ways: 1_000,
-  /** Optional parts in a row: a text of their characters can be taken in two ways for each. */
+  /** Consecutive optional parts: each can double the number of parses. */
   optionals: 12,
 } as const
 
-/** Its rules. Throws `invalid_request` with what is wrong. */
+/** Parses a grammar. Throws `invalid_request` with the reason. */
 export function checkGrammar(source: string): Rules {
   const rules = readGbnf(source)
-  if (!rules.has('root')) throw invalidGrammar('it has no rule root')
+  if (!rules.has('root')) throw invalidGrammar('it has no root rule')
   if (rules.size > checkLimits.rules) throw invalidGrammar(`it has more than ${checkLimits.rules} rules`)
   let size = 0
   for (const [name, body] of rules) {
     size += countElements(body)
     for (const used of collectRuleNames(body))
-      if (!rules.has(used)) throw invalidGrammar(`${name} asks for ${used}, which is no rule`)
+      if (!rules.has(used)) throw invalidGrammar(`${name} refers to ${used}, which is not defined`)
   }
   if (size > grammarLimits.elements) throw invalidGrammar('its repetitions make it too large')
   const nullable = findRules(rules, isNullable)
@@ -46,7 +46,6 @@ export function checkGrammar(source: string): Rules {
 const invalidGrammar = (what: string): LlmError =>
   invalidRequest(`The grammar cannot be used: ${what}.`, { issue: 'value' })
 
-/** Whether it takes the empty text. */
 function isNullable(expression: Expression, nullable: ReadonlySet<string>): boolean {
   switch (expression.kind) {
     case 'text':
@@ -64,11 +63,11 @@ function isNullable(expression: Expression, nullable: ReadonlySet<string>): bool
   }
 }
 
-/** Of nothing, as often as one likes; and runs of parts that may each be there or not. */
+/** Rejects repetitions of nullable expressions and long runs of optional parts. */
 function checkRepeats(name: string, expression: Expression, nullable: ReadonlySet<string>): void {
   if (expression.kind === 'repeat') {
     if (expression.max > 1 && isNullable(expression.of, nullable))
-      throw invalidGrammar(`${name} repeats what can be empty`)
+      throw invalidGrammar(`${name} repeats an expression that can be empty`)
     checkRepeats(name, expression.of, nullable)
   }
   if (expression.kind === 'choice')
@@ -86,20 +85,20 @@ function checkRepeats(name: string, expression: Expression, nullable: ReadonlySe
   }
 }
 
-/** How a rule, or a part of one, can begin. */
+/** Size of the beginnings of an expression. */
 interface FirstSetSize {
-  /** In how many ways. */
+  /** Number of alternatives. */
   readonly ways: number
-  /** How many rules and groups begin with each other there. */
+  /** Depth of rules and groups nested at the beginning. */
   readonly chain: number
 }
 
 const deepen = ({ ways, chain }: FirstSetSize): FirstSetSize => ({ ways, chain: chain + 1 })
 
 const tooDeep = (): LlmError =>
-  invalidGrammar(`more than ${checkLimits.chain} groups and rules begin with each other`)
+  invalidGrammar(`more than ${checkLimits.chain} groups and rules are nested at their beginning`)
 
-/** What rules can begin with: depth first, each rule once, the sums kept. */
+/** Measures the beginnings of all rules: depth first, memoised per rule. */
 class FirstSetChecker {
   readonly #rules: Rules
   readonly #nullable: ReadonlySet<string>
@@ -118,7 +117,7 @@ class FirstSetChecker {
   #measureRule(name: string): FirstSetSize {
     const known = this.#known.get(name)
     if (known) return known
-    if (this.#inProgress.has(name)) throw invalidGrammar(`${name} begins with itself`)
+    if (this.#inProgress.has(name)) throw invalidGrammar(`${name} is left-recursive: it begins with itself`)
     if (this.#inProgress.size > checkLimits.chain) throw tooDeep()
     this.#inProgress.add(name)
     const size = this.#measure(this.#rules.get(name) as Expression)
@@ -137,7 +136,7 @@ class FirstSetChecker {
         return { ways: 1, chain: 0 }
       case 'rule':
         return this.#measureRule(expression.name)
-      // A rule of its own each, in native code.
+      // Native code makes each a separate rule.
       case 'choice':
         return deepen(this.#measureAny(expression.options))
       case 'repeat':

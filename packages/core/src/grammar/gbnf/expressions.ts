@@ -1,14 +1,14 @@
-/** What rules are made of, and what can be said of it: whether it can end, how large it is, what it asks for. */
+/** Expressions that rules consist of, and their properties: productive, size, referenced rules. */
 import { drain } from '../../util/drain.ts'
 import type { Range } from '../automata/ranges.ts'
 
 export type Expression =
   | { readonly kind: 'text'; readonly text: string }
-  /** One character out of these; code points. */
+  /** One code point of these ranges. */
   | { readonly kind: 'characters'; readonly ranges: readonly Range[] }
   | { readonly kind: 'rule'; readonly name: string }
   | { readonly kind: 'sequence'; readonly parts: readonly Expression[] }
-  /** Of no options: what nothing can satisfy. */
+  /** Without options: matches nothing. */
   | { readonly kind: 'choice'; readonly options: readonly Expression[] }
   | { readonly kind: 'repeat'; readonly of: Expression; readonly min: number; readonly max: number }
 
@@ -28,12 +28,12 @@ export const optional = (of: Expression): Expression => repeat(of, 0, 1)
 export const empty: Expression = sequence()
 export const impossible: Expression = choice()
 
-/** Whether it is plainly empty. */
+/** Whether an expression is empty without looking into rules. */
 export const isEmptyExpression = (expression: Expression): boolean =>
   (expression.kind === 'text' && expression.text === '') ||
   (expression.kind === 'sequence' && expression.parts.every(isEmptyExpression))
 
-/** The rules for which it holds: if for a body depending on those for which it is known to, until no more are found. */
+/** Finds rules with a property that depends on other rules: the least fixed point of `predicate`. */
 export function findRules(
   rules: Rules,
   predicate: (body: Expression, known: ReadonlySet<string>) => boolean,
@@ -50,7 +50,7 @@ export function findRules(
   return known
 }
 
-/** Whether some text satisfies it. */
+/** Whether an expression matches any text. */
 export function isProductive(expression: Expression, productive: ReadonlySet<string>): boolean {
   switch (expression.kind) {
     case 'text':
@@ -68,7 +68,7 @@ export function isProductive(expression: Expression, productive: ReadonlySet<str
   }
 }
 
-/** Of what can end, only what can: nobody must be led into a dead end. */
+/** Removes unproductive alternatives, which would lead the model into a dead end. */
 export function prune(expression: Expression, productive: ReadonlySet<string>): Expression {
   switch (expression.kind) {
     case 'sequence':
@@ -109,7 +109,7 @@ export function renameRules(expression: Expression, ruleOf: (name: string) => Ex
   }
 }
 
-/** Elements in native code, where repetitions are written out. */
+/** Counts elements in native code, which expands repetitions. */
 export function countElements(expression: Expression): number {
   switch (expression.kind) {
     case 'text':

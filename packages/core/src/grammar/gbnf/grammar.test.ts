@@ -19,11 +19,11 @@ test.each([
   [optional(optional(text('a'))), '("a"?)?'],
   [optional(choice(text('a'), text('b'))), '("a" | "b")?'],
   [repeat(characters([0x30, 0x39]), 1, 3), '[0-9]{1,3}'],
-])('%j is written as GBNF', (expression, gbnf) => {
+])('writes %j as GBNF', (expression, gbnf) => {
   expect(written(() => expression)).toBe(`root ::= ${gbnf}\n`)
 })
 
-test('rules that say the same are one', () => {
+test('equal rules are shared', () => {
   const grammar = written((grammar) =>
     sequence(grammar.define('one', text('x')), grammar.define('other', text('x'))),
   )
@@ -31,7 +31,7 @@ test('rules that say the same are one', () => {
   expect(grammar).toBe('root ::= one-0 one-0\none-0 ::= "x"\n')
 })
 
-test('what can never be finished is left out, and so is what only it needs', () => {
+test('unproductive rules and rules that only they use are removed', () => {
   const grammar = written((grammar) => {
     const endless = grammar.reserve('endless')
     endless.setBody(sequence(text('a'), endless.rule))
@@ -45,6 +45,6 @@ test('what can never be finished is left out, and so is what only it needs', () 
   expect(grammar).toBe('root ::= "c" | ""\n')
 })
 
-test('a grammar of nothing has no rules', () => {
+test('a grammar that matches nothing has no rules', () => {
   expect(new Grammar().collectRules(choice()).size).toBe(0)
 })

@@ -1,4 +1,4 @@
-/** A grammar in the making. Rules that say the same are one rule; what can never be finished is left out. */
+/** Grammar builder. Equal rules are shared; unproductive ones are removed. */
 import { invalidRequest } from '../../errors.ts'
 import { drain } from '../../util/drain.ts'
 import {
@@ -18,12 +18,12 @@ import {
 } from './expressions.ts'
 import { writeExpression } from './write-gbnf.ts'
 
-/** llama.cpp refuses some repetitions above 2,000 and drops the upper bound of others. */
+/** llama.cpp rejects some repetitions above 2,000 and drops the upper bound of others. */
 const blockSize = 1_000
 
 export const grammarLimits = {
   rules: 10_000,
-  /** What native code makes of it, in elements: it copies all of them with each answer. */
+  /** Elements in native code, which copies them for each request. */
   elements: 200_000,
   bytes: 1024 * 1024,
 } as const
@@ -34,7 +34,7 @@ export class Grammar {
   readonly #defined = new Map<string, Expression>()
   readonly #memo = new Map<object, Expression>()
 
-  /** A rule that says this: a new one, or the one that says it already. */
+  /** Returns a rule with this body: an existing one if there is one. */
   define(hint: string, body: Expression): Expression {
     if (body.kind === 'rule') return body
     const written = writeExpression(body)
@@ -47,12 +47,12 @@ export class Grammar {
     return rule
   }
 
-  /** What a rule says that was defined; nothing of one whose body comes later, since that may hold itself. */
+  /** Body of a rule made by `define`; undefined for reserved rules, which can be recursive. */
   getBody(name: string): Expression | undefined {
     return this.#defined.get(name)
   }
 
-  /** A rule of this name, made when it is first asked for; it may ask for itself. */
+  /** Defines a rule of this name on first use; it can be recursive. */
   defineOnce(name: string, body: () => Expression): Expression {
     if (!this.#rules.has(name)) {
       this.#rules.set(name, impossible)
@@ -61,14 +61,13 @@ export class Grammar {
     return { kind: 'rule', name }
   }
 
-  /** What is made of a thing, made once. */
   memoize(key: object, build: () => Expression): Expression {
     const expression = this.#memo.get(key) ?? build()
     this.#memo.set(key, expression)
     return expression
   }
 
-  /** A rule whose body comes later and may refer to it. */
+  /** Reserves a rule whose body is set later and can refer to it. */
   reserve(hint: string): { readonly rule: Expression; setBody(body: Expression): void } {
     if (this.#rules.size >= grammarLimits.rules) throw tooLarge(`more than ${grammarLimits.rules} rules`)
     const name = `${hint}-${this.#rules.size}`
@@ -76,7 +75,7 @@ export class Grammar {
     return { rule: { kind: 'rule', name }, setBody: (body) => this.#rules.set(name, body) }
   }
 
-  /** A grammar that is whole, under names of its own; what its `root` says. */
+  /** Includes a complete grammar under new rule names and returns its `root`. */
   include(rules: Rules): Expression {
     const reserved = new Map([...rules.keys()].map((name) => [name, this.reserve(name)] as const))
     const ruleOf = (name: string): Expression => reserved.get(name)?.rule ?? impossible
@@ -84,7 +83,7 @@ export class Grammar {
     return ruleOf('root')
   }
 
-  /** Any number of times that is allowed, however large. `of` must take at least one character. */
+  /** Repeats an expression without llama.cpp's limit. `of` must not match the empty text. */
   repeat(of: Expression, min: number, max: number): Expression {
     const item = this.define('item', of)
     if (max === Number.POSITIVE_INFINITY)
@@ -104,7 +103,7 @@ export class Grammar {
     )
   }
 
-  /** Whole blocks and a part of one; the last block of all is cut where the count ends. */
+  /** Full blocks and part of one; the last block is limited to the remainder. */
   #repeatUpTo(item: Expression, times: number): Expression {
     if (times === 0) return empty
     if (times <= blockSize) return repeat(item, 0, times)
@@ -116,14 +115,14 @@ export class Grammar {
     )
   }
 
-  /** Whether nothing satisfies one of these: which. */
+  /** Index of the first expression that matches nothing. */
   findImpossible(expressions: readonly Expression[]): number | undefined {
     const productive = findRules(this.#rules, isProductive)
     const index = expressions.findIndex((expression) => !isProductive(expression, productive))
     return index === -1 ? undefined : index
   }
 
-  /** The rules that can be finished and are needed; none where nothing satisfies `root`. */
+  /** Productive rules reachable from `root`; empty if `root` matches nothing. */
   collectRules(root: Expression): Rules {
     const all = new Map(this.#rules).set('root', root)
     const productive = findRules(all, isProductive)
@@ -139,7 +138,7 @@ export class Grammar {
   }
 }
 
-/** Throws `invalid_request` where it is larger than native code takes in its stride. */
+/** Writes GBNF. Throws `invalid_request` above `grammarLimits`. */
 export function printRules(rules: Rules): string {
   const elements = [...rules.values()].reduce((sum, body) => sum + countElements(body), 0)
   if (elements > grammarLimits.elements) throw tooLarge(`more than ${grammarLimits.elements} elements`)
@@ -149,6 +148,6 @@ export function printRules(rules: Rules): string {
 }
 
 const tooLarge = (what: string) =>
-  invalidRequest(`The grammar that this makes is too large: ${what}. Ask for something simpler.`, {
+  invalidRequest(`The resulting grammar is too large: ${what}. Simplify the schema or the tools.`, {
     issue: 'value',
   })

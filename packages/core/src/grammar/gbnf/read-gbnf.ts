@@ -1,4 +1,4 @@
-/** Reads GBNF as llama.cpp does (`src/llama-grammar.cpp`), into rules; what that refuses or drops is refused here. */
+/** Parses GBNF like llama.cpp (`src/llama-grammar.cpp`). Rejects whatever llama.cpp rejects or drops. */
 import { invalidRequest, type LlmError } from '../../errors.ts'
 import { anyCharacter, complementRanges, lastCharacter, type Range } from '../automata/ranges.ts'
 import { characters, type Expression, type Rules, repeat, sequence, text } from './expressions.ts'
@@ -6,15 +6,15 @@ import { characters, type Expression, type Rules, repeat, sequence, text } from 
 export const userGrammarLimits = {
   /** In characters. */
   length: 256 * 1024,
-  /** Of groups in groups: native code calls itself for each. */
+  /** Nested groups: native code recurses for each. */
   depth: 500,
-  /** llama.cpp's own; above it, it drops upper bounds without a word. */
+  /** llama.cpp's own limit, above which it silently drops upper bounds. */
   repetitions: 2_000,
-  /** Such signs in a row, as in `"a"+?`: each makes a rule around the others. */
+  /** Consecutive repetition operators, as in `"a"+?`: each makes a rule around the others. */
   signs: 4,
 } as const
 
-/** Throws `invalid_request`, with the line. */
+/** Throws `invalid_request` with the line. */
 export const readGbnf = (source: string): Rules => new GbnfParser(source).parseRules()
 
 class GbnfParser {
@@ -29,7 +29,7 @@ class GbnfParser {
         issue: 'value',
       })
     if (!source.isWellFormed() || source.includes('\0'))
-      throw invalidRequest('The grammar has halves of characters, or nulls.', { issue: 'value' })
+      throw invalidRequest('The grammar contains unpaired surrogates or null characters.', { issue: 'value' })
     this.#source = source
   }
 
@@ -38,18 +38,18 @@ class GbnfParser {
     while (this.#at < this.#source.length) {
       const name = this.#name()
       this.#skip(false)
-      if (!this.#take('::=')) throw this.#error('::= is expected')
+      if (!this.#take('::=')) throw this.#error('expected ::=')
       this.#skip(true)
-      if (this.#rules.has(name)) throw this.#error(`the rule ${name} is there twice`)
+      if (this.#rules.has(name)) throw this.#error(`the rule ${name} is defined twice`)
       this.#rules.set(name, this.#choice(false))
       if (this.#at < this.#source.length && !this.#take('\r') && !this.#take('\n'))
-        throw this.#error('a new line is expected')
+        throw this.#error('expected a new line')
       this.#skip(true)
     }
     return this.#rules
   }
 
-  /** Inside of groups a new line is white space. */
+  /** Inside groups a new line is white space. */
   #choice(isNested: boolean): Expression {
     const options = [this.#sequence(isNested)]
     while (this.#take('|')) {
@@ -66,7 +66,7 @@ class GbnfParser {
       let signs = 0
       for (let times = this.#times(isNested); times; times = this.#times(isNested)) {
         if (++signs > userGrammarLimits.signs)
-          throw this.#error(`more than ${userGrammarLimits.signs} repetitions stand in a row`)
+          throw this.#error(`more than ${userGrammarLimits.signs} consecutive repetition operators`)
         item = repeat(item, ...times)
         this.#skip(isNested)
       }
@@ -102,19 +102,19 @@ class GbnfParser {
       const isRange = this.#source[this.#at] === '-' && this.#source[this.#at + 1] !== ']'
       if (isRange) this.#at++
       const high = isRange ? this.#character() : low
-      if (high < low) throw this.#error('a range is the wrong way round')
+      if (high < low) throw this.#error('a character range is reversed')
       ranges.push([low, high])
     }
-    if (ranges.length === 0) throw this.#error('a class is empty')
+    if (ranges.length === 0) throw this.#error('a character class is empty')
     return { kind: 'characters', ranges: isNegated ? complementRanges(ranges) : ranges }
   }
 
   #group(): Expression {
     if (++this.#depth > userGrammarLimits.depth)
-      throw this.#error(`groups are more than ${userGrammarLimits.depth} deep`)
+      throw this.#error(`groups are nested more than ${userGrammarLimits.depth} levels deep`)
     this.#skip(true)
     const inside = this.#choice(true)
-    if (!this.#take(')')) throw this.#error(') is expected')
+    if (!this.#take(')')) throw this.#error('expected )')
     this.#depth--
     return inside
   }
@@ -126,12 +126,12 @@ class GbnfParser {
     if (!this.#take('{')) return undefined
     this.#skip(isNested)
     const min = this.#count(isNested)
-    if (min === undefined) throw this.#error('a number is expected')
+    if (min === undefined) throw this.#error('expected a number')
     const isOpen = this.#take(',')
     if (isOpen) this.#skip(isNested)
     const max = isOpen ? (this.#count(isNested) ?? Number.POSITIVE_INFINITY) : min
-    if (!this.#take('}')) throw this.#error('} is expected')
-    if (min > max) throw this.#error('a repetition ends before it begins')
+    if (!this.#take('}')) throw this.#error('expected }')
+    if (min > max) throw this.#error('the minimum of a repetition is above its maximum')
     return [min, max]
   }
 
@@ -147,7 +147,7 @@ class GbnfParser {
 
   #character(): number {
     const code = this.#source.codePointAt(this.#at)
-    if (code === undefined) throw this.#error('it ends too early')
+    if (code === undefined) throw this.#error('unexpected end')
     if (code !== 0x5c) {
       this.#at += code > 0xffff ? 2 : 1
       return code
@@ -157,12 +157,11 @@ class GbnfParser {
     const digits = hexDigits[letter]
     if (digits === undefined) {
       const escaped = escapes[letter]
-      if (escaped === undefined) throw this.#error('an escape is unknown')
+      if (escaped === undefined) throw this.#error('unknown escape')
       return escaped
     }
     const hex = this.#source.slice(this.#at, this.#at + digits)
-    if (hex.length < digits || !/^[\da-fA-F]+$/.test(hex))
-      throw this.#error(`${digits} hex digits are expected`)
+    if (hex.length < digits || !/^[\da-fA-F]+$/.test(hex)) throw this.#error(`expected ${digits} hex digits`)
     this.#at += digits
     return Number.parseInt(hex, 16)
   }
@@ -170,7 +169,7 @@ class GbnfParser {
   #name(): string {
     const start = this.#at
     while (isNamePart(this.#source[this.#at] ?? '')) this.#at++
-    if (start === this.#at) throw this.#error('a name is expected')
+    if (start === this.#at) throw this.#error('expected a rule name')
     return this.#source.slice(start, this.#at)
   }
 
@@ -193,7 +192,7 @@ class GbnfParser {
 
   #error(what: string): LlmError {
     const line = this.#source.slice(0, this.#at).split('\n').length
-    return invalidRequest(`The grammar cannot be read: ${what} in line ${line}.`, { issue: 'value' })
+    return invalidRequest(`The grammar cannot be parsed: ${what} in line ${line}.`, { issue: 'value' })
   }
 }
 

@@ -1,17 +1,16 @@
-/** Text up to a mark, as rules: one for each beginning of the mark that may have been written (Knuth, Morris and Pratt). */
-
+/** Text up to a mark: one rule per matched prefix of the mark (automaton of Knuth, Morris and Pratt). */
 import { groupBy } from '../../util/group-by.ts'
 import { PrefixMatcher } from '../../util/prefix-matcher.ts'
 import { complementRanges, type Range } from '../automata/ranges.ts'
 import { characters, choice, type Expression, empty, sequence } from './expressions.ts'
 import type { Grammar } from './grammar.ts'
 
-/** llama.cpp takes it for the end of a token. */
+/** llama.cpp reads it as the end of a token. */
 const zero: Range = [0, 0]
 
 /**
- * @param buildRest what follows the mark; it may go on with such text again
- * @param canEnd whether the text may also end without a mark
+ * @param buildRest builds the part after the mark; `restart` matches text up to the next mark
+ * @param canEnd whether the text can end without a mark
  */
 export function buildTextUpTo(
   grammar: Grammar,

@@ -1,5 +1,4 @@
-/** Expressions as llama.cpp reads them (GBNF: its `grammars/README.md`). */
-
+/** Writes GBNF (llama.cpp, `grammars/README.md`). */
 import type { Range } from '../automata/ranges.ts'
 import { type Expression, isEmptyExpression } from './expressions.ts'
 
@@ -32,7 +31,7 @@ export function writeExpression(expression: Expression, inside?: 'sequence' | 'r
   }
 }
 
-/** Also behind sequences and choices of one. */
+/** Looks through sequences and choices with one element. */
 function isRepeat(expression: Expression): boolean {
   const parts =
     expression.kind === 'sequence' ? expression.parts.filter((part) => !isEmptyExpression(part)) : []

@@ -1,5 +1,4 @@
-/** Automata written as rules: a rule where ways part or meet, and stretches without a choice in one. */
-
+/** Automata as GBNF rules: one rule per state where paths branch or join; chains are inlined. */
 import { drain } from '../../util/drain.ts'
 import { groupBy } from '../../util/group-by.ts'
 import type { Automaton, DfaEdge, DfaState } from '../automata/automaton.ts'
@@ -16,17 +15,17 @@ import {
 import type { Grammar } from '../gbnf/grammar.ts'
 import { character, unescapedCharacters } from './json.ts'
 
-/** The texts as they are. */
+/** Writes texts verbatim. */
 export const buildTextRule = (automaton: Automaton, grammar: Grammar): Expression =>
   grammar.memoize(automaton, () => buildRules(automaton, grammar, empty, (ranges) => characters(...ranges)))
 
-/** The texts as JSON writes them in a string, with the quote at the end. */
+/** Writes texts as the inside of a JSON string, with the closing quote. */
 export const buildStringRule = (automaton: Automaton, grammar: Grammar): Expression =>
   grammar.memoize(automaton, () =>
     buildRules(automaton, grammar, text('"'), (ranges) => toStringCharacters(ranges, grammar)),
   )
 
-/** Each of these words once, with what is behind it; what they begin with in common is not said twice. */
+/** A trie of words, each followed by its own expression. */
 export function buildWordsRule(
   words: readonly (readonly [word: string, behind: Expression])[],
   grammar: Grammar,
@@ -35,7 +34,7 @@ export function buildWordsRule(
   if (others.length === 0) return sequence(text(first), behind)
   let common = first.length
   for (const [word] of others) while (!word.startsWith(first.slice(0, common))) common--
-  // Not between the halves of a pair.
+  // Do not split a surrogate pair.
   if (!first.slice(0, common).isWellFormed()) common--
   const rests = words.map(([word, behind]) => [word.slice(common), behind] as const)
   const groups = groupBy(rests, ([rest]) => rest.codePointAt(0))
@@ -59,7 +58,7 @@ function buildRules(
   const rules = new Map<number, Expression>()
   const pending: (() => void)[] = []
 
-  /** Bodies are made one after the other, not inside each other: chains are long. */
+  /** Bodies are built from a stack: recursion would overflow on long chains. */
   const ruleOf = (at: number): Expression => {
     const known = rules.get(at)
     if (known) return known
@@ -88,7 +87,7 @@ function buildRules(
   return first
 }
 
-/** Escapes of one letter, by code. */
+/** Single-letter escapes by code point. */
 const shortEscapes = new Map([
   [0x08, 'b'],
   [0x09, 't'],
@@ -100,7 +99,7 @@ const shortEscapes = new Map([
 ])
 const controls = Array.from({ length: 0x20 }, (_, code) => code)
 
-/** One of these characters: as itself where it may stand so, else with its escape. */
+/** Matches one of these characters inside a JSON string, unescaped where JSON allows that. */
 function toStringCharacters(ranges: readonly Range[], grammar: Grammar): Expression {
   const isIn = (code: number) => ranges.some(([low, high]) => low <= code && code <= high)
   if (ranges.length === 1 && ranges[0]?.[0] === 0 && ranges[0][1] === lastCharacter) return character(grammar)

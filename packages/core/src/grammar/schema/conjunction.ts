@@ -1,26 +1,26 @@
-/** Schemas that hold at the same place. */
+/** Schemas that apply to the same value. */
 import { isConstraining, readKeyword, type SchemaNode } from './keywords.ts'
 
-/** Of none, anything holds. */
+/** A value must satisfy every schema; an empty list accepts any value. */
 export type Conjunction = readonly SchemaNode[]
 
 export const never: Conjunction = [{ schema: false, at: 'never' }]
 
-/** Each schema once and in one order, without those that say nothing. */
+/** Joins two lists, deduplicated, sorted, and without schemas that constrain nothing. */
 export function conjoin(a: Conjunction, b: Conjunction): Conjunction {
   const nodes = new Map([...a, ...b].filter(isConstraining).map((node) => [node.at, node]))
   if ([...nodes.values()].some(({ schema }) => schema === false)) return never
   return [...nodes].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, node]) => node)
 }
 
-/** Names in it can hold any character, so nothing plain could stand between two. */
+/** JSON, since property names inside pointers can contain any separator. */
 export const toKey = (conjunction: Conjunction): string => JSON.stringify(conjunction.map(({ at }) => at))
 
-/** The same wherever it stands: references go from the root. */
+/** Equal for equal schemas at different pointers: references resolve from the root. */
 export const toMeaningKey = (conjunction: Conjunction): string =>
   [...new Set(conjunction.map(({ schema }) => JSON.stringify(schema)))].sort().join(' & ')
 
-/** Which schema says one of these, and which one it says; for messages. The first of both where it is said further inside. */
+/** Finds the schema and keyword to name in an error message; the first of each if none has one of the keywords itself. */
 export function findKeyword(
   conjunction: Conjunction,
   ...keywords: readonly [string, ...string[]]

@@ -1,14 +1,14 @@
-/** Decimals without rounding, for bounds and multiples. */
+/** Exact decimal arithmetic for bounds and multiples. */
 export interface NumberBound {
-  /** Infinite where there is none. */
+  /** Infinite if unbounded. */
   readonly value: number
   readonly isExclusive: boolean
 }
 
-/** So many decimal places are kept. */
+/** Decimal places that grammars and multiples support. */
 export const fractionDigits = 10
 
-/** A finite number as an integer and its decimal places. */
+/** Splits a finite number into an integer and a number of decimal places. */
 export function toDecimal(value: number): { digits: bigint; places: number } {
   const [mantissa = '', exponent = '0'] = String(value).split('e')
   const [whole = '', fraction = ''] = mantissa.split('.')
@@ -22,7 +22,7 @@ export function scale(step: number): { scaled: bigint | undefined; places: numbe
   return { scaled: places <= fractionDigits ? digits : undefined, places: Math.min(places, fractionDigits) }
 }
 
-/** The bound in units of the last place, rounded to the inside; beyond all digits where there is none. */
+/** A lower bound in units of the last decimal place, rounded up; -10^40 if unbounded. */
 export function toLowestUnits({ value, isExclusive }: NumberBound, places: number): bigint {
   if (!Number.isFinite(value)) return -(10n ** 40n)
   const { digits, places: own } = toDecimal(value)
@@ -34,7 +34,7 @@ export function toLowestUnits({ value, isExclusive }: NumberBound, places: numbe
   return digits >= 0n ? (digits + unit - 1n) / unit : digits / unit
 }
 
-/** Beyond 2^53 integers that are close are read as the same number. */
+/** Beyond 2^53, neighbouring integers parse as the same double. */
 const stepAt = (value: number) =>
   Number.isSafeInteger(Math.trunc(value))
     ? 1n

@@ -1,4 +1,4 @@
-/** The formats of strings that are kept, as patterns. Each takes at most what its RFC takes, and mostly all of it. */
+/** Supported values of `format`, as patterns. Each accepts a subset of its RFC, mostly all of it. */
 import { type Automaton, anyText } from '../automata/automaton.ts'
 import { compileFullMatch } from '../automata/pattern.ts'
 
@@ -9,7 +9,7 @@ const date = (() => {
   const days = `(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|${thirty}|(?:0[13578]|1[02])-31`
   return `(?:[0-9]{4}-(?:${days})|${leapYear}-02-29)`
 })()
-/** RFC 3339 without leap seconds, whose place depends on the offset. */
+/** RFC 3339 without leap seconds, whose validity depends on the offset. */
 const time =
   '(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,15})?(?:[zZ]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])'
 /** RFC 3339, appendix A. */
@@ -38,16 +38,16 @@ const ipv6 = (() => {
   return `(?:(?:${group}:){6}${tail}|${shortened.join('|')}|${group}(?::${group}){6}::)`
 })()
 
-/** RFC 1123, within its 63 and 253 characters: four labels of 31 letters and digits, between them single hyphens. */
+/** RFC 1123 (at most 63 and 253 characters): up to four labels of up to 31 letters, digits and single hyphens. */
 const label = '[a-zA-Z0-9](?:-?[a-zA-Z0-9]){0,30}'
 const hostname = `${label}(?:\\.${label}){0,3}`
-/** RFC 5321 without quotes and addresses in brackets; the name is of 32 characters, with single dots between. */
+/** RFC 5321 without quoted names and address literals; names have up to 32 characters and single dots. */
 const email = (() => {
   const character = "[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]"
   return `${character}(?:\\.?${character}){0,31}@${label}(?:\\.${label}){1,3}`
 })()
 
-/** RFC 3986, with hosts as names or IPv4 addresses. */
+/** RFC 3986; hosts are names or IPv4 addresses. */
 const percent = '%[0-9a-fA-F]{2}'
 const path = `(?:[a-zA-Z0-9._~!$&'()*+,;=:@/-]|${percent})`
 const segment = `(?:[a-zA-Z0-9._~!$&'()*+,;=:@-]|${percent})`
@@ -74,12 +74,11 @@ const patterns: Readonly<Record<string, string>> = {
   byte: '(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?',
 }
 
-/** Of OpenAPI: no limit on a string, or one on numbers only. */
+/** Formats of OpenAPI that do not constrain strings. */
 const unconstrainedFormats = new Set(['password', 'binary', 'int32', 'int64', 'float', 'double'])
 
 export const isFormat = (name: string): boolean =>
   Object.hasOwn(patterns, name) || unconstrainedFormats.has(name)
 
-/** All it takes. */
 export const buildFormatAutomaton = (name: string): Automaton =>
   unconstrainedFormats.has(name) ? anyText : compileFullMatch(patterns[name] as string)

@@ -3,7 +3,7 @@ import { GbnfMatcher } from '../../../../../test/support/gbnf-matcher.ts'
 import { checkGrammar } from '../gbnf/check.ts'
 import { schemaToGrammar } from './json-schema.ts'
 
-const takes = (schema: unknown, ...values: readonly unknown[]) => {
+const matches = (schema: unknown, ...values: readonly unknown[]) => {
   const matcher = new GbnfMatcher(schemaToGrammar(schema))
   return values.map((value) => matcher.matches(typeof value === 'string' ? value : JSON.stringify(value)))
 }
@@ -18,7 +18,7 @@ describe('objects', () => {
     additionalProperties: false,
   }
 
-  test('come with their properties in order, the optional ones or not', () => {
+  test('list properties in order of declaration, with or without optional ones', () => {
     const values = [
       '{"b":true}',
       '{"a":1,"b":true}',
@@ -35,75 +35,75 @@ describe('objects', () => {
       '{"b":1}',
     ]
 
-    expect(takes(schema, ...values)).toEqual(yes(values.length))
-    expect(takes(schema, ...others)).toEqual(no(others.length))
+    expect(matches(schema, ...values)).toEqual(yes(values.length))
+    expect(matches(schema, ...others)).toEqual(no(others.length))
   })
 
-  test('may have others behind them, unless they are closed; with names that are not declared', () => {
+  test('accept undeclared properties after declared ones unless additionalProperties is false', () => {
     const open = { properties: { ab: { type: 'integer' } }, required: ['ab'] }
     const values = ['{"ab":1,"a":"x","abc":[],"":null,"\\"\\n":0}', '{"ab":1}']
     const others = ['{"ab":1,"ab":"x"}', '{"x":1}', '{"ab":1,"\\u0061b":"x"}', '{"ab":1,"a\\u0062":"x"}']
 
-    expect(takes(open, ...values)).toEqual(yes(2))
-    expect(takes(open, ...others)).toEqual(no(4))
+    expect(matches(open, ...values)).toEqual(yes(2))
+    expect(matches(open, ...others)).toEqual(no(4))
   })
 
-  test('have as many properties as they may', () => {
+  test('respect minProperties and maxProperties', () => {
     const counted = { ...schema, required: [], minProperties: 1, maxProperties: 2 }
 
-    expect(takes(counted, { a: 1 }, { a: 1, c: null }, { b: true, c: null })).toEqual(yes(3))
-    expect(takes(counted, {}, { a: 1, b: true, c: null })).toEqual(no(2))
+    expect(matches(counted, { a: 1 }, { a: 1, c: null }, { b: true, c: null })).toEqual(yes(3))
+    expect(matches(counted, {}, { a: 1, b: true, c: null })).toEqual(no(2))
   })
 
-  test('hold patterns and names of their properties', () => {
+  test('respect patternProperties and propertyNames', () => {
     const patterned = {
       patternProperties: { '^s_': { type: 'string' }, _n$: { maxLength: 2 } },
       additionalProperties: { type: 'integer' },
       propertyNames: { maxLength: 5 },
     }
 
-    expect(takes(patterned, { s_a: 'long text' }, { s_n: 'ab' }, { x: 1 }, { x_n: true })).toEqual(yes(4))
-    expect(takes(patterned, { s_a: 1 }, { s_n: 'abc' }, { x: 'a' }, { longer: 1 })).toEqual(no(4))
+    expect(matches(patterned, { s_a: 'long text' }, { s_n: 'ab' }, { x: 1 }, { x_n: true })).toEqual(yes(4))
+    expect(matches(patterned, { s_a: 1 }, { s_n: 'abc' }, { x: 'a' }, { longer: 1 })).toEqual(no(4))
   })
 })
 
 describe('strings', () => {
-  test('take every escape where nothing is said of them', () => {
+  test('accept every JSON escape without pattern and format', () => {
     const texts = ['"\\u00e9\\ud83d\\ude00\\n\\/"', '"é😀"', '""']
 
-    expect(takes({ type: 'string' }, ...texts)).toEqual(yes(3))
-    expect(takes({ type: 'string' }, '"\n"', '"\\ud83d"', '"\\x"', '"a', "'a'")).toEqual(no(5))
+    expect(matches({ type: 'string' }, ...texts)).toEqual(yes(3))
+    expect(matches({ type: 'string' }, '"\n"', '"\\ud83d"', '"\\x"', '"a', "'a'")).toEqual(no(5))
   })
 
-  test('are counted in characters, however they are written', () => {
+  test('have their length counted in characters, escaped or not', () => {
     const two = { type: 'string', minLength: 2, maxLength: 2 }
 
-    expect(takes(two, '"ab"', '"😀é"', '"\\ud83d\\ude00\\n"')).toEqual(yes(3))
-    expect(takes(two, '"a"', '"abc"', '"\\ud83d\\ude00"')).toEqual(no(3))
+    expect(matches(two, '"ab"', '"😀é"', '"\\ud83d\\ude00\\n"')).toEqual(yes(3))
+    expect(matches(two, '"a"', '"abc"', '"\\ud83d\\ude00"')).toEqual(no(3))
   })
 
-  test('are counted exactly above a thousand, too', () => {
+  test('have exact length limits above 1,000', () => {
     const long = { type: 'string', minLength: 1_500, maxLength: 4_200 }
     const text = (length: number) => `"${'x'.repeat(length)}"`
 
-    expect(takes(long, text(1_500), text(2_999), text(4_000), text(4_200))).toEqual(yes(4))
-    expect(takes(long, text(1_499), text(4_201))).toEqual(no(2))
-    expect(takes({ type: 'string', maxLength: 2 ** 31 - 1 }, text(5_000))).toEqual([true])
-    expect(takes({ type: 'string', pattern: '.*', maxLength: 5_000 }, text(5_000), text(5_001))).toEqual([
+    expect(matches(long, text(1_500), text(2_999), text(4_000), text(4_200))).toEqual(yes(4))
+    expect(matches(long, text(1_499), text(4_201))).toEqual(no(2))
+    expect(matches({ type: 'string', maxLength: 2 ** 31 - 1 }, text(5_000))).toEqual([true])
+    expect(matches({ type: 'string', pattern: '.*', maxLength: 5_000 }, text(5_000), text(5_001))).toEqual([
       true,
       false,
     ])
   })
 
-  test('hold a pattern and a length together', () => {
+  test('respect pattern and length together', () => {
     const both = { type: 'string', pattern: '^[a-z]+( [a-z]+)*$', minLength: 3, maxLength: 7 }
 
-    expect(takes(both, '"abc"', '"ab cd"')).toEqual(yes(2))
-    expect(takes(both, '"ab"', '"ab  cd"', '"abcd efg"', '"ab c "')).toEqual(no(4))
+    expect(matches(both, '"abc"', '"ab cd"')).toEqual(yes(2))
+    expect(matches(both, '"ab"', '"ab  cd"', '"abcd efg"', '"ab c "')).toEqual(no(4))
   })
 })
 
-test('arrays hold their places and counts', () => {
+test('arrays respect prefixItems, items and item counts', () => {
   const tuple = {
     prefixItems: [{ type: 'string' }, { type: 'integer' }],
     items: { type: 'null' },
@@ -111,29 +111,29 @@ test('arrays hold their places and counts', () => {
     maxItems: 4,
   }
 
-  expect(takes({ type: 'array', ...tuple }, ['a'], ['a', 1], ['a', 1, null, null])).toEqual(yes(3))
+  expect(matches({ type: 'array', ...tuple }, ['a'], ['a', 1], ['a', 1, null, null])).toEqual(yes(3))
   expect(
-    takes({ type: 'array', ...tuple }, [], [1], ['a', 'b'], ['a', 1, 2], ['a', 1, null, null, null]),
+    matches({ type: 'array', ...tuple }, [], [1], ['a', 'b'], ['a', 1, 2], ['a', 1, null, null, null]),
   ).toEqual(no(5))
 })
 
-test('enum and const are values of any kind; what else is said of them holds, too', () => {
+test('enum and const accept any JSON value and combine with other keywords', () => {
   const values = [1, 'text', null, { a: [1, 'x'] }, 'texts', '😀', '😃']
 
-  expect(takes({ enum: values }, ...values.map((value) => JSON.stringify(value)))).toEqual(yes(7))
-  expect(takes({ enum: values }, '2', '"tex"', '{"a":[1]}')).toEqual(no(3))
-  expect(takes({ enum: values, type: 'string', maxLength: 4 }, '"text"', '"texts"', '1')).toEqual([
+  expect(matches({ enum: values }, ...values.map((value) => JSON.stringify(value)))).toEqual(yes(7))
+  expect(matches({ enum: values }, '2', '"tex"', '{"a":[1]}')).toEqual(no(3))
+  expect(matches({ enum: values, type: 'string', maxLength: 4 }, '"text"', '"texts"', '1')).toEqual([
     true,
     false,
     false,
   ])
 })
 
-test('what only JavaScript has is not there', () => {
-  expect(takes({ type: 'boolean', contains: undefined }, true, 1)).toEqual([true, false])
+test('undefined properties are ignored', () => {
+  expect(matches({ type: 'boolean', contains: undefined }, true, 1)).toEqual([true, false])
 })
 
-test('combinations meet', () => {
+test('allOf, anyOf and oneOf intersect with the keywords beside them', () => {
   const merged = {
     allOf: [
       { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] },
@@ -157,18 +157,18 @@ test('combinations meet', () => {
     ],
   }
 
-  expect(takes(merged, { a: 3, b: 1, c: 'x' }, { a: 2 }, { a: 3, b: 2 }, { a: 3, c: 1 })).toEqual([
+  expect(matches(merged, { a: 3, b: 1, c: 'x' }, { a: 2 }, { a: 3, b: 2 }, { a: 3, c: 1 })).toEqual([
     true,
     false,
     false,
     false,
   ])
-  expect(takes(told, { kind: 'x' }, { kind: 'y' }, { kind: 'z' })).toEqual([true, true, false])
-  expect(takes({ type: ['string', 'null'], maxLength: 1 }, '"a"', 'null', '1')).toEqual([true, true, false])
-  expect(takes({ type: 'string', nullable: true }, '"a"', 'null', '1')).toEqual([true, true, false])
+  expect(matches(told, { kind: 'x' }, { kind: 'y' }, { kind: 'z' })).toEqual([true, true, false])
+  expect(matches({ type: ['string', 'null'], maxLength: 1 }, '"a"', 'null', '1')).toEqual([true, true, false])
+  expect(matches({ type: 'string', nullable: true }, '"a"', 'null', '1')).toEqual([true, true, false])
 })
 
-test('references go in circles where each round takes something', () => {
+test('recursive references work if each level consumes text', () => {
   const tree = {
     type: 'object',
     properties: { name: { type: 'string' }, children: { type: 'array', items: { $ref: '#' } } },
@@ -176,11 +176,11 @@ test('references go in circles where each round takes something', () => {
     additionalProperties: false,
   }
 
-  expect(takes(tree, { name: 'a', children: [{ name: 'b', children: [] }, { name: 'c' }] })).toEqual([true])
-  expect(takes(tree, { name: 'a', children: [{ children: [] }] })).toEqual([false])
+  expect(matches(tree, { name: 'a', children: [{ name: 'b', children: [] }, { name: 'c' }] })).toEqual([true])
+  expect(matches(tree, { name: 'a', children: [{ children: [] }] })).toEqual([false])
 })
 
-test('a pointer is read as it is written in a URI', () => {
+test('$ref decodes percent-encoded JSON pointers', () => {
   const schema = {
     properties: { x: { $ref: '#/%24defs/a~1b%20c' }, y: { $ref: '#/%24defs/a%2Fproperties/b c' } },
     required: ['x', 'y'],
@@ -188,14 +188,14 @@ test('a pointer is read as it is written in a URI', () => {
     $defs: { 'a/b c': { const: 1 }, a: { properties: { 'b c': { const: 2 } } } },
   }
 
-  expect(takes({ type: 'object', ...schema }, { x: 1, y: 2 }, { x: 2, y: 2 }, { x: 1, y: 1 })).toEqual([
+  expect(matches({ type: 'object', ...schema }, { x: 1, y: 2 }, { x: 2, y: 2 }, { x: 1, y: 1 })).toEqual([
     true,
     false,
     false,
   ])
 })
 
-test('one schema is not taken for two whose names look like its own', () => {
+test('a property name with separators is not confused with two schemas', () => {
   const inner = { type: 'object', properties: { b: { type: 'string' } }, required: ['b'] }
   const schema = {
     $defs: {
@@ -210,11 +210,11 @@ test('one schema is not taken for two whose names look like its own', () => {
   }
 
   expect(
-    takes(schema, { one: { b: 'x' }, both: { b: 3 } }, { both: { b: 'x' } }, { both: { b: 2 } }),
+    matches(schema, { one: { b: 'x' }, both: { b: 3 } }, { both: { b: 'x' } }, { both: { b: 2 } }),
   ).toEqual([true, false, false])
 })
 
-test('alternatives of oneOf that hold each other are told apart by what they must have', () => {
+test('recursive alternatives of oneOf are disjoint by a required const', () => {
   const branch = (kind: string) => ({
     type: 'object',
     properties: { child: { $ref: '#' }, kind: { const: kind } },
@@ -223,11 +223,11 @@ test('alternatives of oneOf that hold each other are told apart by what they mus
   })
   const tree = { oneOf: [{ type: 'null' }, branch('x'), branch('y')] }
 
-  expect(takes(tree, { child: { child: null, kind: 'x' }, kind: 'y' })).toEqual([true])
-  expect(takes(tree, { child: { child: null, kind: 'z' }, kind: 'y' })).toEqual([false])
+  expect(matches(tree, { child: { child: null, kind: 'x' }, kind: 'y' })).toEqual([true])
+  expect(matches(tree, { child: { child: null, kind: 'z' }, kind: 'y' })).toEqual([false])
 })
 
-test('alternatives that begin alike are one until they differ', () => {
+test('alternatives with a common beginning are left-factored', () => {
   const branch = (kind: string, more: object) => ({
     type: 'object',
     properties: { child: { $ref: '#' }, name: { type: 'string' }, kind: { const: kind }, ...more },
@@ -239,7 +239,7 @@ test('alternatives that begin alike are one until they differ', () => {
 
   expect(grammar.match(/child/g)).toHaveLength(1)
   expect(
-    takes(
+    matches(
       tree,
       { child: { child: null, kind: 'x', size: 1 }, name: 'a', kind: 'y' },
       { child: null, kind: 'x' },
@@ -265,45 +265,45 @@ const chain = (length: number, link: (to: string) => object) => ({
 const named = (count: number, schema: unknown) =>
   Object.fromEntries(Array.from({ length: count }, (_, at) => [`property-${at}`, schema]))
 
-/** The schema, the keyword or words of the message, and its pointer. */
+/** Schema, expected text of the message, and expected `param`. */
 const refused: readonly (readonly [what: string, schema: unknown, message: string, param?: string])[] = [
-  ['no schema', 'string', 'must be an object or a boolean'],
-  ['what is no JSON', { const: 1n }, 'is not JSON'],
+  ['a string instead of a schema', 'string', 'must be an object or a boolean'],
+  ['a bigint', { const: 1n }, 'cannot be serialised as JSON'],
   ['an unknown type', { type: 'nope' }, '"type" at #', '#/type'],
   ['an empty enum', { properties: { a: { enum: [] } } }, '"enum" at #/properties/a', '#/properties/a/enum'],
   ['min above max', { type: 'integer', minimum: 3, maximum: 2 }, '"minimum"', '#/minimum'],
-  ['lengths the wrong way round', { items: { minLength: 3, maxLength: 2 } }, '"minLength" at #/items'],
+  ['minLength above maxLength', { items: { minLength: 3, maxLength: 2 } }, '"minLength" at #/items'],
   ['false', false, 'contradicts itself'],
   [
     'a required property that is false',
     { type: 'object', properties: { a: false }, required: ['a'] },
     'contradicts',
   ],
-  ['types that have nothing in common', { allOf: [{ type: 'string' }, { type: 'null' }] }, 'contradicts'],
-  ['a list that never ends', { type: 'array', minItems: 1, items: { $ref: '#' } }, 'contradicts'],
+  ['disjoint types', { allOf: [{ type: 'string' }, { type: 'null' }] }, 'contradicts'],
+  ['an infinitely nested array', { type: 'array', minItems: 1, items: { $ref: '#' } }, 'contradicts'],
   ['a reference to itself', { $ref: '#' }, '"$ref"'],
   [
-    'references in a circle',
+    'circular references',
     { $defs: { a: { $ref: '#/$defs/b' }, b: { allOf: [{ $ref: '#/$defs/a' }] } }, $ref: '#/$defs/a' },
     '"$ref"',
   ],
-  ['a reference to nothing', { $ref: '#/$defs/toString' }, 'points to nothing'],
-  ['a reference to elsewhere', { $ref: 'https://example.org/schema' }, '"$ref"'],
+  ['a dangling reference', { $ref: '#/$defs/toString' }, 'does not resolve'],
+  ['a remote reference', { $ref: 'https://example.org/schema' }, '"$ref"'],
   ['contains', { contains: {} }, '"contains"', '#/contains'],
   ['uniqueItems', { type: 'array', uniqueItems: true }, '"uniqueItems"'],
   ['if', { if: {} }, '"if"'],
   ['not', { not: { type: 'string' } }, '"not"'],
   ['unevaluatedProperties', { unevaluatedProperties: false }, '"unevaluatedProperties"'],
   ['dependentRequired', { dependentRequired: {} }, '"dependentRequired"'],
-  ['a word that nobody knows', { minimun: 3 }, '"minimun"'],
+  ['an unknown keyword', { minimun: 3 }, '"minimun"'],
   ['oneOf that overlaps', { oneOf: [{ type: 'integer' }, { minimum: 2 }] }, '"oneOf"'],
-  ['a format that nobody knows', { format: 'colour' }, '"format"'],
+  ['an unknown format', { format: 'colour' }, '"format"'],
   [
-    'a list of places beside a list of places',
+    'an array of items beside prefixItems',
     { type: 'array', items: [{ type: 'string' }], prefixItems: [{ type: 'null' }] },
     '"items"',
   ],
-  ['a number that JSON.parse makes infinite', { const: Number.POSITIVE_INFINITY }, 'too large'],
+  ['a number that JSON.parse makes infinite', { const: Number.POSITIVE_INFINITY }, 'not finite'],
   [
     'a pattern beside a length that multiplies its states',
     { properties: { a: { type: 'string', pattern: '^(?:[a-z]{1,30}-){1,30}[a-z]$', maxLength: 900 } } },
@@ -311,26 +311,26 @@ const refused: readonly (readonly [what: string, schema: unknown, message: strin
     '#/properties/a/pattern',
   ],
   [
-    'a format beside such a length',
+    'a format beside a length that multiplies its states',
     { items: { type: 'string', format: 'email', maxLength: 254 } },
     '"format" at #/items',
     '#/items/format',
   ],
-  ['a step of 999', { type: 'integer', multipleOf: 999 }, '"multipleOf" at #', '#/multipleOf'],
-  ['a pattern that looks ahead', { pattern: '(?=a)' }, '"pattern"'],
-  ['a pattern that explodes', { pattern: '(a|b)*a(a|b){30}' }, '"pattern"'],
-  ['a pattern that is none', { pattern: '(' }, '"pattern"'],
+  ['multipleOf 999', { type: 'integer', multipleOf: 999 }, '"multipleOf" at #', '#/multipleOf'],
+  ['a lookahead', { pattern: '(?=a)' }, '"pattern"'],
+  ['a pattern with exponentially many states', { pattern: '(a|b)*a(a|b){30}' }, '"pattern"'],
+  ['an invalid pattern', { pattern: '(' }, '"pattern"'],
   ['10,000 properties', { properties: named(10_000, {}) }, '"properties"'],
   ['10,000 required names', { required: Object.keys(named(10_000, {})) }, '"required"'],
-  ['a schema without end', deep(5_000), 'levels deep'],
+  ['a deeply nested schema', deep(5_000), 'levels deep'],
   ['a schema of a million values', { enum: Array.from({ length: 1_000_000 }, (_, at) => at) }, 'values'],
   ['a schema of a million characters', { const: 'x'.repeat(1_000_000) }, 'characters'],
-  ['a million items at least', { type: 'array', minItems: 10_000_000 }, '"minItems"'],
-  ['half a count', { minLength: 1.5 }, '"minLength"'],
-  ['a step of nothing', { multipleOf: 0 }, '"multipleOf"'],
-  ['many references in a row', chain(5_000, ($ref) => ({ $ref })), '"$ref"'],
+  ['minItems of ten million', { type: 'array', minItems: 10_000_000 }, '"minItems"'],
+  ['a fractional minLength', { minLength: 1.5 }, '"minLength"'],
+  ['multipleOf 0', { multipleOf: 0 }, '"multipleOf"'],
+  ['a long chain of references', chain(5_000, ($ref) => ({ $ref })), '"$ref"'],
   [
-    'combinations of combinations',
+    'too many combinations',
     {
       allOf: Array.from({ length: 12 }, (_, at) => ({
         anyOf: Array.from({ length: 12 }, (_, to) => ({ minimum: at, maximum: 100 + to })),
@@ -338,13 +338,13 @@ const refused: readonly (readonly [what: string, schema: unknown, message: strin
     },
     'combinations',
   ],
-  ['a billion properties at most', { type: 'object', maxProperties: 1e9 }, '"maxProperties"'],
-  ['two properties of any name', { type: 'object', minProperties: 2 }, '"minProperties"'],
+  ['maxProperties of a billion', { type: 'object', maxProperties: 1e9 }, '"maxProperties"'],
+  ['minProperties without declared names', { type: 'object', minProperties: 2 }, '"minProperties"'],
 ]
 
 const cases = refused.map(([what, schema, message, param]) => ({ what, schema, message, param }))
 
-test.each(cases)('$what is refused by name, at once', ({ schema, message, param }) => {
+test.each(cases)('$what is rejected by name within 2 s', ({ schema, message, param }) => {
   const start = performance.now()
 
   expect(() => schemaToGrammar(schema)).toThrow(
@@ -363,7 +363,10 @@ const large: readonly (readonly [what: string, schema: unknown])[] = [
     'a thousand properties',
     { type: 'object', properties: named(1_000, { type: 'string' }), additionalProperties: false },
   ],
-  ['a thousand properties and others', { type: 'object', properties: named(1_000, { type: 'string' }) }],
+  [
+    'a thousand properties beside undeclared ones',
+    { type: 'object', properties: named(1_000, { type: 'string' }) },
+  ],
   [
     'a thousand counted properties',
     { type: 'object', properties: named(1_000, {}), additionalProperties: false, minProperties: 500 },
@@ -372,15 +375,12 @@ const large: readonly (readonly [what: string, schema: unknown])[] = [
     'a thousand formats',
     { type: 'object', properties: named(1_000, { format: 'date-time' }), additionalProperties: false },
   ],
-  [
-    'definitions that hold each other',
-    chain(5_000, ($ref) => ({ type: 'object', properties: { a: { $ref } } })),
-  ],
+  ['nested definitions', chain(5_000, ($ref) => ({ type: 'object', properties: { a: { $ref } } }))],
   ['ten thousand words', { enum: Array.from({ length: 10_000 }, (_, at) => `word-${at}`) }],
   ['hundreds of patterns', { anyOf: patterns.map((pattern) => ({ pattern })) }],
-  ['patterns that meet', { allOf: patterns.slice(0, 40).map((pattern) => ({ type: 'string', pattern })) }],
+  ['intersected patterns', { allOf: patterns.slice(0, 40).map((pattern) => ({ type: 'string', pattern })) }],
   [
-    'alternatives that must be told apart',
+    '250 alternatives of oneOf',
     {
       oneOf: Array.from({ length: 250 }, (_, at) => ({
         type: 'object',
@@ -389,7 +389,7 @@ const large: readonly (readonly [what: string, schema: unknown])[] = [
       })),
     },
   ],
-  ['long words that begin alike', { enum: Array.from({ length: 900 }, (_, at) => 'a'.repeat(at)) }],
+  ['long words with a common prefix', { enum: Array.from({ length: 900 }, (_, at) => 'a'.repeat(at)) }],
   [
     'a recursive schema against a deep value',
     {
@@ -405,7 +405,7 @@ const large: readonly (readonly [what: string, schema: unknown])[] = [
   ],
 ]
 
-test.each(large)('%s are kept or refused, in bounded time', (_, schema) => {
+test.each(large)('%s: compiled or rejected within 5 s', (_, schema) => {
   const start = performance.now()
   try {
     checkGrammar(schemaToGrammar(schema))
@@ -416,7 +416,7 @@ test.each(large)('%s are kept or refused, in bounded time', (_, schema) => {
   expect(performance.now() - start).toBeLessThan(5_000)
 })
 
-test('names and pointers in messages are short and whole, whatever the client wrote', () => {
+test('names and pointers in error messages are truncated and well-formed', () => {
   const schema = { properties: { ['\ud800'.repeat(100_000)]: { contains: {} } } }
 
   expect(() => schemaToGrammar(schema)).toThrow(

@@ -1,6 +1,6 @@
 /**
- * JSON Schema as a grammar of its values: each text that the grammar takes satisfies the schema. What cannot be kept
- * is refused by name. Properties come in the order in which they are declared, values compact (see `json.ts`).
+ * Compiles JSON Schema to a grammar: every text that the grammar accepts is valid under the schema. Unsupported
+ * keywords are rejected by name. Properties follow the order of declaration, values are compact (see `json.ts`).
  */
 import { invalidRequest, LlmError } from '../../errors.ts'
 import { drain } from '../../util/drain.ts'
@@ -22,8 +22,8 @@ import { ShapeResolver } from './shapes.ts'
 import { buildStringExpression, withKeywordError } from './strings.ts'
 
 /**
- * GBNF. Throws `invalid_request` with the JSON pointer and the keyword in `param`: `unsupported` where it is valid but
- * no grammar says it, `value` where it is contradictory or too large.
+ * Compiles a schema alone, with undeclared properties, for tests of schema semantics. Throws `invalid_request` with
+ * pointer and keyword in `param`; `issue` is `unsupported`, or `value` if the schema is invalid, contradictory or too large.
  */
 export function schemaToGrammar(schema: unknown): string {
   const grammar = new Grammar()
@@ -35,7 +35,7 @@ export function schemaToGrammar(schema: unknown): string {
 export const unsatisfiable = () =>
   invalidRequest('The schema contradicts itself: no value can satisfy it.', { param: '#', issue: 'value' })
 
-/** Puts the field in front of the JSON pointers in errors. */
+/** Prefixes JSON pointers in errors with the request field. */
 export function withErrorField<T>(field: string, build: () => T): T {
   try {
     return build()
@@ -47,8 +47,9 @@ export function withErrorField<T>(field: string, build: () => T): T {
 }
 
 /**
- * The values of a schema, or the objects among them, as a part of a larger grammar.
- * @param properties of an object that may be said: where some are declared, a model is not to make up others
+ * Adds the values of a schema, or only its objects, to a grammar.
+ * @param properties `declared` drops undeclared properties that no schema mentions, since models invent them; `all`
+ *   serves tests of schema semantics
  */
 export function addSchema(
   grammar: Grammar,
@@ -60,7 +61,7 @@ export function addSchema(
     return new SchemaCompiler(grammar, openSchema(schema), properties).compile(only)
   } catch (error) {
     if (error instanceof TooComplexError)
-      throw invalidRequest(`The schema cannot be kept: ${error.message}.`, {
+      throw invalidRequest(`The JSON schema cannot be converted to a grammar: ${error.message}.`, {
         param: '#',
         issue: 'unsupported',
       })
@@ -70,7 +71,7 @@ export function addSchema(
 
 const objects: Conjunction = [{ schema: { type: 'object' }, at: 'object' }]
 
-/** A rule for each conjunction of schemas; made one after the other, since they can be nested without end. */
+/** Builds one rule per conjunction of schemas, from a stack since recursive schemas nest without end. */
 class SchemaCompiler {
   readonly #grammar: Grammar
   readonly #root: SchemaNode

@@ -8,7 +8,7 @@ import { buildOutputGrammar } from '../output-grammar.ts'
 const jsonGrammar = buildOutputGrammar({ format: { type: 'json' } }) as string
 const matcher = new GbnfMatcher(jsonGrammar)
 
-test('any object is taken, compact', () => {
+test('accepts any compact JSON object', () => {
   const json = fc.dictionary(
     fc.string({ unit: 'binary' }),
     fc.jsonValue({ stringUnit: 'binary', maxDepth: 3 }),
@@ -16,7 +16,7 @@ test('any object is taken, compact', () => {
   fc.assert(
     fc.property(json, (value) => {
       const text = JSON.stringify(value)
-      // Longer numbers are refused on purpose: see `anyNumber`.
+      // Longer numbers are rejected on purpose: see `anyNumber`.
       fc.pre(!/\d{21}|e[+-]?\d{3}/.test(text) && !/\\ud[89a-f]/.test(text))
 
       expect([text, matcher.matches(text)]).toEqual([text, true])
@@ -40,18 +40,18 @@ test.each([
   '{"a":1}\n',
   '{a:1}',
   '{',
-])('%j is not taken', (text) => {
+])('rejects %j', (text) => {
   expect(matcher.matches(text)).toBe(false)
 })
 
 test.each(['{"a": 1, "b": [1, 2]}', '{"a":"\\ud83d\\ude00\\u00e9\\/"}', '{"a":-0.5e-10}', '{}'])(
-  '%j is taken',
+  'accepts %j',
   (text) => {
     expect(matcher.matches(text)).toBe(true)
   },
 )
 
-test('whatever it takes is JSON, and an object', () => {
+test('samples parse as JSON objects', () => {
   const sampler = new GbnfSampler(jsonGrammar)
   for (let run = 0; run < 300; run++) {
     const value: unknown = JSON.parse(sampler.sample(Math.random))
@@ -60,6 +60,6 @@ test('whatever it takes is JSON, and an object', () => {
   }
 })
 
-test('it stands the check of grammars', () => {
+test('the JSON grammar passes the check for user grammars', () => {
   expect(() => checkGrammar(jsonGrammar)).not.toThrow()
 })

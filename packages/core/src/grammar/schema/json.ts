@@ -1,20 +1,19 @@
 /**
- * JSON itself (RFC 8259), as grammars: any value, any object. Compact, with at most one space where one is usual:
- * a model that may add white space can go on with it for ever.
+ * Rules of JSON (RFC 8259). White space is limited to one optional space after `,` and `:`, since models can repeat
+ * optional white space without end.
  */
-
 import type { Range } from '../automata/ranges.ts'
 import { characters, choice, type Expression, optional, repeat, sequence, text } from '../gbnf/expressions.ts'
 import type { Grammar } from '../gbnf/grammar.ts'
 
-/** Characters that stand in a string as they are: no quotes, no controls, no halves of a pair. */
+/** Characters that need no escape in a string: no quotes, backslashes, controls or surrogates. */
 export const unescapedCharacters: readonly Range[] = [
   [0x20, 0x21],
   [0x23, 0x5b],
   [0x5d, 0xd7ff],
   [0xe000, 0x10ffff],
 ]
-/** Behind `,` and `:`. */
+/** Follows `,` and `:`. */
 export const space = optional(text(' '))
 
 const codeOf = (letter: string) => letter.codePointAt(0) as number
@@ -22,7 +21,7 @@ const oneOf = (letters: string): Expression =>
   characters(...[...letters].map((letter): Range => [codeOf(letter), codeOf(letter)]))
 const hex = characters([0x30, 0x39], [0x41, 0x46], [0x61, 0x66])
 
-/** Of a pair of surrogates both halves, since one alone is no character. */
+/** Escapes of surrogates come in pairs, since one alone is not a character. */
 const escapeSequence: Expression = (() => {
   const noSurrogate = choice(
     sequence(oneOf('0123456789abcefABCEF'), hex),
@@ -34,7 +33,7 @@ const escapeSequence: Expression = (() => {
   return choice(oneOf('"\\/bfnrt'), sequence(text('u'), code))
 })()
 
-/** One character of a string, in any way that JSON knows. */
+/** One character of a string, escaped in any way or unescaped. */
 export const character = (grammar: Grammar): Expression =>
   grammar.defineOnce('character', () =>
     choice(characters(...unescapedCharacters), sequence(text('\\'), escapeSequence)),
@@ -47,7 +46,7 @@ export const anyString = (grammar: Grammar): Expression =>
 
 const digit = characters([0x30, 0x39])
 
-/** Bounded: digits without end are a loop that models fall into, and infinity is no JSON. */
+/** Bounded, since models can repeat digits without end, and too many parse as Infinity. */
 export const anyInteger = (grammar: Grammar): Expression =>
   grammar.defineOnce('integer', () =>
     sequence(

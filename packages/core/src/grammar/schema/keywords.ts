@@ -1,16 +1,16 @@
-/** Which words of JSON Schema there are, and how their values are read. What is not known is refused by name. */
+/** Supported keywords of JSON Schema and access to their values. Unknown keywords are rejected by name. */
 import { invalidRequest, type LlmError } from '../../errors.ts'
 import { isRecord } from '../../util/is-record.ts'
 
 export type Schema = boolean | Readonly<Record<string, unknown>>
 
-/** A schema, and where it stands in its document: `#/properties/a`. */
+/** A schema and its JSON pointer, such as `#/properties/a`. */
 export interface SchemaNode {
   readonly schema: Schema
   readonly at: string
 }
 
-/** Words that say nothing about which values are valid. */
+/** Keywords that do not affect validity. */
 const annotations = new Set([
   ...['$schema', '$id', 'id', '$comment', '$defs', 'definitions', '$vocabulary', '$anchor', '$dynamicAnchor'],
   ...['title', 'description', 'default', 'example', 'examples', 'deprecated', 'readOnly', 'writeOnly'],
@@ -26,23 +26,23 @@ const supportedKeywords = new Set([
   ...['minProperties', 'maxProperties'],
 ])
 
-/** Refuses words that would change what is valid and are not kept. */
+/** Throws for keywords that affect validity and are not supported. */
 export function checkKeywords(node: SchemaNode): void {
   for (const keyword of Object.keys(node.schema))
     if (!supportedKeywords.has(keyword) && !annotations.has(keyword) && !keyword.startsWith('x-'))
       throw invalidKeyword(node, keyword, 'is not supported')
-  // References inside would begin there, and not at the root.
+  // A nested `$id` changes where references resolve from.
   for (const keyword of ['$id', 'id'])
     if (node.at !== '#' && typeof readKeyword(node, keyword) === 'string')
       throw invalidKeyword(node, keyword, 'is only supported at the root')
 }
 
-/** Whether it says anything about which values are valid. */
+/** Whether a schema rejects any value. */
 export const isConstraining = ({ schema }: SchemaNode): boolean =>
   schema === false ||
   Object.keys(schema).some((keyword) => !annotations.has(keyword) && !keyword.startsWith('x-'))
 
-/** The schema cannot be kept. `unsupported`: it is valid, but no grammar says it. */
+/** @param issue `unsupported` if the schema is valid but has no grammar, `value` if it is invalid */
 export const invalidKeyword = (
   { at }: Pick<SchemaNode, 'at'>,
   keyword: string,
@@ -50,31 +50,31 @@ export const invalidKeyword = (
   issue: 'unsupported' | 'value' = 'unsupported',
 ): LlmError => {
   const [name, path] = [keyword, at].map(shorten)
-  return invalidRequest(`The schema cannot be kept: "${name}" at ${path} ${why}.`, {
+  return invalidRequest(`The JSON schema cannot be converted to a grammar: "${name}" at ${path} ${why}.`, {
     param: shorten(`${at}/${keyword}`),
     issue,
   })
 }
 
-/** Names in a schema are the client's, and can be megabytes or half a character. */
+/** Names come from the client and can be megabytes long or end in half a surrogate pair. */
 const shorten = (text: string) =>
   text.length > maxShownLength ? `${text.slice(0, maxShownLength).toWellFormed()}…` : text.toWellFormed()
 const maxShownLength = 200
 
-/** What the schema itself says there: nothing of what all objects have. */
+/** Reads an own property, never one of `Object.prototype`. */
 export const readKeyword = ({ schema }: SchemaNode, keyword: string): unknown =>
   typeof schema === 'object' && Object.hasOwn(schema, keyword) ? schema[keyword] : undefined
 
-/** A number of characters, items or properties. */
+/** Reads a number of characters, items or properties. */
 export function readCount(node: SchemaNode, keyword: string): number | undefined {
   const value = readKeyword(node, keyword)
   if (value === undefined) return undefined
   if (typeof value !== 'number' || !Number.isInteger(value) || value < 0)
-    throw invalidKeyword(node, keyword, 'must be an integer from 0 up', 'value')
+    throw invalidKeyword(node, keyword, 'must be an integer of at least 0', 'value')
   return value
 }
 
-/** Two of them, in order; the second is endless where nothing is said. */
+/** Reads a minimum (default 0) and a maximum (default Infinity). */
 export function readCounts(
   node: SchemaNode,
   minKeyword: string,
@@ -87,7 +87,7 @@ export function readCounts(
   return { min, max: max > Number.MAX_SAFE_INTEGER ? Number.POSITIVE_INFINITY : max }
 }
 
-/** No answer is so long. */
+/** Longer than any output. */
 const maxMinimum = 1_000_000
 
 export function readSchema(node: SchemaNode, keyword: string): SchemaNode | undefined {
@@ -102,7 +102,7 @@ export function readSchemas(node: SchemaNode, keyword: string): readonly SchemaN
   return value.map((schema, at) => childNode(node, `${keyword}/${at}`, schema))
 }
 
-/** Schemas by name: of properties, of patterns. */
+/** Reads schemas by property name or pattern. */
 export function readSchemaMap(
   node: SchemaNode,
   keyword: string,

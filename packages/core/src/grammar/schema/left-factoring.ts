@@ -1,6 +1,6 @@
 /**
- * Options that begin alike, told apart where they differ. Native code keeps each way that is still open: of two that hold
- * each other and begin alike, there are two at the first level, four at the second, and a million at the twentieth.
+ * Left factoring: alternatives with a common beginning share it. llama.cpp tracks every open parse, so two recursive
+ * alternatives with a common beginning would double the parses at each level: a million at the twentieth.
  */
 import { drain } from '../../util/drain.ts'
 import { groupBy } from '../../util/group-by.ts'
@@ -9,10 +9,10 @@ import type { Grammar } from '../gbnf/grammar.ts'
 import { writeExpression } from '../gbnf/write-gbnf.ts'
 import { space } from './json.ts'
 
-/** What is still to come, in order. */
+/** Expressions in sequence. */
 type ExpressionPath = readonly Expression[]
 
-/** Where there are more, options stay as they are: at one place, and in all. */
+/** Alternatives with more paths are left unfactored: limits for one choice and for the whole grammar. */
 const maxPaths = { perChoice: 100, total: 5_000 }
 
 export class LeftFactoring {
@@ -50,7 +50,7 @@ export class LeftFactoring {
     return head ? sequence(head, this.factor(dropFirst(group))) : empty
   }
 
-  /** By what comes first: a text, characters, or a rule that may hold itself. None where there is nothing to tell apart. */
+  /** Expands alternatives until each begins with a text, characters or a recursive rule; empty if there is nothing to factor. */
   #expand(options: readonly Expression[]): readonly ExpressionPath[] {
     const expanded: ExpressionPath[] = []
     const pending: ExpressionPath[] = options.map((option) => [option]).reverse()
@@ -74,7 +74,7 @@ export class LeftFactoring {
   }
 }
 
-/** By how they are written: each once. */
+/** Deduplicates by written form. */
 const distinct = (options: readonly Expression[]): ReadonlyMap<string, Expression> =>
   new Map(options.map((option) => [writeExpression(option), option]))
 

@@ -1,6 +1,6 @@
 /**
- * Numbers as they are written, digit by digit: integers without a point, fractions without an exponent where they are
- * bounded, and so short that reading them cannot round one past its bound.
+ * Automata over the digits of numbers. Integers have no decimal point, bounded fractions no exponent. Digits are
+ * limited so that parsing to a double cannot round a number past its bound.
  */
 import {
   type Automaton,
@@ -17,20 +17,20 @@ import { compileFullMatch } from '../automata/pattern.ts'
 import { fractionDigits, isMultiple, scale, toDecimal, toHighestUnits, toLowestUnits } from './decimals.ts'
 import type { NumberShape } from './shape.ts'
 
-/** Digits of an integer: enough for 64 bits. */
+/** Digits of an integer; enough for 64 bits. */
 const integerDigits = 20
-/** Digits of any decimal that no reading changes (IEEE 754, double). */
+/** Digits of a decimal that a double represents without loss (IEEE 754). */
 const exactDigits = 15
-/** Of an integer that must be a multiple: the states for each digit are as many as the step. */
+/** Digits of a multiple: each digit adds as many states as the step is large. */
 const multipleDigits = 9
 
-/** Throws `TooComplex`. */
+/** Throws `TooComplexError`. */
 export function buildNumberAutomaton(shape: NumberShape): Automaton {
-  // Of some steps every integer is a multiple.
+  // Every integer is a multiple of 1, 0.5, 0.1 and the like.
   const multiples = shape.multiples.filter((step) => !shape.isInteger || !isMultiple(1, step))
   if (multiples.length > 0) return buildBoundedMultiples(shape, multiples)
   if (shape.isInteger) return buildBoundedAutomaton(shape, 0, integerDigits)
-  // Near a bound, so many digits in all that no two numbers are read as the same.
+  // Near a bound, limit all digits so that no two numbers parse as the same double.
   const widest = Math.max(...[shape.min, shape.max].map(({ value }) => countDigits(value)))
   const places = Math.max(0, Math.min(fractionDigits, exactDigits - widest))
   const far = buildBoundedAutomaton(shape, places, integerDigits)
@@ -38,7 +38,7 @@ export function buildNumberAutomaton(shape: NumberShape): Automaton {
   return union(far, buildBoundedAutomaton(shape, fractionDigits, exactDigits - fractionDigits))
 }
 
-/** A multiple must stay one when it is read, so there are fewer digits. */
+/** Multiples have fewer digits, so that they remain multiples after parsing. */
 function buildBoundedMultiples(shape: NumberShape, multiples: readonly number[]): Automaton {
   const wanted = Math.max(...multiples.map((step) => scale(step).places))
   const places = shape.isInteger ? 0 : wanted
@@ -46,7 +46,7 @@ function buildBoundedMultiples(shape: NumberShape, multiples: readonly number[])
   return multiples.reduce((all, step) => intersect(all, buildMultiplesAutomaton(step, places)), range)
 }
 
-/** With so many decimal places, and so many digits before them. */
+/** @param digits before the decimal point */
 function buildBoundedAutomaton({ min, max }: NumberShape, places: number, digits: number): Automaton {
   const limit = 10n ** BigInt(digits + places) - 1n
   return buildRangeAutomaton(
@@ -62,7 +62,7 @@ const countDigits = (value: number) =>
 const bigMax = (a: bigint, b: bigint) => (a > b ? a : b)
 const bigMin = (a: bigint, b: bigint) => (a < b ? a : b)
 
-/** Decimals from `low` to `high`, both in units of the last of so many places. */
+/** Decimals from `low` to `high`, in units of the last decimal place. */
 function buildRangeAutomaton(low: bigint, high: bigint, places: number): Automaton {
   const negative = low < 0n ? toDecimalPatterns(bigMax(1n, -high), -low, places) : []
   const positive = high >= 0n ? toDecimalPatterns(bigMax(0n, low), high, places) : []
@@ -72,7 +72,7 @@ function buildRangeAutomaton(low: bigint, high: bigint, places: number): Automat
   return places === 0 ? range : shortenFractions(range)
 }
 
-/** As patterns, with all their places written. */
+/** Regular expressions of decimals with all decimal places written. */
 function toDecimalPatterns(low: bigint, high: bigint, places: number): readonly string[] {
   if (low > high) return []
   if (places === 0) return toIntegerPatterns(low, high)
@@ -81,7 +81,7 @@ function toDecimalPatterns(low: bigint, high: bigint, places: number): readonly 
   const fraction = (from: bigint, to: bigint) =>
     `\\.(?:${toSameLengthPattern(pad(from, places), pad(to, places))})`
   if (first === last) return [`${first}${fraction(low % unit, high % unit)}`]
-  // Integers behind which any fraction may stand.
+  // Integers that any fraction can follow.
   const from = low % unit === 0n ? first : first + 1n
   const to = high % unit === unit - 1n ? last : last - 1n
   return [
@@ -93,7 +93,7 @@ function toDecimalPatterns(low: bigint, high: bigint, places: number): readonly 
 
 const pad = (value: bigint, places: number) => String(value).padStart(places, '0')
 
-/** Integers from 0 up, one pattern for each number of digits. */
+/** Regular expressions of non-negative integers, one for each number of digits. */
 function toIntegerPatterns(low: bigint, high: bigint): readonly string[] {
   const options: string[] = []
   for (let from = low; from <= high; ) {
@@ -104,7 +104,7 @@ function toIntegerPatterns(low: bigint, high: bigint): readonly string[] {
   return options
 }
 
-/** Texts of digits from the first to the second, which is as long. */
+/** Regular expression of the digit strings between two of equal length. */
 function toSameLengthPattern(from: string, to: string): string {
   const rest = from.length - 1
   if (rest < 0) return ''
@@ -123,7 +123,7 @@ function toSameLengthPattern(from: string, to: string): string {
     .join('|')
 }
 
-/** `1.50` may end as `1.5`, and `1.00` as `1`: wherever only zeros would have to follow. */
+/** Accepts a number wherever only zeros can follow: `1.5` for `1.50`, `1` for `1.00`. */
 function shortenFractions({ states }: Automaton): Automaton {
   const step = (state: DfaState | undefined, code: number) => follow(states, state, code)
   const endsInZeros = (state: DfaState | undefined): boolean => {
@@ -135,7 +135,7 @@ function shortenFractions({ states }: Automaton): Automaton {
   return {
     states: states.map((state) => ({
       ...state,
-      // A point needs a digit behind it.
+      // A decimal point needs a digit after it.
       isAccepting: !afterPoint.has(state) && (endsInZeros(state) || endsInZeros(step(state, point))),
     })),
   }
@@ -148,10 +148,10 @@ const edgeTo = (code: number, behind: number, rest: bigint): DfaEdge<readonly [n
   next: [behind, rest],
 })
 
-/** Digits and points of which the number is a multiple; with so many places, of which any can be left out. */
+/** Multiples of `step` with up to `places` decimal places. */
 function buildMultiplesAutomaton(step: number, places: number): Automaton {
   const { digits, places: own } = toDecimal(step)
-  // As many places as the step needs were asked for, or the number is an integer.
+  // Fewer places than the step has occur only for integers.
   const [factor, modulus] =
     own <= places ? [1n, digits * 10n ** BigInt(places - own)] : [10n ** BigInt(own - places), digits]
   const unit = (behind: number) => 10n ** BigInt(places - Math.max(behind, 0)) * factor
@@ -168,6 +168,6 @@ function buildMultiplesAutomaton(step: number, places: number): Automaton {
       ],
     }
   })
-  // Of 1,000 the last three digits say it all.
+  // Merges states: for 1,000 only the last three digits matter.
   return minimize(remainders)
 }

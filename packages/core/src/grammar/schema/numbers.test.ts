@@ -31,7 +31,7 @@ const written = fc.oneof(
   fc.integer({ min: -9_999, max: 9_999 }).map((value) => (value / 4).toFixed(4)),
 )
 
-test('what is taken is a number within the bounds', () => {
+test('accepted texts are numbers within the bounds', () => {
   fc.assert(
     fc.property(shape, fc.array(written, { minLength: 20, maxLength: 20 }), (numbers, texts) => {
       fc.pre(!isNumberEmpty(numbers))
@@ -51,7 +51,7 @@ test('what is taken is a number within the bounds', () => {
   )
 })
 
-test('short decimals within the bounds are all taken', () => {
+test('short decimals within the bounds are accepted', () => {
   const few = fc.integer({ min: -99_999, max: 99_999 }).map((value) => value / 100)
   fc.assert(
     fc.property(few, few, few, fc.boolean(), (a, b, value, isInteger) => {
@@ -68,7 +68,7 @@ test('short decimals within the bounds are all taken', () => {
   )
 })
 
-test('a bound that is far away takes nothing from what is near', () => {
+test('a distant bound does not reject numbers near the other bound', () => {
   const shape: NumberShape = {
     ...{ type: 'number', isInteger: false, multiples: [] },
     min: { value: 0.25, isExclusive: true },
@@ -96,7 +96,7 @@ test.each([
   [1_000, '12000', true],
   [1_000, '12500', false],
   [500, '12500', true],
-])('of the multiples of %j, %j is one: %j', (step, text, isMultiple) => {
+])('multipleOf %j accepts %j: %j', (step, text, isMultiple) => {
   const shape: NumberShape = {
     ...{ type: 'number', isInteger: false, multiples: [step] },
     min: { value: Number.NEGATIVE_INFINITY, isExclusive: false },

@@ -1,4 +1,4 @@
-/** Numbers: their bounds, and what they are multiples of. */
+/** Numbers: bounds and `multipleOf`. */
 import { isMultiple, type NumberBound, scale, toHighestUnits, toLowestUnits } from './decimals.ts'
 import { invalidKeyword, readKeyword, type SchemaNode } from './keywords.ts'
 import type { NumberShape } from './shape.ts'
@@ -13,7 +13,7 @@ export const anyNumber: NumberShape = {
   multiples: [],
 }
 
-/** Of the digits alone. */
+/** Largest `multipleOf` without its decimal point. */
 const maxMultiple = 1_000n
 
 export function readNumber(node: SchemaNode): NumberShape {
@@ -26,7 +26,11 @@ export function readNumber(node: SchemaNode): NumberShape {
   if (multiple <= 0) throw invalidKeyword(node, 'multipleOf', 'must be above 0', 'value')
   const { scaled } = scale(multiple)
   if (scaled === undefined || scaled > maxMultiple)
-    throw invalidKeyword(node, 'multipleOf', 'is supported to 10 decimals, and to 1000 without its point')
+    throw invalidKeyword(
+      node,
+      'multipleOf',
+      'is supported with up to 10 decimals, and up to 1000 without its decimal point',
+    )
   return { ...shape, multiples: [multiple] }
 }
 
@@ -36,7 +40,7 @@ function readFinite(node: SchemaNode, keyword: string): number | undefined {
   throw invalidKeyword(node, keyword, 'must be a number', 'value')
 }
 
-/** Draft 4 says `exclusiveMinimum: true` beside `minimum`, the later ones a number of its own. */
+/** In draft 4 `exclusiveMinimum` is a boolean beside `minimum`, since draft 6 a number. */
 function readBounds(
   node: SchemaNode,
   inclusiveKeyword: string,
@@ -53,7 +57,7 @@ function readBounds(
   ]
 }
 
-/** OpenAPI's formats of numbers. */
+/** Applies OpenAPI's `int32` and `int64`. */
 function withFormat(node: SchemaNode, shape: NumberShape): NumberShape {
   const format = readKeyword(node, 'format')
   const size = format === 'int32' ? 31 : format === 'int64' ? 63 : undefined
@@ -65,7 +69,7 @@ function withFormat(node: SchemaNode, shape: NumberShape): NumberShape {
   return { ...intersectNumbers(shape, { ...anyNumber, ...range }), isInteger: true }
 }
 
-/** The tighter of bounds from one side: 1 for the larger, -1 for the smaller. */
+/** Returns the largest lower bound (`side` 1) or the smallest upper bound (-1). */
 const pickTighter = (bounds: readonly NumberBound[], side: 1 | -1): NumberBound =>
   bounds.reduce((a, b) => {
     if (a.value === b.value) return a.isExclusive ? a : b

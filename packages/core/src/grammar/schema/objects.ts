@@ -1,4 +1,4 @@
-/** Objects: the declared properties in their order, then any others that may be there. */
+/** Objects: declared properties in their order, then undeclared ones. */
 import {
   type Automaton,
   accepts,
@@ -36,7 +36,7 @@ export const anyObject: ObjectShape = {
 }
 
 const maxProperties = 1_000
-/** Each doubles the sets of names. */
+/** Each pattern can double the number of name sets. */
 const maxPatterns = 4
 
 export function readObject(node: SchemaNode, shapes: ShapeSource): ObjectShape {
@@ -52,7 +52,7 @@ export function readObject(node: SchemaNode, shapes: ShapeSource): ObjectShape {
     ...{ names, value: value ?? unmatched },
     isExplicit: (value ?? additional) !== undefined,
   }))
-  // What patterns say of a name, they say of a declared one, too; `additionalProperties` does not.
+  // `patternProperties` applies to declared names too; `additionalProperties` does not.
   const properties = declared.map(([name, value]): [string, Conjunction] => {
     const matched = patterns.find(({ names }) => accepts(names, name))?.value ?? []
     return [name, conjoin(conjoin([value], matched), findOtherProperty(names, name))]
@@ -65,7 +65,7 @@ export function readObject(node: SchemaNode, shapes: ShapeSource): ObjectShape {
 
 function readRequired(node: SchemaNode): readonly string[] {
   const required = readKeyword(node, 'required') ?? []
-  // Draft 3 says it inside of the property.
+  // Draft 3 has a boolean inside the property.
   if (!Array.isArray(required) || required.some((name) => typeof name !== 'string'))
     throw invalidKeyword(node, 'required', 'must be an array of names', 'value')
   if (required.length > maxProperties)
@@ -73,7 +73,7 @@ function readRequired(node: SchemaNode): readonly string[] {
   return [...new Set<string>(required)]
 }
 
-/** For each combination of patterns the names that match just these; without a value where they match none. */
+/** Partitions names by the patterns they match; `value` is absent for names that match none. */
 function splitByPatterns(
   node: SchemaNode,
   shapes: ShapeSource,
@@ -95,7 +95,7 @@ function splitByPatterns(
   return split.filter(({ names }) => !isEmpty(names))
 }
 
-/** The names that `propertyNames` lets through. */
+/** Names that `propertyNames` accepts. */
 function readPropertyNames(node: SchemaNode, shapes: ShapeSource): readonly PropertySet[] {
   const schema = readSchema(node, 'propertyNames')
   if (!schema) return anyObject.otherProperties
@@ -110,7 +110,6 @@ function readPropertyNames(node: SchemaNode, shapes: ShapeSource): readonly Prop
   return first ? [{ names: rest.reduce(union, first), value: [], isExplicit: false }] : []
 }
 
-/** What holds for a name that is not declared. */
 const findOtherProperty = (otherProperties: readonly PropertySet[], name: string): Conjunction =>
   otherProperties.find(({ names }) => accepts(names, name))?.value ?? never
 
@@ -144,7 +143,7 @@ export function intersectObjects(a: ObjectShape, b: ObjectShape): ObjectShape {
   }
 }
 
-/** Without others that no schema speaks of, where there are enough properties without: nobody waits for them. */
+/** Removes undeclared properties that no schema mentions, unless `minProperties` needs them: models invent names. */
 export function withDeclaredOnly(shape: ObjectShape): ObjectShape {
   const { properties, required, otherProperties, min } = shape
   const named = [...new Set([...properties.keys(), ...required])]
@@ -176,8 +175,8 @@ export function acceptsObject(
 }
 
 /**
- * Rules for each number of properties that are behind: `next`, what may follow, and `key`, the rest of one that has
- * begun. They count what has been said only where `minProperties` or `maxProperties` asks for it.
+ * Builds two rules per property: `next`, the rest of the object, and `key`, the rest of a property after its opening
+ * quote. Rules exist once per number of properties written so far if `minProperties` or `maxProperties` requires a count.
  */
 export function buildObjectExpression(
   shape: ObjectShape,
@@ -189,7 +188,7 @@ export function buildObjectExpression(
   const isRequired = new Set(required)
   const lastRequired = names.findLastIndex((name) => isRequired.has(name))
   const otherRules = buildOtherEntries(shape, names, grammar, ruleOf)
-  // A name can come twice among them: no more than one is sure to count.
+  // Undeclared names can repeat, so only one of them is certain to count.
   if (otherRules.length > 0 && min > required.length + 1)
     throw invalidKeyword(
       shape,
@@ -211,7 +210,7 @@ export function buildObjectExpression(
   const buildNext = (at: number, count: number, key: Expression) =>
     canEnd(at, count) ? optional(sequence(comma, key)) : sequence(comma, key)
 
-  // From the last to the first, so that what follows is there; by how many have been said.
+  // From last to first, so that following rules exist; indexed by the number of properties written.
   const numbers = Array.from({ length: maxCount + 1 }, (_, count) => count)
   const tail = otherRules.length > 0 ? numbers.map(() => grammar.reserve('others')) : []
   const isFull = (count: number) => isCounting && count >= max
@@ -239,7 +238,7 @@ export function buildObjectExpression(
   return sequence(text('{'), canEnd(0, 0) ? optional(some) : some, text('}'))
 }
 
-/** The rest of a name that is not declared, and its value. */
+/** The rest of an undeclared name, and its value. */
 function buildOtherEntries(
   shape: ObjectShape,
   names: readonly string[],

@@ -1,8 +1,7 @@
 /**
- * What a schema takes, as a list of shapes: each of one type, with all that is said about it in one place. To
- * combine schemas is to meet their shapes pair by pair; what lies deeper stays a conjunction until it is needed.
+ * Resolves a schema to its shapes: alternatives of one type each, with all constraints collected. Schemas combine by
+ * intersecting their shapes pairwise. Nested schemas stay conjunctions until needed.
  */
-
 import { drain } from '../../util/drain.ts'
 import { isRecord } from '../../util/is-record.ts'
 import { WorkBudget } from '../automata/work-budget.ts'
@@ -23,9 +22,9 @@ import type { Shape, ShapeSource, ValuesShape } from './shape.ts'
 import { acceptsString, anyString, intersectStrings, isStringEmpty, readString } from './strings.ts'
 
 const maxShapes = 256
-/** References and combinations inside each other, at one place. */
+/** Nested references and combinations at one pointer. */
 const maxReferenceDepth = 200
-/** How deep it looks for a reason why nothing satisfies a schema. */
+/** Levels that the emptiness check descends. */
 const maxEmptinessDepth = 4
 
 const toValuesShape = (...values: readonly unknown[]): ValuesShape => ({ type: 'values', values })
@@ -42,7 +41,7 @@ const types: Readonly<Record<string, readonly Shape[]>> = {
 const allTypes = ['null', 'boolean', 'number', 'string', 'array', 'object']
 const anything = allTypes.flatMap((type) => types[type] ?? [])
 
-/** The shapes of one document's schemas. */
+/** Shapes of the schemas of one document. */
 export class ShapeResolver implements ShapeSource {
   readonly budget = new WorkBudget()
   readonly #root: SchemaNode
@@ -69,12 +68,12 @@ export class ShapeResolver implements ShapeSource {
     return shapes
   }
 
-  /** Looks at what had to wait until all schemas are read: they can refer to each other. */
+  /** Runs checks that need every schema resolved, since schemas can refer to each other. */
   runDeferredChecks(): void {
     for (const check of drain(this.#deferredChecks)) check()
   }
 
-  /** Whether it is known that nothing satisfies all of them. */
+  /** Whether no value satisfies all of the schemas; false also if that is not found within `depth` levels. */
   isEmpty(conjunction: Conjunction, depth = maxEmptinessDepth): boolean {
     return depth > 0 && this.resolve(conjunction).every((shape) => this.#isShapeEmpty(shape, depth))
   }
@@ -88,9 +87,9 @@ export class ShapeResolver implements ShapeSource {
   #resolveNode(node: SchemaNode): readonly Shape[] {
     const known = this.#shapesByNode.get(node.at)
     if (known) return known
-    if (this.#inProgress.has(node.at)) throw invalidKeyword(node, '$ref', 'leads back to itself', 'value')
+    if (this.#inProgress.has(node.at)) throw invalidKeyword(node, '$ref', 'refers to itself', 'value')
     if (this.#inProgress.size >= maxReferenceDepth)
-      throw invalidKeyword(node, '$ref', `is behind ${maxReferenceDepth} others`, 'value')
+      throw invalidKeyword(node, '$ref', `is nested in ${maxReferenceDepth} other references`, 'value')
     this.#inProgress.add(node.at)
     const shapes = this.#readNode(node)
     this.#inProgress.delete(node.at)
@@ -117,7 +116,7 @@ export class ShapeResolver implements ShapeSource {
     return parts.reduce((shapes, part) => this.#intersect(shapes, part, node), own)
   }
 
-  /** What the schema itself says about values of this type. */
+  /** Applies the keywords for this type. */
   #narrow(node: SchemaNode, shape: Shape): readonly Shape[] {
     switch (shape.type) {
       case 'number':
@@ -144,7 +143,7 @@ export class ShapeResolver implements ShapeSource {
     return [shapes]
   }
 
-  /** A grammar takes what any branch takes: the same as one branch only where no two take the same value. */
+  /** A grammar accepts a value that matches several alternatives, so `oneOf` requires disjoint ones. */
   #checkExclusive(node: SchemaNode, options: readonly SchemaNode[]): void {
     for (const [at, option] of options.entries())
       for (const other of options.slice(at + 1))
@@ -152,7 +151,7 @@ export class ShapeResolver implements ShapeSource {
           throw invalidKeyword(
             node,
             'oneOf',
-            'has alternatives that may hold at the same time; say anyOf, or tell them apart by a required const',
+            'has alternatives that can match the same value; use anyOf, or give each its own required const',
           )
   }
 
@@ -162,7 +161,7 @@ export class ShapeResolver implements ShapeSource {
       throw invalidKeyword(
         node,
         'anyOf',
-        `makes more than ${maxShapes} combinations with what stands beside it`,
+        `makes more than ${maxShapes} combinations with the keywords beside it`,
       )
     return shapes
   }
@@ -218,7 +217,7 @@ export class ShapeResolver implements ShapeSource {
   }
 }
 
-/** How much work it is to combine it. */
+/** Estimates the cost of intersecting a shape, in steps of the budget. */
 function estimateWeight(shape: Shape): number {
   if (shape.type === 'string') return shape.texts.states.length * 10
   if (shape.type === 'object')
@@ -234,7 +233,7 @@ function readTypes(node: SchemaNode): readonly string[] {
   const names = type === undefined ? allTypes : Array.isArray(type) ? type : [type]
   for (const name of names)
     if (typeof name !== 'string' || !Object.hasOwn(types, name))
-      throw invalidKeyword(node, 'type', 'must be a type of JSON or a list of them', 'value')
+      throw invalidKeyword(node, 'type', 'must be a JSON type or an array of JSON types', 'value')
   if (names.length === 0) throw invalidKeyword(node, 'type', 'is empty', 'value')
   const nullable = readKeyword(node, 'nullable')
   if (nullable !== undefined && typeof nullable !== 'boolean')
@@ -257,7 +256,7 @@ function readValues(node: SchemaNode): readonly (readonly Shape[])[] {
   ]
 }
 
-/** Only of all and nothing: a grammar says what may come, not what may not. */
+/** Supports only `true`, `{}` and `false`: grammars have no complement. */
 function readNot(node: SchemaNode): readonly (readonly Shape[])[] {
   const inner = readSchema(node, 'not')
   if (!inner || inner.schema === false) return []
@@ -265,7 +264,7 @@ function readNot(node: SchemaNode): readonly (readonly Shape[])[] {
   throw invalidKeyword(node, 'not', 'is not supported')
 }
 
-/** As JSON compares values. */
+/** Compares JSON values. */
 function isDeepEqual(a: unknown, b: unknown): boolean {
   if (Array.isArray(a))
     return Array.isArray(b) && a.length === b.length && a.every((item, at) => isDeepEqual(item, b[at]))

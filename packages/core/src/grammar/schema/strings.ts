@@ -1,4 +1,4 @@
-/** Strings: their length, patterns and formats. Where they have none, every escape of JSON is taken. */
+/** Strings: length, `pattern` and `format`. Without `pattern` and `format`, every JSON escape is accepted. */
 import {
   type Automaton,
   accepts,
@@ -41,7 +41,7 @@ export function readString(node: SchemaNode, budget: WorkBudget): StringShape {
   }
 }
 
-/** Texts in which the pattern is found; it stands at this keyword. */
+/** Strings that contain a match of the pattern. `keyword` names it in errors. */
 export const buildPatternAutomaton = (
   node: SchemaNode,
   keyword: string,
@@ -52,7 +52,7 @@ export const buildPatternAutomaton = (
     budget.getAutomaton(`pattern ${pattern}`, () => compilePattern(pattern, budget)),
   )
 
-/** Refuses the keyword by name where its texts cannot be told apart, or not with so little effort. */
+/** Rethrows errors of pattern compilation as `invalid_request` naming the keyword. */
 export function withKeywordError<T>(node: SchemaNode, keyword: string, build: () => T): T {
   try {
     return build()
@@ -84,7 +84,7 @@ export function acceptsString({ min, max, texts }: StringShape, value: string): 
   return length >= min && length <= max && accepts(texts, value)
 }
 
-/** Patterns and lengths together. Throws `TooComplex`. */
+/** Intersects pattern and length. Throws `TooComplexError`. */
 export const buildStringAutomaton = ({ min, max, texts }: StringShape): Automaton =>
   min === 0 && max === Number.POSITIVE_INFINITY ? texts : intersect(texts, buildLengthAutomaton(min, max))
 
