@@ -1,6 +1,6 @@
 /**
- * Templates of models that people use, filled by Go itself and by ours. `expected.json` was made by Go 1.26's `text/template`
- * from `conversations.json` and the templates of `@huggingface/ollama-utils` 0.0.18.
+ * Compares templates of popular models with Go. Go 1.26's `text/template` made `expected.json` from
+ * `conversations.json` and the templates of `@huggingface/ollama-utils` 0.0.18.
  */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -40,7 +40,7 @@ const read = (name: string): unknown => JSON.parse(readFileSync(new URL(name, im
 const conversations = read('./conversations.json') as readonly Conversation[]
 const expected = read('./expected.json') as readonly (readonly Expected[])[]
 
-/** The package does not export it. */
+/** Read from the source, since the package does not export the templates. */
 function templatesOfModels(): readonly { readonly model: string; readonly template: string }[] {
   const entry = fileURLToPath(import.meta.resolve('@huggingface/ollama-utils'))
   const source = readFileSync(new URL('../src/chat-template-automap.ts', `file://${entry}`), 'utf8')
@@ -53,7 +53,7 @@ function templatesOfModels(): readonly { readonly model: string; readonly templa
 
 const field = (value: GoValue, key?: string) => ({ value, ...(key !== undefined && { key }) })
 
-/** As the program had it that made the expected texts: there, parameters are no type of their own. */
+/** Data as in the Go program that made `expected.json`, where parameters are plain maps. */
 const toData = ({ Messages, Tools, ...texts }: Conversation): GoMap =>
   new GoMap(
     Object.entries({
@@ -100,7 +100,7 @@ const toData = ({ Messages, Tools, ...texts }: Conversation): GoMap =>
     }),
   )
 
-function filled(template: string, conversation: Conversation): Expected {
+function render(template: string, conversation: Conversation): Expected {
   try {
     return { out: runTree(parseTree(template), toData(conversation), { now: new Date(2026, 10, 21) }) }
   } catch (cause) {
@@ -108,14 +108,14 @@ function filled(template: string, conversation: Conversation): Expected {
   }
 }
 
-test('every template says what Go makes of it, and errs where Go errs', () => {
+test('every template renders as in Go, and fails where Go fails', () => {
   const templates = templatesOfModels()
   expect(templates).toHaveLength(expected.length)
 
   const others = templates.flatMap(({ model, template }, at) =>
     conversations.flatMap((conversation, index) => {
       const wanted = expected[at]?.[index] as Expected
-      const found = filled(template, conversation)
+      const found = render(template, conversation)
       const isSame = 'err' in wanted ? 'err' in found : 'out' in found && found.out === wanted.out
       return isSame ? [] : [{ model, index, wanted, found }]
     }),
@@ -137,13 +137,13 @@ test.each([
   ['deepseek-v3.1:latest', 'deepseek'],
   ['gemma2:latest', 'generic'],
   ['nemotron-mini:4b', 'generic'],
-])('answers of %s are read as those of %s', (name, family) => {
+])('%s belongs to the family %s', (name, family) => {
   const { template = '' } = templatesOfModels().find(({ model }) => model === `library/${name}`) ?? {}
 
   expect(detectFamily(template)).toBe(family)
 })
 
-test('of what templates take, no more and no less is told', () => {
+test('features of the templates are detected', () => {
   const uses = templatesOfModels().map(
     ({ model, template }) => [model, parseGoTemplate(template).features] as const,
   )

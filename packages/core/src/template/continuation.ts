@@ -1,7 +1,7 @@
-/** A trailing assistant message is left open, to be continued, unless it calls tools. */
+/** Continuation: a trailing assistant message without tool calls stays open, so that the model continues it. */
 import type { Message } from '../engine/request.ts'
 
-/** Templates trim messages and close them with tokens of their own, so where the last one ends is marked. */
+/** Marks the end of the last message, since templates trim messages and append closing tokens. */
 const endMark = '\uE000'
 
 export function isContinued(messages: readonly Message[]): boolean {
@@ -9,13 +9,13 @@ export function isContinued(messages: readonly Message[]): boolean {
   return last?.role === 'assistant' && last.content.every(({ type }) => type !== 'tool-call')
 }
 
-/** The last one with a mark at its end. */
+/** Appends the end mark to the last message. */
 export const appendEndMark = <M extends { readonly content: string }>(messages: readonly M[]): readonly M[] =>
   messages.map((message, index) =>
     index === messages.length - 1 ? { ...message, content: message.content.trimEnd() + endMark } : message,
   )
 
-/** What a template has said, up to where an open message ends. Variables and schemas are as they came: half a character is none in UTF-8. */
+/** Cuts the rendered text at the end mark of an open message. Repairs unpaired surrogates from variables and schemas. */
 export function toPrompt(rendered: string, { isContinued }: { readonly isContinued: boolean }): string {
   const end = isContinued ? rendered.lastIndexOf(endMark) : -1
   return (end === -1 ? rendered : rendered.slice(0, end)).toWellFormed()

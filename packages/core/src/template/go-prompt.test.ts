@@ -10,7 +10,7 @@ const said = (role: string, text: string): Message => ({ role, content: [{ type:
 const tools: readonly Tool[] = [{ name: 'f', description: 'Does it.', parameters: { type: 'object' } }]
 const chat = '{{ range .Messages }}[{{ .Role }}] {{ .Content }} {{ end }}[assistant]'
 
-/** As the marks of a template nobody knows would have it, and in pieces of one character. */
+/** Parses with the tags that the template shows, in pieces of one character. */
 function read(source: string, answer: string, expected: Partial<ExpectedOutput> = {}): readonly OutputPart[] {
   const templateFeatures = parseGoTemplate(source).features
   const parser = parseOutput({
@@ -35,14 +35,14 @@ function read(source: string, answer: string, expected: Partial<ExpectedOutput> 
   return whole
 }
 
-test('an open message ends where its text ends, whatever the template puts behind it', () => {
+test('an open message ends with its text, without the template’s closing tokens', () => {
   const { renderChat: prompt } = parseGoPrompt(chat, {})
 
   expect(prompt([said('user', 'Hi'), said('assistant', 'Hel')])).toBe('[user] Hi [assistant] Hel')
   expect(prompt([said('user', 'Hi')])).toBe('[user] Hi [assistant]')
 })
 
-test('what users spell like a token stays text, and what the system says is as it was', () => {
+test('special tokens of users are neutralised, those of the system are not', () => {
   const { renderChat: prompt, renderInfill } = parseGoPrompt(
     '{{ .Prompt }}{{ .Suffix }}{{ range .Messages }}{{ .Content }}{{ end }}',
     {
@@ -56,7 +56,7 @@ test('what users spell like a token stays text, and what the system says is as i
   expect(renderInfill({ prefix: '<end>', suffix: 'x' })).toBe('<\u200Bend>x')
 })
 
-test('calls and results are the template’s where it shows tools, and words where it does not', () => {
+test('calls and results are fields if the template lists tools, text otherwise', () => {
   const messages: readonly Message[] = [
     said('user', 'Go'),
     { role: 'assistant', content: [{ type: 'tool-call', id: 'a', name: 'f', arguments: '{"b":1,"a":"<"}' }] },
@@ -73,7 +73,7 @@ test('calls and results are the template’s where it shows tools, and words whe
   expect(told).toContain('The result of f:\ndone')
 })
 
-test('how much the model thinks is told to the template', () => {
+test('think and its level are available to the template', () => {
   const { renderChat: prompt } = parseGoPrompt(
     '{{ .Think }} {{ .ThinkLevel }}{{ range .Messages }}{{ end }}',
     {},
@@ -89,7 +89,7 @@ test('how much the model thinks is told to the template', () => {
 const own =
   '{{ range .Messages }}{{ if .Thinking }}<musing>{{ .Thinking }}</musing>{{ end }}{{ range .ToolCalls }}<do>{"name": "{{ .Function.Name }}", "arguments": {{ .Function.Arguments }}}</do>{{ end }}{{ end }}{{ .Tools }}'
 
-test('thoughts and calls are read between the marks that a template shows', () => {
+test('reasoning and calls are parsed between the tags that a template shows', () => {
   expect(read(own, '<musing>Hm.</musing>Well. <do>{"name": "f", "arguments": {"a": 1}}</do>')).toEqual([
     { type: 'reasoning', text: 'Hm.' },
     { type: 'text', text: 'Well.' },
@@ -98,20 +98,20 @@ test('thoughts and calls are read between the marks that a template shows', () =
   ])
 })
 
-test('what stands between such marks and is no call of a tool is text', () => {
+test('text between such tags that is not a call stays text', () => {
   expect(read(own, 'Say <do>{"name": "g", "arguments": {}}</do>')).toEqual([
     { type: 'text', text: 'Say <do>{"name": "g", "arguments": {}}</do>' },
   ])
 })
 
-test('a thought that the prompt has opened is one', () => {
+test('reasoning that the prompt has opened is parsed', () => {
   expect(read(own, 'Hm.</musing>Well.', { prompt: 'assistant\n<musing>\n' })).toEqual([
     { type: 'reasoning', text: 'Hm.' },
     { type: 'text', text: 'Well.' },
   ])
 })
 
-test('a template of a known family is read as that family writes', () => {
+test('a template of a known family uses the parser of that family', () => {
   const qwen =
     '{{ range .Messages }}{{ range .ToolCalls }}<tool_call>\n{"name": "{{ .Function.Name }}"}\n</tool_call>{{ end }}{{ end }}{{ .Tools }}'
 
@@ -120,7 +120,7 @@ test('a template of a known family is read as that family writes', () => {
   ).toEqual(['tool-call', 'tool-arguments'])
 })
 
-test('marks that no tokenizer leaves as text are asked for', () => {
+test('tags other than the common ones require control tokens', () => {
   const expected = { template: own, family: detectFamily(own), prompt: '', reasoning: true, tools: [] }
 
   expect(hasControlTokens(expected)).toBe(false)

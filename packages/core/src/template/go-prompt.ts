@@ -1,4 +1,4 @@
-/** A template in Go's language as the chat template of a model: messages → prompt text. Pure; hostile ones are run behind a deadline. */
+/** Renders prompts with a Go template. Pure; hostile templates run under a deadline (see `render-worker.ts`). */
 import type { Message } from '../engine/request.ts'
 import { appendEndMark, isContinued, toPrompt } from './continuation.ts'
 import { type GoTemplate, parseGoTemplate, type ThinkSettings } from './go-template/index.ts'
@@ -6,7 +6,7 @@ import type { ChatTemplate, RenderOptions } from './jinja.ts'
 import { toPlainConversation } from './messages.ts'
 import { createNeutralizer } from './neutralize.ts'
 
-/** What is around a gap. */
+/** Text around the gap to fill (fill-in-the-middle). */
 export interface InfillContext {
   readonly prefix: string
   readonly suffix: string
@@ -17,7 +17,7 @@ export interface GoPromptRenderer {
   renderInfill(gap: InfillContext): string
 }
 
-/** Throws `GoTemplateError`, as what it returns does. */
+/** Throws `GoTemplateError`, and so do the methods of the result. */
 export function parseGoPrompt(
   source: string,
   { specialTokens = [] }: Pick<ChatTemplate, 'specialTokens'>,

@@ -1,15 +1,15 @@
-/** Text that comes in pieces, read as if it were whole: a parser is a generator that waits where it has to see more. */
+/** Incremental parsing: a parser is a generator that yields whenever it needs more text. */
 import { OutputBuilder, type OutputParser } from './output-part.ts'
 
-/** Yields to wait for more text. */
+/** Steps of a parser; each yield waits for more text. */
 export type ParseSteps<Result = void> = Generator<undefined, Result, undefined>
 
-/** Linear in the text, however it is cut: each character is taken once, and at most a mark's length is looked ahead. */
+/** Text received so far. Time is linear however the text is split: parsers look ahead at most the length of a mark. */
 export class ParserInput {
   #text = ''
   #at = 0
   #ended = false
-  /** Pieces taken since `keep`, but for what `#text` still has from `#keptFrom`. */
+  /** Text taken since `startCapture`, without the part still in `#text` from `#captureStart`. */
   #captured: string[] | undefined
   #captureStart = 0
 
@@ -24,7 +24,7 @@ export class ParserInput {
     this.#ended = true
   }
 
-  /** A character that is not taken yet; empty at the end. */
+  /** Returns a character without taking it; empty at the end. */
   *peek(ahead = 0): ParseSteps<string> {
     while (this.#at + ahead >= this.#text.length) {
       if (this.#ended) return ''
@@ -33,19 +33,19 @@ export class ParserInput {
     return this.#text[this.#at + ahead] as string
   }
 
-  /** Takes what was peeked at. */
+  /** Takes characters that were peeked. */
   skip(length = 1): void {
     this.#at += length
   }
 
-  /** Takes `literal` if it stands here. */
+  /** Takes `literal` if the text continues with it. */
   *tryTake(literal: string): ParseSteps<boolean> {
     for (let n = 0; n < literal.length; n++) if ((yield* this.peek(n)) !== literal[n]) return false
     this.#at += literal.length
     return true
   }
 
-  /** Takes what ends something; at the end of all, also where it is cut off. Only a whole one counts. */
+  /** Takes closing markup, at the end of the text also a prefix of it. Returns whether it was complete. */
   *tryTakeClosing(literal: string): ParseSteps<boolean> {
     if (yield* this.tryTake(literal)) return true
     if (this.#ended && literal.startsWith(this.#text.slice(this.#at))) this.#at = this.#text.length
@@ -56,7 +56,7 @@ export class ParserInput {
     yield* this.takeRun(' \t\r\n')
   }
 
-  /** Takes as many of these characters as there are. */
+  /** Takes the longest run of these characters. */
   *takeRun(characters: string): ParseSteps<string> {
     let taken = ''
     for (;;) {
@@ -68,8 +68,8 @@ export class ParserInput {
   }
 
   /**
-   * Gives text as it comes, up to the first of these marks, and tells which; it is not taken. Without one, up to the end.
-   * No mark may be the beginning of another, or be inside of it unless they end together.
+   * Emits text as it arrives, up to the first mark or the end. Returns the mark without taking it.
+   * A mark must not be a prefix of another, nor inside one unless both end together.
    */
   *takeUpTo(marks: readonly string[], emit: (text: string) => void): ParseSteps<string | undefined> {
     for (;;) {
@@ -89,13 +89,13 @@ export class ParserInput {
     }
   }
 
-  /** From here on, what is taken is also kept, until it is known whether it is text. */
+  /** Records taken text until it is known whether it is markup. */
   startCapture(): void {
     this.#captured = []
     this.#captureStart = this.#at
   }
 
-  /** It is. */
+  /** Ends the capture and returns the recorded text: it was not markup. */
   takeCaptured(): string {
     const captured = this.#captured
       ? [...this.#captured, this.#text.slice(this.#captureStart, this.#at)].join('')
@@ -104,13 +104,13 @@ export class ParserInput {
     return captured
   }
 
-  /** It is not. */
+  /** Ends the capture and drops the recorded text: it was markup. */
   dropCapture(): void {
     this.#captured = undefined
   }
 }
 
-/** How much of the end may be the beginning of a mark. */
+/** Length of the longest suffix of the text that is a prefix of a mark. */
 function measurePartialMark(marks: readonly string[], text: string, from: number): number {
   const longest = marks.reduce((max, mark) => Math.max(max, mark.length), 0)
   let length = Math.min(longest - 1, text.length - from)
@@ -118,7 +118,7 @@ function measurePartialMark(marks: readonly string[], text: string, from: number
   return Math.max(length, 0)
 }
 
-/** @param parse reads all of the input */
+/** @param parse consumes the whole input */
 export function createIncrementalParser(
   parse: (input: ParserInput, output: OutputBuilder) => ParseSteps,
 ): OutputParser {

@@ -1,4 +1,4 @@
-/** The chat template inside a GGUF: messages → prompt text. Pure; hostile templates are run behind a deadline. */
+/** Renders prompts with the Jinja chat template of a GGUF file. Pure; hostile templates run under a deadline (see `render-worker.ts`). */
 import { Template } from '@huggingface/jinja'
 import type { Message, Tool } from '../engine/request.ts'
 import { appendEndMark, isContinued, toPrompt } from './continuation.ts'
@@ -10,33 +10,33 @@ export interface ChatTemplate {
   readonly source: string
   readonly bosToken: string
   readonly eosToken: string
-  /** Spellings that stay text where users and tools say them. */
+  /** Special tokens that stay plain text in messages of users and tools. */
   readonly specialTokens?: readonly string[]
 }
 
 export interface RenderOptions {
-  /** Whether the model is to think first; absent, the template decides. */
+  /** Whether the model should reason first; if absent, the template decides. */
   readonly reasoning?: boolean | undefined
   readonly tools?: readonly Tool[] | undefined
-  /** Variables of the template beside those that are always there. */
+  /** Additional template variables; they do not override the standard ones. */
   readonly variables?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** Models without a template of their own get ChatML, as llama.cpp does it. */
+/** Default for models without a template, as in llama.cpp. */
 export const chatMl =
   "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}{% endfor %}" +
   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 
-/** From messages to a prompt. Throws what the template raises, where it takes them in no order. */
+/** Renders messages to a prompt. Throws the template's error if it rejects every role fallback. */
 export type ChatRenderer = (messages: readonly Message[], options?: RenderOptions) => string
 
-/** What a template is filled with, by whatever can do that. */
+/** Input of a template, for any Jinja engine. */
 export interface TemplateInput {
   readonly variables: Readonly<Record<string, unknown>>
   readonly isContinued: boolean
 }
 
-/** Large templates take longer to be parsed than to be filled. Throws what the parser raises. */
+/** Parses once, since parsing large templates takes longer than rendering them. Throws the parser's error. */
 export function parseChatTemplate(template: ChatTemplate): ChatRenderer {
   const parsed = new Template(template.source)
   const toTemplateInput = createTemplateInputBuilder(template)
@@ -47,7 +47,7 @@ export function parseChatTemplate(template: ChatTemplate): ChatRenderer {
         const templateInput = toTemplateInput(fallback.messages, options, fallback.supportsSystemRole)
         return toPrompt(parsed.render({ ...templateInput.variables }), templateInput)
       } catch (cause) {
-        // What it says of the messages as they were is to the point.
+        // The error for the original messages is the relevant one.
         firstError ??= cause
       }
     }
@@ -73,7 +73,7 @@ export function createTemplateInputBuilder({ source, bosToken, eosToken, special
         bos_token: bosToken,
         eos_token: eosToken,
         ...(reasoning !== undefined && { enable_thinking: reasoning, thinking: reasoning }),
-        // Seed-OSS counts instead.
+        // Seed-OSS has a token budget instead of a switch.
         ...(reasoning === false && { thinking_budget: 0 }),
       },
       isContinued: isOpen,

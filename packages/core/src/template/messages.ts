@@ -1,4 +1,4 @@
-/** Messages as the templates of models know them: calls and results in the shapes of OpenAI's API, or in plain words. */
+/** Converts messages for templates: tool calls and results in OpenAI's shape, or described in plain text. */
 import type { Message, Part, Tool } from '../engine/request.ts'
 import type { TemplateCall, TemplateMessage } from './template-message.ts'
 import { detectFamily } from './tool-calls/detect.ts'
@@ -10,17 +10,17 @@ export interface Conversation {
 
 export interface ConversationOptions {
   readonly tools: readonly Tool[]
-  /** Of the template. */
+  /** Source of the template. */
   readonly source: string
-  /** For what users and tools say: the app and the model may spell tokens of the template. */
+  /** Applied to text of users and tools; only the host app and the model may write special tokens. */
   readonly neutralize: (text: string) => string
-  /** Whether it takes a message of the system. */
+  /** Whether the template accepts a system message. */
   readonly supportsSystemRole: boolean
 }
 
 /**
- * Templates whose calls are not known are told of tools, calls and results in plain words: what such a model answers is
- * read as it was asked for, JSON on a line of its own.
+ * Converts messages for a Jinja template. Templates of unknown families get tools, calls and results in plain text,
+ * which asks the model for calls as JSON on separate lines.
  */
 export function toConversation(
   messages: readonly Message[],
@@ -43,10 +43,7 @@ export function toConversation(
   }
 }
 
-/**
- * For templates in Go's language, which have a place for calls and results. Where one does not show tools, they are told of in
- * words.
- */
+/** Converts messages for a Go template. Templates that do not list tools get them in plain text. */
 export function toPlainConversation(
   messages: readonly Message[],
   {
@@ -65,7 +62,7 @@ const isCall = (part: Part): part is CallPart => part.type === 'tool-call'
 const isResult = (part: Part): part is ResultPart => part.type === 'tool-result'
 
 interface MessageContext {
-  /** Of the calls so far, by their ids, which may come again in another turn. */
+  /** Tool names of earlier calls by id; an id can recur in a later turn. */
   readonly names: Map<string, string>
   readonly hasStringArguments: boolean
   readonly neutralize: ConversationOptions['neutralize']
@@ -79,7 +76,7 @@ function convertMessages(
   return messages.flatMap((message) => toTemplateMessages(message, context))
 }
 
-/** Results come first: they answer what is in front of this message. */
+/** Tool results precede the message's own text: they answer the previous message. */
 function toTemplateMessages({ role, content }: Message, context: MessageContext): readonly TemplateMessage[] {
   const { names, hasStringArguments } = context
   const neutralize = role === 'system' || role === 'assistant' ? (text: string) => text : context.neutralize
@@ -131,7 +128,7 @@ const toTemplateTool = ({ name, description = '', parameters }: Tool): object =>
   function: { name, description, parameters },
 })
 
-/** Most templates want an object; a few put a text between others, as it is. */
+/** Most templates expect an object; a few concatenate arguments as a string. */
 const requiresStringArguments = (source: string): boolean =>
   /\barguments\b/.test(source) && !/\barguments\b['"\])]*\s*(?:\||\.[a-z]|is |or |-?%|\)|,)/.test(source)
 
@@ -144,7 +141,7 @@ function parseObject(json: string): object | undefined {
   }
 }
 
-/** gpt-oss takes thoughts or a text in front of a call, not both. */
+/** gpt-oss accepts either reasoning or text before a call: joins both as reasoning. */
 function withoutPreamble(message: TemplateMessage): TemplateMessage {
   const { content, thinking, tool_calls } = message
   return tool_calls && thinking !== undefined && content !== ''
@@ -152,14 +149,14 @@ function withoutPreamble(message: TemplateMessage): TemplateMessage {
     : message
 }
 
-/** Granite 3 has no place for calls, and learnt to write them as text. */
+/** Granite 3's template has no field for calls; the model was trained on calls as text. */
 function withCallsInText({ tool_calls, ...message }: TemplateMessage): TemplateMessage {
   if (!tool_calls) return message
   const calls = JSON.stringify(tool_calls.map(({ function: call }) => call))
   return { ...message, content: `${message.content}<|tool_call|>${calls}` }
 }
 
-/** For those who know one call a message: each, with its result behind it. No result is left out. */
+/** Splits parallel calls for templates with one call per message, each followed by its result. Keeps every result. */
 function splitParallelCalls(messages: readonly TemplateMessage[]): readonly TemplateMessage[] {
   const split: TemplateMessage[] = []
   for (let at = 0; at < messages.length; at++) {
@@ -179,7 +176,7 @@ function splitParallelCalls(messages: readonly TemplateMessage[]): readonly Temp
     for (const [index, call] of calls.entries()) {
       const ownResults = take((id) => id === call.id)
       split.push({ ...(index === 0 ? message : { role, content: '' }), tool_calls: [call] })
-      // One of no call here is by its place.
+      // Results without a matching call are assigned by position.
       split.push(...(ownResults.length > 0 ? ownResults : take((id) => id === undefined || !ids.has(id))))
     }
     split.push(...results)
@@ -187,7 +184,7 @@ function splitParallelCalls(messages: readonly TemplateMessage[]): readonly Temp
   return split
 }
 
-/** Mistral's templates refuse ids that are not nine characters long. */
+/** Mistral's templates reject ids that are not nine characters long. */
 function withShortIds(messages: readonly TemplateMessage[], source: string): readonly TemplateMessage[] {
   if (!/length\s*[!=]=\s*9\b/.test(source)) return messages
   const shortIds = new Map<string, string>()
@@ -208,14 +205,14 @@ function describeInText(
   supportsSystemRole: boolean,
 ): readonly TemplateMessage[] {
   const converted: TemplateMessage[] = []
-  /** Whether the last one has results. */
+  /** Whether the last converted message contains results. */
   let isAfterResult = false
   for (const { tool_calls, tool_call_id: _, name, ...message } of messages) {
     const { role, content } = message
     const isResult = role === 'tool' && (name !== undefined || tools.length > 0)
     const text = isResult ? `The result of ${name ?? 'the tool'}:\n${content}` : content
     const last = converted.at(-1)
-    // Many of these templates want user and assistant in turn.
+    // Many of these templates require alternating user and assistant messages.
     if (last && isAfterResult && (isResult || role === 'user'))
       converted.splice(-1, 1, { ...last, content: `${last.content}\n\n${text}` })
     else if (isResult) converted.push({ role: 'user', content: text })
@@ -228,7 +225,7 @@ function describeInText(
   return tools.length > 0 ? withToolDescription(converted, tools, supportsSystemRole) : converted
 }
 
-/** In the system message, or where the template takes none, in the first. */
+/** Appends the description to the system message, or to the first message if the template accepts no system message. */
 function withToolDescription(
   messages: readonly TemplateMessage[],
   tools: readonly Tool[],

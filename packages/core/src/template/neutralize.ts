@@ -1,9 +1,8 @@
-/** Text that spells a token with a meaning of its own becomes that token; broken up, it stays text. */
-
-/** Nobody sees it, and no tokenizer joins over it. */
+/** Keeps special tokens in untrusted text from being tokenized as such. */
+/** Invisible, and no tokenizer merges across it. */
 const zeroWidthSpace = '\u200B'
 
-/** @param tokens as they are spelled, such as `<|im_end|>` */
+/** @param tokens texts of special tokens, such as `<|im_end|>` */
 export function createNeutralizer(tokens: readonly string[]): (text: string) => string {
   const breakable = tokens.filter((token) => token.length > 1).sort((a, b) => b.length - a.length)
   if (breakable.length === 0) return (text) => text

@@ -34,8 +34,11 @@ function grammarFor(expected: ExpectedOutput): string | undefined {
     tools: expected.tools,
     toolChoice: { mode: expected.isConstrained ? ('required' as const) : ('auto' as const) },
   }
-  const form = buildOutputConstraint({ input, ...(expected.reasoning && { reasoning: true }) }, expected)
-  return form && buildOutputGrammar(form)
+  const constraint = buildOutputConstraint(
+    { input, ...(expected.reasoning && { reasoning: true }) },
+    expected,
+  )
+  return constraint && buildOutputGrammar(constraint)
 }
 
 const prompts = [
@@ -45,59 +48,64 @@ const situations = fixtureFamilies.flatMap(({ name, template }) =>
   prompts.map((prompt) => [name, prompt, template] as const),
 )
 
-test.each(situations)('%s, after %j: what is forced is read as whole calls', (_name, prompt, template) => {
-  const expected = {
-    ...{ template, prompt, tools },
-    ...{ family: detectFamily(template), reasoning: true, isConstrained: true },
-  }
-  const grammar = grammarFor(expected)
+test.each(situations)(
+  '%s, after %j: samples of required calls parse as complete calls',
+  (_name, prompt, template) => {
+    const expected = {
+      ...{ template, prompt, tools },
+      ...{ family: detectFamily(template), reasoning: true, isConstrained: true },
+    }
+    const grammar = grammarFor(expected)
 
-  expect(grammar).toBeDefined()
-  fc.assert(
-    fc.property(numbers, (random) => {
-      const answer = new GbnfSampler(grammar ?? '').sample(() => random.next().value as number)
-      const parser = parseOutput(expected)
-      const said = [...parser.push(answer), ...parser.flush()]
-      const calls = said.flatMap((one) => (one.type === 'tool-call' ? [one] : []))
-      const about = JSON.stringify({ answer, said })
+    expect(grammar).toBeDefined()
+    fc.assert(
+      fc.property(numbers, (random) => {
+        const answer = new GbnfSampler(grammar ?? '').sample(() => random.next().value as number)
+        const parser = parseOutput(expected)
+        const parts = [...parser.push(answer), ...parser.flush()]
+        const calls = parts.flatMap((one) => (one.type === 'tool-call' ? [one] : []))
+        const about = JSON.stringify({ answer, parts })
 
-      expect(calls.length, about).toBeGreaterThan(0)
-      expect(
-        said.filter(({ type }) => type === 'tool-incomplete' || type === 'text'),
-        about,
-      ).toEqual([])
-      for (const { index, name } of calls) {
-        const json = said.map((one) => (one.type === 'tool-arguments' && one.index === index ? one.json : ''))
-        const value = JSON.parse(json.join(''))
+        expect(calls.length, about).toBeGreaterThan(0)
         expect(
-          name === 'get_time' ? Object.keys(value).length === 0 : typeof value.city === 'string',
+          parts.filter(({ type }) => type === 'tool-incomplete' || type === 'text'),
           about,
-        ).toBe(true)
-      }
-    }),
-    { numRuns: 20 },
-  )
-})
+        ).toEqual([])
+        for (const { index, name } of calls) {
+          const json = parts.map((one) =>
+            one.type === 'tool-arguments' && one.index === index ? one.json : '',
+          )
+          const value = JSON.parse(json.join(''))
+          expect(
+            name === 'get_time' ? Object.keys(value).length === 0 : typeof value.city === 'string',
+            about,
+          ).toBe(true)
+        }
+      }),
+      { numRuns: 20 },
+    )
+  },
+)
 
-/** Spellings that parsers know, too; models are not made to write them. Templates of fixtures are of one version only. */
-const otherwise: ReadonlySet<string> = new Set([
-  'hermes: arguments in front of the name',
+/** Formats that parsers accept and grammars do not enforce. Fixture templates cover one version per family. */
+const notEnforced: ReadonlySet<string> = new Set([
+  'hermes: arguments before the name',
   'hermes: an object given as a string',
-  'hermes: a name with odd characters that begins another',
-  'hermes: a call whose closing tag is broken off is whole',
+  'hermes: a name with special characters that is a prefix of another',
+  'hermes: a call with a cut-off closing tag is complete',
   'hermes: a call without arguments',
-  'hermes: line breaks and backslashes that should be escaped',
-  'hermes: the wrapping of an API of others',
+  'hermes: unescaped line breaks and backslashes',
+  'hermes: the nested function object of OpenAI’s API',
   'mistral: a list',
   'mistral: two in a list',
   'mistral: a name and arguments',
   'mistral: a name, an id and arguments, twice',
-  'mistral: nothing between name and arguments',
+  'mistral: no separator between name and arguments',
   'mistral: an object given as a string',
-  'mistral: thoughts first',
-  'deepseek: the way of R1',
-  'deepseek: two calls of R1 behind thoughts that the prompt opens',
-  'functionary: a call whose closing tag is broken off is whole',
+  'mistral: reasoning first',
+  'deepseek: the format of R1',
+  'deepseek: two calls of R1 after reasoning that the prompt opens',
+  'functionary: a call with a cut-off closing tag is complete',
   'granite: two calls in a list',
   'granite: an object given as a string',
 ])
@@ -110,7 +118,7 @@ const whole = fixtureFamilies.flatMap(({ name, template, fixtures }) =>
 )
 
 test.each(whole)(
-  '%s: taken where nothing is forced, as models are made to write it',
+  '%s: the grammar without a required call accepts the enforced format',
   (name, template, { prompt = '', answer }) => {
     const grammar = grammarFor({
       ...{ template, prompt, tools: known },
@@ -119,6 +127,6 @@ test.each(whole)(
 
     const isTaken = grammar === undefined || new GbnfMatcher(grammar).matches(answer)
 
-    expect(isTaken).toBe(!otherwise.has(name))
+    expect(isTaken).toBe(!notEnforced.has(name))
   },
 )

@@ -1,18 +1,18 @@
-/** What an answer has to be, as its model writes it: for a grammar, so that it is read back as what was asked for. */
+/** Derives the output constraint of a request in the markup of its model family, so that the output parses back. */
 import type { GenerateRequest } from '../engine/request.ts'
 import type { OutputConstraint } from '../grammar/constraint.ts'
 import type { ExpectedOutput } from './output.ts'
 import { detectReasoningBlock } from './reasoning.ts'
 import { genericCallFormat, selectCallFormat, selectContentPrefix } from './tool-calls/call-formats.ts'
 
-/** What of gpt-oss stands in front of its answer, if it thinks. */
+/** Reasoning block of gpt-oss. */
 const harmonyAnalysis = {
   open: '<|channel|>analysis<|message|>',
   close: '<|end|><|start|>assistant',
   isOpen: false,
 } as const
 
-/** `undefined` where any text will do. */
+/** `undefined` if any text is valid. */
 export function buildOutputConstraint(
   { format, reasoning, input }: Pick<GenerateRequest, 'format' | 'reasoning' | 'input'>,
   expected: ExpectedOutput,
@@ -23,7 +23,7 @@ export function buildOutputConstraint(
   const isRequired = input.kind === 'chat' && input.toolChoice?.mode === 'required'
   if (!format && !(calls && (isRequired || calls.mark !== undefined))) return undefined
   const isHarmony = family === 'harmony' && prompt.endsWith('assistant')
-  // Nobody is led to think who was not told to: thoughts have no end that a grammar knows.
+  // Reasoning is unbounded text in a grammar, so it is allowed only if requested.
   const hasReasoning = reasoning !== undefined && family !== 'harmony'
   const reasoningBlock = hasReasoning
     ? detectReasoningBlock(prompt, template, reasoning === true, templateFeatures?.thinking)

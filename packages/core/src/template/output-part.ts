@@ -1,8 +1,7 @@
-/** What an answer is made of when it is taken apart, and the white space around its markup. */
-
+/** Parts of parsed model output, and the handling of white space around markup. */
 /**
- * The deltas of a whole call, joined, are a JSON object. A `tool-incomplete` ends a call that the token limit or
- * the model broke off: its deltas are the beginning of one, and may be none.
+ * The argument deltas of a complete call form a JSON object. `tool-incomplete` ends a call that the token limit or the
+ * model cut off; its deltas form a prefix of an object, possibly empty.
  */
 export type OutputPart =
   | { readonly type: 'reasoning' | 'text'; readonly text: string }
@@ -18,9 +17,9 @@ export interface OutputParser {
   flush(): readonly OutputPart[]
 }
 
-/** White space beside markup is nobody's: it is kept back until it is known what follows. */
+/** Collects parts. Drops white space next to markup, so it is held back until the next text is known. */
 export class OutputBuilder {
-  /** Off where no markup can follow. */
+  /** Set to false once no markup can follow. */
   isTrimming = true
   #parts: OutputPart[] = []
   #calls = 0
@@ -42,7 +41,7 @@ export class OutputBuilder {
     this.#pendingBlank = body.slice(length)
   }
 
-  /** Markup stood here. */
+  /** Marks the position of markup. */
   markBoundary(): void {
     this.#pendingBlank = ''
     this.#afterMark = true
@@ -53,7 +52,7 @@ export class OutputBuilder {
     this.#parts.push({ type: 'tool-call', index: this.#calls++, name })
   }
 
-  /** Of the last call. */
+  /** Adds arguments of the last call. */
   addArguments(json: string): void {
     const index = this.#calls - 1
     const last = this.#parts.at(-1)
@@ -71,7 +70,7 @@ export class OutputBuilder {
     return parts
   }
 
-  /** At the end, with the white space that no markup followed. */
+  /** Returns the remaining parts, with trailing white space. */
   finish(): readonly OutputPart[] {
     if (this.#type === 'text' && this.#pendingBlank !== '') this.#append('text', this.#pendingBlank)
     this.#pendingBlank = ''

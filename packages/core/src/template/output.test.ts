@@ -15,7 +15,7 @@ const fixtures = fixtureFamilies.flatMap((family) =>
   family.fixtures.map((fixture) => [family.name, fixture.name, family, fixture] as const),
 )
 
-/** Neighbours are joined: where one ends and the next begins is up to the pieces. */
+/** Joins adjacent parts, whose boundaries depend on the pieces. */
 function parse(
   { template }: Pick<FixtureFamily, 'template'>,
   pieces: readonly string[],
@@ -47,9 +47,9 @@ test.each(fixtures)('%s: %s', (_family, _name, family, fixture) => {
   expect(parse(family, [fixture.answer], fixture)).toEqual(fixture.parts)
 })
 
-test.each(fixtures)('%s: %s, wherever it is cut', (_family, _name, family, fixture) => {
+test.each(fixtures)('%s: %s, however the text is split', (_family, _name, family, fixture) => {
   const expected = JSON.stringify(fixture.parts)
-  // Comparing by hand first: thousands of comparisons are slow, and one message is enough.
+  // Compares without `expect` first, which is slow for thousands of comparisons.
   const check = (pieces: readonly string[]): void => {
     const said = parse(family, pieces, fixture)
     if (JSON.stringify(said) !== expected) expect({ pieces, said }).toEqual({ pieces, said: fixture.parts })
@@ -72,7 +72,7 @@ test.each(fixtureFamilies.map((family) => [family.name, family] as const))(
   },
 )
 
-/** What calls are made of, but for the names of tools. */
+/** Markup of calls, without tool names. */
 const fragments = [
   '<tool_call>',
   '</tool_call>',
@@ -107,7 +107,7 @@ const fragments = [
 ]
 
 describe.each(fixtureFamilies.map((family) => [family.name, family] as const))('%s', (name, family) => {
-  test('text that calls nothing comes through unchanged', () => {
+  test('text without calls is unchanged', () => {
     const words = fc.array(fc.oneof(fc.constantFrom(...fragments), fc.string({ unit: 'binary' })), {
       maxLength: 30,
     })
@@ -121,12 +121,12 @@ describe.each(fixtureFamilies.map((family) => [family.name, family] as const))('
     )
   })
 
-  test('the deltas of a call are its arguments', () => {
+  test('argument deltas of a call join to its arguments', () => {
     const values = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 }), { maxKeys: 5 })
 
     fc.assert(
       fc.property(values, fc.array(fc.nat({ max: 400 }), { maxLength: 20 }), (value, cuts) => {
-        // Between tags nothing can be escaped.
+        // Tagged parameters have no escapes.
         fc.pre(!/[<>]/.test(JSON.stringify(value)))
         const { answer, prompt } = callOf(name, value)
         const said = parse(
@@ -148,7 +148,7 @@ describe.each(fixtureFamilies.map((family) => [family.name, family] as const))('
     )
   })
 
-  test('four times the text costs four times as much, whatever it is made of', () => {
+  test('parsing time is linear in the text', () => {
     const cost = (length: number): number => {
       const startedAt = performance.now()
       for (const trap of trapsOf(name, length)) {
@@ -168,12 +168,12 @@ describe.each(fixtureFamilies.map((family) => [family.name, family] as const))('
 
     const [short, long] = [cost(40_000), cost(160_000)]
 
-    // Sixteen times for what looks at all of the text each time.
+    // A quadratic parser would take sixteen times as long.
     expect(long).toBeLessThan(9 * short + 50)
   })
 })
 
-/** Texts that are long before it is known what they are, and such as are nearly calls all the time. */
+/** Long ambiguous texts, and texts that almost contain calls everywhere. */
 const trapsOf = (name: FixtureFamily['name'], length: number): readonly string[] => [
   ' '.repeat(length),
   callOf(name, { text: 'a'.repeat(length) }).answer,
@@ -182,7 +182,7 @@ const trapsOf = (name: FixtureFamily['name'], length: number): readonly string[]
   fragments.join('').repeat(length / 400),
 ]
 
-/** A call of `docs/find`, as the family writes it. */
+/** A call of `docs/find` in the format of the family. */
 function callOf(name: FixtureFamily['name'], value: object): { answer: string; prompt?: string } {
   const json = JSON.stringify(value)
   const members = Object.entries(value).map(([key, one]) => [key, JSON.stringify(one)])
@@ -230,7 +230,7 @@ function gemmaText(value: unknown): string {
     .join(',')}}`
 }
 
-test.each([modelPath, noiseModel])('calls as the template in %s writes them are read again', async (path) => {
+test.each([modelPath, noiseModel])('calls rendered by the template in %s parse back', async (path) => {
   const { metadata } = await readGguf(path)
   const source = String(metadata['tokenizer.chat_template'])
   const template = { source, bosToken: '', eosToken: '' }
@@ -259,7 +259,7 @@ test.each([modelPath, noiseModel])('calls as the template in %s writes them are 
 
 const hermes = fixtureFamilies.find(({ name }) => name === 'hermes') as FixtureFamily
 
-test('what cannot be a part of a call is said at once', () => {
+test('text that cannot start a call is emitted immediately', () => {
   const parser = parseOutput({
     template: hermes.template,
     family: 'hermes',
@@ -275,7 +275,7 @@ test('what cannot be a part of a call is said at once', () => {
   expect(parser.push('me')).toEqual([{ type: 'text', text: ' <tool_call>{"name": "get_me' }])
 })
 
-test('arguments are given as they come', () => {
+test('arguments are emitted as they arrive', () => {
   const parser = parseOutput({
     template: hermes.template,
     family: 'hermes',
@@ -292,7 +292,7 @@ test('arguments are given as they come', () => {
   expect(parser.push('": 1')).toEqual([{ type: 'tool-arguments', index: 0, json: '": 1' }])
 })
 
-test('where there are no tools, what looks like a call is text', () => {
+test('without tools, calls are text', () => {
   const { answer } = hermes.fixtures[0] as Fixture
   const parser = parseOutput({
     template: hermes.template,
@@ -305,7 +305,7 @@ test('where there are no tools, what looks like a call is text', () => {
   expect(joined([...parser.push(answer), ...parser.flush()])).toEqual([{ type: 'text', text: answer }])
 })
 
-test('without reasoning, thoughts are text', () => {
+test('if reasoning is false, reasoning tags are text', () => {
   expect(parse(hermes, ['<think>a</think>b'], { reasoning: false })).toEqual([
     { type: 'text', text: '<think>a</think>b' },
   ])
@@ -317,6 +317,6 @@ test.each([
   [true, { template: '<|channel|>analysis<|message|>', reasoning: false, tools: [] }],
   [true, { template: '[THINK][/THINK]', reasoning: true, tools: [] }],
   [false, { template: '[THINK][/THINK]', reasoning: false, tools: [] }],
-])('whether markup has tokens that are no text is %j for %j', (expected, fields) => {
+])('hasControlTokens is %j for %j', (expected, fields) => {
   expect(hasControlTokens({ ...fields, family: detectFamily(fields.template), prompt: '' })).toBe(expected)
 })

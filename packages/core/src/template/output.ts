@@ -1,4 +1,4 @@
-/** What a model writes, taken apart: thoughts, tool calls, text. */
+/** Parses model output into reasoning, tool calls and text. */
 import type { Tool } from '../engine/request.ts'
 import type { TemplateFeatures } from './go-template/index.ts'
 import { createIncrementalParser } from './input.ts'
@@ -11,31 +11,30 @@ import type { ToolCallParser } from './tool-calls/parser-context.ts'
 import { toolCallParsers } from './tool-calls/parsers.ts'
 
 export interface ExpectedOutput {
-  /** The source of the model's chat template. */
+  /** Source of the chat template. */
   readonly template: string
   /** Detected from the template; see `detectFamily`. */
   readonly family: ToolCallFamily
-  /** What it shows of thoughts and calls beyond the families that are known. */
+  /** Tags of reasoning and calls that a Go template shows. */
   readonly templateFeatures?: Pick<TemplateFeatures, 'thinking' | 'calls'>
-  /** How the prompt ends. */
+  /** The end of the prompt. */
   readonly prompt: string
-  /** Whether thoughts are told apart. gpt-oss does it always. */
+  /** Whether to separate reasoning from text. Always the case for gpt-oss. */
   readonly reasoning: boolean
-  /** Those that may be called; what looks like a call of another one is text. */
+  /** Callable tools; calls of other tools are text. */
   readonly tools: readonly Tool[]
-  /** A grammar says how they are called: one has to be, or what is said instead has a format. */
+  /** Whether a grammar constrains the output: a call is required, or content has a format. */
   readonly isConstrained?: boolean
 }
 
-/** Who writes no JSON calls is made to write generic ones. */
+/** A grammar makes families without JSON calls write generic ones. */
 const selectFamily = (expected: ExpectedOutput): ToolCallFamily =>
   expected.isConstrained && !selectCallFormat(expected) ? 'generic' : expected.family
 
-/** @param calls what a template puts around calls */
 const createGenericParser = ({ open, close }: NonNullable<TemplateFeatures['calls']>): ToolCallParser =>
   createBareJsonParser({ ...genericTags, [open]: close })
 
-/** The same, in however many pieces the text comes. */
+/** Creates a parser whose result does not depend on how the text is split. */
 export function parseOutput(expected: ExpectedOutput): OutputParser {
   const { template, templateFeatures = {}, prompt, reasoning, tools } = expected
   const family = selectFamily(expected)
@@ -54,7 +53,7 @@ export function parseOutput(expected: ExpectedOutput): OutputParser {
     : callParser
 }
 
-/** Whether their markup has tokens that are left out of text elsewhere. */
+/** Whether the markup can consist of control tokens, which detokenization otherwise drops. */
 export const hasControlTokens = ({
   template,
   family,
@@ -69,7 +68,7 @@ const textParser: OutputParser = {
   flush: () => [],
 }
 
-/** The second reads what is text to the first. */
+/** Passes the text parts of the first parser to the second. */
 function chainParsers(first: OutputParser, second: OutputParser): OutputParser {
   const parseText = (parts: readonly OutputPart[]): readonly OutputPart[] =>
     parts.flatMap((part) => (part.type === 'text' ? second.push(part.text) : [part]))

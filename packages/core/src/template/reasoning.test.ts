@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { splitReasoning } from './reasoning.ts'
 
-/** What is told apart, joined. */
+/** Joins the parts of each type. */
 function split(pieces: readonly string[], prompt = '', template = ''): { reasoning: string; text: string } {
   const splitter = splitReasoning(prompt, template)
   const said = [...pieces.flatMap((piece) => splitter.push(piece)), ...splitter.flush()]
@@ -24,7 +24,7 @@ test.each([
   ['  5', '', '  5'],
   ['<think>a</think>b</think>c', 'a', 'b</think>c'],
   ['', '', ''],
-])('%j is told apart, wherever it is cut', (answer, reasoning, text) => {
+])('separates reasoning in %j, however the text is split', (answer, reasoning, text) => {
   expect(split([answer])).toEqual({ reasoning, text })
   fc.assert(
     fc.property(fc.array(fc.nat({ max: answer.length })), (cuts) => {
@@ -35,7 +35,7 @@ test.each([
   )
 })
 
-test('a prompt that opens the thoughts itself is understood', () => {
+test('a prompt can contain the opening tag', () => {
   expect(split(['2 and 3.', '</thi', 'nk>', '\n\n5'], 'user: 2 + 3?\n<think>\n')).toEqual({
     reasoning: '2 and 3.',
     text: '5',
@@ -48,7 +48,7 @@ test.each([
   ['<|channel>thought', '<channel|>'],
   ['<|START_THINKING|>', '<|END_THINKING|>'],
   ['Here is my thought process:', 'Here is my response:'],
-])('thoughts between %s and %s are known by the template', (open, close) => {
+])('the template determines the tags %s and %s', (open, close) => {
   const answer = `${open}\n2 and 3.\n${close}\n5 ${close}`
 
   const said = split(answer.split(''), '', `{{ '${open}' + message.reasoning_content + '${close}' }}`)
@@ -57,7 +57,7 @@ test.each([
   expect(split([answer])).toEqual({ reasoning: '', text: answer })
 })
 
-test('the tags that Granite puts around its answer are not a part of it', () => {
+test('Granite’s answer tags are dropped', () => {
   const template =
     'Write your thoughts between <think></think> and your response between <response></response>.'
   const splitter = splitReasoning('', template)
@@ -74,18 +74,18 @@ test('the tags that Granite puts around its answer are not a part of it', () => 
   ])
 })
 
-test('white space without end is read once', () => {
+test('unbounded white space is parsed in linear time', () => {
   const splitter = splitReasoning('<think>')
   const startedAt = performance.now()
 
   splitter.push('a')
   for (let n = 0; n < 300_000; n++) splitter.push(' ')
 
-  // Some 100 ms; with a look at all of it each time, a minute.
+  // About 100 ms; a minute with quadratic rescans.
   expect(performance.now() - startedAt).toBeLessThan(3_000)
 })
 
-test('what cannot be the beginning of a tag is said at once', () => {
+test('text that cannot start a tag is emitted immediately', () => {
   const splitter = splitReasoning('')
 
   expect(splitter.push('Hello')).toEqual([{ type: 'text', text: 'Hello' }])

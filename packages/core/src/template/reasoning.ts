@@ -1,4 +1,4 @@
-/** A model's thoughts apart from its answer: what stands between its family's tags before all else. */
+/** Separates reasoning from the answer: text between the family's tags at the start of the output. */
 import { createIncrementalParser, type ParserInput, type ParseSteps } from './input.ts'
 import type { OutputBuilder, OutputParser } from './output-part.ts'
 
@@ -7,7 +7,7 @@ export interface ReasoningTags {
   readonly close: string
 }
 
-/** Of DeepSeek, Qwen, GLM, Granite 3.3 and most others: fine-tuned models know them, too, whatever their template says. */
+/** Tags of DeepSeek, Qwen, GLM, Granite 3.3 and most others. Fine-tuned models use them even if their template does not. */
 const commonTags: ReasoningTags = { open: '<think>', close: '</think>' }
 
 const familyTags: readonly ReasoningTags[] = [
@@ -22,15 +22,15 @@ const familyTags: readonly ReasoningTags[] = [
   { open: 'Here is my thought process:', close: 'Here is my response:' },
 ]
 
-/** Granite 3.3 puts tags around its answer, too, when it thinks. */
+/** Granite 3.3 also wraps its answer in tags if it reasons. */
 const answerTags: ReasoningTags = { open: '<response>', close: '</response>' }
 
-/** Whether a model has others than the common ones, which are text to every tokenizer. */
+/** Whether a model has tags other than the common ones, which every tokenizer treats as text. */
 export const hasOwnTags = (template: string, templateTags?: ReasoningTags): boolean =>
   (templateTags && templateTags.open !== commonTags.open) ||
   familyTags.some(({ close }) => template.includes(close))
 
-/** @param templateTags that a template shows, which is known no further */
+/** @param templateTags tags that a Go template shows */
 const listTags = (template: string, templateTags: ReasoningTags | undefined): readonly ReasoningTags[] => [
   ...(templateTags ? [templateTags] : []),
   commonTags,
@@ -38,11 +38,11 @@ const listTags = (template: string, templateTags: ReasoningTags | undefined): re
 ]
 
 interface ReasoningBlock extends ReasoningTags {
-  /** The prompt has opened it; else the model may. */
+  /** Whether the prompt already contains `open`; otherwise reasoning is optional. */
   readonly isOpen: boolean
 }
 
-/** The thought in front of an answer, where there is one or may be. @param reasoning whether the model was told to think */
+/** Detects the reasoning block before an answer. @param reasoning whether the request asks for reasoning */
 export function detectReasoningBlock(
   prompt: string,
   template: string,
@@ -61,14 +61,14 @@ export function detectReasoningBlock(
 }
 
 /**
- * White space around the tags is nobody's.
- * @param prompt some templates open the thoughts themselves
- * @param template says which tags the model uses
- * @param templateTags others that it shows
+ * Creates a parser that separates reasoning and drops white space around its tags.
+ * @param prompt its end: some templates write the opening tag
+ * @param template determines the tags of the family
+ * @param templateTags tags that a Go template shows
  */
 export const splitReasoning = (prompt: string, template = '', templateTags?: ReasoningTags): OutputParser =>
-  createIncrementalParser((input, voice) =>
-    parseReasoning(input, voice, template, prompt.trimEnd(), templateTags),
+  createIncrementalParser((input, output) =>
+    parseReasoning(input, output, template, prompt.trimEnd(), templateTags),
   )
 
 function* parseReasoning(

@@ -1,16 +1,16 @@
-/** In which turns the same conversation can be said: templates refuse some of them. */
+/** Alternative role sequences of a conversation, since templates reject some sequences. */
 import { mergeTurns } from '../engine/merge-turns.ts'
 import type { Message } from '../engine/request.ts'
 
 export interface RoleFallback {
   readonly messages: readonly Message[]
-  /** Whether there may be a message of the system. */
+  /** Whether the messages can include a system message. */
   readonly supportsSystemRole: boolean
 }
 
 /**
- * As they are; with user and assistant in turn, and the system in front alone; at last without one: the user says its words.
- * Clients begin with a greeting of the assistant, and put a system in the middle.
+ * Yields the messages unchanged, then with alternating user and assistant roles after the leading system messages,
+ * then with system messages as user messages. Some clients start with an assistant message or put system messages later.
  */
 export function* listRoleFallbacks(messages: readonly Message[]): Generator<RoleFallback> {
   const systemCount = Math.max(
@@ -24,7 +24,7 @@ export function* listRoleFallbacks(messages: readonly Message[]): Generator<Role
 
 const emptyUserMessage: Message = { role: 'user', content: [{ type: 'text', text: '' }] }
 
-/** @param systemCount up to which message the system may speak */
+/** @param systemCount number of leading system messages to keep */
 function alternateRoles(messages: readonly Message[], systemCount: number): readonly Message[] {
   const [system, turns] = [messages.slice(0, systemCount), messages.slice(systemCount)]
   const withoutSystem = turns.map((message) =>

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { StopMatcher, type StopResult } from './stop.ts'
 
-test('without stop sequences every piece is shown at once', () => {
+test('without stop sequences every piece is emitted immediately', () => {
   const matcher = new StopMatcher()
 
   const cuts = ['Hello', ' ', 'there.'].map((piece) => matcher.push(piece))
@@ -11,7 +11,7 @@ test('without stop sequences every piece is shown at once', () => {
   expect(matcher.flush()).toBe('')
 })
 
-test('a stop sequence ends the text in front of it and what follows is dropped', () => {
+test('a stop sequence and the text after it are dropped', () => {
   const matcher = new StopMatcher(['END'])
   matcher.push('one EN')
 
@@ -21,7 +21,7 @@ test('a stop sequence ends the text in front of it and what follows is dropped',
   expect(matcher.flush()).toBe('')
 })
 
-test('the start of a stop sequence is held back until it is complete', () => {
+test('a prefix of a stop sequence is held back until it is complete', () => {
   const matcher = new StopMatcher(['\n\nUser:'])
 
   const cuts = ['Hi.\n', '\nUs', 'er:'].map((piece) => matcher.push(piece))
@@ -29,7 +29,7 @@ test('the start of a stop sequence is held back until it is complete', () => {
   expect(cuts).toEqual([{ text: 'Hi.' }, { text: '' }, { text: '', stop: '\n\nUser:' }])
 })
 
-test('what was held back is shown when it turns out to be something else', () => {
+test('held-back text is emitted if it does not complete a stop sequence', () => {
   const matcher = new StopMatcher(['<end>'])
 
   const cuts = ['a <', 'en', 'try> b'].map((piece) => matcher.push(piece))
@@ -37,7 +37,7 @@ test('what was held back is shown when it turns out to be something else', () =>
   expect(cuts).toEqual([{ text: 'a ' }, { text: '' }, { text: '<entry> b' }])
 })
 
-test('only what can still become a stop sequence is held back', () => {
+test('only a possible prefix of a stop sequence is held back', () => {
   const matcher = new StopMatcher(['aab'])
 
   const cuts = ['xaa', 'a', 'a'].map((piece) => matcher.push(piece))
@@ -46,7 +46,7 @@ test('only what can still become a stop sequence is held back', () => {
   expect(matcher.push('b')).toEqual({ text: '', stop: 'aab' })
 })
 
-test('flush gives what was held back, once', () => {
+test('flush returns held-back text once', () => {
   const matcher = new StopMatcher(['STOP'])
   matcher.push('please STO')
 
@@ -56,7 +56,7 @@ test('flush gives what was held back, once', () => {
   expect(matcher.flush()).toBe('')
 })
 
-test('of two stop sequences the one that is complete first ends the answer', () => {
+test('the stop sequence that is complete first ends the answer', () => {
   const whole = new StopMatcher(['abcd', 'bc']).push('xabcd')
 
   const matcher = new StopMatcher(['abcd', 'bc'])
@@ -72,7 +72,7 @@ test('of two stop sequences that end together the longer one is reported', () =>
   expect(cut).toEqual({ text: 'done', stop: '###\n' })
 })
 
-/** Pushes the pieces until one ends the answer. */
+/** Pushes pieces until a stop sequence is found. */
 function run(pieces: readonly string[], stops: readonly string[]): StopResult {
   const matcher = new StopMatcher(stops)
   let shown = ''
@@ -99,11 +99,11 @@ const texts: [text: string, stops: string[], expected: StopResult][] = [
   ['grüß 😀 Gott', ['😀'], { text: 'grüß ', stop: '😀' }],
 ]
 
-test.each(texts)('%j with the stops %j comes out the same however it is cut', (text, stops, expected) => {
+test.each(texts)('%j with the stops %j has the same result however it is split', (text, stops, expected) => {
   for (let cuts = 0; cuts < 2 ** (text.length - 1); cuts++) {
     const pieces = cutAt(text, cuts)
     const result = run(pieces, stops)
-    // Comparing by hand first: a thousand matchers are slow, and one message is enough.
+    // Compares without `expect` first, which is slow for a thousand matchers.
     if (result.text !== expected.text || result.stop !== expected.stop)
       expect({ pieces, ...result }).toEqual({ pieces, ...expected })
   }
@@ -111,7 +111,7 @@ test.each(texts)('%j with the stops %j comes out the same however it is cut', (t
   expect(run([text], stops)).toEqual(expected)
 })
 
-/** Cuts behind every character whose bit is set. */
+/** Splits after every character whose bit is set. */
 function cutAt(text: string, cuts: number): string[] {
   const pieces: string[] = []
   let start = 0
@@ -124,7 +124,7 @@ function cutAt(text: string, cuts: number): string[] {
   return [...pieces, text.slice(start)]
 }
 
-/** By looking at everything each time. */
+/** Reference implementation: searches the whole text each time. */
 function naive(stops: readonly string[], text: string): StopResult {
   for (let end = 1; end <= text.length; end++) {
     const [stop] = stops.filter((one) => text.slice(0, end).endsWith(one)).sort((a, b) => b.length - a.length)
@@ -133,7 +133,7 @@ function naive(stops: readonly string[], text: string): StopResult {
   return { text }
 }
 
-test('in any pieces, text and stop are those that a look at everything finds', () => {
+test('in any pieces, text and stop equal those of a search in the whole text', () => {
   const letters = fc.stringMatching(/^[ab]{1,6}$/)
 
   fc.assert(
@@ -154,13 +154,13 @@ test('in any pieces, text and stop are those that a look at everything finds', (
   )
 })
 
-test('sequences that are made to be nearly met all the time cost no more than others', () => {
+test('sequences that almost match everywhere take linear time', () => {
   const nearly = Array.from({ length: 63 }, (_, n) => `${'a'.repeat(500)}${n}${'a'.repeat(500)}`)
   const matcher = new StopMatcher([`${'a'.repeat(1_023)}x`, ...nearly])
   const startedAt = performance.now()
 
   for (let token = 0; token < 5_000; token++) matcher.push('a')
 
-  // Some 20 ms; with a look at all of the text each time, five minutes.
+  // About 20 ms; five minutes with quadratic rescans.
   expect(performance.now() - startedAt).toBeLessThan(2_000)
 })

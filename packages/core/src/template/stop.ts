@@ -1,14 +1,14 @@
-/** Stop sequences across the borders of tokens: text is held back while it could be the start of one. */
+/** Stop sequences across token boundaries: text that could start one is held back. */
 import { PrefixMatcher } from '../util/prefix-matcher.ts'
 
 export interface StopResult {
-  /** Safe to show. */
+  /** Text that belongs to no stop sequence. */
   readonly text: string
-  /** The sequence that ended the answer. */
+  /** The stop sequence that was found. */
   readonly stop?: string
 }
 
-/** Linear in the text, whatever it and the sequences are made of: by the automaton of Knuth, Morris and Pratt. */
+/** Finds stop sequences in time linear in the text (Knuth, Morris and Pratt). */
 export class StopMatcher {
   readonly #stops: readonly StopState[]
   #pending = ''
@@ -30,7 +30,7 @@ export class StopMatcher {
     return { text: seen.slice(0, seen.length - pendingLength) }
   }
 
-  /** What was held back and turned out to be no stop sequence. */
+  /** Returns held-back text that did not complete a stop sequence. */
   flush(): string {
     const pending = this.#pending
     this.#pending = ''
@@ -38,7 +38,7 @@ export class StopMatcher {
     return pending
   }
 
-  /** The sequence that this character completes; of several, the one that began first. */
+  /** Returns the sequence that this character completes; of several, the longest. */
   #step(character: string): string | undefined {
     let completed: string | undefined
     for (const watched of this.#stops) {
@@ -53,6 +53,6 @@ export class StopMatcher {
 interface StopState {
   readonly stop: string
   readonly matcher: PrefixMatcher<string>
-  /** How much of the end of the text is the beginning of the sequence. */
+  /** Length of the longest prefix of the sequence that ends the text. */
   matched: number
 }

@@ -1,9 +1,9 @@
-/** What a template is filled with. Shape: Ollama `template/template.go`, `api/types.go`. */
+/** Data for templates. Shape: Ollama `template/template.go`, `api/types.go`. */
 import type { Tool } from '../../engine/request.ts'
 import type { TemplateMessage } from '../template-message.ts'
 import { fromJson, type GoField, GoMap, GoStruct, type GoValue, maxDepth } from './values.ts'
 
-/** System messages, and all messages with those of the same role joined. */
+/** The system messages, and all messages with consecutive ones of the same role joined. */
 export interface CollatedConversation {
   readonly system: string
   readonly messages: readonly TemplateMessage[]
@@ -70,7 +70,7 @@ const toCall = (
     ),
   })
 
-/** Of a schema there is what Ollama's types have: other words are left out. */
+/** Keeps the schema keywords that Ollama's types have. */
 export const toTool = ({ name, description = '', parameters }: Tool): GoStruct =>
   new GoStruct(
     {

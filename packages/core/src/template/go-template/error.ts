@@ -1,9 +1,9 @@
-/** What is wrong with a template, or with what it is filled with. The words are Go's where it has some. */
+/** An error in a template or its execution, in Go's wording where Go has the same error. */
 export class GoTemplateError extends Error {
   override readonly name = 'GoTemplateError'
 }
 
-/** @param at where in the source */
+/** @param at offset in the source */
 export const errorAt = (source: string, at: number, what: string): GoTemplateError =>
   new GoTemplateError(`template: :${lineAt(source, at)}: ${what}`)
 

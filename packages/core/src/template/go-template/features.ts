@@ -1,17 +1,17 @@
-/** What a template tells of its model: what it takes, and how the model writes. */
+/** Features of a model that its template reveals. */
 import type { Node, Operand, Pipe, Tree } from './parse.ts'
 
 export interface TemplateFeatures {
-  /** It shows the tools that may be called. */
+  /** Whether the template lists the tools. */
   readonly tools: boolean
-  /** It fills gaps. */
+  /** Whether the template supports fill-in-the-middle. */
   readonly suffix: boolean
-  /** It takes a whole conversation, and not one turn after the other. */
+  /** Whether the template renders a whole conversation, and not one turn at a time. */
   readonly messages: boolean
   readonly response: boolean
-  /** What stands around a thought, where it says so. */
+  /** Tags around reasoning. */
   readonly thinking?: { readonly open: string; readonly close: string }
-  /** What stands around the JSON of a call, where it says so; `close` may be empty. */
+  /** Markup around the JSON of a tool call; `close` can be empty. */
   readonly calls?: { readonly open: string; readonly close: string }
 }
 
@@ -30,7 +30,7 @@ export function detectFeatures(tree: Tree): TemplateFeatures {
   }
 }
 
-/** What is named behind dots. */
+/** Field names. */
 function collectNames(node: Node): readonly string[] {
   if (!('pipe' in node) || !node.pipe) return []
   const inside = 'list' in node ? [...node.list, ...node.otherwise].flatMap(collectNames) : []
@@ -47,7 +47,7 @@ const collectOperandNames = (operand: Operand): readonly string[] => [
 
 export const isMentioned = (name: string, pipe: Pipe): boolean => collectPipeNames(pipe).includes(name)
 
-/** Text before and after the thought of a message, on the same line. */
+/** Finds the text before and after `.Thinking` on the same line. */
 function findThinkingTags(nodes: readonly Node[], isInMessages = false): TemplateFeatures['thinking'] {
   for (const [index, node] of nodes.entries()) {
     if (isInMessages && node.type === 'action' && isMentioned('Thinking', node.pipe)) {
@@ -72,7 +72,7 @@ function findThinkingTags(nodes: readonly Node[], isInMessages = false): Templat
 
 const textOf = (node: Node | undefined): string => (node?.type === 'text' ? node.text : '')
 
-/** What is printed before the JSON of a call, or in front of all of them, and what behind it. */
+/** Finds the text before the JSON of a call, or before all calls, and the text after it. */
 function findCallTags(nodes: readonly Node[]): TemplateFeatures['calls'] {
   for (const [index, node] of nodes.entries()) {
     if (!('list' in node)) continue
@@ -90,7 +90,7 @@ function extractCallTags(call: readonly Node[], before: Node | undefined): Templ
   const own = lastLine(textOf(texts[0]).split('{', 1)[0])
   const close = own ? textOf(texts.at(-1)).split('}').at(-1)?.trim() : ''
   const open = own || lastLine(textOf(before).split('{', 1)[0]).replace(/\s*\[$/, '')
-  // A quote is of the JSON itself.
+  // A leading quote belongs to the JSON.
   return open && !open.startsWith('"') ? { open, close: close ?? '' } : undefined
 }
 

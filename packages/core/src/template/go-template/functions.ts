@@ -1,4 +1,4 @@
-/** What templates may call: Go's own functions, and Ollama's. `and` and `or` stand in `run.ts`: they do not look at all of theirs. */
+/** Functions of templates: Go's builtins and Ollama's. `run.ts` has `and` and `or`, which short-circuit. */
 import { GoTemplateError } from './error.ts'
 import { toJson } from './print.ts'
 import { sprint, sprintf, sprintln } from './printf.ts'
@@ -10,7 +10,7 @@ export interface FunctionContext {
 
 interface BuiltinFunction {
   readonly minArgs: number
-  /** @default as many as there are */
+  /** @default unlimited */
   readonly maxArgs?: number
   readonly call: (values: readonly GoValue[], context: FunctionContext) => GoValue
 }
@@ -59,7 +59,7 @@ const toBasicKind = (value: GoValue): BasicKind => {
   return ['bool', 'int', 'float64', 'string', 'nil'].includes(type) ? (type as BasicKind) : 'other'
 }
 
-/** What is missing equals nothing but what is missing, too. */
+/** A missing value equals only a missing value. */
 function isEqual(a: GoValue, b: GoValue): boolean {
   const [kind, other] = [toBasicKind(a), toBasicKind(b)]
   if (kind === 'nil' || other === 'nil') return kind === other
@@ -79,7 +79,7 @@ function isLess(a: GoValue, b: GoValue): boolean {
     : (a as number) < (b as number)
 }
 
-/** Of a text, in bytes. */
+/** Length of a string in bytes, or of a list or map in elements. */
 function measureLength(value: GoValue): number {
   if (typeof value === 'string') return Buffer.byteLength(value)
   if (isList(value)) return value.length
@@ -96,7 +96,7 @@ function indexValue(value: GoValue, key: GoValue): GoValue {
   return BigInt(bytes[toPosition(key, bytes.length - 1)] as number)
 }
 
-/** @param max the last that there is */
+/** @param max largest valid position */
 function toPosition(key: GoValue, max: number): number {
   if (typeof key !== 'bigint')
     throw new GoTemplateError(
@@ -108,7 +108,7 @@ function toPosition(key: GoValue, max: number): number {
   return Number(key)
 }
 
-/** Of a text, its bytes: half a character becomes a replacement character. */
+/** Slices strings by byte; a partial character becomes U+FFFD. */
 function sliceValue(value: GoValue, ends: readonly GoValue[]): GoValue {
   if (value === undefined || value === null) throw new GoTemplateError('slice of untyped nil')
   const isText = typeof value === 'string'
@@ -141,7 +141,7 @@ const escapeQuery = (value: string): string =>
     .replaceAll('%20', '+')
 
 const dayMs = 86_400_000
-/** By the clock on the wall. */
+/** Local date. */
 const formatDate = (date: Date): string =>
   [date.getFullYear(), date.getMonth() + 1, date.getDate()]
     .map((part) => String(part).padStart(2, '0'))

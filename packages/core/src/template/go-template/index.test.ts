@@ -20,7 +20,7 @@ const problem = (action: () => unknown): string => {
 }
 
 describe('the language', () => {
-  // What Go says to each of them.
+  // Outputs and errors of Go.
   test.each([
     ['{{ .a }}', 'x'],
     ['a {{- /* b */ -}} c', 'ac'],
@@ -65,7 +65,7 @@ describe('the language', () => {
     ['{{ currentDate }}{{ yesterdayDate }}', '2026-11-212026-11-20'],
     ['{{ "{{" }}{{ "}}" }}', '{{}}'],
     ['{{ 1e-5 }} {{ 1e21 }} {{ 100000.0 }}', '1e-05 1e+21 100000'],
-  ])('%j says %j', (source, said) => {
+  ])('%j renders %j', (source, said) => {
     const data = { a: 'x', n: 1.5, items: [1, 2, 3], o: { b: true } }
 
     if (said === undefined) expect(() => run(source, data)).toThrow(GoTemplateError)
@@ -85,7 +85,7 @@ describe('the language', () => {
     ['{{ if }}x{{ end }}', 'template: :1: missing value for if'],
     ['{{ .a | 1 }}', 'template: :1: non executable command in pipeline'],
     ['{{ (.a }}', 'template: :1: unclosed left paren'],
-  ])('%j is no template: %s', (source, said) => {
+  ])('%j does not parse: %s', (source, said) => {
     expect(problem(() => parseTree(source))).toContain(said)
   })
 
@@ -102,11 +102,11 @@ describe('the language', () => {
     ['{{ template "none" }}', 'template "none" not defined'],
     ['{{ call .a }}', 'non-function'],
     ['{{ nil }}', 'nil is not a command'],
-  ])('%j fails: %s', (source, said) => {
+  ])('%j fails to execute: %s', (source, said) => {
     expect(problem(() => run(source, { a: 'x', items: [1] }))).toContain(said)
   })
 
-  test('keys of objects are their own', () => {
+  test('keys of Object.prototype are missing values', () => {
     expect(run('{{ .constructor }}{{ .__proto__ }}{{ index . "toString" }}')).toBe(
       '<no value><no value><no value>',
     )
@@ -115,7 +115,7 @@ describe('the language', () => {
 })
 
 describe('bounds', () => {
-  test('a template longer than anybody writes is not read', () => {
+  test('a template above the length limit is rejected', () => {
     expect(() => parseGoTemplate('x'.repeat(64 * 1024))).not.toThrow()
     expect(() => parseGoTemplate('x'.repeat(64 * 1024 + 1))).toThrow(
       new GoTemplateError('template: longer than 65536 characters'),
@@ -123,25 +123,29 @@ describe('bounds', () => {
   })
 
   test.each([
-    ['a loop in a loop', '{{ range 99999999 }}{{ range 99999999 }}{{ end }}{{ end }}', 'too many steps'],
+    ['nested loops', '{{ range 99999999 }}{{ range 99999999 }}{{ end }}{{ end }}', 'too many steps'],
     [
       'a template that fills itself',
       '{{ define "t" }}{{ template "t" }}{{ end }}{{ template "t" }}',
       'maximum template depth',
     ],
-    ['a text that doubles', '{{ $x := "ab" }}{{ range 99 }}{{ $x = print $x $x }}{{ end }}', 'too long'],
+    [
+      'a text that doubles repeatedly',
+      '{{ $x := "ab" }}{{ range 99 }}{{ $x = print $x $x }}{{ end }}',
+      'too long',
+    ],
     [
       'a text that is said again',
       '{{ range 99999999 }}0123456789012345678901234567890123456789{{ end }}',
       'too',
     ],
-    ['blocks in blocks', '{{ if 1 }}'.repeat(5_000) + '{{ end }}'.repeat(5_000), 'depth'],
-    ['brackets in brackets', `{{ ${'('.repeat(5_000)}1${')'.repeat(5_000)} }}`, 'depth'],
-  ])('%s ends', (_, source, said) => {
+    ['nested blocks', '{{ if 1 }}'.repeat(5_000) + '{{ end }}'.repeat(5_000), 'depth'],
+    ['nested parentheses', `{{ ${'('.repeat(5_000)}1${')'.repeat(5_000)} }}`, 'depth'],
+  ])('%s is stopped by a bound', (_, source, said) => {
     expect(problem(() => run(source, {}, { maxSteps: 200_000, maxLength: 1_000_000 }))).toContain(said)
   })
 
-  test('a source is read in a time that grows with its length', () => {
+  test('parsing time is linear in the source', () => {
     const sources = [
       '{{',
       '{{ "',
@@ -212,7 +216,7 @@ describe('bounds', () => {
     maxDepth: 3,
   })
 
-  test('whatever is written, it ends, and with no error but its own', () => {
+  test('any source terminates and throws only GoTemplateError', () => {
     fc.assert(
       fc.property(source, data, (written, values) => {
         try {
@@ -230,7 +234,7 @@ describe('bounds', () => {
 
 describe('prompts', () => {
   const said = (role: string, content: string): TemplateMessage => ({ role, content })
-  // Recorded of Ollama 0.33.
+  // Recorded from Ollama 0.33.
   const chat =
     '{{- range .Messages }}<|im_start|>{{ .Role }}\n{{ .Content }}<|im_end|>\n{{ end }}<|im_start|>assistant\n'
   const legacy =
@@ -239,7 +243,7 @@ describe('prompts', () => {
   const thinks =
     '{{- range $i, $_ := .Messages }}<|im_start|>{{ .Role }}\n{{ if and .Thinking (eq .Role "assistant") }}<think>{{ .Thinking }}</think>\n{{ end }}{{ .Content }}<|im_end|>\n{{ end }}<|im_start|>assistant\n{{ if .Think }}<think>\n{{ end }}'
 
-  test('messages of the same role are joined, and any role is one', () => {
+  test('consecutive messages of the same role are joined, for any role', () => {
     const messages = [
       said('system', 'S'),
       said('user', 'a'),
@@ -253,7 +257,7 @@ describe('prompts', () => {
     )
   })
 
-  test('a template of single turns is said turn by turn, and ends where the answer begins', () => {
+  test('a single-turn template renders turn by turn and ends at the response', () => {
     const messages = [said('system', 'S'), said('user', 'a'), said('assistant', 'b'), said('user', 'c')]
 
     expect(parseGoTemplate(legacy).renderChat(messages, [])).toBe(
@@ -261,7 +265,7 @@ describe('prompts', () => {
     )
   })
 
-  test('a gap has its prefix and its suffix, and a prompt alone is one', () => {
+  test('fill-in-the-middle prompts have prefix and suffix', () => {
     expect(parseGoTemplate(fim).renderInfill('a', 'b')).toBe('<PRE>a<SUF>b<MID>')
     expect(parseGoTemplate(fim).renderChat([said('user', 'a')], [])).toBe('a')
   })
@@ -326,7 +330,7 @@ tool:res O=f P=x1 Q=
 R=2026-11-21 S=false T= U=false V=4`)
   })
 
-  test('types of parameters are said in TypeScript', () => {
+  test('toTypeScriptType formats parameter types', () => {
     const source =
       '{{ range .Tools }}{{ range $k, $p := .Function.Parameters.Properties }}{{ $k }}: {{ toTypeScriptType $p }}; {{ end }}{{ end }}{{ .Messages | len }}'
     const properties = {
@@ -346,13 +350,13 @@ R=2026-11-21 S=false T= U=false V=4`)
     [{ think: true }, 'true medium true'],
     [{ think: true, level: 'high' }, 'true high true'],
     [{ think: false, level: 'high' }, 'false  true'],
-  ])('%j of thinking is %j', (thinking, wanted) => {
+  ])('think settings %j render %j', (thinking, wanted) => {
     const source = '{{ .Think }} {{ .ThinkLevel }} {{ .IsThinkSet }}{{ range .Messages }}{{ end }}'
 
     expect(parseGoTemplate(source).renderChat([], [], thinking)).toBe(wanted)
   })
 
-  test('what a template uses is told of it', () => {
+  test('features follow from the fields of a template', () => {
     const tools =
       '{{ range .Messages }}{{ if .ToolCalls }}{{ range .ToolCalls }}<call>\n{"name": "{{ .Function.Name }}", "arguments": {{ .Function.Arguments }}}\n</call>{{ end }}{{ end }}{{ end }}{{ $.Tools }}'
     const before =
@@ -374,7 +378,7 @@ R=2026-11-21 S=false T= U=false V=4`)
     expect(parseGoTemplate(before).features.calls).toEqual({ open: '[TOOL_CALLS]', close: '' })
   })
 
-  test('a value that nobody made is none', () => {
+  test('a value of an unknown type converts to nil', () => {
     const empty: GoValue = new GoMap([])
 
     expect(runTree(parseTree('{{ .a.b }}'), new GoMap([['a', empty]]))).toBe('<no value>')

@@ -1,6 +1,6 @@
 /**
- * Templates in Go's language: what Modelfiles have. `parseGoTemplate` says what one takes and how its model writes; the prompt is
- * made of messages in three ways, by what the template names. Shape: Ollama `template/template.go`.
+ * Go templates (`text/template`) of Modelfiles. Depending on the fields that a template names, it renders the whole
+ * conversation, one turn at a time, or a prompt with a suffix. Shape: Ollama `template/template.go`.
  */
 import { limits, type Tool } from '../../engine/request.ts'
 import type { TemplateMessage } from '../template-message.ts'
@@ -16,7 +16,7 @@ export { GoTemplateError } from './error.ts'
 export type { TemplateFeatures } from './features.ts'
 
 export interface ThinkSettings {
-  /** Whether the model is to think; absent: nobody has said. */
+  /** Whether the model should think; absent if the request does not specify it. */
   readonly think?: boolean | undefined
   /** `low`, `medium`, `high` or `max`. */
   readonly level?: string | undefined
@@ -24,14 +24,14 @@ export interface ThinkSettings {
 
 export interface GoTemplate {
   readonly features: TemplateFeatures
-  /** Throws `GoTemplateError`, as `fill` does. */
+  /** Throws `GoTemplateError`. */
   renderChat(
     messages: readonly TemplateMessage[],
     tools: readonly Tool[],
     thinking?: ThinkSettings,
     bounds?: Partial<ExecutionBounds>,
   ): string
-  /** What is around a gap. */
+  /** Renders a fill-in-the-middle prompt. Throws `GoTemplateError`. */
   renderInfill(
     prefix: string,
     suffix: string,
@@ -40,13 +40,13 @@ export interface GoTemplate {
   ): string
 }
 
-/** Throws `GoTemplateError`, in Go's words; and before it reads one that is longer than `limits.templateLength`. */
+/** Throws `GoTemplateError` in Go's wording, or if the source is longer than `limits.templateLength`. */
 export function parseGoTemplate(source: string): GoTemplate {
   if (source.length > limits.templateLength)
     throw new GoTemplateError(`template: longer than ${limits.templateLength} characters`)
   const parsed = parseTree(source)
   const features = detectFeatures(parsed)
-  // One that names no answer has it at its end.
+  // Without `.Response` the response follows at the end.
   const tree = features.messages || features.response ? parsed : parseTree(`${source}{{ .Response }}`)
   const turnTemplate = { tree, lastTurn: truncateAtResponse(tree) }
   return {
@@ -82,7 +82,7 @@ interface TurnTemplate {
   readonly lastTurn: Tree
 }
 
-/** System, prompt and answer, and again; the last answer is the model's to go on with. */
+/** Renders system, prompt and response of each turn; the model continues the last response. */
 function renderTurns(
   { tree, lastTurn }: TurnTemplate,
   messages: readonly TemplateMessage[],

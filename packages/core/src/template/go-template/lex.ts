@@ -1,14 +1,14 @@
-/** A template's source as tokens: text, and what stands between `{{` and `}}`. Shape: Go `text/template/parse`, `lex.go`. */
+/** Lexer of templates: text, and tokens between `{{` and `}}`. Shape: Go `text/template/parse`, `lex.go`. */
 import { errorAt } from './error.ts'
 
 export type Token = { readonly at: number } & (
   | { readonly type: 'text'; readonly text: string }
-  /** The beginning and the end of an action, and of the source. */
+  /** `{{`, `}}` and the end of the source. */
   | { readonly type: 'open' | 'close' | 'end' }
   | {
       readonly type: 'field' | 'variable' | 'word' | 'string' | 'number' | 'character' | 'mark'
       readonly text: string
-      /** Whether there is a space in front. */
+      /** Whether white space precedes the token. */
       readonly spaced: boolean
     }
 )
@@ -24,11 +24,11 @@ const patterns: readonly (readonly [Extract<Token, { spaced: boolean }>['type'],
   ['mark', /:=|[.=()|,]/y],
 ]
 
-/** Linear in the source. Throws `GoTemplateError`. */
+/** Runs in linear time. Throws `GoTemplateError`. */
 export function lex(source: string): readonly Token[] {
   const tokens: Token[] = []
   let at = 0
-  /** Whether the last action ends with a trim marker. */
+  /** Whether the previous action ended with a trim marker. */
   let trims = false
   for (;;) {
     const open = source.indexOf('{{', at)
@@ -83,7 +83,7 @@ function skipComment(source: string, from: number): ActionEnd {
   if (end === -1) throw errorAt(source, from, 'unclosed comment')
   const behind = skipBlanks(source, end + 2)
   const closed = matchClosing(source, behind, behind > end + 2)
-  // Only a trim marker may have a space in front.
+  // White space is allowed only before a trim marker.
   if (!closed || (behind > end + 2 && !closed.trims))
     throw errorAt(source, from, 'comment ends before closing delimiter')
   return closed

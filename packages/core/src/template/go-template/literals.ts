@@ -1,17 +1,16 @@
-/** Constants as Go spells them. */
-
+/** Go's constant literals. */
 const escapes: Readonly<Record<string, string>> = {
   ...{ a: '\u0007', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' },
   ...{ '\\': '\\', "'": "'", '"': '"' },
 }
 
-/** The text between double quotes or backquotes; nothing where an escape is none. */
+/** Parses a quoted or raw string; undefined if an escape is invalid. */
 export function parseString(literal: string): string | undefined {
   const inner = literal.slice(1, -1)
-  // A raw one has no carriage returns, wherever it was written.
+  // Go drops carriage returns from raw strings.
   if (literal.startsWith('`')) return inner.replaceAll('\r', '')
   let isInvalid = false
-  /** Bytes that were spelled one by one, which make characters together. */
+  // Consecutive byte escapes form UTF-8 characters together.
   const text = inner.replace(
     /(?:\\(?:x[\da-fA-F]{2}|[0-7]{3}))+|\\(?:u[\da-fA-F]{4}|U[\da-fA-F]{8}|.)/gs,
     (spelled) => {
@@ -36,7 +35,7 @@ const decodeBytes = (spelled: string): string =>
     ),
   )
 
-/** The number of the one character between single quotes. */
+/** Parses a rune literal to its code point. */
 export function parseCharacter(literal: string): bigint | undefined {
   const inner = literal.slice(1, -1)
   const text = inner === "\\'" ? "'" : inner === '"' ? '"' : parseString(`"${inner}"`)

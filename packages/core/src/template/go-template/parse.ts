@@ -1,4 +1,4 @@
-/** Tokens → a tree. Shape: Go `text/template/parse`, `parse.go`. */
+/** Parser of templates. Shape: Go `text/template/parse`, `parse.go`. */
 import { errorAt, type GoTemplateError } from './error.ts'
 import { functionNames } from './functions.ts'
 import { lex, type Token } from './lex.ts'
@@ -8,7 +8,7 @@ import type { GoValue } from './values.ts'
 export interface Tree {
   readonly source: string
   readonly nodes: readonly Node[]
-  /** By `define` and `block`. */
+  /** Templates of `define` and `block`, by name. */
   readonly definitions: ReadonlyMap<string, readonly Node[]>
 }
 
@@ -27,9 +27,9 @@ export type Node =
 export interface Pipe {
   readonly at: number
   readonly variables: readonly string[]
-  /** To variables that are there already. */
+  /** Whether the pipe assigns to existing variables (`=`) and does not declare them (`:=`). */
   readonly assigns: boolean
-  /** Each has at least one operand, and gets what the one before it comes to as its last. */
+  /** Each has at least one operand and receives the result of the previous command as last argument. */
   readonly commands: readonly (readonly Operand[])[]
 }
 
@@ -42,7 +42,7 @@ export type Operand = { readonly at: number } & (
   | { readonly type: 'literal'; readonly value: GoValue }
 )
 
-/** Of blocks and brackets in each other. */
+/** Nested blocks and parentheses. */
 const maxDepth = 100
 
 /** Throws `GoTemplateError`. */
@@ -50,7 +50,7 @@ export const parseTree = (source: string): Tree => new TreeParser(source).parse(
 
 interface ParsedList {
   readonly nodes: readonly Node[]
-  /** Why it ends: behind `{{ end`, `{{ else`, or at the end of all. */
+  /** What ended the list: `{{ end`, `{{ else` or the end of the source. */
   readonly ending: 'end' | 'else' | 'source'
 }
 
@@ -61,7 +61,7 @@ class TreeParser {
   #at = 0
   #depth = 0
   #loopDepth = 0
-  /** Those that may be used here. */
+  /** Variables in scope. */
   #variables = ['$']
 
   constructor(source: string) {
@@ -121,7 +121,7 @@ class TreeParser {
   #otherwise(type: 'if' | 'with' | 'range', ending: ParsedList['ending']): readonly Node[] {
     if (ending === 'source') throw this.#error('unexpected EOF')
     if (ending === 'end') return []
-    // One `end` is for both.
+    // `else if` shares the `end`.
     if (type !== 'range' && this.#takesWord(type)) return [this.#control(type)]
     this.#close('else')
     const { nodes, ending: last } = this.#list()
@@ -179,7 +179,7 @@ class TreeParser {
     })
   }
 
-  /** Variables in front of `:=` or `=`; two in a loop. */
+  /** Parses variables before `:=` or `=`; `range` can have two. */
   #declarations(context: string): Pick<Pipe, 'variables' | 'assigns'> {
     const from = this.#at
     const variables: string[] = []
@@ -251,7 +251,7 @@ class TreeParser {
     return { type: 'function', at, name }
   }
 
-  /** Those that stand close behind. */
+  /** Parses fields that follow without white space. */
   #fields(): readonly string[] {
     const names: string[] = []
     for (;;) {
@@ -276,7 +276,7 @@ class TreeParser {
     return this.#tokens[this.#at] as Token
   }
 
-  /** The last one is not passed. */
+  /** Never advances past the end token. */
   #next(): Token {
     const token = this.#peek()
     if (token.type !== 'end') this.#at++
@@ -302,7 +302,7 @@ class TreeParser {
   }
 
   #descend<T>(parse: () => T): T {
-    if (++this.#depth > maxDepth) throw this.#error('exceeded the depth that is parsed')
+    if (++this.#depth > maxDepth) throw this.#error('exceeded maximum parse depth')
     const parsed = parse()
     this.#depth--
     return parsed

@@ -1,7 +1,7 @@
-/** Values as text: as `fmt` prints them, and as JSON that is safe in HTML. */
+/** Formats values like `fmt`, and as the HTML-safe JSON of `encoding/json`. */
 import { GoMap, GoStruct, type GoValue, isList, isTrue } from './values.ts'
 
-/** As `%v` does it. */
+/** Formats like `%v`. */
 export function toText(value: GoValue): string {
   if (value === undefined || value === null) return '<nil>'
   if (typeof value === 'number') return formatFloat(value)
@@ -19,7 +19,7 @@ const isJsonList = (items: readonly GoValue[]): boolean =>
 const formatPair = ([key, value]: readonly [string, GoValue]): string => `${key}:${toText(value)}`
 const formatField = ({ value }: { readonly value: GoValue }): string => toText(value)
 
-/** With an exponent of two digits, and from 1e-5 down already. */
+/** Formats like `%g`: exponents have two digits and start at 1e-5. */
 export function formatFloat(value: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf'
   const size = Math.abs(value)
@@ -29,7 +29,7 @@ export function formatFloat(value: number): string {
 
 export const withExponent = (text: string): string => text.replace(/e([+-])(\d)$/, 'e$10$2')
 
-/** Keys of maps in order, those of structs as they are declared. */
+/** Map keys are sorted, struct fields keep their order. */
 export function toJson(value: GoValue): string {
   if (value === undefined || value === null) return 'null'
   if (typeof value === 'string') return quoteJson(value)

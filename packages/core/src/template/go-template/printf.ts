@@ -1,8 +1,8 @@
-/** Go's `fmt`, as templates use it: `print`, `println`, `printf`. */
+/** Go's `fmt` functions: `print`, `println`, `printf`. */
 import { formatFloat, toText, withExponent } from './print.ts'
 import { type GoValue, isList, typeOf } from './values.ts'
 
-/** A space stands between two where neither is a string. */
+/** Separates two operands by a space if neither is a string. */
 export const sprint = (values: readonly GoValue[]): string =>
   values
     .map((value, index) => {
@@ -13,12 +13,12 @@ export const sprint = (values: readonly GoValue[]): string =>
 
 export const sprintln = (values: readonly GoValue[]): string => `${values.map(toText).join(' ')}\n`
 
-/** Nobody pads further. */
+/** Padding is limited to this width, so that a template cannot exhaust memory. */
 const maxWidth = 10_000
 
 export function sprintf(format: string, values: readonly GoValue[]): string {
   let used = 0
-  /** A star takes it from the values. */
+  /** `*` takes the number from the arguments. */
   const resolveNumber = (written: string | undefined): number | undefined => {
     if (written !== '*') return written === undefined ? undefined : Number(written)
     const value = values[used++]
@@ -109,7 +109,7 @@ function formatFloatVerb(value: number, verb: 'e' | 'f' | 'F' | 'g', precision: 
   return formatFixed(value, precision ?? 6)
 }
 
-/** JavaScript gives numbers from 1e21 up an exponent. */
+/** `toFixed` switches to an exponent from 1e21 up. */
 const formatFixed = (value: number, precision: number): string =>
   Math.abs(value) < 1e21
     ? value.toFixed(precision)

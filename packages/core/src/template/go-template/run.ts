@@ -1,4 +1,4 @@
-/** A tree and values → text. Shape: Go `text/template`, `exec.go`, with `missingkey=zero`. */
+/** Executes templates. Shape: Go `text/template`, `exec.go`, with `missingkey=zero`. */
 import { errorAt, GoTemplateError } from './error.ts'
 import { functions } from './functions.ts'
 import type { Node, Operand, Pipe, Tree } from './parse.ts'
@@ -6,25 +6,25 @@ import { toText } from './print.ts'
 import { GoMap, GoStruct, type GoValue, isList, isTrue, typeOf } from './values.ts'
 
 export interface ExecutionBounds {
-  /** Of nodes, operands and characters that are made. */
+  /** Nodes, operands and produced characters. */
   readonly maxSteps: number
-  /** Of the text, and of each value that is made, in characters. */
+  /** Length of the output and of each value, in characters. */
   readonly maxLength: number
   readonly now: Date
 }
 
 const defaults = { maxSteps: 20_000_000, maxLength: 64 * 1024 * 1024 }
 
-/** Throws `GoTemplateError`, also where it takes too long or says too much. */
+/** Throws `GoTemplateError`, also if a bound is exceeded. */
 export const runTree = (tree: Tree, data: GoMap, bounds: Partial<ExecutionBounds> = {}): string =>
   new TemplateExecutor(tree, { ...defaults, now: new Date(), ...bounds }).run(data)
 
 type LoopExit = 'break' | 'continue' | undefined
 
-/** Of blocks, templates and brackets in each other. */
+/** Nested blocks, templates and parentheses. */
 const maxDepth = 500
 
-/** What is made of that many characters costs as much as a node. */
+/** Characters that cost one step. */
 const charactersPerStep = 64
 
 class TemplateExecutor {
@@ -34,7 +34,7 @@ class TemplateExecutor {
   #length = 0
   #steps = 0
   #depth = 0
-  /** Names and values, those that hide others last. */
+  /** Variables in scope; later ones shadow earlier ones. */
   #variables: [string, GoValue][] = []
 
   constructor(tree: Tree, bounds: ExecutionBounds) {
@@ -121,7 +121,7 @@ class TemplateExecutor {
     this.#variables = outside
   }
 
-  /** @param isLoop its variables are for the items */
+  /** @param isLoop whether the variables receive the items of a `range` */
   #pipe(pipe: Pipe, dot: GoValue, isLoop = false): GoValue {
     return this.#descend(pipe.at, () => {
       let value: GoValue
@@ -143,7 +143,7 @@ class TemplateExecutor {
     throw this.#error(at, `undefined variable: ${name}`)
   }
 
-  /** @param piped what the command before it came to */
+  /** @param piped result of the previous command */
   #command([first, ...others]: readonly Operand[], dot: GoValue, piped: readonly GoValue[]): GoValue {
     const operand = first as Operand
     if (operand.type === 'function') return this.#call(operand, others, dot, piped)
@@ -213,7 +213,7 @@ class TemplateExecutor {
     return result
   }
 
-  /** The first that is as wanted, or the last. */
+  /** Returns the first value whose truth is `isTrueWanted`, or the last value. */
   #shortCircuit(
     isTrueWanted: boolean,
     at: number,
@@ -237,7 +237,7 @@ class TemplateExecutor {
     return this.#locateErrors(at, '', () => toText(value))
   }
 
-  /** What is wrong there is said of here. */
+  /** Adds the position in the template to errors. */
   #locateErrors<T>(at: number, before: string, compute: () => T): T {
     try {
       return compute()
@@ -268,7 +268,7 @@ class TemplateExecutor {
     return value
   }
 
-  /** Who copies or prints much pays for it. */
+  /** Charges steps for copying or printing a value. */
   #charge(value: GoValue): void {
     const length = typeof value === 'string' || isList(value) ? value.length : 0
     if (length > this.#bounds.maxLength) throw new GoTemplateError('a value is too long')

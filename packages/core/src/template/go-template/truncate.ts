@@ -1,5 +1,4 @@
-/** A template of single turns, up to where the model goes on: what stands behind its answer is for turns that are over. */
-
+/** Cuts a single-turn template at `.Response`, where the model continues. The rest applies to finished turns. */
 import { isMentioned } from './features.ts'
 import type { Node, Tree } from './parse.ts'
 

@@ -1,6 +1,5 @@
-/** What a template works with: Go's values, as far as templates tell them apart. */
-
-/** `undefined` is no value at all, `null` Go's nil, a `bigint` an integer, a `number` a float64, an array a slice. */
+/** Go values, as far as templates distinguish them. */
+/** `undefined` is Go's missing value, `null` nil, `bigint` int, `number` float64, an array a slice. */
 export type GoValue =
   | undefined
   | null
@@ -12,11 +11,11 @@ export type GoValue =
   | GoMap
   | GoStruct
 
-/** Keys are its own: nothing is looked up in a prototype. */
+/** A map without a prototype, so that keys such as `constructor` are safe. */
 export class GoMap {
-  /** In order of their keys, as Go goes through them. */
+  /** Sorted by key, as Go iterates maps in templates. */
   readonly entries: ReadonlyMap<string, GoValue>
-  /** How it is printed. */
+  /** Whether the map prints as JSON. */
   readonly isJson: boolean
 
   constructor(entries: Iterable<readonly [string, GoValue]>, { isJson = false } = {}) {
@@ -27,13 +26,13 @@ export class GoMap {
 
 export interface GoField {
   readonly value: GoValue
-  /** In JSON; absent: it is not there. */
+  /** JSON key; absent fields are not in the JSON. */
   readonly key?: string
-  /** Not in JSON where it is empty. */
+  /** Whether the JSON omits the field if it is empty. */
   readonly omitEmpty?: boolean
 }
 
-/** A field that it does not have is an error. */
+/** A struct: access to an unknown field is an error. */
 export class GoStruct {
   readonly fields: ReadonlyMap<string, GoField>
   readonly isJson: boolean
@@ -52,7 +51,7 @@ export function isTrue(value: GoValue): boolean {
   return Boolean(value)
 }
 
-/** As Go names it in errors. */
+/** Type name in Go's errors. */
 export function typeOf(value: GoValue): string {
   if (value === undefined || value === null) return 'nil'
   if (isList(value)) return '[]interface {}'
@@ -63,10 +62,10 @@ export function typeOf(value: GoValue): string {
   ]
 }
 
-/** Deeper values are none that somebody writes. */
+/** Nesting limit of values from requests. */
 export const maxDepth = 200
 
-/** What JSON says, as Go reads it: every number is a float. Too deep is nil. */
+/** Converts JSON like Go: every number is a float64. Values below `maxDepth` become nil. */
 export function fromJson(value: unknown, options: { isJson?: boolean } = {}, depth = 0): GoValue {
   if (depth > maxDepth) return null
   if (Array.isArray(value)) return value.map((item) => fromJson(item, {}, depth + 1))

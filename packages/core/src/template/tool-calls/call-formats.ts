@@ -1,6 +1,6 @@
 /**
- * How each family is made to write calls, so that its parser reads them. Families whose arguments are no JSON (Gemma,
- * GLM, Qwen Coder, DeepSeek since V3.2) have none: they call freely, and as generic JSON where they are forced to.
+ * Tool-call formats that grammars enforce per family. Families without JSON arguments (Gemma, GLM, Qwen Coder,
+ * DeepSeek since V3.2) have none: their optional calls are unconstrained, their required calls are generic JSON.
  */
 import type { ToolCallFormat } from '../../grammar/constraint.ts'
 import type { ToolCallFamily } from './detect.ts'
@@ -8,7 +8,7 @@ import type { ToolCallFamily } from './detect.ts'
 const jsonCall = ['{"name": "', '", "arguments": ', '}'] as const
 const jsonList = { open: ' [', call: jsonCall, separator: ', ' } as const
 
-/** As models are asked to in plain words. */
+/** The format that the plain-text description of tools asks for. */
 export const genericCallFormat: ToolCallFormat = { call: jsonCall, separator: '\n' }
 
 const betweenTags: ToolCallFormat = {
@@ -51,9 +51,9 @@ const functionary31: ToolCallFormat = {
   call: ['', '>', '</function>'],
   separator: '\n<function=',
 }
-/** Its texts have a recipient, too: they are no free text with calls in it. */
+/** No mark: text messages have a recipient too, so calls never appear inside free text. */
 const functionary32: ToolCallFormat = { call: ['', '\n', ''], separator: '>>>' }
-/** One a message. */
+/** One call per message. */
 const llama3: ToolCallFormat = { call: ['{"name": "', '", "parameters": ', '}'] }
 const harmony: ToolCallFormat = {
   prefix: '<|channel|>commentary ',
@@ -102,7 +102,7 @@ export function selectCallFormat({ template, family, prompt }: FormatContext): T
   }
 }
 
-/** What a model writes in front of what it says to the user. */
+/** Markup before content for the user. */
 export function selectContentPrefix({ family, prompt }: Omit<FormatContext, 'template'>): string {
   switch (family) {
     case 'functionary':

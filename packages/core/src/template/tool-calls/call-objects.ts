@@ -1,11 +1,11 @@
-/** Calls as JSON objects that hold a name and arguments, which is how most families write them. */
+/** Parses calls as JSON objects with a name and arguments, the format of most families. */
 import type { ParseSteps } from '../input.ts'
 import { copyObject, copyQuotedObject, parseOneOfStrings, skipValue } from './json.ts'
 import type { ParserContext } from './parser-context.ts'
 
 /**
- * One or a list of them, with or without brackets and commas. Whether there was one.
- * @param isMarked whether a mark says that these are calls; without one, arguments are not optional
+ * Parses one call or a list, with or without brackets and commas. Returns whether there was one.
+ * @param isMarked whether markup precedes the calls; without it, arguments are required
  */
 export function* parseCallObjects(context: ParserContext, isMarked: boolean): ParseSteps<boolean> {
   const { input, output } = context
@@ -26,10 +26,10 @@ const nameKeys = ['name', 'tool_name', 'function']
 const argumentKeys = ['arguments', 'parameters']
 const keys = [...nameKeys, ...argumentKeys, 'type', 'id', 'index', 'tool_call_id']
 
-/** What is known of a call. */
+/** State of a call during parsing. */
 interface PartialCall {
   name?: string
-  /** That stood before the name. */
+  /** Arguments that preceded the name. */
   earlyArguments?: string
   state: 'unknown' | 'started' | 'complete'
 }
@@ -47,7 +47,7 @@ function* parseCallObject(context: ParserContext, isMarked: boolean): ParseSteps
   return call.state !== 'unknown'
 }
 
-/** Some models wrap name and arguments once more, as OpenAI's API does. */
+/** Some models nest name and arguments in `function`, like OpenAI's API. */
 function* parseMembers(context: ParserContext, call: PartialCall, isInner: boolean): ParseSteps<boolean> {
   const { input } = context
   if (!(yield* input.tryTake('{'))) return false

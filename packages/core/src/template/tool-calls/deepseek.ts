@@ -1,4 +1,4 @@
-/** DeepSeek: R1 and V3 put JSON behind the name, since V3.2 each parameter has its tag. */
+/** DeepSeek: a name and JSON arguments in R1 and V3, a tag per parameter since V3.2. */
 import type { ParseSteps } from '../input.ts'
 import { type ParameterMarkup, parseParameterCall } from './parameters.ts'
 import { parseCallArguments, parseMarkedCalls, parseToolName } from './parse-calls.ts'
@@ -34,7 +34,7 @@ export const deepseek: ToolCallParser = (context) =>
 
 function* parseJsonCall(context: ParserContext): ParseSteps<boolean> {
   const { input } = context
-  // R1 says what it calls, V3.1 does not.
+  // R1 writes the type of the call, V3.1 does not.
   yield* input.tryTake(`function${separator}`)
   const name = yield* parseToolName(context)
   if (name === undefined) return false

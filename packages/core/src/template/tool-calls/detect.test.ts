@@ -24,12 +24,12 @@ test.each([
   expect(detectFamily(String(metadata['tokenizer.chat_template']))).toBe(name)
 })
 
-test('a template that knows nothing of tools is of no family', () => {
+test('a template without tools is generic', () => {
   expect(detectFamily(chatMl)).toBe('generic')
   expect(detectFamily('')).toBe('generic')
 })
 
-test('a template that writes calls and lists no tools leaves the description to us, and so the words', () => {
+test('a template that renders calls but does not list tools is generic', () => {
   const template = "{% for call in message['tool_calls'] %}<tool_call>{{ call }}</tool_call>{% endfor %}"
 
   expect(listsTools(template)).toBe(false)

@@ -1,4 +1,4 @@
-/** Which family a model is of, by what its chat template says. */
+/** Detects the tool-call family of a model from its chat template. */
 export type ToolCallFamily =
   | 'harmony'
   | 'gemma'
@@ -12,7 +12,7 @@ export type ToolCallFamily =
   | 'llama3'
   | 'generic'
 
-/** The first whose signs a template has all. */
+/** A template belongs to the first family whose patterns all match. */
 const familySignatures: readonly (readonly [ToolCallFamily, ...RegExp[]])[] = [
   ['harmony', /<\|channel\|>/, /<\|message\|>/],
   ['gemma', /<\|tool_call>|<start_function_call>/],
@@ -23,18 +23,15 @@ const familySignatures: readonly (readonly [ToolCallFamily, ...RegExp[]])[] = [
   ['functionary', /<function=/],
   ['glm', /<arg_key>/],
   ['granite', /<\|tool_call\|>|<\|start_of_role\|>/],
-  // MiniMax has tags of the same name, and others in them.
+  // MiniMax has the same outer tags with other markup inside.
   ['hermes', /^(?!.*<invoke)/s, /<tool_calls?>|<TOOLCALL>|<\|START_ACTION\|>/],
   ['llama3', /<\|start_header_id\|>/],
 ]
 
-/**
- * Whether it lists the tools that it is given. Some write calls and results, and leave the tools to whoever writes the
- * system message.
- */
+/** Whether a template lists the tools. Some render calls and results but leave the tools to the system message. */
 export const listsTools = (template: string): boolean => /\btools\b|\.Tools\b/.test(template)
 
-/** gpt-oss writes in its own way, with tools and without; others that are told of tools by us answer as we say. */
+/** Harmony markup applies with and without tools. Templates that do not list tools get our description, and so the generic format. */
 export function detectFamily(template: string): ToolCallFamily {
   const [family = 'generic'] =
     familySignatures.find(([, ...all]) => all.every((sign) => sign.test(template))) ?? []

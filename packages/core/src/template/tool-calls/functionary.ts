@@ -1,5 +1,4 @@
-/** Functionary: tags that hold the name (3.1), or messages to whoever they are for (3.2). */
-
+/** Functionary: tags with the name (3.1), or messages with a recipient (3.2). */
 import type { ParseSteps } from '../input.ts'
 import { parseCallArguments, parseMarkedCalls, parseToolName } from './parse-calls.ts'
 import type { ParserContext, ToolCallParser } from './parser-context.ts'

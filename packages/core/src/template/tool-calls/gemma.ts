@@ -1,10 +1,10 @@
-/** Gemma 4 and FunctionGemma: objects with bare keys, and strings between quotes that are tokens. */
+/** Gemma 4 and FunctionGemma: objects with unquoted keys, and strings between special quote tokens. */
 import type { ParserInput, ParseSteps } from '../input.ts'
 import { escapeJson, maxArgumentDepth } from './json.ts'
 import { parseMarkedCalls, parseToolName } from './parse-calls.ts'
 import type { ToolCallParser } from './parser-context.ts'
 
-/** Opening → closing, and what strings stand between. */
+/** Closing tag and quote token by opening tag. */
 const marks: Readonly<Record<string, readonly [close: string, quote: string]>> = {
   '<|tool_call>': ['<tool_call|>', '<|"|>'],
   '<start_function_call>': ['<end_function_call>', '<escape>'],
@@ -25,7 +25,7 @@ export const gemma: ToolCallParser = (context) =>
     return true
   })
 
-/** Copies a value, as JSON; false where it is none, or ends too early. */
+/** Converts a value to JSON; parsers return false if it is invalid or incomplete. */
 class GemmaValueParser {
   readonly #input: ParserInput
   readonly #quote: string
@@ -96,7 +96,7 @@ class GemmaValueParser {
     return true
   }
 
-  /** A number or a word; a word that JSON does not know is a string without its quotes. */
+  /** Parses a number or word; a word that is not a JSON literal becomes a string. */
   *#scalar(): ParseSteps<boolean> {
     const input = this.#input
     let text = ''

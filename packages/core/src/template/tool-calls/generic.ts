@@ -1,10 +1,10 @@
-/** Calls as JSON with nothing that marks them: an object or a list of them at the beginning of a line. */
+/** Calls as JSON without markup: an object or a list at the start of a line. */
 import { parseCallObjects } from './call-objects.ts'
 import type { ToolCallParser } from './parser-context.ts'
 
 const fence = '```'
 
-/** @param tags that also mark calls, wherever they stand: opening → closing, which is optional */
+/** @param tags markup that starts calls anywhere: optional closing tag by opening tag */
 export const createBareJsonParser = (tags: Readonly<Record<string, string>>): ToolCallParser =>
   function* (context) {
     const { input, output } = context
@@ -32,6 +32,6 @@ export const createBareJsonParser = (tags: Readonly<Record<string, string>>): To
     }
   }
 
-/** Also of models that were told of tools in plain words, and know tags from their training. */
+/** Models often use these tags from training even if the description of tools does not mention them. */
 export const genericTags = { '<tool_call>': '</tool_call>' } as const
 export const generic = createBareJsonParser(genericTags)

@@ -1,4 +1,4 @@
-/** GLM 4.5 and later: the name, then pairs of a key and a value. */
+/** GLM 4.5 and later: a name, then key and value tags. */
 import { type ParameterMarkup, parseParameterCall } from './parameters.ts'
 import { parseMarkedCalls, parseToolName } from './parse-calls.ts'
 import type { ToolCallParser } from './parser-context.ts'

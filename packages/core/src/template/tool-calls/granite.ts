@@ -1,4 +1,4 @@
-/** Granite: a list of JSON objects behind a token of its own, since version 4 JSON between tags. */
+/** Granite: a special token and a list of JSON objects in version 3, JSON between tags since version 4. */
 import { createTaggedJsonParser } from './hermes.ts'
 
 export const granite = createTaggedJsonParser({

@@ -1,4 +1,4 @@
-/** gpt-oss: an answer is several messages, each with a channel and perhaps a recipient. Thoughts are one of them. */
+/** gpt-oss (Harmony): the output is several messages, each with a channel and an optional recipient. */
 import type { ParseSteps } from '../input.ts'
 import { parseCallArguments } from './parse-calls.ts'
 import type { ParserContext, ToolCallParser } from './parser-context.ts'
@@ -8,13 +8,13 @@ const channel = '<|channel|>'
 const message = '<|message|>'
 const endMarkers = ['<|end|>', '<|call|>', '<|return|>', start, channel] as const
 
-/** No header is longer: what is, is none. */
+/** Longer text is not a header. */
 const maxHeaderLength = 200
 
 export const harmony: ToolCallParser = function* (context) {
   const { input, output, prompt } = context
   const opened = prompt.slice(Math.max(0, prompt.lastIndexOf(start)))
-  // A message that is continued has its header in the prompt.
+  // The header of a continued message is in the prompt.
   if (opened !== '' && !opened.endsWith('assistant')) yield* parseContent(extractChannel(opened), context)
   for (;;) {
     input.startCapture()
@@ -43,7 +43,7 @@ export const harmony: ToolCallParser = function* (context) {
 
 const extractChannel = (header: string): string => /<\|channel\|>\s*(\w+)/.exec(header)?.[1] ?? 'final'
 
-/** Up to where the content begins; empty where it is broken off, undefined where it is none. */
+/** Parses up to the content; empty if the header is cut off, undefined if the text is not a header. */
 function* parseHeader({ input }: ParserContext): ParseSteps<string | undefined> {
   const isStarted = yield* input.tryTake(start)
   yield* input.tryTake('assistant')
@@ -69,7 +69,7 @@ function* parseContent(channel: string, context: ParserContext): ParseSteps {
   yield* skipEndMarkers(context)
 }
 
-/** What follows is the header of the next message. */
+/** Skips end markers before the next header. */
 function* skipEndMarkers({ input }: ParserContext): ParseSteps {
   yield* input.skipBlanks()
   for (const end of endMarkers.slice(0, 3)) yield* input.tryTakeClosing(end)

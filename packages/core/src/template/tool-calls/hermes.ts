@@ -1,9 +1,9 @@
-/** Hermes, Qwen and the many who followed them: JSON between tags. Granite, Command R, Nemotron and Apriel differ in the tags. */
+/** Hermes, Qwen and many others: JSON between tags. Granite, Command R, Nemotron and Apriel have other tags. */
 import { parseCallObjects } from './call-objects.ts'
 import { parseMarkedCalls } from './parse-calls.ts'
 import type { ToolCallParser } from './parser-context.ts'
 
-/** @param tags opening → closing, which is optional */
+/** @param tags optional closing tag by opening tag */
 export const createTaggedJsonParser =
   (tags: Readonly<Record<string, string>>): ToolCallParser =>
   (context) =>

@@ -1,10 +1,10 @@
-/** JSON as models write it, read character by character. */
+/** Incremental parser of JSON as models write it. */
 import type { ParserInput, ParseSteps } from '../input.ts'
 
 /** Clients reject arguments nested more deeply. */
 export const maxArgumentDepth = 128
 
-/** Where a number stands, and where each kind of character leads from there. */
+/** Automaton of numbers: next state by state and character class. */
 const numberTransitions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '-': { 0: '0', 9: '9' },
   0: { '.': '.', e: 'e' },
@@ -22,14 +22,14 @@ const classifyCharacter = (character: string): string =>
 const literalRests: Readonly<Record<string, string>> = { t: 'rue', f: 'alse', n: 'ull' }
 const blank = ' \t\r\n'
 
-/** Says of each character whether it goes on with an object. */
+/** Checks character by character whether a text continues a JSON object. */
 export class JsonObjectScanner {
   readonly #open: string[] = []
   #expected: 'value' | 'item or end' | 'key' | 'key or end' | 'colon' | 'comma or end' = 'value'
   #string: 'key' | 'value' | undefined
   #isEscaped = false
   #hexDigits = 0
-  /** Of `true`, `false` or `null`, what is to come. */
+  /** Rest of `true`, `false` or `null`. */
   #word = ''
   #number: string | undefined
 
@@ -37,7 +37,7 @@ export class JsonObjectScanner {
     return this.#open.length === 0 && this.#expected === 'comma or end'
   }
 
-  /** Whether it stands behind a member of the outermost object. */
+  /** Whether a character ends a member of the outermost object. */
   endsMember(character: string): boolean {
     return (
       (character === ',' || character === '}') &&
@@ -50,8 +50,8 @@ export class JsonObjectScanner {
   }
 
   /**
-   * The character as it may stand there; undefined where none of its kind may. What models forget to escape
-   * is escaped: line breaks, and backslashes that escape nothing.
+   * Returns the character as valid JSON; undefined if it cannot follow. Escapes what models forget to escape: line
+   * breaks, and backslashes that do not start an escape.
    */
   push(character: string): string | undefined {
     if (this.#string) return this.#pushInString(character)
@@ -136,7 +136,7 @@ export class JsonObjectScanner {
   }
 }
 
-/** Copies an object to `give`, and tells whether it was whole; what goes on with none is not taken. */
+/** Emits an object and returns whether it is complete. Stops before a character that cannot continue it. */
 export function* copyObject(input: ParserInput, emit: (json: string) => void): ParseSteps<boolean> {
   const json = new JsonObjectScanner()
   while (!json.isComplete) {
@@ -149,7 +149,7 @@ export function* copyObject(input: ParserInput, emit: (json: string) => void): P
   return true
 }
 
-/** The same for an object that is given as a string, the end of which may be missing; an empty one has no members. */
+/** Emits an object encoded as a JSON string, whose closing quote may be missing. An empty string is an empty object. */
 export function* copyQuotedObject(input: ParserInput, emit: (json: string) => void): ParseSteps<boolean> {
   if (!(yield* input.tryTake('"'))) return false
   const json = new JsonObjectScanner()
@@ -173,7 +173,7 @@ export function* copyQuotedObject(input: ParserInput, emit: (json: string) => vo
   return json.isComplete || (isEmpty && isClosed)
 }
 
-/** A string that is one of these, without its quotes; undefined as soon as it cannot be. */
+/** Parses a string that is one of the candidates; undefined as soon as none matches. */
 export function* parseOneOfStrings(
   input: ParserInput,
   candidates: readonly string[],
@@ -191,7 +191,7 @@ export function* parseOneOfStrings(
   return candidates.includes(text) && (yield* input.tryTake('"')) ? text : undefined
 }
 
-/** Takes any value, up to the comma or the brace behind it. */
+/** Skips a value up to the following comma or brace. */
 export function* skipValue(input: ParserInput): ParseSteps<boolean> {
   const json = new JsonObjectScanner()
   for (const character of '{"":') json.push(character)
@@ -214,7 +214,7 @@ const escapes: Readonly<Record<string, string>> = {
   t: '\t',
 }
 
-/** One character of a string and how long it is as it is written, not taken; undefined at the closing quote, and at what is none. */
+/** Peeks at one decoded character of a string and its encoded length; undefined at the closing quote and at invalid escapes. */
 function* peekStringCharacter(
   input: ParserInput,
 ): ParseSteps<readonly [character: string, length: number] | undefined> {
@@ -232,7 +232,7 @@ function* peekStringCharacter(
   return [String.fromCharCode(Number.parseInt(digits, 16)), 6]
 }
 
-/** As it may stand in a JSON string. Halves of characters stay as they are: the other half may come with the next piece. */
+/** Escapes text for a JSON string. Keeps unpaired surrogates: the other half can follow in the next piece. */
 export const escapeJson = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON escapes these.
   text.replace(/["\\\u0000-\u001f]/g, (character) => JSON.stringify(character).slice(1, -1))

@@ -1,4 +1,4 @@
-/** Llama 3: one JSON object is the whole message; some versions have a token in front. */
+/** Llama 3: a JSON object as the whole message, after a special token in some versions. */
 import { createBareJsonParser } from './generic.ts'
 
 export const llama3 = createBareJsonParser({ '<|python_tag|>': '' })

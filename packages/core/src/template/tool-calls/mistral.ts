@@ -1,4 +1,4 @@
-/** Mistral: a token, then a list of JSON objects; since 2025 a name, an id perhaps, and arguments. */
+/** Mistral: a special token, then a list of JSON objects; since 2025 a name, an optional id, and arguments. */
 import { parseCallObjects } from './call-objects.ts'
 import { parseCallArguments, parseMarkedCalls, parseToolName } from './parse-calls.ts'
 import type { ToolCallParser } from './parser-context.ts'

@@ -1,4 +1,4 @@
-/** Arguments that come one by one, between tags: they become members of one JSON object. */
+/** Arguments as one tag per parameter, converted to one JSON object. */
 import type { Tool } from '../../engine/request.ts'
 import { isRecord } from '../../util/is-record.ts'
 import type { ParseSteps } from '../input.ts'
@@ -6,20 +6,20 @@ import { escapeJson } from './json.ts'
 import type { ParserContext } from './parser-context.ts'
 
 export interface ParameterMarkup {
-  /** In front of a parameter's name. */
+  /** Markup before a parameter's name. */
   readonly open: string
-  /** Behind it; where there are two, the first says that the value is a string, the second that it is JSON. */
+  /** Markup after the name. Of two, the first announces a string, the second JSON. */
   readonly keyEnds: readonly [string] | readonly [string, string]
-  /** In front of the value, where that is apart. */
+  /** Markup before the value, if separate. */
   readonly value?: string
-  /** What may stand before the value and is no part of it. */
+  /** Optional text before the value that is not part of it. */
   readonly padding?: string
   readonly valueEnds: readonly string[]
-  /** Any of them ends the call. */
+  /** Each of these ends the call. */
   readonly close: readonly string[]
 }
 
-/** A whole call but for its name. */
+/** Parses a call after its name. */
 export function* parseParameterCall(
   name: string,
   context: ParserContext,
@@ -42,7 +42,7 @@ export function* parseParameterCall(
     if (yield* input.tryTakeClosing(close)) isClosed = true
     yield* input.skipBlanks()
   }
-  // There might have come more.
+  // Parameters could be missing.
   if (!isClosed) return output.markIncomplete()
   output.addArguments(count === 0 ? '{}' : '}')
 }
@@ -85,11 +85,11 @@ function* parseParameter(
   return true
 }
 
-/** Which types a parameter may have; undefined where its schema does not say. */
+/** Types of a parameter; undefined if its schema does not specify them. */
 function findTypes(schema: object, key: string): readonly unknown[] | undefined {
   const { properties } = schema as { properties?: Readonly<Record<string, TypedSchema | null>> }
   const { type, anyOf }: TypedSchema = (properties && Object.hasOwn(properties, key) && properties[key]) || {}
-  // Pydantic's way to say that a text may be null.
+  // Pydantic declares optional types with `anyOf`.
   const types = [
     type ?? (Array.isArray(anyOf) ? anyOf : []).map((option: TypedSchema | null) => option?.type),
   ].flat(2)
@@ -101,10 +101,10 @@ interface TypedSchema {
   readonly anyOf?: unknown
 }
 
-/** As Python prints them, and so do templates that are made for it. */
+/** Python literals, which templates written for Python print. */
 const pythonWords: Readonly<Record<string, string>> = { True: 'true', False: 'false', None: 'null' }
 
-/** Models write strings as they are and all else as JSON; where both is possible, the schema decides. */
+/** Models write strings unquoted and other values as JSON; the schema decides ambiguous cases. */
 function toJson(text: string, types: readonly unknown[] | undefined): string {
   const trimmed = text.trim()
   const json = Object.hasOwn(pythonWords, trimmed) ? (pythonWords[trimmed] as string) : trimmed

@@ -3,7 +3,7 @@ import type { ParseSteps } from '../input.ts'
 import { copyObject, copyQuotedObject } from './json.ts'
 import type { ParserContext } from './parser-context.ts'
 
-/** All is text but what stands behind a mark, where `call` finds a call there; else the mark is text, too. */
+/** Parses text with calls after marks. A mark without a valid call after it is text. */
 export function* parseMarkedCalls(
   marks: readonly string[],
   { input, output }: ParserContext,
@@ -18,7 +18,7 @@ export function* parseMarkedCalls(
   }
 }
 
-/** A tool's name, without anything around it; undefined as soon as it cannot be one. */
+/** Parses an unquoted tool name; undefined as soon as no name matches. */
 export function* parseToolName({ input, names }: ParserContext): ParseSteps<string | undefined> {
   let text = ''
   for (;;) {
@@ -30,7 +30,7 @@ export function* parseToolName({ input, names }: ParserContext): ParseSteps<stri
   return names.includes(text) ? text : undefined
 }
 
-/** A call whose name was in front, where an object stands here, perhaps as a string. */
+/** Parses arguments after a name: an object, or an object encoded as a string. */
 export function* parseCallArguments(
   name: string | undefined,
   { input, output }: ParserContext,

@@ -1,4 +1,4 @@
-/** What the parsers of all families have in their hands. */
+/** The contract of tool-call parsers. */
 import type { Tool } from '../../engine/request.ts'
 import type { ParserInput, ParseSteps } from '../input.ts'
 import type { OutputBuilder } from '../output-part.ts'
@@ -8,9 +8,9 @@ export interface ParserContext {
   readonly output: OutputBuilder
   readonly tools: readonly Tool[]
   readonly names: readonly string[]
-  /** The end of it: some templates open what the answer begins with. */
+  /** The end of the prompt: some templates write the start of the output. */
   readonly prompt: string
 }
 
-/** Reads a whole answer, in one family's words. What calls none of the tools is text. */
+/** Parses a complete output in the format of one family. Calls of unknown tools are text. */
 export type ToolCallParser = (context: ParserContext) => ParseSteps

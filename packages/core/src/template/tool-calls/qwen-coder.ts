@@ -1,4 +1,4 @@
-/** Qwen3-Coder, Qwen 3.5, Nemotron 3, StepFun and Seed-OSS: a tag for the function, and one for each parameter. */
+/** Qwen3-Coder, Qwen 3.5, Nemotron 3, StepFun and Seed-OSS: a tag for the function and one per parameter. */
 import { type ParameterMarkup, parseParameterCall } from './parameters.ts'
 import { parseMarkedCalls, parseToolName } from './parse-calls.ts'
 import type { ToolCallParser } from './parser-context.ts'
