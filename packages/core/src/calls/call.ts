@@ -7,7 +7,7 @@ import type { TokenUsage } from '../engine/events.ts'
 import type { GenerateRequest, LoadOptions } from '../engine/request.ts'
 import { type LimitStatus, LlmError } from '../errors.ts'
 import type { Reservation } from '../limits/limits.ts'
-import type { Model } from '../models/store.ts'
+import type { Model } from '../models/model.ts'
 
 /** What a call does. Only `generate`, `embed` and `rerank` use tokens; `admin` concerns no model. */
 export type CallKind =

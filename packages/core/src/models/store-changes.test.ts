@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { modelPath } from '@modelmount/tiny-model'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { CreateModelRequest } from './modelfile/create.ts'
+import type { Model } from './model.ts'
+import type { CreateModelRequest } from './modelfile/create-request.ts'
 import { digestOf } from './ollama-store/digest.ts'
-import { type Model, ModelStore } from './store.ts'
+import { ModelStore } from './store.ts'
 
 let folder: string
 let other: string

@@ -1,14 +1,13 @@
 /** The models on disk: those of manifests, GGUF files that lie alone, and the built-in one. */
 import { invalidRequest, LlmError, modelNotFound } from '../errors.ts'
-import type { Adapter } from './gguf/adapter-check.ts'
 import { checkModel } from './gguf/check.ts'
 import { type ModelDetails, readDetails } from './gguf/details.ts'
 import type { GgufOptions } from './gguf/gguf.ts'
-import { type CreateDependencies, type CreateModelRequest, createModel } from './modelfile/create.ts'
-import type { ModelfileDefaults } from './modelfile/defaults.ts'
+import type { Model } from './model.ts'
+import { createModel } from './modelfile/create.ts'
+import type { CreateDependencies, CreateModelRequest } from './modelfile/create-request.ts'
 import { type BlobOptions, BlobStore } from './ollama-store/blobs.ts'
 import { FileCache } from './ollama-store/file-cache.ts'
-import type { ModelConfig } from './ollama-store/manifest.ts'
 import { ManifestReader } from './ollama-store/manifest-reader.ts'
 import { digestsOf, ManifestStore } from './ollama-store/manifests.ts'
 import { candidateNames, displayName, parseExactName, parseNameKey } from './ollama-store/name.ts'
@@ -23,34 +22,6 @@ import {
 import type { Blobs, ManifestEntry } from './ollama-store/store-contracts.ts'
 import type { Progress, TransferOptions } from './registry/progress.ts'
 import { type RegistryOptions, Transfers } from './registry/transfer.ts'
-
-export interface Model {
-  /** With its tag: `tiny:latest`. */
-  readonly name: string
-  /** Of the weights; empty where they are not on this machine. */
-  readonly path: string
-  /** It has weights, and they are not there: it has to be pulled again. */
-  readonly isIncomplete?: true
-  /** Of all that belongs to it. */
-  readonly sizeBytes: number
-  readonly modifiedAt: Date
-  /**
-   * 64 hexadecimal digits: of the manifest's bytes. A file that lies alone has none: of its path, size and date, and of its
-   * adapters, since gigabytes would have to be read for a list.
-   */
-  readonly digest: string
-  /** It came with the toolkit, and cannot be changed. */
-  readonly isBuiltIn: boolean
-  /** What is added to its weights, where it was given with some. */
-  readonly adapters?: readonly Adapter[]
-  /** The files of what makes it see or hear. */
-  readonly projectors?: readonly string[]
-  /** What a Modelfile says of it beside that; absent for a file that lies alone. */
-  readonly defaults?: ModelfileDefaults
-  readonly config?: ModelConfig
-  /** The model that it was made from. */
-  readonly parent?: string
-}
 
 export interface ModelStoreOptions extends BlobOptions {
   /** @default none may be asked */
@@ -254,9 +225,6 @@ export class ModelStore {
     return file && { file }
   }
 }
-
-export const compareNewestFirst = (a: Model, b: Model): number =>
-  b.modifiedAt.getTime() - a.modifiedAt.getTime()
 
 async function findFirstPresent(files: readonly ModelFile[]): Promise<ModelFile | undefined> {
   for (const file of files) if (await toModel(file)) return file

@@ -2,7 +2,7 @@
 import type { Logger } from '../../logger.ts'
 import { applyDefaults, resolveDefaults } from '../../models/modelfile/defaults.ts'
 import { parseParameters } from '../../models/modelfile/parameters.ts'
-import type { Model } from '../../models/store.ts'
+import type { Model } from '../../models/model.ts'
 import { type EngineRequest, isGenerateRequest } from '../call.ts'
 import type { CallStep } from '../step.ts'
 

@@ -1,6 +1,6 @@
 /** Looks the model up in the store, once for the whole call. */
 import { LlmError } from '../../errors.ts'
-import type { Model } from '../../models/store.ts'
+import type { Model } from '../../models/model.ts'
 import type { CallStep } from '../step.ts'
 
 export const createModelStep = (findModel: (name: string) => Promise<Model>): CallStep => ({

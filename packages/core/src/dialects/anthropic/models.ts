@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { invalidRequest } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
-import { compareNewestFirst, type Model } from '../../models/store.ts'
+import { compareNewestFirst, type Model } from '../../models/model.ts'
 import type { Handler } from '../dialect.ts'
 import { integerFrom } from '../fields.ts'
 import { parse } from '../parse.ts'

@@ -4,7 +4,7 @@ import type { LoadedModel } from '../../engine/engine.ts'
 import { LlmError, modelNotFound } from '../../errors.ts'
 import type { Llm } from '../../llm.ts'
 import type { ModelDetails } from '../../models/gguf/details.ts'
-import type { Model } from '../../models/store.ts'
+import type { Model } from '../../models/model.ts'
 import type { Handler, RouteCall } from '../dialect.ts'
 import { copy, findDetails, getVersion, listLoadedModels, listModels, remove } from './models.ts'
 

@@ -3,7 +3,7 @@ import type { LlmClient } from '../../calls/client.ts'
 import { modelNotFound } from '../../errors.ts'
 import type { Llm } from '../../llm.ts'
 import type { ModelDetails } from '../../models/gguf/details.ts'
-import type { Model } from '../../models/store.ts'
+import type { Model } from '../../models/model.ts'
 import type { RouteCall } from '../dialect.ts'
 import { show } from './show.ts'
 

@@ -1,6 +1,6 @@
 /** Shape: OpenAI API reference, "The model object". */
 import { json } from '../../http/respond.ts'
-import type { Model } from '../../models/store.ts'
+import type { Model } from '../../models/model.ts'
 import type { Handler } from '../dialect.ts'
 
 /** `GET /v1/models` */

@@ -1,8 +1,8 @@
 /** What a model process is called, and what answers say of it: the same weights, loaded in the same way, have the same name. */
 import { createHash } from 'node:crypto'
 import { basename, resolve } from 'node:path'
+import type { Model } from '../../models/model.ts'
 import { parseDigest } from '../../models/ollama-store/digest.ts'
-import type { Model } from '../../models/store.ts'
 import { protocolVersion } from './ipc/protocol.ts'
 
 export interface ProcessIdentity {

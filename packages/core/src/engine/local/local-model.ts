@@ -4,7 +4,7 @@
  */
 import { resolve } from 'node:path'
 import { LlmError } from '../../errors.ts'
-import type { Model } from '../../models/store.ts'
+import type { Model } from '../../models/model.ts'
 import type { LoadedModel } from '../engine.ts'
 import type { LoadOptions } from '../request.ts'
 import { identifyProcess, type ProcessIdentity } from './identity.ts'

@@ -2,15 +2,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Gguf, Tensor } from './gguf.ts'
 
-/** What trained weights are scaled by, and stored as. */
-export interface Adapter {
-  readonly path: string
-  /** How much of it is added to the weights: 1 is all, 0 nothing. */
-  readonly scale: number
-  readonly sizeBytes: number
-  readonly modifiedAt: Date
-}
-
 const alphaKey = 'adapter.lora.alpha'
 const invocationKey = 'adapter.alora.invocation_tokens'
 /** In others nothing can be multiplied, or nobody writes them. */

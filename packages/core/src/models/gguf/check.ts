@@ -4,7 +4,7 @@
  */
 import { basename } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import type { Model } from '../store.ts'
+import type { Model } from '../model.ts'
 import { findAdapterProblems } from './adapter-check.ts'
 import { describeFile, type Gguf, readGguf, unusableFile } from './gguf.ts'
 

@@ -1,8 +1,8 @@
 /** What a model is and what it can do, as far as its file tells. */
 
 import { parseGoTemplate } from '../../template/go-template/index.ts'
+import type { Model } from '../model.ts'
 import type { ModelConfig } from '../ollama-store/manifest.ts'
-import type { Model } from '../store.ts'
 import { countElements, describeFile, type Gguf, type GgufOptions, readGguf } from './gguf.ts'
 import { fileTypes } from './types.ts'
 

@@ -1,6 +1,6 @@
 /** GGUF files among the blobs that a model is to be made of. */
 import { invalidRequest, LlmError } from '../../errors.ts'
-import type { CreateModelRequest } from '../modelfile/create.ts'
+import type { CreateModelRequest } from '../modelfile/create-request.ts'
 import { blobName, type Digest, toDigest } from '../ollama-store/digest.ts'
 import { type Layer, mediaTypeOf } from '../ollama-store/manifest.ts'
 import type { Blobs } from '../ollama-store/store-contracts.ts'

@@ -2,7 +2,7 @@
 import { invalidRequest } from '../../errors.ts'
 import { GoTemplateError, parseGoTemplate } from '../../template/go-template/index.ts'
 import { parseExactName, parseModelName } from '../ollama-store/name.ts'
-import type { CreateModelRequest } from './create.ts'
+import type { CreateModelRequest } from './create-request.ts'
 import { findParameterProblems } from './parameters.ts'
 
 const textFields = ['model_family', 'base_name', 'quantization_level', 'parameter_size']

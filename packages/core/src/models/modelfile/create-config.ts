@@ -2,7 +2,7 @@
 
 import type { ModelConfig } from '../ollama-store/manifest.ts'
 import type { Weights } from '../ollama-store/weights.ts'
-import type { CreateModelRequest } from './create.ts'
+import type { CreateModelRequest } from './create-request.ts'
 
 type WrittenConfig = ModelConfig & { readonly architecture: string; readonly os: string }
 

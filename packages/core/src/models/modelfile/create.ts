@@ -4,50 +4,13 @@ import { parseDigest } from '../ollama-store/digest.ts'
 import { configMediaType, type Layer, manifestMediaType, mediaTypeOf } from '../ollama-store/manifest.ts'
 import { digestsOf } from '../ollama-store/manifests.ts'
 import { type ModelName, parseExactName, parseModelName } from '../ollama-store/name.ts'
-import type { Blobs, ManifestEntry, Manifests } from '../ollama-store/store-contracts.ts'
 import { loadWeightsFromFiles, loadWeightsFromModel } from '../ollama-store/weights.ts'
 import type { Progress, TransferOptions } from '../registry/progress.ts'
 import { checkCreate } from './create-check.ts'
 import { createConfig } from './create-config.ts'
-import type { ModelfileMessage } from './defaults.ts'
+import type { CreateDependencies, CreateModelRequest } from './create-request.ts'
 import { stringifyGoJson } from './go-json.ts'
 import { expectWithinLimits, planLayers } from './layers.ts'
-
-/** What a model is made of. Shape: Ollama API reference, "Create a model". */
-export interface CreateModelRequest {
-  readonly name: string
-  /**
-   * Another model; pulled first where it is not there. Or a blob, `sha256-…`: the weights alone, without what any model says of
-   * them.
-   */
-  readonly from?: string
-  /** Names of GGUF files, and the digests of blobs that hold them. */
-  readonly files?: Readonly<Record<string, string>>
-  /** LoRA, in the same way. */
-  readonly adapters?: Readonly<Record<string, string>>
-  readonly template?: string
-  readonly system?: string
-  readonly license?: readonly string[]
-  readonly parameters?: Readonly<Record<string, unknown>>
-  readonly messages?: readonly ModelfileMessage[]
-  readonly quantize?: string
-  readonly renderer?: string
-  readonly parser?: string
-  /** The least version of Ollama that it needs. */
-  readonly requires?: string
-  /** What its configuration is to say instead: `capabilities`, `model_family`, `context_length` and the like. */
-  readonly info?: Readonly<Record<string, unknown>>
-}
-
-export interface CreateDependencies {
-  readonly blobs: Blobs
-  readonly manifests: Manifests
-  pull(name: string, options: TransferOptions): AsyncIterable<Progress>
-  /** What a name means: a manifest, or the path of a model that is a file by itself. */
-  find(name: string): Promise<{ readonly entry: ManifestEntry } | { readonly path: string } | undefined>
-  /** Blobs that only the model had which this one replaces are removed. */
-  readonly prune: boolean
-}
 
 /**
  * Yields a `Progress` per step; the last has status `success`. A blob is the layer, as it was uploaded. Throws

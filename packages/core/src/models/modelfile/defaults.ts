@@ -19,6 +19,9 @@ export interface ModelfileMessage {
   readonly content: string
 }
 
+/** It stands where there is no template, and so comes back with a Modelfile that somebody was shown: it is none. */
+export const placeholderTemplate = '{{ .Prompt }}'
+
 /** Of a file that lies alone. */
 export const emptyDefaults: ModelfileDefaults = { parameters: {}, messages: [], license: [] }
 

@@ -1,12 +1,17 @@
 /** What is said of a model beside its weights, as layers. */
 import { LlmError } from '../../errors.ts'
 import { digestOf } from '../ollama-store/digest.ts'
-import { type Layer, type LayerKind, layerKindOf } from '../ollama-store/manifest.ts'
-import { maxJsonBytes, maxTextBytes } from '../ollama-store/manifest-reader.ts'
+import {
+  type Layer,
+  type LayerKind,
+  layerKindOf,
+  maxJsonBytes,
+  maxTextBytes,
+} from '../ollama-store/manifest.ts'
 import type { Weights } from '../ollama-store/weights.ts'
-import type { CreateModelRequest } from './create.ts'
+import type { CreateModelRequest } from './create-request.ts'
+import { placeholderTemplate } from './defaults.ts'
 import { sortKeys, stringifyGoJson } from './go-json.ts'
-import { placeholderTemplate } from './show.ts'
 
 export interface LayerPlan {
   /** Of the model that it is made from. */

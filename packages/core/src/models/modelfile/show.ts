@@ -1,12 +1,9 @@
 /** What a model's recipe says, as text. Shape: Ollama `server/routes.go`, `GetModelInfo`; `server/images.go`, `Model.String`. */
 import { basename } from 'node:path'
+import type { Model } from '../model.ts'
 import { parseDigest } from '../ollama-store/digest.ts'
-import type { Model } from '../store.ts'
-import { emptyDefaults, type ModelfileDefaults } from './defaults.ts'
+import { emptyDefaults, type ModelfileDefaults, placeholderTemplate } from './defaults.ts'
 import { printModelfile } from './modelfile.ts'
-
-/** It stands where there is no template, and so comes back with a Modelfile that somebody was shown: it is none. */
-export const placeholderTemplate = '{{ .Prompt }}'
 
 /** A model with its name, and with its parameters as they are. */
 export type ShownModel = Pick<Model, 'name' | 'path' | 'projectors' | 'adapters' | 'defaults' | 'config'>

@@ -1,6 +1,6 @@
 /** What has been found out about files already: each is looked into once, until it changes. */
 
-import type { Model } from '../store.ts'
+import type { Model } from '../model.ts'
 import { ByteCache } from './byte-cache.ts'
 
 export class FileCache<T> {

@@ -1,22 +1,22 @@
 /** What a manifest says of a model, read from its blobs. */
 import { z } from 'zod'
 import { LlmError } from '../../errors.ts'
-import type { Adapter } from '../gguf/adapter-check.ts'
-import { emptyDefaults } from '../modelfile/defaults.ts'
+import type { Adapter, Model } from '../model.ts'
+import { emptyDefaults, placeholderTemplate } from '../modelfile/defaults.ts'
 import { isDeeperThan } from '../modelfile/depth.ts'
-import { placeholderTemplate } from '../modelfile/show.ts'
-import type { Model } from '../store.ts'
 import { ByteCache } from './byte-cache.ts'
 import type { Digest } from './digest.ts'
 import { hexOf } from './digest.ts'
-import { type LayerKind, layerKindOf, type Manifest, type ModelConfig } from './manifest.ts'
+import {
+  type LayerKind,
+  layerKindOf,
+  type Manifest,
+  type ModelConfig,
+  maxJsonBytes,
+  maxTextBytes,
+} from './manifest.ts'
 import { displayName } from './name.ts'
 import type { Blobs, ManifestEntry } from './store-contracts.ts'
-
-/** Of all texts of one model together: the longest licences are a hundredth of it. */
-export const maxTextBytes = 8 * 1024 * 1024
-/** Of its configuration, its parameters and its messages, each. */
-export const maxJsonBytes = 256 * 1024
 
 const Config = z.looseObject({
   model_format: z.string().nullish(),

@@ -24,6 +24,11 @@ export const mediaTypeOf = (kind: LayerKind): string => mediaTypes[kind]
 export const layerKindOf = (mediaType: string): LayerKind | undefined =>
   (Object.keys(mediaTypes) as LayerKind[]).find((kind) => mediaTypes[kind] === mediaType)
 
+/** Of all texts of one model together: the longest licences are a hundredth of it. */
+export const maxTextBytes = 8 * 1024 * 1024
+/** Of its configuration, its parameters and its messages, each. */
+export const maxJsonBytes = 256 * 1024
+
 export interface Layer {
   readonly mediaType: string
   readonly digest: Digest

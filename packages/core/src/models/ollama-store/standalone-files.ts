@@ -3,8 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Stats } from 'node:fs'
 import { access, constants, readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import type { Adapter } from '../gguf/adapter-check.ts'
-import type { Model } from '../store.ts'
+import type { Adapter, Model } from '../model.ts'
 import { parseModelName } from './name.ts'
 
 /** A folder or a file. */

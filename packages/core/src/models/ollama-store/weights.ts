@@ -12,11 +12,17 @@ import {
   parseUploads,
   uploadKinds,
 } from '../gguf/uploaded-files.ts'
-import type { CreateDependencies, CreateModelRequest } from '../modelfile/create.ts'
+import type { CreateDependencies, CreateModelRequest } from '../modelfile/create-request.ts'
 import type { Progress, TransferOptions } from '../registry/progress.ts'
 import type { Digest } from './digest.ts'
-import { type Layer, type LayerKind, layerKindOf, type ModelConfig, mediaTypeOf } from './manifest.ts'
-import { maxTextBytes } from './manifest-reader.ts'
+import {
+  type Layer,
+  type LayerKind,
+  layerKindOf,
+  type ModelConfig,
+  maxTextBytes,
+  mediaTypeOf,
+} from './manifest.ts'
 import { displayName, type ModelName } from './name.ts'
 import type { Blobs } from './store-contracts.ts'
 
