@@ -83,7 +83,7 @@ const homes: Record<string, readonly string[]> = {
   'eventsource-parser': ['testing'],
   '@eslint-community/regexpp': ['grammar'],
   'path-to-regexp': ['http'],
-  'lru-cache': ['engine/local/model-process'],
+  'lru-cache': ['engine/local/model-process', 'models', 'storage'],
   zod: ['dialects', 'engine/local/ipc', 'accounts', 'models'],
   undici: ['models'],
   nanoid: ['calls', 'dialects'],

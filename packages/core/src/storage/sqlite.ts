@@ -1,6 +1,7 @@
 /** SQLite through the `DatabaseSync` API: Node's own where it has one, else that of `@photostructure/sqlite`. */
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { LRUCache } from 'lru-cache'
 import {
   checkParameterCount,
   type Database,
@@ -26,15 +27,14 @@ export async function openSqlite(path: string): Promise<Database> {
 }
 
 const inMemory = ':memory:'
+/** Bounded, since statements with lists of values differ in length. */
+const maxStatements = 200
 
 class Sqlite implements Database {
   readonly clock = `CAST(round(unixepoch('subsec') * 1000) AS INTEGER)`
   // Beside its statements, as long as these live: used after it was collected, they crash the process.
   readonly #connection: SqliteConnection
-  readonly #statements = new Map<
-    string,
-    { readonly statement: SqliteStatement; readonly parameters: number }
-  >()
+  readonly #statements = new LRUCache<string, PreparedStatement>({ max: maxStatements })
   #tail: Promise<unknown> = Promise.resolve()
 
   constructor(connection: SqliteConnection) {
@@ -96,7 +96,7 @@ class Sqlite implements Database {
     return statement.all(...values.map(toParameter)).map((row) => mapValues(row, fromColumn) as Row)
   }
 
-  #prepareStatement(sql: string) {
+  #prepareStatement(sql: string): PreparedStatement {
     const cached = this.#statements.get(sql)
     if (cached) return cached
     let parameterCount = 0
@@ -105,21 +105,18 @@ class Sqlite implements Database {
     statement.setReadBigInts(true)
     const prepared = { statement, parameters: parameterCount }
     this.#statements.set(sql, prepared)
-    for (const [oldest] of this.#statements) {
-      if (this.#statements.size <= maxStatements) break
-      this.#statements.delete(oldest)
-    }
     return prepared
   }
 }
-
-/** Some of ours are as long as their lists. */
-const maxStatements = 200
 
 interface SqliteConnection {
   readonly isTransaction: boolean
   prepare(sql: string): SqliteStatement
   close(): void
+}
+interface PreparedStatement {
+  readonly statement: SqliteStatement
+  readonly parameters: number
 }
 interface SqliteStatement {
   setReadBigInts(on: boolean): void

@@ -1,66 +1,58 @@
-/** What was read with some effort, kept in memory up to a size. */
+/** Results of reading files, cached up to an estimated size in memory. */
+import type { LRUCache } from 'lru-cache'
 
-/** Of all that is kept in one, by estimate. */
 const maxBytes = 64 * 1024 * 1024
 const maxEntries = 256
 
-interface CacheEntry<T> {
-  readonly value: Promise<T>
-  /** 0 while it is being read. */
-  bytes: number
-}
+type Read<T> = () => Promise<T>
+/** The result of a read, or its permanent failure. */
+type Outcome<T> = { readonly value: T } | { readonly error: unknown }
 
 export class ByteCache<T> {
-  /** The one that was not asked for longest stands first. */
-  readonly #entries = new Map<string, CacheEntry<T>>()
   readonly #isPermanentFailure: (error: unknown) => boolean
+  #outcomes: Promise<LRUCache<string, Outcome<T>, Read<T>>> | undefined
 
-  /** @param isPermanentFailure whether it will fail in the same way each time. @default none does */
+  /** @param isPermanentFailure whether another read would fail in the same way. @default never */
   constructor(isPermanentFailure: (error: unknown) => boolean = () => false) {
     this.#isPermanentFailure = isPermanentFailure
   }
 
-  /** Who asks while it is being read waits for the same read. */
-  get(key: string, read: () => Promise<T>): Promise<T> {
-    const entry = this.#entries.get(key) ?? this.#load(key, read)
-    this.#entries.delete(key)
-    this.#entries.set(key, entry)
-    this.#shrink()
-    return entry.value
+  /** Concurrent calls for one key share one read. */
+  async get(key: string, read: Read<T>): Promise<T> {
+    this.#outcomes ??= this.#createCache()
+    const outcome = await (await this.#outcomes).forceFetch(key, { context: read })
+    if ('error' in outcome) throw outcome.error
+    return outcome.value
   }
 
-  #load(key: string, read: () => Promise<T>): CacheEntry<T> {
-    const entry: CacheEntry<T> = { value: read(), bytes: 0 }
-    entry.value.then(
-      (value) => {
-        entry.bytes = bytesOf(value)
-        this.#shrink()
-      },
-      (error) => {
-        if (!this.#isPermanentFailure(error) && this.#entries.get(key) === entry) this.#entries.delete(key)
-      },
-    )
-    return entry
-  }
-
-  #shrink(): void {
-    let bytes = 0
-    for (const entry of this.#entries.values()) bytes += entry.bytes
-    for (const [oldest, entry] of this.#entries) {
-      if (bytes <= maxBytes && this.#entries.size <= maxEntries) break
-      bytes -= entry.bytes
-      this.#entries.delete(oldest)
-    }
+  /** The package is imported with the first read: starting an app does not load it. */
+  async #createCache(): Promise<LRUCache<string, Outcome<T>, Read<T>>> {
+    const { LRUCache } = await import('lru-cache')
+    return new LRUCache<string, Outcome<T>, Read<T>>({
+      max: maxEntries,
+      maxSize: maxBytes,
+      sizeCalculation: estimateBytes,
+      // A read that is evicted before it ends still resolves for its callers.
+      ignoreFetchAbort: true,
+      fetchMethod: (_key, _stale, { context: read }) =>
+        read().then(
+          (value) => ({ value }),
+          (error: unknown) => {
+            if (this.#isPermanentFailure(error)) return { error }
+            throw error
+          },
+        ),
+    })
   }
 }
 
 const slotBytes = 16
 
-/** Of JSON and the like. */
-function bytesOf(value: unknown): number {
+/** Size of a JSON value. */
+function estimateBytes(value: unknown): number {
   if (typeof value === 'string') return slotBytes + 2 * value.length
   if (typeof value !== 'object' || value === null) return slotBytes
   let bytes = slotBytes
-  for (const key in value) bytes += slotBytes + bytesOf((value as Record<string, unknown>)[key])
+  for (const key in value) bytes += slotBytes + estimateBytes((value as Record<string, unknown>)[key])
   return bytes
 }

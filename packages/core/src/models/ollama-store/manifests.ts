@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { LlmError } from '../../errors.ts'
 import { withFileLock } from '../../util/file-lock.ts'
@@ -25,8 +26,7 @@ export const maxManifestBytes = 1024 * 1024
 const graceMs = 60 * 60_000
 /** Clocks of disks are coarse. */
 const toleranceMs = 1_000
-/** Manifests of so many names are kept in memory. */
-const maxEntries = 1_024
+const maxCachedManifests = 1_024
 
 const isDiskCaseInsensitive = process.platform === 'darwin' || process.platform === 'win32'
 
@@ -65,11 +65,19 @@ export function parseManifest(bytes: Uint8Array): Manifest | undefined {
 export const digestsOf = ({ config, layers }: Manifest): readonly Digest[] =>
   [config, ...layers].map(({ digest }) => digest)
 
+interface CachedManifest {
+  /** Changes with the file. */
+  readonly stamp: string
+  /** Absent where the file is no manifest. */
+  readonly entry: ManifestEntry | undefined
+}
+
 export class ManifestStore implements Manifests {
   readonly #roots: readonly string[]
   readonly #folders: readonly string[]
   readonly #blobs: BlobStore
-  readonly #entries = new Map<string, { readonly stamp: string; readonly entry: ManifestEntry | undefined }>()
+  /** By path. */
+  #cache: Promise<LRUCache<string, CachedManifest>> | undefined
   /** When the manifests were written that named these before: a blob which is younger is wanted by somebody else. */
   readonly #referencedAt = new Map<Digest, Date>()
 
@@ -230,13 +238,15 @@ export class ManifestStore implements Manifests {
   /** Nothing where there is none, or it is damaged. */
   async #readEntry(folder: string, name: ModelName): Promise<ManifestEntry | undefined> {
     const path = manifestPath(folder, name)
+    this.#cache ??= createCache()
+    const cache = await this.#cache
     const info = await stat(path).catch(() => undefined)
     if (!info?.isFile()) {
-      this.#entries.delete(path)
+      cache.delete(path)
       return undefined
     }
     const stamp = `${info.mtimeMs} ${info.size} ${info.ino}`
-    const cached = this.#entries.get(path)
+    const cached = cache.get(path)
     if (cached?.stamp === stamp) return cached.entry
     const isTooLarge = info.size > maxManifestBytes
     const bytes = isTooLarge ? undefined : await readFile(path).catch(() => undefined)
@@ -252,14 +262,15 @@ export class ManifestStore implements Manifests {
       root: this.#roots[this.#folders.indexOf(folder)] ?? '',
       isReadOnly: folder !== this.#folders[0],
     }
-    this.#entries.delete(path)
-    this.#entries.set(path, { stamp, entry })
-    for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= maxEntries) break
-      this.#entries.delete(oldest)
-    }
+    cache.set(path, { stamp, entry })
     return entry
   }
+}
+
+/** The package is imported with the first manifest: starting an app does not load it. */
+async function createCache(): Promise<LRUCache<string, CachedManifest>> {
+  const { LRUCache } = await import('lru-cache')
+  return new LRUCache({ max: maxCachedManifests })
 }
 
 /** Where a file has the place of a name, and is no manifest. */
