@@ -8,8 +8,9 @@ import { createModel } from './modelfile/create.ts'
 import type { CreateDependencies, CreateModelRequest } from './modelfile/create-request.ts'
 import { type BlobOptions, BlobStore } from './ollama-store/blobs.ts'
 import { FileCache } from './ollama-store/file-cache.ts'
+import { digestsOf } from './ollama-store/manifest.ts'
 import { ManifestReader } from './ollama-store/manifest-reader.ts'
-import { digestsOf, ManifestStore } from './ollama-store/manifests.ts'
+import { ManifestStore } from './ollama-store/manifests.ts'
 import { candidateNames, displayName, parseExactName, parseNameKey } from './ollama-store/name.ts'
 import {
   isModelFolder,

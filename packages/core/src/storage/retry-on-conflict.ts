@@ -1,11 +1,14 @@
-/** Doing it once more where others were in the way, and nothing has happened. */
+/** Repeats database work that failed because of concurrent work and changed nothing. */
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Pauses grow, and differ between those that are in each other's way. Throws the last error when the time is over. */
+const limitMs = 5_000
+
+/**
+ * Throws the last error once `limitMs` is over. Pauses grow, with jitter: conflicting processes must not retry in step.
+ */
 export async function retryOnConflict<Result>(
   attempt: () => Result | Promise<Result>,
   isConflict: (error: unknown) => boolean,
-  limitMs = 5_000,
 ): Promise<Result> {
   const deadline = performance.now() + limitMs
   for (let pauseMs = 2; ; pauseMs = Math.min(2 * pauseMs, 100)) {

@@ -1,7 +1,7 @@
 /** What a GGUF file says about itself, read without believing it. Shape: the GGUF specification. */
-import { open } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { LlmError } from '../../errors.ts'
+import { withFile } from '../ollama-store/disk.ts'
 import { FileWindow, UnusableFileError } from './file-window.ts'
 import { tensorTypes } from './types.ts'
 import { ValueReader } from './values.ts'
@@ -139,12 +139,7 @@ async function withFileWindow<T>(
 ): Promise<T> {
   try {
     if (path === '') throw new UnusableFileError('its weights are not on this machine')
-    const file = await open(path)
-    try {
-      return await read(new FileWindow(file, (await file.stat()).size))
-    } finally {
-      await file.close()
-    }
+    return await withFile(path, 'r', async (file) => read(new FileWindow(file, (await file.stat()).size)))
   } catch (cause) {
     const reason =
       cause instanceof UnusableFileError

@@ -1,5 +1,5 @@
 /** What a GGUF file is to a model. Shape: Ollama `server/create.go`. */
-import { open } from 'node:fs/promises'
+import { withFile } from '../ollama-store/disk.ts'
 import type { Gguf } from './gguf.ts'
 
 /** `projector`: what makes tokens of images and sounds. */
@@ -16,12 +16,9 @@ export function detectGgufKind(metadata: Gguf['metadata']): GgufKind {
 }
 
 /** By its first bytes. */
-export async function isGguf(path: string): Promise<boolean> {
-  const file = await open(path)
-  try {
+export function isGguf(path: string): Promise<boolean> {
+  return withFile(path, 'r', async (file) => {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0)
     return bytesRead === 4 && buffer.toString('latin1') === 'GGUF'
-  } finally {
-    await file.close()
-  }
+  })
 }

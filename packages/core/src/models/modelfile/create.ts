@@ -1,9 +1,13 @@
 /** A model is made: of another one, or of files, and of what is said of it. Shape: Ollama `server/create.go`. */
-import { invalidRequest } from '../../errors.ts'
 import { parseDigest } from '../ollama-store/digest.ts'
-import { configMediaType, type Layer, manifestMediaType, mediaTypeOf } from '../ollama-store/manifest.ts'
-import { digestsOf } from '../ollama-store/manifests.ts'
-import { type ModelName, parseExactName, parseModelName } from '../ollama-store/name.ts'
+import {
+  configMediaType,
+  digestsOf,
+  type Layer,
+  manifestMediaType,
+  mediaTypeOf,
+} from '../ollama-store/manifest.ts'
+import { expectName, parseExactName, parseModelName } from '../ollama-store/name.ts'
 import { loadWeightsFromFiles, loadWeightsFromModel } from '../ollama-store/weights.ts'
 import type { Progress, TransferOptions } from '../registry/progress.ts'
 import { checkCreate } from './create-check.ts'
@@ -73,9 +77,4 @@ function resolveBlobSource({ from, ...spec }: CreateModelRequest): CreateModelRe
   if (from === undefined) return spec
   const digest = parseDigest(from)
   return digest ? { ...spec, files: { [from]: digest } } : { ...spec, from }
-}
-
-function expectName(name: ModelName | undefined): ModelName {
-  if (name) return name
-  throw invalidRequest('invalid model name', { param: 'model' })
 }

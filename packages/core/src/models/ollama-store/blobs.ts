@@ -1,12 +1,12 @@
 /** The blobs on disk. Shape: `blobs/` of Ollama's store. */
 import { createHash, randomUUID } from 'node:crypto'
-import { createReadStream, type Stats } from 'node:fs'
-import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { type FileHandle, mkdir, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { invalidRequest, LlmError } from '../../errors.ts'
 import { withFileLock } from '../../util/file-lock.ts'
 import { blobName, type Digest, digestOf, digestOfHex, parseDigest } from './digest.ts'
-import { append, readOnlyError, syncFolder, toDiskError } from './disk.ts'
+import { readOnlyError, statOf, syncFolder, toDiskError, withFile, writeAll } from './disk.ts'
 import { DiskSpace } from './disk-space.ts'
 import type { Blobs } from './store-contracts.ts'
 
@@ -184,7 +184,7 @@ export class BlobStore implements Blobs {
         const piece = chunk.subarray(at, at + pieceBytes)
         sizeBytes += piece.length
         if (sizeBytes > limit) throw this.#diskSpace.overLimitError()
-        await Promise.all([append(file, piece), hash.update(piece)])
+        await Promise.all([writeAll(file, piece), hash.update(piece)])
       }
     }
     await file.sync()
@@ -249,14 +249,3 @@ async function digestOfFile(file: FileHandle, signal: AbortSignal): Promise<Dige
   for await (const piece of pieces) hash.update(piece)
   return digestOfHex(hash.digest('hex'))
 }
-
-async function withFile<T>(path: string, flags: string, work: (file: FileHandle) => Promise<T>): Promise<T> {
-  const file = await open(path, flags)
-  try {
-    return await work(file)
-  } finally {
-    await file.close()
-  }
-}
-
-const statOf = (path: string): Promise<Stats | undefined> => stat(path).catch(() => undefined)

@@ -1,9 +1,10 @@
 /** What is left of a budget and of a disk, for all processes that write into one folder. */
 import type { Stats } from 'node:fs'
-import { constants, open, readdir, stat, statfs } from 'node:fs/promises'
+import { constants, open, readdir, statfs } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { LlmError } from '../../errors.ts'
 import { isFresh, withFileLock } from '../../util/file-lock.ts'
+import { statOf } from './disk.ts'
 
 export class DiskSpace {
   readonly #maxBytes: number
@@ -83,5 +84,3 @@ async function measureDiskUsage(folder: string, except?: string): Promise<DiskUs
 /** A download takes its whole length from the beginning, with holes. */
 const allocatedBytes = ({ size, blocks }: Stats): number =>
   process.platform === 'win32' ? size : Math.min(size, blocks * 512)
-
-const statOf = (path: string): Promise<Stats | undefined> => stat(path).catch(() => undefined)

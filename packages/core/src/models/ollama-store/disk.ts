@@ -1,5 +1,6 @@
 /** What a disk does, and refuses, in words for who asked. */
-import { type FileHandle, open } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
+import { type FileHandle, open, stat } from 'node:fs/promises'
 import { invalidRequest, LlmError } from '../../errors.ts'
 
 /** Passes on what is no matter of room, rights or names. */
@@ -16,11 +17,31 @@ export function toDiskError(cause: unknown): unknown {
 export const readOnlyError = (cause?: unknown): LlmError =>
   new LlmError('permission', 'The folder of the models cannot be written to.', {}, { cause })
 
-/** All of it, at the end. */
-export async function append(file: FileHandle, bytes: Uint8Array): Promise<void> {
+/** `undefined` for a file that is missing or cannot be reached. */
+export const statOf = (path: string): Promise<Stats | undefined> => stat(path).catch(() => undefined)
+
+export async function withFile<T>(
+  path: string,
+  flags: string,
+  work: (file: FileHandle) => Promise<T>,
+): Promise<T> {
+  const file = await open(path, flags)
+  try {
+    return await work(file)
+  } finally {
+    await file.close()
+  }
+}
+
+/**
+ * Repeats partial writes until all bytes are written.
+ *
+ * @param position offset in the file. @default where the last write ended
+ */
+export async function writeAll(file: FileHandle, bytes: Uint8Array, position?: number): Promise<void> {
   for (let done = 0; done < bytes.length; ) {
-    const { bytesWritten } = await file.write(bytes, done, bytes.length - done)
-    done += bytesWritten
+    const at = position === undefined ? null : position + done
+    done += (await file.write(bytes, done, bytes.length - done, at)).bytesWritten
   }
 }
 

@@ -1,5 +1,6 @@
 /** What belongs to a model, by digest. Shape: Ollama `types/model`, `manifest`; the files in `manifests/` of its store. */
-import type { Digest } from './digest.ts'
+import { z } from 'zod'
+import { type Digest, parseDigest } from './digest.ts'
 
 export const manifestMediaType = 'application/vnd.docker.distribution.manifest.v2+json'
 export const configMediaType = 'application/vnd.docker.container.image.v1+json'
@@ -61,3 +62,41 @@ export interface ModelConfig {
   readonly embedding_length?: number
   readonly base_name?: string
 }
+
+/** The largest there are have some thousand layers. */
+export const maxManifestBytes = 1024 * 1024
+
+const LayerSchema = z.object({
+  mediaType: z.string(),
+  digest: z.string().transform((text, context): Digest => {
+    const digest = parseDigest(text)
+    if (digest) return digest
+    context.addIssue('no digest')
+    return z.NEVER
+  }),
+  size: z.int().min(0),
+  from: z.string().optional(),
+})
+
+const ManifestSchema = z.object({
+  config: LayerSchema,
+  layers: z
+    .array(LayerSchema)
+    .nullish()
+    .transform((layers) => layers ?? []),
+})
+
+/** Nothing where the bytes are no manifest. */
+export function parseManifest(bytes: Uint8Array): Manifest | undefined {
+  if (bytes.length > maxManifestBytes) return undefined
+  try {
+    const { success, data } = ManifestSchema.safeParse(JSON.parse(Buffer.from(bytes).toString()))
+    return success ? (data as Manifest) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Every blob that a manifest names. */
+export const digestsOf = ({ config, layers }: Manifest): readonly Digest[] =>
+  [config, ...layers].map(({ digest }) => digest)

@@ -1,15 +1,14 @@
 /** The names on disk, and what they mean. Shape: `manifests/<host>/<namespace>/<model>/<tag>` of Ollama's store. */
 import { randomUUID } from 'node:crypto'
-import { mkdir, open, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { LRUCache } from 'lru-cache'
-import { z } from 'zod'
 import { LlmError } from '../../errors.ts'
 import { withFileLock } from '../../util/file-lock.ts'
 import type { BlobStore } from './blobs.ts'
-import { type Digest, digestOf, parseDigest } from './digest.ts'
-import { readOnlyError, syncFolder, toDiskError } from './disk.ts'
-import type { Manifest } from './manifest.ts'
+import { type Digest, digestOf } from './digest.ts'
+import { readOnlyError, statOf, syncFolder, toDiskError, withFile } from './disk.ts'
+import { digestsOf, type Manifest, maxManifestBytes, parseManifest } from './manifest.ts'
 import {
   findSpellings,
   listNames,
@@ -20,8 +19,6 @@ import {
 import { displayName, type ModelName } from './name.ts'
 import type { ManifestEntry, Manifests } from './store-contracts.ts'
 
-/** The largest there are have some thousand layers. */
-export const maxManifestBytes = 1024 * 1024
 /** So long a blob is kept that nobody names: somebody may be about to. */
 const graceMs = 60 * 60_000
 /** Clocks of disks are coarse. */
@@ -29,41 +26,6 @@ const toleranceMs = 1_000
 const maxCachedManifests = 1_024
 
 const isDiskCaseInsensitive = process.platform === 'darwin' || process.platform === 'win32'
-
-const Layer = z.object({
-  mediaType: z.string(),
-  digest: z.string().transform((text, context): Digest => {
-    const digest = parseDigest(text)
-    if (digest) return digest
-    context.addIssue('no digest')
-    return z.NEVER
-  }),
-  size: z.int().min(0),
-  from: z.string().optional(),
-})
-
-const ManifestFile = z.object({
-  config: Layer,
-  layers: z
-    .array(Layer)
-    .nullish()
-    .transform((layers) => layers ?? []),
-})
-
-/** Nothing where the bytes are no manifest. */
-export function parseManifest(bytes: Uint8Array): Manifest | undefined {
-  if (bytes.length > maxManifestBytes) return undefined
-  try {
-    const { success, data } = ManifestFile.safeParse(JSON.parse(Buffer.from(bytes).toString()))
-    return success ? (data as Manifest) : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** Every blob that a manifest names. */
-export const digestsOf = ({ config, layers }: Manifest): readonly Digest[] =>
-  [config, ...layers].map(({ digest }) => digest)
 
 interface CachedManifest {
   /** Changes with the file. */
@@ -240,7 +202,7 @@ export class ManifestStore implements Manifests {
     const path = manifestPath(folder, name)
     this.#cache ??= createCache()
     const cache = await this.#cache
-    const info = await stat(path).catch(() => undefined)
+    const info = await statOf(path)
     if (!info?.isFile()) {
       cache.delete(path)
       return undefined
@@ -276,7 +238,7 @@ async function createCache(): Promise<LRUCache<string, CachedManifest>> {
 /** Where a file has the place of a name, and is no manifest. */
 async function findDamaged(folder: string, name: ModelName): Promise<string | undefined> {
   const path = manifestPath(folder, await resolveSpelling(folder, name))
-  const info = await stat(path).catch(() => undefined)
+  const info = await statOf(path)
   if (!info?.isFile()) return undefined
   return info.size <= maxManifestBytes && parseManifest(await readFile(path)) ? undefined : path
 }
@@ -288,13 +250,10 @@ async function replaceFile(
   expectOwned: () => Promise<void>,
 ): Promise<void> {
   try {
-    const file = await open(temporary, 'wx', 0o644)
-    try {
+    await withFile(temporary, 'wx', async (file) => {
       await file.writeFile(bytes)
       await file.sync()
-    } finally {
-      await file.close()
-    }
+    })
     // By the clock that tells the age of blobs.
     const now = new Date()
     await utimes(temporary, now, now)
@@ -318,7 +277,7 @@ async function listLeftovers(
   return Promise.all(
     paths.map(async (path) => ({
       path,
-      modifiedAt: (await stat(path).catch(() => undefined))?.mtime ?? new Date(),
+      modifiedAt: (await statOf(path))?.mtime ?? new Date(),
     })),
   )
 }

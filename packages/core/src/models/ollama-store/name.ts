@@ -1,5 +1,7 @@
 /** How models are named. Shape: Ollama `types/model/name.go`, and the `:local` of `internal/modelref`. */
 
+import { invalidRequest } from '../../errors.ts'
+
 /** `[host/][namespace/]model[:tag]`, spelled as it was written. Made here alone: its parts become parts of paths. */
 export interface ModelName extends NameParts {
   readonly [brand]: true
@@ -59,6 +61,12 @@ export function displayName({ host, namespace, model, tag }: ModelName): string 
 /** With all its parts: `registry.ollama.ai/library/tiny:latest`. */
 export const fullName = ({ host, namespace, model, tag }: ModelName): string =>
   `${host}/${namespace}/${model}:${tag}`
+
+/** Throws `invalid_request` where a text did not parse. */
+export function expectName(name: ModelName | undefined): ModelName {
+  if (name) return name
+  throw invalidRequest('invalid model name', { param: 'model' })
+}
 
 /** Equal for two names that mean the same model: upper and lower case do not matter. */
 export const nameKey = (name: ModelName): string => fullName(name).toLowerCase()

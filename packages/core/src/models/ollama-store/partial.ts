@@ -1,6 +1,7 @@
 /** What is on disk of a download that has not ended. Shape: Ollama `server/download.go`; either continues the other's. */
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { statOf } from './disk.ts'
 
 /** A run of bytes, and how many of them are there. */
 export interface TransferPart {
@@ -43,7 +44,7 @@ export class PartFiles {
 
   /** Nothing where there is nothing to continue: no parts, or such as do not make up the whole. */
   async read(sizeBytes: number): Promise<readonly TransferPart[] | undefined> {
-    if ((await sizeOf(this.path)) !== sizeBytes) return undefined
+    if ((await statOf(this.path))?.size !== sizeBytes) return undefined
     const texts = await Promise.all(
       (await this.#listStates()).map((state) => readFile(state, 'utf8').catch(() => '')),
     )
@@ -65,7 +66,7 @@ export class PartFiles {
 
   /** Where the bytes themselves are gone: they became the blob, or were wrong. */
   async removeStates(): Promise<void> {
-    if ((await sizeOf(this.path)) === undefined) await this.#removeAll()
+    if (!(await statOf(this.path))) await this.#removeAll()
   }
 
   #statePath({ number }: TransferPart): string {
@@ -113,9 +114,3 @@ function sortContiguous(
   }
   return end === sizeBytes ? sorted : undefined
 }
-
-const sizeOf = (path: string): Promise<number | undefined> =>
-  stat(path).then(
-    ({ size }) => size,
-    () => undefined,
-  )

@@ -1,9 +1,9 @@
 /** GGUF files that lie alone: they are named by their stems, and say all that is known of them themselves. */
 import { createHash } from 'node:crypto'
-import type { Stats } from 'node:fs'
 import { access, constants, readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { Adapter, Model } from '../model.ts'
+import { statOf } from './disk.ts'
 import { parseModelName } from './name.ts'
 
 /** A folder or a file. */
@@ -85,8 +85,6 @@ async function toAdapter(file: AdapterFile): Promise<Adapter> {
   const { size: sizeBytes = 0, mtime: modifiedAt = new Date(0) } = (await statOf(file.path)) ?? {}
   return { ...file, sizeBytes, modifiedAt }
 }
-
-const statOf = (path: string): Promise<Stats | undefined> => stat(path).catch(() => undefined)
 
 /** Of a model in several files the first stands for all; a projector is no model of its own. */
 const isModelFile = (file: string): boolean =>

@@ -4,7 +4,7 @@
  */
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Digest } from '../ollama-store/digest.ts'
-import { toDiskError } from '../ollama-store/disk.ts'
+import { toDiskError, writeAll } from '../ollama-store/disk.ts'
 import { PartFiles, planParts, type TransferPart } from '../ollama-store/partial.ts'
 import type { Blobs } from '../ollama-store/store-contracts.ts'
 import { FollowingHash } from './following-hash.ts'
@@ -163,8 +163,3 @@ export class Download {
 
 /** The registry sends all where a part was asked for. */
 class RangesUnsupportedError extends FinalError {}
-
-async function writeAll(file: FileHandle, bytes: Buffer, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length; )
-    done += (await file.write(bytes, done, bytes.length - done, position + done)).bytesWritten
-}

@@ -205,7 +205,7 @@ const privateAddress = 'an address that is not public'
 const requestDenied = (url: URL, reason: string): LlmError =>
   new LlmError('permission', `${url.protocol}//${url.host} is not asked: ${reason}`)
 
-const upstreamError = (message: string, options?: ErrorOptions): LlmError =>
+export const upstreamError = (message: string, options?: ErrorOptions): LlmError =>
   new LlmError('upstream', message, {}, options)
 
 /** Without the query of the address: it can hold a signature. */

@@ -2,8 +2,7 @@
 import type { Readable } from 'node:stream'
 import { LlmError } from '../../errors.ts'
 import type { Digest } from '../ollama-store/digest.ts'
-import { manifestMediaType } from '../ollama-store/manifest.ts'
-import { maxManifestBytes } from '../ollama-store/manifests.ts'
+import { manifestMediaType, maxManifestBytes } from '../ollama-store/manifest.ts'
 import type { ModelName } from '../ollama-store/name.ts'
 import { withDeadline } from './deadline.ts'
 import {
@@ -12,6 +11,7 @@ import {
   type GuardedRequest,
   type GuardedResponse,
   readLimitedBody,
+  upstreamError,
 } from './guarded-fetch.ts'
 import { type RegistryIdentity, signedUrl } from './identity.ts'
 
@@ -235,9 +235,6 @@ interface RegistryRequest extends Omit<GuardedRequest, 'body' | 'credentials' | 
 
 /** Asked again, the same would be said. */
 const accessDenied = (message: string): LlmError => new LlmError('permission', message)
-
-const upstreamError = (message: string, options?: ErrorOptions): LlmError =>
-  new LlmError('upstream', message, {}, options)
 
 /** Another status is thrown, with the beginning of what the registry says to it. */
 export async function expectStatus(response: GuardedResponse, ...expected: readonly number[]): Promise<void> {

@@ -1,10 +1,9 @@
 /** Models from registries and to them. Shape of what is told: Ollama API reference, "Pull a model" and "Push a model". */
 import type { LookupFunction } from 'node:net'
-import { invalidRequest, LlmError, modelNotFound } from '../../errors.ts'
+import { LlmError, modelNotFound } from '../../errors.ts'
 import { type Digest, hexOf } from '../ollama-store/digest.ts'
-import type { Layer, Manifest } from '../ollama-store/manifest.ts'
-import { parseManifest } from '../ollama-store/manifests.ts'
-import { displayName, type ModelName, parseModelName } from '../ollama-store/name.ts'
+import { digestsOf, type Layer, type Manifest, parseManifest } from '../ollama-store/manifest.ts'
+import { displayName, expectName, type ModelName, parseModelName } from '../ollama-store/name.ts'
 import type { Blobs, Manifests } from '../ollama-store/store-contracts.ts'
 import { Download } from './download.ts'
 import { GuardedFetch } from './guarded-fetch.ts'
@@ -59,14 +58,14 @@ export class Transfers {
    * told; `not_found`, `upstream` and `too_large` later. What has come stays when it ends early, and is not fetched again.
    */
   async *pull(name: string, { signal, insecure = false }: TransferOptions): AsyncGenerator<Progress> {
-    const model = expectModelName(name)
+    const model = expectName(parseModelName(name))
     const registry = this.#createRegistry(model, insecure)
     yield* endOnAbort(signal, this.#pull(model, registry, signal))
   }
 
   /** Throws as `pull` does. */
   async *push(name: string, { signal, insecure = false }: TransferOptions): AsyncGenerator<Progress> {
-    const model = expectModelName(name)
+    const model = expectName(parseModelName(name))
     const registry = this.#createRegistry(model, insecure)
     yield* endOnAbort(signal, this.#push(model, registry, signal))
   }
@@ -137,10 +136,8 @@ export class Transfers {
   }
 
   async *#removeUnused(replaced: Manifest | undefined, manifest: Manifest): AsyncGenerator<Progress> {
-    const used = new Set(blobsOf(manifest).map(({ digest }) => digest))
-    const unused = (replaced ? blobsOf(replaced) : [])
-      .map(({ digest }) => digest)
-      .filter((one) => !used.has(one))
+    const used = new Set(digestsOf(manifest))
+    const unused = (replaced ? digestsOf(replaced) : []).filter((one) => !used.has(one))
     if (!this.#prune || unused.length === 0) return
     yield { status: 'removing unused layers' }
     try {
@@ -206,12 +203,6 @@ export class Transfers {
       requestTimeoutMs: this.#policy.stallMs,
     })
   }
-}
-
-function expectModelName(name: string): ModelName {
-  const model = parseModelName(name)
-  if (model) return model
-  throw invalidRequest('invalid model name', { param: 'model' })
 }
 
 /** In the order in which they are transferred; what is there twice, once. */
