@@ -1,4 +1,4 @@
-/** The built-in model: there where the optional package is installed. */
+/** Finds the built-in model, which comes with an optional package. */
 import type { ModelSource } from './ollama-store/standalone-files.ts'
 
 export async function findBuiltInModel(): Promise<ModelSource | undefined> {

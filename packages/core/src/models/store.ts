@@ -1,4 +1,4 @@
-/** The models on disk: those of manifests, GGUF files that lie alone, and the built-in one. */
+/** The models on disk: Ollama manifests, standalone GGUF files and the built-in model. */
 import { invalidRequest, LlmError, modelNotFound } from '../errors.ts'
 import { checkModel } from './gguf/check.ts'
 import { type ModelDetails, readDetails } from './gguf/details.ts'
@@ -25,13 +25,13 @@ import type { Progress, TransferOptions } from './registry/progress.ts'
 import { type RegistryOptions, Transfers } from './registry/transfer.ts'
 
 export interface ModelStoreOptions extends BlobOptions {
-  /** @default none may be asked */
+  /** Registries that pull and push may contact. @default none */
   readonly registries?: RegistryOptions
-  /** Whether blobs go that nothing names any more once a model is replaced. @default true */
+  /** Whether replacing a model removes blobs that no manifest references any more. @default true */
   readonly prune?: boolean
 }
 
-/** A manifest, or a file that lies alone. */
+/** A manifest, or a standalone GGUF file. */
 type FoundModel = { readonly entry: ManifestEntry } | { readonly file: ModelFile }
 
 export class ModelStore {
@@ -45,7 +45,7 @@ export class ModelStore {
   readonly #checks = new FileCache(checkModel)
 
   /**
-   * @param sources where models are looked for; of two with the same name the earlier wins. Written to is the first folder
+   * @param sources searched in this order; the first model of a name wins. New models go to the first folder
    */
   constructor(
     sources: readonly ModelSource[],
@@ -62,7 +62,7 @@ export class ModelStore {
     this.#prune = prune
   }
 
-  /** In order of their names. Read anew each time: files come and go. */
+  /** Sorted by name. Reads the folders on every call, since files come and go. */
   async list(): Promise<readonly Model[]> {
     const entries = await this.#manifests.list()
     const inFolders = this.#sources.map(async (source) => [
@@ -78,8 +78,8 @@ export class ModelStore {
   }
 
   /**
-   * `tiny` means `tiny:latest`, and so do `Tiny` and `registry.ollama.ai/library/tiny` where no model
-   * is named just so. Throws `not_found`, and `upstream` where a part of it is missing.
+   * `tiny` means `tiny:latest`. So do `Tiny` and `registry.ollama.ai/library/tiny`, unless a model has exactly that name.
+   * Throws `not_found`, and `upstream` where a part of the model is missing.
    */
   async get(name: string): Promise<Model> {
     const found = await this.#find(name)
@@ -91,8 +91,8 @@ export class ModelStore {
   }
 
   /**
-   * What a model is and can do. Throws `not_found`, also where its weights are missing; `invalid_request` for one that has none,
-   * and `upstream` when its file cannot be used.
+   * Details and capabilities of a model. Throws `not_found` for a missing model or missing weights, `invalid_request` for a
+   * model without weights, and `upstream` for an unusable file.
    */
   async details(
     nameOrModel: string | Model,
@@ -100,19 +100,19 @@ export class ModelStore {
   ): Promise<ModelDetails> {
     const model = typeof nameOrModel === 'string' ? await this.get(nameOrModel) : nameOrModel
     expectWeights(model)
-    // A vocabulary is megabytes, and seldom asked for.
+    // Arrays are not cached: a vocabulary takes megabytes, and few callers need it.
     return arrays ? readDetails(model, { arrays }) : this.#details.get(model)
   }
 
-  /** Throws `upstream`, with what is wrong, for a file that is damaged or would end the engine; and what `details` throws. */
+  /** Throws `upstream` with the reason for a file that is damaged or would crash the engine, and whatever `details` throws. */
   async check(model: Model): Promise<void> {
     expectWeights(model)
     return this.#checks.get(model)
   }
 
   /**
-   * Makes a model of another one, or of files among the blobs. Yields a `Progress` per step, the last with status `success`;
-   * throws `invalid_request`, and what `pull` throws where the other model has to be fetched.
+   * Creates a model from another one, or from uploaded blobs. Yields a `Progress` per step, the last with status `success`.
+   * Throws `invalid_request`, and whatever `pull` throws where the other model has to be fetched.
    */
   create(spec: CreateModelRequest, options: Partial<TransferOptions> = {}): AsyncIterable<Progress> {
     const dependencies = {
@@ -126,14 +126,14 @@ export class ModelStore {
   }
 
   /**
-   * Fetches a model from its registry, and goes on where it was interrupted. Yields a `Progress` now and then, the last
-   * with status `success`; throws `permission` for a registry that may not be asked, `not_found`, `upstream` and `too_large`.
+   * Pulls a model from its registry, resuming an interrupted download. Yields a `Progress` every 60 ms, the last
+   * with status `success`. Throws `permission` for a registry that is not allowed, `not_found`, `upstream` and `too_large`.
    */
   pull(name: string, options: Partial<TransferOptions> = {}): AsyncIterable<Progress> {
     return this.#transfers.pull(name, { signal: neverAborted(), ...options })
   }
 
-  /** Gives a model to the registry of its name. Yields and throws like `pull`; `permission` for a file that lies alone. */
+  /** Pushes a model to the registry in its name. Yields and throws like `pull`; `permission` for a standalone file. */
   async *push(name: string, options: Partial<TransferOptions> = {}): AsyncGenerator<Progress> {
     const found = await this.#find(name)
     if (found && 'file' in found)
@@ -142,8 +142,8 @@ export class ModelStore {
   }
 
   /**
-   * Under another name, too. Throws `not_found`, `invalid_request` for what is no name, and `permission`; rejects with the
-   * signal's reason when that aborts while a file is copied.
+   * Copies a model to another name. Throws `not_found`, `invalid_request` for an invalid name, and `permission`. Rejects with
+   * the signal's reason when the signal aborts while a file is copied.
    */
   async copy(
     from: string,
@@ -164,8 +164,8 @@ export class ModelStore {
   }
 
   /**
-   * Takes away the name, and what nothing else needs; of a damaged manifest the name alone. A model that is loaded goes on.
-   * Throws `not_found`, and `permission` for what is only read.
+   * Removes the name and every blob that no other model needs. Of a damaged manifest only the name is removed. A loaded model
+   * keeps running. Throws `not_found`, and `permission` for a model in a read-only folder.
    */
   async delete(name: string): Promise<void> {
     const found = await this.#find(name)
@@ -173,7 +173,7 @@ export class ModelStore {
       await this.#manifests.remove(found.entry.name)
       return void (await this.#manifests.prune(digestsOf(found.entry.manifest)))
     }
-    // Nobody sees it, but its name is taken, and nothing is pruned as long as it is there.
+    // A damaged manifest is not listed, but occupies its name, and nothing is pruned while it exists.
     for (const one of candidateNames(name)) if (await this.#manifests.removeDamaged(one)) return
     if (!found) throw modelNotFound(name)
     throw 'entry' in found
@@ -181,12 +181,12 @@ export class ModelStore {
       : standaloneFileError(found.file, 'deleted')
   }
 
-  /** Removes what no model names for an hour and more, such as what is left of downloads. Nothing does so by itself. */
+  /** Removes blobs and partial downloads that no model has referenced for an hour. Runs only when it is called. */
   prune(): Promise<void> {
     return this.#manifests.sweep()
   }
 
-  /** Throws `permission` for one with adapters, which would be lost. */
+  /** Throws `permission` for a file with adapters, which the new model would lose. */
   async #findBase(name: string): ReturnType<CreateDependencies['find']> {
     const found = await this.#find(name)
     if (!found || 'entry' in found) return found
@@ -205,12 +205,12 @@ export class ModelStore {
     return undefined
   }
 
-  /** By the exact name where there is one; else whatever its case. */
+  /** Prefers the exact name to one that differs in case. */
   async #find(name: string): Promise<FoundModel | undefined> {
     const entry = await this.#findEntry(name)
     const listed = withTag(name)
     const isExact = entry && candidateNames(name).some((one) => displayName(one) === displayName(entry.name))
-    // A file can have a name that the grammar does not know: it is found by that name only.
+    // A file name that is no valid model name is found only by its exact spelling.
     const key = parseNameKey(name)
     for (const source of this.#sources) {
       if (isExact && entry.root === source.path) return { entry }
@@ -246,7 +246,7 @@ function expectWeights({ name, path, isIncomplete }: Model): void {
 
 const permissionError = (message: string): LlmError => new LlmError('permission', message, { param: 'model' })
 
-/** @param action what cannot be done with it, and what can instead */
+/** @param action what the store rejects, and what to do instead */
 const standaloneFileError = ({ name, isBuiltIn }: ModelFile, action: string): LlmError =>
   permissionError(
     `The model "${name}" ${isBuiltIn ? 'came with the toolkit' : 'is a file that lies alone'}, and cannot be ${action}.`,

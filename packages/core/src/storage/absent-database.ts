@@ -1,7 +1,7 @@
-/** The database of an app that has asked for none: whoever needs it hears how to have one. */
+/** Stands for a missing `database` option: every query rejects with an error that names it. */
 import type { Database } from './database.ts'
 
-/** @param what needs it, as `llm.keys` */
+/** @param what the API that needs a database: `llm.keys` */
 export function createAbsentDatabase(what: string): Database {
   const refuse = async (): Promise<never> => {
     throw new TypeError(`Expected the option \`database\` of createLlm(), which ${what} needs`)

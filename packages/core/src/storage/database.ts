@@ -1,10 +1,10 @@
-/** The one seam to SQL. What is durable asks it in the words that SQLite and PostgreSQL have in common. */
+/** The SQL interface. Statements use the common subset of SQLite and PostgreSQL. */
 
 export type SqlValue = string | number | bigint | Uint8Array | null
 
 export interface Queries {
   /**
-   * Whole numbers come back as numbers where these are exact, else as bigints; truth as 1 and 0.
+   * Integers are numbers where these are exact, else bigints. Booleans are 1 and 0.
    *
    * @param sql one statement, with `?` for each parameter
    */
@@ -12,12 +12,12 @@ export interface Queries {
 }
 
 export interface Database extends Queries {
-  /** The database's own clock as an expression of SQL: whole milliseconds since 1970. Read anew by each statement. */
+  /** SQL expression for the database's clock, evaluated per statement: milliseconds since 1970. */
   readonly clock: string
   /**
-   * Rolled back where `work` throws. `work` asks only what it is given, and may run again where others were in its way.
-   * SQLite has one transaction at a time, and all other queries wait for it. Rejects with an `UncertainOutcome` where it may have
-   * happened all the same.
+   * Rolls back when `work` throws. `work` uses only the queries it gets, and is repeated after a conflict.
+   * SQLite runs one transaction at a time; all other queries wait. Rejects with `UncertainOutcome` where the commit may have
+   * succeeded.
    */
   transaction<Result>(
     work: (queries: Queries) => Promise<Result>,
@@ -27,16 +27,16 @@ export interface Database extends Queries {
 }
 
 export interface TransactionOptions {
-  /** No other one that says so runs at the same time, in any process. @default false */
+  /** Excludes other exclusive transactions in all processes. @default false */
   readonly exclusive?: boolean
 }
 
-/** Nobody knows whether the transaction has happened: its last word was not answered. */
+/** The database did not confirm a commit, which may have succeeded. */
 export class UncertainOutcome extends Error {
   override readonly name = 'UncertainOutcome'
 }
 
-/** Each `?` of a statement that is no part of a text, a name or a comment, by what `replace` makes of it. */
+/** Replaces each `?` outside of strings, identifiers and comments. */
 export const replaceParameters = (sql: string, replace: (index: number) => string): string => {
   let index = 0
   return sql.replace(quotedOrParameter, (found) => (found === '?' ? replace(index++) : found))
@@ -48,7 +48,7 @@ export function checkParameterCount(sql: string, expected: number, given: number
   if (expected !== given) throw new TypeError(`Expected ${expected} parameters, got ${given}: ${sql}`)
 }
 
-/** A whole number as it is best read: exact in any case. */
+/** A number where it is exact, else the bigint. */
 export const toExact = (integer: bigint): number | bigint => {
   const number = Number(integer)
   return Number.isSafeInteger(number) ? number : integer

@@ -1,6 +1,6 @@
 /**
- * Rows that say of something that it runs, for a minute. Its process renews them for as long as it does, and puts back what others
- * took for dead; of one that has died they soon say nothing any more.
+ * Rows that mark running work, and expire after a minute. Their process renews them, and restores rows that others removed
+ * as expired. The rows of a dead process expire.
  */
 import type { Database, Queries, SqlValue } from './database.ts'
 
@@ -9,11 +9,11 @@ const renewEveryMs = 20_000
 
 export interface LeaseTable<Column extends string> {
   readonly name: string
-  /** All but when it `expires_at`. */
+  /** All columns except `expires_at`. */
   readonly columns: readonly Column[]
-  /** No two rows have the same. */
+  /** Primary key. */
   readonly key: readonly Column[]
-  /** Who counts it. */
+  /** Column by which rows are counted. */
   readonly owner: Column
 }
 
@@ -21,7 +21,7 @@ type LeaseRow<Column extends string> = Readonly<Record<Column, SqlValue>>
 
 interface Lease<Column extends string> {
   readonly rows: readonly LeaseRow<Column>[]
-  /** As far as it is known. */
+  /** Expiry of the last known renewal, in ms of the database's clock. */
   expiresAt: number
 }
 
@@ -36,8 +36,8 @@ export class Leases<Column extends string> {
   #isClosed = false
 
   /**
-   * @param clock an expression of SQL, in milliseconds
-   * @param onRenewalDue called while there are any: renews them, and never rejects
+   * @param clock SQL expression, in milliseconds
+   * @param onRenewalDue called at intervals while there are leases; renews them, and never rejects
    */
   constructor(
     database: Database,
@@ -52,9 +52,9 @@ export class Leases<Column extends string> {
   }
 
   /**
-   * It runs from now on.
+   * Keeps a lease until `release`.
    *
-   * @param rows as they were written
+   * @param rows the rows that the caller has inserted
    */
   add(id: string, rows: readonly LeaseRow<Column>[], expiresAt: number): void {
     this.#leases.set(id, { rows, expiresAt })
@@ -62,18 +62,18 @@ export class Leases<Column extends string> {
     this.#timer ??= setInterval(() => void this.#onRenewalDue(), renewEveryMs).unref()
   }
 
-  /** From here on it may be removed: once this is resolved nothing puts it back. */
+  /** Once this resolves, the rows can be deleted: nothing restores them. */
   async release(id: string): Promise<void> {
     this.#leases.delete(id)
     if (this.#leases.size === 0) this.#stopTimer()
     await this.#renewing
   }
 
-  /** Rejects where the database is away. */
+  /** Rejects where the database is unavailable. */
   renew(): Promise<void> {
     const renewing = (this.#renewing ?? Promise.resolve()).then(() => this.#renew())
     const settled = renewing
-      .catch(() => {}) // Whoever renews hears of it.
+      .catch(() => {}) // The caller of `renew` gets the error.
       .finally(() => {
         if (this.#renewing === settled) this.#renewing = undefined
       })
@@ -82,8 +82,8 @@ export class Leases<Column extends string> {
   }
 
   /**
-   * Before those of some owners are counted, who have to be locked: whatever the clock says, what runs here is not over. A process that
-   * slept, or could not reach the database, has not renewed them.
+   * Restores expired rows of running work before `owners` are counted; the caller has locked them. A process that slept, or
+   * lost its database, did not renew them.
    */
   async restore(queries: Queries, owners: readonly SqlValue[], now: number): Promise<void> {
     const { owner } = this.#table
@@ -94,7 +94,7 @@ export class Leases<Column extends string> {
     )
   }
 
-  /** Renews nothing by itself any more. */
+  /** Stops the timer. */
   close(): void {
     this.#isClosed = true
     this.#stopTimer()
@@ -118,7 +118,7 @@ export class Leases<Column extends string> {
     }
   }
 
-  /** Resolves with when the first of them expires. */
+  /** Resolves with the earliest expiry. */
   async #write(queries: Queries, rows: readonly LeaseRow<Column>[]): Promise<number> {
     if (rows.length === 0) return Number.POSITIVE_INFINITY
     const { name, columns, key } = this.#table
@@ -132,5 +132,5 @@ export class Leases<Column extends string> {
   }
 }
 
-/** Of leases that are renewed at once. */
+/** Leases per statement. */
 const batchSize = 500

@@ -1,15 +1,15 @@
-/** How tables come to be, and change: by numbered steps that each database takes once. */
+/** Creates and changes tables in numbered steps, which run once per database. */
 import { createHash } from 'node:crypto'
 import type { Database } from './database.ts'
 
-/** Statements of one step. They stay as they are for ever: what changes later is a step of its own. */
+/** Statements of one step. A released step never changes: later changes are new steps. */
 export type Migration = readonly string[]
 
 /**
- * Takes the steps that the database has not taken, each in a transaction; several processes may do so at once.
- * Steps that it has beyond these are those of a newer version, and stay. Throws where one is not the one that it took.
+ * Runs the missing steps, each in a transaction. Several processes can migrate at once. Ignores steps of a newer version.
+ * Throws where an applied step has changed.
  *
- * @param owner of the tables: each counts its own steps
+ * @param owner the group of tables whose steps are counted together
  */
 export async function migrate(
   database: Database,

@@ -1,8 +1,8 @@
-/** Which database an app means. Nothing of one is loaded before it is asked for. */
+/** Opens the database of the `database` option. Each driver is loaded when it is used. */
 import type { Database } from './database.ts'
 import type { PostgresPool } from './postgres.ts'
 
-/** `postgres://…`, the app's own `Pool` of `pg`, the path of an SQLite file, or `:memory:`. */
+/** `postgres://…`, a `Pool` of `pg`, the path of an SQLite file, or `:memory:`. */
 export type DatabaseLocation = string | PostgresPool
 
 export async function openDatabase(location: DatabaseLocation): Promise<Database> {

@@ -1,4 +1,4 @@
-/** PostgreSQL through `pg`: of ours by a URL, or the pool that the app has. */
+/** PostgreSQL through `pg`, with an own pool for a URL or with the pool of the host app. */
 
 import {
   checkParameterCount,
@@ -12,7 +12,7 @@ import {
 } from './database.ts'
 import { retryOnConflict } from './retry-on-conflict.ts'
 
-/** What is asked of a `Pool` of `pg`. */
+/** The part of `pg`'s `Pool` that is used. */
 export interface PostgresPool {
   connect(): Promise<PostgresClient>
   end(): Promise<void>
@@ -30,8 +30,8 @@ interface PostgresQuery {
 }
 
 /**
- * @param location `postgres://…`, or a pool, which stays open when the database is closed
- * @param responseTimeoutMs so long a statement waits for its answer. A database that says nothing at all is away like one that refuses
+ * @param location `postgres://…`, or a pool, which `close` leaves open
+ * @param responseTimeoutMs time limit of a statement; an unresponsive database counts as unavailable
  */
 export async function openPostgres(
   location: string | PostgresPool,
@@ -39,14 +39,14 @@ export async function openPostgres(
 ): Promise<Database> {
   if (typeof location !== 'string') return new Postgres(location, { isOwned: false, responseTimeoutMs })
   const { Pool } = await loadPg()
-  // An app that is done ends; one whose database is away hears of it.
+  // `allowExitOnIdle` lets a finished app exit; the timeout reports an unreachable database.
   const pool = new Pool({
     connectionString: location,
     allowExitOnIdle: true,
     connectionTimeoutMillis: responseTimeoutMs,
     keepAlive: true,
   })
-  // A connection that breaks while nobody uses it is replaced by the pool; unheard, it would end the process.
+  // The pool replaces a broken idle connection; without a listener its error would end the process.
   pool.on('error', ignore)
   const database = new Postgres(pool, { isOwned: true, responseTimeoutMs })
   try {
@@ -59,7 +59,7 @@ export async function openPostgres(
 }
 
 class Postgres implements Database {
-  // Not `now()`, which is when the transaction began: it may have waited since.
+  // Not `now()`, which is the start of the transaction.
   readonly clock = 'CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)'
   readonly #pool: PostgresPool
   readonly #isOwned: boolean
@@ -97,7 +97,7 @@ class Postgres implements Database {
     work: (queries: Queries) => Promise<Result>,
     { exclusive: isExclusive = false }: TransactionOptions,
   ): Promise<Result> {
-    // Who is alone may have to wait for others that are, and do much.
+    // Exclusive transactions wait for each other, and are long.
     const responseTimeoutMs = isExclusive ? 6 * this.#responseTimeoutMs : this.#responseTimeoutMs
     return this.#withConnection(responseTimeoutMs, async (connection) => {
       let isOver = false
@@ -124,7 +124,7 @@ class Postgres implements Database {
     })
   }
 
-  /** With a connection of its own, which goes back to the pool. */
+  /** Uses one connection, and returns it to the pool. */
   async #withConnection<Result>(
     responseTimeoutMs: number,
     work: (connection: PostgresConnection) => Promise<Result>,
@@ -135,7 +135,7 @@ class Postgres implements Database {
       throw error
     })
     const connection = new PostgresConnection(client, responseTimeoutMs)
-    // The pool listens only to connections that it has.
+    // The pool handles errors of idle connections only.
     client.on('error', ignore)
     try {
       return await work(connection)
@@ -147,7 +147,7 @@ class Postgres implements Database {
 }
 
 class PostgresConnection {
-  /** Why nobody is to use it again. */
+  /** Set once the connection must not be reused. */
   failure: Error | undefined
   readonly #client: PostgresClient
   readonly #responseTimeoutMs: number
@@ -187,7 +187,7 @@ async function withTimeout<Result>(response: Promise<Result>, limitMs: number): 
   }
 }
 
-/** Of a commit: what the server refuses has not happened, whatever else goes wrong may have. */
+/** A commit that the server rejected has failed. After any other error it may have succeeded. */
 function throwCommitError(cause: unknown): never {
   if (cause instanceof Error && 'severity' in cause && cause.severity === 'ERROR') throw cause
   throw new UncertainOutcome('The end of a transaction was not confirmed.', { cause })
@@ -195,10 +195,10 @@ function throwCommitError(cause: unknown): never {
 
 const ignore = (): void => {}
 
-/** Of all who share the database only we may have it: 'modelmnt' as a number. */
+/** Unlikely to clash with other users of the database: 'modelmnt' as a number. */
 const advisoryLockId = Buffer.from('modelmnt').readBigInt64BE()
 
-/** By the number of the type: `pg_type.dat` of PostgreSQL. */
+/** Keyed by type number: `pg_type.dat` of PostgreSQL. */
 const types = {
   getTypeParser: (typeId: number): ((text: string) => SqlValue) => parsers[typeId] ?? ((text) => text),
 }
@@ -224,6 +224,6 @@ async function loadPg(): Promise<typeof import('pg')> {
   }
 }
 
-/** `serialization_failure` and `deadlock_detected`: nothing has happened. */
+/** `serialization_failure` and `deadlock_detected`: the transaction had no effect. */
 const isConflict = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01')

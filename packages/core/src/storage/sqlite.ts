@@ -12,7 +12,7 @@ import {
 } from './database.ts'
 import { retryOnConflict } from './retry-on-conflict.ts'
 
-/** @param path of a file on a local disk, made where there is none; or `:memory:` */
+/** @param path a file on a local disk, created where it is missing, or `:memory:` */
 export async function openSqlite(path: string): Promise<Database> {
   const { DatabaseSync } = await loadSqlite()
   if (path !== inMemory) createPrivateFile(resolve(path))
@@ -32,7 +32,7 @@ const maxStatements = 200
 
 class Sqlite implements Database {
   readonly clock = `CAST(round(unixepoch('subsec') * 1000) AS INTEGER)`
-  // Beside its statements, as long as these live: used after it was collected, they crash the process.
+  // Kept alive with its statements: using one after its connection was garbage-collected crashes the process.
   readonly #connection: SqliteConnection
   readonly #statements = new LRUCache<string, PreparedStatement>({ max: maxStatements })
   #tail: Promise<unknown> = Promise.resolve()
@@ -42,7 +42,7 @@ class Sqlite implements Database {
   }
 
   async configure(): Promise<void> {
-    // All waiting for other processes holds up the loop. So it is short, and goes on in `again`.
+    // Waiting for other processes blocks the event loop, so it is short and continues in `retryOnConflict`.
     this.#run('PRAGMA busy_timeout = 10')
     await retryOnConflict(() => this.#run('PRAGMA journal_mode = WAL'), isBusy)
     for (const setting of ['synchronous = NORMAL', 'foreign_keys = ON']) this.#run(`PRAGMA ${setting}`)
@@ -54,7 +54,7 @@ class Sqlite implements Database {
 
   transaction<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
     return this.#enqueue(async () => {
-      // Writing from the start: one that only read before could never write behind another process.
+      // Takes the write lock at once: a transaction that read first cannot write after another process has.
       await retryOnConflict(() => this.#run('BEGIN IMMEDIATE'), isBusy)
       let isOver = false
       const queries: Queries = {
@@ -68,7 +68,7 @@ class Sqlite implements Database {
         this.#run('COMMIT')
         return result
       } catch (error) {
-        // A full disk has ended it already.
+        // SQLite has already rolled back after a full disk.
         if (this.#connection.isTransaction) this.#run('ROLLBACK')
         throw error
       } finally {
@@ -127,7 +127,7 @@ interface SqliteModule {
 }
 
 async function loadSqlite(): Promise<SqliteModule> {
-  // Not in `@types/node` of the oldest Node that runs it.
+  // Missing in `@types/node` of the oldest supported Node.
   const own: unknown = process.getBuiltinModule?.('node:sqlite')
   if (own) return own as SqliteModule
   try {
@@ -140,13 +140,13 @@ async function loadSqlite(): Promise<SqliteModule> {
   }
 }
 
-/** What is in there is nobody else's; SQLite makes the files beside it alike. */
+/** Readable by its owner only; SQLite gives its side files the same mode. */
 function createPrivateFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true })
   closeSync(openSync(path, 'a', 0o600))
 }
 
-/** Numbers are bound as REAL, and would divide like it. */
+/** The driver binds numbers as REAL, which divide as fractions. */
 const toParameter = (value: SqlValue): SqlValue =>
   typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : value
 
@@ -155,5 +155,5 @@ const fromColumn = (value: SqlValue): SqlValue => (typeof value === 'bigint' ? t
 const mapValues = (row: Readonly<Record<string, SqlValue>>, map: (value: SqlValue) => SqlValue) =>
   Object.fromEntries(Object.entries(row).map(([name, value]) => [name, map(value)]))
 
-/** By its words: not every library tells the number of the error. */
+/** Matches the message: not every driver has the error number. */
 const isBusy = (error: unknown): boolean => error instanceof Error && /\bis locked\b/.test(error.message)

@@ -1,17 +1,17 @@
-/** Whether a LoRA adapter fits a model: some that do not would end the native code. Shape: llama.cpp `src/llama-adapter.cpp`. */
+/** Checks that a LoRA adapter fits a model; a mismatch can crash llama.cpp. Shape: llama.cpp `src/llama-adapter.cpp`. */
 import { setImmediate } from 'node:timers/promises'
 import type { Gguf, Tensor } from './gguf.ts'
 
 const alphaKey = 'adapter.lora.alpha'
 const invocationKey = 'adapter.alora.invocation_tokens'
-/** In others nothing can be multiplied, or nobody writes them. */
+/** Other types cannot be multiplied, or do not occur in adapters. */
 const supportedTypes: readonly string[] = ['F32', 'F16', 'BF16', 'Q8_0']
-/** They are left out by the engine. */
+/** llama.cpp ignores them. */
 const ignoredTensors = /_norm\.weight$/
 const embeddings = 'token_embd.weight'
 const float32 = 6
 
-/** So many tensors are looked at without a pause. */
+/** Tensors that are checked before yielding to the event loop. */
 const tensorsPerTick = 2_000
 
 export async function* findAdapterProblems(
@@ -28,7 +28,7 @@ export async function* findAdapterProblems(
   if (architecture !== expectedArchitecture)
     yield `it is for ${String(architecture)} models, and this is a ${String(expectedArchitecture)}`
 
-  // Read without a look at its type.
+  // llama.cpp reads the value without checking its type.
   const alphaType = metadataTypes[alphaKey] ?? float32
   if (alphaType !== float32) yield `its ${alphaKey} is no 32-bit float`
   const alpha = metadata[alphaKey] ?? 0
@@ -44,7 +44,7 @@ export async function* findAdapterProblems(
   }
 }
 
-/** By name. */
+/** Keyed by tensor name. */
 type TensorShapes = ReadonlyMap<string, readonly number[]>
 
 const shapesOf = (tensors: readonly Tensor[]): TensorShapes =>
@@ -63,11 +63,11 @@ function* findTensorProblems(
 
   const model = shapes.model.get(target)
   if (!model) {
-    // Of a model in several files only the first is known here: the engine looks for the others.
+    // Only the first file of a split model is known here: llama.cpp checks the others.
     if (!Object.hasOwn(metadata, 'split.count')) yield `the model has no ${target}`
     return
   }
-  // The engine would multiply with it at the end, too, the wrong way round.
+  // llama.cpp would also multiply the output with the transposed adapter.
   if (target === embeddings && !shapes.model.has('output.weight'))
     yield `the model uses its ${embeddings} twice`
   if (
@@ -78,14 +78,14 @@ function* findTensorProblems(
     yield `its weights for ${target} have another shape than the model's`
 }
 
-/** Rows of embeddings are looked up, where others are multiplied with. */
+/** Embeddings are looked up by row; other matrices are multiplied. */
 const transpose = ([row = 1, rows = 1, ...others]: readonly number[]): readonly number[] => [
   rows,
   row,
   ...others,
 ]
 
-/** The engine does not look at all of this itself. */
+/** Includes shapes that llama.cpp does not check itself. */
 function hasMatchingShape(a: readonly number[], b: readonly number[], model: readonly number[]): boolean {
   const at = (shape: readonly number[], index: number): number => shape[index] ?? 1
   const rank = at(b, 0)

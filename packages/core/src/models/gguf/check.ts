@@ -1,6 +1,6 @@
 /**
- * Whether a file holds together, before the engine sees it: of numbers that cannot be true the native code makes
- * failed assertions, which end its process. What it reports by itself is left to it.
+ * Checks a GGUF file before llama.cpp loads it: impossible numbers fail assertions there, which end the model process.
+ * Problems that llama.cpp reports as errors are not checked here.
  */
 import { basename } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -8,17 +8,17 @@ import type { Model } from '../model.ts'
 import { findAdapterProblems } from './adapter-check.ts'
 import { describeFile, type Gguf, readGguf, unusableFile } from './gguf.ts'
 
-/** As many as llama.cpp has room for. */
+/** llama.cpp: `LLAMA_MAX_LAYERS`, `LLAMA_MAX_EXPERTS`. */
 const limits = { layers: 512, experts: 1_024 }
 const maxContext = 2 ** 31 - 1
-/** Of heads, and of the length of one: their product is a 32-bit number. */
+/** Limit of head count and of head length: their product must fit in 32 bits. */
 const maxHeads = 2 ** 16 - 1
-/** Types in which nothing can be multiplied. */
+/** Types that cannot be multiplied. */
 const storageOnlyTypes: readonly string[] = ['I8', 'I16', 'I64', 'F64', 'Q8_1', 'Q8_K']
 const ropeScalings: readonly unknown[] = ['none', 'linear', 'yarn', 'longrope']
 const tokenizersWithoutVocabulary: readonly unknown[] = ['no_vocab', 'none']
 
-/** So many tokens are looked at without a pause. */
+/** Tokens that are checked before yielding to the event loop. */
 const tokensPerTick = 2_000
 
 const vocabularyKey = 'tokenizer.ggml.tokens'
@@ -27,7 +27,7 @@ interface CheckedModel extends Pick<Model, 'name' | 'path'> {
   readonly adapters?: readonly { readonly path: string }[]
 }
 
-/** Throws `upstream`, with what is wrong, for a file that is damaged or would end the native code. */
+/** Throws `upstream` with the reason for a file that is damaged or would crash llama.cpp. */
 export async function checkModel({ name, path, adapters = [] }: CheckedModel): Promise<void> {
   const label = describeFile(name)
   const file = await readGguf(path, { label, arrays: isCheckedKey })
@@ -43,12 +43,12 @@ async function checkAdapter(path: string, model: string, base: Gguf): Promise<vo
     throw unusableFile(label, problem)
 }
 
-/** Scores and merges are megabytes. */
+/** Skips scores and merges, which take megabytes. */
 const isCheckedKey = (key: string): boolean => key === vocabularyKey || !key.startsWith('tokenizer.')
 
-/** Absent keys are not judged: some are optional, and without the others the engine says so itself. */
+/** Ignores absent keys: some are optional, and llama.cpp reports the others. */
 function* findProblems({ metadata, tensors, isComplete }: Gguf): Generator<string> {
-  /** One number for all layers, or one for each. */
+  /** The value is one number for all layers, or a list with one for each. */
   const numbers = (key: string): readonly number[] => {
     const value = metadata[`${metadata['general.architecture']}.${key}`]
     return (Array.isArray(value) ? value : [value]).filter((one) => typeof one === 'number')
@@ -71,7 +71,7 @@ function* findProblems({ metadata, tensors, isComplete }: Gguf): Generator<strin
   if (largest('nextn_predict_layers') > layers) yield 'it predicts with more layers than it has'
   if (largest('context_length') > maxContext) yield 'its context cannot be that long'
 
-  // A model without attention says 0, and so may single layers of one that has some.
+  // 0 is valid for models and for single layers without attention.
   if (has(/\.attn_(q|qkv)\.weight$/)) {
     for (const key of ['head_count', 'key_length', 'value_length'])
       if (isZero(`attention.${key}`)) yield `it has attention with a ${key} of 0`
@@ -107,7 +107,7 @@ function* findExpertProblems(numbers: (key: string) => readonly number[]): Gener
 const largestOf = (numbers: readonly number[]): number =>
   numbers.reduce((largest, one) => Math.max(largest, one), 0)
 
-/** In slices: there may be hundreds of thousands of tokens. */
+/** Yields to the event loop between slices: a vocabulary can have hundreds of thousands of tokens. */
 async function findVocabularyProblem(metadata: Gguf['metadata']): Promise<string | undefined> {
   const tokenizer = metadata['tokenizer.ggml.model']
   const tokens = metadata[vocabularyKey]
@@ -116,9 +116,9 @@ async function findVocabularyProblem(metadata: Gguf['metadata']): Promise<string
   if (tokens.length === 0) return 'its vocabulary is empty'
   const seen = new Set<unknown>()
   for (const [id, token] of tokens.entries()) {
-    // What the engine calls it.
+    // The name that llama.cpp gives to an empty token.
     const word = token === '' ? `[EMPTY_${id}]` : token
-    // Bytes that are no text all look alike here.
+    // Invalid UTF-8 always decodes to U+FFFD, so such tokens cannot be compared.
     if (seen.has(word) && !String(word).includes('\uFFFD')) return 'its vocabulary has a token twice'
     seen.add(word)
     if (id % tokensPerTick === 0) await setImmediate()
@@ -126,10 +126,10 @@ async function findVocabularyProblem(metadata: Gguf['metadata']): Promise<string
   return isVocabularyConsistent(seen, tokenizer) ? undefined : 'its vocabulary does not fit its tokenizer'
 }
 
-/** Without what every vocabulary of its kind has, a tokenizer ends the process, or never ends. */
+/** A tokenizer crashes or loops without the tokens that each vocabulary of its kind contains. */
 function isVocabularyConsistent(vocabulary: ReadonlySet<unknown>, tokenizer: unknown): boolean {
   const hasBytes = vocabulary.has('<0xE2>')
-  // SPM puts this for spaces, and spells in bytes what is not in the vocabulary.
+  // SPM writes spaces as U+2581, and falls back to byte tokens.
   if (tokenizer === 'llama') return hasBytes || vocabulary.has('\u2581')
   if (tokenizer === 'bert') return !hasBytes
   if (tokenizer === 'rwkv') return vocabulary.has('\\x00')

@@ -1,4 +1,4 @@
-/** What a model is and what it can do, as far as its file tells. */
+/** Details and capabilities of a model, read from its GGUF file and configuration. */
 
 import { parseGoTemplate } from '../../template/go-template/index.ts'
 import type { Model } from '../model.ts'
@@ -6,31 +6,31 @@ import type { ModelConfig } from '../ollama-store/manifest.ts'
 import { countElements, describeFile, type Gguf, type GgufOptions, readGguf } from './gguf.ts'
 import { fileTypes } from './types.ts'
 
-/** `insert`: to fill a gap in a text. */
+/** `insert`: fill-in-the-middle. */
 export type Capability = 'completion' | 'embedding' | 'tools' | 'insert' | 'thinking' | 'vision' | 'audio'
 
 export interface ModelDetails extends Pick<Gguf, 'metadata' | 'tensors'> {
   /** `llama`, or `unknown`. */
   readonly architecture: string
-  /** Of a model in several files: what the first of them says. */
+  /** For a split model, the count of its first file. */
   readonly parameterCount: number
-  /** The same in short: `3.64M`, `7B`. */
+  /** `parameterCount` in short: `3.64M`, `7B`. */
   readonly parameterSize: string
   /** `Q4_K_M`, or `unknown`. */
   readonly quantization: string
-  /** Tokens that the model was made for; what it is run with may be less. */
+  /** Context size that the model was trained for, in tokens. It may run with less. */
   readonly contextSize?: number
-  /** The width of the model, and of its embeddings. */
+  /** Dimensions of an embedding. */
   readonly embeddingSize?: number
-  /** In Jinja. */
+  /** Jinja template of the weights. */
   readonly chatTemplate?: string
-  /** In the order in which Ollama shows them. */
+  /** In Ollama's order. */
   readonly capabilities: readonly Capability[]
 }
 
 type DetailsSource = Pick<Model, 'path' | 'name' | 'config' | 'defaults' | 'projectors'>
 
-/** Throws `upstream` when the file cannot be used. What a model's configuration says goes before what its file says. */
+/** Throws `upstream` for an unusable file. The model's configuration overrides its file. */
 export async function readDetails(
   { path, name, config = {}, defaults, projectors = [] }: DetailsSource,
   { arrays = false }: Pick<GgufOptions, 'arrays'> = {},
@@ -68,14 +68,14 @@ export async function readDetails(
   }
 }
 
-/** What sort of model it is, in words. */
+/** Family, size and quantization, as Ollama lists them. */
 interface ModelSummary extends Pick<ModelDetails, 'parameterSize' | 'quantization'> {
-  /** `llama`; of a model that was made, as it was called then. */
+  /** Family of the configuration, else the architecture: `llama`. */
   readonly family: string
   readonly families: readonly string[] | null
 }
 
-/** What the model was made as counts more than what its file says. What neither says is empty. */
+/** Prefers the configuration to the file. Unknown fields are empty. */
 export function summarizeModel(
   { model_family, model_families, model_type, file_type }: ModelConfig = {},
   file: Partial<Pick<ModelDetails, 'architecture' | 'parameterSize' | 'quantization'>> = {},
@@ -103,7 +103,7 @@ export function formatParameterCount(count: number): string {
 const toShortDecimal = (value: number, decimals: number): string =>
   value.toFixed(Number.isInteger(value) ? 0 : decimals)
 
-/** What a template never mentions cannot reach the model. Shape: Ollama `server/images.go`, `Capabilities`. */
+/** Tools and thinking count only where the template mentions them. Shape: Ollama `server/images.go`, `Capabilities`. */
 function detectCapabilities({
   metadata,
   architecture,
@@ -116,7 +116,7 @@ function detectCapabilities({
   readonly goTemplate: string | undefined
 }): readonly Capability[] {
   const has = (key: string): boolean => Object.hasOwn(metadata, `${architecture}.${key}`)
-  // Whose tokens see those behind them has nothing to go on with; some encoders say no more than that.
+  // A model without causal attention cannot generate; some encoders declare nothing else.
   const isGenerative = !has('pooling_type') && metadata[`${architecture}.attention.causal`] !== false
   const hasInfillTokens = infillTokenKeys.every((keys) =>
     keys.some((key) => countOf(metadata[key]) !== undefined),
@@ -140,13 +140,13 @@ function detectCapabilities({
     vision: has('vision.block_count'),
     audio: has('audio.block_count'),
   }
-  // In the order in which Ollama tells them of either template.
+  // Ollama's order differs between Jinja and Go templates.
   const found: Readonly<Partial<Record<Capability, boolean>>> =
     goTemplate === undefined ? { ...byTemplate, ...byWeights } : { ...byWeights, ...byTemplate }
   return (Object.keys(found) as Capability[]).filter((capability) => found[capability])
 }
 
-/** What a template in Go's language mentions; one that is none says so where it is used. */
+/** Features of a Go template. A template with errors has none: the error is reported when it is rendered. */
 function detectTemplateUses(source: string) {
   try {
     const { tools, suffix, thinking } = parseGoTemplate(source).features
@@ -156,7 +156,7 @@ function detectTemplateUses(source: string) {
   }
 }
 
-/** The tokens in front of a gap, behind it, and in front of what fills it: by their keys now, and before. */
+/** Prefix, suffix and middle token of fill-in-the-middle, each with its current and its former key. */
 const infillTokenKeys = [
   ['tokenizer.ggml.fim_pre_token_id', 'tokenizer.ggml.prefix_token_id'],
   ['tokenizer.ggml.fim_suf_token_id', 'tokenizer.ggml.suffix_token_id'],

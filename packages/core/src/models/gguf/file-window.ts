@@ -1,21 +1,21 @@
-/** A file read from front to back: whatever its size, a small part of it is in memory. */
+/** Reads a file front to back through a small buffer. */
 import type { FileHandle } from 'node:fs/promises'
 
-/** Small enough that what is done between two reads, each of which yields, blocks nobody. */
+/** Each read yields to the event loop: work between two reads has to be short. */
 const windowBytes = 64 * 1024
-/** Ten times what the largest vocabularies take. What is skipped without being read is free. */
+/** Ten times the largest vocabularies. Skipped bytes do not count. */
 const maxReadBytes = 128 * 1024 * 1024
 
-/** The file is not what it says it is. Whoever knows the model's name says so to the caller. */
+/** The file is damaged or unsupported. `readGguf` adds the model's name. */
 export class UnusableFileError extends Error {}
 
 export class FileWindow {
   readonly size: number
   readonly #file: FileHandle
   #bytes = Buffer.allocUnsafe(windowBytes)
-  /** Where in the file the window begins. */
+  /** Offset of the window in the file. */
   #start = 0
-  /** How much of the window has been read, and how much has been used. A skip may lead beyond. */
+  /** Bytes of the window that are loaded. `#offset` is the next byte, which a skip can move past them. */
   #filled = 0
   #offset = 0
   #readBytes = 0
@@ -25,28 +25,28 @@ export class FileWindow {
     this.size = size
   }
 
-  /** Where in the file it stands, in bytes. */
+  /** Offset of the next byte in the file. */
   get position(): number {
     return this.#start + this.#offset
   }
 
-  /** Bytes from here to the end of the file. */
+  /** Bytes between `position` and the end of the file. */
   get remainingBytes(): number {
     return this.size - this.position
   }
 
-  /** Brings the next bytes into memory. Nothing to wait for, where they are: a long array is walked faster so. */
+  /** Loads the next bytes. Returns no promise where they are loaded: awaiting each element of a long array is slow. */
   load(count: number): Promise<void> | undefined {
     return this.#offset + count <= this.#filled ? undefined : this.#fill(count)
   }
 
-  /** The next bytes, which are `need`ed before. They are gone with the next `need`. */
+  /** The next bytes, after `load`. They are valid until the next `load`. */
   take(count: number): Buffer {
     this.#offset += count
     return this.#bytes.subarray(this.#offset - count, this.#offset)
   }
 
-  /** The next bytes, as text. */
+  /** The next bytes as UTF-8, after `load`. */
   takeText(count: number): string {
     this.#offset += count
     return this.#bytes.toString('utf8', this.#offset - count, this.#offset)
@@ -57,7 +57,7 @@ export class FileWindow {
     return this.#bytes.readUInt32LE(this.#offset - 4)
   }
 
-  /** A length or a count: exact wherever it could fit into a file. */
+  /** A length or a count; exact up to 2^53, which no file exceeds. */
   u64(): number {
     return this.u32() + this.u32() * 2 ** 32
   }
@@ -67,7 +67,7 @@ export class FileWindow {
     this.#offset += count
   }
 
-  /** Refuses what is promised and cannot be there. */
+  /** Throws where the file declares more bytes than are left. */
   expectAvailable(count: number): void {
     if (count > this.remainingBytes) throw new UnusableFileError('it promises more than it holds')
   }

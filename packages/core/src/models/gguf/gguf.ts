@@ -1,4 +1,4 @@
-/** What a GGUF file says about itself, read without believing it. Shape: the GGUF specification. */
+/** Reads the metadata and tensor list of an untrusted GGUF file. Shape: the GGUF specification. */
 import { basename } from 'node:path'
 import { LlmError } from '../../errors.ts'
 import { withFile } from '../ollama-store/disk.ts'
@@ -8,12 +8,12 @@ import { ValueReader } from './values.ts'
 
 export interface Gguf {
   readonly version: number
-  /** As in the file, keys in its order. Integers beyond 2^53 are decimal strings. */
+  /** Keys in the order of the file. Integers beyond 2^53 are decimal strings. */
   readonly metadata: Readonly<Record<string, unknown>>
-  /** By key: the number of the type that its value has in the file. */
+  /** Type number of each value in the file, by key. */
   readonly metadataTypes: Readonly<Record<string, number>>
   readonly tensors: readonly Tensor[]
-  /** Whether all weights are there, or the file was cut off. */
+  /** `false` for a truncated file. */
   readonly isComplete: boolean
 }
 
@@ -21,30 +21,30 @@ export interface Tensor {
   readonly name: string
   /** `F32`, `Q8_0` */
   readonly type: string
-  /** The length of a row first. */
+  /** Starts with the length of a row. */
   readonly shape: readonly number[]
 }
 
 export interface GgufOptions {
-  /** Keeps what is in arrays, in all of them or in those under some keys; else one that is not empty is `null`. */
+  /** Which arrays are read, by key. Others are `null`, unless they are empty. @default none */
   readonly arrays?: boolean | ((key: string) => boolean)
-  /** What errors call it. @default `fileOf` its name */
+  /** Subject of error messages. @default `describeFile` of the file's name */
   readonly label?: string
 }
 
 // Magic, version, tensor count, metadata count.
 const headerBytes = 24
 const versions = [2, 3]
-/** The smallest that a tensor's description and a metadata entry can be. */
+/** Minimum bytes of a tensor description and of a metadata entry. */
 const [tensorBytes, entryBytes] = [33, 14]
 const maxKeyBytes = 65_535
 const defaultAlignment = 32
-/** As many as ggml has. */
+/** ggml: `GGML_MAX_DIMS`. */
 const maxDimensions = 4
-/** What the object for a tensor takes, by estimate. */
+/** Estimated size of a `Tensor` in memory. */
 const tensorObjectBytes = 128
 
-/** All but the weights. Throws `upstream` for a file that is no GGUF, is damaged, or has absurdly much to say. */
+/** Reads all but the weights. Throws `upstream` for a file that is not GGUF, is damaged, or has too much metadata. */
 export const readGguf = (
   path: string,
   { arrays = false, label = describeFile(basename(path)) }: GgufOptions = {},
@@ -101,7 +101,7 @@ async function readEntry(
   return { key, type, value: await values.readValue(type, isArrayIncluded(key)) }
 }
 
-/** And where its weights end, counted from the first of all weights. */
+/** `end`: offset after its weights, counted from the first weight in the file. */
 async function readTensor(
   window: FileWindow,
   values: ValueReader,
@@ -131,7 +131,7 @@ function alignmentOf({ 'general.alignment': alignment = defaultAlignment }: Gguf
 export const countElements = (shape: readonly number[]): number =>
   shape.reduce((all, length) => all * length, 1)
 
-/** Opens the file, and says which it is when it cannot be used. */
+/** Opens the file, and names it in errors. */
 async function withFileWindow<T>(
   path: string,
   label: string,

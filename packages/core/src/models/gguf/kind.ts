@@ -1,8 +1,8 @@
-/** What a GGUF file is to a model. Shape: Ollama `server/create.go`. */
+/** Detects what a GGUF file contains. Shape: Ollama `server/create.go`. */
 import { withFile } from '../ollama-store/disk.ts'
 import type { Gguf } from './gguf.ts'
 
-/** `projector`: what makes tokens of images and sounds. */
+/** `projector`: encodes images and audio into embeddings. */
 export type GgufKind = 'model' | 'projector' | 'adapter'
 
 export function detectGgufKind(metadata: Gguf['metadata']): GgufKind {
@@ -15,7 +15,7 @@ export function detectGgufKind(metadata: Gguf['metadata']): GgufKind {
   return has('vision.block_count') && !has('block_count') ? 'projector' : 'model'
 }
 
-/** By its first bytes. */
+/** Checks the magic bytes. */
 export function isGguf(path: string): Promise<boolean> {
   return withFile(path, 'r', async (file) => {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0)

@@ -1,6 +1,6 @@
-/** Names for numbers in GGUF files. Gaps are types that llama.cpp has given up. */
+/** Names of type numbers in GGUF files. Gaps are types that llama.cpp has removed. */
 
-/** How the weights of one tensor are stored: so many of them in a block of so many bytes. Shape: `ggml_type`. */
+/** Storage of a tensor: elements and bytes per block. Shape: `ggml_type`. */
 export const tensorTypes: Readonly<Record<number, readonly [name: string, elements: number, bytes: number]>> =
   {
     0: ['F32', 1, 4],
@@ -40,7 +40,7 @@ export const tensorTypes: Readonly<Record<number, readonly [name: string, elemen
     42: ['Q2_0', 64, 18],
   }
 
-/** How most of a file is stored: `general.file_type`. Shape: `llama_ftype`. */
+/** Quantization of most tensors of a file: `general.file_type`. Shape: `llama_ftype`. */
 export const fileTypes: Readonly<Record<number, string>> = {
   0: 'F32',
   1: 'F16',

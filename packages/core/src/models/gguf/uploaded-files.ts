@@ -1,4 +1,4 @@
-/** GGUF files among the blobs that a model is to be made of. */
+/** Reads the uploaded GGUF files of a create request. */
 import { invalidRequest, LlmError } from '../../errors.ts'
 import type { CreateModelRequest } from '../modelfile/create-request.ts'
 import { blobName, type Digest, toDigest } from '../ollama-store/digest.ts'
@@ -17,10 +17,10 @@ export interface UploadedGguf {
   readonly layer: Layer
   readonly details: ModelDetails
 }
-/** The order in which their layers are written. */
+/** Order of the layers in the manifest. */
 export const uploadKinds: readonly GgufKind[] = ['model', 'projector', 'adapter']
 
-/** What the files are, in their order. Throws `invalid_request` from the first on that is no part of a model. */
+/** Parses the files in their order. Throws `invalid_request` at the first that is no part of a model. */
 export async function* parseUploads(
   files: Readonly<Record<string, string>> = {},
   blobs: Blobs,
@@ -33,7 +33,7 @@ export async function* parseUploads(
   return uploads
 }
 
-/** Throws `invalid_request` for what is none. */
+/** Throws `invalid_request` for a file that is no adapter. */
 export async function* parseAdapters(
   files: CreateModelRequest['adapters'],
   blobs: Blobs,
@@ -57,7 +57,7 @@ async function parseUpload(name: string, digest: Digest, blobs: Blobs): Promise<
   return { kind, name, path, layer, details }
 }
 
-/** A layer is one file. Throws `invalid_request`. */
+/** Throws `invalid_request` for a split file: a layer is one file. */
 export function expectUnsplitFile(name: string, metadata: Gguf['metadata']): void {
   if (Number(metadata['split.count'] ?? 1) > 1)
     throw invalidRequest(
@@ -65,14 +65,14 @@ export function expectUnsplitFile(name: string, metadata: Gguf['metadata']): voi
     )
 }
 
-/** A name tells, or else the first bytes do. Throws `invalid_request`. */
+/** Accepts a `.gguf` name or GGUF magic bytes. Throws `invalid_request`. */
 export async function expectGgufFile(name: string, digest: string, blobs: Blobs): Promise<void> {
   if (name.endsWith('.gguf')) return
   const { path } = await findUploadedBlob(blobs, toDigest(digest))
   if (!(await isGguf(path))) throw invalidRequest('unknown type')
 }
 
-/** Whether they fit. Throws `invalid_request`. */
+/** Throws `invalid_request` for an adapter that does not fit the model. */
 export async function checkAdapters(
   { name, path }: Pick<UploadedGguf, 'name' | 'path'>,
   uploads: readonly UploadedGguf[],
@@ -87,7 +87,7 @@ async function findUploadedBlob(blobs: Blobs, digest: Digest): Promise<{ path: s
   throw invalidRequest(`open blobs/${blobName(digest)}: no such file or directory`)
 }
 
-/** What is wrong with a file is for those to mend who sent it. */
+/** Turns `upstream` into `invalid_request`: the client sent the unusable file. */
 export const blameRequest = <T>(work: Promise<T>): Promise<T> =>
   work.catch((error: unknown) => {
     const { code, message } = LlmError.from(error)

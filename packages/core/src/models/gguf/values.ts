@@ -1,19 +1,19 @@
-/** The values in a GGUF file. Shape: the GGUF specification, `gguf_metadata_value_type`. */
+/** Reads metadata values of a GGUF file. Shape: the GGUF specification, `gguf_metadata_value_type`. */
 import { type FileWindow, UnusableFileError } from './file-window.ts'
 
-/** Templates and licences are a hundredth of this. */
+/** A hundred times the longest templates and licenses. */
 const maxTextBytes = 4 * 1024 * 1024
-/** Of all that is kept of one file, by estimate. The largest vocabulary there is takes half. */
+/** Estimated memory for the metadata of one file. The largest known vocabulary takes half. */
 const maxRetainedBytes = 64 * 1024 * 1024
 const slotBytes = 16
-/** In all arrays of one file: a vocabulary of 256,000 has a million, with its merges. */
+/** Elements of all arrays in one file. A vocabulary of 256,000 has a million with its merges. */
 const maxElements = 8 * 1024 * 1024
-/** Nobody nests arrays, though the format lets them. */
+/** The format allows nested arrays, but no known file has them. */
 const maxDepth = 4
 
 const textType = 8
 const arrayType = 9
-/** The smallest that each can be: a length; a type and a length. */
+/** Minimum bytes: a length; a type and a length. */
 const [minTextBytes, minArrayBytes] = [8, 12]
 
 interface Scalar {
@@ -35,7 +35,7 @@ const scalars: Readonly<Record<number, Scalar>> = {
   12: { bytes: 8, read: (from, at) => from.readDoubleLE(at) },
 }
 
-/** Reads value after value, and refuses to keep more than is sensible. */
+/** Reads values one after the other, within a memory limit. */
 export class ValueReader {
   readonly #window: FileWindow
   #retainedBytes = 0
@@ -45,7 +45,7 @@ export class ValueReader {
     this.#window = window
   }
 
-  /** @param arrays whether what is in an array is kept; else one that is not empty is `null` */
+  /** @param arrays whether to keep array elements; otherwise an array is `null`, unless it is empty */
   async readValue(type: number, arrays: boolean): Promise<unknown> {
     if (type === textType) return this.readText()
     if (type === arrayType) return this.#readArray(1, arrays)
@@ -62,7 +62,7 @@ export class ValueReader {
     return this.#window.takeText(length)
   }
 
-  /** Counts what will be held in memory, before it is. */
+  /** Counts memory before it is allocated. */
   reserve(bytes: number): void {
     this.#retainedBytes += bytes
     if (this.#retainedBytes > maxRetainedBytes) throw new UnusableFileError('its metadata are too large')
@@ -105,7 +105,7 @@ export class ValueReader {
   async #readTexts(count: number): Promise<string[]> {
     const texts: string[] = []
     while (texts.length < count) {
-      // Hundreds of thousands: one that is in memory already is not waited for.
+      // An await per element is slow: arrays have hundreds of thousands, most of them loaded.
       const lengthRead = this.#window.load(minTextBytes)
       if (lengthRead) await lengthRead
       const length = this.#readTextLength(maxTextBytes)
@@ -134,7 +134,7 @@ export class ValueReader {
     return isRetained || count === 0 ? values : null
   }
 
-  /** Also of what is skipped here: the engine's reader keeps it all. */
+  /** Counts skipped elements, too: llama.cpp's reader keeps them all. */
   #expectElements(count: number, bytes: number): void {
     this.#window.expectAvailable(count * bytes)
     if (this.#elements > maxElements) throw new UnusableFileError('its metadata are too large')
@@ -155,13 +155,13 @@ function scalarOf(type: number): Scalar {
   return scalar
 }
 
-/** What a double cannot hold is given as its digits. */
+/** Decimal digits for integers that a double cannot hold. */
 function toNumberOrDigits(value: bigint): number | string {
   const number = Number(value)
   return Number.isSafeInteger(number) ? number : String(value)
 }
 
-/** 0.00001 was written with the precision of a single, and as a double it would be 0.000009999999747378752. */
+/** The shortest double that rounds to the single: 0.00001 instead of 0.000009999999747378752. */
 function toShortestDouble(single: number): number {
   if (Number.isInteger(single) && Math.abs(single) < 2 ** 24) return single
   for (let digits = 6; digits < 9; digits++) {

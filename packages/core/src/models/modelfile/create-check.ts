@@ -1,4 +1,4 @@
-/** What a model is to be made of, looked at before anything is done. Texts: Ollama `server/create.go`. */
+/** Checks a create request before the first step. Error texts: Ollama `server/create.go`. */
 import { invalidRequest } from '../../errors.ts'
 import { GoTemplateError, parseGoTemplate } from '../../template/go-template/index.ts'
 import { parseExactName, parseModelName } from '../ollama-store/name.ts'
@@ -8,7 +8,7 @@ import { findParameterProblems } from './parameters.ts'
 const textFields = ['model_family', 'base_name', 'quantization_level', 'parameter_size']
 const countFields = ['context_length', 'embedding_length']
 
-/** Throws `invalid_request`. */
+/** Throws `invalid_request` with the first problem. */
 export function checkCreate(spec: CreateModelRequest): void {
   const [problem] = findProblems(spec)
   if (problem !== undefined) throw invalidRequest(problem)
@@ -54,5 +54,5 @@ function* findInfoProblems(info: Readonly<Record<string, unknown>>): Generator<s
   }
 }
 
-/** As Go's `fs.ValidPath` has it. */
+/** Shape: Go `fs.ValidPath`. */
 const isRelative = (path: string): boolean => path.split('/').every((part) => !['', '.', '..'].includes(part))

@@ -1,4 +1,4 @@
-/** What is kept of a model beside its layers. Shape: Ollama `types/model/config.go`, with its order and its constants. */
+/** The configuration blob of a new model. Key order and constants: Ollama `types/model/config.go`. */
 
 import type { ModelConfig } from '../ollama-store/manifest.ts'
 import type { Weights } from '../ollama-store/weights.ts'
@@ -36,5 +36,5 @@ export function createConfig(
   }
 }
 
-/** Go leaves out what is empty. */
+/** Go's `omitempty`. */
 const isPresent = (value: unknown): boolean => (Array.isArray(value) ? value.length > 0 : Boolean(value))

@@ -1,4 +1,4 @@
-/** A model is made: of another one, or of files, and of what is said of it. Shape: Ollama `server/create.go`. */
+/** Creates a model from another one or from files, and its Modelfile's settings. Shape: Ollama `server/create.go`. */
 import { parseDigest } from '../ollama-store/digest.ts'
 import {
   configMediaType,
@@ -17,9 +17,9 @@ import { stringifyGoJson } from './go-json.ts'
 import { expectWithinLimits, planLayers } from './layers.ts'
 
 /**
- * Yields a `Progress` per step; the last has status `success`. A blob is the layer, as it was uploaded. Throws
- * `invalid_request` for what makes no model (before the first step, where no file has to be looked into), and what
- * `pull` throws. Ends quietly when the signal aborts.
+ * Yields a `Progress` per step; the last has status `success`. An uploaded blob becomes a layer without conversion.
+ * Throws `invalid_request`, before the first step unless the mistake is inside a file, and whatever `pull` throws.
+ * Returns without an error when the signal aborts.
  */
 export async function* createModel(
   request: CreateModelRequest,
@@ -72,7 +72,7 @@ async function* createLayers(
   yield { status: 'success' }
 }
 
-/** As Modelfiles name weights that are on the server: one file, under the name that was given. */
+/** Turns `from: 'sha256-…'`, which Modelfiles use for uploaded weights, into one file of that name. */
 function resolveBlobSource({ from, ...spec }: CreateModelRequest): CreateModelRequest {
   if (from === undefined) return spec
   const digest = parseDigest(from)

@@ -1,15 +1,15 @@
-/** What a model is beside its weights, as a Modelfile says it, and how that becomes part of what is asked of it. */
+/** The defaults that a Modelfile sets, and how they become part of a request. */
 import type { GenerateRequest, Message } from '../../engine/request.ts'
 import type { ModelConfig } from '../ollama-store/manifest.ts'
 import { parseParameters, toContextSize, toSampling, toStops } from './parameters.ts'
 
 export interface ModelfileDefaults {
-  /** In Go's template language; it wins over the one in the weights. */
+  /** Go template; replaces the chat template of the weights. */
   readonly template?: string
   readonly system?: string
-  /** By their names in the Ollama API: `{ temperature: 0, stop: ['</s>'] }`. As they were written, checked where they are used. */
+  /** Keys of the Ollama API: `{ temperature: 0, stop: ['</s>'] }`. Values are validated when they are used. */
   readonly parameters: Readonly<Record<string, unknown>>
-  /** Turns that every conversation begins with. */
+  /** Messages that open every conversation. */
   readonly messages: readonly ModelfileMessage[]
   readonly license: readonly string[]
 }
@@ -19,15 +19,15 @@ export interface ModelfileMessage {
   readonly content: string
 }
 
-/** It stands where there is no template, and so comes back with a Modelfile that somebody was shown: it is none. */
+/** Shown for a model without a template, and treated as none when a shown Modelfile is used again. */
 export const placeholderTemplate = '{{ .Prompt }}'
 
-/** Of a file that lies alone. */
+/** Defaults of a standalone file. */
 export const emptyDefaults: ModelfileDefaults = { parameters: {}, messages: [], license: [] }
 
 /**
- * Where a renderer is named, the template is for nobody; and that of gpt-oss does not show what its model writes. Both are
- * answered for by the template in the weights.
+ * Drops the Go template of models with a renderer, and of gpt-oss, whose template does not match its model's output.
+ * Both use the chat template of the weights.
  */
 export function resolveDefaults({
   defaults = emptyDefaults,
@@ -42,8 +42,8 @@ export function resolveDefaults({
 }
 
 /**
- * The request over the recipe over its defaults. What of the parameters is nonsense is left out.
- * @param maxContextSize a recipe may ask for more tokens than the app allows, and gets those
+ * Fills a request: its own values first, then the Modelfile's, then the dialect's defaults. Invalid parameters are ignored.
+ * @param maxContextSize upper limit of the context size that a Modelfile can set, in tokens
  */
 export function applyDefaults(
   { defaultSampling, defaultMaxTokens, ...request }: GenerateRequest,

@@ -1,9 +1,9 @@
-/** How deep JSON may be nested: what goes through it recursively would run out of stack. */
+/** The nesting limit of JSON: recursive functions would overflow the stack. */
 
-/** As deep as a request's body. */
+/** Equals the limit of request bodies. */
 export const maxDepth = 128
 
-/** Of objects and arrays in each other. */
+/** Counts nested objects and arrays. */
 export const isDeeperThan = (value: unknown, levels = maxDepth): boolean =>
   typeof value === 'object' &&
   value !== null &&

@@ -1,12 +1,12 @@
-/** JSON as Go writes it: what Ollama would write has the same bytes here, and so the same digest. Shape: Go `encoding/json`. */
+/** JSON with the bytes, and so the digest, that Ollama would write. Shape: Go `encoding/json`. */
 import { invalidRequest } from '../../errors.ts'
 import { maxDepth } from './depth.ts'
 
-/** With the line's end that Go's encoder adds. Keys stay in their order: they are a struct's. */
+/** Ends with a newline, like Go's encoder. Keys keep their order, like the fields of a Go struct. */
 export const stringifyGoJson = (value: unknown): string =>
   `${JSON.stringify(value, replaceLoneSurrogates).replace(/[<>&\u2028\u2029]/g, escapeUnicode)}\n`
 
-/** Keys in Go's order for maps, at every depth. Throws `invalid_request` for what is nested too deep. */
+/** Sorts keys at every depth, as Go does for maps. Throws `invalid_request` beyond `maxDepth` levels. */
 export function sortKeys(value: unknown, levels = maxDepth): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (levels === 0) throw invalidRequest(`a parameter is nested deeper than ${maxDepth} levels`)
@@ -15,7 +15,7 @@ export function sortKeys(value: unknown, levels = maxDepth): unknown {
   return Object.fromEntries(entries.map(([key, part]) => [key, sortKeys(part, levels - 1)]))
 }
 
-/** Half a character is U+FFFD in Go. */
+/** Go writes U+FFFD for a lone surrogate. */
 const replaceLoneSurrogates = (_: string, value: unknown): unknown =>
   typeof value === 'string' ? value.toWellFormed() : value
 

@@ -1,4 +1,4 @@
-/** What is said of a model beside its weights, as layers. */
+/** Plans the layers of a new model that hold its Modelfile's settings. */
 import { LlmError } from '../../errors.ts'
 import { digestOf } from '../ollama-store/digest.ts'
 import {
@@ -14,15 +14,15 @@ import { placeholderTemplate } from './defaults.ts'
 import { sortKeys, stringifyGoJson } from './go-json.ts'
 
 export interface LayerPlan {
-  /** Of the model that it is made from. */
+  /** Layers of the base model. */
   readonly inherited: readonly Layer[]
   readonly added: readonly (readonly [LayerKind, string])[]
 }
 
-/** In the order in which they are written. */
+/** In the order of the manifest. */
 const modelfileLayerKinds = ['template', 'system', 'license', 'params', 'messages'] as const
 
-/** What is said of a model replaces what was said of the one before; licenses are added to it. */
+/** Settings of the request replace those of the base model; licenses are added. */
 export function planLayers(spec: CreateModelRequest, { layers, parameters }: Weights): LayerPlan {
   const all = { ...parameters, ...spec.parameters }
   const texts: Readonly<Partial<Record<LayerKind, string>>> = {
@@ -50,7 +50,7 @@ export function planLayers(spec: CreateModelRequest, { layers, parameters }: Wei
   return { inherited, added }
 }
 
-/** What is longer would be refused when the model is used. Throws `too_large`. */
+/** Throws `too_large` for texts that `ManifestReader` would reject later. */
 export function expectWithinLimits({ inherited, added }: LayerPlan, config: string): void {
   const before = inherited.filter(({ mediaType }) => textKinds.includes(layerKindOf(mediaType)))
   const texts = [config, ...added.map(([, text]) => text)]

@@ -1,4 +1,4 @@
-/** What the values of a Modelfile's parameters are. Shape: Ollama `api/types.go`, `Options` and `FormatParams`. */
+/** Parses the values of `PARAMETER` lines. Shape: Ollama `api/types.go`, `Options` and `FormatParams`. */
 import { invalidRequest } from '../../errors.ts'
 
 type ParameterType = 'int' | 'float' | 'bool' | 'texts'
@@ -26,7 +26,7 @@ const parameterTypes: Readonly<Record<string, ParameterType>> = {
   stop: 'texts',
 }
 
-/** They were parameters once, and are still in Modelfiles. */
+/** Former parameters that Modelfiles still contain. */
 const removedParameters: readonly string[] = [
   'penalize_newline',
   'low_vram',
@@ -39,11 +39,11 @@ const removedParameters: readonly string[] = [
   'mirostat_eta',
 ]
 
-/** As Go reads them. */
+/** Shape: Go `strconv.ParseBool`. */
 const trueTexts: readonly string[] = ['1', 't', 'T', 'true', 'TRUE', 'True']
 const falseTexts: readonly string[] = ['0', 'f', 'F', 'false', 'FALSE', 'False']
 
-/** Of one that comes again the last counts; but each `stop` is one more. Throws `invalid_request`. */
+/** A repeated parameter replaces the earlier value; a repeated `stop` is added. Throws `invalid_request`. */
 export function addParameter(
   file: { readonly parameters: Record<string, unknown>; readonly ignored: string[] },
   name: string,

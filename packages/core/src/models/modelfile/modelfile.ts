@@ -1,24 +1,24 @@
-/** The text that says what a model is made of. Shape: Ollama `parser/parser.go`, `docs/modelfile.mdx`. */
+/** Parses and prints Modelfiles. Shape: Ollama `parser/parser.go`, `docs/modelfile.mdx`. */
 import { invalidRequest, type LlmError } from '../../errors.ts'
 import type { ModelfileDefaults, ModelfileMessage } from './defaults.ts'
 import { addParameter } from './modelfile-parameters.ts'
 
 export interface Modelfile extends ModelfileDefaults {
-  /** A model's name, or files: one, and those that belong to it. */
+  /** A model name, or paths: weights first, then projectors. */
   readonly from: readonly string[]
-  /** A file with a LoRA. */
+  /** Path of a LoRA adapter. */
   readonly adapter?: string
-  /** A file with a smaller model that guesses for this one. */
+  /** Path of the draft model for speculative decoding. */
   readonly draft?: string
   readonly renderer?: string
   readonly parser?: string
-  /** The least version of Ollama that it needs: `0.14.0`. */
+  /** Minimum version of Ollama: `0.14.0`. */
   readonly requires?: string
-  /** Parameters that nothing follows any more. They are in the text, and not in `parameters`. */
+  /** Names of former parameters in the text; they are not in `parameters`. */
   readonly ignored: readonly string[]
 }
 
-/** Throws `invalid_request`, with the number of the line. */
+/** Throws `invalid_request` with the line number. */
 export function parseModelfile(source: string | Uint8Array): Modelfile {
   const file: ModelfileDraft = { from: [], parameters: {}, license: [], messages: [], ignored: [] }
   for (const command of parseCommands(typeof source === 'string' ? source : decodeText(source)))
@@ -28,8 +28,8 @@ export function parseModelfile(source: string | Uint8Array): Modelfile {
 }
 
 /**
- * Parses back to the same, but for what no Modelfile can say: a line that ends with `"""` and is not the last of its value.
- * Parameters and roles with names that are no words are left out: they could be lines of their own.
+ * Parses back to the same Modelfile, unless a line inside a value ends with `"""`, which no Modelfile can express.
+ * Parameters and roles whose names are not words are left out: they could inject lines.
  */
 export function printModelfile(file: Omit<Modelfile, 'ignored'>): string {
   const formatLine = (command: string, value: string | undefined): readonly string[] =>
@@ -68,7 +68,7 @@ type ModelfileDraft = { -readonly [key in keyof Modelfile]: Modelfile[key] } & {
 interface ModelfileCommand {
   readonly name: CommandName
   readonly line: number
-  /** Of a parameter or a message: the word in front of the value. */
+  /** First word of a `PARAMETER` or `MESSAGE`: its name or role. */
   readonly word: string
   readonly value: string
 }
@@ -95,12 +95,12 @@ const commandHandlers = {
 type CommandName = keyof typeof commandHandlers
 
 const roles: readonly string[] = ['system', 'user', 'assistant']
-/** As Go reads it: minor and patch may be left out. */
+/** Go's semver: minor and patch are optional. */
 const semver = /^v?\d+(\.\d+(\.\d+(-[\w.-]+)?(\+[\w.-]+)?)?)?$/
 
-/** Line by line: a quoted value may have several. */
+/** One command per line; a quoted value can span several. */
 function* parseCommands(text: string): Generator<ModelfileCommand> {
-  // Every second one is what ends the line in front of it.
+  // Every second element is the line break after the one before.
   const lines = text.split(/(\r\n|\n|\r)/)
   for (let at = 0; at < lines.length; at += 2) {
     const line = (lines[at] ?? '').replace(/^[ \t]+/, '')
@@ -124,7 +124,7 @@ function* parseCommands(text: string): Generator<ModelfileCommand> {
   }
 }
 
-/** @param isLast nothing ends the line */
+/** @param isLast whether the text ends without a line break */
 function parseHead(
   text: string,
   line: number,
@@ -143,7 +143,7 @@ function parseHead(
 
 const isCommand = (name: string): name is CommandName => Object.hasOwn(commandHandlers, name)
 
-/** By its mark; without one it is UTF-8. */
+/** Detects UTF-16 by its byte order mark. @default UTF-8 */
 function decodeText(bytes: Uint8Array): string {
   const [first, second] = bytes
   const encoding =
@@ -151,7 +151,7 @@ function decodeText(bytes: Uint8Array): string {
   return new TextDecoder(encoding).decode(bytes)
 }
 
-/** Bare where it can be. Three marks may have others within them. */
+/** Quotes only where it is needed; `"""` for values that contain quotes. */
 function quote(value: string): string {
   if (value !== '' && !/[\r\n]|^"/.test(value) && value.trim() === value) return value
   const quotes = value.includes('"') ? '"""' : '"'

@@ -1,24 +1,24 @@
 /**
- * What a Modelfile or a request may set, by its name there, and what it may be. Options that only change how fast an answer is
- * are taken and left alone; those that nobody knows are no matter. Shape: Ollama API reference, "Valid parameters and values".
+ * Names and ranges of the parameters of Modelfiles and Ollama requests. Parameters that only change speed are accepted and
+ * ignored, and so are unknown ones. Shape: Ollama API reference, "Valid parameters and values".
  */
 import { z } from 'zod'
 import { limits, type Sampling } from '../../engine/request.ts'
 
-/** Half a character would match inside of others, and leave their other half in the answer. */
+/** Rejects lone surrogates: they would match inside a character, and leave its other half in the output. */
 export const StopSequence = z
   .string()
   .max(limits.stopLength)
   .refine((text) => text.isWellFormed(), 'has half a character, a lone surrogate.')
 
-/** Fractions are cut off. */
+/** Truncates fractions, as Ollama does. */
 export const integer = (min: number = -limits.int32, max: number = limits.int32) =>
   z
     .number()
     .transform((value) => Math.trunc(value))
     .pipe(z.number().min(min).max(max))
 
-/** It may be null, which means absent. */
+/** Treats `null` as absent. */
 export const optional = <Schema extends z.ZodType>(schema: Schema) =>
   schema
     .nullable()
@@ -30,17 +30,17 @@ export const ModelParameters = z.object({
   top_k: optional(integer(0)),
   top_p: optional(z.number().min(0).max(1)),
   min_p: optional(z.number().min(0).max(1)),
-  // Negative ones ask for a new one each time.
+  // A negative seed means a random one for each request.
   seed: optional(integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)),
   repeat_penalty: optional(z.number().min(limits.repeatPenalty.min).max(limits.repeatPenalty.max)),
   repeat_last_n: optional(integer(-1)),
   presence_penalty: optional(z.number().min(-limits.penalty).max(limits.penalty)),
   frequency_penalty: optional(z.number().min(-limits.penalty).max(limits.penalty)),
-  // Not read further than the first that is none: there may be a million.
+  // Stops at the first invalid element: a list may have a million.
   stop: optional(z.array(z.unknown()).max(limits.stops).pipe(z.array(StopSequence))),
   num_predict: optional(integer()),
   num_ctx: optional(integer(-limits.int32, limits.context)),
-  // The library has no sampler for it.
+  // node-llama-cpp has no such sampler.
   typical_p: optional(
     z.number().refine((value) => value === 1, {
       params: { issue: 'unsupported' },
@@ -58,7 +58,7 @@ export const ModelParameters = z.object({
 })
 export type ModelParameters = z.output<typeof ModelParameters>
 
-/** What holds of those that somebody wrote once, and for each of the others a sentence. */
+/** Validated parameters of a stored Modelfile, and a sentence about each that is unknown or invalid. */
 export function parseParameters(values: Readonly<Record<string, unknown>>): {
   readonly parameters: ModelParameters
   readonly problems: readonly string[]
@@ -76,7 +76,7 @@ export function parseParameters(values: Readonly<Record<string, unknown>>): {
   return { parameters: validated, problems }
 }
 
-/** A sentence for each that has a value which it cannot have. Those that nobody knows are no matter. */
+/** Yields a sentence about each invalid value. Unknown parameters are ignored. */
 export function* findParameterProblems(values: Readonly<Record<string, unknown>>): Generator<string> {
   for (const [name, value] of Object.entries(values)) {
     const { problem } = parseParameter(name, value)
@@ -91,14 +91,14 @@ function parseParameter(
   value: unknown,
 ): { readonly data?: unknown; readonly problem?: string } {
   if (!isKnown(name)) return {}
-  // Of who has just one.
+  // Modelfiles of other tools may hold a single stop sequence.
   const { data, error } = ModelParameters.shape[name].safeParse(
     name === 'stop' && typeof value === 'string' ? [value] : value,
   )
   return error ? { problem: `\`${name}\` is wrong: ${error.issues[0]?.message}` } : { data }
 }
 
-/** Ollama's, where neither request nor model say something. */
+/** Ollama's defaults. */
 export const defaultOllamaSampling = {
   temperature: 0.8,
   topK: 40,
@@ -106,7 +106,7 @@ export const defaultOllamaSampling = {
   minP: 0,
 } as const satisfies Sampling
 
-/** What is said, and no more. */
+/** Sets only the parameters that are given. */
 export function toSampling({ seed, ...parameters }: ModelParameters): Sampling {
   const sampling: { [Key in keyof Sampling]: Sampling[Key] | undefined } = {
     temperature: parameters.temperature,
@@ -122,15 +122,15 @@ export function toSampling({ seed, ...parameters }: ModelParameters): Sampling {
   return Object.fromEntries(Object.entries(sampling).filter(([, value]) => value !== undefined))
 }
 
-/** Without empty ones, which would end every answer; where there were no others, nothing was said. */
+/** Drops empty sequences, which would end every answer at once. `undefined` if only those were given. */
 export function toStops({ stop }: ModelParameters): readonly string[] | undefined {
   const stops = stop?.filter((text) => text !== '')
   return stop?.length && !stops?.length ? undefined : stops
 }
 
-/** No context is smaller. */
+/** Lower limit of a context, in tokens. */
 const minContextSize = 16
 
-/** Nothing where it is left to the server. */
+/** `undefined` where the server chooses. */
 export const toContextSize = ({ num_ctx: size = 0 }: ModelParameters): number | undefined =>
   size > 0 ? Math.max(minContextSize, size) : undefined

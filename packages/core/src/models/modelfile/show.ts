@@ -1,16 +1,16 @@
-/** What a model's recipe says, as text. Shape: Ollama `server/routes.go`, `GetModelInfo`; `server/images.go`, `Model.String`. */
+/** Renders Modelfiles and parameters. Shape: Ollama `server/routes.go`, `GetModelInfo`; `server/images.go`, `Model.String`. */
 import { basename } from 'node:path'
 import type { Model } from '../model.ts'
 import { parseDigest } from '../ollama-store/digest.ts'
 import { emptyDefaults, type ModelfileDefaults, placeholderTemplate } from './defaults.ts'
 import { printModelfile } from './modelfile.ts'
 
-/** A model with its name, and with its parameters as they are. */
+/** The fields of a model that its Modelfile shows. */
 export type ShownModel = Pick<Model, 'name' | 'path' | 'projectors' | 'adapters' | 'defaults' | 'config'>
 
 /**
- * A Modelfile that makes the same model again, and one without what somebody has taken out of it: its weights are named as blobs,
- * by their files' names alone, so that nothing else is taken over. In which folder they lie is nobody's business.
+ * A Modelfile that creates the same model again. Lines that a user removes stay removed, since `FROM` names blobs instead of
+ * the model. Blobs are shown without their folder: clients must not learn paths of the server.
  */
 export function renderModelfile(model: ShownModel): string {
   const { name, path, projectors = [], adapters = [], defaults = emptyDefaults, config = {} } = model
@@ -29,7 +29,7 @@ export function renderModelfile(model: ShownModel): string {
     printModelfile({
       ...defaults,
       template: defaults.template ?? placeholderTemplate,
-      // A file that lies alone has nothing but weights.
+      // A standalone file has no Modelfile to inherit.
       from: blobs.length > projectors.length ? blobs : [name],
       ...(adapter && { adapter }),
       ...(renderer && { renderer }),
@@ -39,13 +39,13 @@ export function renderModelfile(model: ShownModel): string {
   )
 }
 
-/** The name of a blob's file, and nothing for another file. */
+/** Empty for a file that is no blob. */
 function blobFileName(path: string): readonly string[] {
   const file = basename(path)
   return parseDigest(file) ? [file] : []
 }
 
-/** A line per value, and none without: names in 30 columns, texts quoted as Go does it. */
+/** One line per value: the name padded to 30 columns, texts quoted as in Go. */
 export const renderParameters = (parameters: ModelfileDefaults['parameters']): string =>
   Object.entries(parameters)
     .flatMap(([name, value]) => [value].flat().map((one) => `${name.padEnd(30)} ${quoteGoText(one)}`))

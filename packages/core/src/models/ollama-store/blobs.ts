@@ -1,4 +1,4 @@
-/** The blobs on disk. Shape: `blobs/` of Ollama's store. */
+/** Content-addressed files on disk. Shape: `blobs/` of Ollama's store. */
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type FileHandle, mkdir, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
@@ -11,20 +11,20 @@ import { DiskSpace } from './disk-space.ts'
 import type { Blobs } from './store-contracts.ts'
 
 export interface BlobOptions {
-  /** That all files in `blobs/` may have together, whoever writes them. @default as many as the disk holds */
+  /** Limit of all files in `blobs/`, including those of other processes. @default unlimited */
   readonly maxBytes?: number
 }
 
-/** Read, written and hashed at once: a millisecond's work. */
+/** Bytes per read, write and hash: about 1 ms of work. */
 const pieceBytes = 512 * 1024
-/** So many may be written before it is known what others have written meanwhile. */
+/** Bytes between two looks at what other processes have written. */
 const bytesBetweenBudgetChecks = 64 * 1024 * 1024
 
 export class BlobStore implements Blobs {
   readonly #folders: readonly string[]
   readonly #diskSpace: DiskSpace
 
-  /** @param roots folders with `blobs/` in them; the first is written to, the others are only read */
+  /** @param roots folders that contain `blobs/`; only the first is written to */
   constructor(roots: readonly string[], { maxBytes = Number.POSITIVE_INFINITY }: BlobOptions = {}) {
     this.#folders = roots.map((root) => join(root, 'blobs'))
     this.#diskSpace = new DiskSpace(maxBytes)
@@ -114,8 +114,8 @@ export class BlobStore implements Blobs {
   }
 
   /**
-   * All that the folder which is written to has. Temporary files and the like have no digest. What a download is made of
-   * has the date of its newest file, the lock of who is at it included.
+   * All files in the writable folder. Temporary files have no digest. Each file of a download has the date of the newest
+   * one, including its lock.
    */
   async list(): Promise<
     readonly { readonly path: string; readonly digest?: Digest; readonly modifiedAt: Date }[]
@@ -136,7 +136,7 @@ export class BlobStore implements Blobs {
     return all.map((one) => ({ ...one, modifiedAt: newest.get(downloadKeyOf(one.path)) ?? one.modifiedAt }))
   }
 
-  /** Since when it lies, in the folder that is written to, or was last asked to be kept. */
+  /** When a blob of the writable folder was written or last touched. */
   async writtenAt(digest: Digest): Promise<Date | undefined> {
     const [folder] = this.#folders
     return folder === undefined ? undefined : (await statOf(join(folder, blobName(digest))))?.mtime
@@ -147,17 +147,17 @@ export class BlobStore implements Blobs {
     if (folder !== undefined) await rm(join(folder, blobName(digest)), { force: true })
   }
 
-  /** To a file of its own first: nobody waits for who writes slowly, and what is visible is whole. */
+  /** Writes to a temporary file first: slow writers block no one, and visible blobs are complete. */
   async #put(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): ReturnType<Blobs['add']> {
     const folder = await this.#ensureFolder()
-    // A name that is no blob's: if it is left behind, whoever prunes takes it.
+    // No blob has such a name: `prune` removes the file if it is left behind.
     const path = join(folder, `sha256-${randomUUID()}`)
     try {
       const { digest, sizeBytes } = await withFile(path, 'wx', (file) =>
         this.#fill(file, folder, iterateUntilAborted(signal, bytes)),
       )
       const isNew = (await this.touch(digest))?.sizeBytes !== sizeBytes
-      // Others may have written meanwhile.
+      // Other processes may have used up the space meanwhile.
       if (isNew) await this.#diskSpace.expectSpace(folder, 0)
       await (isNew ? this.#publish(path, digest) : rm(path))
       return { digest, sizeBytes, isNew }
@@ -167,7 +167,7 @@ export class BlobStore implements Blobs {
     }
   }
 
-  /** Hashed while it is written. */
+  /** Hashes the bytes while writing them. */
   async #fill(
     file: FileHandle,
     folder: string,
@@ -211,12 +211,12 @@ async function* streamOnce<T>(item: T): AsyncGenerator<T> {
   yield item
 }
 
-/** Opened when it is first asked for, so that it is closed whenever who asks ends. */
+/** Opens the file with the first read, so that ending the iteration always closes it. */
 async function* readChunks(path: string): AsyncGenerator<Uint8Array> {
   yield* createReadStream(path, { highWaterMark: pieceBytes })
 }
 
-/** Throws the signal's reason when that aborts, also while nothing comes. */
+/** Throws the signal's reason as soon as the signal aborts, even while the source is stalled. */
 async function* iterateUntilAborted<T>(signal: AbortSignal, items: AsyncIterable<T>): AsyncGenerator<T> {
   const iterator = items[Symbol.asyncIterator]()
   try {
@@ -226,7 +226,7 @@ async function* iterateUntilAborted<T>(signal: AbortSignal, items: AsyncIterable
       yield value
     }
   } finally {
-    // Not waited for: it may wait itself for what never comes.
+    // Not awaited: a stalled source may never return.
     iterator.return?.().catch(() => {})
   }
 }
@@ -240,7 +240,7 @@ function raceAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   })
 }
 
-/** Parts of a download, of which many are not yet begun, and its lock. */
+/** The same key for all parts of a download and its lock. */
 const downloadKeyOf = (path: string): string => path.replace(/(?:-partial(?:-\d+)?|\.lock)$/, ' download')
 
 async function digestOfFile(file: FileHandle, signal: AbortSignal): Promise<Digest> {

@@ -1,4 +1,4 @@
-/** What is left of a budget and of a disk, for all processes that write into one folder. */
+/** Checks the byte limit of a folder and the free space of its disk, across processes. */
 import type { Stats } from 'node:fs'
 import { constants, open, readdir, statfs } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -9,25 +9,25 @@ import { statOf } from './disk.ts'
 export class DiskSpace {
   readonly #maxBytes: number
 
-  /** @param maxBytes that all files in the folder may have together */
+  /** @param maxBytes limit of all files in the folder */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
   }
 
-  /** Bytes that may be written; less than none where there are too many already. */
+  /** Bytes until the limit; negative beyond it. */
   async remainingBytes(folder: string): Promise<number> {
     if (this.#maxBytes === Number.POSITIVE_INFINITY) return this.#maxBytes
     return this.#maxBytes - (await measureDiskUsage(folder)).bytes
   }
 
-  /** Throws `too_large` where the budget or the disk has no room for so many bytes more. */
+  /** Throws `too_large` where the limit or the disk has no space for `bytes` more. */
   async expectSpace(folder: string, bytes: number): Promise<void> {
     await this.#expectSpace(folder, await measureDiskUsage(folder), bytes, bytes)
   }
 
   /**
-   * The partial file of a download gets its whole length, at once or not at all: two that want the last bytes do not both get
-   * them. It has them as long as somebody has the download's lock. Throws `too_large`.
+   * Extends the partial file of a download to its full length, atomically: two downloads cannot both get the last bytes.
+   * The reservation lasts while the download's lock is held. Throws `too_large`.
    */
   async reserve(path: string, sizeBytes: number, signal: AbortSignal): Promise<void> {
     const folder = dirname(path)
@@ -40,7 +40,7 @@ export class DiskSpace {
     })
   }
 
-  /** @param missingBytes how many of the bytes are not on the disk yet */
+  /** @param missingBytes part of `bytes` that is not yet allocated on disk */
   async #expectSpace(folder: string, usage: DiskUsage, bytes: number, missingBytes: number): Promise<void> {
     if (bytes > this.#maxBytes - usage.bytes) throw this.overLimitError()
     const { bavail, bsize } = await statfs(folder)
@@ -61,7 +61,7 @@ export class DiskSpace {
 
 interface DiskUsage {
   readonly bytes: number
-  /** Of those, what downloads that run have still to write. */
+  /** Part of `bytes` that running downloads have not written yet. */
   readonly unwrittenBytes: number
 }
 
@@ -81,6 +81,6 @@ async function measureDiskUsage(folder: string, except?: string): Promise<DiskUs
   return { bytes, unwrittenBytes }
 }
 
-/** A download takes its whole length from the beginning, with holes. */
+/** Partial downloads are sparse files of full length. */
 const allocatedBytes = ({ size, blocks }: Stats): number =>
   process.platform === 'win32' ? size : Math.min(size, blocks * 512)

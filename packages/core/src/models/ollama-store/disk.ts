@@ -1,9 +1,9 @@
-/** What a disk does, and refuses, in words for who asked. */
+/** File operations of the store, and disk errors as `LlmError`s. */
 import type { Stats } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { invalidRequest, LlmError } from '../../errors.ts'
 
-/** Passes on what is no matter of room, rights or names. */
+/** Converts errors about space, permissions and names. Returns others unchanged. */
 export function toDiskError(cause: unknown): unknown {
   const { code } = (cause ?? {}) as NodeJS.ErrnoException
   if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG')
@@ -45,7 +45,7 @@ export async function writeAll(file: FileHandle, bytes: Uint8Array, position?: n
   }
 }
 
-/** What was renamed into a folder stays there after a loss of power. Not every system lets folders be opened. */
+/** Makes a rename survive a power loss. Does nothing where the system cannot open folders. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path).catch(() => undefined)
   await folder?.sync().catch(() => undefined)

@@ -1,4 +1,4 @@
-/** What has been found out about files already: each is looked into once, until it changes. */
+/** Inspection results of model files, cached until the file changes. */
 
 import type { Model } from '../model.ts'
 import { ByteCache } from './byte-cache.ts'
@@ -11,7 +11,7 @@ export class FileCache<T> {
     this.#inspect = inspect
   }
 
-  /** Who asks while the file is being read waits for the same read. A failure is not kept. */
+  /** Concurrent calls share one read. Failures are not cached. */
   get(model: Model): Promise<T> {
     return this.#results.get(`${model.digest} ${model.path}`, () => this.#inspect(model))
   }

@@ -1,4 +1,4 @@
-/** Where manifests lie: `<host>/<namespace>/<model>/<tag>`, in whatever case. */
+/** Paths of manifests: `<host>/<namespace>/<model>/<tag>`, in any case. */
 import { readdir, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type ModelName, toModelName } from './name.ts'
@@ -7,9 +7,9 @@ export const manifestPath = (folder: string, { host, namespace, model, tag }: Mo
   join(folder, host, namespace, model, tag)
 
 /**
- * What does not lie four levels deep, or has no such name, is somebody else's.
+ * Names of all manifests. Files at another depth, or with invalid names, are ignored.
  *
- * @param onUnreadable is told of each folder that is there, and cannot be read: its names are not among these
+ * @param onUnreadable called for each existing folder that cannot be read; its names are missing from the result
  */
 export async function listNames(
   folder: string,
@@ -30,7 +30,7 @@ const nameFromParts = ([host = '', namespace = '', model = '', tag = '']: readon
   | ModelName
   | undefined => toModelName({ host, namespace, model, tag })
 
-/** The names in a folder that mean this one, in whatever case. */
+/** All spellings of a name in a folder: case does not matter. */
 export async function findSpellings(folder: string, name: ModelName): Promise<readonly ModelName[]> {
   let found: readonly (readonly string[])[] = [[]]
   for (const part of [name.host, name.namespace, name.model, name.tag]) {
@@ -42,7 +42,7 @@ export async function findSpellings(folder: string, name: ModelName): Promise<re
   return found.flatMap((parts) => nameFromParts(parts) ?? [])
 }
 
-/** Part by part as it is there already: `Tiny:q4` lies beside `tiny:latest`. */
+/** Reuses existing spellings part by part: `Tiny:q4` is stored beside `tiny:latest`. */
 export async function resolveSpelling(folder: string, name: ModelName): Promise<ModelName> {
   const parts: string[] = []
   for (const part of [name.host, name.namespace, name.model, name.tag])
@@ -50,7 +50,7 @@ export async function resolveSpelling(folder: string, name: ModelName): Promise<
   return nameFromParts(parts) ?? name
 }
 
-/** The exact spelling first. */
+/** Exact spelling first. */
 async function findIgnoringCase(folder: string, part: string): Promise<readonly string[]> {
   const files: readonly string[] = await readdir(folder).catch(() => [])
   if (files.includes(part)) return [part, ...otherSpellings(files, part)]
@@ -60,7 +60,7 @@ async function findIgnoringCase(folder: string, part: string): Promise<readonly 
 const otherSpellings = (files: readonly string[], part: string): readonly string[] =>
   files.filter((file) => file !== part && file.toLowerCase() === part.toLowerCase()).sort()
 
-/** Up to so many folders, from the inside. */
+/** Removes up to `depth` empty folders, innermost first. */
 export async function removeEmptyFolders(folder: string, depth: number): Promise<void> {
   if (
     depth === 0 ||

@@ -1,4 +1,4 @@
-/** What a manifest says of a model, read from its blobs. */
+/** Reads a `Model` from its manifest and blobs. */
 import { z } from 'zod'
 import { LlmError } from '../../errors.ts'
 import type { Adapter, Model } from '../model.ts'
@@ -41,7 +41,7 @@ type ManifestDescription = Pick<Model, 'defaults' | 'config'>
 
 export class ManifestReader {
   readonly #blobs: Blobs
-  /** By the manifest's digest: what it names never changes. */
+  /** Keyed by the manifest's digest, which fixes its blobs. */
   readonly #descriptions = new ByteCache<ManifestDescription>(
     (error) => error instanceof DamagedManifestError,
   )
@@ -50,12 +50,12 @@ export class ManifestReader {
     this.#blobs = blobs
   }
 
-  /** Throws `upstream` where something that it is made of is missing or damaged. */
+  /** Throws `upstream` where a blob is missing or damaged. */
   async readModel(entry: ManifestEntry): Promise<Model> {
     return { ...(await this.#locateFiles(entry)), ...(await this.#describe(entry)) }
   }
 
-  /** For lists: without what cannot be read. */
+  /** For lists: omits defaults and configuration where a blob is missing or damaged. */
   async tryReadModel(entry: ManifestEntry): Promise<Model> {
     return { ...(await this.#locateFiles(entry)), ...(await this.#describe(entry).catch(() => undefined)) }
   }
@@ -95,7 +95,7 @@ export class ManifestReader {
   }
 }
 
-/** Of what may be there once only, the last counts. */
+/** The last layer wins for kinds that occur once. */
 async function describeManifest(
   manifest: Manifest,
   name: string,
@@ -144,10 +144,10 @@ async function describeManifest(
   return { defaults, config: withoutNull(config) as ModelConfig }
 }
 
-/** And will be as long as the manifest names the same. */
+/** A permanent failure: the blobs of a manifest never change. */
 class DamagedManifestError extends LlmError {}
 
-/** Go writes `null` for what is not there. */
+/** Go writes `null` for absent values. */
 const withoutNull = (object: object): object =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null))
 

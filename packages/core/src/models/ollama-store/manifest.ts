@@ -1,4 +1,4 @@
-/** What belongs to a model, by digest. Shape: Ollama `types/model`, `manifest`; the files in `manifests/` of its store. */
+/** Manifests: the layers of a model by digest. Shape: Ollama `types/model`, `manifest`; `manifests/` of its store. */
 import { z } from 'zod'
 import { type Digest, parseDigest } from './digest.ts'
 
@@ -10,7 +10,7 @@ const mediaTypes = {
   projector: 'application/vnd.ollama.image.projector',
   adapter: 'application/vnd.ollama.image.adapter',
   template: 'application/vnd.ollama.image.template',
-  /** An older name of `template`. */
+  /** Former name of `template`. */
   prompt: 'application/vnd.ollama.image.prompt',
   system: 'application/vnd.ollama.image.system',
   params: 'application/vnd.ollama.image.params',
@@ -21,20 +21,20 @@ export type LayerKind = keyof typeof mediaTypes
 
 export const mediaTypeOf = (kind: LayerKind): string => mediaTypes[kind]
 
-/** Nothing for what this store does not know: it is kept, and not read. */
+/** `undefined` for unknown media types: such layers are stored, but not read. */
 export const layerKindOf = (mediaType: string): LayerKind | undefined =>
   (Object.keys(mediaTypes) as LayerKind[]).find((kind) => mediaTypes[kind] === mediaType)
 
-/** Of all texts of one model together: the longest licences are a hundredth of it. */
+/** Limit of all texts of one model. The longest licenses take a hundredth of it. */
 export const maxTextBytes = 8 * 1024 * 1024
-/** Of its configuration, its parameters and its messages, each. */
+/** Limit of configuration, parameters and messages, each. */
 export const maxJsonBytes = 256 * 1024
 
 export interface Layer {
   readonly mediaType: string
   readonly digest: Digest
   readonly size: number
-  /** The model that it was taken from, or the file. */
+  /** Name of the base model or of the uploaded file. */
   readonly from?: string
 }
 
@@ -43,7 +43,7 @@ export interface Manifest {
   readonly layers: readonly Layer[]
 }
 
-/** The blob that `config` names. Shape: Ollama `types/model/config.go`. */
+/** Content of the `config` blob. Shape: Ollama `types/model/config.go`. */
 export interface ModelConfig {
   readonly model_format?: string
   readonly model_family?: string
@@ -63,7 +63,7 @@ export interface ModelConfig {
   readonly base_name?: string
 }
 
-/** The largest there are have some thousand layers. */
+/** The largest known manifests have a few thousand layers. */
 export const maxManifestBytes = 1024 * 1024
 
 const LayerSchema = z.object({
@@ -86,7 +86,7 @@ const ManifestSchema = z.object({
     .transform((layers) => layers ?? []),
 })
 
-/** Nothing where the bytes are no manifest. */
+/** `undefined` for bytes that are no manifest. */
 export function parseManifest(bytes: Uint8Array): Manifest | undefined {
   if (bytes.length > maxManifestBytes) return undefined
   try {
@@ -97,6 +97,6 @@ export function parseManifest(bytes: Uint8Array): Manifest | undefined {
   }
 }
 
-/** Every blob that a manifest names. */
+/** Digests of all blobs of a manifest. */
 export const digestsOf = ({ config, layers }: Manifest): readonly Digest[] =>
   [config, ...layers].map(({ digest }) => digest)

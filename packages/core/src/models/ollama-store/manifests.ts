@@ -1,4 +1,4 @@
-/** The names on disk, and what they mean. Shape: `manifests/<host>/<namespace>/<model>/<tag>` of Ollama's store. */
+/** Manifests on disk, by name. Shape: `manifests/<host>/<namespace>/<model>/<tag>` of Ollama's store. */
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, rm, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -19,9 +19,9 @@ import {
 import { displayName, type ModelName } from './name.ts'
 import type { ManifestEntry, Manifests } from './store-contracts.ts'
 
-/** So long a blob is kept that nobody names: somebody may be about to. */
+/** How long unreferenced blobs are kept: an upload precedes the manifest that references it. */
 const graceMs = 60 * 60_000
-/** Clocks of disks are coarse. */
+/** File dates are coarse. */
 const toleranceMs = 1_000
 const maxCachedManifests = 1_024
 
@@ -40,10 +40,10 @@ export class ManifestStore implements Manifests {
   readonly #blobs: BlobStore
   /** By path. */
   #cache: Promise<LRUCache<string, CachedManifest>> | undefined
-  /** When the manifests were written that named these before: a blob which is younger is wanted by somebody else. */
+  /** Dates of the former manifests that referenced a blob. A younger blob has been uploaded again since. */
   readonly #referencedAt = new Map<Digest, Date>()
 
-  /** @param roots folders with `manifests/` in them; the first is written to, the others are only read */
+  /** @param roots folders that contain `manifests/`; only the first is written to */
   constructor(roots: readonly string[], blobs: BlobStore) {
     this.#roots = roots
     this.#folders = roots.map((root) => join(root, 'manifests'))
@@ -56,7 +56,7 @@ export class ManifestStore implements Manifests {
   }
 
   async find(name: ModelName): Promise<ManifestEntry | undefined> {
-    // Where the disk does not tell case, it would be found under whatever spelling it was asked for.
+    // On a case-insensitive disk an exact path matches every spelling.
     for (const folder of isDiskCaseInsensitive ? [] : this.#folders) {
       const entry = await this.#readEntry(folder, name)
       if (entry) return entry
@@ -132,7 +132,7 @@ export class ManifestStore implements Manifests {
     })
   }
 
-  /** Whatever lies there for more than an hour, and no manifest names: also what was left half done. */
+  /** Removes blobs and temporary files that no manifest has referenced for an hour. */
   async sweep(): Promise<void> {
     await this.#withStoreLock(async (folder, expectOwned) => {
       const referenced = await this.#readReferencedBlobs()
@@ -157,7 +157,7 @@ export class ManifestStore implements Manifests {
       for (const digest of digestsOf(entry.manifest)) this.#referencedAt.set(digest, entry.modifiedAt)
   }
 
-  /** Nothing where that cannot be known: a manifest is damaged, or a folder of them cannot be read. */
+  /** `undefined` where a manifest is damaged or a folder cannot be read: the references are unknown then. */
   async #readReferencedBlobs(): Promise<ReadonlySet<Digest> | undefined> {
     const referenced = new Set<Digest>()
     let isKnown = true
@@ -173,7 +173,7 @@ export class ManifestStore implements Manifests {
     return isKnown ? referenced : undefined
   }
 
-  /** One change at a time: who prunes sees all names, and who names a blob knows that it stays. */
+  /** Serialises changes: pruning sees all names, and blobs of a new manifest cannot be pruned meanwhile. */
   async #withStoreLock<T>(
     work: (folder: string, expectOwned: () => Promise<void>) => Promise<T>,
   ): Promise<T> {
@@ -197,7 +197,7 @@ export class ManifestStore implements Manifests {
     return Promise.all(names.map(async (name) => ({ name, entry: await this.#readEntry(folder, name) })))
   }
 
-  /** Nothing where there is none, or it is damaged. */
+  /** `undefined` for a missing or damaged manifest. */
   async #readEntry(folder: string, name: ModelName): Promise<ManifestEntry | undefined> {
     const path = manifestPath(folder, name)
     this.#cache ??= createCache()
@@ -212,7 +212,7 @@ export class ManifestStore implements Manifests {
     if (cached?.stamp === stamp) return cached.entry
     const isTooLarge = info.size > maxManifestBytes
     const bytes = isTooLarge ? undefined : await readFile(path).catch(() => undefined)
-    // It may be read another time.
+    // Not cached: the next read may succeed.
     if (!bytes && !isTooLarge) return undefined
     const manifest = bytes && parseManifest(bytes)
     const entry = manifest && {
@@ -235,7 +235,7 @@ async function createCache(): Promise<LRUCache<string, CachedManifest>> {
   return new LRUCache({ max: maxCachedManifests })
 }
 
-/** Where a file has the place of a name, and is no manifest. */
+/** Path of a damaged manifest. */
 async function findDamaged(folder: string, name: ModelName): Promise<string | undefined> {
   const path = manifestPath(folder, await resolveSpelling(folder, name))
   const info = await statOf(path)
@@ -254,7 +254,7 @@ async function replaceFile(
       await file.writeFile(bytes)
       await file.sync()
     })
-    // By the clock that tells the age of blobs.
+    // The clock of this machine, like the dates of blobs.
     const now = new Date()
     await utimes(temporary, now, now)
     await mkdir(dirname(path), { recursive: true })
@@ -267,7 +267,7 @@ async function replaceFile(
   }
 }
 
-/** What processes that were killed have left beside the names. */
+/** Temporary files of killed processes. */
 async function listLeftovers(
   folder: string,
 ): Promise<readonly { readonly path: string; readonly modifiedAt: Date }[]> {

@@ -1,9 +1,9 @@
-/** What is on disk of a download that has not ended. Shape: Ollama `server/download.go`; either continues the other's. */
+/** State of an unfinished download on disk. Shape: Ollama `server/download.go`; each server resumes the other's downloads. */
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { statOf } from './disk.ts'
 
-/** A run of bytes, and how many of them are there. */
+/** A byte range of a transfer, and how much of it is done. */
 export interface TransferPart {
   readonly number: number
   readonly offset: number
@@ -14,7 +14,7 @@ export interface TransferPart {
 const minPartBytes = 100e6
 const maxPartBytes = 1_000e6
 
-/** Of a large file many, so that what has come has few gaps, and can be hashed meanwhile. */
+/** Many parts keep a large download nearly contiguous, so that it can be hashed while it runs. */
 const targetPartCount = 64
 
 export function planParts(sizeBytes: number, partBytes?: number): readonly TransferPart[] {
@@ -31,10 +31,10 @@ export function planParts(sizeBytes: number, partBytes?: number): readonly Trans
   }))
 }
 
-/** Four numbers of up to 16 digits, and their names. */
+/** Fits four numbers of up to 16 digits and their keys. */
 const stateLength = 120
 
-/** The bytes at `path`, and beside it a file for each part that tells how far it has come. */
+/** The partial file at `path`, and a state file per part beside it. */
 export class PartFiles {
   readonly path: string
 
@@ -42,7 +42,7 @@ export class PartFiles {
     this.path = path
   }
 
-  /** Nothing where there is nothing to continue: no parts, or such as do not make up the whole. */
+  /** `undefined` where nothing can be resumed: the parts are missing or do not cover the file. */
   async read(sizeBytes: number): Promise<readonly TransferPart[] | undefined> {
     if ((await statOf(this.path))?.size !== sizeBytes) return undefined
     const texts = await Promise.all(
@@ -52,19 +52,19 @@ export class PartFiles {
     return parts.every((part) => part !== undefined) ? sortContiguous(parts, sizeBytes) : undefined
   }
 
-  /** Forgets how far others have come. */
+  /** Replaces all state files. */
   async reset(parts: readonly TransferPart[]): Promise<readonly TransferPart[]> {
     await this.#removeAll()
     for (const part of parts) await writeFile(this.#statePath(part), formatPart(part))
     return parts
   }
 
-  /** With one call and the same length each time: a process that is killed leaves the old or the new. */
+  /** Overwrites with one write of constant length: a killed process leaves the old state or the new one. */
   save(part: TransferPart): Promise<void> {
     return writeFile(this.#statePath(part), formatPart(part), { flag: 'r+' })
   }
 
-  /** Where the bytes themselves are gone: they became the blob, or were wrong. */
+  /** Removes the states once the partial file has become a blob or was discarded. */
   async removeStates(): Promise<void> {
     if (!(await statOf(this.path))) await this.#removeAll()
   }
@@ -101,7 +101,7 @@ function parsePart(text: string): TransferPart | undefined {
   return undefined
 }
 
-/** Each begins where the one before ends, and the last ends with the whole. */
+/** `undefined` unless the parts cover the file without gaps. */
 function sortContiguous(
   parts: readonly TransferPart[],
   sizeBytes: number,

@@ -1,4 +1,4 @@
-/** GGUF files that lie alone: they are named by their stems, and say all that is known of them themselves. */
+/** Standalone GGUF files: models without a manifest, named after their files. */
 import { createHash } from 'node:crypto'
 import { access, constants, readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -6,22 +6,22 @@ import type { Adapter, Model } from '../model.ts'
 import { statOf } from './disk.ts'
 import { parseModelName } from './name.ts'
 
-/** A folder or a file. */
+/** A folder of models, or one GGUF file. */
 export interface ModelSource {
   readonly path: string
-  /** The name of the built-in model. */
+  /** Name of the built-in model. */
   readonly builtInName?: string
-  /** The name of a file with adapters; all others are named by their stems. */
+  /** Name of a file with adapters. @default the file's stem */
   readonly name?: string
   readonly adapters?: readonly AdapterFile[]
 }
 
 type AdapterFile = Pick<Adapter, 'path' | 'scale'>
 
-/** What is known of a model without a look at its file. */
+/** Fields that are known before the file is read. */
 export type ModelFile = Pick<Model, 'name' | 'path' | 'isBuiltIn'> & Pick<ModelSource, 'adapters'>
 
-/** A path that somebody has named is there, or a mistake. Throws a `TypeError`. */
+/** Throws a `TypeError` for a configured path or name that is invalid. */
 export async function expectSource({ path, name, adapters = [] }: ModelSource): Promise<void> {
   if (name !== undefined && !parseModelName(name))
     throw new TypeError(`Expected \`models\` to have names of models, but '${name}' is none.`)
@@ -45,7 +45,7 @@ async function expectPath(path: string, canBeFolder: boolean): Promise<void> {
     throw new TypeError(`Expected \`models\` to be a folder or a GGUF file, but ${path} ${problem}.`)
 }
 
-/** Whether it can be a store with manifests and blobs, also where it is not there yet. */
+/** Whether the source is a folder, which may not exist yet. */
 export const isModelFolder = ({ path, builtInName, name }: ModelSource): boolean =>
   builtInName === undefined && name === undefined && !path.endsWith('.gguf')
 
@@ -69,7 +69,7 @@ export async function listModelFiles({
     .map((file) => ({ name: withTag(stemOf(file)), path: join(path, file), isBuiltIn: false }))
 }
 
-/** Nothing where it is no file, or is gone. */
+/** `undefined` where the file is missing. */
 export async function toModel({ adapters: adapterFiles, ...file }: ModelFile): Promise<Model | undefined> {
   const info = await statOf(file.path)
   if (!info?.isFile()) return undefined
@@ -80,13 +80,13 @@ export async function toModel({ adapters: adapterFiles, ...file }: ModelFile): P
   return { ...file, sizeBytes, modifiedAt, digest, ...(adapters && { adapters }) }
 }
 
-/** One that is gone is found out when the model is checked, which says so. */
+/** A missing adapter is reported later, by `checkModel`. */
 async function toAdapter(file: AdapterFile): Promise<Adapter> {
   const { size: sizeBytes = 0, mtime: modifiedAt = new Date(0) } = (await statOf(file.path)) ?? {}
   return { ...file, sizeBytes, modifiedAt }
 }
 
-/** Of a model in several files the first stands for all; a projector is no model of its own. */
+/** Accepts the first file of a split model, and no projectors. */
 const isModelFile = (file: string): boolean =>
   file.endsWith('.gguf') && !file.startsWith('mmproj') && !/-(?!00001)\d{5}-of-\d{5}\.gguf$/.test(file)
 

@@ -1,71 +1,71 @@
-/** What the parts of the model store are to each other. */
+/** The contracts between the parts of the model store. */
 import type { Digest } from './digest.ts'
 import type { Manifest } from './manifest.ts'
 import type { ModelName } from './name.ts'
 
-/** Content-addressed files: written once, checked always. A file that is visible here is whole. */
+/** Content-addressed files. A visible blob is complete and verified. */
 export interface Blobs {
-  /** In whichever folder it lies. */
+  /** Searches all folders. */
   find(digest: Digest): Promise<{ readonly path: string; readonly sizeBytes: number } | undefined>
-  /** Finds it, and whoever prunes sees that somebody wants it. */
+  /** Finds a blob and renews its date, so that it is not pruned. */
   touch(digest: Digest): ReturnType<Blobs['find']>
-  /** The whole of a small one. Throws `upstream` for one that is not there, or larger. */
+  /** Reads a small blob. Throws `upstream` for one that is missing, damaged or larger than `maxBytes`. */
   read(digest: Digest, maxBytes: number): Promise<Buffer>
   /**
-   * Throws `invalid_request` when the bytes have another digest; they are kept under that, then. Nobody waits for another: of
-   * several that write the same one, the first that has all of it is seen.
+   * Throws `invalid_request` when the bytes have another digest; they are stored under that one. Writers do not wait for
+   * each other: the first to finish publishes the blob.
    */
   write(digest: Digest, bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>
-  /** A small one, whatever its digest is. */
+  /** Stores a small blob. */
   add(
     bytes: Uint8Array,
   ): Promise<{ readonly digest: Digest; readonly sizeBytes: number; readonly isNew: boolean }>
-  /** The same of a file, which is read once. Rejects with the signal's reason when that aborts; throws `too_large`. */
+  /** Stores a file, reading it once. Rejects with the signal's reason when the signal aborts. Throws `too_large`. */
   copy(path: string, signal: AbortSignal): ReturnType<Blobs['add']>
-  /** Where a download may put what it has so far: `<blob>-partial`, and files whose names begin so. In the folder that is written to. */
+  /** Path prefix of a download's files in the writable folder: `<blob>-partial`. */
   partialPath(digest: Digest): Promise<string>
-  /** For who has it locked: takes all of the room that the download needs, also from other processes. Throws `too_large`. */
+  /** Reserves the space of a download across processes; the caller holds its lock. Throws `too_large`. */
   reserve(digest: Digest, sizeBytes: number, signal: AbortSignal): Promise<void>
   /**
-   * Reads the partial file; whole and right, it becomes the blob at once. Throws `upstream` where it is not, and removes it.
+   * Verifies the partial file and publishes it as the blob. Throws `upstream` for a wrong digest, and removes the file.
    *
-   * @param actual its digest, where who wrote it has read it already
+   * @param actual digest of the file, where the caller has computed it
    */
   commit(digest: Digest, signal: AbortSignal, actual?: Digest): Promise<void>
-  /** Nobody else on this machine downloads this blob meanwhile. Waits for who does. The work is told when that is true no more. */
+  /** Waits until no other process downloads the blob. `lost` aborts when the lock is lost. */
   withDownloadLock<T>(
     digest: Digest,
     signal: AbortSignal,
     work: (lost: AbortSignal) => Promise<T>,
   ): Promise<T>
-  /** Throws `too_large` where the folder's budget or its disk has no room for so many bytes more. */
+  /** Throws `too_large` where the limit or the disk has no space for `bytes` more. */
   expectSpace(bytes: number): Promise<void>
 }
 
-/** Which names there are, and what they mean. Names are found whatever their case. */
+/** Manifests by name. Lookups ignore case. */
 export interface Manifests {
   list(): Promise<readonly ManifestEntry[]>
   find(name: ModelName): Promise<ManifestEntry | undefined>
-  /** Exactly these bytes, at once or not at all; the spelling that is there already is kept. Returns what stood there before. */
+  /** Writes the bytes atomically, keeping an existing spelling of the name. Returns the replaced manifest. */
   write(name: ModelName, bytes: Uint8Array): Promise<Manifest | undefined>
-  /** And folders that are empty then. */
+  /** Removes the manifest, and folders that become empty. */
   remove(name: ModelName): Promise<void>
-  /** A file that is no manifest, and so nobody's model. Tells whether there was one. */
+  /** Removes a file that is no valid manifest. Returns whether there was one. */
   removeDamaged(name: ModelName): Promise<boolean>
-  /** Blobs of these that no manifest names any more. Not those that somebody has just written. */
+  /** Removes the candidates that no manifest references, except recent uploads. */
   prune(candidates: readonly Digest[]): Promise<readonly Digest[]>
 }
 
 export interface ManifestEntry {
   readonly name: ModelName
   readonly manifest: Manifest
-  /** As they lie there. */
+  /** The file's content. */
   readonly bytes: Buffer
-  /** Of those. */
+  /** Digest of `bytes`. */
   readonly digest: Digest
   readonly modifiedAt: Date
-  /** The folder of models in which it lies. */
+  /** The model folder that contains it. */
   readonly root: string
-  /** That is not written to. */
+  /** Whether `root` is a read-only folder. */
   readonly isReadOnly: boolean
 }

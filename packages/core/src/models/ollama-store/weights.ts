@@ -1,4 +1,4 @@
-/** What a model that is made begins with: the layers of another one, or uploaded files. */
+/** Loads the weights of a new model: the layers of a base model, or uploaded files. */
 import { LlmError, modelNotFound } from '../../errors.ts'
 import { checkModel } from '../gguf/check.ts'
 import { type ModelDetails, readDetails } from '../gguf/details.ts'
@@ -30,14 +30,14 @@ export interface Weights {
   readonly layers: readonly Layer[]
   /** The models and projectors among the layers. */
   readonly models: readonly Pick<ModelDetails, 'architecture' | 'parameterSize' | 'quantization'>[]
-  /** Of the model that it is made from. */
+  /** Configuration of the base model. */
   readonly config: ModelConfig
   readonly parameters: Readonly<Record<string, unknown>>
 }
 
 type WeightsSteps = AsyncGenerator<Progress, Weights>
 
-/** Throws `invalid_request`, from the first file on that is none. */
+/** Throws `invalid_request` at the first unusable file. */
 export async function* loadWeightsFromFiles(
   { files = {}, adapters }: CreateModelRequest,
   { blobs }: CreateDependencies,
@@ -60,7 +60,7 @@ export async function* loadWeightsFromFiles(
   }
 }
 
-/** Throws what `pull` throws where the model is not there, and `invalid_request` for an adapter that does not fit. */
+/** Pulls a missing base model, and throws what `pull` throws. Throws `invalid_request` for an adapter that does not fit. */
 export async function* loadWeightsFromModel(
   name: ModelName,
   { adapters, from: requestedName = displayName(name) }: CreateModelRequest,
@@ -79,7 +79,7 @@ export async function* loadWeightsFromModel(
   }
   const main = models.find(({ kind }) => kind === 'model')
   if (main) await checkAdapters(main, uploads)
-  // One can be used: a new one takes the place of the one before.
+  // A model has one adapter: a new one replaces the inherited one.
   const inherited = layers.filter(
     ({ mediaType }) => uploads.length === 0 || layerKindOf(mediaType) !== 'adapter',
   )

@@ -1,8 +1,8 @@
-/** Work that has to be done in time. */
+/** Time limits. */
 
 /**
- * Throws `late` after so many milliseconds. Not with `AbortSignal.timeout`: Node 20 may collect one that is joined with
- * others, and it never fires.
+ * Throws `timeoutError` after `ms` milliseconds. `AbortSignal.timeout` is not used: Node 20 may garbage-collect one inside
+ * `AbortSignal.any`, and it never fires.
  */
 export async function withDeadline<T>(
   work: (signal: AbortSignal) => Promise<T>,

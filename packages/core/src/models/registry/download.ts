@@ -1,6 +1,5 @@
 /**
- * A blob from a registry, in parts that come side by side, each continued from where it stopped: after an error, a stall, or
- * the end of a process.
+ * Downloads a blob in parallel parts. Each part resumes after an error, a stall, or the end of the process.
  */
 import { type FileHandle, open } from 'node:fs/promises'
 import type { Digest } from '../ollama-store/digest.ts'
@@ -19,7 +18,7 @@ export interface BlobSource {
 }
 
 const partsAtOnce = 8
-/** A killed process fetches so much of each part again, and what was on its way. */
+/** Bytes of each part that a killed process may have to fetch again. */
 const bytesBetweenSaves = 1024 ** 2
 
 export class Download {
@@ -27,7 +26,7 @@ export class Download {
   readonly #blobs: Blobs
   readonly #policy: TransferPolicy
   #parts: readonly TransferPart[] = []
-  /** Not where bytes that have been hashed may have been written again. */
+  /** Absent once hashed bytes may have been overwritten. */
   #hash: FollowingHash | undefined
 
   constructor(source: BlobSource, blobs: Blobs, policy: TransferPolicy) {
@@ -44,32 +43,32 @@ export class Download {
     return this.#parts.reduce((sum, part) => sum + part.completed, 0)
   }
 
-  /** How many bytes have come without a gap. */
+  /** Bytes from the start of the file to the first gap. */
   get #contiguousBytes(): number {
     const unfinished = this.#parts.find((part) => part.completed < part.size)
     return unfinished ? unfinished.offset + unfinished.completed : this.#source.sizeBytes
   }
 
   /**
-   * Ends with the blob in its place, verified; otherwise what has come stays, to be continued.
-   * Throws `upstream`, and `too_large` where there is no room.
+   * Downloads, verifies and publishes the blob. After a failure the partial file stays and is resumed.
+   * Throws `upstream`, and `too_large` where there is no space.
    */
   async run(signal: AbortSignal): Promise<void> {
     const { digest, sizeBytes } = this.#source
     const files = new PartFiles(await this.#blobs.partialPath(digest))
     const parts = await files.read(sizeBytes)
     this.#parts = parts ?? []
-    // Before anything is made of the size, which is only told.
+    // First of all: the size is only a claim of the registry.
     await this.#blobs.reserve(digest, sizeBytes, signal)
     if (!parts) this.#parts = await files.reset(planParts(sizeBytes, this.#policy.partBytes))
 
     const actual = await this.#fetchAll(files, signal)
-    // Uploads, and servers that know of no claims, may have written meanwhile.
+    // Uploads, and servers that ignore reservations, may have written meanwhile.
     await this.#blobs.expectSpace(0)
     await this.#blobs.commit(digest, signal, actual).finally(() => files.removeStates())
   }
 
-  /** The digest of what has come, where it is known. */
+  /** Returns the digest where the file was hashed while downloading. */
   async #fetchAll(files: PartFiles, signal: AbortSignal): Promise<Digest | undefined> {
     const { sizeBytes } = this.#source
     const file = await open(files.path, 'r+')
@@ -78,7 +77,7 @@ export class Download {
     try {
       await this.#fetchParts(file, files, signal).catch(async (error) => {
         if (!(error instanceof RangesUnsupportedError)) throw error
-        // In one piece, from the start: the registry has no other way.
+        // The registry ignores ranges: fetch everything as one part.
         this.#hash = undefined
         this.#parts = await files.reset(planParts(sizeBytes, sizeBytes))
         await this.#fetchParts(file, files, signal)
@@ -90,7 +89,7 @@ export class Download {
     }
   }
 
-  /** The first part that fails ends all. */
+  /** A failed part aborts the others. */
   async #fetchParts(file: FileHandle, files: PartFiles, signal: AbortSignal): Promise<void> {
     const failure = new AbortController()
     const combinedSignal = AbortSignal.any([signal, failure.signal])
@@ -99,7 +98,7 @@ export class Download {
       for (let part = queue.shift(); part; part = queue.shift())
         await this.#fetchPart(part, file, files, combinedSignal)
     }
-    // Nobody may write any more when the file is closed.
+    // Waits for all workers: none may write after the file is closed.
     await Promise.all(
       Array.from({ length: partsAtOnce }, () => worker().catch((error) => failure.abort(error))),
     )
@@ -124,7 +123,7 @@ export class Download {
   }
 
   async #attempt(part: TransferPart, file: FileHandle, files: PartFiles, signal: AbortSignal): Promise<void> {
-    // What broke off may have done so behind the last byte.
+    // The connection may have failed after the last byte.
     if (part.completed === part.size) return
     const body = await this.#open(part, signal)
     let saved = part.completed
@@ -140,14 +139,14 @@ export class Download {
     if (part.completed < part.size) throw new Error('unexpected EOF')
   }
 
-  /** The bytes of the part that are not there yet, and no others. */
+  /** Requests the missing bytes of the part, and rejects any others. */
   async #open(part: TransferPart, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
     const { sizeBytes } = this.#source
     const [first, last] = [part.offset + part.completed, part.offset + part.size - 1]
     const response = await this.#source.fetch([first, last], signal)
     if (response.status === 200) {
       if (part.size < sizeBytes) throw await discard(response).then(() => new RangesUnsupportedError())
-      // All of it, though the rest was asked for.
+      // The whole file instead of the rest.
       if (part.completed > 0) this.#hash = undefined
       part.completed = 0
       return response.body
@@ -161,5 +160,5 @@ export class Download {
   }
 }
 
-/** The registry sends all where a part was asked for. */
+/** The registry answers a range request with the whole blob. */
 class RangesUnsupportedError extends FinalError {}

@@ -1,9 +1,9 @@
-/** The digest of a file that is being written: hashed behind the writers, so that little is left to do when they end. */
+/** Hashes a file while it is written, so that little is left to hash at the end. */
 import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { type Digest, digestOfHex } from '../ollama-store/digest.ts'
 
-/** A millisecond's work. */
+/** About 1 ms of work. */
 const pieceBytes = 512 * 1024
 
 export class FollowingHash {
@@ -16,14 +16,14 @@ export class FollowingHash {
   #running: Promise<void> | undefined
   #isStopped = false
 
-  /** @param contiguousBytes how many bytes, from the first on without a gap, have their last value */
+  /** @param contiguousBytes bytes from the start of the file that are final */
   constructor(file: FileHandle, contiguousBytes: () => number, signal: AbortSignal) {
     this.#file = file
     this.#contiguousBytes = contiguousBytes
     this.#signal = signal
   }
 
-  /** Up to the front; whoever calls meanwhile waits for the same. */
+  /** Hashes all contiguous bytes. Concurrent calls share the work. */
   advance(): Promise<void> {
     this.#running ??= this.#advance().finally(() => {
       this.#running = undefined
@@ -31,7 +31,7 @@ export class FollowingHash {
     return this.#running
   }
 
-  /** Of all up to the front. For once, at the end. */
+  /** Digest of all contiguous bytes. Called once, at the end. */
   async digest(): Promise<Digest> {
     await this.#running?.catch(() => {})
     await this.advance()
@@ -39,7 +39,7 @@ export class FollowingHash {
     return digestOfHex(this.#hash.digest('hex'))
   }
 
-  /** Nothing is read any more when this ends. */
+  /** Resolves once nothing is read any more. */
   async stop(): Promise<void> {
     this.#isStopped = true
     await this.#running?.catch(() => {})

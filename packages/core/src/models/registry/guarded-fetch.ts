@@ -1,6 +1,6 @@
 /**
- * Requests to machines that others name: none reaches an address that is not public, unless the app has named its host,
- * none gives its credentials to a second origin, and no answer is larger than who asks expects.
+ * HTTP requests to hosts that clients or other servers choose. Private addresses are blocked unless the host app has listed
+ * the host. Credentials go to one origin only. Responses have size limits.
  */
 import { lookup as resolveName } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
@@ -12,9 +12,9 @@ import { isPublicAddress } from '../../http/public-address.ts'
 export interface GuardedRequest {
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH'
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent to this origin only, wherever the request is led. */
+  /** Sent to this origin only, also after redirects. */
   readonly credentials?: { readonly origin: string; readonly authorization: string } | undefined
-  /** `http` will do, at hosts that the app has named. @default false */
+  /** Allows `http` to private hosts. @default false */
   readonly insecure?: boolean
   readonly body?: Readable | Uint8Array
   readonly signal: AbortSignal
@@ -23,24 +23,24 @@ export interface GuardedRequest {
 export interface GuardedResponse {
   readonly status: number
   header(name: string): string | undefined
-  /** Has to be read or destroyed. */
+  /** The caller has to read or destroy it. */
   readonly body: Dispatcher.ResponseData['body']
-  /** Where it came from in the end. */
+  /** URL after redirects. */
   readonly url: URL
 }
 
 export interface GuardOptions {
-  /** `host` or `host:port`: these may lie at private addresses. */
+  /** `host` or `host:port`: allowed to have private addresses. */
   readonly privateHosts: readonly string[]
-  /** How names become addresses. @default the system's way */
+  /** DNS lookup. @default the system's resolver */
   readonly lookup?: LookupFunction
 }
 
 const maxRedirects = 10
 const redirectStatuses = [301, 302, 303, 307, 308]
-/** Of a body that says nothing: what is longer costs more than a new connection. */
+/** Reading a longer body costs more than a new connection. */
 const maxDiscardedBytes = 16 * 1024
-/** Before the first byte of a body, and between two. Who waits shorter has a signal. */
+/** Limit before the headers and between two chunks. Callers with shorter limits pass a signal. */
 const idleTimeoutMs = 300_000
 const connectTimeoutMs = 30_000
 const maxHeaderBytes = 16 * 1024
@@ -55,15 +55,14 @@ export class GuardedFetch {
     this.#lookup = lookup
   }
 
-  /** @param host as it stands in an address, with its port where that is not the protocol's */
+  /** @param host as in a URL, with a port that is not the protocol's default */
   isPrivateHost(host: string): boolean {
     return addDefaultPorts(host).some((one) => this.#privateHosts.has(one))
   }
 
   /**
-   * Follows redirects of `GET` and `HEAD`, each looked at like the first; none leads to a host that the app has named but
-   * from that host itself. Throws `permission` for an address that may not be
-   * asked, and `upstream` for a server that cannot be, or that sends what was not asked for.
+   * Follows redirects of `GET` and `HEAD`, and checks each URL. A redirect reaches a private host only from the same host.
+   * Throws `permission` for a blocked URL, and `upstream` for a server that fails or sends an invalid response.
    */
   async fetch(url: URL, request: GuardedRequest): Promise<GuardedResponse> {
     const method = request.method ?? 'GET'
@@ -96,7 +95,7 @@ export class GuardedFetch {
         dispatcher: isPrivate ? unguarded : guarded,
         headers: {
           ...request.headers,
-          // What is compressed can be a thousand times as long as it says.
+          // A compressed body can grow a thousandfold.
           'accept-encoding': 'identity',
           ...(credentials?.origin === url.origin && { authorization: credentials.authorization }),
         },
@@ -106,7 +105,7 @@ export class GuardedFetch {
       .catch((cause: unknown) => {
         throw signal.aborted ? cause : toRequestError(method, url, cause)
       })
-    // An answer that nobody reads any more may still fail.
+    // An abandoned body may still emit an error.
     response.body.on('error', () => {})
     const header = (name: string): string | undefined => {
       const value = response.headers[name]
@@ -122,7 +121,7 @@ export class GuardedFetch {
     return { status: response.statusCode, header, body: response.body, url }
   }
 
-  /** When first needed: most apps never ask for anything. */
+  /** Loads undici with the first request: most apps never send one. */
   #loadAgents(): Promise<Agents> {
     this.#agents ??= import('undici').then((http) => {
       const limits = {
@@ -144,17 +143,17 @@ export class GuardedFetch {
   }
 }
 
-/** `host:port`, in lower case; the ports of http and https where none is said. */
+/** `host:port` in lower case, with both default ports where none is given. */
 function addDefaultPorts(host: string): readonly string[] {
   const lower = host.toLowerCase()
   return /:\d+$/.test(lower) ? [lower] : [`${lower}:443`, `${lower}:80`]
 }
 
-/** With the port, which an address does not say where it is the protocol's. */
+/** Includes the protocol's default port, which URLs omit. */
 const hostOf = ({ hostname, port, protocol }: URL): string =>
   `${hostname}:${port || (protocol === 'http:' ? 80 : 443)}`
 
-/** An address in the text is never looked up: it is checked here. */
+/** Checks IP addresses in URLs, which DNS lookups never see. */
 function expectAllowed(url: URL, isPrivate: boolean, insecure: boolean): void {
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && insecure && isPrivate))
     throw requestDenied(url, url.protocol === 'http:' ? 'insecure protocol http' : 'no web address')
@@ -169,13 +168,13 @@ interface Agents {
   readonly guarded: Agent
 }
 
-/** The whole of a small body. Throws `upstream` for a longer one, whatever length it has told. */
+/** Reads a small body. Throws `upstream` beyond `maxBytes`, whatever `content-length` says. */
 export async function readLimitedBody({ body, url }: GuardedResponse, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of body as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    // Leaving the loop destroys the body.
+    // Throwing out of the loop destroys the body.
     if (bytes > maxBytes)
       throw upstreamError(`${url.origin} sent more than ${maxBytes} bytes where few were expected`)
     chunks.push(chunk)
@@ -183,14 +182,14 @@ export async function readLimitedBody({ body, url }: GuardedResponse, maxBytes: 
   return Buffer.concat(chunks)
 }
 
-/** So that its connection is used again where that is cheap. */
+/** Drains a short body so that its connection can be reused. */
 export const discard = ({ body }: GuardedResponse): Promise<void> =>
   body.dump({ limit: maxDiscardedBytes }).then(
     () => {},
     () => {},
   )
 
-/** Resolved and connected to are the same addresses: nothing can change between a check and its use. */
+/** Checks the addresses that the socket connects to, so DNS cannot change between check and use. */
 function guardLookup(lookup: LookupFunction): LookupFunction {
   return (hostname, options, callback) =>
     lookup(hostname, options, (error, address, family) => {
@@ -208,14 +207,14 @@ const requestDenied = (url: URL, reason: string): LlmError =>
 export const upstreamError = (message: string, options?: ErrorOptions): LlmError =>
   new LlmError('upstream', message, {}, options)
 
-/** Without the query of the address: it can hold a signature. */
+/** Omits the query, which can contain a signature. */
 function toRequestError(method: string, url: URL, cause: unknown): LlmError {
   if (cause instanceof LlmError) return cause
   const verb = `${method.slice(0, 1)}${method.slice(1).toLowerCase()}`
   return upstreamError(`${verb} "${url.origin}${url.pathname}": ${describeCause(cause)}`, { cause })
 }
 
-/** Of several addresses that were tried none has a message of its own. */
+/** An `AggregateError` of several addresses has an empty message. */
 const describeCause = (cause: unknown): string =>
   cause instanceof AggregateError
     ? cause.errors.map(describeCause).join('; ')

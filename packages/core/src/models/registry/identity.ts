@@ -1,20 +1,20 @@
 /**
- * Who we are to a registry that asks: the key pair that Ollama made for this user, where it did. Its public half is what
- * people register with their accounts. Shape: Ollama `auth/auth.go`; OpenSSH `PROTOCOL.key`.
+ * Signs requests for registry tokens with the key pair that Ollama created for this user. People register its public key
+ * with their accounts. Shape: Ollama `auth/auth.go`; OpenSSH `PROTOCOL.key`.
  */
 import { createPrivateKey, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { LlmError } from '../../errors.ts'
 
 export interface RegistryIdentity {
-  /** An Ed25519 key as `ssh-keygen` writes it; one that is not there signs nothing. */
+  /** Path of an Ed25519 key in `ssh-keygen` format. Requests are unsigned where it is missing. */
   readonly keyFile?: string | undefined
 }
 
-/** The hash of no bytes, as hexadecimal digits in base64: a request for a token has no body. */
+/** Base64 of the hexadecimal SHA-256 of an empty body. */
 const emptyBody = 'ZTNiMGM0NDI5OGZjMWMxNDlhZmJmNGM4OTk2ZmI5MjQyN2FlNDFlNDY0OWI5MzRjYTQ5NTk5MWI3ODUyYjg1NQ=='
 
-/** A request for a token, ready to be sent. Throws `upstream` for a key that cannot be read. */
+/** Signed URL of a token request. Throws `upstream` for an unreadable key. */
 export async function signedUrl(
   url: URL,
   { keyFile }: RegistryIdentity,
@@ -30,7 +30,7 @@ export async function signedUrl(
   return { url: signed, authorization: `${publicKey.toString('base64')}:${signature.toString('base64')}` }
 }
 
-/** Node reads no keys in this format. */
+/** Node cannot parse this key format. */
 function parseKey(text: string): { readonly publicKey: Buffer; readonly privateKey: KeyObject } {
   try {
     const [, base64 = ''] =
@@ -40,7 +40,7 @@ function parseKey(text: string): { readonly publicKey: Buffer; readonly privateK
     const file = new SshFieldReader(Buffer.from(base64, 'base64'))
     file.expectText('openssh-key-v1\0')
     if (file.readField().toString() !== 'none') throw new Error('it is encrypted')
-    // Two fields on how it would be decrypted, and the number of keys.
+    // Skips KDF name, KDF options and the number of keys.
     file.readField()
     file.readField()
     file.skip(4)
@@ -61,7 +61,7 @@ function parseKey(text: string): { readonly publicKey: Buffer; readonly privateK
   }
 }
 
-/** Each is preceded by its length. */
+/** Reads length-prefixed fields. */
 class SshFieldReader {
   readonly #bytes: Buffer
   #at = 0

@@ -1,13 +1,12 @@
-/** Work, told of while it goes on. */
+/** Reports the progress of running work. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Progress } from './progress.ts'
 
-/** Often enough for the eye. */
+/** About 16 updates a second. */
 const progressIntervalMs = 60
 
 /**
- * How far it is, now and then; at its end only where something was told before: what is quick needs no words. Throws what the
- * work ends with.
+ * Yields progress at intervals, and at the end unless the work was too short for any. Throws what the work throws.
  */
 export async function* streamProgress(
   event: Progress,
@@ -15,10 +14,10 @@ export async function* streamProgress(
   run: (signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): AsyncGenerator<Progress> {
-  // Who stops listening has left, too.
+  // Ending the iteration cancels the work.
   const abandoned = new AbortController()
   const ended = run(AbortSignal.any([signal, abandoned.signal]))
-  // Waited for once: each who waits for a promise is kept until it settles, which takes hours here.
+  // One `then` for all intervals: reactions pile up on a promise that takes hours to settle.
   const settled = new AbortController()
   const settle = (): void => settled.abort()
   ended.then(settle, settle)

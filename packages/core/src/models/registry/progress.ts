@@ -1,9 +1,9 @@
-/** What is told of something that takes long: a transfer, or the making of a model. */
+/** Progress of a transfer or of creating a model. */
 
-/** `status` in Ollama's words: clients read them. */
+/** `status` uses Ollama's texts, which clients match on. */
 export interface Progress {
   readonly status: string
-  /** What is transferred, where something is. */
+  /** Blob that is transferred. */
   readonly digest?: string
   readonly totalBytes?: number
   readonly completedBytes?: number
@@ -11,6 +11,6 @@ export interface Progress {
 
 export interface TransferOptions {
   readonly signal: AbortSignal
-  /** Over `http` instead of `https`. Only to hosts that the app has named as private. @default false */
+  /** Allows `http`, only to private hosts. @default false */
   readonly insecure?: boolean
 }

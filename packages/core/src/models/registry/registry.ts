@@ -1,4 +1,4 @@
-/** What one registry is asked of one model. Shape: Docker Registry HTTP API V2, and Ollama `server/auth.go`. */
+/** Client of a registry for one model. Shape: Docker Registry HTTP API V2, and Ollama `server/auth.go`. */
 import type { Readable } from 'node:stream'
 import { LlmError } from '../../errors.ts'
 import type { Digest } from '../ollama-store/digest.ts'
@@ -16,15 +16,15 @@ import {
 import { type RegistryIdentity, signedUrl } from './identity.ts'
 
 const maxTokenBytes = 64 * 1024
-/** Of an error that is passed on. */
+/** Limit of an error text that is passed on. */
 const maxErrorBytes = 4 * 1024
-/** The first and the last byte. */
+/** Both ends are inclusive. */
 export type ByteRange = readonly [first: number, last: number]
 
-/** Where the next part of an upload goes. */
+/** An open upload: where its next part goes. */
 export interface UploadSession {
   readonly url: URL
-  /** How many bytes are there already. */
+  /** Bytes that the registry has received. */
   readonly offset: number
 }
 
@@ -34,9 +34,9 @@ export class Registry {
   readonly #name: ModelName
   readonly #insecure: boolean
   readonly #identity: RegistryIdentity
-  /** For an answer that is small, from the first byte of the request to its last. */
+  /** Time limit of a small request, including its response body. */
   readonly #requestTimeoutMs: number
-  /** Of this pull or push; several requests wait for one. */
+  /** Token of this pull or push. Concurrent requests share it. */
   #token: Promise<string> | undefined
 
   constructor(guard: GuardedFetch, name: ModelName, options: RegistryAccess) {
@@ -48,7 +48,7 @@ export class Registry {
     this.#base = new URL(`${options.insecure ? 'http' : 'https'}://${name.host}`)
   }
 
-  /** Its bytes. Throws `not_found`. */
+  /** Throws `not_found`. */
   async fetchManifest(signal: AbortSignal): Promise<Buffer> {
     const url = this.#url(`manifests/${this.#name.tag}`)
     return this.#sendSmall({ url, headers: { accept: manifestMediaType }, signal }, async (response) => {
@@ -77,13 +77,13 @@ export class Registry {
     )
   }
 
-  /** From wherever the registry sends us. Nothing but the token's errors is thrown for a status. */
+  /** Follows redirects. Returns any status: only a rejected token throws. */
   async fetchBlob(digest: Digest, range: ByteRange, signal: AbortSignal): Promise<GuardedResponse> {
     const headers = { range: `bytes=${range[0]}-${range[1]}` }
     return this.#send({ url: this.#url(`blobs/${digest}`), headers, signal })
   }
 
-  /** Nothing where the registry had the blob elsewhere, and took it from there. */
+  /** `undefined` where the registry has mounted the blob from another repository. */
   async startUpload(
     digest: Digest,
     from: string | undefined,
@@ -101,7 +101,7 @@ export class Registry {
     })
   }
 
-  /** Bytes from the offset on, as many as `size` says. */
+  /** Uploads `size` bytes at the offset. */
   async uploadPart(
     { url, offset }: UploadSession,
     size: number,
@@ -119,13 +119,13 @@ export class Registry {
     return { url: nextUrl(response), offset: offset + size }
   }
 
-  /** How far an upload has come that was broken off. Nothing where it is gone. */
+  /** Offset of an interrupted upload. `undefined` where the registry has dropped it. */
   async fetchUploadSession({ url }: UploadSession, signal: AbortSignal): Promise<UploadSession | undefined> {
     return this.#sendSmall({ url, signal }, async (response) => {
       if (response.status === 404) return undefined
       await expectStatus(response, 204, 202, 200)
       const last = Number(/^(?:bytes=)?0-(\d+)$/.exec(response.header('range') ?? '')?.[1])
-      // `0-0` is said of nothing, too.
+      // `0-0` also means that nothing was received.
       return { url: nextUrl(response, url), offset: last > 0 ? last + 1 : 0 }
     })
   }
@@ -133,7 +133,7 @@ export class Registry {
   async finishUpload({ url }: UploadSession, digest: Digest, signal: AbortSignal): Promise<void> {
     const finishUrl = new URL(url)
     finishUrl.searchParams.set('digest', digest)
-    // It may have to read gigabytes first.
+    // No time limit: the registry may hash gigabytes first.
     const response = await this.#send({
       method: 'PUT',
       url: finishUrl,
@@ -164,13 +164,13 @@ export class Registry {
     return upstreamError(`${url.origin} did not answer within ${this.#requestTimeoutMs / 1_000} s`)
   }
 
-  /** A second time with a token where one is asked for. */
+  /** Repeats a 401 with a token. */
   async #send(request: RegistryRequest): Promise<GuardedResponse> {
     const used = this.#token
     const response = await this.#sendWith(request, await used)
     if (response.status !== 401) return response
     await discard(response)
-    // Of several requests that are refused at once, one gets a token for all.
+    // Concurrent 401s request one token.
     if (this.#token === used) this.#token = this.#newToken(response.header('www-authenticate') ?? '')
     const retried = await this.#sendWith(request, await this.#token)
     if (retried.status !== 401) return retried
@@ -201,7 +201,7 @@ export class Registry {
     const { realm, service, scope } = parseChallenge(challenge)
     if (!realm || !URL.canParse(realm)) throw accessDenied('unauthorized: access denied')
     const url = new URL(realm)
-    // What is asked there is signed, and what comes from there is trusted.
+    // The realm gets our signature, and its token is trusted.
     if (url.origin !== this.#base.origin)
       throw accessDenied(`realm host "${url.host}" does not match original host "${this.#base.host}"`)
     for (const one of scope?.split(' ') ?? []) url.searchParams.append('scope', one)
@@ -215,28 +215,28 @@ export class Registry {
       await expectStatus(response, 200)
       return parseToken(await readLimitedBody(response, maxTokenBytes))
     }
-    // Of nobody's signal: several may wait for it.
+    // No caller's signal: several requests may wait for the token.
     return withDeadline(fetchToken, this.#requestTimeoutMs, this.#timeoutError(url))
   }
 }
 
 interface RegistryAccess {
   readonly identity: RegistryIdentity
-  /** Over `http`. */
+  /** Uses `http`. */
   readonly insecure: boolean
   readonly requestTimeoutMs: number
 }
 
-/** A body is made anew where it has to be sent again. */
+/** `body` is a function: a repeated request needs a fresh stream. */
 interface RegistryRequest extends Omit<GuardedRequest, 'body' | 'credentials' | 'insecure'> {
   readonly url: URL
   readonly body?: () => Readable | Uint8Array
 }
 
-/** Asked again, the same would be said. */
+/** Not retried: the registry would answer the same. */
 const accessDenied = (message: string): LlmError => new LlmError('permission', message)
 
-/** Another status is thrown, with the beginning of what the registry says to it. */
+/** Throws a `StatusError` with the start of the body for any other status. */
 export async function expectStatus(response: GuardedResponse, ...expected: readonly number[]): Promise<void> {
   if (expected.includes(response.status)) return
   const chunks: Buffer[] = []
@@ -250,9 +250,9 @@ export async function expectStatus(response: GuardedResponse, ...expected: reado
   throw new StatusError(response.status, text)
 }
 
-/** What a registry said instead of what it was asked for. */
+/** An unexpected HTTP status of a registry. */
 export class StatusError extends LlmError {
-  /** The registry's; ours is another one. */
+  /** HTTP status of the registry; clients get another one. */
   readonly registryStatus: number
 
   constructor(statusCode: number, body: string) {

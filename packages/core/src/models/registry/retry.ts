@@ -1,26 +1,26 @@
-/** Transfers that go on after failures, and end where going on is of no use. */
+/** Retries transfers, and detects stalls. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { LlmError } from '../../errors.ts'
 import { StatusError } from './registry.ts'
 
-/** How long is waited for what. */
+/** Limits and pauses of a transfer. */
 export interface TransferPolicy {
-  /** Where no byte has moved for so long, the connection stands still. However slow it is, it may go on. */
+  /** A connection is aborted after this time without a byte. Slow ones continue. */
   readonly stallMs: number
-  /** After a failure; twice as long after each further one. */
+  /** Pause after the first failure; doubles with each further one. */
   readonly pauseMs: number
-  /** Failures one after the other that end a transfer. */
+  /** Consecutive failures that end a transfer. */
   readonly maxFailures: number
-  /** Of one part. @default by the size of the whole */
+  /** Size of one part. @default depends on the file size */
   readonly partBytes?: number
 }
 
 export const defaultTransferPolicy: TransferPolicy = { stallMs: 30_000, pauseMs: 1_000, maxFailures: 6 }
 
-/** Who kept more has not failed. */
+/** An attempt that completed more does not count as a failure. */
 const minProgressBytes = 64 * 1024
 
-/** @param completedBytes how many bytes need not be moved again */
+/** @param completedBytes bytes that need no repetition */
 export async function retry(
   attempt: () => Promise<void>,
   completedBytes: () => number,
@@ -40,7 +40,7 @@ export async function retry(
   }
 }
 
-/** @param movedBytes how many bytes have come or gone */
+/** @param movedBytes bytes sent or received */
 export async function withStallWatch<T>(
   work: (signal: AbortSignal) => Promise<T>,
   movedBytes: () => number,
@@ -62,7 +62,7 @@ export async function withStallWatch<T>(
   }
 }
 
-/** Asked again, the same would be said. */
+/** Not retried: another attempt would fail in the same way. */
 export class FinalError extends Error {}
 
 function isFinal(error: unknown): boolean {

@@ -1,8 +1,8 @@
-/** Work that several wait for, and that ends early only when none of them does any more. */
+/** Work with several waiters, cancelled when the last one leaves. */
 
 export class SharedWork<T> {
   readonly work: T
-  /** For better or worse. */
+  /** Settles with the work. */
   readonly ended: Promise<void>
   readonly #controller = new AbortController()
   #waiterCount = 0
@@ -10,16 +10,16 @@ export class SharedWork<T> {
   constructor(work: T, run: (signal: AbortSignal) => Promise<void>) {
     this.work = work
     this.ended = run(this.#controller.signal)
-    // Who waits is told by `join`.
+    // `join` reports the failure to waiters.
     this.ended.catch(() => {})
   }
 
-  /** Not once all have left: it is about to end. */
+  /** `false` once all waiters have left: the work is being cancelled. */
   get isJoinable(): boolean {
     return !this.#controller.signal.aborted
   }
 
-  /** Ends with the work, or throws when this signal does. */
+  /** Settles with the work, or rejects with the signal's reason. */
   async join(signal: AbortSignal): Promise<void> {
     this.#waiterCount++
     const abortion = whenAborted(signal)

@@ -1,4 +1,4 @@
-/** Models from registries and to them. Shape of what is told: Ollama API reference, "Pull a model" and "Push a model". */
+/** Pulls and pushes models. Progress: Ollama API reference, "Pull a model" and "Push a model". */
 import type { LookupFunction } from 'node:net'
 import { LlmError, modelNotFound } from '../../errors.ts'
 import { type Digest, hexOf } from '../ollama-store/digest.ts'
@@ -19,18 +19,18 @@ export interface TransferDependencies {
   readonly blobs: Blobs
   readonly manifests: Manifests
   readonly registries: RegistryOptions
-  /** Whether blobs go that a model no longer has after a pull. */
+  /** Whether a pull removes blobs that only the replaced model used. */
   readonly prune: boolean
 }
 
 export interface RegistryOptions extends RegistryIdentity {
-  /** Which may be asked: `registry.ollama.ai`. */
+  /** Allowed registries: `registry.ollama.ai`. */
   readonly hosts: readonly string[]
-  /** `host` or `host:port`: also these, even at private addresses, and over `http` where `insecure` is said. */
+  /** `host` or `host:port`: also allowed, even at private addresses, and over `http` with `insecure`. */
   readonly privateHosts: readonly string[]
-  /** @default the system's way */
+  /** DNS lookup. @default the system's resolver */
   readonly lookup?: LookupFunction
-  /** @default `usualPace` */
+  /** @default `defaultTransferPolicy` */
   readonly policy?: TransferPolicy
 }
 
@@ -41,7 +41,7 @@ export class Transfers {
   readonly #registries: RegistryOptions
   readonly #guard: GuardedFetch
   readonly #policy: TransferPolicy
-  /** Whoever wants a blob that is coming already waits for the same one, where its size was told alike. */
+  /** Running downloads. Pulls of the same blob share one, where the manifests agree on its size. */
   readonly #downloads = new Map<Digest, SharedWork<Download>>()
 
   constructor({ blobs, manifests, registries, prune }: TransferDependencies) {
@@ -54,8 +54,8 @@ export class Transfers {
   }
 
   /**
-   * Throws `invalid_request` for what is no name and `permission` for a registry that is not to be asked, both before anything is
-   * told; `not_found`, `upstream` and `too_large` later. What has come stays when it ends early, and is not fetched again.
+   * Throws `invalid_request` for an invalid name and `permission` for a registry that is not allowed, both before the first
+   * event; `not_found`, `upstream` and `too_large` later. An interrupted pull keeps its bytes and is resumed.
    */
   async *pull(name: string, { signal, insecure = false }: TransferOptions): AsyncGenerator<Progress> {
     const model = expectName(parseModelName(name))
@@ -63,7 +63,7 @@ export class Transfers {
     yield* endOnAbort(signal, this.#pull(model, registry, signal))
   }
 
-  /** Throws as `pull` does. */
+  /** Throws like `pull`. */
   async *push(name: string, { signal, insecure = false }: TransferOptions): AsyncGenerator<Progress> {
     const model = expectName(parseModelName(name))
     const registry = this.#createRegistry(model, insecure)
@@ -82,10 +82,10 @@ export class Transfers {
     const layers = blobsOf(manifest)
     for (const [index, layer] of layers.entries()) {
       yield* this.#pullBlob(layer, registry, signal)
-      // Those before it may have waited long, and nobody names them yet.
+      // No manifest references the earlier blobs yet: renewing their dates protects them from pruning.
       for (const { digest } of layers.slice(0, index)) await this.#blobs.touch(digest)
     }
-    // Each was before it became visible.
+    // Blobs are verified before they are published.
     yield { status: 'verifying sha256 digest' }
     yield { status: 'writing manifest' }
     const replaced = await this.#manifests.write(model, bytes)
@@ -107,7 +107,7 @@ export class Transfers {
     yield* streamProgress(event, shared.work, (combinedSignal) => shared.join(combinedSignal), signal)
   }
 
-  /** One that is shorter or longer is damaged, and comes again. */
+  /** A blob of another size is damaged, and downloaded again. */
   async #hasBlob(digest: Digest, sizeBytes: number): Promise<boolean> {
     return (await this.#blobs.touch(digest))?.sizeBytes === sizeBytes
   }
@@ -123,7 +123,7 @@ export class Transfers {
     const download = new Download(source, this.#blobs, this.#policy)
     const shared = new SharedWork(download, (signal) =>
       this.#blobs.withDownloadLock(digest, signal, async (lost) => {
-        // Another process may have been first.
+        // Another process may have downloaded it while this one waited for the lock.
         if (!(await this.#hasBlob(digest, sizeBytes))) await download.run(AbortSignal.any([signal, lost]))
       }),
     )
@@ -205,18 +205,18 @@ export class Transfers {
   }
 }
 
-/** In the order in which they are transferred; what is there twice, once. */
+/** Unique blobs, in the order of the transfer. */
 function blobsOf({ layers, config }: Manifest): readonly Layer[] {
   return [...new Map([...layers, config].map((layer) => [layer.digest, layer])).values()]
 }
 
-/** Of a model in the same registry: `library/tiny`. */
+/** `library/tiny` for a model in the same registry. */
 function repositoryOf(from: string | undefined, { host }: ModelName): string | undefined {
   const name = from === undefined ? undefined : parseModelName(from)
   return name?.host.toLowerCase() === host.toLowerCase() ? `${name.namespace}/${name.model}` : undefined
 }
 
-/** Who has left is told nothing, not even that it ended. */
+/** Ends without an error after an abort. */
 async function* endOnAbort(signal: AbortSignal, events: AsyncIterable<Progress>): AsyncGenerator<Progress> {
   try {
     yield* events

@@ -1,4 +1,4 @@
-/** A blob to a registry, part after part, continued from where the registry says that it stopped. */
+/** Uploads a blob part by part, resuming at the offset that the registry reports. */
 import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import type { Digest } from '../ollama-store/digest.ts'
@@ -6,14 +6,14 @@ import { planParts } from '../ollama-store/partial.ts'
 import type { Registry, UploadSession } from './registry.ts'
 import { retry, type TransferPolicy, withStallWatch } from './retry.ts'
 
-/** Of a slow connection it has to be seen that it moves. */
+/** Small, so that progress on a slow connection is visible to the stall watch. */
 const pieceBytes = 16 * 1024
 
 export interface UploadedFile {
   readonly digest: Digest
   readonly path: string
   readonly sizeBytes: number
-  /** The model that it was taken from, `library/tiny`: a registry that has that one needs no bytes. */
+  /** Repository of the base model, `library/tiny`: the registry can mount the blob from there. */
   readonly from?: string | undefined
 }
 
