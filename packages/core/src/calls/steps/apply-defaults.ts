@@ -1,8 +1,8 @@
 /** Adds what the model's Modelfile says to each request. */
 import type { Logger } from '../../logger.ts'
+import type { Model } from '../../models/model.ts'
 import { applyDefaults, resolveDefaults } from '../../models/modelfile/defaults.ts'
 import { parseParameters } from '../../models/modelfile/parameters.ts'
-import type { Model } from '../../models/model.ts'
 import { type EngineRequest, isGenerateRequest } from '../call.ts'
 import type { CallStep } from '../step.ts'
 
