@@ -1,16 +1,19 @@
-// Packs packages as npm is to publish them, and prints the paths of the tarballs: node scripts/pack.mjs <into> <package>...
-// Core is bundled, since an app waits for each file that it loads, and zod alone has a hundred. The bundle is nowhere but in the
-// tarball: in this repository all runs as tsc wrote it, and nothing is tested that is older than its source.
+// Packs packages for npm and prints the paths of the tarballs: node scripts/pack.mjs <into> <package>...
+// Core is bundled, since an app waits for each file that it loads, and zod alone has a hundred. Only the tarball has the bundle:
+// the repository runs the output of tsc, so that no test runs code older than its source.
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 
 /** The dependency that becomes a part of the bundle. */
 const inlined = 'zod'
 const processes = 'dist/engine/local/model-process'
+/** Small modules that nearly every entry point loads become one chunk: each chunk is a file that an app waits for. */
+const shared =
+  /dist\/(errors|units|options\/check|engine\/(events|request)|limits\/(bucket|demand|headers))\.js$/
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const core = join(root, 'packages/core')
@@ -33,19 +36,36 @@ async function stageCore() {
   writeFileSync(join(stage, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
   for (const name of ['README.md', 'LICENSE']) cpSync(join(core, name), join(stage, name))
   cpSync(join(root, 'node_modules', inlined, 'LICENSE'), join(stage, 'dist', `LICENSE.${inlined}`))
-  for (const file of readdirSync(join(core, 'dist'), { recursive: true }))
-    if (file.endsWith('.d.ts')) cpSync(join(core, 'dist', file), join(stage, 'dist', file))
+  const entryPoints = Object.values(manifest.exports).filter((entryPoint) => entryPoint.types)
+  for (const file of declarationsFrom(entryPoints.map(({ types }) => join(core, types))))
+    cpSync(file, join(stage, relative(core, file)))
 
   const external = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })
-  // Two bundles: the app and its processes have no object in common. The files of each lie where they look for others.
-  await bundle('dist', ['index', 'http/index', 'limits/index', 'testing/index'], external)
+  // Two bundles: the app and its model processes share no object. Each lies where its code looks for its other files.
+  const names = entryPoints.map((entryPoint) => entryPoint.default.replace(/^\.\/dist\/|\.js$/g, ''))
+  await bundle('dist', names, external)
   await bundle(processes, ['main', ...startedIn(join(core, processes))], external)
 }
 
 async function bundle(folder, entries, external) {
   const input = Object.fromEntries(entries.map((name) => [name, join(core, folder, `${name}.js`)]))
   const build = await rolldown({ input, external, platform: 'node', onLog: refuse })
-  await build.write({ dir: join(stage, folder) })
+  const codeSplitting = { groups: [{ name: 'shared', test: shared }] }
+  await build.write({ dir: join(stage, folder), codeSplitting })
+}
+
+/** The declaration files that the given ones import, and themselves. */
+function declarationsFrom(files, found = new Set()) {
+  for (const file of files) {
+    if (found.has(file)) continue
+    found.add(file)
+    const imports = readFileSync(file, 'utf8').matchAll(/(?:from |import\()['"](\.[^'"]+)\.(?:ts|js)['"]/g)
+    declarationsFrom(
+      Array.from(imports, ([, path]) => join(dirname(file), `${path}.d.ts`)),
+      found,
+    )
+  }
+  return found
 }
 
 /** The workers and processes that start from a file of the folder. */

@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http'
-import { createLlm, type Engine, type Llm } from '@modelmount/core'
+import { createLlm, type Llm } from '@modelmount/core'
+import type { Engine } from '@modelmount/core/engine'
 import { scriptedEngine } from '@modelmount/core/testing'
 import request from 'supertest'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

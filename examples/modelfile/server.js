@@ -1,7 +1,8 @@
 /** An app that makes a model of its own from a Modelfile, asks it in process, and lets Ollama's clients ask it. */
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
-import { createLlm, parseModelfile } from '@modelmount/core'
+import { createLlm } from '@modelmount/core'
+import { parseModelfile } from '@modelmount/core/models'
 import { llmRouter } from '@modelmount/express'
 import express from 'express'
 

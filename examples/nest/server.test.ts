@@ -1,4 +1,5 @@
-import { createLlm, type Engine, type Llm } from '@modelmount/core'
+import { createLlm, type Llm } from '@modelmount/core'
+import type { Engine } from '@modelmount/core/engine'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { LLM } from '@modelmount/nest'
 import { type INestApplication, Logger } from '@nestjs/common'

@@ -1,5 +1,6 @@
 /** What OpenAI's own client makes of calls, JSON, logprobs, thoughts, bare completions and vectors. */
-import { createLlm, type GenerateRequest, toTemplateMessages } from '@modelmount/core'
+import { createLlm } from '@modelmount/core'
+import { type GenerateRequest, toTemplateMessages } from '@modelmount/core/engine'
 import { type ScriptedAnswer, scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
 import express from 'express'

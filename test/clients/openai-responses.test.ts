@@ -1,5 +1,6 @@
 /** What OpenAI's own client makes of responses: pieces put together, calls and their results, objects, failures. */
-import { createLlm, type GenerateRequest, LlmError, toTemplateMessages } from '@modelmount/core'
+import { createLlm, LlmError } from '@modelmount/core'
+import { type GenerateRequest, toTemplateMessages } from '@modelmount/core/engine'
 import { type ScriptedAnswer, scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
 import express from 'express'

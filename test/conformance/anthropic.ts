@@ -1,7 +1,8 @@
 /** One check for each requirement of the Anthropic API. */
 
 import type Anthropic from '@anthropic-ai/sdk'
-import { type Engine, LlmError, toTemplateMessages, uncached } from '@modelmount/core'
+import { LlmError } from '@modelmount/core'
+import { type Engine, toTemplateMessages, uncached } from '@modelmount/core/engine'
 import { readEvents, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { caching } from './anthropic-cache.ts'

@@ -1,6 +1,6 @@
 /** Calls to mounted routes, and what is read from their answers. */
 import type Anthropic from '@anthropic-ai/sdk'
-import { type GenerateRequest, toTemplateMessages } from '@modelmount/core'
+import { type GenerateRequest, toTemplateMessages } from '@modelmount/core/engine'
 import { readEvents } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
 import { expect } from 'vitest'

@@ -1,6 +1,7 @@
 /** What goes wrong around an answer, said in every dialect: the same in every mount. */
 import { once } from 'node:events'
-import { type DialectName, type Engine, LlmError } from '@modelmount/core'
+import { type DialectName, LlmError } from '@modelmount/core'
+import type { Engine } from '@modelmount/core/engine'
 import { type Script, scriptedEngine } from '@modelmount/core/testing'
 import { expect, onTestFinished, vi } from 'vitest'
 import { ask, callOllama, chat, greeting, hello, soon } from './calls.ts'

@@ -1,7 +1,8 @@
 /** Who may call, and from which pages: the same in every mount, and said in every dialect. */
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { type Caller, type DialectName, type Engine, uncached } from '@modelmount/core'
+import type { Caller, DialectName } from '@modelmount/core'
+import { type Engine, uncached } from '@modelmount/core/engine'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { greeting, hello, json } from './calls.ts'

@@ -2,15 +2,15 @@
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { LlmError } from '@modelmount/core'
 import {
   type Engine,
   type GenerateEvent,
   type GenerateRequest,
-  LlmError,
   type LoadedModel,
   toTemplateMessages,
   uncached,
-} from '@modelmount/core'
+} from '@modelmount/core/engine'
 import { type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import { expect, onTestFinished } from 'vitest'
 import { countEntry, gguf, textEntry } from '../support/gguf.ts'

@@ -1,6 +1,7 @@
 /** Vectors in the Ollama API. */
-import type { EmbedRequest } from '@modelmount/core'
+
 import { LlmError } from '@modelmount/core'
+import type { EmbedRequest } from '@modelmount/core/engine'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { callOllama, expectOllamaError, wholeOf } from './calls.ts'

@@ -1,5 +1,6 @@
 /** What the Ollama API has beside text: tools, formats, log probabilities, and gaps to fill. */
-import { LlmError, type SampledToken, toTemplateMessages } from '@modelmount/core'
+import { LlmError } from '@modelmount/core'
+import { type SampledToken, toTemplateMessages } from '@modelmount/core/engine'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { gapModel } from '../support/made-models.ts'

@@ -1,5 +1,5 @@
 /** One check for each requirement of the Ollama API: of an answer here, and of all else beside. */
-import { toTemplateMessages } from '@modelmount/core'
+import { toTemplateMessages } from '@modelmount/core/engine'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { callOllama, expectOllamaError, hello, linesOf, promptOf, soon, wholeOf } from './calls.ts'

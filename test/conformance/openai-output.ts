@@ -1,5 +1,6 @@
 /** What the OpenAI API lets a model say besides text: calls of tools, JSON, logprobs, thoughts. */
-import { type GenerateRequest, LlmError } from '@modelmount/core'
+import { LlmError } from '@modelmount/core'
+import type { GenerateRequest } from '@modelmount/core/engine'
 import { type ScriptedChunk, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
 import { expect } from 'vitest'

@@ -1,5 +1,6 @@
 /** One check for each requirement of OpenAI's Responses API. */
-import { type GenerateRequest, LlmError, toTemplateMessages } from '@modelmount/core'
+import { LlmError } from '@modelmount/core'
+import { type GenerateRequest, toTemplateMessages } from '@modelmount/core/engine'
 import { readEvents, type ScriptedChunk, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
 import { expect } from 'vitest'

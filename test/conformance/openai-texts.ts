@@ -1,5 +1,6 @@
 /** Completions of bare text in the OpenAI API, and vectors of texts. */
-import { type EmbedRequest, type Engine, type GenerateRequest, LlmError } from '@modelmount/core'
+import { LlmError } from '@modelmount/core'
+import type { EmbedRequest, Engine, GenerateRequest } from '@modelmount/core/engine'
 import { type ScriptedChunk, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
 import { expect, vi } from 'vitest'

@@ -1,6 +1,7 @@
 /** One check for each requirement of the OpenAI API. */
 import { text } from 'node:stream/consumers'
-import { LlmError, toTemplateMessages } from '@modelmount/core'
+import { LlmError } from '@modelmount/core'
+import { toTemplateMessages } from '@modelmount/core/engine'
 import { readEvents, scriptedEngine } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
 import { expect } from 'vitest'

@@ -1,6 +1,7 @@
 /** Every requirement, checked on one way to mount the routes: an adapter brings only that way. */
 import type { RequestListener, Server } from 'node:http'
-import { type Caller, createLlm, type Engine, type Llm, type LlmOptions } from '@modelmount/core'
+import { type Caller, createLlm, type Llm, type LlmOptions } from '@modelmount/core'
+import type { Engine } from '@modelmount/core/engine'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { listen } from '../support/listen.ts'

@@ -1,5 +1,6 @@
 /** Whatever is sent to the Ollama API, the answer is one, or an error with a text, soon, and never the server's fault. */
-import { createLlm, type Engine, routesFor } from '@modelmount/core'
+import { createLlm, routesFor } from '@modelmount/core'
+import type { Engine } from '@modelmount/core/engine'
 import { toNodeHandler } from '@modelmount/core/http'
 import { scriptedEngine } from '@modelmount/core/testing'
 import fc from 'fast-check'

@@ -1,5 +1,6 @@
 /** Whatever is asked of completions and embeddings, the answer is one, or an error in the envelope, and never the server's fault. */
-import { createLlm, type Engine, routesFor } from '@modelmount/core'
+import { createLlm, routesFor } from '@modelmount/core'
+import type { Engine } from '@modelmount/core/engine'
 import { toNodeHandler } from '@modelmount/core/http'
 import { scriptedEngine } from '@modelmount/core/testing'
 import fc from 'fast-check'

@@ -1,7 +1,8 @@
 /** Who leaves is not worked for any longer, whatever is done at that moment; the place goes to the next. */
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createLlm, type GenerateEvent, type Llm } from '@modelmount/core'
+import { createLlm, type Llm } from '@modelmount/core'
+import type { GenerateEvent } from '@modelmount/core/engine'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { noiseModel } from '../support/models.ts'

@@ -1,5 +1,6 @@
 /** Answers that are held to something: JSON, schemas, grammars, calls that have to be. */
-import { createLlm, type GenerateEvent, type GenerateRequest, type Llm, type Tool } from '@modelmount/core'
+import { createLlm, type Llm } from '@modelmount/core'
+import type { GenerateEvent, GenerateRequest, Tool } from '@modelmount/core/engine'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LlmError } from '../../packages/core/src/errors.ts'

@@ -5,14 +5,8 @@
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import {
-  createLlm,
-  type GenerateEvent,
-  type GenerateRequest,
-  type GenerateResult,
-  type Llm,
-  type Message,
-} from '@modelmount/core'
+import { createLlm, type GenerateResult, type Llm } from '@modelmount/core'
+import type { GenerateEvent, GenerateRequest, Message } from '@modelmount/core/engine'
 import { llmRouter } from '@modelmount/express'
 import { modelPath } from '@modelmount/tiny-model'
 import express from 'express'

@@ -4,13 +4,8 @@ import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import {
-  type ChatOptions,
-  createLlm,
-  type GenerateRequest,
-  type Llm,
-  type LoadOptions,
-} from '@modelmount/core'
+import { type ChatOptions, createLlm, type Llm } from '@modelmount/core'
+import type { GenerateRequest, LoadOptions } from '@modelmount/core/engine'
 import { modelPath } from '@modelmount/tiny-model'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { isAlive } from '../support/processes.ts'

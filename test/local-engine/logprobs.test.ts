@@ -1,12 +1,6 @@
 /** How likely each token was to the model itself, whatever shaped the draw. */
-import {
-  createLlm,
-  type GenerateEvent,
-  type GenerateRequest,
-  type Llm,
-  type PromptToken,
-  type SampledToken,
-} from '@modelmount/core'
+import { createLlm, type Llm } from '@modelmount/core'
+import type { GenerateEvent, GenerateRequest, PromptToken, SampledToken } from '@modelmount/core/engine'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { noiseModel, recurrentModel } from '../support/models.ts'
 

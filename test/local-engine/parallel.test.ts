@@ -2,7 +2,8 @@
 import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createLlm, type GenerateEvent, type GenerateResult, type Llm } from '@modelmount/core'
+import { createLlm, type GenerateResult, type Llm } from '@modelmount/core'
+import type { GenerateEvent } from '@modelmount/core/engine'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { noiseModel } from '../support/models.ts'
 

@@ -1,6 +1,7 @@
 /** Random calls of the real model: answers are those of somebody who has asked nothing before, and numbers are true. */
 import { existsSync, readdirSync } from 'node:fs'
-import { type CacheLifetime, createLlm, type Message } from '@modelmount/core'
+import { createLlm } from '@modelmount/core'
+import type { CacheLifetime, Message } from '@modelmount/core/engine'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Clocked, openClocked } from '../support/clocked.ts'

@@ -1,5 +1,6 @@
 /** Many conversations share few places: what each of them begins with stays warm, and answers are those of cold runs. */
-import { createLlm, type Llm, type Message, type Tool } from '@modelmount/core'
+import { createLlm, type Llm } from '@modelmount/core'
+import type { Message, Tool } from '@modelmount/core/engine'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { cached, type Marked, message, notes, part, readMarked } from '../support/marked.ts'

@@ -1,6 +1,6 @@
 /** How long what is read up to a breakpoint is kept: the model is the real one, the clock is not. */
 
-import type { CacheLifetime } from '@modelmount/core'
+import type { CacheLifetime } from '@modelmount/core/engine'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Clocked, openClocked } from '../support/clocked.ts'
 import { cached, type Marked, message, notes } from '../support/marked.ts'

@@ -11,7 +11,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { type Caller, createLlm, type Llm, type Message, type Part, type Tool } from '@modelmount/core'
+import { type Caller, createLlm, type Llm } from '@modelmount/core'
+import type { Message, Part, Tool } from '@modelmount/core/engine'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { cached, type Marked, message, notes, part, readMarked } from '../support/marked.ts'

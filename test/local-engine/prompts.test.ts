@@ -1,12 +1,6 @@
 /** What a model reads: conversations, bare texts, token ids, thoughts, and what no longer fits. */
-import {
-  createLlm,
-  type GenerateEvent,
-  type GenerateRequest,
-  type GenerateResult,
-  type Llm,
-  type Message,
-} from '@modelmount/core'
+import { createLlm, type GenerateResult, type Llm } from '@modelmount/core'
+import type { GenerateEvent, GenerateRequest, Message } from '@modelmount/core/engine'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 

@@ -1,6 +1,7 @@
 /** What nobody reads is not said: for callers who are counted, the model waits for a slow reader. */
 import { setImmediate } from 'node:timers/promises'
-import { type Caller, createLlm, type GenerateEvent, type Llm } from '@modelmount/core'
+import { type Caller, createLlm, type Llm } from '@modelmount/core'
+import type { GenerateEvent } from '@modelmount/core/engine'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { noiseModel } from '../support/models.ts'
 import '../support/own-run-folder.ts'

@@ -1,12 +1,6 @@
 /** Tools that the built-in model was trained to call: descriptions go in, calls come out, results go in. */
-import {
-  createLlm,
-  type GenerateEvent,
-  type GenerateResult,
-  type Llm,
-  type Message,
-  type Tool,
-} from '@modelmount/core'
+import { createLlm, type GenerateResult, type Llm } from '@modelmount/core'
+import type { GenerateEvent, Message, Tool } from '@modelmount/core/engine'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 

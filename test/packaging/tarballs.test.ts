@@ -77,17 +77,22 @@ describe.each(nodes)('on Node %s', (line) => {
     },
     inNode: { whole: 'Hello there.' },
     builtInModel: true,
+    oneErrorClass: true,
+    from: ['tiny'],
   }
 
-  test.each(expresses)('an ES module imports every door and serves a chat in Express %s', async (range) => {
-    const { stdout, stderr } = await node('doors.mjs', range)
+  test.each(expresses)(
+    'an ES module imports every entry point and serves a chat in Express %s',
+    async (range) => {
+      const { stdout, stderr } = await node('doors.mjs', range)
 
-    expect(JSON.parse(stdout)).toEqual(conversation)
-    expect(stderr).toBe('')
-  })
+      expect(JSON.parse(stdout)).toEqual(conversation)
+      expect(stderr).toBe('')
+    },
+  )
 
   test.each(expresses)(
-    'a CommonJS module requires every door and serves a chat in Express %s',
+    'a CommonJS module requires every entry point and serves a chat in Express %s',
     async (range) => {
       const { stdout, stderr } = await node('doors.cjs', range)
 

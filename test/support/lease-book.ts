@@ -1,5 +1,5 @@
 /** What is kept of prompts, by the rules alone: what surely is, and what may be. */
-import type { CacheLifetime } from '@modelmount/core'
+import type { CacheLifetime } from '@modelmount/core/engine'
 
 interface Lease {
   readonly tenant: string

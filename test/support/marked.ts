@@ -1,5 +1,5 @@
 /** Calls that mark breakpoints, and what comes of them. */
-import type { CacheLifetime, GenerateEvent, Message, Part, TokenUsage } from '@modelmount/core'
+import type { CacheLifetime, GenerateEvent, Message, Part, TokenUsage } from '@modelmount/core/engine'
 
 export interface Marked {
   readonly text: string

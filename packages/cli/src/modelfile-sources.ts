@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
-import { type Modelfile, parseDigest } from '@modelmount/core'
+import { type Modelfile, parseDigest } from '@modelmount/core/models'
 
 /** Paths, and digests of what the server has, by the names that it is told. */
 type Files = Readonly<Record<string, string>>

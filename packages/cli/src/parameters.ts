@@ -1,5 +1,5 @@
 /** Parameters as people type them. */
-import { parseModelfile } from '@modelmount/core'
+import { parseModelfile } from '@modelmount/core/models'
 
 /** As a Modelfile reads it: `temperature 0`, `stop "a b"` and `stop c`. Throws `LlmError` for a value that the parameter cannot have. */
 export function parameterOf(name: string, values: readonly string[]): unknown {

@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseDigest } from '@modelmount/core'
+import { parseDigest } from '@modelmount/core/models'
 import type { ProgressLine } from './progress.ts'
 import { type Server, ServerError } from './server.ts'
 

@@ -128,7 +128,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
         return subject.limits ? limiter.status([subject]) : []
       },
     },
-    keySubject: async ({ headers }) => {
+    apiKeyGenerator: async ({ headers }) => {
       const secret = expectCredential({ header: (name) => headers[name]?.toString() })
       return subjects.of(await keys.authenticate(secret))
     },

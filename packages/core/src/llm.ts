@@ -13,8 +13,8 @@ import type { Engine } from './engine/engine.ts'
 import type { GenerateResult } from './engine/events.ts'
 import type { GenerateRequest, LoadOptions } from './engine/request.ts'
 import type { DetokenizeRequest, TokenizeRequest } from './engine/tokens.ts'
-import type { LimitStatus, LlmError } from './errors.ts'
-import type { RateLimiter, Subject } from './limits/limits.ts'
+import type { LlmError } from './errors.ts'
+import type { CallerLimits, Subject, WithHeaders } from './limits/limits.ts'
 
 export interface Llm {
   /**
@@ -56,29 +56,16 @@ export interface Llm {
   /** The limits of callers and models, also for routes of the app. */
   readonly limits: CallerLimits
   /**
-   * The limits of the API key that a request to a route of the app brings: `rateLimit(llm.limits, { subject: llm.keySubject })`.
+   * The limits of the API key that a request to a route of the app brings: `rateLimit(llm.limits, { keyGenerator: llm.apiKeyGenerator })`.
    * The key's requests per minute count for both together; a key without limits comes under those of the route.
    * Throws `authentication`.
    */
-  keySubject(request: WithHeaders): Promise<Subject>
+  apiKeyGenerator(request: WithHeaders): Promise<Subject>
   /** The surface that one caller can use: its models, its limits, its spending. Throws `LlmError` for a wrong caller. */
   as(caller: Caller): LlmClient
   /** Ends running answers and the model processes, and charges what was used. */
   close(): Promise<void>
   readonly [internals]: LlmInternals
-}
-
-/** A request of Node, Express or Nest, or the context of Koa. */
-export interface WithHeaders {
-  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
-}
-
-export interface CallerLimits extends RateLimiter {
-  /**
-   * The state of the limits per minute of a caller, or of a key: `llm.limits.of(await llm.keys.get(id))`. Empty where it has none;
-   * nothing is taken. Rejects with `LlmError`.
-   */
-  of(caller: Pick<Caller, 'id' | 'limits' | 'tier'>): Promise<readonly LimitStatus[]>
 }
 
 /** For dialects and adapters, which may come from another copy of this package. */

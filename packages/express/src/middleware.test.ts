@@ -1,5 +1,6 @@
 /** The router among the middleware that people have, before and behind it. */
-import { createLlm, type Engine, uncached } from '@modelmount/core'
+import { createLlm } from '@modelmount/core'
+import { type Engine, uncached } from '@modelmount/core/engine'
 import { readEvents, scriptedEngine } from '@modelmount/core/testing'
 import compression from 'compression'
 import cors from 'cors'

@@ -1,12 +1,12 @@
 /** Mounts the routes of an `Llm` in an Express app, 4 or 5, as real routes of a real router. */
+import type { Llm } from '@modelmount/core'
 import {
   type AdminMountOptions,
-  type Llm,
   type Mount,
   type MountOptions,
   prepareAdminMount,
   prepareMount,
-} from '@modelmount/core'
+} from '@modelmount/core/adapter'
 import { methodsByPath, readNodeRequest, writeNodeResponse } from '@modelmount/core/http'
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
 

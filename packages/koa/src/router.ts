@@ -2,14 +2,14 @@
 import { METHODS } from 'node:http'
 import { Readable } from 'node:stream'
 import { Router, type RouterContext, type RouterMiddleware } from '@koa/router'
+import type { Llm } from '@modelmount/core'
 import {
   type AdminMountOptions,
-  type Llm,
   type Mount,
   type MountOptions,
   prepareAdminMount,
   prepareMount,
-} from '@modelmount/core'
+} from '@modelmount/core/adapter'
 import {
   type HttpRequest,
   type HttpResponse,

@@ -1,6 +1,7 @@
 /** Says what guards, pipes and interceptors of the app throw in the words that the client of a route reads. */
 import type { ServerResponse } from 'node:http'
-import { type DialectTable, LlmError, type LlmErrorCode } from '@modelmount/core'
+import { LlmError, type LlmErrorCode } from '@modelmount/core'
+import type { DialectTable } from '@modelmount/core/adapter'
 import { writeNodeResponse } from '@modelmount/core/http'
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common'
 import { type LlmRequest, readRequest } from './llm.request.ts'

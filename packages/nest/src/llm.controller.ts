@@ -1,21 +1,13 @@
 /** Controllers made from the route table, so that guards, interceptors, prefixes and logs of the app find them. */
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
-import {
-  adminRoutes,
-  type Caller,
-  type DialectName,
-  type DialectTable,
-  dialectNames,
-  type Llm,
-  routesFor,
-} from '@modelmount/core'
+import { adminRoutes, type Caller, type DialectName, type Llm, routesFor } from '@modelmount/core'
+import { type DialectTable, dialectNames, toBytes } from '@modelmount/core/adapter'
 import {
   type HttpRequest,
   type HttpResponse,
   methodsByPath,
   type NodeRequestOptions,
-  toBytes,
 } from '@modelmount/core/http'
 import {
   Controller,

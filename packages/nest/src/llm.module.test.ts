@@ -1,5 +1,6 @@
 /** The module among what Nest apps have: other modules, guards, interceptors, prefixes, body parsers. */
-import { createLlm, type Engine, type Llm, LlmError, uncached } from '@modelmount/core'
+import { createLlm, type Llm, LlmError } from '@modelmount/core'
+import { type Engine, uncached } from '@modelmount/core/engine'
 import { readEvents, scriptedEngine } from '@modelmount/core/testing'
 import {
   BadRequestException,

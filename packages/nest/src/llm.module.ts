@@ -1,5 +1,6 @@
 /** Mounts the routes of an `Llm` in a Nest app, as controllers, and provides the `Llm` for injection. */
-import { checkAdmin, checkCaller, createLlm, type Llm, type LlmOptions } from '@modelmount/core'
+import { createLlm, type Llm, type LlmOptions } from '@modelmount/core'
+import { checkAdmin, checkCaller } from '@modelmount/core/adapter'
 import {
   ConfigurableModuleBuilder,
   type DynamicModule,

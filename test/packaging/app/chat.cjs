@@ -1,19 +1,20 @@
-// What an app does with the doors, however it came by them; and one line about what came of it.
+// Uses the entry points as an app would, and prints one line about the results.
 const { existsSync } = require('node:fs')
 const { createServer } = require('node:http')
 
-module.exports = async ({ core, http, limits, testing, adapter, tinyModel, express }) => {
+module.exports = async (modules) => {
+  const { core, adapter, engine, http, limits, models, testing, express, tinyModel, framework } = modules
   const { createLlm, routesFor, LlmError } = core
-  const engine = testing.scriptedEngine((request) =>
+  const scripted = testing.scriptedEngine((request) =>
     request.model === 'busy' ? new LlmError('overloaded', 'Too many calls.') : 'Hello there.',
   )
-  const llm = await createLlm({ engine })
+  const llm = await createLlm({ engine: scripted })
 
-  const app = express()
-  app.use(adapter.llmRouter(llm))
+  const app = framework()
+  app.use(express.llmRouter(llm))
   app.get('/mine', (_req, res) => res.json('my own route'))
   const limiter = await limits.createRateLimiter({ limits: { requestsPerMinute: 1 } })
-  app.get('/limited', adapter.rateLimit(limiter), (_req, res) => res.json('my own route'))
+  app.get('/limited', express.rateLimit(limiter), (_req, res) => res.json('my own route'))
   const inExpress = await serving(app, async (url) => {
     const streamed = []
     const { body } = await ask(url, { model: 'any', stream: true })
@@ -36,7 +37,11 @@ module.exports = async ({ core, http, limits, testing, adapter, tinyModel, expre
 
   await llm.close()
   const builtInModel = existsSync(tinyModel.modelPath)
-  process.stdout.write(JSON.stringify({ node: process.version, inExpress, inNode, builtInModel }))
+  const oneErrorClass = [adapter, engine, limits].every((entryPoint) => entryPoint.LlmError === LlmError)
+  const from = models.parseModelfile('FROM tiny').from
+  process.stdout.write(
+    JSON.stringify({ node: process.version, inExpress, inNode, builtInModel, oneErrorClass, from }),
+  )
 }
 
 const ask = (url, fields) =>

@@ -1,4 +1,4 @@
-/** Compiled, never run: the same doors, seen by CommonJS. */
+/** Compiled, never run: the same entry points in CommonJS. */
 import { createServer } from 'node:http'
 import { createLlm, routesFor } from '@modelmount/core'
 import { toNodeHandler } from '@modelmount/core/http'

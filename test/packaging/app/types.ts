@@ -1,7 +1,11 @@
 /** Compiled, never run: the types that an app sees. */
 import { createServer } from 'node:http'
 import { createLlm, type Llm, LlmError, routesFor } from '@modelmount/core'
+import { type Mount, prepareMount } from '@modelmount/core/adapter'
+import { type GenerateEvent, type TokenUsage, uncached } from '@modelmount/core/engine'
 import { toNodeHandler } from '@modelmount/core/http'
+import type { CallerLimits } from '@modelmount/core/limits'
+import { type ModelDetails, parseModelfile } from '@modelmount/core/models'
 import { readEvents, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
 import { modelPath } from '@modelmount/tiny-model'
@@ -14,6 +18,13 @@ const app = express()
 app.use(llmRouter(llm))
 app.use('/llm', llmRouter(llm, { bodyLimit: '8mb', unknownRoutes: 'pass', dialects: ['openai'] }))
 createServer(toNodeHandler(routesFor(), llm))
+
+const mount: Mount = prepareMount(llm, {})
+const limits: CallerLimits = llm.limits
+const details: ModelDetails = await llm.models.details('tiny')
+const usage: TokenUsage = { inputTokens: 1, outputTokens: 0, reusedTokens: 0, ...uncached }
+const events: GenerateEvent[] = []
+export const parts = { mount, limits, details, usage, events, modelfile: parseModelfile('FROM tiny') }
 
 const { text } = await llm.chat('Hi', { temperature: 0, maxTokens: 3 })
 const length: number = text.length

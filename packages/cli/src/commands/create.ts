@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { parseModelfile } from '@modelmount/core'
+import { parseModelfile } from '@modelmount/core/models'
 import { findSources } from '../modelfile-sources.ts'
 import { type ProgressLine, showProgress } from '../progress.ts'
 import { type Server, withServer } from '../server.ts'

@@ -1,6 +1,5 @@
 /** The `@modelmount/core/http` door, for people who write adapters. */
 
-export { toBytes } from '../units.ts'
 export { type FetchHandler, toFetchHandler } from './fetch.ts'
 export type { HttpRequest, HttpResponse, Method } from './message.ts'
 export { type NodeRequestOptions, readNodeRequest, toNodeHandler, writeNodeResponse } from './node.ts'

@@ -5,6 +5,7 @@ export type { DatabaseLocation } from '../storage/open.ts'
 export type { PostgresPool } from '../storage/postgres.ts'
 export { createRateLimiter, type RateLimiterOptions } from './create-rate-limiter.ts'
 export type {
+  CallerLimits,
   ClosableRateLimiter,
   Cost,
   LimitStatus,
@@ -12,6 +13,7 @@ export type {
   RateLimiter,
   Reservation,
   Subject,
+  WithHeaders,
 } from './limits.ts'
 export {
   type Admission,

@@ -50,6 +50,26 @@ export interface ClosableRateLimiter extends RateLimiter {
   close(): Promise<void>
 }
 
+/** The limits of callers and API keys. */
+export interface CallerLimits extends RateLimiter {
+  /**
+   * Returns the status of a caller's limits per minute: `llm.limits.of(await llm.keys.get(id))`. Takes nothing. The list is empty when
+   * the caller has no limits. Rejects with `LlmError`.
+   */
+  of(caller: LimitedCaller): Promise<readonly LimitStatus[]>
+}
+
+interface LimitedCaller {
+  readonly id: string
+  readonly limits?: Limits | undefined
+  readonly tier?: string | undefined
+}
+
+/** A request of Node, Express or Nest, or the context of Koa. */
+export interface WithHeaders {
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+}
+
 /** Counts as running until it is settled or released; of both only the first call does something, and nothing after it. */
 export interface Reservation {
   /** How the limits stood when it was let in, for headers. */

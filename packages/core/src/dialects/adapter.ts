@@ -1,0 +1,16 @@
+/** The entry point `@modelmount/core/adapter`: parts that adapters for frameworks share. */
+
+export type { Access } from '../accounts/auth/access.ts'
+export { LlmError } from '../errors.ts'
+export { toBytes } from '../units.ts'
+export { dialectNames } from './index.ts'
+export {
+  type AdminMountOptions,
+  checkAdmin,
+  checkCaller,
+  type Mount,
+  type MountOptions,
+  prepareAdminMount,
+  prepareMount,
+} from './mount.ts'
+export type { DialectTable } from './table.ts'

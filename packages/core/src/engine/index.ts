@@ -1,0 +1,35 @@
+/** The entry point `@modelmount/core/engine`: the contract of an engine, its requests and its events. */
+
+export { LlmError } from '../errors.ts'
+export type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './embeddings.ts'
+export type { Engine, EngineCall, LoadedModel } from './engine.ts'
+export {
+  type FinishReason,
+  type GenerateEvent,
+  type PromptToken,
+  type PromptUsage,
+  type SampledToken,
+  type Timings,
+  type TokenLogprob,
+  type TokenUsage,
+  type ToolCall,
+  uncached,
+} from './events.ts'
+export {
+  type CacheLifetime,
+  type ChatInput,
+  type DryPenalty,
+  type ExcludeTop,
+  type GenerateRequest,
+  type InfillInput,
+  type LoadOptions,
+  type Message,
+  type OutputFormat,
+  type Part,
+  type Sampling,
+  type TextInput,
+  type Tool,
+  type ToolChoice,
+  toTemplateMessages,
+} from './request.ts'
+export type { DetokenizeRequest, TokenizeRequest } from './tokens.ts'
