@@ -15,7 +15,7 @@ export function createApp(limiter) {
   // Limits of its own are counted apart from those of other routes. Who names no user is an address.
   // Each user 10 times, 2 at once, and 1,000 words a minute: as many as they send at first, as many as they got in the end.
   const perUser = rateLimit(limiter, {
-    subject: (req) => req.get('x-user') && `user:${req.get('x-user')}`,
+    keyGenerator: (req) => req.get('x-user') && `user:${req.get('x-user')}`,
     name: 'summaries',
     limits: { requestsPerMinute: 10, tokensPerMinute: 1_000, concurrent: 2 },
     tokens: (req) => words(req.body).length,

@@ -15,7 +15,7 @@ async function start(settings: Omit<KeySettings, 'name'>) {
     database: ':memory:',
     tiers: { free: { requestsPerMinute: 3 } },
   })
-  const byKey = rateLimit(llm.limits, { subject: llm.apiKeyGenerator, limits: { requestsPerMinute: 2 } })
+  const byKey = rateLimit(llm.limits, { keyGenerator: llm.apiKeyGenerator, limits: { requestsPerMinute: 2 } })
   const app = express()
     .get('/time', byKey, (_req, res) => void res.send('now'))
     .use(llmRouter(llm))

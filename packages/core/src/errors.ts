@@ -44,15 +44,17 @@ export interface LlmErrorDetails {
   readonly setup?: boolean
 }
 
-/** How a limit per minute stands, of all that a call comes under the one with the least left. */
+/** The status of a limit. Of several limits with the same name, the one with the least left. */
 export interface LimitStatus {
   readonly name: 'requests' | 'tokens'
-  /** For a minute; and how many may come at once. */
+  /** Units per window, and the units that can be used at once. */
   readonly limit: number
-  /** How many may come now. */
+  /** The units that can be used now. */
   readonly remaining: number
-  /** Until as many may come as ever. */
+  /** Milliseconds until `remaining` is `limit`. */
   readonly resetMs: number
+  /** @default 60,000 */
+  readonly windowMs?: number
 }
 
 /** What can be wrong with one field of a request. */

@@ -162,7 +162,11 @@ describe.each([
     [new LlmError('authentication', 'No API key is given.'), 401],
     [new LlmError('permission', 'Not you.'), 403],
   ])('who has no right to ask hears so: %s', async (error, status) => {
-    const app = express().get('/hello', rateLimit(limiter, { subject: () => Promise.reject(error) }), hello)
+    const app = express().get(
+      '/hello',
+      rateLimit(limiter, { keyGenerator: () => Promise.reject(error) }),
+      hello,
+    )
 
     const response = await request(app).get('/hello')
 
@@ -182,7 +186,7 @@ describe.each([
     const broken: RateLimiter = { reserve: () => Promise.reject(new Error('away')), status: async () => [] }
     const app = express()
       .get('/refused', rateLimit(broken), hello)
-      .get('/admitted', rateLimit(broken, { onError: 'admit' }), hello)
+      .get('/admitted', rateLimit(broken, { passOnStoreError: true }), hello)
 
     const refused = await request(app).get('/refused')
 
@@ -192,9 +196,9 @@ describe.each([
   })
 
   test('what is wrong goes to the error handler of the app', async () => {
-    const subject = () => Promise.reject(new Error('no such user'))
+    const keyGenerator = () => Promise.reject(new Error('no such user'))
     const app = express()
-      .get('/hello', rateLimit(limiter, { subject }), hello)
+      .get('/hello', rateLimit(limiter, { keyGenerator }), hello)
       .use(
         ((error, _req, res, _next) =>
           void res.status(500).send(error.message)) as express5.ErrorRequestHandler,

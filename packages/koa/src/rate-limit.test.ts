@@ -65,7 +65,7 @@ test('behind one proxy, what a client writes into the header itself gets it roun
 
 test('who has no right to ask hears so, from the limit and from Koa', async () => {
   const error = new LlmError('authentication', 'No API key is given.')
-  const limited = appOf(rateLimit(limiter, { subject: () => Promise.reject(error) }), hello)
+  const limited = appOf(rateLimit(limiter, { keyGenerator: () => Promise.reject(error) }), hello)
   const thrown = appOf(() => Promise.reject(error))
   thrown.silent = true
 
@@ -136,7 +136,7 @@ test('what is wrong goes to the error handler of the app', async () => {
       next().catch((error: Error) => {
         ctx.body = error.message
       }),
-    rateLimit(limiter, { subject: () => Promise.reject(new Error('no such user')) }),
+    rateLimit(limiter, { keyGenerator: () => Promise.reject(new Error('no such user')) }),
     hello,
   ).callback()
 

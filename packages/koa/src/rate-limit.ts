@@ -1,4 +1,4 @@
-/** Limits for routes of the app. */
+/** Limits for routes of the host app. */
 import {
   createRouteLimit,
   type LlmError,
@@ -8,24 +8,24 @@ import {
 import type { Context, Middleware } from 'koa'
 
 export interface RateLimitOptions extends RouteLimitOptions<Context> {
-  /** Answers who is refused. The headers are set. @default the error's status, such as 429, and its message as JSON */
+  /** Answers a rejected request, whose headers are set. @default the status of the error, such as 429, and its message as JSON */
   readonly handler?: ((ctx: Context, error: LlmError) => void | Promise<void>) | undefined
 }
 
 /**
- * Lets in what the limiter lets in, by address unless `subject` says who calls. Behind a proxy the app has to say that it trusts one,
- * and how many there are: `app.proxy = true; app.maxIpsCount = 1`. Without the count Koa believes what the client itself has written into
- * `x-forwarded-for`. A route finds its `Reservation` in `ctx.state.reservation`, to settle what it really cost.
+ * Limits the requests of each client address, or of each key that `keyGenerator` returns. Behind one proxy, set `app.proxy = true` and
+ * `app.maxIpsCount = 1`. Without the count, Koa believes what clients write into `x-forwarded-for` themselves. A route settles its
+ * actual cost by `ctx.state.reservation`, a `Reservation`.
  */
 export function rateLimit(limiter: RateLimiter, options: RateLimitOptions = {}): Middleware {
-  const { handler = refuse, ...rest } = options
+  const { handler = reject, ...rest } = options
   const admit = createRouteLimit<Context>(limiter, rest, (ctx) => ctx.ip)
 
   return async (ctx, next) => {
     const admission = await admit(ctx)
     ctx.set(admission.headers)
     if ('refusal' in admission) return handler(ctx, admission.refusal)
-    // Who has left meanwhile is answered by nobody.
+    // The client disconnected meanwhile.
     if (ctx.res.destroyed) return admission.finish()
     ctx.res.once('close', admission.finish)
     ctx.state.reservation = admission.reservation
@@ -33,7 +33,7 @@ export function rateLimit(limiter: RateLimiter, options: RateLimitOptions = {}):
   }
 }
 
-const refuse: NonNullable<RateLimitOptions['handler']> = (ctx, { status, message }) => {
+const reject: NonNullable<RateLimitOptions['handler']> = (ctx, { status, message }) => {
   ctx.status = status
   ctx.body = { error: message }
 }

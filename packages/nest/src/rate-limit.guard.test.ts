@@ -100,7 +100,7 @@ test('a route settles what it has really cost', async () => {
 test('a guard of the app says who calls, and what is thrown', async () => {
   @Injectable()
   class ByUser extends RateLimitGuard {
-    protected override subject({ headers }: LlmRequest) {
+    protected override keyGenerator({ headers }: LlmRequest) {
       return `user:${headers['x-user']}`
     }
     protected override refusal(): HttpException {
@@ -130,7 +130,7 @@ test('a guard of the app says who calls, and what is thrown', async () => {
 test('who has no right to ask hears so, in the words of Nest', async () => {
   @Injectable()
   class ByKey extends RateLimitGuard {
-    protected override subject(): never {
+    protected override keyGenerator(): never {
       throw new LlmError('authentication', 'No API key is given.')
     }
   }
@@ -145,5 +145,5 @@ test('who has no right to ask hears so, in the words of Nest', async () => {
 })
 
 test('a misspelt option is a mistake where it is written', () => {
-  expect(() => RateLimit({ limit: 5 } as never)).toThrow('Unknown option `limit`')
+  expect(() => RateLimit({ subject: () => 'ann' } as never)).toThrow('Unknown option `subject`')
 })

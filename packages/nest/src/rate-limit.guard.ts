@@ -1,4 +1,4 @@
-/** Limits for routes of the app. */
+/** Limits for routes of the host app. */
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import { createRouteLimit, type LlmError, type RateLimiter, type Reservation } from '@modelmount/core/limits'
 import { type CanActivate, type ExecutionContext, HttpException, Inject, Injectable } from '@nestjs/common'
@@ -6,15 +6,14 @@ import { Reflector } from '@nestjs/core'
 import type { LlmRequest } from './llm.request.ts'
 import { RATE_LIMIT, RATE_LIMITER, type RateLimitOptions } from './rate-limit.decorator.ts'
 
-/** What a route finds in its request, to settle what it really cost. */
+/** A request whose route can settle its actual cost. */
 export interface LimitedRequest extends LlmRequest {
   reservation?: Reservation
 }
 
 /**
- * `@UseGuards(RateLimitGuard)`, beside `@RateLimit({ … })` where a call costs more than one request. Whom it costs is the address of the
- * client, or what a guard of the app's own says that extends this one. Behind a proxy the app has to say which one it trusts:
- * `app.set('trust proxy', 1)`.
+ * Limits the routes of `@UseGuards(RateLimitGuard)`, with the options of `@RateLimit({ … })`. Counts by client address; a subclass that
+ * overrides `keyGenerator` counts by other keys. Behind a proxy, tell Express which one to trust: `app.set('trust proxy', 1)`.
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
@@ -25,6 +24,7 @@ export class RateLimitGuard implements CanActivate {
   constructor(@Inject(RATE_LIMITER) limiter: RateLimiter, @Inject(Reflector) reflector: Reflector) {
     this.#limiter = limiter
     this.#reflector = reflector
+    this.#refuseOldOverride()
   }
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -39,28 +39,40 @@ export class RateLimitGuard implements CanActivate {
     return true
   }
 
-  /** What is thrown at who is refused. The headers are set. */
+  /** Returns the exception for a rejected request, whose headers are set. */
   protected refusal({ status, message }: LlmError): HttpException {
     return new HttpException({ statusCode: status, message, error: STATUS_CODES[status] }, status)
   }
 
-  /** Who comes under the limits, where the route does not say. Nobody: the address of the client. */
-  protected subject(_request: LlmRequest): ReturnType<NonNullable<RateLimitOptions['subject']>> {
+  /** Returns the rate limit key of a request, for routes without an own `keyGenerator`. `undefined` is the client's address. */
+  protected keyGenerator(_request: LlmRequest): ReturnType<NonNullable<RateLimitOptions['keyGenerator']>> {
     return undefined
   }
 
   #limitOf(context: ExecutionContext): ReturnType<typeof createRouteLimit<LlmRequest>> {
     const places = [context.getHandler(), context.getClass()]
     const options =
-      this.#reflector.getAllAndOverride<RateLimitOptions | undefined>(RATE_LIMIT, places) ?? none
+      this.#reflector.getAllAndOverride<RateLimitOptions | undefined>(RATE_LIMIT, places) ?? noOptions
     const known = this.#limits.get(options)
     if (known) return known
-    const subject = (request: LlmRequest) => this.subject(request)
-    const said = this.subject === RateLimitGuard.prototype.subject ? {} : { subject }
-    const made = createRouteLimit<LlmRequest>(this.#limiter, { ...said, ...options }, ({ ip }) => ip)
-    this.#limits.set(options, made)
-    return made
+    // Fields of a subclass exist only after the constructor of this class.
+    this.#refuseOldOverride()
+    const isOverridden = this.keyGenerator !== RateLimitGuard.prototype.keyGenerator
+    const keyGenerator = (request: LlmRequest) => this.keyGenerator(request)
+    const limit = createRouteLimit<LlmRequest>(
+      this.#limiter,
+      { ...(isOverridden && { keyGenerator }), ...options },
+      ({ ip }) => ip,
+    )
+    this.#limits.set(options, limit)
+    return limit
+  }
+
+  /** Without this error, a guard that overrides the method under its old name would count by address. */
+  #refuseOldOverride(): void {
+    if ('subject' in this && typeof this.subject === 'function')
+      throw new TypeError(`Expected ${this.constructor.name} to override keyGenerator(), got subject()`)
   }
 }
 
-const none: RateLimitOptions = {}
+const noOptions: RateLimitOptions = {}

@@ -1,33 +1,37 @@
 /**
- * What is known of each subject, in memory. Who has not come for a minute, runs nothing and owes nothing has full buckets, and is
- * forgotten: a generation at a time, so that nobody waits while a million are.
+ * The state of all subjects in memory, for one window. A subject that made no call for a window, runs nothing and owes nothing has full
+ * buckets, and is forgotten. A whole generation is forgotten at once, so that no call waits while a million subjects are removed.
  */
-import { type Bucket, fullLevel, levelAt, levelPerUnit } from './bucket.ts'
+import { type Bucket, type BucketSize, fullLevel, levelAt } from './bucket.ts'
 
 export interface Account {
-  requests?: LimitedBucket
-  tokens?: LimitedBucket
-  /** Calls that are one of so many at the same time. */
+  requests?: SizedBucket
+  tokens?: SizedBucket
+  /** Calls that count against a concurrency limit. */
   running: number
 }
 
-/** With the limit that it had last. */
-interface LimitedBucket extends Bucket {
-  readonly limit: number
-}
+/** A bucket with its last size. */
+interface SizedBucket extends Bucket, BucketSize {}
 
 export class Accounts {
   #recent = new Map<string, Account>()
   #previous = new Map<string, Account>()
-  /** Not forgotten, whenever they came. */
+  /** Accounts in debt or with running calls, which are kept however long ago their last call was. */
   readonly #open = new Map<string, Account>()
+  readonly #windowMs: number
   #rotatedAt = 0
+
+  /** @param windowMs the time in which an empty bucket is full again */
+  constructor(windowMs: number) {
+    this.#windowMs = windowMs
+  }
 
   get size(): number {
     return this.#recent.size + this.#previous.size + this.#open.size
   }
 
-  /** Of whom nothing is known, a new one. Whoever changes it says so. */
+  /** Returns a new account for an unknown subject. Callers report changes by `update`. */
   get(id: string, now: number): Account {
     this.#rotate(now)
     const recent = this.#recent.get(id)
@@ -44,23 +48,18 @@ export class Accounts {
 
   #rotate(now: number): void {
     const sinceMs = now - this.#rotatedAt
-    if (sinceMs >= 0 && sinceMs < fillMs) return
+    if (sinceMs >= 0 && sinceMs < this.#windowMs) return
     this.#rotatedAt = now
-    if (sinceMs < 0) return // The clock went back: a minute begins.
+    if (sinceMs < 0) return // The clock was set back: a new window begins.
     this.#previous = this.#recent
     this.#recent = new Map()
     for (const [id, account] of this.#open) if (isIdle(account, now)) this.#open.delete(id)
   }
 }
 
-/** In which an empty bucket gets full, by what a limit is. */
-const fillMs = levelPerUnit
-
 const isOpen = ({ running, requests, tokens }: Account): boolean =>
   running > 0 || (requests !== undefined && requests.level < 0) || (tokens !== undefined && tokens.level < 0)
 
 const isIdle = ({ running, requests, tokens }: Account, now: number): boolean =>
   running === 0 &&
-  [requests, tokens].every(
-    (bucket) => !bucket || levelAt(bucket, bucket.limit, now) === fullLevel(bucket.limit),
-  )
+  [requests, tokens].every((bucket) => !bucket || levelAt(bucket, bucket, now) === fullLevel(bucket))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { addressSubject } from './address.ts'
+import { addressKey } from './address.ts'
 
 test.each([
   ['192.0.2.1', 'ip:192.0.2.1'],
@@ -25,5 +25,23 @@ test.each([
   ['', 'ip:unknown'],
   [undefined, 'ip:unknown'],
 ])('%s is %s', (address, subject) => {
-  expect(addressSubject(address)).toBe(subject)
+  expect(addressKey(address)).toBe(subject)
+})
+
+test.each([
+  [32, 'ip:2001:db8::/32'],
+  [48, 'ip:2001:db8:1234::/48'],
+  [56, 'ip:2001:db8:1234:5600::/56'],
+  [60, 'ip:2001:db8:1234:5670::/60'],
+  [63, 'ip:2001:db8:1234:5678::/63'],
+  [64, 'ip:2001:db8:1234:5679::/64'],
+  [65, 'ip:2001:db8:1234:5679:8000::/65'],
+  [112, 'ip:2001:db8:1234:5679:9abc:0:0::/112'],
+  [128, 'ip:2001:db8:1234:5679:9abc:0:0:1/128'],
+])('of an IPv6 address, the first %d bits are %s', (bits, key) => {
+  expect(addressKey('2001:db8:1234:5679:9abc::1', bits)).toBe(key)
+})
+
+test('a subnet of IPv6 changes no address of IPv4', () => {
+  expect(addressKey('::ffff:192.0.2.1', 32)).toBe('ip:192.0.2.1')
 })

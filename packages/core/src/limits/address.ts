@@ -1,10 +1,12 @@
 import { isIP } from 'node:net'
 
 /**
- * The subject of a call by where it comes from: a port is no part of it. Of IPv6 a customer has 64 bits to choose addresses from, so they
- * are one; IPv4 that is written as IPv6, or was translated to it, is IPv4.
+ * The rate limit key of a client address, without its port. A customer usually has 64 bits of IPv6 addresses, so addresses with the same
+ * first bits are one key. IPv4 that is written as IPv6, or was translated to it, is IPv4.
+ *
+ * @param ipv6Subnet how many leading bits of an IPv6 address count
  */
-export function addressSubject(address: string | undefined): string {
+export function addressKey(address: string | undefined, ipv6Subnet = 64): string {
   if (!address?.includes(':')) return `ip:${address || 'unknown'}`
   const bare = stripPort(address)
   const version = isIP(bare)
@@ -14,27 +16,28 @@ export function addressSubject(address: string | undefined): string {
   const [high = 0, low = 0] = groups.slice(-2)
   if (ipv4Prefixes.includes(groups.slice(0, 6).join()))
     return `ip:${[high >> 8, high & 255, low >> 8, low & 255].join('.')}`
-  return `ip:${groups
-    .slice(0, 4)
-    .map((group) => group.toString(16))
-    .join(':')}::/64`
+  const network = groups.slice(0, Math.ceil(ipv6Subnet / 16)).map((group, index) => {
+    const hostBits = Math.max(0, 16 * (index + 1) - ipv6Subnet)
+    return ((group >> hostBits) << hostBits).toString(16)
+  })
+  return `ip:${network.join(':')}${network.length < 8 ? '::' : ''}/${ipv6Subnet}`
 }
 
-/** Some proxies write `192.0.2.1:5001` and `[2001:db8::1]:443`. The zone of a link is known to this machine alone. */
+/** Some proxies write `192.0.2.1:5001` and `[2001:db8::1]:443`. The zone of a link-local address has no meaning elsewhere. */
 const stripPort = (address: string): string =>
   (/^\[([^\]]*)\](?::\d+)?$/.exec(address)?.[1] ?? address.replace(/^([\d.]+):\d+$/, '$1')).replace(
     /%.*$/,
     '',
   )
 
-/** What stands before the 32 bits of IPv4: mapped and translated (RFC 4291, RFC 2765), and NAT64 (RFC 6052). */
+/** Prefixes before the 32 bits of IPv4: mapped and translated addresses (RFC 4291, RFC 2765), and NAT64 (RFC 6052). */
 const ipv4Prefixes = [
   [0, 0, 0, 0, 0, 0xffff],
   [0, 0, 0, 0, 0xffff, 0],
   [0x64, 0xff9b, 0, 0, 0, 0],
 ].map((groups) => groups.join())
 
-/** The eight numbers of a valid address of IPv6. */
+/** The eight groups of a valid IPv6 address. */
 function groupsOf(address: string): readonly number[] {
   const hexadecimal = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_dotted, ...bytes) => {
     const [a, b, c, d] = bytes.slice(0, 4).map(Number) as [number, number, number, number]

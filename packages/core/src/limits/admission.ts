@@ -1,26 +1,25 @@
-/** Whether a call gets in, given how its limits stand: the same decision for each store. */
+/** Decides whether the limits admit a call, in the same way for each store. */
 import { LlmError } from '../errors.ts'
-import { levelPerUnit, resetMs, waitMs } from './bucket.ts'
+import { type BucketSize, minuteMs, resetMs, waitMs } from './bucket.ts'
 import type { LimitStatus } from './limits.ts'
 
 export type LimitName = LimitStatus['name']
 
-/** What a call wants to take from a bucket. */
-export interface BucketCharge {
+/** What a call takes from a bucket. */
+export interface BucketCharge extends BucketSize {
   readonly name: LimitName
-  readonly limit: number
-  /** As of now; and when it has let the call in, of what is left. */
+  /** The level now; after admission, the level that is left. */
   level: number
   readonly units: number
 }
 
-/** How many calls of a subject run, and may. */
+/** The number of running calls of a subject, and its limit. */
 export interface ConcurrencyUsage {
   readonly running: number
   readonly limit: number
 }
 
-/** Nothing where all let it in. */
+/** Returns `undefined` when every limit admits the call. */
 export function findRefusal(
   charges: readonly BucketCharge[],
   concurrency: readonly ConcurrencyUsage[],
@@ -28,16 +27,18 @@ export function findRefusal(
   let worst: BucketCharge | undefined
   let longestMs = 0
   for (const charge of charges) {
-    const ms = waitMs(charge.level, charge.limit, charge.units)
+    const ms = waitMs(charge.level, charge, charge.units)
     if (ms > longestMs) [worst, longestMs] = [charge, ms]
   }
   const fullest = concurrency.find(({ running, limit }) => running >= limit)
-  if (worst && (!fullest || longestMs >= unknownWaitMs))
-    return limitExceeded(`${worst.limit} ${worst.name} per minute`, longestMs, charges, worst.name)
+  if (worst && (!fullest || longestMs >= unknownWaitMs)) {
+    const { limit, name, windowMs } = worst
+    return limitExceeded(`${limit} ${name} per ${formatWindow(windowMs)}`, longestMs, charges, name)
+  }
   return fullest && limitExceeded(`${fullest.limit} requests at the same time`, unknownWaitMs, charges)
 }
 
-/** Until one of those that run ends. */
+/** Until a running call ends, which cannot be predicted. */
 const unknownWaitMs = 1_000
 
 const limitExceeded = (
@@ -52,18 +53,34 @@ const limitExceeded = (
     { retryAfterMs: waitMs, limits: statusOf(charges), ...(exceeded && { exceeded }) },
   )
 
-/** Whole ones, after which it is time. */
+/** Rounded up: a retry after these seconds is not too early. */
 export const toRetrySeconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1_000))
 
-/** For each name the bucket with the least left, and of those the one that is full last. */
+const windowUnits = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', minuteMs],
+  ['second', 1_000],
+] as const
+
+/** `minute`, `15 minutes`, `1500 ms`. */
+function formatWindow(windowMs: number): string {
+  const [unit, ms] = windowUnits.find(([, ms]) => windowMs % ms === 0) ?? ['ms', 1]
+  if (windowMs === ms && unit !== 'ms') return unit
+  return `${windowMs / ms} ${unit === 'ms' ? unit : `${unit}s`}`
+}
+
+/** For each name the bucket with the least left. Of equal ones, the bucket that is full last. */
 export function statusOf(charges: readonly BucketCharge[]): readonly LimitStatus[] {
   const statuses: LimitStatus[] = []
-  for (const { name, limit, level } of charges) {
+  for (const charge of charges) {
+    const { name, limit, windowMs, level } = charge
     const status = {
       name,
       limit,
-      remaining: Math.max(0, Math.floor(level / levelPerUnit)),
-      resetMs: resetMs(level, limit),
+      remaining: Math.max(0, Math.floor(level / windowMs)),
+      resetMs: resetMs(level, charge),
+      ...(windowMs !== minuteMs && { windowMs }),
     }
     const index = statuses.findIndex((other) => other.name === name)
     const other = statuses[index]

@@ -1,42 +1,51 @@
 /**
- * A token bucket in whole numbers. Its level is kept in 1/60,000 of a unit: then as many flow in within a millisecond as the
- * limit says for a minute, and nothing is ever rounded.
+ * A token bucket in whole numbers. One unit is `windowMs` levels, so that `limit` levels flow in each millisecond and nothing is ever
+ * rounded.
  */
 export interface Bucket {
-  /** At most that of a full one, for a limit's whole minute; below 0 it is in debt. */
+  /** At most that of a full bucket. Below 0 the bucket is in debt. */
   readonly level: number
-  /** When it was so, in whole milliseconds. */
+  /** When the bucket had this level, in whole milliseconds. */
   readonly at: number
 }
 
-/** Of a level in one unit: milliseconds in a minute. */
-export const levelPerUnit = 60_000
+/** A bucket of `limit` units that refills over `windowMs`. */
+export interface BucketSize {
+  readonly limit: number
+  readonly windowMs: number
+}
 
-/** The largest limit, in units per minute: so a level, and what it is divided by, are exact in doubles. */
+/** The window of limits per minute. */
+export const minuteMs = 60_000
+
+/** The largest limit per minute: levels, and the numbers they are divided by, are exact in doubles. */
 export const maxLimit = 1e11
 
-export const fullLevel = (limit: number): number => limit * levelPerUnit
+/** The level of the largest bucket, for any window. */
+export const maxLevel = maxLimit * minuteMs
 
-/** How it stands now. A clock that went back has counted no time. */
-export function levelAt({ level, at }: Bucket, limit: number, now: number): number {
-  const missing = fullLevel(limit) - level
+export const fullLevel = ({ limit, windowMs }: BucketSize): number => limit * windowMs
+
+/** The level of a bucket now. A clock that was set back adds nothing. */
+export function levelAt({ level, at }: Bucket, size: BucketSize, now: number): number {
+  const missing = fullLevel(size) - level
   const elapsedMs = Math.max(0, now - at)
-  // Compared before it is multiplied: a day times the limit may be beyond the exact numbers.
-  return elapsedMs >= missing / limit ? fullLevel(limit) : level + elapsedMs * limit
+  // Compared before the multiplication: a day times the limit may be no exact double.
+  return elapsedMs >= missing / size.limit ? fullLevel(size) : level + elapsedMs * size.limit
 }
 
-/** When so many more units are taken, or given back where that is below 0. No more comes back than it holds. */
-export const levelAfter = (level: number, limit: number, units: number): number =>
-  Math.min(level - units * levelPerUnit, fullLevel(limit))
+/** The level after taking units, or after returning them when `units` is negative. Debts end where doubles are no longer exact. */
+export const levelAfter = (level: number, size: BucketSize, units: number): number =>
+  Math.max(Number.MIN_SAFE_INTEGER, Math.min(level - units * size.windowMs, fullLevel(size)))
 
-/** Milliseconds until so many units are let in, if nothing else happens; 0 for now. What costs nothing waits for nothing. */
-export function waitMs(level: number, limit: number, units: number): number {
+/** Milliseconds until the bucket admits these units, if nothing else happens; 0 for now. A call that costs nothing never waits. */
+export function waitMs(level: number, size: BucketSize, units: number): number {
   if (units === 0) return 0
-  // One that is larger than the bucket gets in when that is full.
-  const enough = Math.min(units * levelPerUnit, fullLevel(limit))
-  return Math.max(0, Math.ceil((enough - level) / limit))
+  // A call that costs more than the whole bucket is admitted when the bucket is full.
+  const enough = Math.min(units * size.windowMs, fullLevel(size))
+  return Math.max(0, Math.ceil((enough - level) / size.limit))
 }
 
-/** Milliseconds until it is full. */
-export const resetMs = (level: number, limit: number): number =>
-  Math.max(0, Math.ceil((fullLevel(limit) - level) / limit))
+/** Milliseconds until the bucket is full. */
+export const resetMs = (level: number, size: BucketSize): number =>
+  Math.max(0, Math.ceil((fullLevel(size) - level) / size.limit))

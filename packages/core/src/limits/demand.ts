@@ -1,18 +1,17 @@
-/** What a call asks of its limits, checked: of which buckets how much, and where it is one of those that run. */
+/** Checks the cost and the limits of a call, and lists the buckets and concurrency limits that the call needs. */
 import { createHash } from 'node:crypto'
 import { checkKeys, describeValue } from '../options/check.ts'
 import type { LimitName } from './admission.ts'
-import { maxLimit } from './bucket.ts'
-import type { Cost, Limits, Subject } from './limits.ts'
+import { type BucketSize, maxLevel, maxLimit, minuteMs } from './bucket.ts'
+import type { Cost, Limits, Subject, WindowLimit } from './limits.ts'
 
 export interface Demand {
   readonly buckets: readonly BucketDemand[]
   readonly concurrency: readonly ConcurrencyDemand[]
 }
-export interface BucketDemand {
+export interface BucketDemand extends BucketSize {
   readonly subject: string
   readonly name: LimitName
-  readonly limit: number
   readonly units: number
 }
 export interface ConcurrencyDemand {
@@ -30,47 +29,70 @@ export function toDemand(subjects: readonly Subject[], defaults: Limits, cost: C
     ids?.add(id)
     if (typeof id !== 'string')
       throw new TypeError(`Expected the \`id\` of a subject to be a text, got ${describeValue(id)}`)
-    checkLimits(limits)
+    checkSubjectLimits(limits)
     const subject = toStorableId(id)
+    if (isWindowLimit(limits)) {
+      const { limit, windowMs } = limits
+      buckets.push({ subject, name: 'requests', limit, windowMs, units: cost.requests })
+      continue
+    }
     const { requestsPerMinute, tokensPerMinute, concurrent } = limits
-    if (requestsPerMinute !== undefined)
-      buckets.push({ subject, name: 'requests', limit: requestsPerMinute, units: cost.requests })
-    if (tokensPerMinute !== undefined)
-      buckets.push({ subject, name: 'tokens', limit: tokensPerMinute, units: cost.tokens })
+    const add = (name: LimitName, limit: number) =>
+      buckets.push({ subject, name, limit, windowMs: minuteMs, units: cost[name] })
+    if (requestsPerMinute !== undefined) add('requests', requestsPerMinute)
+    if (tokensPerMinute !== undefined) add('tokens', tokensPerMinute)
     if (concurrent !== undefined) concurrency.push({ subject, limit: concurrent })
   }
   return { buckets, concurrency }
 }
 
-/** Asked by who only looks. */
+/** The cost of reading a status. */
 export const zeroCost: Cost = { requests: 0, tokens: 0 }
 
-/** Throws a `TypeError` that names what is wrong. */
+const isWindowLimit = (limits: Limits | WindowLimit): limits is WindowLimit =>
+  typeof limits === 'object' && limits !== null && 'windowMs' in limits
+
+function checkSubjectLimits(limits: Limits | WindowLimit): void {
+  if (isWindowLimit(limits)) {
+    checkKeys('limits.', limits, ['limit', 'windowMs'])
+    checkWindowLimit(limits)
+  } else checkLimits(limits)
+}
+
+/** Throws a `TypeError` that names the wrong option. */
 export function checkLimits(limits: Limits): void {
   checkKeys('limits.', limits, limitNames)
-  checkRange('requestsPerMinute', limits.requestsPerMinute, 1, maxLimit)
-  checkRange('tokensPerMinute', limits.tokensPerMinute, 1, maxLimit)
-  checkRange('concurrent', limits.concurrent, 1, maxLimit)
+  for (const name of limitNames) checkRange(name, limits[name], 1, maxLimit)
 }
 
 const limitNames = ['requestsPerMinute', 'tokensPerMinute', 'concurrent'] satisfies (keyof Limits)[]
+
+/** Throws a `TypeError` that names the wrong option. */
+export function checkWindowLimit({ limit, windowMs }: WindowLimit): void {
+  if (limit === undefined) throw new TypeError('Expected `limit` beside `windowMs`')
+  checkRange('windowMs', windowMs, 1, maxWindowMs)
+  checkRange('limit', limit, 1, Math.floor(maxLevel / windowMs))
+}
+
+/** 366 days. */
+const maxWindowMs = 31_622_400_000
 
 export function checkCost({ requests, tokens }: Cost): void {
   checkRange('requests', requests, 0, maxUnits)
   checkRange('tokens', tokens, 0, maxUnits)
 }
 
-/** More than any context holds; and a debt of thousands of them is still exact. */
+/** More than any context holds. Per minute, a debt of a hundred such calls is still exact. */
 const maxUnits = 1e9
 
-function checkRange(name: string, value: number | undefined, min: number, max: number): void {
+export function checkRange(name: string, value: number | undefined, min: number, max: number): void {
   if (value === undefined || (Number.isInteger(value) && value >= min && value <= max)) return
   throw new TypeError(
     `Expected \`${name}\` to be a whole number from ${min} to ${max}, got ${value} (${typeof value})`,
   )
 }
 
-/** Ids come from clients, too: they can be megabytes, and hold what no database takes for text. */
+/** Clients can write ids: with megabytes, or with characters that no database stores as text. */
 export const toStorableId = (id: string): string =>
   id.length <= maxIdLength && !id.includes('\0') && id.isWellFormed()
     ? id

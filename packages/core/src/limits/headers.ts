@@ -1,11 +1,12 @@
-/** What clients are told of limits, in headers. */
+/** Limits in response headers. */
 import type { LimitStatus, LlmError } from '../errors.ts'
 import { formatDuration } from '../units.ts'
 import { toRetrySeconds } from './admission.ts'
+import { minuteMs } from './bucket.ts'
 
 export type HeaderMap = Readonly<Record<string, string>>
 
-/** By the names that OpenAI has for them, which know requests and tokens; those of the IETF are a draft still, and know one limit. */
+/** The headers of OpenAI, which have one limit for requests and one for tokens. */
 export function limitHeaders(limits: readonly LimitStatus[]): HeaderMap {
   const headers: Record<string, string> = {}
   for (const { name, limit, remaining, resetMs } of limits) {
@@ -23,7 +24,34 @@ const headerNamesOf = (name: LimitStatus['name']) => ({
 })
 const headerNames = { requests: headerNamesOf('requests'), tokens: headerNamesOf('tokens') }
 
-/** When to try again. The SDKs of OpenAI and Anthropic wait as they are told, however long, unless they are told not to. */
+/**
+ * The headers of draft-ietf-httpapi-ratelimit-headers-08, with the policy names of express-rate-limit. They have no partition key: it
+ * would be a hash of the app's own rate limit key.
+ */
+export function standardLimitHeaders(limits: readonly LimitStatus[]): HeaderMap {
+  if (limits.length === 0) return {}
+  const state: string[] = []
+  const policies: string[] = []
+  for (const { name, limit, remaining, resetMs, windowMs = minuteMs } of limits) {
+    const policy = `"${limit}-${name === 'requests' ? '' : `${name}-`}in-${formatPolicyWindow(windowMs)}"`
+    state.push(`${policy}; r=${remaining}; t=${Math.ceil(resetMs / 1_000)}`)
+    policies.push(`${policy}; q=${limit}; w=${Math.ceil(windowMs / 1_000)}`)
+  }
+  return { ratelimit: state.join(', '), 'ratelimit-policy': policies.join(', ') }
+}
+
+/** `30sec`, `15min`, `1hr`, `2hrs`, `1day`. */
+function formatPolicyWindow(windowMs: number): string {
+  const [seconds, minutes, hours, days] = [1_000, minuteMs, 3_600_000, 86_400_000].map(
+    (ms) => windowMs / ms,
+  ) as [number, number, number, number]
+  if (seconds < 60) return `${seconds}sec`
+  if (minutes < 60) return `${minutes}min`
+  if (hours < 24) return `${hours}hr${hours > 1 ? 's' : ''}`
+  return `${days}day${days > 1 ? 's' : ''}`
+}
+
+/** The time of the next try. The SDKs of OpenAI and Anthropic wait that long, unless `x-should-retry` is false. */
 export function retryHeaders({ code, details: { retryAfterMs } }: LlmError): HeaderMap {
   if (code === 'quota') return doNotRetry
   if (retryAfterMs === undefined) return {}
@@ -37,5 +65,5 @@ export function retryHeaders({ code, details: { retryAfterMs } }: LlmError): Hea
 
 const doNotRetry: HeaderMap = { 'x-should-retry': 'false' }
 
-/** So long these SDKs wait for an answer, and nobody longer for the next try. */
+/** The timeout of these SDKs for a request. No client should wait longer for a retry. */
 const maxRetryWaitMs = 600_000

@@ -1,4 +1,4 @@
-/** The `@modelmount/core/limits` door: limits for routes of the app. Loads no engine, and a database only where one is named. */
+/** The entry point `@modelmount/core/limits`: limits for routes of the host app. Loads no engine, and a database only when one is named. */
 
 export { LlmError } from '../errors.ts'
 export type { DatabaseLocation } from '../storage/open.ts'
@@ -13,11 +13,8 @@ export type {
   RateLimiter,
   Reservation,
   Subject,
+  WindowLimit,
   WithHeaders,
 } from './limits.ts'
-export {
-  type Admission,
-  checkRouteLimitOptions,
-  createRouteLimit,
-  type RouteLimitOptions,
-} from './route-limit.ts'
+export { type Admission, createRouteLimit } from './route-limit.ts'
+export { checkRouteLimitOptions, type RouteLimitOptions } from './route-limit-options.ts'

@@ -17,12 +17,23 @@ export interface Limits {
   readonly concurrent?: number | undefined
 }
 
-/** Who comes under limits: a key, a user, an address, a model. */
+/**
+ * A bucket of `limit` requests that refills over `windowMs`. The bucket does not reset at the end of a window: after a pause it is full
+ * and refills meanwhile, so one window can admit up to twice `limit`.
+ */
+export interface WindowLimit {
+  /** A whole number from 1 on. */
+  readonly limit: number
+  /** Whole milliseconds, at most 366 days. */
+  readonly windowMs: number
+}
+
+/** An API key, a user, an address or a model that limits apply to. */
 export interface Subject {
   /** The same text is the same subject, wherever the limiter is used. */
   readonly id: string
-  /** The same for each call of one subject. @default the limits of the limiter */
-  readonly limits?: Limits | undefined
+  /** Each call of a subject brings the same limits. @default the limits of the limiter */
+  readonly limits?: Limits | WindowLimit | undefined
 }
 
 /** Whole numbers from 0 to a billion. */

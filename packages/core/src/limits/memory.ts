@@ -1,25 +1,26 @@
-/** Limits in this process. */
+/** Limits in the memory of this process. */
 import { type Account, Accounts } from './accounts.ts'
 import { type BucketCharge, findRefusal, statusOf } from './admission.ts'
-import { fullLevel, levelAfter, levelAt } from './bucket.ts'
+import { fullLevel, levelAfter, levelAt, minuteMs } from './bucket.ts'
 import { type BucketDemand, type ConcurrencyDemand, toDemand, zeroCost } from './demand.ts'
 import type { ClosableRateLimiter, Cost, LimitStatus, Limits, Reservation, Subject } from './limits.ts'
 import { createReservation } from './reservation.ts'
 
 export class MemoryLimiter implements ClosableRateLimiter {
   readonly limits: Limits
-  readonly #accounts = new Accounts()
+  /** By window. Limits per minute and concurrency limits share one. */
+  readonly #accounts = new Map<number, Accounts>()
   readonly #now: () => number
 
-  /** @param now whole milliseconds, of a clock that is best never set */
+  /** @param now returns whole milliseconds, best of a clock that is never set */
   constructor(limits: Limits, now = monotonicMs) {
     this.limits = limits
     this.#now = now
   }
 
-  /** Subjects that it knows something of. */
+  /** The number of subjects in memory. */
   get size(): number {
-    return this.#accounts.size
+    return [...this.#accounts.values()].reduce((sum, accounts) => sum + accounts.size, 0)
   }
 
   async reserve(subjects: readonly Subject[], cost: Cost): Promise<Reservation> {
@@ -28,15 +29,18 @@ export class MemoryLimiter implements ClosableRateLimiter {
     const charges = buckets.map((demand) => this.#prepareCharge(demand, now))
     const refusal = findRefusal(
       charges,
-      concurrency.map(({ subject, limit }) => ({ limit, running: this.#accounts.get(subject, now).running })),
+      concurrency.map(({ subject, limit }) => ({
+        limit,
+        running: this.#accountsOf(minuteMs).get(subject, now).running,
+      })),
     )
     if (refusal) {
-      // A clock that has gone back would be waited for.
+      // Written with the time of now: with a clock that was set back, calls would wait for the old time.
       for (const charge of charges) this.#saveBucket(charge, now)
       throw refusal
     }
     for (const charge of charges) {
-      charge.level = levelAfter(charge.level, charge.limit, charge.units)
+      charge.level = levelAfter(charge.level, charge, charge.units)
       this.#saveBucket(charge, now)
     }
     for (const { subject } of concurrency) this.#addRunning(subject, +1, now)
@@ -63,34 +67,38 @@ export class MemoryLimiter implements ClosableRateLimiter {
       const units = difference[demand.name]
       if (units === 0) continue
       const charge = this.#prepareCharge(demand, now)
-      charge.level = levelAfter(charge.level, charge.limit, units)
+      charge.level = levelAfter(charge.level, charge, units)
       this.#saveBucket(charge, now)
     }
     for (const { subject } of released) this.#addRunning(subject, -1, now)
   }
 
-  #prepareCharge({ subject, name, limit, units }: BucketDemand, now: number): AccountCharge {
-    const account = this.#accounts.get(subject, now)
+  #prepareCharge(demand: BucketDemand, now: number): AccountCharge {
+    const { subject, name, limit, windowMs, units } = demand
+    const account = this.#accountsOf(windowMs).get(subject, now)
     const bucket = account[name]
-    return {
-      subject,
-      name,
-      limit,
-      units,
-      account,
-      level: bucket ? levelAt(bucket, limit, now) : fullLevel(limit),
-    }
+    const level = bucket ? levelAt(bucket, demand, now) : fullLevel(demand)
+    return { subject, name, limit, windowMs, units, account, level }
   }
 
-  #saveBucket({ account, subject, name, limit, level }: AccountCharge, at: number): void {
-    account[name] = { limit, level, at }
-    this.#accounts.update(subject, account)
+  #saveBucket({ account, subject, name, limit, windowMs, level }: AccountCharge, at: number): void {
+    account[name] = { limit, windowMs, level, at }
+    this.#accountsOf(windowMs).update(subject, account)
   }
 
   #addRunning(subject: string, calls: number, now: number): void {
-    const account = this.#accounts.get(subject, now)
+    const accounts = this.#accountsOf(minuteMs)
+    const account = accounts.get(subject, now)
     account.running += calls
-    this.#accounts.update(subject, account)
+    accounts.update(subject, account)
+  }
+
+  #accountsOf(windowMs: number): Accounts {
+    const known = this.#accounts.get(windowMs)
+    if (known) return known
+    const accounts = new Accounts(windowMs)
+    this.#accounts.set(windowMs, accounts)
+    return accounts
   }
 }
 

@@ -1,18 +1,24 @@
-/** Any order of calls, of what they come to and of what the clock does: what nobody may get, and what everybody does. */
+/** Random orders of calls, costs and clock changes, checked against the bounds of the limits. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Clock, stores } from '../../../../test/support/limiters.ts'
 import { LlmError } from '../errors.ts'
 import { toRetrySeconds } from './admission.ts'
-import type { Cost, Limits, Reservation, Subject } from './limits.ts'
+import type { Cost, Limits, Reservation, Subject, WindowLimit } from './limits.ts'
 
 const minute = 60_000
 const day = 86_400_000
 
 const some = (max: number) => fc.integer({ min: 1, max })
-const limits: fc.Arbitrary<Limits> = fc.record(
-  { requestsPerMinute: some(20), tokensPerMinute: some(2_000), concurrent: some(4) },
-  { requiredKeys: [] },
+const limits: fc.Arbitrary<Limits & Partial<WindowLimit>> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record(
+      { requestsPerMinute: some(20), tokensPerMinute: some(2_000), concurrent: some(4) },
+      { requiredKeys: [] },
+    ),
+  },
+  { weight: 1, arbitrary: fc.record({ limit: some(20), windowMs: some(3 * minute) }) },
 )
 const costs: fc.Arbitrary<Cost> = fc.record({ requests: fc.nat(3), tokens: fc.nat(3_000) })
 type Step =
@@ -40,10 +46,10 @@ const runs = { memory: 1_000, SQLite: 150, PostgreSQL: 50 } as Readonly<Record<s
 interface Call {
   readonly reserved: Cost
   taken: Cost
-  /** Once it is over. */
+  /** Set when the call is over. */
   used?: Cost
 }
-/** What a call took, when by a clock that only counts the time that goes by; below 0 it was given back. */
+/** The cost that a call took, or gave back when negative. `at` counts elapsed time alone, without clock changes. */
 interface Entry {
   readonly call: Call
   readonly at: number
@@ -52,7 +58,7 @@ interface Entry {
 }
 
 describe.each(stores())('limits in $name', ({ name, limiter: make }) => {
-  test('keep within what the limits allow, whatever happens, and what is told to wait gets in', async () => {
+  test('are never exceeded, and admit a rejected call after its wait', async () => {
     const lives = fc.tuple(fc.tuple(limits, limits, limits), fc.array(steps, { maxLength: 40 }), fc.boolean())
     let refusals = 0
 
@@ -60,7 +66,7 @@ describe.each(stores())('limits in $name', ({ name, limiter: make }) => {
       fc.asyncProperty(lives, async ([allLimits, life, oneByOne]) => {
         const clock: Clock = { now: 2 * day }
         const limiter = await make(clock)
-        const subjects = allLimits.map((limits, index): Subject => ({ id: `subject ${index}`, limits }))
+        const subjects = allLimits.map((limits, index) => ({ id: `subject ${index}`, limits }))
         let passedMs = 0
         const books = new Map<string, Entry[]>(subjects.map(({ id }) => [id, []]))
         const open: {
@@ -107,7 +113,7 @@ describe.each(stores())('limits in $name', ({ name, limiter: make }) => {
           }
           if (step.do !== 'reserve') continue
           while (oneByOne && open.length > 0) await end(0, step.cost)
-          const who = step.who.map((index) => subjects[index] as Subject)
+          const who = step.who.map((index) => subjects[index] as (typeof subjects)[number])
           const refusal = await limiter.reserve(who, step.cost).then(
             (reservation) => enter(reservation, who, step.cost),
             (error: unknown) => error as LlmError,
@@ -127,10 +133,10 @@ describe.each(stores())('limits in $name', ({ name, limiter: make }) => {
           const early = limiter.reserve(who, step.cost)
           await expect(early).rejects.toThrow(LlmError)
           pass(1_000)
-          // Others of the subject may still run, which no bucket knows of.
+          // Other calls of the subject can still run, which no bucket counts.
           const crowded = who.some(
             ({ id, limits }) =>
-              limits?.concurrent !== undefined &&
+              limits.concurrent !== undefined &&
               open.filter(({ who }) => who.some((other) => other.id === id)).length >= limits.concurrent,
           )
           if (!crowded) enter(await limiter.reserve(who, step.cost), who, step.cost)
@@ -138,13 +144,13 @@ describe.each(stores())('limits in $name', ({ name, limiter: make }) => {
 
         for (const { id, limits } of subjects) {
           const entries = books.get(id) ?? []
-          for (const [name, limit] of [
-            ['requests', limits?.requestsPerMinute],
-            ['tokens', limits?.tokensPerMinute],
+          for (const [name, limit, windowMs = minute] of [
+            ['requests', limits.limit ?? limits.requestsPerMinute, limits.windowMs],
+            ['tokens', limits.tokensPerMinute],
           ] as const) {
             if (limit === undefined) continue
-            expectTaken(entries, name, limit)
-            if (oneByOne) expectUsed(entries, name, limit)
+            expectTaken(entries, name, limit, windowMs)
+            if (oneByOne) expectUsed(entries, name, limit, windowMs)
           }
         }
         await limiter.close()
@@ -166,15 +172,15 @@ const atMost = (value: number, most: number): void => {
 }
 
 /**
- * From any moment to any later one, however calls overlap: who is let in finds all paid that was taken before, out of a full bucket and
- * what flows in meanwhile. So beyond these nothing is taken but by calls that ran already when the last one was let in.
+ * Between any two moments, however calls overlap: at an admission, a full bucket and its refill have paid for everything taken before.
+ * Only calls that already ran at the last admission take more.
  */
-function expectTaken(entries: readonly Entry[], name: keyof Cost, limit: number): void {
+function expectTaken(entries: readonly Entry[], name: keyof Cost, limit: number, windowMs: number): void {
   for (const [index, first] of entries.entries()) {
     let total = 0
     let debts = new Map<Call, number>()
     for (const { call, kind, at, cost } of entries.slice(index)) {
-      const paid = limit + (limit * (at - first.at)) / minute
+      const paid = limit + (limit * (at - first.at)) / windowMs
       const units = cost[name]
       if (kind === 'reserved' && units > 0) {
         atMost(total + Math.min(units, limit), paid)
@@ -188,17 +194,17 @@ function expectTaken(entries: readonly Entry[], name: keyof Cost, limit: number)
 }
 
 /**
- * What calls one after the other have really used, each part at the moment when it was taken: in any minute no more than a full bucket,
- * what flows in meanwhile, and one call's debt.
+ * The actual use of sequential calls, each part at the moment when it was taken: in any window at most a full bucket, its refill, and
+ * the debt of one call.
  */
-function expectUsed(entries: readonly Entry[], name: keyof Cost, limit: number): void {
+function expectUsed(entries: readonly Entry[], name: keyof Cost, limit: number, windowMs: number): void {
   const uses = usesOf(entries, name)
   for (const [index, first] of uses.entries()) {
     let total = 0
     let debt = 0
     for (const { call, kind, at, units } of uses.slice(index)) {
-      if (at >= first.at + minute) break
-      const paid = limit + (limit * (at - first.at)) / minute
+      if (at >= first.at + windowMs) break
+      const paid = limit + (limit * (at - first.at)) / windowMs
       if (kind === 'reserved') atMost(total + Math.min(call.reserved[name], limit), paid)
       debt = kind === 'reserved' ? Math.max(0, units - limit) : debt + units
       total += units
@@ -207,7 +213,7 @@ function expectUsed(entries: readonly Entry[], name: keyof Cost, limit: number):
   }
 }
 
-/** Without what came back: of what a call took, it used the first. Who asks for nothing waits for nothing, whatever it comes to. */
+/** Without returned units: a call uses the units that it took first. Calls that reserve nothing never wait, so they are left out. */
 function usesOf(
   entries: readonly Entry[],
   name: keyof Cost,

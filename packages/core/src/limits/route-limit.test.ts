@@ -1,10 +1,11 @@
-/** What a route limit does with a call, whatever the framework. */
+/** Route limits, for any framework. */
 import { describe, expect, test, vi } from 'vitest'
 import { LlmError } from '../errors.ts'
 import { createRateLimiter } from './create-rate-limiter.ts'
 import type { Limits, RateLimiter } from './limits.ts'
 import { MemoryLimiter } from './memory.ts'
-import { createRouteLimit, type RouteLimitOptions } from './route-limit.ts'
+import { createRouteLimit } from './route-limit.ts'
+import type { RouteLimitOptions } from './route-limit-options.ts'
 
 interface Call {
   readonly user?: string
@@ -17,9 +18,9 @@ const make = (limits: Limits, options: RouteLimitOptions<Call> = {}) => {
   const limiter = new MemoryLimiter(limits, () => clock.now)
   return { clock, limiter, admit: createRouteLimit<Call>(limiter, options, ({ ip }) => ip) }
 }
-const isLetIn = async (admission: Promise<object>) => 'reservation' in (await admission)
+const isAdmitted = async (admission: Promise<object>) => 'reservation' in (await admission)
 
-test('the headers say how the limits stand, and when to come again', async () => {
+test('the headers tell the status of the limits and the time of the next try', async () => {
   const { admit } = make({ requestsPerMinute: 2, tokensPerMinute: 100 }, { tokens: 75 })
 
   const first = await admit({ ip: '192.0.2.1' })
@@ -32,6 +33,8 @@ test('the headers say how the limits stand, and when to come again', async () =>
     'x-ratelimit-limit-tokens': '100',
     'x-ratelimit-remaining-tokens': '25',
     'x-ratelimit-reset-tokens': '45s',
+    ratelimit: '"2-in-1min"; r=1; t=30, "100-tokens-in-1min"; r=25; t=45',
+    'ratelimit-policy': '"2-in-1min"; q=2; w=60, "100-tokens-in-1min"; q=100; w=60',
   })
   expect(second).toMatchObject({
     headers: { 'x-ratelimit-remaining-requests': '1', 'retry-after': '30', 'retry-after-ms': '30000' },
@@ -39,42 +42,42 @@ test('the headers say how the limits stand, and when to come again', async () =>
   })
 })
 
-describe('who comes under the limits', () => {
-  test('is the address, by default and where nobody is named', async () => {
-    const { admit } = make({ requestsPerMinute: 1 }, { subject: ({ user }) => user })
+describe('the rate limit key', () => {
+  test('is the address, by default and for a request without a user', async () => {
+    const { admit } = make({ requestsPerMinute: 1 }, { keyGenerator: ({ user }) => user })
 
-    expect(await isLetIn(admit({ ip: '2001:db8::1' }))).toBe(true)
-    expect(await isLetIn(admit({ ip: '2001:db8::2' }))).toBe(false)
-    expect(await isLetIn(admit({ ip: '2001:db8::2', user: 'ann' }))).toBe(true)
-    expect(await isLetIn(admit({ ip: '192.0.2.1', user: 'ann' }))).toBe(false)
-    expect(await isLetIn(admit({}))).toBe(true)
-    expect(await isLetIn(admit({}))).toBe(false)
+    expect(await isAdmitted(admit({ ip: '2001:db8::1' }))).toBe(true)
+    expect(await isAdmitted(admit({ ip: '2001:db8::2' }))).toBe(false)
+    expect(await isAdmitted(admit({ ip: '2001:db8::2', user: 'ann' }))).toBe(true)
+    expect(await isAdmitted(admit({ ip: '192.0.2.1', user: 'ann' }))).toBe(false)
+    expect(await isAdmitted(admit({}))).toBe(true)
+    expect(await isAdmitted(admit({}))).toBe(false)
   })
 
-  test('can be several, with limits of their own, and found out somewhere else', async () => {
+  test('can be a list, with own limits, and asynchronous', async () => {
     const { admit } = make(
       { requestsPerMinute: 1 },
       {
-        subject: async ({ user = '' }) => [user, { id: 'everybody', limits: { requestsPerMinute: 2 } }],
+        keyGenerator: async ({ user = '' }) => [user, { id: 'everybody', limits: { requestsPerMinute: 2 } }],
       },
     )
 
-    const calls = ['ann', 'bob', 'cid'].map((user) => isLetIn(admit({ user })))
+    const calls = ['ann', 'bob', 'cid'].map((user) => isAdmitted(admit({ user })))
 
     expect(await Promise.all(calls)).toEqual([true, true, false])
   })
 
-  test('can be nobody', async () => {
-    const { admit } = make({ requestsPerMinute: 1 }, { subject: () => [] })
+  test('can be an empty list, which is not limited', async () => {
+    const { admit } = make({ requestsPerMinute: 1 }, { keyGenerator: () => [] })
 
-    expect(await isLetIn(admit({}))).toBe(true)
-    expect(await isLetIn(admit({}))).toBe(true)
+    expect(await isAdmitted(admit({}))).toBe(true)
+    expect(await isAdmitted(admit({}))).toBe(true)
   })
 
-  test('has the limits of the route where it brings none', async () => {
+  test('without limits has the limits of the route', async () => {
     const { admit } = make({ requestsPerMinute: 1 }, { limits: { requestsPerMinute: 2 } })
 
-    expect([await isLetIn(admit({})), await isLetIn(admit({})), await isLetIn(admit({}))]).toEqual([
+    expect([await isAdmitted(admit({})), await isAdmitted(admit({})), await isAdmitted(admit({}))]).toEqual([
       true,
       true,
       false,
@@ -82,18 +85,18 @@ describe('who comes under the limits', () => {
   })
 })
 
-describe('what a call costs', () => {
+describe('the cost of a call', () => {
   const options: RouteLimitOptions<Call> = { requests: 0, tokens: async ({ words = 0 }) => words * 2 }
 
-  test('is what a function makes of it', async () => {
+  test('can be a function of the request', async () => {
     const { admit } = make({ requestsPerMinute: 1, tokensPerMinute: 100 }, options)
 
-    expect(await isLetIn(admit({ words: 30 }))).toBe(true)
-    expect(await isLetIn(admit({ words: 30 }))).toBe(false)
-    expect(await isLetIn(admit({ words: 20 }))).toBe(true)
+    expect(await isAdmitted(admit({ words: 30 }))).toBe(true)
+    expect(await isAdmitted(admit({ words: 30 }))).toBe(false)
+    expect(await isAdmitted(admit({ words: 20 }))).toBe(true)
   })
 
-  test('is what was expected where the route does not settle it, and what it settles where it does', async () => {
+  test('is the reserved cost, or the actual cost that the route settles', async () => {
     const { admit } = make({ tokensPerMinute: 100, concurrent: 1 }, options)
     const first = await admit({ words: 50 })
     if (!('reservation' in first)) throw new Error('refused')
@@ -107,14 +110,14 @@ describe('what a call costs', () => {
     expect(await admit({ words: 1 })).toMatchObject({ headers: { 'x-ratelimit-remaining-tokens': '0' } })
   })
 
-  test('that no call can cost is a mistake, of the set-up or of the call', async () => {
+  test('must be a whole number, in options and from functions', async () => {
     const limits = { tokensPerMinute: 1 }
     expect(() => make(limits, { tokens: -1 })).toThrow('Expected `tokens` to be a whole number')
     await expect(make(limits, { tokens: () => Number.NaN }).admit({})).rejects.toThrow(TypeError)
   })
 })
 
-test('a limiter that is not there yet is a mistake in the set-up', () => {
+test('a promise instead of a limiter is a TypeError', () => {
   const promise = Promise.resolve() as unknown as RateLimiter
 
   expect(() => createRouteLimit(promise, {}, () => '')).toThrow('await createRateLimiter()')
@@ -126,7 +129,7 @@ describe('routes of one limiter', () => {
     (await admission).headers['x-ratelimit-remaining-requests']
   const from = ({ ip }: Call) => ip
 
-  test('count apart where one has limits of its own', async () => {
+  test('count separately when one has own limits', async () => {
     const shared = limiter()
     const time = createRouteLimit<Call>(shared, {}, from)
     const login = createRouteLimit<Call>(shared, { limits: { requestsPerMinute: 5 } }, from)
@@ -138,7 +141,7 @@ describe('routes of one limiter', () => {
     expect(await remaining(login({ ip: '192.0.2.1' }))).toBe('2')
   })
 
-  test('count by their names, in front of their subjects', async () => {
+  test('count by their names, which stand before the keys', async () => {
     const shared = limiter()
     const login = createRouteLimit<Call>(shared, { name: 'login', limits: { requestsPerMinute: 5 } }, from)
     const reset = createRouteLimit<Call>(shared, { name: 'reset', limits: { requestsPerMinute: 5 } }, from)
@@ -152,64 +155,80 @@ describe('routes of one limiter', () => {
     expect(limits).toMatchObject([{ remaining: 4 }])
   })
 
-  test('share a subject that brings its limits with it', async () => {
+  test('share a key with own limits', async () => {
     const shared = limiter()
-    const subject = ({ user = '' }: Call) => ({ id: user, limits: { requestsPerMinute: 3 } })
-    const one = createRouteLimit<Call>(shared, { subject, limits: { requestsPerMinute: 5 } }, from)
-    const other = createRouteLimit<Call>(shared, { subject }, from)
+    const keyGenerator = ({ user = '' }: Call) => ({ id: user, limits: { requestsPerMinute: 3 } })
+    const one = createRouteLimit<Call>(shared, { keyGenerator, limits: { requestsPerMinute: 5 } }, from)
+    const other = createRouteLimit<Call>(shared, { keyGenerator }, from)
 
     expect(await remaining(one({ user: 'ann' }))).toBe('2')
     expect(await remaining(other({ user: 'ann' }))).toBe('1')
-    // Nobody is an address, and its limit of 100 is another one.
+    // A request without a user counts by address, where the limit of 100 is separate.
     expect(await remaining(one({ ip: '192.0.2.1' }))).toBe('2')
     expect(await remaining(createRouteLimit<Call>(shared, {}, from)({ ip: '192.0.2.1' }))).toBe('99')
   })
 })
 
-describe('what a subject may be', () => {
+describe('a key', () => {
   const by = (who: unknown) => {
-    const { admit } = make({ requestsPerMinute: 1 }, { subject: () => who as string })
+    const { admit } = make({ requestsPerMinute: 1 }, { keyGenerator: () => who as string })
     return admit
   }
 
-  test.each([['', null, undefined, { id: '' }]].flat())('is the address where it is %j', async (who) => {
+  test.each([['', null, undefined, { id: '' }]].flat())('of %j stands for the address', async (who) => {
     const admit = by(who)
 
-    expect(await isLetIn(admit({ ip: '192.0.2.1' }))).toBe(true)
-    expect(await isLetIn(admit({ ip: '192.0.2.2' }))).toBe(true)
-    expect(await isLetIn(admit({ ip: '192.0.2.2' }))).toBe(false)
+    expect(await isAdmitted(admit({ ip: '192.0.2.1' }))).toBe(true)
+    expect(await isAdmitted(admit({ ip: '192.0.2.2' }))).toBe(true)
+    expect(await isAdmitted(admit({ ip: '192.0.2.2' }))).toBe(false)
   })
 
-  test('is a number, such as the id of a row', async () => {
-    const { admit, limiter } = make({ requestsPerMinute: 1 }, { subject: () => 42 })
+  test('can be a number, such as the id of a row', async () => {
+    const { admit, limiter } = make({ requestsPerMinute: 1 }, { keyGenerator: () => 42 })
 
-    expect(await isLetIn(admit({}))).toBe(true)
+    expect(await isAdmitted(admit({}))).toBe(true)
     await expect(limiter.reserve([{ id: '42' }], { requests: 1, tokens: 0 })).rejects.toThrow(LlmError)
   })
 
-  test.each([[Number.NaN, {}, true, { id: {} }]].flat())('is nothing else: %j', async (who) => {
-    await expect(by(who)({})).rejects.toThrow('Expected `subject` to say a text, a number or { id, limits }')
+  test.each([[Number.NaN, {}, true, { id: {} }]].flat())('cannot be %j', async (who) => {
+    await expect(by(who)({})).rejects.toThrow(
+      'Expected `keyGenerator` to return a text, a number or { id, limits }',
+    )
   })
 
-  test('is who has no right to ask, and hears so', async () => {
-    const subject = () => {
+  test('can be replaced by an error, which becomes the answer', async () => {
+    const keyGenerator = () => {
       throw new LlmError('authentication', 'No API key is given.')
     }
-    const { admit } = make({ requestsPerMinute: 1 }, { subject })
+    const { admit } = make({ requestsPerMinute: 1 }, { keyGenerator })
 
     expect(await admit({})).toMatchObject({ refusal: { status: 401, message: 'No API key is given.' } })
   })
 })
 
-describe('a misspelt option is a mistake in the set-up', () => {
+describe('a wrong or misspelt option is a TypeError', () => {
   test.each([
-    [{ limit: 5 }, 'Unknown option `limit`'],
+    [{ rpm: 5 }, 'Unknown option `rpm`'],
+    [{ subject: () => 'ann' }, 'Unknown option `subject`, expected `keyGenerator`'],
+    [{ onError: 'admit' }, 'Unknown option `onError`, expected `passOnStoreError`'],
+    [{ max: 5 }, 'Unknown option `max`, expected `limit`'],
+    [{ skip: true }, 'Expected `skip` to be a function of the request'],
+    [{ limit: 0 }, 'Expected `limit` to be a whole number from 1'],
+    [{ limit: 5, windowMs: 0.5 }, 'Expected `windowMs` to be a whole number from 1'],
+    [{ limit: 1e6, windowMs: 31_622_400_000 }, 'Expected `limit` to be a whole number from 1 to 189738,'],
+    [{ windowMs: 1_000 }, 'Expected `limit` beside `windowMs`'],
+    [
+      { limits: { requestsPerMinute: 1 }, limit: 1 },
+      'Expected `limits`, or `limit` with `windowMs`, got both',
+    ],
+    [{ ipv6Subnet: 31 }, 'Expected `ipv6Subnet` to be a whole number from 32 to 128'],
+    [{ ipv6Subnet: false }, 'Expected `ipv6Subnet` to be a whole number from 32 to 128'],
     [{ key: () => 'ann' }, 'Unknown option `key`'],
     [{ limits: { rpm: 1 } }, 'Unknown option `limits.rpm`'],
-    [{ subject: 'ann' }, 'Expected `subject` to be a function of the request'],
+    [{ keyGenerator: 'ann' }, 'Expected `keyGenerator` to be a function of the request'],
     [{ name: '' }, 'Expected `name` to be a text'],
     [{ requests: '1' }, 'Expected `requests` to be a whole number'],
-    [{ onError: 'open' }, "Expected `onError` to be 'refuse', 'admit' or a function"],
+    [{ passOnStoreError: 'admit' }, 'Expected `passOnStoreError` to be true, false or a function'],
   ])('%j', (options, message) => {
     expect(() => make({ requestsPerMinute: 1 }, options as never)).toThrow(message)
   })
@@ -221,20 +240,138 @@ describe('a misspelt option is a mistake in the set-up', () => {
     await expect(createRateLimiter(options as never)).rejects.toThrow(message)
   })
 
-  test('and so is what could never limit anybody', async () => {
+  test('and so is a route without any limit', async () => {
     const none = await createRateLimiter()
 
     expect(() => createRouteLimit(none, {}, () => '')).toThrow('neither the route nor its limiter has any')
     expect(() => createRouteLimit(none, { limits: {} }, () => '')).toThrow(TypeError)
-    createRouteLimit(none, { subject: () => ({ id: 'ann', limits: { concurrent: 1 } }) }, () => '')
+    createRouteLimit(none, { keyGenerator: () => ({ id: 'ann', limits: { concurrent: 1 } }) }, () => '')
   })
+})
+
+describe('`limit` with `windowMs`', () => {
+  const quarter = { limit: 2, windowMs: 900_000 }
+
+  test('is a bucket that refills over the window', async () => {
+    const { admit, clock } = make({}, quarter)
+    const call = () => admit({ ip: '192.0.2.1' })
+    const statuses = [await isAdmitted(call()), await isAdmitted(call()), await isAdmitted(call())]
+
+    expect(statuses).toEqual([true, true, false])
+    clock.now += 449_999
+    expect(await isAdmitted(call())).toBe(false)
+    clock.now += 1
+    expect(await isAdmitted(call())).toBe(true)
+  })
+
+  test('admits up to twice the limit in one window after a pause', async () => {
+    const { admit, clock } = make({}, { limit: 10, windowMs: 1_000 })
+    let admitted = 0
+
+    for (; clock.now < 1_000; clock.now += 50) if (await isAdmitted(admit({}))) admitted++
+
+    expect(admitted).toBe(19)
+  })
+
+  test('is told in headers and in the error', async () => {
+    const { admit } = make({}, { ...quarter, requests: 2 })
+    await admit({})
+
+    expect(await admit({})).toMatchObject({
+      headers: {
+        'x-ratelimit-limit-requests': '2',
+        'x-ratelimit-remaining-requests': '0',
+        'x-ratelimit-reset-requests': '15m0s',
+        ratelimit: '"2-in-15min"; r=0; t=900',
+        'ratelimit-policy': '"2-in-15min"; q=2; w=900',
+        'retry-after': '900',
+      },
+      refusal: {
+        message: 'This request would exceed the limit of 2 requests per 15 minutes. Try again in 900 s.',
+      },
+    })
+  })
+
+  test('has a window of a minute by default, whose counts it shares with `limits`', async () => {
+    const { admit, limiter } = make({}, { limit: 2 })
+    const other = createRouteLimit<Call>(limiter, { limits: { requestsPerMinute: 2 } }, ({ ip }) => ip)
+
+    expect(await isAdmitted(admit({}))).toBe(true)
+    expect(await isAdmitted(other({}))).toBe(true)
+    expect(await isAdmitted(admit({}))).toBe(false)
+  })
+
+  test('is counted separately for each window', async () => {
+    const { admit, limiter } = make({}, quarter)
+    const other = createRouteLimit<Call>(limiter, { limit: 2, windowMs: 86_400_000 }, ({ ip }) => ip)
+
+    await admit({})
+    await admit({})
+
+    expect(await other({})).toMatchObject({ headers: { ratelimit: '"2-in-1day"; r=1; t=43200' } })
+  })
+
+  test('can come with a key', async () => {
+    const keyGenerator = ({ user = '' }: Call) => ({ id: user, limits: { limit: 1, windowMs: 3_600_000 } })
+    const { admit } = make({ requestsPerMinute: 100 }, { keyGenerator })
+
+    expect(await isAdmitted(admit({ user: 'ann' }))).toBe(true)
+    expect(await isAdmitted(admit({ user: 'ann' }))).toBe(false)
+    expect(await isAdmitted(admit({ user: 'bob' }))).toBe(true)
+  })
+})
+
+describe('a skipped request', () => {
+  test.each([
+    ['at once', () => true],
+    ['later', async () => true],
+  ])('is not limited: `skip` answers %s', async (_when, skip) => {
+    const keyGenerator = vi.fn(() => 'ann')
+    const { admit, limiter } = make({ requestsPerMinute: 1 }, { skip, keyGenerator })
+
+    for (let call = 0; call < 3; call++) {
+      const admission = await admit({})
+      if (!('reservation' in admission)) throw new Error('rejected')
+      expect(admission.headers).toEqual({})
+      await admission.reservation.take({ requests: 0, tokens: 5 })
+      await admission.reservation.settle({ requests: 1, tokens: 5 })
+      admission.finish()
+    }
+
+    expect(keyGenerator).not.toHaveBeenCalled()
+    expect(limiter.size).toBe(0)
+  })
+
+  test('does not change the limits of other requests', async () => {
+    const skip = ({ user }: Call) => user === 'health'
+    const { admit } = make({ requestsPerMinute: 1 }, { skip })
+
+    expect(await isAdmitted(admit({}))).toBe(true)
+    expect(await isAdmitted(admit({ user: 'health' }))).toBe(true)
+    expect(await isAdmitted(admit({}))).toBe(false)
+  })
+
+  test('is none when `skip` throws', async () => {
+    const error = new Error('no such user')
+    const { admit } = make({ requestsPerMinute: 1 }, { skip: () => Promise.reject(error) })
+
+    await expect(admit({})).rejects.toBe(error)
+  })
+})
+
+test('`ipv6Subnet` changes how many bits of an address are one client', async () => {
+  const { admit } = make({ requestsPerMinute: 1 }, { ipv6Subnet: 56 })
+
+  expect(await isAdmitted(admit({ ip: '2001:db8:0:a1::1' }))).toBe(true)
+  expect(await isAdmitted(admit({ ip: '2001:db8:0:af::1' }))).toBe(false)
+  expect(await isAdmitted(admit({ ip: '2001:db8:0:1a1::1' }))).toBe(true)
 })
 
 describe('while the limiter fails', () => {
   const away = new Error('the database is away')
   const broken: RateLimiter = { reserve: () => Promise.reject(away), status: async () => [] }
 
-  test('calls are refused with when to try again, and why is for the app alone', async () => {
+  test('calls are rejected with the time of the next try, and clients do not see the cause', async () => {
     const admission = await createRouteLimit(broken, {}, () => '')({})
 
     expect(admission).toMatchObject({
@@ -244,8 +381,8 @@ describe('while the limiter fails', () => {
     expect('refusal' in admission && admission.refusal.message).not.toContain('database')
   })
 
-  test('calls are let in where the app wants it, without a limit', async () => {
-    const admission = await createRouteLimit(broken, { onError: 'admit' }, () => '')({})
+  test('calls are admitted without a limit when the app wants it', async () => {
+    const admission = await createRouteLimit(broken, { passOnStoreError: true }, () => '')({})
     if (!('reservation' in admission)) throw new Error('refused')
 
     expect(admission.headers).toEqual({})
@@ -253,13 +390,24 @@ describe('while the limiter fails', () => {
     admission.finish()
   })
 
-  test('a function hears of it and decides', async () => {
-    const onError = vi.fn(() => 'admit' as const)
+  test.each<unknown>(['refuse', 'admit', 1, undefined])(
+    'a function that returns %j admits no call',
+    async (answer) => {
+      const options = { passOnStoreError: () => answer as boolean }
+
+      expect(await createRouteLimit(broken, options, () => '')({})).toMatchObject({
+        refusal: { status: 503 },
+      })
+    },
+  )
+
+  test('a function gets the cause and decides', async () => {
+    const passOnStoreError = vi.fn(() => true)
     const call = { user: 'ann' }
 
-    const admission = await createRouteLimit<Call>(broken, { onError }, () => '')(call)
+    const admission = await createRouteLimit<Call>(broken, { passOnStoreError }, () => '')(call)
 
     expect('reservation' in admission).toBe(true)
-    expect(onError).toHaveBeenCalledExactlyOnceWith(away, call)
+    expect(passOnStoreError).toHaveBeenCalledExactlyOnceWith(away, call)
   })
 })

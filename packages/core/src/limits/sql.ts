@@ -6,8 +6,8 @@ import { randomUUID } from 'node:crypto'
 import { LlmError } from '../errors.ts'
 import type { Database, Queries, SqlValue } from '../storage/database.ts'
 import { migrate } from '../storage/migrations.ts'
-import { findRefusal, type LimitName, statusOf } from './admission.ts'
-import { fullLevel, levelAfter, levelAt, resetMs } from './bucket.ts'
+import { findRefusal, statusOf } from './admission.ts'
+import { fullLevel, levelAfter, levelAt, minuteMs, resetMs } from './bucket.ts'
 import { type BucketDemand, type ConcurrencyDemand, type Demand, toDemand, zeroCost } from './demand.ts'
 import { KeyedMutex } from './keyed-mutex.ts'
 import type { ClosableRateLimiter, Cost, LimitStatus, Limits, Reservation, Subject } from './limits.ts'
@@ -77,7 +77,7 @@ class SqlLimiter implements ClosableRateLimiter {
         await writeBuckets(queries, charges, now)
         return refusal
       }
-      for (const charge of charges) charge.level = levelAfter(charge.level, charge.limit, charge.units)
+      for (const charge of charges) charge.level = levelAfter(charge.level, charge, charge.units)
       await writeBuckets(queries, charges, now)
       if (lease) await this.#runningCalls.add(queries, lease, concurrency, now)
       at = now
@@ -101,7 +101,7 @@ class SqlLimiter implements ClosableRateLimiter {
     const rows = await this.#database.query<LimitRow>(
       `SELECT subject, name, level, at, ${this.#clock()} AS now FROM modelmount_limits
        WHERE ${buckets.map(() => '(subject = ? AND name = ?)').join(' OR ')}`,
-      buckets.flatMap(({ subject, name }) => [subject, name]),
+      buckets.flatMap((bucket) => [bucket.subject, rowName(bucket)]),
     )
     return statusOf(buckets.map((demand) => ({ ...demand, level: levelOf(rows, demand, rows[0]?.now ?? 0) })))
   }
@@ -148,7 +148,7 @@ class SqlLimiter implements ClosableRateLimiter {
     await this.#withLockedRows(demand, async (queries, { rows, now }) => {
       const corrected = charged.map((demand) => ({
         ...demand,
-        level: levelAfter(levelOf(rows, demand, now), demand.limit, difference[demand.name]),
+        level: levelAfter(levelOf(rows, demand, now), demand, difference[demand.name]),
       }))
       await writeBuckets(queries, corrected, now)
       if (released) await this.#runningCalls.remove(queries, released.lease)
@@ -171,7 +171,10 @@ class SqlLimiter implements ClosableRateLimiter {
     { buckets, concurrency }: Demand,
     task: (queries: Queries, locked: LockedRows) => Promise<Result>,
   ): Promise<Result> {
-    const ids = [...buckets, ...concurrency.map(({ subject }) => ({ subject, name: 'concurrent' as const }))]
+    const ids = [
+      ...buckets.map((bucket) => ({ subject: bucket.subject, name: rowName(bucket) })),
+      ...concurrency.map(({ subject }) => ({ subject, name: 'concurrent' })),
+    ]
     const transaction = () =>
       this.#database.transaction(async (queries) =>
         task(queries, await lockRows(queries, ids, this.#clock())),
@@ -189,8 +192,8 @@ const batchSize = 100
 
 interface LimitRowId {
   readonly subject: string
-  /** `concurrent`: its buckets say nothing, but who has locked it counts alone. */
-  readonly name: LimitName | 'concurrent'
+  /** The name of a bucket. A row `concurrent` has no level: the call that locked it counts running calls alone. */
+  readonly name: string
 }
 interface LimitRow extends LimitRowId {
   readonly level: number
@@ -222,10 +225,14 @@ const longAgo = Number.MIN_SAFE_INTEGER
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-function levelOf(rows: readonly LimitRow[], { subject, name, limit }: BucketDemand, now: number): number {
-  const row = rows.find((row) => row.subject === subject && row.name === name)
-  return row ? levelAt(row, limit, now) : fullLevel(limit)
+function levelOf(rows: readonly LimitRow[], demand: BucketDemand, now: number): number {
+  const row = rows.find((row) => row.subject === demand.subject && row.name === rowName(demand))
+  return row ? levelAt(row, demand, now) : fullLevel(demand)
 }
+
+/** Buckets of other windows than a minute carry theirs in their name: a level counts in parts of the window. */
+const rowName = ({ name, windowMs }: BucketDemand): string =>
+  windowMs === minuteMs ? name : `${name}/${windowMs}`
 
 async function writeBuckets(
   queries: Queries,
@@ -237,12 +244,12 @@ async function writeBuckets(
     `INSERT INTO modelmount_limits (subject, name, level, at, full_at)
      VALUES ${buckets.map(() => '(?, ?, ?, ?, ?)').join(', ')}
      ON CONFLICT (subject, name) DO UPDATE SET level = excluded.level, at = excluded.at, full_at = excluded.full_at`,
-    buckets.flatMap(({ subject, name, limit, level }): SqlValue[] => [
-      subject,
-      name,
-      level,
+    buckets.flatMap((bucket): SqlValue[] => [
+      bucket.subject,
+      rowName(bucket),
+      bucket.level,
       now,
-      now + resetMs(level, limit),
+      now + resetMs(bucket.level, bucket),
     ]),
   )
 }

@@ -1,0 +1,47 @@
+/** Rate limit keys of requests, as subjects of the limiter. */
+import { describeValue } from '../options/check.ts'
+import type { Limits, Subject, WindowLimit } from './limits.ts'
+
+export type RateLimitKey = string | number | bigint | Subject | null | undefined
+
+type AnyLimits = Limits | WindowLimit | undefined
+
+interface KeyContext {
+  /** Stands before the ids of keys without limits. */
+  readonly prefix: string
+  /** For keys without limits. */
+  readonly limits: AnyLimits
+  addressKey(): string
+}
+
+export const keysToSubjects = (
+  keys: RateLimitKey | readonly RateLimitKey[],
+  context: KeyContext,
+): readonly Subject[] => [keys].flat().map((key) => toSubject(key, context))
+
+function toSubject(key: RateLimitKey, { prefix, limits, addressKey }: KeyContext): Subject {
+  const { id, limits: own } = isSubject(key) ? key : { id: key, limits: undefined }
+  if (id === undefined || id === null || id === '')
+    return { id: (own ? keyPrefix(undefined, own) : prefix) + addressKey(), limits: own ?? limits }
+  return own ? { id: toId(id), limits: own } : { id: prefix + toId(id), limits }
+}
+
+/** Separates the counts of routes with their own limits from the counts of other routes. */
+export function keyPrefix(name: string | undefined, limits: AnyLimits): string {
+  if (name !== undefined) return `${name} `
+  if (!limits) return ''
+  if ('windowMs' in limits) return `[${limits.limit}/${limits.windowMs}] `
+  const { requestsPerMinute = '', tokensPerMinute = '', concurrent = '' } = limits
+  return `[${requestsPerMinute},${tokensPerMinute},${concurrent}] `
+}
+
+const isSubject = (key: RateLimitKey): key is Subject =>
+  typeof key === 'object' && key !== null && 'id' in key
+
+function toId(id: unknown): string {
+  if (typeof id === 'string') return id
+  if (typeof id === 'bigint' || (typeof id === 'number' && Number.isFinite(id))) return String(id)
+  throw new TypeError(
+    `Expected \`keyGenerator\` to return a text, a number or { id, limits }, got ${describeValue(id)}`,
+  )
+}

@@ -1,0 +1,108 @@
+/** The options of a route limit: types and checks. */
+import { checkKeys, describeValue } from '../options/check.ts'
+import { minuteMs } from './bucket.ts'
+import { checkCost, checkLimits, checkRange, checkWindowLimit } from './demand.ts'
+import type { Limits, WindowLimit } from './limits.ts'
+import type { RateLimitKey } from './rate-limit-key.ts'
+
+export interface RouteLimitOptions<Request> {
+  /**
+   * Returns the rate limit key of a request: a text of the app such as `user:42`, a number, or `{ id, limits }`. Of a list, every key
+   * must admit the request, and an empty list is not limited. An `LlmError` that it throws becomes the answer: `authentication` is 401.
+   *
+   * @default the client's address, which also replaces `undefined`, `null` and `''`
+   */
+  keyGenerator?(
+    request: Request,
+  ): RateLimitKey | readonly RateLimitKey[] | Promise<RateLimitKey | readonly RateLimitKey[]>
+  /** For rate limit keys without limits. Their calls are counted separately, under `name`. @default the limits of the limiter */
+  readonly limits?: Limits | undefined
+  /**
+   * Requests per `windowMs`, instead of `limits`. The bucket does not reset at the end of a window, so one window can admit up to twice
+   * `limit` after a pause.
+   */
+  readonly limit?: number | undefined
+  /** The milliseconds in which an empty bucket of `limit` requests is full again. @default 60,000 */
+  readonly windowMs?: number | undefined
+  /**
+   * Routes with the same name share the counts of keys without limits, and need the same limits. The limiter stores such a key behind
+   * the name and a space.
+   *
+   * @default one name per set of limits, so that routes with the same limits share their counts
+   */
+  readonly name?: string | undefined
+  /** The cost of a request, in requests. @default 1 */
+  readonly requests?: number | RequestFunction<Request, number> | undefined
+  /** The cost of a request, in tokens: any unit of the app. A route settles the actual cost by its reservation. @default 0 */
+  readonly tokens?: number | RequestFunction<Request, number> | undefined
+  /** Requests for which it returns `true` are not limited. */
+  skip?(request: Request): boolean | Promise<boolean>
+  /**
+   * Whether to admit requests while the limiter fails, for example without its database. `false` answers 503 with the time of the next
+   * try. A function gets the error and the request.
+   *
+   * @default false
+   */
+  readonly passOnStoreError?: boolean | ((cause: unknown, request: Request) => boolean) | undefined
+  /** The leading bits of an IPv6 address that identify a client, from 32 to 128. @default 64 */
+  readonly ipv6Subnet?: number | undefined
+}
+
+type RequestFunction<Request, Result> = (request: Request) => Result | Promise<Result>
+
+/** Throws a `TypeError` that names the wrong option. */
+export function checkRouteLimitOptions<Request>(options: RouteLimitOptions<Request>): void {
+  for (const [name, newName] of Object.entries(renamed))
+    if (options && name in options) throw new TypeError(`Unknown option \`${name}\`, expected \`${newName}\``)
+  checkKeys('', options, optionNames)
+  const { limits, limit, windowMs, name, requests, tokens, passOnStoreError = false } = options
+  for (const option of ['keyGenerator', 'skip'] as const) {
+    const given: unknown = options[option]
+    if (given !== undefined && typeof given !== 'function')
+      throw new TypeError(
+        `Expected \`${option}\` to be a function of the request, got ${describeValue(given)}`,
+      )
+  }
+  if (name !== undefined && (typeof name !== 'string' || name === ''))
+    throw new TypeError(`Expected \`name\` to be a text, got ${describeValue(name)}`)
+  if (typeof passOnStoreError !== 'function' && typeof passOnStoreError !== 'boolean')
+    throw new TypeError(
+      `Expected \`passOnStoreError\` to be true, false or a function, got ${describeValue(passOnStoreError)}`,
+    )
+  if (limits !== undefined && (limit !== undefined || windowMs !== undefined))
+    throw new TypeError('Expected `limits`, or `limit` with `windowMs`, got both')
+  if (limits !== undefined) checkLimits(limits)
+  else if (limit !== undefined || windowMs !== undefined)
+    checkWindowLimit({ limit, windowMs: windowMs ?? minuteMs } as WindowLimit)
+  checkRange('ipv6Subnet', options.ipv6Subnet, 32, 128)
+  checkCost({
+    requests: typeof requests === 'function' || requests === undefined ? 0 : requests,
+    tokens: typeof tokens === 'function' || tokens === undefined ? 0 : tokens,
+  })
+}
+
+/** Names of express-rate-limit and of earlier versions. */
+const renamed = { subject: 'keyGenerator', onError: 'passOnStoreError', max: 'limit' }
+
+const optionNames = [
+  'keyGenerator',
+  'limits',
+  'limit',
+  'windowMs',
+  'name',
+  'requests',
+  'tokens',
+  'skip',
+  'passOnStoreError',
+  'ipv6Subnet',
+] satisfies (keyof RouteLimitOptions<never>)[]
+
+/** `limit` per minute is `requestsPerMinute`, so that both options share stored buckets. */
+export function limitsOf({
+  limits,
+  limit,
+  windowMs = minuteMs,
+}: Pick<RouteLimitOptions<never>, 'limits' | 'limit' | 'windowMs'>): Limits | WindowLimit | undefined {
+  if (limit === undefined) return limits
+  return windowMs === minuteMs ? { requestsPerMinute: limit } : { limit, windowMs }
+}
