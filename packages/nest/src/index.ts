@@ -5,3 +5,8 @@ export type { LlmRequest } from './llm.request.ts'
 export { InjectLlm, LLM } from './llm.tokens.ts'
 export { RATE_LIMITER, RateLimit, type RateLimitOptions } from './rate-limit.decorator.ts'
 export { type LimitedRequest, RateLimitGuard } from './rate-limit.guard.ts'
+export {
+  RateLimitModule,
+  type RateLimitModuleExtras,
+  type RateLimitModuleOptions,
+} from './rate-limit.module.ts'

@@ -1,16 +1,16 @@
-/** How a route says what it costs, and how the limiter of an app is provided. */
+/** The cost and the limits of a route, as metadata of Nest. */
 import { checkRouteLimitOptions, type RouteLimitOptions } from '@modelmount/core/limits'
 import { type CustomDecorator, SetMetadata } from '@nestjs/common'
 import type { LlmRequest } from './llm.request.ts'
 
 export type RateLimitOptions = RouteLimitOptions<LlmRequest>
 
-/** The token of the limiter: `{ provide: RATE_LIMITER, useFactory: () => createRateLimiter(…) }`. */
+/** The token of the limiter, which `RateLimitModule` provides. */
 export const RATE_LIMITER = Symbol('RateLimiter')
 
 export const RATE_LIMIT = Symbol('RateLimitOptions')
 
-/** On a route or a controller: what its calls cost, whom, and within which limits. The one on the route counts. Throws a `TypeError` for what is wrong. */
+/** The cost, the rate limit key and the limits of a route or of a controller. A route's own options replace those of its controller. */
 export const RateLimit = (options: RateLimitOptions): CustomDecorator<symbol> => {
   checkRouteLimitOptions(options)
   return SetMetadata(RATE_LIMIT, options)
