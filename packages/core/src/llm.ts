@@ -56,9 +56,9 @@ export interface Llm {
   /** The limits of callers and models, also for routes of the app. */
   readonly limits: CallerLimits
   /**
-   * The limits of the API key that a request to a route of the app brings: `rateLimit(llm.limits, { keyGenerator: llm.apiKeyGenerator })`.
-   * The key's requests per minute count for both together; a key without limits comes under those of the route.
-   * Throws `authentication`.
+   * Returns the API key of a request to a route of the host app: `rateLimit(llm.limits, { keyGenerator: llm.apiKeyGenerator })`. An API
+   * key with limits spends them on such routes and on models together. A key without limits has those of the route. Throws
+   * `authentication`.
    */
   apiKeyGenerator(request: WithHeaders): Promise<Subject>
   /** The surface that one caller can use: its models, its limits, its spending. Throws `LlmError` for a wrong caller. */
