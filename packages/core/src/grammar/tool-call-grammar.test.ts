@@ -54,8 +54,8 @@ test('white space is optional except between a name and a word', () => {
     },
   })
 
-  for (const taken of ['clock json<args>', 'clock <as> json <args>', 'clock<as>json<args>'])
-    expect([taken, matches(grammar ?? '', `to=${taken}{}`)]).toEqual([taken, true])
+  for (const text of ['clock json<args>', 'clock <as> json <args>', 'clock<as>json<args>'])
+    expect([text, matches(grammar ?? '', `to=${text}{}`)]).toEqual([text, true])
   expect(matches(grammar ?? '', 'to=clockjson<args>{}')).toBe(false)
 })
 

@@ -6,7 +6,7 @@ import { type ExpectedOutput, hasControlTokens, parseOutput } from './output.ts'
 import type { OutputPart } from './output-part.ts'
 import { detectFamily } from './tool-calls/detect.ts'
 
-const said = (role: string, text: string): Message => ({ role, content: [{ type: 'text', text }] })
+const toMessage = (role: string, text: string): Message => ({ role, content: [{ type: 'text', text }] })
 const tools: readonly Tool[] = [{ name: 'f', description: 'Does it.', parameters: { type: 'object' } }]
 const chat = '{{ range .Messages }}[{{ .Role }}] {{ .Content }} {{ end }}[assistant]'
 
@@ -38,8 +38,8 @@ function read(source: string, answer: string, expected: Partial<ExpectedOutput> 
 test('an open message ends with its text, without the template’s closing tokens', () => {
   const { renderChat: prompt } = parseGoPrompt(chat, {})
 
-  expect(prompt([said('user', 'Hi'), said('assistant', 'Hel')])).toBe('[user] Hi [assistant] Hel')
-  expect(prompt([said('user', 'Hi')])).toBe('[user] Hi [assistant]')
+  expect(prompt([toMessage('user', 'Hi'), toMessage('assistant', 'Hel')])).toBe('[user] Hi [assistant] Hel')
+  expect(prompt([toMessage('user', 'Hi')])).toBe('[user] Hi [assistant]')
 })
 
 test('special tokens of users are neutralised, those of the system are not', () => {
@@ -50,7 +50,7 @@ test('special tokens of users are neutralised, those of the system are not', () 
     },
   )
 
-  expect(prompt([said('system', '<end>'), said('user', '<end>')])).toBe(
+  expect(prompt([toMessage('system', '<end>'), toMessage('user', '<end>')])).toBe(
     '<no value><no value><end><\u200Bend>',
   )
   expect(renderInfill({ prefix: '<end>', suffix: 'x' })).toBe('<\u200Bend>x')
@@ -58,7 +58,7 @@ test('special tokens of users are neutralised, those of the system are not', () 
 
 test('calls and results are fields if the template lists tools, text otherwise', () => {
   const messages: readonly Message[] = [
-    said('user', 'Go'),
+    toMessage('user', 'Go'),
     { role: 'assistant', content: [{ type: 'tool-call', id: 'a', name: 'f', arguments: '{"b":1,"a":"<"}' }] },
     { role: 'tool', content: [{ type: 'tool-result', id: 'a', content: [{ type: 'text', text: 'done' }] }] },
   ]
@@ -68,9 +68,9 @@ test('calls and results are fields if the template lists tools, text otherwise',
   expect(parseGoPrompt(knowing, {}).renderChat(messages, { tools })).toBe(
     '1[user Go][assistant f{"a":"\\u003c","b":1}][tool donef]',
   )
-  const told = parseGoPrompt(chat, {}).renderChat(messages, { tools })
-  expect(told).toContain('[system] You can call tools.')
-  expect(told).toContain('The result of f:\ndone')
+  const rendered = parseGoPrompt(chat, {}).renderChat(messages, { tools })
+  expect(rendered).toContain('[system] You can call tools.')
+  expect(rendered).toContain('The result of f:\ndone')
 })
 
 test('think and its level are available to the template', () => {
@@ -79,11 +79,11 @@ test('think and its level are available to the template', () => {
     {},
   )
 
-  expect(prompt([said('user', 'Hi')], { reasoning: true })).toBe('true medium')
-  expect(prompt([said('user', 'Hi')], { reasoning: true, variables: { reasoning_effort: 'high' } })).toBe(
-    'true high',
-  )
-  expect(prompt([said('user', 'Hi')])).toBe('false ')
+  expect(prompt([toMessage('user', 'Hi')], { reasoning: true })).toBe('true medium')
+  expect(
+    prompt([toMessage('user', 'Hi')], { reasoning: true, variables: { reasoning_effort: 'high' } }),
+  ).toBe('true high')
+  expect(prompt([toMessage('user', 'Hi')])).toBe('false ')
 })
 
 const own =

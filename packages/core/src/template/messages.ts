@@ -84,14 +84,14 @@ function toTemplateMessages({ role, content }: Message, context: MessageContext)
   const calls = content.filter(isCall)
   for (const { id, name } of calls) names.set(id, name)
   const text = neutralize(joinText(content, 'text'))
-  const thoughts = neutralize(joinText(content, 'reasoning'))
+  const reasoning = neutralize(joinText(content, 'reasoning'))
   if (results.length > 0 && text === '') return results
   return [
     ...results,
     {
       role,
       content: text,
-      ...(thoughts !== '' && { reasoning_content: thoughts, thinking: thoughts }),
+      ...(reasoning !== '' && { reasoning_content: reasoning, thinking: reasoning }),
       ...(calls.length > 0 && { tool_calls: calls.map((call) => toTemplateCall(call, hasStringArguments)) }),
     },
   ]

@@ -27,13 +27,13 @@ function parse(
 
 function joined(all: readonly OutputPart[]): readonly OutputPart[] {
   const whole: OutputPart[] = []
-  for (const said of all) {
+  for (const part of all) {
     const last = whole.at(-1)
-    if ('text' in said && last?.type === said.type)
-      whole.splice(-1, 1, { type: said.type, text: last.text + said.text })
-    else if (said.type === 'tool-arguments' && last?.type === 'tool-arguments' && last.index === said.index)
-      whole.splice(-1, 1, { ...last, json: last.json + said.json })
-    else whole.push(said)
+    if ('text' in part && last?.type === part.type)
+      whole.splice(-1, 1, { type: part.type, text: last.text + part.text })
+    else if (part.type === 'tool-arguments' && last?.type === 'tool-arguments' && last.index === part.index)
+      whole.splice(-1, 1, { ...last, json: last.json + part.json })
+    else whole.push(part)
   }
   return whole
 }
@@ -51,8 +51,9 @@ test.each(fixtures)('%s: %s, however the text is split', (_family, _name, family
   const expected = JSON.stringify(fixture.parts)
   // Compares without `expect` first, which is slow for thousands of comparisons.
   const check = (pieces: readonly string[]): void => {
-    const said = parse(family, pieces, fixture)
-    if (JSON.stringify(said) !== expected) expect({ pieces, said }).toEqual({ pieces, said: fixture.parts })
+    const parts = parse(family, pieces, fixture)
+    if (JSON.stringify(parts) !== expected)
+      expect({ pieces, parts }).toEqual({ pieces, parts: fixture.parts })
   }
 
   for (let at = 1; at < fixture.answer.length; at++) check(cutAt(fixture.answer, [at]))
@@ -129,7 +130,7 @@ describe.each(fixtureFamilies.map((family) => [family.name, family] as const))('
         // Tagged parameters have no escapes.
         fc.pre(!/[<>]/.test(JSON.stringify(value)))
         const { answer, prompt } = callOf(name, value)
-        const said = parse(
+        const parts = parse(
           family,
           cutAt(
             answer,
@@ -139,8 +140,8 @@ describe.each(fixtureFamilies.map((family) => [family.name, family] as const))('
             ...(prompt && { prompt }),
           },
         )
-        expect(said.map(({ type }) => type)).toEqual(['tool-call', 'tool-arguments'])
-        const [, args] = said
+        expect(parts.map(({ type }) => type)).toEqual(['tool-call', 'tool-arguments'])
+        const [, args] = parts
         expect(JSON.parse(args?.type === 'tool-arguments' ? args.json : '')).toEqual(
           JSON.parse(JSON.stringify(value)),
         )

@@ -5,9 +5,9 @@ import { splitReasoning } from './reasoning.ts'
 /** Joins the parts of each type. */
 function split(pieces: readonly string[], prompt = '', template = ''): { reasoning: string; text: string } {
   const splitter = splitReasoning(prompt, template)
-  const said = [...pieces.flatMap((piece) => splitter.push(piece)), ...splitter.flush()]
+  const result = [...pieces.flatMap((piece) => splitter.push(piece)), ...splitter.flush()]
   const join = (type: string): string =>
-    said.map((one) => (one.type === type && 'text' in one ? one.text : '')).join('')
+    result.map((one) => (one.type === type && 'text' in one ? one.text : '')).join('')
   return { reasoning: join('reasoning'), text: join('text') }
 }
 
@@ -51,9 +51,9 @@ test.each([
 ])('the template determines the tags %s and %s', (open, close) => {
   const answer = `${open}\n2 and 3.\n${close}\n5 ${close}`
 
-  const said = split(answer.split(''), '', `{{ '${open}' + message.reasoning_content + '${close}' }}`)
+  const result = split(answer.split(''), '', `{{ '${open}' + message.reasoning_content + '${close}' }}`)
 
-  expect(said).toEqual({ reasoning: '2 and 3.', text: `5 ${close}` })
+  expect(result).toEqual({ reasoning: '2 and 3.', text: `5 ${close}` })
   expect(split([answer])).toEqual({ reasoning: '', text: answer })
 })
 
@@ -62,13 +62,13 @@ test('Granite’s answer tags are dropped', () => {
     'Write your thoughts between <think></think> and your response between <response></response>.'
   const splitter = splitReasoning('', template)
 
-  const said = [
+  const result = [
     ...splitter.push('<think>a</think> <response> b'),
     ...splitter.push('</respon'),
     ...splitter.push('se>\n'),
   ]
 
-  expect([...said, ...splitter.flush()]).toEqual([
+  expect([...result, ...splitter.flush()]).toEqual([
     { type: 'reasoning', text: 'a' },
     { type: 'text', text: 'b' },
   ])

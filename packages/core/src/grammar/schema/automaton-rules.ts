@@ -27,16 +27,16 @@ export const buildStringRule = (automaton: Automaton, grammar: Grammar): Express
 
 /** A trie of words, each followed by its own expression. */
 export function buildWordsRule(
-  words: readonly (readonly [word: string, behind: Expression])[],
+  words: readonly (readonly [word: string, following: Expression])[],
   grammar: Grammar,
 ): Expression {
-  const [[first, behind] = ['', impossible], ...others] = words
-  if (others.length === 0) return sequence(text(first), behind)
+  const [[first, following] = ['', impossible], ...others] = words
+  if (others.length === 0) return sequence(text(first), following)
   let common = first.length
   for (const [word] of others) while (!word.startsWith(first.slice(0, common))) common--
   // Do not split a surrogate pair.
   if (!first.slice(0, common).isWellFormed()) common--
-  const rests = words.map(([word, behind]) => [word.slice(common), behind] as const)
+  const rests = words.map(([word, following]) => [word.slice(common), following] as const)
   const groups = groupBy(rests, ([rest]) => rest.codePointAt(0))
   const options = [...groups.values()].map((group) => buildWordsRule(group, grammar))
   return grammar.define('words', sequence(text(first.slice(0, common)), choice(...options)))

@@ -140,7 +140,7 @@ test('allOf, anyOf and oneOf intersect with the keywords beside them', () => {
       { properties: { a: { minimum: 3 }, b: { const: 1 } }, additionalProperties: { type: 'string' } },
     ],
   }
-  const told = {
+  const tagged = {
     oneOf: [
       {
         type: 'object',
@@ -163,7 +163,7 @@ test('allOf, anyOf and oneOf intersect with the keywords beside them', () => {
     false,
     false,
   ])
-  expect(matches(told, { kind: 'x' }, { kind: 'y' }, { kind: 'z' })).toEqual([true, true, false])
+  expect(matches(tagged, { kind: 'x' }, { kind: 'y' }, { kind: 'z' })).toEqual([true, true, false])
   expect(matches({ type: ['string', 'null'], maxLength: 1 }, '"a"', 'null', '1')).toEqual([true, true, false])
   expect(matches({ type: 'string', nullable: true }, '"a"', 'null', '1')).toEqual([true, true, false])
 })
@@ -266,7 +266,7 @@ const named = (count: number, schema: unknown) =>
   Object.fromEntries(Array.from({ length: count }, (_, at) => [`property-${at}`, schema]))
 
 /** Schema, expected text of the message, and expected `param`. */
-const refused: readonly (readonly [what: string, schema: unknown, message: string, param?: string])[] = [
+const rejected: readonly (readonly [what: string, schema: unknown, message: string, param?: string])[] = [
   ['a string instead of a schema', 'string', 'must be an object or a boolean'],
   ['a bigint', { const: 1n }, 'cannot be serialised as JSON'],
   ['an unknown type', { type: 'nope' }, '"type" at #', '#/type'],
@@ -342,7 +342,7 @@ const refused: readonly (readonly [what: string, schema: unknown, message: strin
   ['minProperties without declared names', { type: 'object', minProperties: 2 }, '"minProperties"'],
 ]
 
-const cases = refused.map(([what, schema, message, param]) => ({ what, schema, message, param }))
+const cases = rejected.map(([what, schema, message, param]) => ({ what, schema, message, param }))
 
 test.each(cases)('$what is rejected by name within 2 s', ({ schema, message, param }) => {
   const start = performance.now()

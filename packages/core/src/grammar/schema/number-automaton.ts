@@ -142,10 +142,10 @@ function shortenFractions({ states }: Automaton): Automaton {
 }
 const [zero, point, minus] = [0x30, 0x2e, 0x2d]
 
-const edgeTo = (code: number, behind: number, rest: bigint): DfaEdge<readonly [number, bigint]> => ({
+const edgeTo = (code: number, decimals: number, rest: bigint): DfaEdge<readonly [number, bigint]> => ({
   low: code,
   high: code,
-  next: [behind, rest],
+  next: [decimals, rest],
 })
 
 /** Multiples of `step` with up to `places` decimal places. */
@@ -154,20 +154,24 @@ function buildMultiplesAutomaton(step: number, places: number): Automaton {
   // Fewer places than the step has occur only for integers.
   const [factor, modulus] =
     own <= places ? [1n, digits * 10n ** BigInt(places - own)] : [10n ** BigInt(own - places), digits]
-  const unit = (behind: number) => 10n ** BigInt(places - Math.max(behind, 0)) * factor
-  const remainders = explore<readonly [behind: number, rest: bigint]>([-1, 0n], String, ([behind, rest]) => {
-    const digitEdges = Array.from({ length: 10 }, (_, digit) => {
-      const next = (rest * 10n + BigInt(digit)) % modulus
-      return edgeTo(zero + digit, behind < 0 ? -1 : behind + 1, next)
-    })
-    return {
-      isAccepting: (rest * unit(behind)) % modulus === 0n,
-      edges: [
-        ...(behind < places ? digitEdges : []),
-        ...(behind < 0 ? [edgeTo(point, 0, rest), edgeTo(minus, -1, rest)] : []),
-      ],
-    }
-  })
+  const unit = (decimals: number) => 10n ** BigInt(places - Math.max(decimals, 0)) * factor
+  const remainders = explore<readonly [decimals: number, rest: bigint]>(
+    [-1, 0n],
+    String,
+    ([decimals, rest]) => {
+      const digitEdges = Array.from({ length: 10 }, (_, digit) => {
+        const next = (rest * 10n + BigInt(digit)) % modulus
+        return edgeTo(zero + digit, decimals < 0 ? -1 : decimals + 1, next)
+      })
+      return {
+        isAccepting: (rest * unit(decimals)) % modulus === 0n,
+        edges: [
+          ...(decimals < places ? digitEdges : []),
+          ...(decimals < 0 ? [edgeTo(point, 0, rest), edgeTo(minus, -1, rest)] : []),
+        ],
+      }
+    },
+  )
   // Merges states: for 1,000 only the last three digits matter.
   return minimize(remainders)
 }

@@ -65,11 +65,11 @@ describe('the language', () => {
     ['{{ currentDate }}{{ yesterdayDate }}', '2026-11-212026-11-20'],
     ['{{ "{{" }}{{ "}}" }}', '{{}}'],
     ['{{ 1e-5 }} {{ 1e21 }} {{ 100000.0 }}', '1e-05 1e+21 100000'],
-  ])('%j renders %j', (source, said) => {
+  ])('%j renders %j', (source, expected) => {
     const data = { a: 'x', n: 1.5, items: [1, 2, 3], o: { b: true } }
 
-    if (said === undefined) expect(() => run(source, data)).toThrow(GoTemplateError)
-    else expect(run(source, data)).toBe(said)
+    if (expected === undefined) expect(() => run(source, data)).toThrow(GoTemplateError)
+    else expect(run(source, data)).toBe(expected)
   })
 
   test.each([
@@ -85,8 +85,8 @@ describe('the language', () => {
     ['{{ if }}x{{ end }}', 'template: :1: missing value for if'],
     ['{{ .a | 1 }}', 'template: :1: non executable command in pipeline'],
     ['{{ (.a }}', 'template: :1: unclosed left paren'],
-  ])('%j does not parse: %s', (source, said) => {
-    expect(problem(() => parseTree(source))).toContain(said)
+  ])('%j does not parse: %s', (source, expected) => {
+    expect(problem(() => parseTree(source))).toContain(expected)
   })
 
   test.each([
@@ -102,8 +102,8 @@ describe('the language', () => {
     ['{{ template "none" }}', 'template "none" not defined'],
     ['{{ call .a }}', 'non-function'],
     ['{{ nil }}', 'nil is not a command'],
-  ])('%j fails to execute: %s', (source, said) => {
-    expect(problem(() => run(source, { a: 'x', items: [1] }))).toContain(said)
+  ])('%j fails to execute: %s', (source, expected) => {
+    expect(problem(() => run(source, { a: 'x', items: [1] }))).toContain(expected)
   })
 
   test('keys of Object.prototype are missing values', () => {
@@ -134,15 +134,11 @@ describe('bounds', () => {
       '{{ $x := "ab" }}{{ range 99 }}{{ $x = print $x $x }}{{ end }}',
       'too long',
     ],
-    [
-      'a text that is said again',
-      '{{ range 99999999 }}0123456789012345678901234567890123456789{{ end }}',
-      'too',
-    ],
+    ['repeated text', '{{ range 99999999 }}0123456789012345678901234567890123456789{{ end }}', 'too'],
     ['nested blocks', '{{ if 1 }}'.repeat(5_000) + '{{ end }}'.repeat(5_000), 'depth'],
     ['nested parentheses', `{{ ${'('.repeat(5_000)}1${')'.repeat(5_000)} }}`, 'depth'],
-  ])('%s is stopped by a bound', (_, source, said) => {
-    expect(problem(() => run(source, {}, { maxSteps: 200_000, maxLength: 1_000_000 }))).toContain(said)
+  ])('%s is stopped by a bound', (_, source, expected) => {
+    expect(problem(() => run(source, {}, { maxSteps: 200_000, maxLength: 1_000_000 }))).toContain(expected)
   })
 
   test('parsing time is linear in the source', () => {
@@ -233,7 +229,7 @@ describe('bounds', () => {
 })
 
 describe('prompts', () => {
-  const said = (role: string, content: string): TemplateMessage => ({ role, content })
+  const toMessage = (role: string, content: string): TemplateMessage => ({ role, content })
   // Recorded from Ollama 0.33.
   const chat =
     '{{- range .Messages }}<|im_start|>{{ .Role }}\n{{ .Content }}<|im_end|>\n{{ end }}<|im_start|>assistant\n'
@@ -245,11 +241,11 @@ describe('prompts', () => {
 
   test('consecutive messages of the same role are joined, for any role', () => {
     const messages = [
-      said('system', 'S'),
-      said('user', 'a'),
-      said('user', 'a2'),
-      said('assistant', 'b'),
-      said('robot', 'c'),
+      toMessage('system', 'S'),
+      toMessage('user', 'a'),
+      toMessage('user', 'a2'),
+      toMessage('assistant', 'b'),
+      toMessage('robot', 'c'),
     ]
 
     expect(parseGoTemplate(chat).renderChat(messages, [])).toBe(
@@ -258,7 +254,12 @@ describe('prompts', () => {
   })
 
   test('a single-turn template renders turn by turn and ends at the response', () => {
-    const messages = [said('system', 'S'), said('user', 'a'), said('assistant', 'b'), said('user', 'c')]
+    const messages = [
+      toMessage('system', 'S'),
+      toMessage('user', 'a'),
+      toMessage('assistant', 'b'),
+      toMessage('user', 'c'),
+    ]
 
     expect(parseGoTemplate(legacy).renderChat(messages, [])).toBe(
       '<|im_start|>system\nS<|im_end|>\n<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\nb<|im_end|>\n<|im_start|>user\nc<|im_end|>\n<|im_start|>assistant\n',
@@ -267,7 +268,7 @@ describe('prompts', () => {
 
   test('fill-in-the-middle prompts have prefix and suffix', () => {
     expect(parseGoTemplate(fim).renderInfill('a', 'b')).toBe('<PRE>a<SUF>b<MID>')
-    expect(parseGoTemplate(fim).renderChat([said('user', 'a')], [])).toBe('a')
+    expect(parseGoTemplate(fim).renderChat([toMessage('user', 'a')], [])).toBe('a')
   })
 
   test('values print as Ollama prints them', () => {
@@ -306,10 +307,10 @@ H={{ json .Tools }}
     expect(
       parseGoTemplate(source).renderChat(
         [
-          said('system', 'S'),
-          said('user', 'u'),
-          { ...said('assistant', ''), tool_calls: [call] },
-          { ...said('tool', 'res'), name: 'f', tool_call_id: 'x1' },
+          toMessage('system', 'S'),
+          toMessage('user', 'u'),
+          { ...toMessage('assistant', ''), tool_calls: [call] },
+          { ...toMessage('tool', 'res'), name: 'f', tool_call_id: 'x1' },
         ],
         [tool],
         {},

@@ -9,12 +9,12 @@ export type Token = { readonly at: number } & (
       readonly type: 'field' | 'variable' | 'word' | 'string' | 'number' | 'character' | 'mark'
       readonly text: string
       /** Whether white space precedes the token. */
-      readonly spaced: boolean
+      readonly isSpaced: boolean
     }
 )
 
 const blank = /[ \t\r\n]*/y
-const patterns: readonly (readonly [Extract<Token, { spaced: boolean }>['type'], RegExp])[] = [
+const patterns: readonly (readonly [Extract<Token, { isSpaced: boolean }>['type'], RegExp])[] = [
   ['string', /"(?:[^"\\\n]|\\.)*"|`[^`]*`/y],
   ['character', /'(?:[^'\\\n]|\\.)*'/y],
   ['number', /[+-]?\.?\d(?:[eEpP][+-]|[\w.])*/y],
@@ -29,16 +29,16 @@ export function lex(source: string): readonly Token[] {
   const tokens: Token[] = []
   let at = 0
   /** Whether the previous action ended with a trim marker. */
-  let trims = false
+  let isTrimming = false
   for (;;) {
     const open = source.indexOf('{{', at)
     const text = source.slice(at, open === -1 ? source.length : open)
     const inside = open + 2
-    const trimsBefore = open !== -1 && source[inside] === '-' && isBlank(source[inside + 1])
-    const trimmed = trimText(text, trims, trimsBefore)
+    const isTrimmedBefore = open !== -1 && source[inside] === '-' && isBlank(source[inside + 1])
+    const trimmed = trimText(text, isTrimming, isTrimmedBefore)
     if (trimmed !== '') tokens.push({ type: 'text', at, text: trimmed })
     if (open === -1) return [...tokens, { type: 'end', at: source.length }]
-    ;({ at, trims } = lexAction(source, trimsBefore ? inside + 2 : inside, tokens))
+    ;({ at, isTrimming } = lexAction(source, isTrimmedBefore ? inside + 2 : inside, tokens))
   }
 }
 
@@ -55,7 +55,7 @@ function trimText(text: string, isStart: boolean, isEnd: boolean): string {
 
 interface ActionEnd {
   readonly at: number
-  readonly trims: boolean
+  readonly isTrimming: boolean
 }
 
 function lexAction(source: string, from: number, tokens: Token[]): ActionEnd {
@@ -63,16 +63,16 @@ function lexAction(source: string, from: number, tokens: Token[]): ActionEnd {
   tokens.push({ type: 'open', at: from })
   let at = from
   for (;;) {
-    const behind = skipBlanks(source, at)
-    const spaced = behind > at
-    at = behind
-    const end = matchClosing(source, at, spaced)
+    const next = skipBlanks(source, at)
+    const isSpaced = next > at
+    at = next
+    const end = matchClosing(source, at, isSpaced)
     if (end) {
       tokens.push({ type: 'close', at })
       return end
     }
     if (at >= source.length) throw errorAt(source, at, 'unclosed action')
-    const token = tokenAt(source, at, spaced)
+    const token = tokenAt(source, at, isSpaced)
     tokens.push(token)
     at += token.text.length
   }
@@ -81,10 +81,10 @@ function lexAction(source: string, from: number, tokens: Token[]): ActionEnd {
 function skipComment(source: string, from: number): ActionEnd {
   const end = source.indexOf('*/', from)
   if (end === -1) throw errorAt(source, from, 'unclosed comment')
-  const behind = skipBlanks(source, end + 2)
-  const closed = matchClosing(source, behind, behind > end + 2)
+  const next = skipBlanks(source, end + 2)
+  const closed = matchClosing(source, next, next > end + 2)
   // White space is allowed only before a trim marker.
-  if (!closed || (behind > end + 2 && !closed.trims))
+  if (!closed || (next > end + 2 && !closed.isTrimming))
     throw errorAt(source, from, 'comment ends before closing delimiter')
   return closed
 }
@@ -95,16 +95,16 @@ function skipBlanks(source: string, at: number): number {
   return blank.lastIndex
 }
 
-function matchClosing(source: string, at: number, spaced: boolean): ActionEnd | undefined {
-  if (source.startsWith('}}', at)) return { at: at + 2, trims: false }
-  return spaced && source.startsWith('-}}', at) ? { at: at + 3, trims: true } : undefined
+function matchClosing(source: string, at: number, isSpaced: boolean): ActionEnd | undefined {
+  if (source.startsWith('}}', at)) return { at: at + 2, isTrimming: false }
+  return isSpaced && source.startsWith('-}}', at) ? { at: at + 3, isTrimming: true } : undefined
 }
 
-function tokenAt(source: string, at: number, spaced: boolean): Extract<Token, { spaced: boolean }> {
+function tokenAt(source: string, at: number, isSpaced: boolean): Extract<Token, { isSpaced: boolean }> {
   for (const [type, pattern] of patterns) {
     pattern.lastIndex = at
     const [text] = pattern.exec(source) ?? []
-    if (text !== undefined) return { type, at, text, spaced }
+    if (text !== undefined) return { type, at, text, isSpaced }
   }
   const character = String.fromCodePoint(source.codePointAt(at) as number)
   if (character === '"') throw errorAt(source, at, 'unterminated quoted string')

@@ -28,7 +28,7 @@ export interface Pipe {
   readonly at: number
   readonly variables: readonly string[]
   /** Whether the pipe assigns to existing variables (`=`) and does not declare them (`:=`). */
-  readonly assigns: boolean
+  readonly isAssignment: boolean
   /** Each has at least one operand and receives the result of the previous command as last argument. */
   readonly commands: readonly (readonly Operand[])[]
 }
@@ -81,24 +81,26 @@ class TreeParser {
       const token = this.#next()
       if (token.type === 'end') return { nodes, ending: 'source' }
       if (token.type === 'text') nodes.push(token)
-      else if (this.#takesWord('end')) {
+      else if (this.#tryTakeWord('end')) {
         this.#close('end')
         return { nodes, ending: 'end' }
-      } else if (this.#takesWord('else')) return { nodes, ending: 'else' }
-      else if (this.#takesWord('define')) this.#define(isTop)
+      } else if (this.#tryTakeWord('else')) return { nodes, ending: 'else' }
+      else if (this.#tryTakeWord('define')) this.#define(isTop)
       else nodes.push(this.#action())
     }
   }
 
   #action(): Node {
-    for (const type of ['if', 'with', 'range'] as const) if (this.#takesWord(type)) return this.#control(type)
+    for (const type of ['if', 'with', 'range'] as const)
+      if (this.#tryTakeWord(type)) return this.#control(type)
     for (const type of ['break', 'continue'] as const)
-      if (this.#takesWord(type)) {
+      if (this.#tryTakeWord(type)) {
         if (this.#loopDepth === 0) throw this.#error(`{{${type}}} outside {{range}}`)
         this.#close(type)
         return { type }
       }
-    if (this.#takesWord('template') || this.#isWord('block')) return this.#template(this.#takesWord('block'))
+    if (this.#tryTakeWord('template') || this.#isWord('block'))
+      return this.#template(this.#tryTakeWord('block'))
     const pipe = this.#pipe('command')
     this.#close('command')
     return { type: 'action', pipe }
@@ -122,7 +124,7 @@ class TreeParser {
     if (ending === 'source') throw this.#error('unexpected EOF')
     if (ending === 'end') return []
     // `else if` shares the `end`.
-    if (type !== 'range' && this.#takesWord(type)) return [this.#control(type)]
+    if (type !== 'range' && this.#tryTakeWord(type)) return [this.#control(type)]
     this.#close('else')
     const { nodes, ending: last } = this.#list()
     if (last !== 'end') throw this.#error(last === 'else' ? 'expected end; found {{else}}' : 'unexpected EOF')
@@ -168,34 +170,34 @@ class TreeParser {
   #pipe(context: string): Pipe {
     return this.#descend(() => {
       const { at } = this.#peek()
-      const { variables, assigns } = this.#declarations(context)
+      const { variables, isAssignment } = this.#declarations(context)
       const commands = [this.#command(context)]
-      while (this.#takesMark('|')) commands.push(this.#command(context))
+      while (this.#tryTakeMark('|')) commands.push(this.#command(context))
       for (const [first] of commands.slice(1))
         if (first && (first.type === 'literal' || first.type === 'nil' || first.type === 'dot'))
           throw this.#error('non executable command in pipeline', first.at)
-      if (!assigns) this.#variables.push(...variables)
-      return { at, variables, assigns, commands }
+      if (!isAssignment) this.#variables.push(...variables)
+      return { at, variables, isAssignment, commands }
     })
   }
 
   /** Parses variables before `:=` or `=`; `range` can have two. */
-  #declarations(context: string): Pick<Pipe, 'variables' | 'assigns'> {
+  #declarations(context: string): Pick<Pipe, 'variables' | 'isAssignment'> {
     const from = this.#at
     const variables: string[] = []
     for (;;) {
       const token = this.#next()
       if (token.type !== 'variable') break
       variables.push(token.text)
-      const isDeclared = this.#takesMark(':=')
-      if (isDeclared || this.#takesMark('=')) {
+      const isDeclared = this.#tryTakeMark(':=')
+      if (isDeclared || this.#tryTakeMark('=')) {
         for (const name of isDeclared ? [] : variables) this.#expectVariable(name, token.at)
-        return { variables, assigns: !isDeclared }
+        return { variables, isAssignment: !isDeclared }
       }
-      if (context !== 'range' || variables.length > 1 || !this.#takesMark(',')) break
+      if (context !== 'range' || variables.length > 1 || !this.#tryTakeMark(',')) break
     }
     this.#at = from
-    return { variables: [], assigns: false }
+    return { variables: [], isAssignment: false }
   }
 
   #command(context: string): readonly Operand[] {
@@ -203,7 +205,7 @@ class TreeParser {
     for (;;) {
       const token = this.#peek()
       if (token.type === 'close' || (token.type === 'mark' && ')|'.includes(token.text))) break
-      if (operands.length > 0 && !('spaced' in token && token.spaced))
+      if (operands.length > 0 && !('isSpaced' in token && token.isSpaced))
         throw this.#error(`unexpected ${describeToken(token)} in operand`)
       operands.push(this.#operand(context))
     }
@@ -232,7 +234,7 @@ class TreeParser {
         if (token.text === '.') return { type: 'dot', at }
         if (token.text === '(') {
           const pipe = this.#pipe('parenthesized pipeline')
-          if (!this.#takesMark(')')) throw this.#error(`unclosed left paren`)
+          if (!this.#tryTakeMark(')')) throw this.#error(`unclosed left paren`)
           return { type: 'pipe', at, pipe, names: this.#fields() }
         }
     }
@@ -256,7 +258,7 @@ class TreeParser {
     const names: string[] = []
     for (;;) {
       const token = this.#peek()
-      if (token.type !== 'field' || token.spaced) return names
+      if (token.type !== 'field' || token.isSpaced) return names
       names.push(token.text.slice(1))
       this.#at++
     }
@@ -288,17 +290,17 @@ class TreeParser {
     return token.type === 'word' && token.text === text
   }
 
-  #takesWord(text: string): boolean {
-    const takes = this.#isWord(text)
-    if (takes) this.#at++
-    return takes
+  #tryTakeWord(text: string): boolean {
+    const isMatch = this.#isWord(text)
+    if (isMatch) this.#at++
+    return isMatch
   }
 
-  #takesMark(text: string): boolean {
+  #tryTakeMark(text: string): boolean {
     const token = this.#peek()
-    const takes = token.type === 'mark' && token.text === text
-    if (takes) this.#at++
-    return takes
+    const isMatch = token.type === 'mark' && token.text === text
+    if (isMatch) this.#at++
+    return isMatch
   }
 
   #descend<T>(parse: () => T): T {

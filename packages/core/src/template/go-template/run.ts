@@ -132,8 +132,8 @@ class TemplateExecutor {
     })
   }
 
-  #set(name: string, value: GoValue, { at, assigns }: Pipe): void {
-    if (assigns) this.#variable(name, at)[1] = value
+  #set(name: string, value: GoValue, { at, isAssignment }: Pipe): void {
+    if (isAssignment) this.#variable(name, at)[1] = value
     else this.#variables.push([name, value])
   }
 
