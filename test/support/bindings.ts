@@ -3,10 +3,8 @@ import { modelPath } from '@modelmount/tiny-model'
 import type { GenerateEvent } from '../../packages/core/src/engine/events.ts'
 import type { RuntimeModel } from '../../packages/core/src/engine/local/model-process/model.ts'
 import type { PromptRenderer } from '../../packages/core/src/engine/local/model-process/render.ts'
-import {
-  type RunContext,
-  runRequest,
-} from '../../packages/core/src/engine/local/model-process/run-request.ts'
+import type { RunContext } from '../../packages/core/src/engine/local/model-process/run-context.ts'
+import { runRequest } from '../../packages/core/src/engine/local/model-process/run-request.ts'
 import type { GenerateRequest } from '../../packages/core/src/engine/request.ts'
 import { buildOutputGrammar } from '../../packages/core/src/grammar/output-grammar.ts'
 import { parseChatTemplate } from '../../packages/core/src/template/jinja.ts'

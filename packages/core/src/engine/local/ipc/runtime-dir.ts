@@ -109,7 +109,7 @@ export function readRecords(runtimeDir: string): ReadonlyMap<string, ProcessReco
 }
 
 /** Whether the process of a record lives, as far as that can be told from here. */
-export function isAlive({ processId, namespace }: ProcessRecord): boolean {
+export function isAlive({ processId, namespace }: Pick<ProcessRecord, 'processId' | 'namespace'>): boolean {
   if (namespace !== getPidNamespace()) return true
   try {
     process.kill(processId, 0)

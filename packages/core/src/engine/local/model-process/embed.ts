@@ -4,10 +4,10 @@ import { invalidRequest, LlmError } from '../../../errors.ts'
 import { runConcurrently } from '../../../util/run-concurrently.ts'
 import type { EmbedRequest, RerankRequest } from '../../embeddings.ts'
 import { type CallResult, encodeVector } from '../ipc/protocol.ts'
-import type { EvaluateTexts, PoolingContexts } from './llama/pooling-contexts.ts'
 import type { RuntimeModel } from './model.ts'
+import type { EvaluateTexts, PoolingContexts } from './pooling.ts'
 import { checkTokenIds } from './prompt/prompt.ts'
-import type { RunContext } from './run-request.ts'
+import type { RunContext } from './run-context.ts'
 import { addSpecialTokens } from './tokenize-requests.ts'
 
 type EmitResult = (result: CallResult) => void

@@ -1,7 +1,8 @@
 /** The model as the rest of this folder sees it. How it is made of node-llama-cpp is in `binding/`. */
-import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp'
+import type { Token } from 'node-llama-cpp'
 import type { ChatTemplate } from '../../../template/jinja.ts'
-import type { PoolingContexts } from './llama/pooling-contexts.ts'
+import type { CompiledGrammar } from './decoding/decoder.ts'
+import type { PoolingContexts } from './pooling.ts'
 import type { Runner } from './runner.ts'
 
 /** What one load decides once. */
@@ -68,12 +69,6 @@ export interface ModelBackend {
   readonly pooling: PoolingContexts | undefined
   /** From the next step on no more than so many. */
   limitThreads(max: number): void
-}
-
-/** What an answer is held to, ready to be used. */
-export interface CompiledGrammar {
-  /** Where an answer begins. */
-  createState(): LlamaGrammarEvaluationState
 }
 
 /** What the watch over this process looks at: it grows with every piece of work. */

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { openNativeTemplates } from './llama/native-templates.ts'
-import { maxPromptLength, type NativeJob, type NativeResult } from './render.ts'
+import { maxPromptLength, type NativeJob, type NativeResult } from './render-job.ts'
 
 const memoryMb = Number(process.argv[2])
 const guard = new Worker(new URL('./native-guard-worker.js', import.meta.url), { workerData: memoryMb })

@@ -2,7 +2,7 @@
 import { parentPort } from 'node:worker_threads'
 import { type GoPromptRenderer, parseGoPrompt } from '../../../template/go-prompt.ts'
 import { type ChatRenderer, createTemplateInputBuilder, parseChatTemplate } from '../../../template/jinja.ts'
-import { maxPromptLength, type RenderJob, type RenderResult } from './render.ts'
+import { maxPromptLength, type RenderJob, type RenderResult } from './render-job.ts'
 
 /** The words of a template end up in an answer. */
 const maxErrorLength = 500

@@ -1,10 +1,8 @@
 /** Chat templates come with model files from anywhere: they run in workers, with a deadline and a cap. */
 import { invalidRequest } from '../../../errors.ts'
 import { toPrompt } from '../../../template/continuation.ts'
-import type { InfillContext } from '../../../template/go-prompt.ts'
-import type { ChatTemplate, RenderOptions, TemplateInput } from '../../../template/jinja.ts'
-import type { Message } from '../../request.ts'
 import { BoundedWorker, startProcess } from './bounded-worker.ts'
+import type { NativeJob, NativeResult, RenderJob, RenderResult } from './render-job.ts'
 
 const bounds = {
   deadlineMs: 10_000,
@@ -17,32 +15,6 @@ const crashError = () =>
   invalidRequest("The model's chat template crashes the native code that fills it, with these messages.", {
     param: 'messages',
   })
-/** A loop in a template must not fill the memory of its reader. In characters. */
-export const maxPromptLength = 64 * 1024 * 1024
-
-export interface RenderJob {
-  readonly template: ChatTemplate
-  /** In Go's language, in place of that one. */
-  readonly goTemplate?: string
-  readonly messages: readonly Message[]
-  readonly options: RenderOptions
-  /** In place of messages, for a template in Go's language. */
-  readonly gap?: InfillContext
-}
-export type RenderResult =
-  | { readonly text: string }
-  /** `filling`: for native code, which knows more of the language and has what is left of the time. */
-  | { readonly error: string; readonly filling?: TemplateInput; readonly spentMs: number }
-
-export interface NativeJob {
-  readonly source: string
-  readonly variables: TemplateInput['variables']
-}
-/** Nothing where it refuses. */
-export interface NativeResult {
-  readonly text?: string
-}
-
 /** One prompt at a time; the others wait. Callers who have left get an empty one. */
 export class PromptRenderer {
   readonly #worker = new BoundedWorker<RenderJob, RenderResult>(

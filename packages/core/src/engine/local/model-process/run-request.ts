@@ -13,25 +13,11 @@ import { LogprobAligner } from './decoding/logprob-aligner.ts'
 import { createPromptTokenMapper } from './decoding/prompt-logprobs.ts'
 import { toSamplingParams } from './decoding/sampling.ts'
 import { toSampledToken } from './decoding/token-text.ts'
-import type { GrammarBuilder } from './grammar-builder.ts'
 import type { CacheUsage } from './kv-cache/cache-plan.ts'
-import type { RuntimeModel, StepCounter } from './model.ts'
 import { findBreakpoints } from './prompt/breakpoints.ts'
 import { countAddedTokens, tokenizePrompt } from './prompt/prompt.ts'
 import { parseRequestTemplate, resolveReasoning, templateProfileOf } from './prompt/template-profile.ts'
-import type { PromptRenderer } from './render.ts'
-
-export interface RunContext {
-  readonly model: RuntimeModel
-  readonly renderer: PromptRenderer
-  readonly grammars: Pick<GrammarBuilder, 'build'>
-  readonly progress: StepCounter
-  readonly tenant: string
-  readonly background: boolean
-  readonly signal: AbortSignal
-  /** Whether more is said than was read, by as much as may be. */
-  readonly isBackpressured?: () => boolean
-}
+import type { RunContext } from './run-context.ts'
 
 /** Returns quietly, without an `end`, when the signal aborts. */
 export async function runRequest(

@@ -1,9 +1,8 @@
 /** Answers, as they are asked for; and what makes them. */
 import type { Token } from 'node-llama-cpp'
-import type { Logprobs } from './decoding/decoder.ts'
+import type { CompiledGrammar, Logprobs } from './decoding/decoder.ts'
 import type { SamplingParams } from './decoding/sampling.ts'
 import type { Breakpoint, CacheUsage } from './kv-cache/cache-plan.ts'
-import type { CompiledGrammar } from './model.ts'
 
 /** One answer. */
 export interface GenerationJob {

@@ -6,7 +6,7 @@ import type { CallResult } from '../ipc/protocol.ts'
 import { Detokenizer } from './decoding/detokenize.ts'
 import type { RuntimeModel } from './model.ts'
 import { checkTokenIds } from './prompt/prompt.ts'
-import type { RunContext } from './run-request.ts'
+import type { RunContext } from './run-context.ts'
 
 /** Of tokens: some milliseconds of work, and a message of some kilobytes. */
 const tokensPerSlice = 4_096

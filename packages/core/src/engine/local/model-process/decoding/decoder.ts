@@ -1,6 +1,5 @@
 /** What the scheduler needs of a model: steps, draws, and the states of its sequences. */
-import type { Token } from 'node-llama-cpp'
-import type { CompiledGrammar } from '../model.ts'
+import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp'
 import type { SamplingParams } from './sampling.ts'
 
 /** One call at a time. */
@@ -65,4 +64,10 @@ export interface Logprobs {
   readonly logprob: number
   /** Of the likeliest tokens, in order. */
   readonly top: readonly (readonly [token: Token, logprob: number])[]
+}
+
+/** Output constraint, compiled by llama.cpp. */
+export interface CompiledGrammar {
+  /** State before the first output token. */
+  createState(): LlamaGrammarEvaluationState
 }

@@ -1,6 +1,6 @@
 /** Sequences keep their tokens: what a prompt has in common with the last one need not be read again. */
 import type { Token } from 'node-llama-cpp'
-import type { SequenceState } from './snapshots.ts'
+import type { SequenceState } from './sequence-state.ts'
 
 export interface Slot {
   /** Of the sequence. */

@@ -8,8 +8,9 @@ import { createReadStream, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSy
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Token } from 'node-llama-cpp'
-import { getPidNamespace } from '../../ipc/runtime-dir.ts'
+import { getPidNamespace, isAlive } from '../../ipc/runtime-dir.ts'
 import { PrefixIndex, type PromptPrefix } from './prefix-index.ts'
+import type { SequenceState } from './sequence-state.ts'
 import { hasSamePieces, type SlotRequest, volatileTailTokens } from './slots.ts'
 
 /** What snapshots take at most where nobody says otherwise. */
@@ -20,12 +21,6 @@ const freeSpaceShare = 0.25
 const minBytes = 64 * 2 ** 20
 /** Linux has a RAM disk there. In a container it often is small. */
 const ramDisk = '/dev/shm'
-export interface SequenceState extends Pick<PromptPrefix, 'tenant' | 'lifetime'> {
-  readonly tokens: readonly Token[]
-  /** A prompt that goes on from here comes to the same numbers as one that was read from its start, with the same stops. */
-  readonly isDeterministic: boolean
-  readonly pieceEnds: readonly number[]
-}
 
 export interface Snapshot extends SequenceState, PromptPrefix {
   readonly tokens: readonly Token[]
@@ -204,22 +199,17 @@ function removeOrphans(): void {
   for (const name of listFiles(ramDisk)) {
     const [, pid, owner = pidNamespaceDigits()] = /^modelmount-(\d+)-(?:(\d+)-)?/.exec(name) ?? []
     // Containers may share the disk, and not their ids.
-    if (pid !== undefined && owner === pidNamespaceDigits() && !isAlive(Number(pid)))
+    if (
+      pid !== undefined &&
+      owner === pidNamespaceDigits() &&
+      !isAlive({ processId: Number(pid), namespace: getPidNamespace() })
+    )
       remove(join(ramDisk, name))
   }
 }
 
 /** Of process ids, in digits. */
 const pidNamespaceDigits = (): string => getPidNamespace().replace(/\D/g, '') || '0'
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
-}
 
 async function hashFile(file: string): Promise<Pick<Snapshot, 'sizeBytes' | 'digest'>> {
   const hash = createHash('sha256')

@@ -1,8 +1,8 @@
 /** Steps of the model, over the library's inside: what is public puts one sequence after the other through it. */
 import type { Llama, LlamaContext, LlamaGrammarEvaluationState, LlamaModel, Token } from 'node-llama-cpp'
 import type { BatchEntry, Decoder } from '../decoding/decoder.ts'
+import { coresPerProcess } from '../resources/cores.ts'
 import type { LoadPlan } from '../resources/load-plan.ts'
-import { coresPerProcess } from '../resources/machine-share.ts'
 import { addonOf } from './addon.ts'
 import { findJsonTokens, JsonAutoClose, type JsonTokens } from './json-auto-close.ts'
 import { TokenSampler } from './token-sampler.ts'

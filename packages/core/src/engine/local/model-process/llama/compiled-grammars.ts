@@ -1,7 +1,8 @@
 /** Grammars as native code holds answers to them: each is compiled once, and every answer goes on from a copy. */
 import type { Llama, LlamaModel } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
-import type { CompiledGrammar, ModelBackend } from '../model.ts'
+import type { CompiledGrammar } from '../decoding/decoder.ts'
+import type { ModelBackend } from '../model.ts'
 import type { LlamaLibrary } from './library.ts'
 
 /** So many are kept, since the same are asked for again and again. */

@@ -9,7 +9,8 @@ import {
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { encoderModel, noiseModel } from '../../../../../../../test/support/models.ts'
 import { detectModelTask } from '../model-kind.ts'
-import { openPoolingContexts, type PoolingContexts } from './pooling-contexts.ts'
+import type { PoolingContexts } from '../pooling.ts'
+import { openPoolingContexts } from './pooling-contexts.ts'
 
 const options: LlamaOptions = { build: 'never', skipDownload: true, progressLogs: false, maxThreads: 1 }
 let llama: Llama

@@ -1,22 +1,8 @@
 /** What a model makes of texts that it reads: contexts of one thread each, which read one text at a time. */
 import type { LlamaModel, Token } from 'node-llama-cpp'
-import type { ModelTask } from '../model-kind.ts'
+import type { EvaluateTexts, PoolingContexts } from '../pooling.ts'
 import { encoderOf } from './addon.ts'
 import { ContextPool } from './context-pool.ts'
-
-/** A vector of one text, or the rank of two, a query and a document: one number from 0 to 1. */
-export type EvaluateTexts = (...texts: readonly (readonly Token[])[]) => Promise<ArrayLike<number>>
-
-export interface PoolingContexts {
-  readonly kind: ModelTask
-  /** So many tokens at most, special ones among them. */
-  readonly maxTokens: number
-  /** How many tokens texts are together, with the special ones that are put between them. */
-  lengthOf(query: readonly Token[], document: readonly Token[]): number
-  /** What the longest text takes, in milliseconds. */
-  readonly stepMs: number
-  readonly pool: ContextPool<EvaluateTexts>
-}
 
 interface OpenedContext {
   readonly evaluate: EvaluateTexts

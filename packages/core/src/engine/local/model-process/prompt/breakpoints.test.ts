@@ -11,7 +11,7 @@ import {
 } from '../../../request.ts'
 import type { RuntimeModel } from '../model.ts'
 import type { PromptRenderer } from '../render.ts'
-import type { RunContext } from '../run-request.ts'
+import type { RunContext } from '../run-context.ts'
 import { findBreakpoints } from './breakpoints.ts'
 import { tokenizePrompt } from './prompt.ts'
 

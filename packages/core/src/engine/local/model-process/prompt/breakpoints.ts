@@ -7,7 +7,7 @@ import { LlmError } from '../../../../errors.ts'
 import type { CacheLifetime, ChatInput, GenerateRequest, Message, Part, Tool } from '../../../request.ts'
 import type { Breakpoint } from '../kv-cache/cache-plan.ts'
 import { commonPrefixLength } from '../kv-cache/slots.ts'
-import type { RunContext } from '../run-request.ts'
+import type { RunContext } from '../run-context.ts'
 import { tokenizeInput } from './prompt.ts'
 
 /** Ascending, and none twice; what a template or a tokenizer does not keep apart is left out. */

@@ -5,7 +5,7 @@ import type { ChatTemplate } from '../../../../template/jinja.ts'
 import type { GenerateRequest, Message } from '../../../request.ts'
 import type { RuntimeModel } from '../model.ts'
 import type { PromptRenderer } from '../render.ts'
-import type { RunContext } from '../run-request.ts'
+import type { RunContext } from '../run-context.ts'
 import { countAddedTokens, countTokens, renderPrompt, tokenizePrompt } from './prompt.ts'
 
 const bos = 1

@@ -11,7 +11,7 @@ import {
   toTemplateMessages,
 } from '../../../request.ts'
 import type { RuntimeModel } from '../model.ts'
-import type { RunContext } from '../run-request.ts'
+import type { RunContext } from '../run-context.ts'
 import { parseRequestTemplate, resolveReasoning } from './template-profile.ts'
 
 /** Text and tokens, in order. */

@@ -14,7 +14,8 @@ import {
   socketAddressOf,
   writeRecord,
 } from '../../ipc/runtime-dir.ts'
-import { coresPerProcess, MachineShare } from './machine-share.ts'
+import { coresPerProcess } from './cores.ts'
+import { MachineShare } from './machine-share.ts'
 
 let runtimeDir: string
 let servers: Server[] = []

@@ -1,5 +1,4 @@
 /** What this process tells the others of the machine of itself, and what it learns of them: memory and cores are for all. */
-import { availableParallelism } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { send, tryConnect } from '../../ipc/framing.ts'
 import type { ProcessConfig, ProcessRecord, ToProcess } from '../../ipc/protocol.ts'
@@ -176,7 +175,3 @@ const isWorking = ([, { state }]: NamedRecord): boolean => state === 'busy' || s
 
 const sumSizes = (processes: readonly NamedRecord[]): number =>
   processes.reduce((sum, [, { sizeBytes }]) => sum + sizeBytes, 0)
-
-/** So many threads are for each when so many processes are busy: more than there are cores would slow down all. */
-export const coresPerProcess = (busy: number): number =>
-  Math.max(1, Math.floor(availableParallelism() / busy))
