@@ -17,7 +17,7 @@ type TextTokens = readonly Token[]
 export async function embed(request: EmbedRequest, context: RunContext, emit: EmitResult): Promise<void> {
   const { inputs, overflow = 'error', dimensions } = request
   const { model } = context
-  const { pool, maxTokens } = requirePooling(model, 'vectors')
+  const { pool, maxTokens } = requirePooling(model, 'embed')
   for (const [index, input] of inputs.entries())
     if (typeof input !== 'string') checkTokenIds(input, model, fieldNameOf('inputs', index))
 
@@ -42,7 +42,7 @@ export async function embed(request: EmbedRequest, context: RunContext, emit: Em
 export async function rerank(request: RerankRequest, context: RunContext, emit: EmitResult): Promise<void> {
   const { documents, overflow = 'error' } = request
   const { model, signal } = context
-  const { pool, maxTokens, lengthOf } = requirePooling(model, 'ranks')
+  const { pool, maxTokens, lengthOf } = requirePooling(model, 'rerank')
   const query = await withLengthError(
     'query',
     maxTokens,
@@ -72,7 +72,7 @@ const concurrencyFor = ({ size }: PoolingContexts['pool']): number => size + 1
 
 function requirePooling({ name, pooling }: RuntimeModel, kind: PoolingContexts['kind']): PoolingContexts {
   if (pooling?.kind === kind) return pooling
-  const what = kind === 'ranks' ? 'rank documents' : 'make embeddings'
+  const what = kind === 'rerank' ? 'rank documents' : 'make embeddings'
   throw invalidRequest(`The model "${name}" cannot ${what}.`, { param: 'model' })
 }
 

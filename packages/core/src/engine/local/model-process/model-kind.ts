@@ -1,8 +1,8 @@
 /** What a model is made for, as its file says. */
 import type { GgufInsights } from 'node-llama-cpp'
 
-/** `vectors` and `ranks`: it reads texts. `nothing`: it reads them, but does not say what comes of it. */
-export type ModelTask = 'text' | 'vectors' | 'ranks' | 'nothing'
+/** What a model can do. `unsupported`: an encoder whose file names no pooling. */
+export type ModelTask = 'generate' | 'embed' | 'rerank' | 'unsupported'
 
 /** How an encoder, or a decoder that was trained for it, makes one vector of many: by mean, first or last. */
 const vectorPoolingTypes: readonly unknown[] = [1, 2, 3]
@@ -17,8 +17,8 @@ export function detectModelTask({
     readonly attention?: { readonly causal?: boolean }
   }
   // Its head comes behind the pooling, which some files name.
-  if (supportsRanking) return 'ranks'
-  if (vectorPoolingTypes.includes(pooling)) return 'vectors'
+  if (supportsRanking) return 'rerank'
+  if (vectorPoolingTypes.includes(pooling)) return 'embed'
   // An encoder sees all tokens at once: asked for the next one, it says noise.
-  return attention?.causal === false || pooling === rankPoolingType ? 'nothing' : 'text'
+  return attention?.causal === false || pooling === rankPoolingType ? 'unsupported' : 'generate'
 }

@@ -139,7 +139,7 @@ export async function runRequest(
       return stop === undefined && !isCallLimitReached
     },
   })
-  if (outcome === 'left') return
+  if (outcome === 'aborted') return
   if (outcome === 'limit') reason = sampled.length === request.maxTokens ? 'length' : 'context'
   if (stopSequence === undefined) {
     const { text, stop } = stops.push(detokenizer.flush())

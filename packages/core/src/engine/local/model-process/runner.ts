@@ -35,8 +35,8 @@ export interface GenerationJob {
   onToken(token: Token, logprobs?: Logprobs): boolean
 }
 
-/** `end`: the model said so. `enough`: `onToken` did. `left`: the signal aborted. */
-export type RunOutcome = 'end' | 'limit' | 'enough' | 'left'
+/** `end`: the model said so. `stopped`: `onToken` returned `false`. `aborted`: by the signal. */
+export type RunOutcome = 'end' | 'limit' | 'stopped' | 'aborted'
 
 export interface Runner {
   /** Resolves when the answer has ended. Rejects with an `LlmError` when the model fails. */

@@ -43,8 +43,8 @@ export class Detokenizer {
     return rest
   }
 
-  /** What is left at the end: an incomplete character stays unsaid, or is U+FFFD. */
-  flush(incomplete: 'unsaid' | 'shown' = 'unsaid'): string {
+  /** Text of the last tokens. An incomplete character is dropped, or shown as U+FFFD. */
+  flush(incomplete: 'dropped' | 'shown' = 'dropped'): string {
     const text = this.#model.detokenize(this.#pendingTokens, this.#before, this.#withControl)
     return (incomplete === 'shown' ? text : text.replace(/\uFFFD+$/, '')).slice(this.#emittedLength)
   }

@@ -206,7 +206,7 @@ test('who has enough gets no more', async () => {
   const onToken = (token: Token): boolean => told.push(token) < 2
   const all = scheduler(decoder)
 
-  expect(await all.run(job(prompt(3), { maxTokens: 50, onToken }))).toBe('enough')
+  expect(await all.run(job(prompt(3), { maxTokens: 50, onToken }))).toBe('stopped')
   await all.whenIdle()
 
   expect(told).toEqual([1, 2])
@@ -313,7 +313,7 @@ test('who leaves is dropped before the next step, whether it waits, reads or spe
   ])
   await all.whenIdle()
 
-  expect(endings).toEqual(['left', 'left', 'left'])
+  expect(endings).toEqual(['aborted', 'aborted', 'aborted'])
   // The one that was on its way, and the chunk behind it.
   expect(decoder.steps.length - steps).toBeLessThanOrEqual(1)
   expect(decoder.samplers).toBe(0)
@@ -336,7 +336,7 @@ test('who drew the last token in the step in which all others left, hears of it'
     all.run(job(prompt(3, 100), { maxTokens: 50, signal: leaving.signal })),
   ])
 
-  expect(endings).toEqual(['limit', 'left'])
+  expect(endings).toEqual(['limit', 'aborted'])
   expect(one.tokens).toEqual([1, 2])
 })
 
@@ -613,7 +613,7 @@ describe('a model that cannot go back', () => {
     }
     await all.run(job(prompt(30)))
 
-    expect(await all.run(job(prompt(30), { signal: leaving.signal }))).toBe('left')
+    expect(await all.run(job(prompt(30), { signal: leaving.signal }))).toBe('aborted')
     await lateEnd
     await all.whenIdle()
 
@@ -1084,7 +1084,7 @@ test('who leaves while it is interrupted leaves nothing behind', async () => {
     return onToken(token)
   }
 
-  expect(await Promise.all([left, other])).toEqual(['left', 'limit'])
+  expect(await Promise.all([left, other])).toEqual(['aborted', 'limit'])
   await all.whenIdle()
   expect(background.tokens.length).toBeLessThan(5)
   expect(decoder.samplers).toBe(0)
@@ -1147,7 +1147,7 @@ describe('an answer whose reader has enough', () => {
     left.abort()
     answers.wake()
 
-    expect(await ended).toBe('left')
+    expect(await ended).toBe('aborted')
     await answers.whenIdle()
   })
 })

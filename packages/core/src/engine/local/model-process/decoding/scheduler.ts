@@ -142,7 +142,7 @@ export class Scheduler implements Runner {
   }
 
   #removeFinished(): void {
-    for (const running of this.#running) if (running.job.signal.aborted) this.#finish(running, 'left')
+    for (const running of this.#running) if (running.job.signal.aborted) this.#finish(running, 'aborted')
     // No step follows beside which they would hear.
     if (!this.#running.some(isUnfinished)) this.#flushDeferred()
     for (const { slot, sampler } of this.#running.filter(({ isFinished }) => isFinished)) {
@@ -154,7 +154,7 @@ export class Scheduler implements Runner {
     this.#queue = this.#queue.filter(({ job }) => !job.signal.aborted)
     for (const { settle, interrupted } of aborted) {
       interrupted?.sampler.dispose()
-      settle('left')
+      settle('aborted')
     }
   }
 
@@ -388,7 +388,7 @@ export class Scheduler implements Runner {
     const { lastLogprobs } = running.sampler
     this.#defer(running, () => {
       const isContinuing = isEnd || job.onToken(token, lastLogprobs)
-      if (!isContinuing) this.#finish(running, 'enough')
+      if (!isContinuing) this.#finish(running, 'stopped')
       else if (isFinished) this.#finish(running, isEnd ? 'end' : 'limit')
     })
   }

@@ -46,7 +46,7 @@ export class SequentialRunner implements Runner {
     onStart,
     onToken,
   }: GenerationJob): Promise<RunOutcome> {
-    if (signal.aborted) return 'left'
+    if (signal.aborted) return 'aborted'
     // What is public says how likely a token was among those that were left for the draw.
     if (sampling.logprobs !== undefined)
       throw invalidRequest('This version of node-llama-cpp tells no logprobs.', { param: 'logprobs' })
@@ -55,7 +55,7 @@ export class SequentialRunner implements Runner {
     const head = prompt.slice(0, -1)
     for (let start = 0; start < head.length; start += this.#chunkSize) {
       this.#progress.steps++
-      if (signal.aborted) return 'left'
+      if (signal.aborted) return 'aborted'
       await this.#sequence.evaluateWithoutGeneratingNewTokens(head.slice(start, start + this.#chunkSize))
     }
     if (maxTokens === 0) return 'limit'
@@ -66,9 +66,9 @@ export class SequentialRunner implements Runner {
     }
     for await (const token of this.#sequence.evaluate(prompt.slice(-1), options)) {
       this.#progress.steps++
-      if (signal.aborted) return 'left'
+      if (signal.aborted) return 'aborted'
       sampled.push(token)
-      if (!onToken(token)) return 'enough'
+      if (!onToken(token)) return 'stopped'
       if (sampled.length >= maxTokens) return 'limit'
     }
     return 'end'

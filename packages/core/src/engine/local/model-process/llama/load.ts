@@ -49,7 +49,7 @@ export async function loadModel(
     )
     const kind = detectModelTask(model.fileInsights)
     const backend =
-      kind === 'text'
+      kind === 'generate'
         ? await openGenerativeModel({ library, llama, model, plan }, config, progress, open)
         : await openPoolingModel(model, plan, config, kind)
     const { contextSize, need, mappedBytes, notes } = plan

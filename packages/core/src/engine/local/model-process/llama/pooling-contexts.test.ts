@@ -29,8 +29,8 @@ const read = async ({ pool }: PoolingContexts, text: readonly Token[]): Promise<
   Array.from((await pool.run(caller, (reader) => reader(text))) ?? [])
 
 test('both ways into the library make the same vectors; what is public has room for one token less', async () => {
-  const own = await openPoolingContexts(model, 'vectors', 512, 1)
-  const publicly = await openPoolingContexts(model, 'vectors', 512, 1, () => undefined)
+  const own = await openPoolingContexts(model, 'embed', 512, 1)
+  const publicly = await openPoolingContexts(model, 'embed', 512, 1, () => undefined)
 
   for (const count of [1, 30, 500]) {
     const [a, b] = [await read(own, foxes(count)), await read(publicly, foxes(count))]
@@ -42,7 +42,7 @@ test('both ways into the library make the same vectors; what is public has room 
 })
 
 test('a text that is as long as the context is read, and nothing of the one before is left', async () => {
-  const reading = await openPoolingContexts(model, 'vectors', 512, 1)
+  const reading = await openPoolingContexts(model, 'embed', 512, 1)
   const short = await read(reading, foxes(3))
 
   const long = await read(reading, foxes(510))
@@ -55,18 +55,18 @@ test('what a model is for is said by its file', async () => {
   const writer = await llama.loadModel({ modelPath: noiseModel })
 
   expect([detectModelTask(model.fileInsights), detectModelTask(writer.fileInsights)]).toEqual([
-    'vectors',
-    'text',
+    'embed',
+    'generate',
   ])
 })
 
 test.each<[what: string, metadata: object, supportsRanking: boolean, purpose: string]>([
-  ['a decoder with a pooling', { pooling_type: 3 }, false, 'vectors'],
-  ['a head behind a pooling', { pooling_type: 2 }, true, 'ranks'],
-  ['an encoder without a pooling', { attention: { causal: false } }, false, 'nothing'],
-  ['one that pools nothing', { pooling_type: 0, attention: { causal: false } }, false, 'nothing'],
-  ['a decoder that pools nothing', { pooling_type: 0 }, false, 'text'],
-  ['one that ranks without a head', { pooling_type: 4 }, false, 'nothing'],
+  ['a decoder with a pooling', { pooling_type: 3 }, false, 'embed'],
+  ['a head behind a pooling', { pooling_type: 2 }, true, 'rerank'],
+  ['an encoder without a pooling', { attention: { causal: false } }, false, 'unsupported'],
+  ['one that pools nothing', { pooling_type: 0, attention: { causal: false } }, false, 'unsupported'],
+  ['a decoder that pools nothing', { pooling_type: 0 }, false, 'generate'],
+  ['one that ranks without a head', { pooling_type: 4 }, false, 'unsupported'],
 ])('%s', (_what, architectureMetadata, supportsRanking, purpose) => {
   const insights = { supportsRanking, ggufFileInfo: { architectureMetadata } }
 

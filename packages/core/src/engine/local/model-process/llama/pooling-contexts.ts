@@ -16,16 +16,16 @@ const anyToken = 0 as Token
 /** @param maxContexts how many texts are read side by side */
 export async function openPoolingContexts(
   model: LlamaModel,
-  kind: 'vectors' | 'ranks',
+  kind: 'embed' | 'rerank',
   contextSize: number,
   maxContexts: number,
   findEncoder = encoderOf,
 ): Promise<PoolingContexts> {
   const open = (): Promise<OpenedContext> =>
-    kind === 'ranks' ? openRanker(model, contextSize) : openEncoder(model, contextSize, findEncoder)
+    kind === 'rerank' ? openRanker(model, contextSize) : openEncoder(model, contextSize, findEncoder)
   const { evaluate, maxTokens, lengthOf } = await open()
   const sample = Array<Token>(Math.min(sampleTokens, maxTokens >> 1)).fill(anyToken)
-  const texts = kind === 'ranks' ? [sample.slice(sample.length >> 1), sample.slice(0, 1)] : [sample]
+  const texts = kind === 'rerank' ? [sample.slice(sample.length >> 1), sample.slice(0, 1)] : [sample]
   // The first time weights are read from the disk, and buffers made.
   await evaluate(...texts)
   const startedAt = performance.now()

@@ -13,11 +13,11 @@ export async function openPoolingModel(
   model: LlamaModel,
   { contextSize, parallel }: LoadPlan,
   { modelName, adapters = [] }: ProcessConfig,
-  kind: Exclude<ModelTask, 'text'>,
+  kind: Exclude<ModelTask, 'generate'>,
 ): Promise<ModelBackend> {
   if (adapters.length > 0) throw adaptersNotSupported(modelName)
   const pooling =
-    kind === 'nothing' ? undefined : await openPoolingContexts(model, kind, contextSize, parallel)
+    kind === 'unsupported' ? undefined : await openPoolingContexts(model, kind, contextSize, parallel)
   return {
     parallel,
     stepMs: pooling?.stepMs ?? defaultStepMs,

@@ -67,7 +67,7 @@ export async function planMemory(
 ): Promise<LoadPlan> {
   const contextSize = Math.min(config.contextSize, insights.trainContextSize || config.contextSize)
   const flashAttention = insights.flashAttentionSupported && (config.flashAttention ?? 'auto')
-  const isPooling = detectModelTask(insights) !== 'text'
+  const isPooling = detectModelTask(insights) !== 'generate'
   const kvCacheType = !isPooling && canQuantize(insights) ? config.kvCacheType : 'f16'
   const cacheType = cacheTypes[kvCacheType]
   const gpuLayers = await resolveGpuLayers(config, insights, contextSize, flashAttention, cacheType)
