@@ -70,19 +70,18 @@ export async function openClocked(options: ClockedOptions = {}): Promise<Clocked
       rmSync(folder, { recursive: true, force: true })
       folder = mkdtempSync(join(home, 'states-'))
       const snapshots = new SnapshotStore(folder, budgetBytes, () => clocked.now)
-      model = { ...loaded, runner: new Scheduler(watched(decoder as Decoder), progress, snapshots) }
+      model = { ...loaded, runner: new Scheduler(decoder as Decoder, progress, snapshots) }
     },
     bytes: () => readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0),
     close: () => rmSync(home, { recursive: true }),
   }
-  const watched = (opened: Decoder): Decoder => ({
-    ...opened,
-    decode: (pieces) => {
-      clocked.evaluated += pieces.reduce((sum, { tokens }) => sum + tokens.length, 0)
-      clocked.now += clocked.stepMs
-      return opened.decode(pieces)
-    },
-  })
+  if (!decoder) throw new Error('The internals of node-llama-cpp have changed.')
+  const decode = decoder.decode.bind(decoder)
+  decoder.decode = (entries) => {
+    clocked.evaluated += entries.reduce((sum, { tokens }) => sum + tokens.length, 0)
+    clocked.now += clocked.stepMs
+    return decode(entries)
+  }
   clocked.restart()
   return clocked
 }

@@ -8,8 +8,8 @@ export interface Decoder {
   readonly sequenceCount: number
   /** Whether the end of a sequence can be forgotten: recurrent models hold one state, others only what is in their window. */
   readonly canTruncate: boolean
-  /** So many tokens of prompts are read at once. */
-  readonly chunkSize: number
+  /** Prompt tokens that are evaluated at once. Calibration may lower it. */
+  chunkSize: number
   /** So many chunks may be read at once, and sums come out as if they were read one after the other. */
   readonly chunksAtOnce: number
   /**

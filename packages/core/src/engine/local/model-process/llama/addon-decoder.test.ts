@@ -186,7 +186,8 @@ test('chunks that are read at once leave the same behind as one after the other,
     return decoder
   })
   if (!decoder) throw new Error('The inside of the library is not as it was.')
-  const { chunkSize, chunksAtOnce, decode, truncate, save } = decoder
+  const opened = decoder
+  const { chunkSize, chunksAtOnce } = opened
   skip(chunksAtOnce === 1, 'it reads one at once')
   const prompt = Array.from(
     { length: 5 * chunkSize - 9 },
@@ -195,14 +196,16 @@ test('chunks that are read at once leave the same behind as one after the other,
   const whole = prompt.slice(0, 4 * chunkSize)
   /** Of the whole chunks, after the prompt was read up to one after the other of these places. */
   const stateAfter = async (...ends: readonly number[]): Promise<Buffer> => {
-    truncate(0, 0)
+    opened.truncate(0, 0)
     for (const [index, end] of ends.entries()) {
       const position = ends[index - 1] ?? 0
-      await decode([{ sequence: 0, position, tokens: prompt.slice(position, end), isDeterministic: false }])
+      await opened.decode([
+        { sequence: 0, position, tokens: prompt.slice(position, end), isDeterministic: false },
+      ])
     }
-    truncate(0, whole.length)
+    opened.truncate(0, whole.length)
     const file = join(folder, ends.join('-'))
-    await save(0, whole, file)
+    await opened.save(0, whole, file)
     return readFile(file)
   }
 

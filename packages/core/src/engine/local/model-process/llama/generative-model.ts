@@ -44,6 +44,7 @@ export async function openGenerativeModel(
     }
   const { threads, tuneThreads } = config
   const best = await calibrate(decoder, tuneThreads ? listThreadCandidates(threads) : [threads])
+  decoder.chunkSize = best.chunkSize
   const limitThreads = (max: number): void =>
     decoder.setThreads(Math.min(best.threads, max), Math.min(threads, max))
   limitThreads(threads)
@@ -51,7 +52,7 @@ export async function openGenerativeModel(
     ...common,
     parallel: plan.parallel,
     stepMs: best.stepMs,
-    runner: new Scheduler({ ...decoder, chunkSize: best.chunkSize }, progress, openProcessSnapshots(config)),
+    runner: new Scheduler(decoder, progress, openProcessSnapshots(config)),
     limitThreads,
   }
 }

@@ -1,7 +1,8 @@
 import type { GgufInsights } from 'node-llama-cpp'
 import { expect, test } from 'vitest'
 import type { ProcessConfig } from '../../ipc/protocol.ts'
-import { type MemoryEnvironment, type MemoryNeed, planMemory } from './load-plan.ts'
+import { type MemoryEnvironment, planMemory } from './load-plan.ts'
+import type { MemoryNeed } from './memory-estimate.ts'
 
 const config: ProcessConfig = {
   runtimeDir: '',

@@ -1,0 +1,187 @@
+import type { Socket } from 'node:net'
+import type { GenerateEvent } from '../../events.ts'
+import { receive, send } from '../ipc/framing.ts'
+import {
+  type CallResult,
+  type CallType,
+  type FromProcess,
+  parseDetokenizeRequest,
+  parseEmbedRequest,
+  parseGenerateRequest,
+  parseRerankRequest,
+  parseTokenizeRequest,
+  ToProcess,
+  toWireError,
+} from '../ipc/protocol.ts'
+import { countEventTokens } from '../ipc/reader-lag.ts'
+import { embed, rerank } from './embed.ts'
+import type { RuntimeModel } from './model.ts'
+import { countTokens, renderPrompt } from './prompt/prompt.ts'
+import type { RunContext } from './run-context.ts'
+import { runRequest } from './run-request.ts'
+import { detokenize, tokenize } from './tokenize-requests.ts'
+
+/** What a connection needs of its process. */
+export interface ConnectionHost extends Pick<RunContext, 'renderer' | 'grammars' | 'progress'> {
+  /** Rejects when the model cannot be loaded. */
+  readonly model: Promise<RuntimeModel>
+  readonly isShuttingDown: boolean
+  onCall(): void
+  onCallEnd(): void
+  /** Continues decoding after a client has left or read on. */
+  wake(): void
+  /** The client does not need the model any more. */
+  release(client: ClientConnection): void
+  onClose(client: ClientConnection): void
+  /** Ends the process for another model. `false` while it is busy. */
+  yieldMemory(): boolean
+}
+
+type CallMessage = Extract<ToProcess, { readonly type: CallType }>
+
+interface OpenCall {
+  readonly controller: AbortController
+  /** Tokens that were sent and that the client has not read yet. */
+  unreadTokens: number
+}
+
+const handlers: Readonly<
+  Record<
+    Exclude<CallType, 'generate'>,
+    (request: unknown, context: RunContext, emit: (result: CallResult) => void) => Promise<void>
+  >
+> = {
+  count: async (request, context, emit) => emit(await countTokens(parseGenerateRequest(request), context)),
+  render: async (request, context, emit) => emit(await renderPrompt(parseGenerateRequest(request), context)),
+  embed: async (request, context, emit) => embed(parseEmbedRequest(request), context, emit),
+  rerank: async (request, context, emit) => rerank(parseRerankRequest(request), context, emit),
+  tokenize: async (request, context, emit) => tokenize(parseTokenizeRequest(request), context, emit),
+  detokenize: async (request, context, emit) => detokenize(parseDetokenizeRequest(request), context, emit),
+}
+
+/** One app on the socket: runs its calls and sends it their events. */
+export class ClientConnection {
+  readonly #socket: Socket
+  readonly #host: ConnectionHost
+  readonly #calls = new Map<number, OpenCall>()
+  readonly #events: EventBundler
+
+  constructor(socket: Socket, host: ConnectionHost) {
+    this.#socket = socket
+    this.#host = host
+    this.#events = new EventBundler((events) => this.send({ type: 'events', events }))
+    receive(socket, (message) => this.#onMessage(ToProcess.parse(message)))
+    socket.on('error', () => {})
+    socket.once('close', () => {
+      this.#abortCalls()
+      host.onClose(this)
+    })
+  }
+
+  send(message: FromProcess): void {
+    send(this.#socket, message)
+  }
+
+  close(): void {
+    this.#socket.destroy()
+  }
+
+  #onMessage(message: ToProcess): void {
+    switch (message.type) {
+      case 'ping':
+        this.send({ type: 'pong', steps: this.#host.progress.steps })
+        break
+      case 'cancel':
+        this.#calls.get(message.id)?.controller.abort()
+        this.#host.wake()
+        break
+      case 'read': {
+        const call = this.#calls.get(message.id)
+        if (call) call.unreadTokens -= message.tokens
+        this.#host.wake()
+        break
+      }
+      case 'release':
+        this.#abortCalls()
+        this.#host.release(this)
+        break
+      case 'yield':
+        if (!this.#host.yieldMemory()) this.close()
+        break
+      default:
+        // A client that gets no reply starts another process.
+        if (!this.#host.isShuttingDown) void this.#run(message)
+    }
+  }
+
+  async #run(message: CallMessage): Promise<void> {
+    const { id } = message
+    const { progress } = this.#host
+    const call: OpenCall = { controller: new AbortController(), unreadTokens: 0 }
+    this.#calls.set(id, call)
+    this.#host.onCall()
+    try {
+      await this.#handle(message, call)
+      this.#events.flush()
+      this.send({ type: 'done', id })
+    } catch (error) {
+      this.#events.flush()
+      this.send({ type: 'done', id, error: toWireError(error) })
+    }
+    progress.steps++
+    this.#calls.delete(id)
+    this.#host.onCallEnd()
+  }
+
+  async #handle(message: CallMessage, call: OpenCall): Promise<void> {
+    const { type, id, request, tenant, background, readAheadTokens = Number.POSITIVE_INFINITY } = message
+    const { model, renderer, grammars, progress } = this.#host
+    const { signal } = call.controller
+    const context: RunContext = {
+      model: await model,
+      renderer,
+      grammars,
+      progress,
+      tenant,
+      background,
+      signal,
+      isBackpressured: () => call.unreadTokens >= readAheadTokens,
+    }
+    if (signal.aborted) return
+    if (type !== 'generate')
+      return handlers[type](request, context, (value) => this.send({ type: 'result', id, value }))
+    await runRequest(parseGenerateRequest(request), context, (event) => {
+      call.unreadTokens += countEventTokens(event)
+      this.#events.push({ id, event })
+    })
+  }
+
+  #abortCalls(): void {
+    for (const { controller } of this.#calls.values()) controller.abort()
+    this.#host.wake()
+  }
+}
+
+interface CallEvent {
+  readonly id: number
+  readonly event: GenerateEvent
+}
+
+/** Sends the events of one turn of the event loop in one message. */
+class EventBundler {
+  readonly #send: (events: readonly CallEvent[]) => void
+  #events: CallEvent[] = []
+
+  constructor(send: (events: readonly CallEvent[]) => void) {
+    this.#send = send
+  }
+
+  push(event: CallEvent): void {
+    if (this.#events.push(event) === 1) queueMicrotask(() => this.flush())
+  }
+
+  flush(): void {
+    if (this.#events.length > 0) this.#send(this.#events)
+    this.#events = []
+  }
+}

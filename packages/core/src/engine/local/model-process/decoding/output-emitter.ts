@@ -1,0 +1,146 @@
+import { randomBytes } from 'node:crypto'
+import type { Token } from 'node-llama-cpp'
+import type { OutputPart } from '../../../../template/output-part.ts'
+import { StopMatcher } from '../../../../template/stop.ts'
+import { type FinishReason, type GenerateEvent, type SampledToken, uncached } from '../../../events.ts'
+import type { CacheUsage } from '../kv-cache/cache-plan.ts'
+import type { RuntimeModel } from '../model.ts'
+import { type PreparedRun, tailTokens } from '../prompt/prepare-run.ts'
+import type { RunOutcome } from '../runner.ts'
+import type { Logprobs } from './decoder.ts'
+import { LogprobAligner } from './logprob-aligner.ts'
+import { toSampledToken } from './token-text.ts'
+
+/** Turns the tokens of one run into events, from `start` to `end`. */
+export class OutputEmitter {
+  readonly #run: PreparedRun
+  readonly #model: RuntimeModel
+  readonly #emit: (event: GenerateEvent) => void
+  readonly #stops: StopMatcher
+  readonly #aligner: LogprobAligner<SampledToken> | undefined
+  readonly #isSingleCall: boolean
+  readonly #sampled: Token[] = []
+  readonly #incompleteCalls: number[] = []
+  #cacheUsage: CacheUsage = { reusedTokens: 0, ...uncached }
+  #startedAt = 0
+  #firstTokenAt = 0
+  #reportedTokens = 0
+  #callCount = 0
+  #isCallLimitReached = false
+  #stopSequence: string | undefined
+
+  constructor(run: PreparedRun, model: RuntimeModel, emit: (event: GenerateEvent) => void) {
+    const { input, stop, logprobs } = run.request
+    this.#run = run
+    this.#model = model
+    this.#emit = emit
+    this.#stops = new StopMatcher(stop)
+    this.#aligner = logprobs === undefined ? undefined : new LogprobAligner()
+    this.#isSingleCall = input.kind === 'chat' && input.toolChoice?.parallel === false
+  }
+
+  /** @param divergesAt length in tokens that the prompt shares with the cached prompt closest to it */
+  start(usage: CacheUsage, divergesAt?: number): void {
+    const { prompt, request } = this.#run
+    this.#cacheUsage = usage
+    this.#startedAt = performance.now()
+    this.#emit({
+      type: 'start',
+      model: request.model,
+      inputTokens: prompt.length,
+      ...usage,
+      fingerprint: this.#model.fingerprint,
+      ...(divergesAt !== undefined && {
+        divergence: {
+          tokens: divergesAt,
+          behind: this.#model.detokenizeWithSpecial(
+            prompt.slice(Math.max(0, divergesAt - tailTokens), divergesAt),
+          ),
+        },
+      }),
+    })
+  }
+
+  updateCacheUsage(usage: CacheUsage): void {
+    this.#cacheUsage = usage
+  }
+
+  /** Returns `false` when the output ends here: at a stop sequence, or before a second tool call where one is allowed. */
+  push(token: Token, logprobs?: Logprobs): boolean {
+    this.#firstTokenAt ||= performance.now()
+    this.#sampled.push(token)
+    const completed = this.#run.detokenizer.push(token)
+    if (logprobs) this.#aligner?.push(toSampledToken(token, logprobs, this.#model), completed)
+    const { text, stop } = this.#stops.push(completed)
+    if (text !== '') this.#emitParts(this.#run.parser.push(text))
+    this.#stopSequence = stop
+    return stop === undefined && !this.#isCallLimitReached
+  }
+
+  /** Emits the text that was held back, and the end. */
+  finish(outcome: Exclude<RunOutcome, 'aborted'>): void {
+    this.#flush()
+    const { request, prompt } = this.#run
+    const reason = this.#toFinishReason(outcome)
+    const isModelEnd = reason === 'stop' && this.#stopSequence === undefined
+    const hasOnlyWholeCalls = this.#callCount > 0 && this.#incompleteCalls.length === 0
+    // node-llama-cpp does not return the end token. Without it, a next message would continue this one.
+    const endTokens = isModelEnd && this.#model.eot !== undefined ? [this.#model.eot] : []
+    const endedAt = performance.now()
+    this.#emit({
+      type: 'end',
+      reason: isModelEnd && hasOnlyWholeCalls ? 'tool-calls' : reason,
+      ...(this.#incompleteCalls.length > 0 && { incompleteCalls: this.#incompleteCalls }),
+      ...(this.#stopSequence !== undefined && { stopSequence: this.#stopSequence }),
+      usage: { inputTokens: prompt.length, ...this.#cacheUsage, outputTokens: this.#sampled.length },
+      timings: {
+        loadMs: 0,
+        promptMs: (this.#firstTokenAt || endedAt) - this.#startedAt,
+        generateMs: this.#firstTokenAt ? endedAt - this.#firstTokenAt : 0,
+      },
+      ...(request.returnTokens && { tokens: [...prompt, ...this.#sampled, ...endTokens] }),
+    })
+  }
+
+  #flush(): void {
+    const { detokenizer, parser } = this.#run
+    if (this.#stopSequence === undefined) {
+      const { text, stop } = this.#stops.push(detokenizer.flush())
+      this.#stopSequence = stop
+      const rest = stop === undefined ? text + this.#stops.flush() : text
+      if (rest !== '') this.#emitParts(parser.push(rest))
+    }
+    this.#emitParts(parser.flush())
+  }
+
+  #toFinishReason(outcome: RunOutcome): FinishReason {
+    if (outcome !== 'limit' || this.#stopSequence !== undefined) return 'stop'
+    return this.#sampled.length === this.#run.request.maxTokens ? 'length' : 'context'
+  }
+
+  #emitParts(parts: readonly OutputPart[]): void {
+    for (const part of parts) {
+      // In formats that do not mark the end of the calls, the grammar cannot exclude a second one.
+      this.#isCallLimitReached ||= this.#isSingleCall && part.type === 'tool-call' && this.#callCount > 0
+      if (this.#isCallLimitReached) return
+      if (part.type === 'tool-call') {
+        this.#callCount++
+        this.#emit({ ...part, id: `call_${randomBytes(12).toString('hex')}` })
+      } else if (part.type === 'tool-incomplete') this.#incompleteCalls.push(part.index)
+      else if (part.type === 'tool-arguments') {
+        this.#emit({ ...part, tokens: this.#takeUnreportedTokens() })
+        this.#aligner?.skip()
+      } else {
+        const logprobs = this.#aligner && { logprobs: this.#aligner.take(part.text) }
+        this.#emit({ ...part, tokens: this.#takeUnreportedTokens(), ...logprobs })
+      }
+    }
+  }
+
+  /** Number of tokens sampled since the last event that reported some. */
+  #takeUnreportedTokens(): number {
+    const tokens = this.#sampled.length - this.#reportedTokens
+    this.#reportedTokens = this.#sampled.length
+    return tokens
+  }
+}

@@ -1,0 +1,38 @@
+import { isPreemptible, type QueuedPrompt, type RunningSequence } from './running-sequence.ts'
+
+/**
+ * The foreground goes before the background, then the tenant with the fewest running sequences, then first come, first
+ * served. A preempted sequence waits until its client has read on.
+ */
+export function selectNextPrompt(
+  queue: readonly QueuedPrompt[],
+  running: readonly RunningSequence[],
+): QueuedPrompt | undefined {
+  const ready = queue.filter(({ job, interrupted }) => !interrupted || !job.isBackpressured?.())
+  const foreground = ready.filter(({ job }) => !job.background)
+  const candidates = foreground.length > 0 ? foreground : ready
+  const countRunning = ({ job: { tenant } }: QueuedPrompt): number =>
+    running.filter(({ job }) => job.tenant === tenant).length
+  return candidates.reduce<QueuedPrompt | undefined>(
+    (best, one) => (best && countRunning(best) <= countRunning(one) ? best : one),
+    undefined,
+  )
+}
+
+/** The sequence that gives up its slot: the youngest that can. */
+export const selectVictim = (running: readonly RunningSequence[]): RunningSequence | undefined =>
+  running.findLast(isPreemptible)
+
+/** Puts a preempted sequence back into the queue. Its output so far becomes a part of the prompt and is not emitted again. */
+export function toQueuedPrompt({
+  job,
+  slot,
+  sampler,
+  sampledCount,
+  plan,
+  lastToken,
+  settle,
+}: RunningSequence): QueuedPrompt {
+  const prompt = lastToken === undefined ? job.prompt : [...slot.tokens, lastToken]
+  return { job: { ...job, prompt }, settle, interrupted: { sampler, sampledCount, plan } }
+}

@@ -1,0 +1,128 @@
+import { rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { type FromProcess, nameTakenExitCode, type ProcessConfig, toWireError } from '../ipc/protocol.ts'
+import { ClientConnection, type ConnectionHost } from './client-connection.ts'
+import { GrammarBuilder } from './grammar-builder.ts'
+import type { RuntimeModel, StepCounter } from './model.ts'
+import { PromptRenderer } from './render.ts'
+import { claimName } from './resources/claim.ts'
+import { coresPerProcess } from './resources/cores.ts'
+import { MachineShare } from './resources/machine-share.ts'
+import type { Runner } from './runner.ts'
+
+/** How long a process waits for its first client, so that an app that has crashed leaves no orphan. */
+const firstClientTimeoutMs = 10_000
+/** How long it stays after its last client, so that an app that restarts finds the model loaded. */
+const nextClientTimeoutMs = 5_000
+/** How long native code may take to finish its step at shutdown. */
+const lastStepTimeoutMs = 5_000
+
+/** One loaded model and its clients. Ends the process some time after the last client has left. */
+export class ProcessHost implements ConnectionHost {
+  readonly renderer = new PromptRenderer()
+  readonly grammars = new GrammarBuilder()
+  readonly progress: StepCounter = { steps: 0 }
+  readonly model: Promise<RuntimeModel>
+  readonly #config: ProcessConfig
+  readonly #machineShare: MachineShare
+  readonly #server = createServer((socket) => this.#accept(new ClientConnection(socket, this)))
+  readonly #clients = new Set<ClientConnection>()
+  #exitTimer: NodeJS.Timeout
+  #runner: Runner | undefined
+  #isShuttingDown = false
+  #isWaitingForMemory = false
+
+  constructor(config: ProcessConfig) {
+    this.#config = config
+    this.#machineShare = new MachineShare(config)
+    this.#exitTimer = setTimeout(() => this.#shutDown(), firstClientTimeoutMs)
+    this.model = this.#load()
+    // A failed load is sent to every client, also to one that connects later.
+    this.model.catch(() => {})
+  }
+
+  get isShuttingDown(): boolean {
+    return this.#isShuttingDown
+  }
+
+  onCall(): void {
+    this.#machineShare.onCall()
+  }
+
+  onCallEnd(): void {
+    this.#machineShare.onCallEnd()
+  }
+
+  wake(): void {
+    this.#runner?.wake()
+  }
+
+  release(client: ClientConnection): void {
+    this.#clients.delete(client)
+    if (this.#clients.size === 0) this.#shutDown()
+    else client.close()
+  }
+
+  onClose(client: ClientConnection): void {
+    if (this.#clients.delete(client) && this.#clients.size === 0)
+      this.#exitTimer = setTimeout(() => this.#shutDown(), nextClientTimeoutMs)
+  }
+
+  yieldMemory(): boolean {
+    if (this.#machineShare.isBusy) return false
+    this.#broadcast({ type: 'leaving' })
+    this.#shutDown()
+    return true
+  }
+
+  /** Listens before it loads, so that apps can ask for progress meanwhile. */
+  async #load(): Promise<RuntimeModel> {
+    if (!(await claimName(this.#config, this.#server, this.#machineShare.record)))
+      process.exit(nameTakenExitCode)
+    const { loadModel } = await import('./llama/load.ts')
+    const model = await loadModel(this.#config, this.progress, undefined, {
+      reserve: (bytes) => this.#machineShare.reserve(bytes),
+      waitForMemory: () => this.#waitForMemory(),
+    })
+    this.#runner = model.runner
+    this.#machineShare.onLoaded(model.sizeBytes - model.gpuBytes, model.mappedBytes)
+    this.#machineShare.watchBusy((busy) => model.limitThreads(coresPerProcess(busy)))
+    return model
+  }
+
+  #accept(client: ClientConnection): void {
+    this.#clients.add(client)
+    clearTimeout(this.#exitTimer)
+    if (this.#isWaitingForMemory) client.send({ type: 'waiting' })
+    this.model.then(
+      ({ contextSize, sizeBytes, gpuBytes, stepMs, notes }) =>
+        client.send({ type: 'loaded', contextSize, sizeBytes, gpuBytes, stepMs, notes }),
+      (error: unknown) => client.send({ type: 'failed', error: toWireError(error) }),
+    )
+  }
+
+  #broadcast(message: FromProcess): void {
+    for (const client of this.#clients) client.send(message)
+  }
+
+  #waitForMemory(): Promise<boolean> {
+    if (!this.#isWaitingForMemory) this.#broadcast({ type: 'waiting' })
+    this.#isWaitingForMemory = true
+    return this.#machineShare.waitForMemory()
+  }
+
+  /** Waits for the running step: native code may crash when its process exits meanwhile. */
+  #shutDown(): void {
+    if (this.#isShuttingDown) return
+    this.#isShuttingDown = true
+    clearTimeout(this.#exitTimer)
+    this.#machineShare.end()
+    this.#server.close()
+    const exit = (): void => {
+      rmSync(this.#config.folder, { recursive: true, force: true })
+      process.exit(0)
+    }
+    setTimeout(exit, lastStepTimeoutMs)
+    void (this.#runner?.whenIdle() ?? Promise.resolve()).then(exit)
+  }
+}

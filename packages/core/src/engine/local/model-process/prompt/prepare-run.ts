@@ -1,0 +1,64 @@
+import type { Token } from 'node-llama-cpp'
+import { hasControlTokens, parseOutput } from '../../../../template/output.ts'
+import { buildOutputConstraint } from '../../../../template/output-constraint.ts'
+import type { OutputParser } from '../../../../template/output-part.ts'
+import { detectFamily } from '../../../../template/tool-calls/detect.ts'
+import { callableTools, type GenerateRequest } from '../../../request.ts'
+import type { CompiledGrammar } from '../decoding/decoder.ts'
+import { Detokenizer } from '../decoding/detokenize.ts'
+import type { Breakpoint } from '../kv-cache/cache-plan.ts'
+import type { RunContext } from '../run-context.ts'
+import { findBreakpoints } from './breakpoints.ts'
+import { tokenizePrompt } from './prompt.ts'
+import { parseRequestTemplate, resolveReasoning, templateProfileOf } from './template-profile.ts'
+
+/** A request that is ready for decoding. */
+export interface PreparedRun {
+  readonly request: GenerateRequest
+  readonly prompt: readonly Token[]
+  readonly breakpoints: readonly Breakpoint[]
+  /** Maximum length of the output in tokens: what the request allows and the context has room for. */
+  readonly maxTokens: number
+  readonly grammar: CompiledGrammar | undefined
+  /** Whether the grammar describes JSON, with reasoning and tool calls around it. */
+  readonly isJson: boolean
+  readonly parser: OutputParser
+  readonly detokenizer: Detokenizer
+}
+
+/** Tokens at the end of a prompt, enough to see whether its template opens a reasoning block. */
+export const tailTokens = 16
+
+/** Throws `invalid_request` for a template or output constraint that cannot be used, `context_length` for a long prompt. */
+export async function prepareRun(original: GenerateRequest, context: RunContext): Promise<PreparedRun> {
+  const { model } = context
+  const reasoning = resolveReasoning(original, parseRequestTemplate(original.input))
+  const request = { ...original, ...(reasoning !== undefined && { reasoning }) }
+  const prompt = await tokenizePrompt(request, context)
+  const breakpoints = await findBreakpoints(request, prompt, context)
+  const { input } = request
+  const profile = templateProfileOf(input, model)
+  const expected = {
+    ...profile,
+    family: detectFamily(profile.template),
+    prompt: model.detokenizeWithSpecial(prompt.slice(-tailTokens)),
+    reasoning: request.reasoning !== undefined,
+    tools: callableTools(input),
+    isConstrained:
+      request.format !== undefined || (input.kind === 'chat' && input.toolChoice?.mode === 'required'),
+  }
+  const constraint = buildOutputConstraint(request, expected)
+  const source = constraint && (await context.grammars.build(constraint, context.signal))
+  const grammar = source === undefined ? undefined : await model.compileGrammar(source)
+  return {
+    request,
+    prompt,
+    breakpoints,
+    maxTokens: Math.min(request.maxTokens ?? Number.POSITIVE_INFINITY, model.contextSize - prompt.length),
+    grammar,
+    isJson: constraint !== undefined && constraint.format?.type !== 'grammar',
+    parser: parseOutput(expected),
+    // A grammar may match text for which the vocabulary has a control token.
+    detokenizer: new Detokenizer(model, prompt, hasControlTokens(expected) || grammar !== undefined),
+  }
+}

@@ -1,0 +1,99 @@
+import type { GgmlType, GgufInsights } from 'node-llama-cpp'
+import type { ProcessConfig } from '../../ipc/protocol.ts'
+import { detectModelTask } from '../model-kind.ts'
+import type { MemorySpace } from './machine-memory.ts'
+
+/** How a model is loaded, apart from how many sequences it gets. */
+export interface LoadSettings {
+  readonly contextSize: number
+  readonly isPooling: boolean
+  readonly flashAttention: boolean | 'auto'
+  readonly kvCacheType: ProcessConfig['kvCacheType']
+  /** The same in node-llama-cpp's terms. */
+  readonly ggmlType: GgmlType
+  readonly gpuLayers: number
+  readonly isOnGpu: boolean
+  /** Largest number of prompt tokens that are evaluated in one step. */
+  readonly chunkSize: number
+  readonly chunksAtOnce: number
+  readonly wantedParallel: number
+  readonly adapterBytes: number
+}
+
+export interface LoadTarget {
+  readonly vram: MemorySpace
+  /** Largest chunk size: with all layers on the CPU, and with layers on a GPU. */
+  readonly chunkSizes: { readonly cpu: number; readonly gpu: number }
+  readonly cacheTypes: Readonly<Record<ProcessConfig['kvCacheType'], GgmlType>>
+}
+
+/** Block length of quantized data types, in values. */
+const blockSize = 32
+
+export async function resolveLoadSettings(
+  config: ProcessConfig,
+  insights: GgufInsights,
+  { vram, chunkSizes, cacheTypes }: LoadTarget,
+): Promise<LoadSettings> {
+  const contextSize = Math.min(config.contextSize, insights.trainContextSize || config.contextSize)
+  const flashAttention = insights.flashAttentionSupported && (config.flashAttention ?? 'auto')
+  const isPooling = detectModelTask(insights) !== 'generate'
+  const kvCacheType = !isPooling && canQuantize(insights) ? config.kvCacheType : 'f16'
+  const ggmlType = cacheTypes[kvCacheType]
+  const gpuLayers = await resolveGpuLayers(config, insights, contextSize, flashAttention, ggmlType)
+  const isOnGpu = gpuLayers > 0 && vram.total > 0
+  return {
+    contextSize,
+    isPooling,
+    flashAttention,
+    kvCacheType,
+    ggmlType,
+    gpuLayers,
+    isOnGpu,
+    chunkSize: Math.min(isOnGpu ? chunkSizes.gpu : chunkSizes.cpu, contextSize),
+    // GPU kernels are chosen by the number of rows, and not all of them sum in the same order.
+    chunksAtOnce: isOnGpu ? 1 : 2,
+    // Each context of a pooling model runs one thread on the CPU. One context keeps a GPU busy.
+    wantedParallel: !isPooling ? config.parallel : isOnGpu ? 1 : config.threads,
+    adapterBytes: (config.adapters ?? []).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
+  }
+}
+
+/** Pooling models evaluate a whole text in one batch. */
+export const batchSizeOf = (
+  { isPooling, contextSize, chunkSize, chunksAtOnce }: LoadSettings,
+  parallel: number,
+): number => (isPooling ? contextSize : Math.max(parallel, chunkSize * chunksAtOnce))
+
+/** A quantized KV cache needs flash attention, and keys and values of whole blocks. */
+function canQuantize({
+  flashAttentionSupported,
+  ggufFileInfo: { architectureMetadata },
+}: GgufInsights): boolean {
+  const { attention, embedding_length: width = 0 } = architectureMetadata
+  const heads = Number(attention?.head_count ?? 0)
+  const headSize = heads && width / heads
+  const { key_length = headSize, value_length = headSize } = attention ?? {}
+  return flashAttentionSupported && key_length % blockSize === 0 && value_length % blockSize === 0
+}
+
+/** With `auto`, as many layers as fit, and 0 where none does. Rejects with the library's error for a number that does not fit. */
+async function resolveGpuLayers(
+  { gpuLayers, parallel }: ProcessConfig,
+  { configurationResolver }: GgufInsights,
+  contextSize: number,
+  flashAttention: boolean | 'auto',
+  ggmlType: GgmlType,
+): Promise<number> {
+  const wanted = gpuLayers === 'auto' ? { fitContext: { contextSize: contextSize * parallel } } : gpuLayers
+  const resolved = configurationResolver.resolveModelGpuLayersV2(wanted, {
+    defaultContextFlashAttention: flashAttention,
+    defaultContextKvCacheKeyType: ggmlType,
+    defaultContextKvCacheValueType: ggmlType,
+  })
+  if (gpuLayers !== 'auto') return (await resolved).gpuLayers
+  return resolved.then(
+    (found) => found.gpuLayers,
+    () => 0,
+  )
+}
