@@ -1,24 +1,23 @@
-/** Grammars as native code holds answers to them: each is compiled once, and every answer goes on from a copy. */
+import { LRUCache } from 'lru-cache'
 import type { Llama, LlamaModel } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
 import type { CompiledGrammar } from '../decoding/decoder.ts'
 import type { ModelBackend } from '../model.ts'
 import type { LlamaLibrary } from './library.ts'
 
-/** So many are kept, since the same are asked for again and again. */
+/** A conversation sends its tools with each turn. */
 const maxCachedGrammars = 16
 
+/** Compiles each grammar once. Every output starts from a copy of its initial state. */
 export function createGrammarCompiler(
   { LlamaGrammarEvaluationState: State }: LlamaLibrary,
   llama: Llama,
   model: LlamaModel,
 ): ModelBackend['compileGrammar'] {
-  const cache = new Map<string, CompiledGrammar>()
+  const cache = new LRUCache<string, CompiledGrammar>({ max: maxCachedGrammars })
   return async (source) => {
     const grammar = cache.get(source) ?? (await compile(source))
-    cache.delete(source)
     cache.set(source, grammar)
-    for (const [oldest] of cache) if (cache.size > maxCachedGrammars) cache.delete(oldest)
     return grammar
   }
   async function compile(source: string): Promise<CompiledGrammar> {
