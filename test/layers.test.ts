@@ -89,7 +89,6 @@ const homes: Record<string, readonly string[]> = {
   zod: ['dialects', 'engine/local/ipc', 'accounts', 'models'],
   undici: ['models'],
   nanoid: ['calls', 'dialects'],
-  'proper-lockfile': ['engine/local/model-process'],
   pg: ['storage'],
   '@photostructure/sqlite': ['storage'],
 }

@@ -83,7 +83,7 @@ test('a model that cannot have it is loaded all the same, and the logger hears o
     chat('b', { model: 'noise', maxTokens: 2 }),
   ])
 
-  expect(warnings).toEqual(['The model "noise:latest" cannot have a context in q8_0, and gets one in f16.'])
+  expect(warnings).toEqual(['The model "noise:latest" does not support a KV cache in q8_0; it is f16.'])
 })
 
 test('a context that the machine can never hold is refused, and the next call is answered', async () => {
@@ -122,7 +122,7 @@ test('where there is memory for fewer answers side by side, there are fewer, and
   const answers = await Promise.all(Array.from({ length: 4 }, () => chat('Hello', hello)))
 
   expect(answers.map(({ text }) => text)).toEqual(Array(4).fill('Hello! How can I help you?'))
-  expect(warnings).toEqual([expect.stringMatching(/makes [12] answers side by side, and not 4/)])
+  expect(warnings).toEqual([expect.stringMatching(/runs [12] sequences in parallel instead of 4/)])
 })
 
 test('a call for a context that makes no sense is refused, and the next one is answered', async () => {

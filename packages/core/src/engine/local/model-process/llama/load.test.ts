@@ -33,7 +33,7 @@ describe('how a context is kept', () => {
 
     expect(model.sizeBytes).toBe(plain.sizeBytes)
     expect(model.notes).toEqual([
-      'The model "noise:latest" cannot have a context in q8_0, and gets one in f16.',
+      'The model "noise:latest" does not support a KV cache in q8_0; it is f16.',
     ])
     expect(textOf(await ask(model, 'Hello'))).toBe(textOf(await ask(plain, 'Hello')))
   }, 60_000)
@@ -67,7 +67,7 @@ describe('where memory is short', () => {
 
     expect(model.parallel).toBeLessThan(4)
     expect(model.parallel).toBeGreaterThan(1)
-    expect(model).toMatchObject({ contextSize: 512, notes: [expect.stringContaining('not 4')] })
+    expect(model).toMatchObject({ contextSize: 512, notes: [expect.stringContaining('instead of 4')] })
     expect(model.sizeBytes).toBeLessThan(own.sizeBytes * 0.8)
     expect(textOf(await ask(model, 'Hello'))).toBe('Hello! How can I help you?')
   })

@@ -1,50 +1,78 @@
-/** Becoming the one process of a name: of several that start at once, one stays. */
+/** Claims the name of a model process: of several that start at once, one stays. */
 import { once } from 'node:events'
 import { readdirSync, rmSync, statSync } from 'node:fs'
 import type { Server } from 'node:net'
 import { join } from 'node:path'
-import { lock } from 'proper-lockfile'
+import { withFileLock } from '../../../../util/file-lock.ts'
 import { tryConnect } from '../../ipc/framing.ts'
 import type { ProcessConfig, ProcessRecord } from '../../ipc/protocol.ts'
 import { isAlive, readRecords, removeRecord, socketAddressOf, writeRecord } from '../../ipc/runtime-dir.ts'
 
 type ProcessLocation = Pick<ProcessConfig, 'runtimeDir' | 'name'>
 
-/** A lock whose owner has died is free after so long. */
-const staleMs = 5_000
-/** A folder that is younger may belong to a process that starts just now. */
+const lockTimeoutMs = 10_000
+/** A younger file without a record may belong to a process that starts just now. */
 const startingMs = 60_000
 
-/** Listens, with its record beside the socket. `false` where another process of this name answers. */
+/** Listens on the socket of this name and writes the record. `false` where another process answers on that socket. */
 export async function claimName(
   location: ProcessLocation,
   server: Server,
   record: ProcessRecord,
 ): Promise<boolean> {
-  const address = socketAddressOf(location.runtimeDir, location.name)
-  return withLock(location.runtimeDir, location.name, async () => {
+  const { runtimeDir, name } = location
+  const address = socketAddressOf(runtimeDir, name)
+  return withLock(runtimeDir, name, async (expectOwned) => {
     if (await isAnswering(address)) return false
+    await expectOwned()
     removeDeadProcesses(location)
     if (process.platform !== 'win32') rmSync(address, { force: true })
-    writeRecord(location.runtimeDir, location.name, record)
+    writeRecord(runtimeDir, name, record)
     server.listen(address)
     await once(server, 'listening')
     return true
   })
 }
 
-/** One process at a time, of all that have this folder. */
-export async function withLock<T>(runtimeDir: string, name: string, task: () => Promise<T>): Promise<T> {
-  const release = await lock(runtimeDir, {
-    lockfilePath: join(runtimeDir, `${name}.lock`),
-    stale: staleMs,
-    retries: { retries: 200, factor: 1, minTimeout: 50, maxTimeout: 50 },
-  })
+/**
+ * Runs a task in one process of the runtime folder at a time. Throws when the lock is not free within the timeout.
+ *
+ * @param task gets `expectOwned`, which throws where the lock was lost: to call before a change that others rely on
+ */
+export async function withLock<T>(
+  runtimeDir: string,
+  name: string,
+  task: (expectOwned: () => Promise<void>) => Promise<T>,
+  timeoutMs = lockTimeoutMs,
+): Promise<T> {
+  // Not `.lock`: that is a folder of an earlier version, which cannot be taken over.
+  const path = join(runtimeDir, `${name}.mutex`)
+  const timeout = AbortSignal.timeout(timeoutMs)
+  let isAcquired = false
   try {
-    return await task()
-  } finally {
-    await release()
+    return await withFileLock(path, timeout, async (lost, expectOwned) => {
+      isAcquired = true
+      const keepAtExit = removeAtExit(path)
+      return task(async () => {
+        lost.throwIfAborted()
+        await expectOwned()
+      }).finally(keepAtExit)
+    })
+  } catch (cause) {
+    if (isAcquired || !timeout.aborted) throw cause
+    throw new Error(`The lock "${name}" was not free within ${timeoutMs / 1_000} s.`, { cause })
   }
+}
+
+/** Removes the lock if the process exits while it has it. Other processes would wait until it is stale. */
+function removeAtExit(path: string): () => void {
+  const inodeOf = (): bigint | undefined => statSync(path, { bigint: true, throwIfNoEntry: false })?.ino
+  const own = inodeOf()
+  const onExit = (): void => {
+    if (own !== undefined && inodeOf() === own) rmSync(path, { force: true })
+  }
+  process.once('exit', onExit)
+  return () => process.removeListener('exit', onExit)
 }
 
 async function isAnswering(address: string): Promise<boolean> {
@@ -53,7 +81,7 @@ async function isAnswering(address: string): Promise<boolean> {
   return socket !== undefined
 }
 
-/** What killed processes leave behind: nobody answers under this name, and the others are looked for. */
+/** Removes what killed processes have left behind: records, folders, and unfinished locks. */
 function removeDeadProcesses({ runtimeDir, name: own }: ProcessLocation): void {
   const records = readRecords(runtimeDir)
   for (const [name, record] of records) {
@@ -64,7 +92,8 @@ function removeDeadProcesses({ runtimeDir, name: own }: ProcessLocation): void {
   const known = new Set([...records.values()].map(({ folder }) => folder))
   for (const file of readdirSync(runtimeDir)) {
     const path = join(runtimeDir, file)
-    if (!file.startsWith('process-') || known.has(path)) continue
-    if (Date.now() - statSync(path).mtimeMs > startingMs) rmSync(path, { recursive: true, force: true })
+    if (!/^process-|\.mutex-[\da-f-]{36}$/.test(file) || known.has(path)) continue
+    const stats = statSync(path, { throwIfNoEntry: false })
+    if (stats && Date.now() - stats.mtimeMs > startingMs) rmSync(path, { recursive: true, force: true })
   }
 }

@@ -86,7 +86,7 @@ export class MachineShare {
    * were idle longest, until they are or nobody is left; none of them in vain, while others work.
    */
   async reserve(bytes: number): Promise<MemorySpace> {
-    return withLock(this.#location.runtimeDir, 'memory', async () => {
+    return withLock(this.#location.runtimeDir, 'memory', async (expectOwned) => {
       const others = this.#otherProcesses()
       const idle = others
         .filter(([, { state }]) => state === 'idle')
@@ -98,6 +98,7 @@ export class MachineShare {
         await this.#askToLeave(name)
       }
       this.#workingProcesses = [...working, ...this.#otherProcesses().filter(isWorking)]
+      await expectOwned()
       const free = this.#measureFreeBytes()
       const state = free >= bytes ? 'loading' : this.#record.state
       this.#record = { ...this.#record, state, reservedBytes: bytes }
