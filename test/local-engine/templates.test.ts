@@ -93,7 +93,7 @@ test('what neither can fill is refused in the words of the first', async () => {
 
   await expect(render('refusing', saying('Hello'))).rejects.toMatchObject({
     code: 'invalid_request',
-    message: expect.stringContaining('refuses these messages'),
+    message: expect.stringContaining('rejects these messages'),
     details: { param: 'messages' },
   })
 })

@@ -1,21 +1,21 @@
-/** A worker for what comes from anywhere, a thread or a process: one job at a time, each with a deadline; and a cap on its memory. */
+/** Runs untrusted jobs in a thread or a process: one at a time, each with a deadline, with a limit on memory. */
 import { fork, type Serializable } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { basename } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { LlmError } from '../../../errors.ts'
 
-/** Nobody waits for it any more; most are through by then, and a new worker costs more. */
+/** Deadline of a job whose caller has left. Most finish in that time, and a new worker costs more. */
 const abortedDeadlineMs = 500
 
 interface WorkerBounds {
   readonly deadlineMs: number
   readonly memoryMb: number
-  /** So long it is kept for the next job. @default as long as this process */
+  /** How long an idle worker is kept, in ms. @default until this process ends */
   readonly idleMs?: number
-  /** What to say of a job that goes beyond. */
+  /** Error for a job that exceeds a limit. */
   readonly limitError: (what: 'time' | 'memory') => LlmError
-  /** What to say of a job that crashes native code. @default `internal` */
+  /** Error for a job that crashes native code. @default `internal` */
   readonly crashError?: () => LlmError
 }
 
@@ -24,7 +24,7 @@ interface WorkerHandle {
   terminate(): void
 }
 
-/** Why a worker has ended by itself. `failure`: no job is to blame. */
+/** Why a worker ended early. `failure`: not because of its job. */
 type WorkerEndReason = 'memory' | 'crash' | 'failure'
 
 type StartWorker = (
@@ -41,11 +41,11 @@ const startThread: StartWorker = (file, memoryMb, onResult, onEnd) => {
   worker.on('error', (cause: NodeJS.ErrnoException) =>
     onEnd(cause?.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'failure', cause),
   )
-  worker.on('exit', (code) => onEnd('failure', new Error(`The worker has ended: exit code ${code}.`)))
+  worker.on('exit', (code) => onEnd('failure', new Error(`The worker exited with code ${code}.`)))
   return { post: (job) => worker.postMessage(job), terminate: () => void worker.terminate() }
 }
 
-/** For native code. Its file has to see that it keeps to its memory, and ends with this process: as its standard input does. */
+/** For native code. The started file enforces the memory limit and must exit when its standard input closes. */
 export const startProcess: StartWorker = (file, memoryMb, onResult, onEnd) => {
   const child = fork(file, [String(memoryMb)], {
     execArgv: [],
@@ -57,20 +57,20 @@ export const startProcess: StartWorker = (file, memoryMb, onResult, onEnd) => {
   child.on('exit', (code, signal) =>
     onEnd(
       endReasonOf(code ?? 0, signal),
-      new Error(`The worker has ended: ${signal ?? `exit code ${code}`}.`),
+      new Error(`The worker exited with ${signal ?? `code ${code}`}.`),
     ),
   )
   return { post: (job) => void child.send(job as Serializable), terminate: () => void child.kill('SIGKILL') }
 }
 
 function endReasonOf(code: number, signal: NodeJS.Signals | null): WorkerEndReason {
-  // Whoever watches its memory kills it, and so does a system that runs out of it.
+  // Sent by its memory guard, or by a system that is out of memory.
   if (signal === 'SIGKILL') return 'memory'
-  // Where there are no signals, a crash has a high number; what JavaScript throws has not.
+  // Windows has no signals and reports crashes with high exit codes. An uncaught exception exits with 1.
   return signal !== null || code > 128 ? 'crash' : 'failure'
 }
 
-/** The others wait. */
+/** Starts the worker with the first job and queues the others. */
 export class BoundedWorker<Job, Result> {
   readonly #file: URL
   readonly #bounds: WorkerBounds
@@ -87,7 +87,7 @@ export class BoundedWorker<Job, Result> {
     this.#start = start
   }
 
-  /** So that the first job need not wait for it. */
+  /** Called early, spares the first job the start. */
   start(): WorkerHandle {
     if (this.#worker) return this.#worker
     const onResult = (result: unknown): void => {
@@ -104,8 +104,8 @@ export class BoundedWorker<Job, Result> {
   }
 
   /**
-   * Nothing for callers who have left before their turn.
-   * @param spentMs of the deadline, elsewhere
+   * Resolves with `undefined` when the signal aborts before the job's turn.
+   * @param spentMs part of the deadline that was spent before
    */
   run(job: Job, signal: AbortSignal, spentMs = 0): Promise<Result | undefined> {
     const running = this.#queue.then(() => (signal.aborted ? undefined : this.#run(job, signal, spentMs)))

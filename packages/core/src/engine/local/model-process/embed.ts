@@ -1,4 +1,4 @@
-/** Texts into vectors and ranks: as many side by side as there are contexts, and each told as soon as it is read. */
+/** Embeds and reranks texts: one per context at a time, each result sent as soon as it is known. */
 import type { Token } from 'node-llama-cpp'
 import { invalidRequest, LlmError } from '../../../errors.ts'
 import { runConcurrently } from '../../../util/run-concurrently.ts'
@@ -13,7 +13,7 @@ import { addSpecialTokens } from './tokenize-requests.ts'
 type EmitResult = (result: CallResult) => void
 type TextTokens = readonly Token[]
 
-/** Ends quietly when the signal aborts. */
+/** Stops without an error when the signal aborts. */
 export async function embed(request: EmbedRequest, context: RunContext, emit: EmitResult): Promise<void> {
   const { inputs, overflow = 'error', dimensions } = request
   const { model } = context
@@ -33,12 +33,12 @@ export async function embed(request: EmbedRequest, context: RunContext, emit: Em
     if (tokens.length > maxTokens && stopAfter === undefined)
       throw inputTooLong(name, tokens.length, maxTokens)
     const text = truncateTokens(tokens, maxTokens, model)
-    const vector = await evaluateText(context, signal, (reader) => reader(text))
+    const vector = await evaluateText(context, signal, (evaluate) => evaluate(text))
     if (vector) emit({ index, vector: encodeVector(normalize(vector, dimensions)), inputTokens: text.length })
   })
 }
 
-/** Ends quietly when the signal aborts. */
+/** Stops without an error when the signal aborts. */
 export async function rerank(request: RerankRequest, context: RunContext, emit: EmitResult): Promise<void> {
   const { documents, overflow = 'error' } = request
   const { model, signal } = context
@@ -62,12 +62,12 @@ export async function rerank(request: RerankRequest, context: RunContext, emit: 
     const excess = Math.max(0, lengthOf(query, tokens) - maxTokens)
     if (excess > 0 && stopAfter === undefined) throw inputTooLong(name, lengthOf(query, tokens), maxTokens)
     const document = tokens.slice(0, tokens.length - excess)
-    const rank = await evaluateText(context, signal, (reader) => reader(query, document))
+    const rank = await evaluateText(context, signal, (evaluate) => evaluate(query, document))
     if (rank) emit({ index, vector: encodeVector(rank), inputTokens: lengthOf(query, document) })
   })
 }
 
-/** One more than there are contexts: its tokens are made meanwhile. */
+/** One more than there are contexts: it is tokenized meanwhile. */
 const concurrencyFor = ({ size }: PoolingContexts['pool']): number => size + 1
 
 function requirePooling({ name, pooling }: RuntimeModel, kind: PoolingContexts['kind']): PoolingContexts {
@@ -76,7 +76,7 @@ function requirePooling({ name, pooling }: RuntimeModel, kind: PoolingContexts['
   throw invalidRequest(`The model "${name}" cannot ${what}.`, { param: 'model' })
 }
 
-/** Nothing where the caller has left before its turn. */
+/** Resolves with `undefined` when the signal aborts before a context is free. */
 async function evaluateText(
   { model, progress, tenant, background }: RunContext,
   signal: AbortSignal,
@@ -87,16 +87,16 @@ async function evaluateText(
   if (!found) return undefined
   const numbers = Array.from(found)
   if (numbers.every(Number.isFinite)) return numbers
-  throw new LlmError('upstream', `The model "${model.name}" makes no numbers of this text.`)
+  throw new LlmError('upstream', `The model "${model.name}" returned values that are not finite for this text.`)
 }
 
-/** The end goes, but not the token that every text of this model ends with. */
+/** Cuts the end off, but keeps the token that every text of this model ends with. */
 function truncateTokens(text: TextTokens, maxTokens: number, { end }: Pick<RuntimeModel, 'end'>): TextTokens {
   if (text.length <= maxTokens) return text
   return end === undefined ? text.slice(0, maxTokens) : [...text.slice(0, maxTokens - 1), end]
 }
 
-/** Of length 1; one without any length stays as it is. */
+/** Scales to length 1. A zero vector stays as it is. */
 function normalize(vector: readonly number[], dimensions = vector.length): readonly number[] {
   const first = vector.slice(0, dimensions)
   const length = Math.sqrt(first.reduce((sum, value) => sum + value * value, 0))
@@ -105,7 +105,7 @@ function normalize(vector: readonly number[], dimensions = vector.length): reado
 
 const fieldNameOf = (field: string, index: number): string => `${field}[${index}]`
 
-/** The tokenizer speaks of a prompt and its answer. */
+/** Names the field in place of the prompt that the tokenizer's error names. */
 async function withLengthError(
   param: string,
   maxTokens: number,
@@ -120,6 +120,6 @@ async function withLengthError(
 const inputTooLong = (param: string, inputTokens: number, contextSize: number): LlmError =>
   new LlmError(
     'context_length',
-    `'${param}' has ${inputTokens} tokens, and the model reads ${contextSize} at most.`,
+    `'${param}' has ${inputTokens} tokens, and the model takes at most ${contextSize}.`,
     { param, inputTokens, contextSize },
   )

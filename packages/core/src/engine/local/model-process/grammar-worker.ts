@@ -1,4 +1,4 @@
-/** The worker thread in which grammars are made. */
+/** Worker thread that builds grammars. */
 import { parentPort } from 'node:worker_threads'
 import { LlmError } from '../../../errors.ts'
 import type { OutputConstraint } from '../../../grammar/constraint.ts'
@@ -10,11 +10,11 @@ parentPort?.on('message', (constraint: OutputConstraint) => {
   parentPort?.postMessage(buildGrammar(constraint))
 })
 
-/** There is no more stack. */
+/** The call stack is exhausted. */
 const schemaTooDeep = (cause: RangeError): LlmError =>
   new LlmError(
     'invalid_request',
-    'What the answer is held to is nested too deeply.',
+    'The output constraint is nested too deeply. Use a flatter schema.',
     { issue: 'value' },
     { cause },
   )

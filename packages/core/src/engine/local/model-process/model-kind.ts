@@ -1,10 +1,9 @@
-/** What a model is made for, as its file says. */
 import type { GgufInsights } from 'node-llama-cpp'
 
 /** What a model can do. `unsupported`: an encoder whose file names no pooling. */
 export type ModelTask = 'generate' | 'embed' | 'rerank' | 'unsupported'
 
-/** How an encoder, or a decoder that was trained for it, makes one vector of many: by mean, first or last. */
+/** llama.cpp's pooling types for embeddings: mean, first token, last token. */
 const vectorPoolingTypes: readonly unknown[] = [1, 2, 3]
 const rankPoolingType = 4
 
@@ -16,9 +15,9 @@ export function detectModelTask({
     readonly pooling_type?: number
     readonly attention?: { readonly causal?: boolean }
   }
-  // Its head comes behind the pooling, which some files name.
+  // The ranking head comes after the pooling, which some files name too.
   if (supportsRanking) return 'rerank'
   if (vectorPoolingTypes.includes(pooling)) return 'embed'
-  // An encoder sees all tokens at once: asked for the next one, it says noise.
+  // An encoder attends to all tokens and cannot predict the next one.
   return attention?.causal === false || pooling === rankPoolingType ? 'unsupported' : 'generate'
 }

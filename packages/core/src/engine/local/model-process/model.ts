@@ -1,77 +1,75 @@
-/** The model as the rest of this folder sees it. How it is made of node-llama-cpp is in `binding/`. */
+/** A loaded model as the rest of this folder sees it. `llama/` implements it with node-llama-cpp. */
 import type { Token } from 'node-llama-cpp'
 import type { ChatTemplate } from '../../../template/jinja.ts'
 import type { CompiledGrammar } from './decoding/decoder.ts'
 import type { PoolingContexts } from './pooling.ts'
 import type { Runner } from './runner.ts'
 
-/** What one load decides once. */
 export interface RuntimeModel extends ModelVocabulary, ModelBackend {
-  /** As the app calls it. */
+  /** Name in the app. */
   readonly name: string
   readonly fingerprint: string
   readonly contextSize: number
-  /** The memory for weights and context, and the part of it that is on a graphics card. */
+  /** Memory for weights and contexts, and the part of it on a graphics card. */
   readonly sizeBytes: number
   readonly gpuBytes: number
-  /** Of it, what is read from the file again when the machine has used its memory otherwise. */
+  /** Part of it that is mapped from the model file: the system may drop and reread it. */
   readonly mappedBytes: number
-  /** What is not as it was wanted, for the log of the app. */
+  /** Settings that could not be met, for the app's log. */
   readonly notes: readonly string[]
 }
 
-/** Its vocabulary, and text to tokens and back. */
 export interface ModelVocabulary {
   readonly vocabularySize: number
   readonly template: ChatTemplate
-  /** What every prompt of this model begins with, where it wants that. */
+  /** Token that every prompt begins with, if the model wants one. */
   readonly bos: Token | undefined
-  /** What every text of it ends with, where it wants that. */
+  /** Token that every embedded text ends with, if the model wants one. */
   readonly end: Token | undefined
-  /** What stands in front of a text that nothing is in front of. */
+  /** Token that takes the place of an empty prompt. */
   readonly start: Token | undefined
-  /** What it closes its own message with. */
+  /** Token that ends an assistant message. */
   readonly eot: Token | undefined
-  /** Before a gap, behind it, and before what fills it; nothing where the model was not made for that. */
+  /** Fill-in-the-middle tokens. Absent where the model was not trained for it. */
   readonly infill: Readonly<Record<'prefix' | 'suffix' | 'middle', Token>> | undefined
-  /** All tokens that end an answer. */
+  /** End-of-generation tokens. */
   getEogTokens(): readonly Token[]
   /** Throws `context_length`, with an estimate, for a text that is far longer than the context. */
   tokenize(text: string, signal: AbortSignal, how?: TokenizeOptions): Promise<readonly Token[]>
   /**
-   * @param before what precedes, so that spaces come out right
-   * @param withControl also the tokens that are no text
+   * @param before preceding tokens, which decide on leading spaces
+   * @param withControl whether control tokens are written as text
    */
   detokenize(tokens: readonly Token[], before: readonly Token[], withControl?: boolean): string
-  /** With the tokens that are no text, such as those around a message. */
+  /** Writes control tokens as text, such as those around a message. */
   detokenizeWithSpecial(tokens: readonly Token[]): string
-  /** As the vocabulary of the file has it. */
+  /** Text of the token in the model file's vocabulary. */
   vocabularyTextOf(token: Token): string
 }
 
 interface TokenizeOptions {
-  /** What looks like a special token is text. @default false */
+  /** Whether text that looks like a special token stays text. @default false */
   readonly isPlain?: boolean | undefined
-  /** So many tokens are enough, or a few more; then no text is too long. */
+  /** Stops after this many tokens, or a few more, instead of throwing for a long text. */
   readonly stopAfter?: number | undefined
 }
 
-/** What depends on what the model is made for. */
+/** The parts that differ between generative and pooling models. */
 export interface ModelBackend {
-  /** How many answers are made side by side, or texts are read. */
+  /** Maximum number of sequences or texts at a time. */
   readonly parallel: number
-  /** What a step takes at worst, in milliseconds. */
+  /** Longest time that a step takes, in ms. */
   readonly stepMs: number
   readonly runner: Runner
-  /** Of GBNF. Throws `invalid_request` where native code refuses it. */
+  /** Compiles GBNF. Throws `invalid_request` where llama.cpp rejects it. */
   compileGrammar(source: string): Promise<CompiledGrammar>
-  /** Nothing where the model writes. */
+  /** Absent for generative models. */
   readonly pooling: PoolingContexts | undefined
-  /** From the next step on no more than so many. */
+  /** Takes effect with the next step. */
   limitThreads(max: number): void
 }
 
-/** What the watch over this process looks at: it grows with every piece of work. */
+/** Grows with every piece of work. The app's watchdog takes a standstill for a hang. */
 export interface StepCounter {
   steps: number
 }

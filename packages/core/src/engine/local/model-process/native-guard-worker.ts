@@ -1,12 +1,12 @@
-/** Watches the process whose main thread is in native code: it must not outlive its parent, nor fill the machine's memory. */
+/** Guards a process whose main thread runs native code: kills it when its parent ends or its memory exceeds the limit. */
 import { Socket } from 'node:net'
 import { parentPort, workerData } from 'node:worker_threads'
 
-/** A template writes some 100 MB meanwhile. */
+/** A template writes up to 100 MB in this time. */
 const pollIntervalMs = 50
 const maxBytes = (workerData as number) * 1024 * 1024
 
-// Nobody writes to standard input. It ends with the parent, however that ends.
+// The parent never writes to standard input. It closes when the parent ends, however that ends.
 new Socket({ fd: 0 }).on('error', killProcess).on('close', killProcess).resume()
 setInterval(() => {
   if (process.memoryUsage.rss() > maxBytes) killProcess()

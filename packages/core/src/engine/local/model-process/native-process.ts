@@ -1,4 +1,4 @@
-/** A process in which native code fills templates: a bad one ends or hangs it, and with it nobody's answer. */
+/** Process in which llama.cpp renders templates. A bad one crashes or hangs it, and not the model process. */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { openNativeTemplates } from './llama/native-templates.ts'

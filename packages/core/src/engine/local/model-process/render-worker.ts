@@ -1,13 +1,13 @@
-/** The worker thread in which templates run. */
+/** Worker thread that renders templates. */
 import { parentPort } from 'node:worker_threads'
 import { type GoPromptRenderer, parseGoPrompt } from '../../../template/go-prompt.ts'
 import { type ChatRenderer, createTemplateInputBuilder, parseChatTemplate } from '../../../template/jinja.ts'
 import { maxPromptLength, type RenderJob, type RenderResult } from './render-job.ts'
 
-/** The words of a template end up in an answer. */
+/** Templates can raise errors of any length, which are sent to clients. */
 const maxErrorLength = 500
 
-/** The last one of each language: most calls bring the same. */
+/** Last template of each language: most calls use the same one. */
 let parsed: { readonly source: string; readonly prompt: ChatRenderer } | undefined
 let parsedGo: { readonly source: string; readonly prompt: GoPromptRenderer } | undefined
 
@@ -23,7 +23,7 @@ function render({ template, messages, options }: RenderJob): RenderResult {
       parsed = { source: template.source, prompt: parseChatTemplate(template) }
     return checkLength(parsed.prompt(messages, options))
   } catch (cause) {
-    // What goes too deep here does so there.
+    // llama.cpp would exceed the same limits.
     return cause instanceof RangeError || cause instanceof PromptTooLongError
       ? toTimedFailure(cause)
       : { ...toTimedFailure(cause), filling: createTemplateInputBuilder(template)(messages, options) }

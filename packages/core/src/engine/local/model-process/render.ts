@@ -1,4 +1,4 @@
-/** Chat templates come with model files from anywhere: they run in workers, with a deadline and a cap. */
+/** Renders chat templates in workers with a deadline and a memory limit, since anyone may have written a model file. */
 import { invalidRequest } from '../../../errors.ts'
 import { toPrompt } from '../../../template/continuation.ts'
 import { BoundedWorker, startProcess } from './bounded-worker.ts'
@@ -12,10 +12,10 @@ const bounds = {
     }),
 }
 const crashError = () =>
-  invalidRequest("The model's chat template crashes the native code that fills it, with these messages.", {
+  invalidRequest("The model's chat template crashes llama.cpp's renderer with these messages.", {
     param: 'messages',
   })
-/** One prompt at a time; the others wait. Callers who have left get an empty one. */
+/** Renders one prompt at a time. Returns an empty prompt when the signal aborts first. */
 export class PromptRenderer {
   readonly #worker = new BoundedWorker<RenderJob, RenderResult>(
     new URL('./render-worker.js', import.meta.url),
@@ -40,7 +40,7 @@ export class PromptRenderer {
       const { text } = (await this.#native.run(native, signal, spentMs)) ?? { text: '' }
       if (text !== undefined) return toPrompt(text, filling)
     }
-    // Where both refuse, what was said first is said of both.
-    throw invalidRequest(`The model's chat template refuses these messages: ${error}`, { param: 'messages' })
+    // Where both renderers fail, the first error is reported.
+    throw invalidRequest(`The model's chat template rejects these messages: ${error}`, { param: 'messages' })
   }
 }

@@ -1,48 +1,47 @@
-/** Answers, as they are asked for; and what makes them. */
 import type { Token } from 'node-llama-cpp'
 import type { CompiledGrammar, Logprobs } from './decoding/decoder.ts'
 import type { SamplingParams } from './decoding/sampling.ts'
 import type { Breakpoint, CacheUsage } from './kv-cache/cache-plan.ts'
 
-/** One answer. */
+/** One output to generate. */
 export interface GenerationJob {
   readonly prompt: readonly Token[]
-  /** Behind which of its tokens the state is kept for other calls; ascending, the last before its last token. */
+  /** Lengths of the prompt at which the KV state is cached. Ascending, and shorter than the prompt. */
   readonly breakpoints?: readonly Breakpoint[]
   readonly sampling: SamplingParams
-  /** What the answer is held to. */
   readonly grammar?: CompiledGrammar | undefined
-  /** The same answer is expected each time. */
+  /** Whether the same request has to give the same output each time. */
   readonly isDeterministic: boolean
-  /** How many tokens at most; with 0 its prompt is read. */
+  /** Maximum length of the output in tokens. With 0, only the prompt is evaluated. */
   readonly maxTokens: number
   readonly tenant: string
-  /** It makes room for those who wait for their answer. */
+  /** Whether it gives way to foreground jobs. */
   readonly background: boolean
   readonly signal: AbortSignal
-  /** Whether its reader has enough to read. Then it pauses, and makes room for others like one that can wait. */
+  /** Whether the client has enough to read. Then the job pauses, and its slot may go to another. */
   readonly isBackpressured?: (() => boolean) | undefined
   /**
-   * It has a place; so much of its prompt need not be read again, and so much is going to be kept.
-   * @param divergence behind so many tokens it goes another way than the prompt that it has most in common with
+   * Called when the job gets its slot.
+   * @param cached tokens that are reused, and tokens that will be cached
+   * @param divergence length in tokens that the prompt shares with the cached prompt closest to it
    */
   onStart(cached: CacheUsage, divergence?: number): void
-  /** What comes of that, where it comes otherwise. */
+  /** Called when fewer tokens are cached than announced. */
   onCacheChange?(cached: CacheUsage): void
-  /** Hears how likely the prompt's tokens were, piece by piece from the second token on. All of it is read for that. */
+  /** Gets the logprobs of the prompt's tokens, piece by piece from the second token on. Nothing of the prompt is reused then. */
   readonly onPromptLogprobs?: ((logprobs: readonly Logprobs[]) => void) | undefined
-  /** Called while the model works on. `false`: it is enough. */
+  /** Called beside the next step. `false` ends the output. */
   onToken(token: Token, logprobs?: Logprobs): boolean
 }
 
-/** `end`: the model said so. `stopped`: `onToken` returned `false`. `aborted`: by the signal. */
+/** `end`: at an end-of-generation token. `limit`: at `maxTokens`. `stopped`: `onToken` returned `false`. `aborted`: by the signal. */
 export type RunOutcome = 'end' | 'limit' | 'stopped' | 'aborted'
 
 export interface Runner {
-  /** Resolves when the answer has ended. Rejects with an `LlmError` when the model fails. */
+  /** Rejects with an `LlmError` when the model fails. */
   run(job: GenerationJob): Promise<RunOutcome>
-  /** Somebody has left, or has read on. */
+  /** Continues after a client has left or read on. */
   wake(): void
-  /** Resolves when the model does nothing. */
+  /** Resolves when no job is running. */
   whenIdle(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Texts to tokens and back, for whoever asks for just that. The model itself is left alone. */
+/** Serves tokenize and detokenize requests. They need the vocabulary only, not the weights. */
 import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
 import type { DetokenizeRequest, TokenizeRequest } from '../../tokens.ts'
@@ -8,10 +8,10 @@ import type { RuntimeModel } from './model.ts'
 import { checkTokenIds } from './prompt/prompt.ts'
 import type { RunContext } from './run-context.ts'
 
-/** Of tokens: some milliseconds of work, and a message of some kilobytes. */
+/** A slice takes a few milliseconds, and its message a few kilobytes. */
 const tokensPerSlice = 4_096
 
-/** Ends quietly when the signal aborts. */
+/** Stops without an error when the signal aborts. */
 export async function tokenize(
   { text, addSpecial = false, parseSpecial = true }: TokenizeRequest,
   { model, progress, signal }: RunContext,
@@ -27,7 +27,7 @@ export async function tokenize(
   }
 }
 
-/** Ends quietly when the signal aborts. */
+/** Stops without an error when the signal aborts. */
 export async function detokenize(
   { tokens }: DetokenizeRequest,
   { model, progress, signal }: RunContext,
@@ -44,7 +44,7 @@ export async function detokenize(
   emit(detokenizer.flush('shown'))
 }
 
-/** Between the tokens that every text of this model begins and ends with, each of them once. */
+/** Adds the tokens that every text of this model begins and ends with, unless they are there. */
 export function addSpecialTokens(
   tokens: readonly Token[],
   { bos, end }: Pick<RuntimeModel, 'bos' | 'end'>,

@@ -1,68 +1,67 @@
-/** What the scheduler needs of a model: steps, draws, and the states of its sequences. */
+/** What the scheduler needs of a model: decoding, sampling, and the KV state of sequences. */
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp'
 import type { SamplingParams } from './sampling.ts'
 
-/** One call at a time. */
+/** Takes one call at a time. */
 export interface Decoder {
-  /** How many sequences there are. */
   readonly sequenceCount: number
-  /** Whether the end of a sequence can be forgotten: recurrent models hold one state, others only what is in their window. */
+  /** Whether a sequence can be truncated. Not with recurrent state, nor with sliding-window attention. */
   readonly canTruncate: boolean
   /** Prompt tokens that are evaluated at once. Calibration may lower it. */
   chunkSize: number
-  /** So many chunks may be read at once, and sums come out as if they were read one after the other. */
+  /** Number of chunks that can be evaluated at once with the same logits as one after the other. */
   readonly chunksAtOnce: number
   /**
-   * Puts the pieces through the model, ascending by sequence, and draws a token behind each that has a sampler.
-   * Rejects when the model fails; a draw that fails, or odds that are not known, is an error among the tokens.
+   * Evaluates the entries, ascending by sequence, and samples a token after each that has a sampler.
+   * Rejects when evaluation fails. A failed sample, or logprobs that are not finite, is an error among the tokens.
    */
   decode(entries: readonly BatchEntry[]): Promise<readonly (Token | Error | undefined)[]>
-  /** Keeps the first tokens of a sequence. `false`: not all of them are there. */
+  /** Keeps the first tokens of a sequence. `false` where some of them are gone. */
   truncate(sequence: number, keep: number): boolean
-  /** Whether all tokens of a sequence are still held, so that its end can be forgotten. */
+  /** Whether the KV cache has all tokens of a sequence, so that it can be truncated. */
   isComplete(sequence: number): boolean
-  /** Saves the state of a sequence, and says how many bytes that are. */
+  /** Saves the state of a sequence and returns its size in bytes. */
   save(sequence: number, tokens: readonly Token[], file: string): Promise<number>
-  /** Whether a loaded state of so many tokens lies in memory as it did: else sums come out a little different. */
+  /** Whether a restored state of this many tokens has the same memory layout. Else logits differ slightly. */
   isRestoreExact(length: number): boolean
-  /** Loads a saved state into a sequence, and says how many tokens it was made from. Damaged ones end the process. */
+  /** Loads a saved state into a sequence and returns its number of tokens. A damaged file ends the process. */
   load(sequence: number, file: string): Promise<number>
-  /** From the next step on: for one token of each answer, and for prompts. Never for a token that has to be repeatable. */
+  /** Takes effect with the next step. Deterministic sequences decode with a fixed number instead. */
   setThreads(decodeThreads: number, prefillThreads: number): void
   createSampler(params: SamplingParams, prompt: readonly Token[], grammar?: CompiledGrammar): Sampler
-  /** Whether a token ends an answer. */
+  /** Whether a token ends the output. */
   isEog(token: Token): boolean
 }
 
 export interface BatchEntry {
   readonly sequence: number
-  /** Of its first token. */
+  /** Position of the first token. */
   readonly position: number
   readonly tokens: readonly Token[]
   readonly sampler?: Sampler | undefined
   readonly targets?: PromptTargets | undefined
-  /** Has to come out the same each time, also with other numbers of threads for answers. */
+  /** Whether logits must not depend on the number of threads. */
   readonly isDeterministic: boolean
 }
 
-/** What follows the tokens of a piece in its prompt, from the first on, for who is asked how likely that was. */
+/** The next token after each token of a prompt piece, whose logprob is wanted. */
 export interface PromptTargets {
   readonly tokens: readonly Token[]
   readonly sampler: Sampler
 }
 
 export interface Sampler {
-  /** Of the token that it drew last, where the draw asks for them. */
+  /** Logprobs of the last sampled token, if requested. */
   readonly lastLogprobs?: Logprobs | undefined
-  /** Of the followers that it was asked for last. */
+  /** Logprobs of the last prompt targets. */
   readonly targetLogprobs?: readonly Logprobs[] | undefined
   dispose(): void
 }
 
-/** Natural logarithms, of what the model says with biases, before all else that shapes the draw. */
+/** Natural logarithms of the probabilities after logit bias and before every other sampling step. */
 export interface Logprobs {
   readonly logprob: number
-  /** Of the likeliest tokens, in order. */
+  /** The most likely tokens, in order. */
   readonly top: readonly (readonly [token: Token, logprob: number])[]
 }
 

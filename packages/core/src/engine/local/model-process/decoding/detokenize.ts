@@ -1,4 +1,4 @@
-/** Whole characters out of tokens: one token can be a part of a character, and end one and begin the next. */
+/** Turns tokens into whole characters: a token can end in the middle of one. */
 import type { Token } from 'node-llama-cpp'
 import type { RuntimeModel } from '../model.ts'
 
@@ -12,19 +12,19 @@ export class Detokenizer {
   readonly #withControl: boolean
   #before: readonly Token[]
   #pendingTokens: Token[] = []
-  /** How much of the held tokens' text is said. */
+  /** Length of the pending tokens' text that was returned. */
   #emittedLength = 0
-  /** How many tokens have passed since something was. */
+  /** Number of tokens since text was last returned. */
   #silentTokens = 0
 
-  /** @param withControl also the tokens that are no text, for who can read them */
+  /** @param withControl whether control tokens are written as text, for output parsers */
   constructor(model: Pick<RuntimeModel, 'detokenize'>, prompt: readonly Token[], withControl = false) {
     this.#model = model
     this.#withControl = withControl
     this.#before = prompt.slice(-contextTokens)
   }
 
-  /** The text that this token completes; empty while a character is incomplete. */
+  /** Returns the text that this token completes. Empty while a character is incomplete. */
   push(token: Token): string {
     this.#pendingTokens.push(token)
     const text = this.#model.detokenize(this.#pendingTokens, this.#before, this.#withControl)

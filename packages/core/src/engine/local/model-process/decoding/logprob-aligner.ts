@@ -1,21 +1,21 @@
-/** Which tokens a piece of an answer took. Text is held back for a while, and markup is left out of it. */
+/** Maps emitted text to the tokens it came from. Text is held back for a while, and markup is left out of it. */
 
 interface AlignedToken<Token> {
   readonly token: Token
-  /** Of the text that it completed; the parts of a character share it. */
+  /** Range of the text that the token completed. The tokens of one character share it. */
   readonly from: number
   readonly to: number
 }
 
 export class LogprobAligner<Token> {
-  /** Drawn, and not said yet. */
+  /** Text that is sampled and not emitted yet. */
   #text = ''
-  /** How much of all the text was before it. */
+  /** Length of all text before it. */
   #before = 0
   #aligned: AlignedToken<Token>[] = []
   #incomplete: Token[] = []
 
-  /** @param text what it completes; empty while a character is incomplete */
+  /** @param text text that the token completes; empty while a character is incomplete */
   push(token: Token, text: string): void {
     this.#incomplete.push(token)
     if (text === '') return
@@ -25,9 +25,9 @@ export class LogprobAligner<Token> {
     this.#incomplete = []
   }
 
-  /** The tokens of this text, which was said now; what was drawn before it is never said. */
+  /** Returns the tokens of a text that is emitted now. Text before it is markup and never emitted. */
   take(text: string): Token[] {
-    // Behind markup it stands at the end.
+    // After markup, the text is at the end.
     const at = this.#text.startsWith(text) ? 0 : Math.max(0, this.#text.lastIndexOf(text))
     const from = this.#before + at
     const to = from + text.length
@@ -38,7 +38,7 @@ export class LogprobAligner<Token> {
     return taken.map(({ token }) => token)
   }
 
-  /** What came before the last token is no text. */
+  /** Drops the text before the last token, which is no output text. */
   skip(): void {
     const from = this.#aligned.at(-1)?.from ?? this.#before
     this.#aligned = this.#aligned.filter((placed) => placed.from >= from)

@@ -1,18 +1,17 @@
-/** How likely the tokens of a prompt were, as it is read. */
 import type { Token } from 'node-llama-cpp'
 import type { PromptToken } from '../../../events.ts'
 import type { Logprobs } from './decoder.ts'
 import { type TokenTexts, tokenText, toSampledToken } from './token-text.ts'
 
 /**
- * Takes the odds piece by piece, from the second token on.
- * @param first which token is told first: nothing is said of how likely that was
+ * Returns a function that takes logprobs piece by piece, from the second token on.
+ * @param first index of the first reported token, which has no logprob
  */
 export function createPromptTokenMapper(
   prompt: readonly Token[],
   first: number,
   model: TokenTexts,
-): (odds: readonly Logprobs[]) => readonly PromptToken[] {
+): (logprobs: readonly Logprobs[]) => readonly PromptToken[] {
   const toPromptToken = (index: number, logprobs?: Logprobs): PromptToken => {
     const token = prompt[index] as Token
     if (logprobs && index > first) return toSampledToken(token, logprobs, model)

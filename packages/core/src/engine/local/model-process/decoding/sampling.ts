@@ -1,39 +1,37 @@
-/** From neutral sampling options to numbers, and to what draws by them. */
+/** Translates sampling options into the configuration of node-llama-cpp's samplers. */
 import type { SequenceEvaluateOptions, Token, TokenBias } from 'node-llama-cpp'
 import { type DryPenalty, type ExcludeTop, limits, type Sampling } from '../../../request.ts'
 
-/** Every choice made, where the request left some open. */
+/** Sampling options with defaults applied. */
 export interface SamplingParams {
   readonly temperature: number
-  /** 0 keeps all. */
+  /** 0 keeps all tokens. */
   readonly topK: number
   readonly topP: number
   readonly minP: number
-  /** Of 32 bits. */
+  /** Unsigned, 32 bits. */
   readonly seed: number
   readonly bias: readonly (readonly [token: number, bias: number])[]
-  /** Absent where nothing is penalised. */
   readonly penalty?: {
     readonly repeat: number
     readonly presence: number
     readonly frequency: number
-    /** How many tokens back. */
+    /** Number of last tokens that are penalised. */
     readonly window: number
   }
   readonly dry?: Required<DryPenalty>
   readonly xtc?: ExcludeTop
-  /** Tokens that are kept out while an answer is shorter than that. */
+  /** Tokens that are banned while the output is shorter than `until`. */
   readonly ban?: { readonly tokens: readonly number[]; readonly until: number }
-  /** What the answer is held to is JSON, with thoughts and calls around it. */
+  /** Whether the grammar describes JSON, with reasoning and tool calls around it. */
   readonly isJson?: boolean
-  /** Of how many of the likeliest tokens the odds are told, beside those of the drawn one. */
+  /** Number of most likely tokens whose logprobs are reported beside the sampled one's. */
   readonly logprobs?: number
 }
 
 interface SamplingVocabulary {
   readonly vocabularySize: number
   readonly contextSize: number
-  /** The tokens that end an answer. */
   getEogTokens(): readonly number[]
 }
 
@@ -41,7 +39,7 @@ export function toSamplingParams(
   sampling: Sampling,
   { vocabularySize, contextSize, getEogTokens }: SamplingVocabulary,
 ): SamplingParams {
-  // Where nobody says: llama.cpp's defaults.
+  // Defaults of llama.cpp.
   const { temperature = 0.8, topK = 40, topP = 0.95, minP = 0.05, logitBias = [] } = sampling
   const {
     repeatPenalty: repeat = 1,
@@ -49,7 +47,7 @@ export function toSamplingParams(
     frequencyPenalty: frequency = 0,
   } = sampling
   const { repeatLastN = 64, seed, dry, xtc, ignoreEos = false, minTokens = 0 } = sampling
-  // The library takes memory for all of it.
+  // The library allocates memory for the whole window.
   const windowOf = (lastN: number): number => (lastN === -1 ? contextSize : Math.min(lastN, contextSize))
   const window = windowOf(repeatLastN)
   const hasPenalty = window > 0 && (repeat !== 1 || presence !== 0 || frequency !== 0)
@@ -68,12 +66,12 @@ export function toSamplingParams(
   }
 }
 
-/** llama.cpp's. */
+/** Defaults of llama.cpp. */
 const dryDefaults = { base: 1.75, allowedLength: 2, breakers: ['\n', ':', '"', '*'] }
 
 /**
- * Without one the library takes the second on the clock: calls at the same time would answer alike. The highest one
- * of 32 bits means to it that it takes any.
+ * Random where none is given: the library would take the clock's second, and simultaneous calls would give the same
+ * output. The highest 32-bit number is reserved, since llama.cpp takes it for "random".
  */
 const toSeed = (seed: Sampling['seed']): number =>
   typeof seed === 'number'
@@ -81,7 +79,7 @@ const toSeed = (seed: Sampling['seed']): number =>
     : Math.floor(Math.random() * anySeed)
 const anySeed = 2 ** 32 - 1
 
-/** Those of an answer that has so many tokens. A ban is finite: where a grammar allows nothing else, it gives way. */
+/** Biases after `length` output tokens. A ban is finite, so that a grammar that allows nothing else can override it. */
 function biasAt({ bias, ban }: SamplingParams, length: number): SamplingParams['bias'] {
   if (!ban || length >= ban.until) return bias
   const banned = new Set(ban.tokens)
@@ -91,7 +89,7 @@ function biasAt({ bias, ban }: SamplingParams, length: number): SamplingParams['
   ]
 }
 
-/** What the library's inside draws by. Shape: `AddonSampler.applyConfig`. */
+/** Configuration of the addon's sampler. Shape: `AddonSampler.applyConfig`. */
 export interface SamplerConfig {
   temperature: number
   seed: number
@@ -116,9 +114,9 @@ export interface SamplerConfig {
 }
 
 /**
- * What keeps everything is left out: to "keep" all, the library sorts the whole vocabulary. A sampler that is told
- * the same again keeps what it has drawn in mind.
- * @param sampled the tokens of the answer so far
+ * Leaves out options that keep all tokens, for which the library would sort the whole vocabulary. A sampler that gets
+ * the same configuration again keeps its state.
+ * @param sampled output tokens so far
  */
 export function toSamplerConfig(
   params: SamplingParams,
@@ -151,10 +149,10 @@ export function toSamplerConfig(
   }
 }
 
-/** For samplers that draw nothing, and are asked how likely tokens are: they see what the model says, and its biases. */
+/** For probes, which read logprobs and sample nothing: logits with biases, and no other step. */
 export const toProbeConfig = ({ bias, seed }: SamplingParams, top: number): SamplerConfig => ({
   seed,
-  // The greedy one looks for the likeliest alone, and leaves all of them as they are.
+  // A greedy sampler only finds the maximum and changes no logits.
   ...(top > 0 ? { temperature: 1, topK: top } : { temperature: 0 }),
   ...toTokenBias(bias),
 })
@@ -172,7 +170,7 @@ const toTokenBias = (
 const takeLast = (prompt: readonly Token[], sampled: readonly Token[], count: number): readonly Token[] =>
   [...prompt.slice(-count), ...sampled.slice(-count)].slice(-count)
 
-/** The same for what the library makes public. @param sampled the tokens of the answer so far; grows while it is made */
+/** The same for the library's public API. @param sampled output tokens so far; the array grows during decoding */
 export function toEvaluateOptions(
   params: SamplingParams,
   tokenBias: (pairs: SamplingParams['bias']) => TokenBias,

@@ -1,4 +1,4 @@
-/** Answers one after the other, over what the library makes public: for versions whose inside is another. */
+/** Runs jobs one at a time over node-llama-cpp's public API, for versions with other internals. */
 import type { LlamaContextSequence, Token } from 'node-llama-cpp'
 import { invalidRequest, LlmError } from '../../../../errors.ts'
 import { uncached } from '../../../events.ts'
@@ -30,7 +30,7 @@ export class SequentialRunner implements Runner {
     })
   }
 
-  /** It pauses for no reader. */
+  /** Does nothing, since this runner never pauses for a client. */
   wake(): void {}
 
   async whenIdle(): Promise<void> {
@@ -47,9 +47,9 @@ export class SequentialRunner implements Runner {
     onToken,
   }: GenerationJob): Promise<RunOutcome> {
     if (signal.aborted) return 'aborted'
-    // What is public says how likely a token was among those that were left for the draw.
+    // The public API gives probabilities after sampling steps, and not those of the model.
     if (sampling.logprobs !== undefined)
-      throw invalidRequest('This version of node-llama-cpp tells no logprobs.', { param: 'logprobs' })
+      throw invalidRequest('This version of node-llama-cpp does not support logprobs. Install 3.22.1.', { param: 'logprobs' })
     onStart({ reusedTokens: 0, ...uncached })
     await this.#sequence.clearHistory()
     const head = prompt.slice(0, -1)

@@ -1,20 +1,19 @@
-/** Which answers take their next step together: what steps of each size have cost decides. */
+/** Decides which sequences are decoded in one batch, by the measured time of each batch size. */
 
-/** Enough to see a change of the machine's mood soon, and not to follow every hiccup. */
+/** Enough to notice changed conditions soon without following every outlier. */
 const maxTimings = 8
-/** The first time may be a hiccup: so often all go together before that is judged, and once later on. */
+/** Measurements before a size is judged, since the first may be an outlier. After expiry, one is enough. */
 const trials = 2
 /**
- * What was not seen for so many plans is forgotten, and tried again where it may be the better way: soon after it was
- * given up, as a disturbance may have been the reason, then less and less often.
+ * Plans after which the timings of an unused size expire, so that it is tried again where it may be faster. Soon at
+ * first, since a disturbance may have made it look slow, then less and less often.
  */
 const forgetAfterPlans = { first: 20, most: 640, growth: 4 }
-/** Of starting a step, beside what it takes: between equal plans the one with fewer steps. */
+/** Fixed cost of a step, which prefers fewer steps between equal plans. */
 const stepOverheadMs = 0.05
 
-/** What is known of one size. */
+/** Timings of one batch size. */
 class StepSize {
-  /** The last ones. */
   #timings: number[] = []
   #trials = trials
   #lastPlan = 0
@@ -24,7 +23,7 @@ class StepSize {
     return this.#timings.length >= this.#trials
   }
 
-  /** What a step takes when nothing else disturbs it: the lower quartile. */
+  /** Undisturbed time of a step: the lower quartile. */
   get ms(): number {
     return [...this.#timings].sort((a, b) => a - b)[this.#timings.length >> 2] ?? 0
   }
@@ -44,18 +43,18 @@ class StepSize {
 }
 
 export class StepPlanner {
-  /** By how many answers they have. */
+  /** Indexed by the number of sequences. */
   readonly #sizes: StepSize[] = []
   #plans = 0
 
-  /** @param ms what a step of so many neighbours took */
+  /** @param ms time of a step with `count` neighbours */
   observe(count: number, ms: number): void {
     this.#size(count).record(ms, this.#plans)
   }
 
   /**
-   * Splits answers into steps. A batch of two can cost more than two of one, and one of three more than one of four.
-   * The model joins only neighbours: to it, a batch with a gap in the ids is several.
+   * Splits sequences into steps. A batch of two can cost more than two of one, and one of three more than one of four.
+   * llama.cpp joins only neighbours: it splits a batch with a gap in the ids.
    * @param ids ascending
    */
   plan(ids: readonly number[]): readonly (readonly number[])[] {
@@ -65,12 +64,12 @@ export class StepPlanner {
     return starts.flatMap((start, index) => this.#split(ids.slice(start, starts[index + 1])))
   }
 
-  /** @param neighbours neighbours */
+  /** @param neighbours ids without a gap */
   #split(neighbours: readonly number[]): readonly (readonly number[])[] {
     if (!this.#size(neighbours.length).isKnown) return [neighbours]
     if (!this.#size(1).isKnown) return [neighbours.slice(0, 1), neighbours.slice(1)]
     const costs = this.#estimateCosts(neighbours.length)
-    /** The cheapest way for so many, and the last step of it. */
+    /** Lowest cost for each count, and the size of its last step. */
     const best = [{ cost: 0, step: 0 }]
     for (let count = 1; count <= neighbours.length; count++) {
       let choice = { cost: Number.POSITIVE_INFINITY, step: 0 }
@@ -86,7 +85,7 @@ export class StepPlanner {
     return groups
   }
 
-  /** What steps of each size up to `most` cost: taken to grow evenly between sizes that were seen. */
+  /** Cost of each size up to `maxCount`, interpolated between measured sizes. */
   #estimateCosts(maxCount: number): readonly number[] {
     const costs = [0]
     let from = 0

@@ -1,4 +1,4 @@
-/** What a token says by itself, and its bytes: it may be a part of a character. */
+/** Text and bytes of a single token, which may be a part of a character. */
 import type { Token } from 'node-llama-cpp'
 import type { SampledToken } from '../../../events.ts'
 import type { RuntimeModel } from '../model.ts'
@@ -13,7 +13,7 @@ export function toSampledToken(id: Token, { logprob, top }: Logprobs, model: Tok
   }
 }
 
-/** @param before some tokenizers leave out the space in front of a text, and one space may be all of it */
+/** @param before preceding tokens: without them, some tokenizers drop a leading space, which may be the whole token */
 export function tokenText(
   token: Token,
   model: TokenTexts,
@@ -24,7 +24,7 @@ export function tokenText(
   return { text, bytes: bytes ?? [...Buffer.from(text)] }
 }
 
-/** As vocabularies write what is no text: `<0xE2>`, or byte by byte in an alphabet of its own. */
+/** Vocabularies write bytes that are no text as `<0xE2>`, or each byte as a letter of GPT-2's alphabet. */
 function parseTokenBytes(vocabularyText: string): number[] | undefined {
   const [, byte] = /^<0x([0-9A-F]{2})>$/.exec(vocabularyText) ?? []
   if (byte !== undefined) return [Number.parseInt(byte, 16)]
@@ -32,7 +32,7 @@ function parseTokenBytes(vocabularyText: string): number[] | undefined {
   return bytes.every((byte) => byte !== undefined) ? bytes : undefined
 }
 
-/** GPT-2's, which all byte-level vocabularies have: what prints stands for itself, the others follow from U+0100 on. */
+/** GPT-2's alphabet of all byte-level vocabularies: printable bytes are themselves, others are letters from U+0100 on. */
 const alphabet = ((): ReadonlyMap<string, number> => {
   const letters = new Map<string, number>()
   let next = 0x100

@@ -1,8 +1,8 @@
-/** What one call takes from the prompt cache, and what it puts there: told when it begins, and corrected where that fails. */
+/** What one call reads from the prompt cache and writes to it: reported at its start, corrected when a write fails. */
 import { computeCacheWrites, type PromptUsage } from '../../../events.ts'
 import type { CacheLifetime } from '../../../request.ts'
 
-/** Behind so many tokens of a prompt its state is kept. */
+/** Length of a prompt, in tokens, at which its state is cached. */
 export interface Breakpoint {
   readonly length: number
   readonly lifetime: CacheLifetime
@@ -16,9 +16,9 @@ export class CachePlan {
   #writes: readonly Breakpoint[]
 
   /**
-   * @param reusedTokens so many tokens were there
-   * @param cachedTokens so many of the prompt are kept for a breakpoint of an earlier call
-   * @param writes what there is room for; ascending
+   * @param reusedTokens tokens that need no evaluation
+   * @param cachedTokens tokens that are cached for a breakpoint of an earlier call
+   * @param writes breakpoints that the cache has room for; ascending
    */
   constructor(reusedTokens: number, cachedTokens: number, writes: readonly Breakpoint[]) {
     this.#reusedTokens = reusedTokens
@@ -26,12 +26,10 @@ export class CachePlan {
     this.#writes = writes.filter(({ length }) => length > this.#cacheReadTokens)
   }
 
-  /** Where something is to be written. */
   get writes(): readonly Breakpoint[] {
     return this.#writes
   }
 
-  /** It is not written. */
   dropWrite(breakpoint: Breakpoint): void {
     this.#writes = this.#writes.filter((one) => one !== breakpoint)
   }

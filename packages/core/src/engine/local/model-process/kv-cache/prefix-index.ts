@@ -1,14 +1,13 @@
-/** Which beginnings of prompts are kept, for whom, and until when. */
+/** Index of cached prompt prefixes, by tenant, with lifetimes and a size limit. */
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { type CacheLifetime, cacheLifetimes } from '../../../request.ts'
 
-/** The beginning of a prompt whose state is kept. */
 export interface PromptPrefix {
-  /** Nobody else finds it. */
+  /** Cache partition: other tenants do not find the prefix. */
   readonly tenant: string
   readonly tokens: readonly number[]
-  /** A call has asked for it by a breakpoint; absent: it is kept while there is room. */
+  /** Set where a breakpoint of a call asked for it. Others are kept while there is room. */
   readonly lifetime?: CacheLifetime | undefined
   readonly sizeBytes: number
 }
@@ -18,8 +17,8 @@ export class PrefixIndex<L extends PromptPrefix> {
   readonly #entries: LRUCache<string, L>
 
   /**
-   * @param onEvict its time is over, or its room is needed
-   * @param now in milliseconds, from anywhere but 0
+   * @param onEvict called when a prefix expires or its room is needed
+   * @param now clock in ms, which must not start at 0: lru-cache takes that for "no lifetime"
    */
   constructor(maxBytes: number, onEvict: (lease: L) => void, now = () => performance.now()) {
     this.#maxBytes = maxBytes
@@ -39,7 +38,7 @@ export class PrefixIndex<L extends PromptPrefix> {
     return this.#entries.calculatedSize
   }
 
-  /** Those of a tenant that the prompt begins with, the longest first. */
+  /** Prefixes of this prompt, the longest first. */
   findPrefixes(tenant: string, prompt: readonly number[]): readonly L[] {
     return [...this.#entries.values()]
       .filter((lease) => lease.tenant === tenant && isPrefix(lease.tokens, prompt))
@@ -50,7 +49,7 @@ export class PrefixIndex<L extends PromptPrefix> {
     return this.#entries.peek(keyOf({ tenant, tokens }))
   }
 
-  /** In the place of one with the same tokens. `false`: there is no room for it. */
+  /** Replaces a prefix with the same tokens. `false` where there is no room. */
   add(lease: L): boolean {
     const key = keyOf(lease)
     this.#entries.delete(key)
@@ -59,7 +58,7 @@ export class PrefixIndex<L extends PromptPrefix> {
     return true
   }
 
-  /** Its time begins anew, and is an hour from now on where that is asked for. */
+  /** Restarts the lifetime, which becomes an hour where that is given. */
   renew(lease: L, lifetime?: CacheLifetime): void {
     const key = keyOf(lease)
     if (this.#entries.get(key) !== lease || lifetime !== '1h') return
@@ -75,7 +74,7 @@ export class PrefixIndex<L extends PromptPrefix> {
     this.#entries.clear()
   }
 
-  /** What nobody has asked for goes first, and never makes room for its like what somebody has asked for. */
+  /** Evicts prefixes without a breakpoint first. A prefix without one never evicts one that has it. */
   #makeRoom({ sizeBytes, lifetime }: L): boolean {
     this.#entries.purgeStale()
     const byLastUse = [...this.#entries.rvalues()].filter((one) => one !== undefined)
@@ -97,7 +96,7 @@ export class PrefixIndex<L extends PromptPrefix> {
 const keyOf = ({ tenant, tokens }: Pick<PromptPrefix, 'tenant' | 'tokens'>): string =>
   createHash('sha256').update(`${tenant.length} ${tenant}`).update(Uint32Array.from(tokens)).digest('base64')
 
-/** From the back: prompts of one app begin alike. */
+/** Compares from the back, since the prompts of one app begin alike. */
 function isPrefix(tokens: readonly number[], prompt: readonly number[]): boolean {
   if (tokens.length > prompt.length) return false
   let index = tokens.length

@@ -1,6 +1,6 @@
 /**
- * What was read of prompts serves the next ones: slots keep their tokens, and states are saved at breakpoints, near the ends
- * of prompts where a model cannot go back, and where another prompt takes a slot.
+ * Reuses evaluated prompts. Slots keep their tokens. Snapshots are saved at breakpoints, near the ends of prompts for models
+ * that cannot truncate, and when another prompt takes a slot.
  */
 import type { CacheLifetime } from '../../../request.ts'
 import type { Decoder } from '../decoding/decoder.ts'
@@ -9,14 +9,14 @@ import { type Breakpoint, CachePlan } from './cache-plan.ts'
 import { type Slot, type SlotMatch, type SlotRequest, Slots } from './slots.ts'
 import { type Snapshot, type SnapshotStore, snapshotLength } from './snapshots.ts'
 
-/** A slot for a prompt, and what there is for it already. */
+/** A slot for a prompt, and what is cached of the prompt. */
 export interface AcquiredSlot extends SlotMatch {
   readonly snapshot: Snapshot | undefined
-  /** Behind so many tokens the prompt goes another way than the one that it has most in common with. */
+  /** Length in tokens that the prompt shares with the prompt in a slot closest to it. */
   readonly divergence: number | undefined
 }
 
-/** What is lost of a slot when another prompt takes it is worth saving from so many chunks on. */
+/** Number of chunks from which on a displaced state is worth a snapshot. */
 const worthSavingChunks = 4
 
 export class PromptCache {
@@ -26,8 +26,8 @@ export class PromptCache {
   readonly #onNativeWork: () => void
 
   /**
-   * @param snapshots absent: nothing is kept but what slots hold
-   * @param onNativeWork called while native code saves or loads
+   * @param snapshots without them, only the slots cache prompts
+   * @param onNativeWork called while native code saves or loads a state
    */
   constructor(decoder: Decoder, snapshots: SnapshotStore | undefined, onNativeWork: () => void) {
     this.#decoder = decoder
@@ -36,16 +36,16 @@ export class PromptCache {
     this.#onNativeWork = onNativeWork
   }
 
-  /** Where the pieces of a prompt end, though a chunk does not, and what is kept. None of less than a chunk. */
+  /** Breakpoints of the job, without those in the first chunk. */
   breakpointsOf(job: GenerationJob): readonly Breakpoint[] {
     const { breakpoints = [] } = job
-    // One that is told row by row is read in pieces of its own.
+    // A prompt with logprobs is evaluated in pieces of its own.
     return hasPromptLogprobs(job) ? [] : breakpoints.filter(({ length }) => length >= this.#decoder.chunkSize)
   }
 
-  /** Nothing where all slots are in use. */
+  /** Returns `undefined` where all slots are in use. */
   acquire(job: GenerationJob): AcquiredSlot | undefined {
-    // Asked before each step while somebody waits.
+    // Cheap check, since a waiting job asks before each step.
     if (this.#slots.isFull) return undefined
     const request = this.#toSlotRequest(job)
     const snapshot = hasPromptLogprobs(job) ? undefined : this.#snapshots?.findLongest(request)
@@ -57,16 +57,16 @@ export class PromptCache {
     return match && { ...match, snapshot, divergence }
   }
 
-  /** Puts what there is of a prompt into its slot. */
+  /** Truncates the slot to the cached prefix, or restores it from a snapshot. */
   async prepare(acquired: AcquiredSlot, job: GenerationJob): Promise<CachePlan> {
     const { slot, snapshot } = acquired
-    // What takes the place of another state must not take that of this one.
+    // Saving the displaced state must not evict this snapshot.
     if (snapshot) this.#snapshots?.touch(snapshot)
     await this.#saveDisplaced(acquired)
     if (!this.#truncate(acquired)) await this.#restore(slot, snapshot)
     slot.promptLength = job.prompt.length
     const breakpoints = this.breakpointsOf(job)
-    // What ended meanwhile is behind where it could be written.
+    // Breakpoints inside the reused prefix cannot be saved any more.
     const writes = this.#cacheableBreakpoints(breakpoints).filter(
       ({ length }) => length >= slot.tokens.length,
     )
@@ -77,12 +77,12 @@ export class PromptCache {
     return plan
   }
 
-  /** These tokens of a prompt were read, or said. */
+  /** Records evaluated tokens of the prompt or the output. */
   append(slot: Slot, tokens: Parameters<Slots['append']>[1], inChunks: boolean, job: GenerationJob): void {
     this.#slots.append(slot, tokens, inChunks, inChunks ? this.#pieceEndsOf(this.breakpointsOf(job)) : [])
   }
 
-  /** What is worth it when so much of a prompt is read. */
+  /** Saves a snapshot where the evaluated prompt is at a breakpoint, or near its end for models that cannot truncate. */
   async save(job: GenerationJob, slot: Slot, plan: CachePlan): Promise<void> {
     const { length } = slot.tokens
     if (!this.#snapshots || length === 0) return
@@ -91,7 +91,7 @@ export class PromptCache {
     const isSnapshotPoint = !canTruncate && length === snapshotLength(job.prompt.length, chunkSize)
     if (!breakpoint && !isSnapshotPoint) return
     await this.#saveSlot(slot, job.tenant, this.#snapshots, breakpoint?.lifetime)
-    // It may not fit, or have taken the room of one before it.
+    // The snapshot may not fit, or may have evicted one before it.
     const isLost = ({ length: end }: Breakpoint): boolean =>
       end <= length && !this.#snapshots?.hasPrefix(job.tenant, job.prompt.slice(0, end))
     const lost = plan.writes.filter(isLost)
@@ -103,12 +103,12 @@ export class PromptCache {
     this.#slots.release(slot)
   }
 
-  /** Nothing of a slot can be relied on. */
+  /** Forgets the tokens of a slot whose state is unknown. */
   clear(slot: Slot): void {
     this.#slots.clear(slot)
   }
 
-  /** Behind its first breakpoint that nobody keeps nothing is reused: its state can only be saved when it ends there. */
+  /** Limits reuse to the first breakpoint that is not cached: its state can only be saved when evaluation ends there. */
   #toSlotRequest(job: GenerationJob): SlotRequest {
     const { prompt, tenant, isDeterministic } = job
     const breakpoints = this.breakpointsOf(job)
@@ -123,25 +123,25 @@ export class PromptCache {
     return breakpoints.filter(({ length }) => this.#snapshots?.canFit(length))
   }
 
-  /** Also of what cannot be kept, so that sums come out the same. */
+  /** Includes breakpoints that cannot be cached, so that logits stay the same. */
   #pieceEndsOf(breakpoints: readonly Breakpoint[]): readonly number[] {
     return breakpoints.map(({ length }) => length).filter((length) => length % this.#decoder.chunkSize > 0)
   }
 
-  /** How much of a prompt is kept for a breakpoint of an earlier call; nothing for who has none. */
+  /** Tokens that are cached for a breakpoint of an earlier call. 0 for a job without breakpoints. */
   #cachedPrefixLength(job: GenerationJob): number {
     const last = this.breakpointsOf(job).at(-1)
     return last ? (this.#snapshots?.cachedPrefixLength(job.tenant, job.prompt, last.length) ?? 0) : 0
   }
 
-  /** `false`: it holds nothing of the prompt. */
+  /** `false` where the slot has nothing of the prompt. */
   #truncate({ slot, matchLength }: SlotMatch): boolean {
     if (matchLength === 0 || !this.#decoder.truncate(slot.id, matchLength)) return false
     this.#slots.truncate(slot, matchLength)
     return true
   }
 
-  /** With what was saved, or nothing. */
+  /** Restores the snapshot, or empties the slot. */
   async #restore(slot: Slot, snapshot: Snapshot | undefined): Promise<void> {
     this.#slots.clear(slot)
     this.#decoder.truncate(slot.id, 0)
@@ -152,15 +152,15 @@ export class PromptCache {
     else this.#decoder.truncate(slot.id, 0)
   }
 
-  /** What another prompt is about to take the place of, where much would have to be read again. */
+  /** Saves the state that another prompt displaces, where much would have to be evaluated again. */
   async #saveDisplaced({ slot, matchLength, previousTenant }: SlotMatch): Promise<void> {
     const { chunkSize, canTruncate } = this.#decoder
-    // Others have saved it when it was read.
+    // Models that cannot truncate have saved it during prefill.
     if (!this.#snapshots || previousTenant === undefined || !canTruncate) return
     const length = Math.min(snapshotLength(slot.promptLength, chunkSize), slot.tokens.length)
     const isWorthSaving = (kept: number): boolean => length - kept >= worthSavingChunks * chunkSize
     if (!isWorthSaving(matchLength)) return
-    // Also behind that: up to a breakpoint near the end.
+    // A breakpoint near the end may have saved more than `length`.
     const snapshot = this.#snapshots.findLongest({
       prompt: slot.tokens,
       tenant: previousTenant,
@@ -188,6 +188,6 @@ export class PromptCache {
   }
 }
 
-/** How likely the tokens of its prompt were. What was read before does not say that any more. */
+/** Whether prompt logprobs are requested. Cached state has none, so that the whole prompt is evaluated. */
 export const hasPromptLogprobs = ({ onPromptLogprobs }: GenerationJob): boolean =>
   onPromptLogprobs !== undefined

@@ -1,53 +1,53 @@
-/** Sequences keep their tokens: what a prompt has in common with the last one need not be read again. */
+/** Slots keep the tokens of their last prompt, so that a prompt with the same prefix reuses their state. */
 import type { Token } from 'node-llama-cpp'
 import type { SequenceState } from './sequence-state.ts'
 
 export interface Slot {
-  /** Of the sequence. */
+  /** Sequence id. */
   readonly id: number
-  /** What its state was made from, in order. */
+  /** Tokens in the KV cache, in order. */
   tokens: Token[]
-  /** How many of them were read in whole chunks from the start, or up to stops: that state is the same each time. */
+  /** Length that was evaluated from the start in whole chunks, or up to piece ends: that state is reproducible. */
   deterministicLength: number
-  /** Where its prompt was read up to, though a chunk does not end there. */
+  /** Lengths at which evaluation stopped inside a chunk. */
   pieceEnds: number[]
-  /** How long the prompt was that was read last. */
+  /** Length of the last prompt. */
   promptLength: number
-  /** Whose they are. */
+  /** Owner of the tokens. */
   tenant: string | undefined
-  /** Counts up with every use. */
+  /** Time of last use, counted in uses of all slots. */
   usedAt: number
   isBusy: boolean
 }
 
 export interface SlotMatch {
   readonly slot: Slot
-  /** So many of the prompt's tokens need not be read again; at least one always is. */
+  /** Number of prompt tokens that are reused. At least one token is always evaluated. */
   readonly matchLength: number
-  /** Whose the slot was before. */
+  /** Owner of the slot's previous tokens. */
   readonly previousTenant: string | undefined
 }
 
 export interface SlotRequest {
   readonly prompt: readonly Token[]
-  /** Tokens are never shared between tenants: how long an answer takes would tell what others asked. */
+  /** Tokens are never shared between tenants: the time to the first token would reveal the prompts of others. */
   readonly tenant: string
-  /** The answer has to be the same as from an empty slot. */
+  /** Whether the output has to be the same as from an empty slot. */
   readonly isDeterministic: boolean
-  /** What is read ends there, too, though a chunk does not. */
+  /** Lengths at which evaluation stops inside a chunk. */
   readonly pieceEnds: readonly number[]
-  /** Not more than so many tokens are to be reused. @default all but the last */
+  /** Maximum number of reused tokens. @default all but the last */
   readonly maxReuse?: number | undefined
 }
 
-/** Whether so many tokens are read in the same pieces with these stops as with others. */
+/** Whether the first `length` tokens are evaluated in the same pieces with either piece ends. */
 export const hasSamePieces = (some: readonly number[], others: readonly number[], length: number): boolean =>
   differingEnds(some, others).every((stop) => stop > length)
 
 const differingEnds = (some: readonly number[], others: readonly number[]): readonly number[] =>
   [...some, ...others].filter((stop) => !(some.includes(stop) && others.includes(stop)))
 
-/** How many tokens two texts begin with alike. */
+/** Length of the common prefix, in tokens. */
 export function commonPrefixLength(
   some: readonly Token[],
   others: readonly Token[],
@@ -58,12 +58,12 @@ export function commonPrefixLength(
   return length
 }
 
-/** So much of a prompt's end belongs to one answer alone: a template's `<think>`, say, which history leaves out. */
+/** Tokens at the end of a prompt that the next turn may lack, such as a template's `<think>`. */
 export const volatileTailTokens = 8
 
-/** A match of less is no reason to take a slot from a prompt that may come again. */
+/** A shorter match is no reason to take a slot from a prompt that may come again. */
 const minUsefulMatch = 16
-/** What holds less is read again soon. */
+/** Slots with fewer chunks are cheap to evaluate again. */
 const smallSlotChunks = 4
 
 export class Slots {
@@ -72,7 +72,7 @@ export class Slots {
   readonly #isComplete: (sequence: number) => boolean
   #uses = 0
 
-  /** @param isComplete whether all tokens of a sequence are still held: only then its end can be cut off */
+  /** @param isComplete whether the KV cache has all tokens of a sequence: only then it can be truncated */
   constructor(count: number, chunkSize: number, isComplete: (sequence: number) => boolean) {
     this.#slots = Array.from({ length: count }, (_, id) => ({
       id,
@@ -89,8 +89,8 @@ export class Slots {
   }
 
   /**
-   * The slot with the longest match, else the least useful one.
-   * @param savedTokens a match of less is not worth keeping: so much of the prompt comes from elsewhere
+   * Takes the free slot with the longest match, else the least useful one.
+   * @param savedTokens length of the best snapshot: a shorter match is not used
    */
   acquire(request: SlotRequest, savedTokens = 0): SlotMatch | undefined {
     const free = this.#slots.filter(({ isBusy }) => !isBusy)
@@ -98,7 +98,7 @@ export class Slots {
       .map((slot) => ({ slot, keep: this.#measureMatch(slot, request) }))
       .sort((a, b) => b.keep - a.keep)
     if (!match) return undefined
-    // Beside places that hold nothing, a long text is not given up for a few words.
+    // While a slot is empty, a long text is not given up for a short match.
     const hasEmptySlot = free.some(({ tokens }) => tokens.length === 0)
     const isUsefulMatch =
       match.keep >= Math.max(minUsefulMatch, hasEmptySlot ? this.#chunkSize : 0, savedTokens)
@@ -115,8 +115,8 @@ export class Slots {
   }
 
   /**
-   * Where a prompt goes another way than the one that it has most in common with; nothing where it goes on behind that one,
-   * or has nothing in common with any.
+   * Length that the prompt shares with the closest prompt of the tenant, where both continue differently. Returns
+   * `undefined` where the prompt continues that one, or shares nothing.
    */
   findDivergence({ prompt, tenant }: Pick<SlotRequest, 'prompt' | 'tenant'>): number | undefined {
     const shared = this.#slots
@@ -139,21 +139,19 @@ export class Slots {
     slot.isBusy = false
   }
 
-  /** Nothing of it can be relied on. */
   clear(slot: Slot): void {
     slot.tokens = []
     slot.pieceEnds = []
     slot.deterministicLength = 0
   }
 
-  /** Its end is forgotten. */
   truncate(slot: Slot, keep: number): void {
     slot.tokens.length = keep
     slot.pieceEnds = slot.pieceEnds.filter((stop) => stop <= keep)
     slot.deterministicLength = Math.min(slot.deterministicLength, this.#lastPieceEnd(slot))
   }
 
-  /** It holds a state that was saved. */
+  /** Records that a snapshot was restored into the slot. */
   restore(
     slot: Slot,
     { tokens, isDeterministic, pieceEnds }: Pick<SequenceState, 'tokens' | 'isDeterministic' | 'pieceEnds'>,
@@ -164,8 +162,8 @@ export class Slots {
   }
 
   /**
-   * @param inChunks neither is what an answer says, nor a prompt that is read in smaller pieces
-   * @param stops of the prompt
+   * @param inChunks `false` for output, and for a prompt that is evaluated in smaller pieces
+   * @param stops piece ends of the prompt
    */
   append(slot: Slot, tokens: readonly Token[], inChunks: boolean, stops: readonly number[] = []): void {
     const isClean = inChunks && slot.deterministicLength === slot.tokens.length
@@ -176,8 +174,8 @@ export class Slots {
   }
 
   /**
-   * One that holds nothing, or little and was not used for long; the model joins neighbours alone, so one beside others
-   * in use, or with a low id.
+   * An empty slot, or one that has few tokens and was not used for long. Prefers neighbours of busy slots and low ids,
+   * since llama.cpp batches neighbours only.
    */
   #findLeastUseful(free: readonly Slot[]): Slot {
     const empty = free.filter(({ tokens }) => tokens.length === 0)
@@ -214,7 +212,7 @@ export class Slots {
     return matchLength === slot.tokens.length || this.#isComplete(slot.id) ? matchLength : 0
   }
 
-  /** Of the pieces that were read: whole chunks only, as fewer rows are added up by another kernel, or up to a stop. */
+  /** End of the last whole chunk or piece. Fewer rows than a chunk use other kernels, with other sums. */
   #lastPieceEnd({
     tokens: { length },
     pieceEnds,

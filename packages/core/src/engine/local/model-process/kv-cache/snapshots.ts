@@ -1,7 +1,6 @@
 /**
- * States of sequences, saved to files: up to the breakpoints of prompts, near their ends where a model cannot go back, and
- * of sequences that somebody else needs. The native code ends the process over a damaged file and believes a foreign one,
- * so what each has to be is known here, and checked before it is loaded.
+ * KV state of sequences, saved to files. llama.cpp ends the process over a damaged file and loads a foreign one, so size and
+ * digest of each file are checked before it is loaded.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs'
@@ -13,13 +12,13 @@ import { PrefixIndex, type PromptPrefix } from './prefix-index.ts'
 import type { SequenceState } from './sequence-state.ts'
 import { hasSamePieces, type SlotRequest, volatileTailTokens } from './slots.ts'
 
-/** What snapshots take at most where nobody says otherwise. */
+/** Default size limit of all snapshots. */
 const defaultMaxBytes = 2 ** 30
-/** Of the free space. */
+/** Share of the free space that snapshots may use. */
 const freeSpaceShare = 0.25
-/** Less room on the RAM disk than this is not worth it, such as Docker's 64 MB. */
+/** Least room for snapshots on the RAM disk. Docker's default disk, 64 MB, has less. */
 const minBytes = 64 * 2 ** 20
-/** Linux has a RAM disk there. In a container it often is small. */
+/** Linux's RAM disk, which is often small in containers. */
 const ramDisk = '/dev/shm'
 
 export interface Snapshot extends SequenceState, PromptPrefix {
@@ -29,8 +28,8 @@ export interface Snapshot extends SequenceState, PromptPrefix {
 }
 
 /**
- * After so many tokens of a prompt its state is worth saving; 0: nowhere. Whole chunks, so that the rest is read in the
- * same chunks warm as cold. Short of the end, so that the same prompt finds it again, and the next turn, too.
+ * Length of a prompt that is worth a snapshot; 0 for none. Whole chunks, so that the rest is evaluated in the same chunks
+ * as in a cold run. Short of the end, so that the same prompt and the next turn find it.
  */
 export const snapshotLength = (promptLength: number, chunkSize: number): number =>
   Math.max(0, Math.floor((promptLength - volatileTailTokens) / chunkSize) * chunkSize)
@@ -40,12 +39,12 @@ export class SnapshotStore {
   readonly #budgetBytes: number
   readonly #prefixes: PrefixIndex<Snapshot>
   #fileCount = 0
-  /** States of so many tokens do not fit. */
+  /** Number of tokens whose state exceeded the budget. */
   #oversizedLength = Number.POSITIVE_INFINITY
 
   /**
-   * @param folder private, and empty
-   * @param now in milliseconds
+   * @param folder private and empty
+   * @param now clock in ms
    */
   constructor(folder: string, budgetBytes: number, now?: () => number) {
     this.#folder = folder
@@ -57,12 +56,12 @@ export class SnapshotStore {
     return this.#prefixes.sizeBytes
   }
 
-  /** Whether states of so many tokens can be kept, as far as is known. */
+  /** Whether a state of this many tokens may fit, as far as is known. */
   canFit(length: number): boolean {
     return this.#budgetBytes > 0 && length < this.#oversizedLength
   }
 
-  /** The longest that the prompt begins with and can go on from; at least one token comes after it. */
+  /** The longest snapshot that the prompt can continue. At least one token comes after it. */
   findLongest(request: SlotRequest): Snapshot | undefined {
     const { prompt, tenant, isDeterministic: mustBeDeterministic, maxReuse = prompt.length - 1 } = request
     return this.#prefixes
@@ -74,12 +73,12 @@ export class SnapshotStore {
       )
   }
 
-  /** It is used. */
+  /** Restarts the lifetime of a snapshot in use. */
   touch(snapshot: Snapshot): void {
     this.#prefixes.renew(snapshot)
   }
 
-  /** How much of the prompt somebody has asked to be kept, up to the limit, and still is. */
+  /** Length of the longest prefix up to the limit that is cached for a breakpoint. */
   cachedPrefixLength(tenant: string, prompt: readonly Token[], limit: number): number {
     const lease = this.#prefixes
       .findPrefixes(tenant, prompt)
@@ -87,14 +86,14 @@ export class SnapshotStore {
     return lease?.tokens.length ?? 0
   }
 
-  /** Whether somebody has asked for just these tokens to be kept, and they are. */
+  /** Whether exactly these tokens are cached for a breakpoint. */
   hasPrefix(tenant: string, tokens: readonly Token[]): boolean {
     return this.#prefixes.get(tenant, tokens)?.lifetime !== undefined
   }
 
   /**
-   * The time of those up to here begins anew.
-   * @param hourLength up to here it is an hour from now on
+   * Restarts the lifetimes of prefixes up to the limit.
+   * @param hourLength length up to which lifetimes become an hour
    */
   renew(tenant: string, prompt: readonly Token[], limit: number, hourLength = 0): void {
     for (const lease of this.#prefixes.findPrefixes(tenant, prompt)) {
@@ -105,9 +104,9 @@ export class SnapshotStore {
   }
 
   /**
-   * Never throws: what cannot be saved is read again.
-   * @param write saves the state to the file, and says how many bytes that are
-   * @returns whether it is kept
+   * Never throws: a state that cannot be saved is evaluated again.
+   * @param write saves the state to the file and returns its size in bytes
+   * @returns whether the state is cached
    */
   async save(state: SequenceState, write: (file: string) => Promise<number>): Promise<boolean> {
     const { tenant, tokens } = state
@@ -123,7 +122,7 @@ export class SnapshotStore {
       ensureFolder(this.#folder)
       const written = await write(unfinished)
       const { sizeBytes, digest } = await hashFile(unfinished)
-      // The last bytes go out when the file is closed, and the library does not look whether they got there.
+      // The library does not check whether the last bytes were written when it closes the file.
       if (sizeBytes !== written) throw new Error('The disk is full.')
       if (sizeBytes > this.#budgetBytes) {
         this.#oversizedLength = tokens.length
@@ -133,7 +132,7 @@ export class SnapshotStore {
       const lifetime = existing?.lifetime === '1h' ? '1h' : (state.lifetime ?? existing?.lifetime)
       if (this.#prefixes.add({ ...state, lifetime, file, sizeBytes, digest })) return true
     } catch {
-      // Read again, then.
+      // The prompt is evaluated again.
     }
     remove(unfinished)
     remove(file)
@@ -141,8 +140,8 @@ export class SnapshotStore {
   }
 
   /**
-   * `false`: it is not what was saved, and is dropped. The sequence may hold anything then.
-   * @param restore loads the state from the file, and says how many tokens it was made from
+   * `false` where the file has changed. Then the snapshot is dropped, and the state of the sequence is unknown.
+   * @param restore loads the state from the file and returns its number of tokens
    */
   async load(snapshot: Snapshot, restore: (file: string) => Promise<number>): Promise<boolean> {
     try {
@@ -153,13 +152,13 @@ export class SnapshotStore {
         return true
       }
     } catch {
-      // Gone, or refused: as good as damaged.
+      // The file is gone or rejected.
     }
     this.#prefixes.delete(snapshot)
     return false
   }
 
-  /** Leaves nothing behind. */
+  /** Removes all files. */
   close(): void {
     this.#prefixes.clear()
     remove(this.#folder)
@@ -171,9 +170,9 @@ const isAsGoodAs = (one: SequenceState, other: SequenceState): boolean =>
   (!other.isDeterministic || (one.isDeterministic && `${one.pieceEnds}` === `${other.pieceEnds}`))
 
 /**
- * On the RAM disk where that has room, else in the folder of this process.
- * @param processFolder the folder of this process, which somebody removes when it crashes
- * @param maxBytes what they may take, in bytes
+ * Uses the RAM disk where that has room, else the folder of this process.
+ * @param processFolder private folder of this process, which the app removes after a crash
+ * @param maxBytes size limit of all snapshots
  */
 export function openSnapshotStore(processFolder: string, maxBytes = defaultMaxBytes): SnapshotStore {
   removeOrphans()
@@ -185,7 +184,7 @@ export function openSnapshotStore(processFolder: string, maxBytes = defaultMaxBy
         Math.min(maxBytes, ramDiskBytes),
       )
     } catch {
-      // Not for us.
+      // The RAM disk is not writable.
     }
   }
   return new SnapshotStore(
@@ -194,11 +193,11 @@ export function openSnapshotStore(processFolder: string, maxBytes = defaultMaxBy
   )
 }
 
-/** A process that was killed has left its memory full: nobody else knows of that folder. */
+/** Removes folders that killed processes have left on the RAM disk. */
 function removeOrphans(): void {
   for (const name of listFiles(ramDisk)) {
     const [, pid, owner = pidNamespaceDigits()] = /^modelmount-(\d+)-(?:(\d+)-)?/.exec(name) ?? []
-    // Containers may share the disk, and not their ids.
+    // Containers may share the disk, but not process ids.
     if (
       pid !== undefined &&
       owner === pidNamespaceDigits() &&
@@ -208,7 +207,7 @@ function removeOrphans(): void {
   }
 }
 
-/** Of process ids, in digits. */
+/** The namespace of process ids, in digits for folder names. */
 const pidNamespaceDigits = (): string => getPidNamespace().replace(/\D/g, '') || '0'
 
 async function hashFile(file: string): Promise<Pick<Snapshot, 'sizeBytes' | 'digest'>> {
@@ -221,7 +220,7 @@ async function hashFile(file: string): Promise<Pick<Snapshot, 'sizeBytes' | 'dig
   return { sizeBytes, digest: hash.digest('hex') }
 }
 
-/** Where somebody has cleaned up, it is made again. Throws where it cannot be. */
+/** Creates the folder again where a cleanup of temporary files has removed it. */
 function ensureFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 })
@@ -238,7 +237,7 @@ function listFiles(folder: string): readonly string[] {
   }
 }
 
-/** In bytes. */
+/** Free space of a disk, in bytes. */
 function measureFreeSpace(folder: string): number {
   try {
     const { bavail, bsize } = statfsSync(folder)
@@ -252,6 +251,6 @@ function remove(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true })
   } catch {
-    // It is somebody else's, or goes with its folder.
+    // Another user's file, or one that goes with its folder.
   }
 }

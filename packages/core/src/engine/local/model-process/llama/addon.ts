@@ -1,6 +1,6 @@
 /**
- * The inside of the library, as far as it is used here. The library does not promise it: each method is looked for
- * first, and where one is missing there is nothing.
+ * The internals of node-llama-cpp that are used here. They are not its public API: each accessor checks that all methods
+ * exist, and returns `undefined` where one is missing.
  */
 import type {
   Llama,
@@ -14,7 +14,7 @@ import type {
 import { LlmError } from '../../../../errors.ts'
 import type { SamplerConfig } from '../decoding/sampling.ts'
 
-/** What answers are made with. */
+/** Internals for decoding and sampling. */
 export interface Addon {
   readonly context: AddonContext
   readonly model: object
@@ -27,7 +27,7 @@ interface AddonSamplerClass {
   acceptGrammarEvaluationStateToken(state: object, token: Token): void
 }
 
-/** Shape: the library's `bindings/AddonTypes`, as those below. */
+/** Shape of this type and those below: the library's `bindings/AddonTypes`. */
 interface AddonContext {
   initBatch(size: number): void
   addToBatch(sequence: number, position: number, tokens: Uint32Array, outputs: Uint32Array): Uint32Array
@@ -38,12 +38,12 @@ interface AddonContext {
     sampler: AddonSampler,
     probabilities: false,
     confidence: false,
-    /** Of which tokens: these, the likeliest, the least likely, the drawn one, and so many of the likeliest. */
+    /** Which logits to return: of these tokens, the most likely, the least likely, the sampled one, the `n` most likely. */
     logits: readonly [readonly Token[], boolean, boolean, boolean, number],
     totalWeight: boolean,
   ): Promise<ProbeResult>
   removeTokenCellsFromSequence(sequence: number, from: number, to: number): boolean
-  /** -1 where it holds nothing. */
+  /** -1 for an empty sequence. */
   getSequenceKvCacheMinPosition(sequence: number): number
   saveSequenceStateToFile(file: string, sequence: number, tokens: Uint32Array): Promise<number>
   loadSequenceStateFromFile(file: string, sequence: number, contextSize: number): Promise<Uint32Array>
@@ -55,7 +55,7 @@ export interface AddonSampler {
   dispose(): void
 }
 
-/** Logits behind the ids of their tokens; the total weight counts the likeliest token as 1. */
+/** `logits` alternates token ids and their logits. The total weight counts the most likely token as 1. */
 export type ProbeResult = readonly [
   token: Token | -1,
   probabilities: undefined,
@@ -64,10 +64,10 @@ export type ProbeResult = readonly [
   totalWeight?: number,
 ]
 
-/** What texts are read with. */
+/** Internals for embeddings. */
 interface AddonEncoder
   extends Pick<AddonContext, 'initBatch' | 'addToBatch' | 'decodeBatch' | 'removeTokenCellsFromSequence'> {
-  /** Of a text of so many tokens. */
+  /** Embedding of the evaluated text with this many tokens. */
   getEmbedding(tokens: number): Float64Array
 }
 
@@ -121,11 +121,11 @@ export function rendererOf(llama: Llama): (new (source: string) => AddonRenderer
     : undefined
 }
 
-/** Throws rather than let an answer be free. */
+/** Throws, since output without its grammar would be wrong. */
 export function stateOf(grammar: LlamaGrammarEvaluationState): object {
   const { _state } = grammar as unknown as { readonly _state?: object }
   if (_state) return _state
-  throw new LlmError('upstream', 'The engine cannot hold answers to grammars.')
+  throw new LlmError('upstream', 'This version of node-llama-cpp cannot apply grammars. Install 3.22.1.')
 }
 
 export const biasesOf = (bias: TokenBias): Map<number, number> | undefined =>

@@ -1,4 +1,4 @@
-/** Contexts that texts take turns with, made when they are needed. */
+/** Pool of contexts, which are created when they are needed. */
 import type { EngineCall } from '../../../engine.ts'
 
 type PoolCaller = Required<Pick<EngineCall, 'signal' | 'tenant' | 'background'>>
@@ -18,7 +18,7 @@ export class ContextPool<Context> {
   #active: PoolCaller[] = []
   #idleCallbacks: (() => void)[] = []
 
-  /** @param maxContexts how many there are at last, `first` among them */
+  /** @param maxContexts maximum number of contexts, `first` included */
   constructor(first: Context, create: () => Promise<Context>, maxContexts: number) {
     this.#create = create
     this.#idle = [first]
@@ -30,13 +30,13 @@ export class ContextPool<Context> {
     return this.#maxContexts
   }
 
-  /** From the next turn on no more than so many at a time. */
+  /** Limits how many contexts work at a time, from the next task on. */
   limitActive(max: number): void {
     this.#activeLimit = Math.max(1, max)
     this.#admitQueued()
   }
 
-  /** Resolves with nothing where the signal aborts before its turn. */
+  /** Resolves with `undefined` when the signal aborts before a context is free. */
   async run<T>(caller: PoolCaller, task: (context: Context) => Promise<T>): Promise<T | undefined> {
     if (!(await this.#waitForTurn(caller))) return undefined
     let context: Context | undefined
@@ -52,12 +52,12 @@ export class ContextPool<Context> {
     return this.run(caller, task)
   }
 
-  /** Resolves when none is at work. */
+  /** Resolves when no context is at work. */
   async whenIdle(): Promise<void> {
     if (this.#active.length > 0) await new Promise<void>((resolve) => this.#idleCallbacks.push(resolve))
   }
 
-  /** Nothing where there cannot be more: whoever wants one waits for another. */
+  /** Returns `undefined` where memory has no room for another. Then the task waits for an existing one. */
   async #createContext(): Promise<Context | undefined> {
     this.#createdCount++
     try {
@@ -99,7 +99,7 @@ export class ContextPool<Context> {
     }
   }
 
-  /** Whose texts are inside in the smallest number, and among those who came first; the background when nobody else is. */
+  /** The tenant with the fewest active texts, then first come, first served. The background runs only alone. */
   #selectNext(): QueuedText | undefined {
     const countActive = ({ caller: { tenant } }: QueuedText): number =>
       this.#active.filter((caller) => caller.tenant === tenant).length

@@ -1,4 +1,4 @@
-/** A model that writes: its context, and what makes answers with it. */
+/** Opens a generative model: its context, decoder and scheduler. */
 import type { Llama, LlamaContext, LlamaModel } from 'node-llama-cpp'
 import type { ProcessConfig } from '../../ipc/protocol.ts'
 import { Scheduler } from '../decoding/scheduler.ts'
@@ -19,7 +19,7 @@ interface LlamaModelHandles {
   readonly plan: LoadPlan
 }
 
-/** @param open the way to the library's inside; where it leads nowhere, answers are made one after the other */
+/** @param open opens the decoder. Where it returns `undefined`, sequences are decoded one at a time. */
 export async function openGenerativeModel(
   { library, llama, model, plan }: LlamaModelHandles,
   config: ProcessConfig,

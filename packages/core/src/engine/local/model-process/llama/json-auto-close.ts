@@ -1,24 +1,24 @@
 /**
- * What a small model says in JSON behind the place where it wants to end, and may not, goes on for ever. So what is open
- * is closed as soon as the grammar lets it be: that leads to the end.
+ * Closes open JSON when the model wants to end and the grammar does not allow it yet. A small model would otherwise
+ * continue without an end.
  */
 import type { LlamaGrammarEvaluationState, LlamaModel, Token } from 'node-llama-cpp'
 import { type Addon, stateOf } from './addon.ts'
 
-/** Tokens that tell the places in JSON apart, and close what is open there. */
+/** Tokens that show where in a JSON text the grammar is, and that close it. */
 export interface JsonTokens {
   readonly quote: Token
-  /** Behind objects and arrays. */
+  /** Closers of objects and arrays. */
   readonly brackets: readonly Token[]
-  /** Stand in texts; beside them in words that cannot be closed. */
+  /** Allowed in strings, and in literals, which cannot be closed. */
   readonly letters: readonly Token[]
-  /** Stands in thoughts and around calls. */
+  /** Allowed in reasoning and around tool calls. */
   readonly newline: Token
 }
 
-/** Nothing where the vocabulary has no token for one of them. */
+/** Returns `undefined` where the vocabulary lacks one of them. */
 export function findJsonTokens(model: Pick<LlamaModel, 'tokenize' | 'detokenize'>): JsonTokens | undefined {
-  // At the beginning of a text, some vocabularies add a space.
+  // Some vocabularies add a space at the start of a text.
   const lastOf = (text: string): Token | undefined => {
     const token = model.tokenize(text).at(-1)
     const isWhole = token !== undefined && model.detokenize([token], false, [token]) === text.at(-1)
@@ -36,11 +36,11 @@ type GrammarStateApi = Pick<
   'canBeNextTokenForGrammarEvaluationState' | 'acceptGrammarEvaluationStateToken'
 >
 
-/** Of one answer. */
+/** State for one output. */
 export class JsonAutoClose {
   readonly #jsonTokens: JsonTokens
   readonly #stateApi: GrammarStateApi
-  /** As it is behind what was said. The one that a sampler goes on with knows what was drawn in vain, too. */
+  /** State after the emitted tokens. The sampler's own state includes tokens that a closer has replaced. */
   readonly #grammar: LlamaGrammarEvaluationState
   readonly #isEnd: (token: Token) => boolean
   #shouldClose = false
@@ -58,13 +58,13 @@ export class JsonAutoClose {
   }
 
   /**
-   * The token that closes what is open; nothing where what is drawn is said.
-   * @param likeliest of all tokens, in the grammar or not
+   * Returns the token that closes what is open, or `undefined` to keep the sampled token.
+   * @param likeliest most likely of all tokens, also of those that the grammar excludes
    */
   chooseCloser(likeliest: Token): Token | undefined {
     if (this.#isEnd(likeliest)) this.#shouldClose = !this.#isAllowed(likeliest)
     const closer = this.#shouldClose ? this.#findCloser() : undefined
-    // What may come next, such as another property, it may want to say.
+    // One closer is enough: the model may want to continue, such as with another property.
     if (closer !== undefined) this.#shouldClose = false
     return closer
   }
@@ -73,7 +73,7 @@ export class JsonAutoClose {
     if (!this.#isEnd(token)) this.#stateApi.acceptGrammarEvaluationStateToken(stateOf(this.#grammar), token)
   }
 
-  /** For a sampler that goes on behind what was said. */
+  /** State for a sampler that continues after the emitted tokens. */
   cloneState(): LlamaGrammarEvaluationState {
     return this.#grammar.clone()
   }
@@ -82,7 +82,7 @@ export class JsonAutoClose {
     const { quote, brackets, letters, newline } = this.#jsonTokens
     const isAllowed = (token: Token): boolean => this.#isAllowed(token)
     if (isAllowed(newline)) return undefined
-    // In a text brackets are letters, too, and beside texts a quote opens one.
+    // Inside a string, brackets are text. Outside, a quote opens a string.
     return letters.some(isAllowed) ? [quote].find(isAllowed) : brackets.find(isAllowed)
   }
 

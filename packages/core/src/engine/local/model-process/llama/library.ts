@@ -14,7 +14,7 @@ export async function importLibrary(): Promise<LlamaLibrary> {
   }
 }
 
-/** Quietly, and never with a compiler or a download in somebody's server. */
+/** Never compiles or downloads anything: it runs in the user's server. */
 export const startLibrary = (
   { getLlama, LlamaLogLevel }: LlamaLibrary,
   options: Pick<LlamaOptions, 'maxThreads' | 'dryRun' | 'vramPadding'>,
@@ -27,7 +27,7 @@ export const startLibrary = (
     ...options,
   })
 
-/** How a context may be kept, by our names. */
+/** KV cache data types by their option names. */
 export const cacheTypesOf = ({ GgmlType: { F16, Q8_0, Q4_0 } }: LlamaLibrary) => ({
   f16: F16,
   q8_0: Q8_0,

@@ -1,4 +1,3 @@
-/** From a model's file to what the rest of the process sees of it. */
 import { basename } from 'node:path'
 import type { GgufInsights, Llama, LlamaModel, LlamaModelOptions } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
@@ -15,12 +14,13 @@ import { describeMissingBuild } from './missing-engine.ts'
 import { openPoolingModel } from './pooling-model.ts'
 import { openVocabulary } from './vocabulary.ts'
 
-/** Prompts are read in pieces of these sizes at most, so that a call can be cancelled between two. */
+/** Largest pieces of a prompt, so that a call can be cancelled between two. */
 const chunkSizes = { cpu: minChunkSize, gpu: 512 }
 
 /**
- * @param open the way to the library's inside; where it leads nowhere, answers are made one after the other
- * @param memory in memory; without the others of the machine there is what is free
+ * Loads a model file as far as memory has room.
+ * @param open opens the decoder. Where it returns `undefined`, sequences are decoded one at a time.
+ * @param memory shares memory with other processes. Without it, all free memory is used.
  */
 export async function loadModel(
   config: ProcessConfig,
@@ -57,7 +57,7 @@ export async function loadModel(
       name: config.modelName,
       fingerprint: config.fingerprint,
       contextSize,
-      // Estimates, which need not be whole; clients read them as whole numbers.
+      // Estimates can be fractional. Clients parse integers.
       sizeBytes: Math.round(need.ram + need.vram),
       gpuBytes: Math.round(need.vram),
       mappedBytes,
@@ -77,8 +77,8 @@ export async function loadModel(
 }
 
 /**
- * Plans when the library has read the header of the file, and not yet the weights. It lets nobody in there;
- * but it makes its insights just then, and to make them beside it would cost as much again.
+ * Plans after the library has read the header of the file and before the weights. There is no hook for that, so the
+ * factory of its insights is wrapped: reading the header separately would double the time.
  */
 async function loadWithPlan(
   { GgufInsights: insightsClass }: LlamaLibrary,

@@ -1,4 +1,4 @@
-/** Why there is no engine on this machine: one line, with the command that helps. */
+/** Says why there is no engine on this machine, with the command that installs it. */
 import { createRequire } from 'node:module'
 
 /** Names of the library's packages with a prebuilt engine, by Node's platform and architecture. */
@@ -17,14 +17,14 @@ export interface Machine {
   /** Node's platform and architecture: `linux-x64`. */
   readonly name: string
   readonly isMusl: boolean
-  /** The build is replaced by an empty package, as in a clone of this repository. */
+  /** Whether the build is replaced by an empty package, as in a clone of this repository. */
   readonly isStubbed: (build: string) => boolean
 }
 
 export const missingLibraryMessage =
   'The engine is not installed. Install it with: npm install node-llama-cpp@3.22.1'
 
-/** @param version of the library, which its build has to match */
+/** @param version version of the library, which its build has to match */
 export function describeMissingBuild(version: string, machine: Machine = detectMachine()): string {
   const build = builds[machine.name]
   if (!build) return `There is no prebuilt engine for ${machine.name}.`

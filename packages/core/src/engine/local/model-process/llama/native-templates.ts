@@ -1,8 +1,8 @@
-/** Chat templates filled by the library's native code. A bad one ends the process. */
+/** Renders chat templates in llama.cpp's native code. A bad template ends the process. */
 import { rendererOf } from './addon.ts'
 import { importLibrary, startLibrary } from './library.ts'
 
-/** Without a model, and with nothing on a graphics card. Nothing where the library has no such code. */
+/** Uses no model and no GPU. Returns `undefined` where this version of the library has no renderer. */
 export async function openNativeTemplates(): Promise<
   ((source: string, variables: object) => string) | undefined
 > {

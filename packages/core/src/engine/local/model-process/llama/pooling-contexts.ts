@@ -1,4 +1,4 @@
-/** What a model makes of texts that it reads: contexts of one thread each, which read one text at a time. */
+/** Contexts for embedding and reranking: each runs one thread and evaluates one text at a time. */
 import type { LlamaModel, Token } from 'node-llama-cpp'
 import type { EvaluateTexts, PoolingContexts } from '../pooling.ts'
 import { encoderOf } from './addon.ts'
@@ -13,7 +13,7 @@ interface OpenedContext {
 const sampleTokens = 64
 const anyToken = 0 as Token
 
-/** @param maxContexts how many texts are read side by side */
+/** @param maxContexts maximum number of texts at a time */
 export async function openPoolingContexts(
   model: LlamaModel,
   kind: 'embed' | 'rerank',
@@ -26,7 +26,7 @@ export async function openPoolingContexts(
   const { evaluate, maxTokens, lengthOf } = await open()
   const sample = Array<Token>(Math.min(sampleTokens, maxTokens >> 1)).fill(anyToken)
   const texts = kind === 'rerank' ? [sample.slice(sample.length >> 1), sample.slice(0, 1)] : [sample]
-  // The first time weights are read from the disk, and buffers made.
+  // The first run reads weights from the disk and allocates buffers.
   await evaluate(...texts)
   const startedAt = performance.now()
   await evaluate(...texts)
@@ -40,7 +40,7 @@ export async function openPoolingContexts(
   }
 }
 
-/** All of a text in one batch: of pieces an encoder would see no more than each. */
+/** The whole text is one batch, since an encoder attends to all of it. */
 const optionsFor = (contextSize: number) => ({ contextSize, batchSize: contextSize, threads: 1 })
 
 async function openEncoder(
@@ -52,7 +52,7 @@ async function openEncoder(
   const encoder = findEncoder(context)
   const lengthOf = (...texts: readonly (readonly Token[])[]): number =>
     texts.reduce((sum, { length }) => sum + length, 0)
-  // What is public leaves room for an answer.
+  // The public API reserves one token for output.
   if (!encoder) {
     const evaluate = async (text: readonly Token[] = []) => (await context.getEmbeddingFor([...text])).vector
     return { evaluate, maxTokens: contextSize - 1, lengthOf }

@@ -1,4 +1,3 @@
-/** A model that reads, and does not write. */
 import type { LlamaModel } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
 import type { ProcessConfig } from '../../ipc/protocol.ts'
@@ -8,7 +7,7 @@ import { defaultStepMs } from '../resources/calibrate.ts'
 import type { LoadPlan } from '../resources/load-plan.ts'
 import { openPoolingContexts } from './pooling-contexts.ts'
 
-/** Throws `upstream` where it is to have adapters. */
+/** Opens an embedding or reranking model. Throws `upstream` for one with adapters. */
 export async function openPoolingModel(
   model: LlamaModel,
   { contextSize, parallel }: LoadPlan,
@@ -35,8 +34,8 @@ export async function openPoolingModel(
 const adaptersNotSupported = (name: string): LlmError =>
   new LlmError(
     'upstream',
-    `The model "${name}" reads texts, and cannot have adapters: they are for models that write.`,
+    `The model "${name}" is a pooling model and does not support adapters. Remove them from its Modelfile.`,
   )
 
 const chatNotSupported = (name: string): LlmError =>
-  new LlmError('invalid_request', `The model "${name}" reads texts, and cannot chat.`, { param: 'model' })
+  new LlmError('invalid_request', `The model "${name}" is a pooling model and does not support chat or completion.`, { param: 'model' })

@@ -1,4 +1,3 @@
-/** Biases of tokens, in the library's form. */
 import type { LlamaModel, Token, TokenBias } from 'node-llama-cpp'
 import type { SamplingParams } from '../decoding/sampling.ts'
 import { biasesOf } from './addon.ts'
@@ -10,7 +9,7 @@ export function toTokenBias(
   pairs: SamplingParams['bias'],
 ): TokenBias {
   const bias = new TokenBias(model.tokenizer)
-  // Its own `set` leaves end tokens out in silence; the map behind it takes all.
+  // `set` silently ignores end tokens. The map inside takes all.
   const biases = biasesOf(bias)
   for (const [token, logit] of pairs) {
     if (biases) biases.set(token, logit)

@@ -1,4 +1,4 @@
-/** Draws the tokens of one answer. What it draws from is not what the model says: probes look at that. */
+/** Samples the tokens of one output. Probes read the model's logprobs, which sampling steps change. */
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp'
 import type { Logprobs, Sampler } from '../decoding/decoder.ts'
 import {
@@ -18,12 +18,12 @@ export class TokenSampler implements Sampler {
   readonly #prompt: readonly Token[]
   readonly #sampled: Token[] = []
   readonly #sampler: AddonSampler
-  /** Goes on with each token that the sampler draws. */
+  /** Advances with each sampled token. */
   #grammar: LlamaGrammarEvaluationState | undefined
   readonly #autoClose: JsonAutoClose | undefined
-  /** Of all tokens, and of the likeliest. One that does both would sort the whole vocabulary. */
+  /** One for the logprob of any token, one for the most likely. A single probe would sort the whole vocabulary. */
   readonly #probes: readonly AddonSampler[]
-  /** Which of all tokens is it. */
+  /** Finds the most likely of all tokens. */
   readonly #greedyProbe: AddonSampler | undefined
 
   constructor(
@@ -45,7 +45,7 @@ export class TokenSampler implements Sampler {
     this.#probes = tops.map((top) => createSampler(addon, toProbeConfig(params, top)))
   }
 
-  /** Begins at once, and never rejects. */
+  /** Starts at once, and never rejects. */
   async sample(output: number): Promise<Token | Error> {
     try {
       const token = await this.#sampleOrClose(output)
@@ -53,11 +53,11 @@ export class TokenSampler implements Sampler {
       this.lastLogprobs = await this.#probeLogprobs(token, output)
       return token
     } catch (cause) {
-      return new Error('drawing failed', { cause })
+      return new Error('sampling failed', { cause })
     }
   }
 
-  /** One row after the other: a probe looks at one at a time. Begins at once, and never rejects. */
+  /** Scores row after row, since a probe takes one at a time. Starts at once, and never rejects. */
   async scoreTargets(targets: readonly Token[], outputs: Uint32Array): Promise<Error | undefined> {
     try {
       const all: Logprobs[] = []
@@ -68,7 +68,7 @@ export class TokenSampler implements Sampler {
       this.targetLogprobs = all
       return undefined
     } catch (cause) {
-      return new Error('the odds of a prompt are not known', { cause })
+      return new Error('the logprobs of the prompt are unknown', { cause })
     }
   }
 
@@ -84,12 +84,12 @@ export class TokenSampler implements Sampler {
     }
   }
 
-  /** What is drawn, or what closes something instead. */
+  /** Samples a token, which an open JSON value may replace with a closer. */
   async #sampleOrClose(output: number): Promise<Token | -1> {
     const { context } = this.#addon
     const until = this.#params.ban?.until ?? 0
     const probe = this.#sampled.length < until ? undefined : this.#greedyProbe
-    // Both at once: between one and the other the model would rest.
+    // Both at once: awaiting one after the other would leave the model idle.
     const [likeliest, sampled] = await awaitAll([
       probe && context.sampleToken(output, probe),
       context.sampleToken(output, this.#sampler),
@@ -124,7 +124,7 @@ export class TokenSampler implements Sampler {
   }
 }
 
-/** Also those beside one that failed: their samplers are freed then. */
+/** Waits for all before it rejects, since their samplers are freed then. */
 async function awaitAll<const All extends readonly unknown[]>(all: All) {
   await Promise.allSettled(all)
   return Promise.all(all)
@@ -136,7 +136,7 @@ function createSampler({ AddonSampler, model }: Addon, config: SamplerConfig): A
   return sampler
 }
 
-/** Throws where the model said something that is no number. */
+/** Throws where a logprob is not finite. */
 function toLogprobs(
   token: Token,
   [, , , weighed, totalWeight = 0]: ProbeResult,
@@ -146,7 +146,7 @@ function toLogprobs(
   const base = Math.max(...logits.map(([, logit]) => logit)) + Math.log(totalWeight)
   const toLogprob = ([id, logit]: readonly [Token, number]) => [id, logit - base] as const
   const logprob = logits.map(toLogprob).find(([id]) => id === token)?.[1] ?? Number.NaN
-  if (!Number.isFinite(logprob)) throw new Error('the odds are no numbers')
+  if (!Number.isFinite(logprob)) throw new Error('a logprob is not finite')
   const top = toPairs(ranked?.[3] ?? []).map(toLogprob)
   return { logprob, top: top.filter(([, logprob]) => Number.isFinite(logprob)) }
 }

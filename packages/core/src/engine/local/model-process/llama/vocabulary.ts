@@ -1,4 +1,3 @@
-/** The tokens of a model: which are special, and text to tokens and back. */
 import type { LlamaModel, Token } from 'node-llama-cpp'
 import { type ChatTemplate, chatMl } from '../../../../template/jinja.ts'
 import type { ModelVocabulary } from '../model.ts'
@@ -27,7 +26,7 @@ export function openVocabulary(model: LlamaModel, contextSize: number): ModelVoc
   }
 }
 
-/** As the file writes it, token by token. */
+/** Texts of all tokens as the model file has them. */
 const readVocabularyTexts = ({ vocabularyType, fileInfo: { metadata } }: LlamaModel): readonly string[] =>
   vocabularyType === 'none' ? [] : (metadata.tokenizer?.ggml?.tokens ?? [])
 
@@ -38,7 +37,7 @@ function chatTemplateOf(model: LlamaModel): ChatTemplate {
     source: model.fileInfo.metadata.tokenizer?.chat_template ?? chatMl,
     bosToken: bosString ?? '',
     eosToken: eosString ?? '',
-    // Where the first conversation is rendered: large vocabularies take a while, and not every model is for that.
+    // Computed with the first conversation: large vocabularies take a while, and pooling models need none.
     get specialTokens() {
       special ??= findSpecialTokens(model)
       return special
@@ -46,7 +45,7 @@ function chatTemplateOf(model: LlamaModel): ChatTemplate {
   }
 }
 
-/** Those that the tokenizer finds in a text, though they are none: unlike those that a vocabulary defines for itself. */
+/** Control and unknown tokens, which the tokenizer finds in text. */
 function findSpecialTokens(model: LlamaModel): readonly string[] {
   const spellings: string[] = []
   for (const token of model.iterateAllTokens()) {
@@ -60,10 +59,10 @@ function bosTokenOf({ tokens: { bos, shouldPrependBosToken } }: LlamaModel): Tok
   return bos !== null && shouldPrependBosToken ? bos : undefined
 }
 
-/** As llama.cpp does it: word pieces stand between two tokens always. */
+/** Like llama.cpp: WordPiece texts always have a start and an end token. */
 function endTokenOf({ tokens, vocabularyType, fileInfo }: LlamaModel): Token | undefined {
   if (vocabularyType === 'wpm') return tokens.sep ?? undefined
-  // The library does not ask a model that begins with nothing.
+  // The library does not read this key for a model without a start token.
   const hasEos = tokens.shouldAppendEosToken || fileInfo.metadata.tokenizer?.ggml?.add_eos_token === true
   return hasEos ? (tokens.eos ?? undefined) : undefined
 }

@@ -1,6 +1,6 @@
 /**
- * Where the breakpoints of a conversation are in its prompt. Templates decide what comes where, and what tokens are made of
- * text depends on what follows; so the prompt is compared with one that says something else from there on.
+ * Locates the breakpoints of a conversation in its prompt. Templates decide on the order, and tokens depend on the text
+ * after them. So the prompt is compared with one that differs from the breakpoint on.
  */
 import type { Token } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
@@ -10,7 +10,7 @@ import { commonPrefixLength } from '../kv-cache/slots.ts'
 import type { RunContext } from '../run-context.ts'
 import { tokenizeInput } from './prompt.ts'
 
-/** Ascending, and none twice; what a template or a tokenizer does not keep apart is left out. */
+/** Ascending and unique. Leaves out breakpoints that the template or the tokenizer does not separate. */
 export async function findBreakpoints(
   request: GenerateRequest,
   prompt: readonly Token[],
@@ -18,7 +18,7 @@ export async function findBreakpoints(
 ): Promise<readonly Breakpoint[]> {
   const { input } = request
   if (input.kind !== 'chat' || request.promptLogprobs) return []
-  /** How much of the prompt it has in common with this one. */
+  /** Number of tokens that the prompt shares with this input's. */
   const countShared = async (other: ChatInput): Promise<number> => {
     context.progress.steps++
     const tokens = await tokenizeInput(request, other, context).catch(noneIfRejected)
@@ -37,9 +37,9 @@ export async function findBreakpoints(
 
 interface BreakpointProbe {
   readonly lifetime: CacheLifetime
-  /** The same up to the breakpoint. */
+  /** The same input up to the breakpoint. */
   readonly other: ChatInput
-  /** Of a tool, where a template has tools behind the system: the same up to its start, and up to the breakpoint. */
+  /** For templates with tools after the system message: the same up to the tool, and up to the breakpoint. */
   readonly behindSystem?: Readonly<Record<'start' | 'other', ChatInput>>
 }
 
@@ -68,11 +68,11 @@ function createProbes(input: ChatInput): readonly BreakpointProbe[] {
   return [...inTools, ...inMessages]
 }
 
-/** Another end of the part, or where that cannot be, or is too early, another beginning of all that follows. */
+/** Changes the end of the part. Where that is impossible or too early, changes the start of everything after it. */
 function varyFrom(messages: readonly Message[], at: number, index: number): readonly Message[] {
   const { role, content } = messages[at] as Message
   const [before, part, after] = [content.slice(0, index), content[index] as Part, content.slice(index + 1)]
-  // Tools belong in front of a system's words, but many templates have them behind.
+  // Tools come before the system message in requests, but after it in many templates.
   const isFront = role === 'system' && messages.slice(0, at).every((one) => one.role === 'system')
   const isLast = after.length === 0 && at === messages.length - 1
   const other = isLast || !(isFront || part.type === 'tool-call') ? varyEnd(part) : undefined
@@ -83,7 +83,7 @@ function varyFrom(messages: readonly Message[], at: number, index: number): read
   ]
 }
 
-/** Nobody writes it. */
+/** A private-use character, which conversations hardly contain. */
 const probeText = '\uE001'
 
 function varyEnd(part: Part): Part {
@@ -104,7 +104,7 @@ const varyMessage = ({ role, content }: Message): Message => ({ role, content: c
 
 const varyTool = (tool: Tool): Tool => ({ ...tool, name: probeText + tool.name })
 
-/** A template need not take what it takes otherwise; then nothing is known to be in common. */
+/** A template may reject the changed input. Then no shared prefix is known. */
 function noneIfRejected(cause: unknown): readonly Token[] {
   if (LlmError.from(cause).code === 'invalid_request') return []
   throw cause

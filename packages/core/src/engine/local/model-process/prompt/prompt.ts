@@ -1,4 +1,4 @@
-/** From a request to what the model reads: the text that its template makes, and the tokens of it. */
+/** Turns a request into a prompt: renders the template and tokenizes the result. */
 import type { Token } from 'node-llama-cpp'
 import { contextLengthExceeded, invalidRequest, LlmError } from '../../../../errors.ts'
 import {
@@ -17,7 +17,7 @@ import { parseRequestTemplate, resolveReasoning } from './template-profile.ts'
 /** Text and tokens, in order. */
 type PromptPieces = readonly (string | readonly number[])[]
 
-/** Throws `context_length` for far more token ids than the model could read. */
+/** Throws `context_length` for more than twice as many token ids as the context holds. */
 export async function renderPrompt(request: GenerateRequest, context: RunContext): Promise<string> {
   const { model } = context
   const pieces = await renderPieces(request, request.input, context)
@@ -30,7 +30,7 @@ export async function renderPrompt(request: GenerateRequest, context: RunContext
     .join('')
 }
 
-/** Throws `context_length` for a prompt that leaves no room for an answer, `invalid_request` for none at all. */
+/** Throws `context_length` for a prompt that leaves no room for output, `invalid_request` for an empty one. */
 export async function tokenizePrompt(
   request: GenerateRequest,
   context: RunContext,
@@ -38,7 +38,7 @@ export async function tokenizePrompt(
   const { input, overflow = 'error' } = request
   const { contextSize } = context.model
   const tokens = await tokenizeOrEstimate(request, input, context)
-  // For a caller who has left no text is read.
+  // An aborted request has no tokens.
   if (Array.isArray(tokens) && tokens.length === 0 && !context.signal.aborted)
     return [requireStartToken(context.model)]
   if (Array.isArray(tokens) && tokens.length < contextSize) return tokens
@@ -50,13 +50,13 @@ export async function tokenizePrompt(
   throw contextLengthExceeded(typeof tokens === 'number' ? tokens : tokens.length, contextSize)
 }
 
-/** What stands in front of any text, as OpenAI's API has it for a prompt that is empty. Throws `invalid_request` where a model has none. */
+/** An empty prompt is the start token, as in OpenAI's API. Throws `invalid_request` for a model without one. */
 function requireStartToken({ start }: RuntimeModel): Token {
   if (start === undefined) throw invalidRequest('The prompt is empty.', { param: 'prompt' })
   return start
 }
 
-/** The tokens of another input; none where they are far too many. */
+/** Tokens of another input for the same request. Empty where they are far too many. */
 export async function tokenizeInput(
   request: GenerateRequest,
   input: GenerateRequest['input'],
@@ -66,7 +66,7 @@ export async function tokenizeInput(
   return typeof tokens === 'number' ? [] : tokens
 }
 
-/** How many tokens of a prompt are not of the request: the one that the model begins every text with, if nobody wrote it. */
+/** Number of prompt tokens that are not from the request: 1 where a BOS token was added, else 0. */
 export function countAddedTokens(
   { input }: Pick<GenerateRequest, 'input'>,
   prompt: readonly Token[],
@@ -79,15 +79,15 @@ export function countAddedTokens(
   return isWritten ? 0 : 1
 }
 
-/** How long a prompt is, also one that is longer than the context. Nothing is read. */
+/** Length of the prompt in tokens, which may exceed the context. */
 export async function countTokens(request: GenerateRequest, context: RunContext): Promise<number> {
   const tokens = await tokenizeOrEstimate(request, request.input, context)
   return typeof tokens === 'number' ? tokens : tokens.length
 }
 
 /**
- * As many of the newest messages as there is room for, with some left for the answer, and none of them
- * without the question before it; system messages stay, and so does the last, for which there may be all the room.
+ * Drops the oldest turns until the rest fits with room for the output. The rest starts at a user message. System messages
+ * stay, and so does the last message, which may take all the room.
  */
 async function truncateMessages(
   request: GenerateRequest,
@@ -122,13 +122,13 @@ async function truncateMessages(
   return found
 }
 
-/** A template need not take what is left of a conversation that it took. */
+/** A template may reject the rest of a conversation that it accepts as a whole. */
 function infiniteIfRejected(cause: unknown): number {
   if (LlmError.from(cause).code === 'invalid_request') return Number.POSITIVE_INFINITY
   throw cause
 }
 
-/** Their number alone where they are far too many. */
+/** Returns an estimate of their number where they are far too many. */
 async function tokenizeOrEstimate(
   request: GenerateRequest,
   input: GenerateRequest['input'],
@@ -137,7 +137,7 @@ async function tokenizeOrEstimate(
   const { model, signal } = context
   const tokens: Token[] = []
   const pieces = await renderPieces(request, input, context)
-  // What surrounds a gap is text, whatever it looks like; a template of its own breaks it up where it spells tokens.
+  // Special tokens in the text around a gap stay text. A Go template escapes them itself.
   const isPlain = input.kind === 'infill' && pieces.length > 1
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
   let seen = 0
@@ -148,7 +148,7 @@ async function tokenizeOrEstimate(
       seen += piece.length
       const count = tokens.length + more.length
       if (count > maxUsefulTokens(model)) return Math.round((count * length) / seen)
-      // Templates write it, too; behind other tokens it would begin another text.
+      // Templates write the BOS token too. After other tokens, it would start another text.
       const hasRepeatedBos = isText && tokens.length > 0 && more[0] === model.bos
       for (const token of hasRepeatedBos ? more.slice(1) : more) tokens.push(token)
     }
@@ -186,25 +186,22 @@ async function renderPieces(
   return [...ids, text]
 }
 
-/**
- * Where a call is forced, all tools, whichever it may be: the answer is held to those, and a prompt that stays the same is
- * not read again.
- */
+/** With a forced call, the prompt shows all tools, so that it stays the same and is reused. The grammar allows only some. */
 const selectShownTools = (input: GenerateRequest['input']): readonly Tool[] =>
   input.kind === 'chat' && input.toolChoice?.mode === 'required' ? (input.tools ?? []) : callableTools(input)
 
-/** The order that models are trained for mostly: what they write comes behind both. */
+/** Prefix, suffix, middle: the order that most models are trained for. */
 function toInfillPieces({ prefix, suffix }: InfillInput, { name, infill }: RuntimeModel): PromptPieces {
   if (infill) return [[infill.prefix], prefix, [infill.suffix], suffix, [infill.middle]]
-  throw invalidRequest(`The model "${name}" was not made to fill gaps: it has no tokens for that.`, {
+  throw invalidRequest(`The model "${name}" does not support fill-in-the-middle: its vocabulary has no tokens for it.`, {
     param: 'suffix',
   })
 }
 
-/** More tokens than these are not worth the work: they will not fit. */
+/** Tokenizing stops after this many tokens, since they do not fit. */
 const maxUsefulTokens = ({ contextSize }: RuntimeModel): number => 2 * contextSize
 
-/** Throws `invalid_request` for ids that the model does not have. */
+/** Throws `invalid_request` for ids outside the vocabulary. */
 export function checkTokenIds(
   ids: readonly number[],
   { vocabularySize }: Pick<RuntimeModel, 'vocabularySize'>,

@@ -1,4 +1,4 @@
-/** How a model writes, by the template that its prompt is made with: the one of its file, or one in Go's language. */
+/** What the output of a model looks like, derived from its Jinja chat template or from the Go template of a request. */
 import { invalidRequest } from '../../../../errors.ts'
 import {
   GoTemplateError,
@@ -14,10 +14,10 @@ interface RequestTemplate {
   readonly uses: TemplateFeatures
 }
 
-/** The last one: most calls bring the same, and each asks for it more than once. */
+/** Most calls use the same template, and each looks it up more than once. */
 let lastParsed: RequestTemplate | undefined
 
-/** Nothing where the model's own is used. Throws `invalid_request` for one that is wrong. */
+/** Returns `undefined` where the model's own template is used. Throws `invalid_request` for a template with an error. */
 export function parseRequestTemplate({ template }: GenerateRequest['input']): RequestTemplate | undefined {
   if (typeof template !== 'string') return undefined
   try {
@@ -30,13 +30,13 @@ export function parseRequestTemplate({ template }: GenerateRequest['input']): Re
   }
 }
 
-/** One that shows a place for thoughts does not decide by itself: it is told to think. */
+/** A Go template with a reasoning block does not decide on its own, so `auto` means reasoning. */
 export const resolveReasoning = (
   { reasoning }: Pick<GenerateRequest, 'reasoning'>,
   go: Pick<RequestTemplate, 'uses'> | undefined,
 ): GenerateRequest['reasoning'] => (reasoning === 'auto' && go?.uses.thinking ? true : reasoning)
 
-/** By what its answer is read. */
+/** Selects the template whose markup the output parser expects. */
 export function templateProfileOf(
   input: GenerateRequest['input'],
   { template }: Pick<RuntimeModel, 'template'>,
@@ -44,7 +44,7 @@ export function templateProfileOf(
   if (isRaw(input)) return { template: '' }
   const go = parseRequestTemplate(input)
   if (!go) return { template: template.source }
-  // Who is told of tools in words answers as asked for there.
+  // Without `.Tools` in the template, the prompt describes tools in words, and calls have no known markup.
   return go.uses.tools
     ? { template: go.source, templateFeatures: go.uses }
     : { template: '', templateFeatures: thinkingOnly(go.uses) }

@@ -1,11 +1,11 @@
-/** Text to tokens, in slices: the library's tokenizer blocks, at 4 MB a second, or 1 where a text has no spaces. */
+/** Tokenizes in slices, since the library's tokenizer blocks: 4 MB a second, or 1 MB for a text without spaces. */
 import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
 import { contextLengthExceeded, LlmError } from '../../../../errors.ts'
 
-/** In characters: some 10 ms of work, 40 at worst. */
+/** In characters: about 10 ms of work, at worst 40. */
 const sliceLength = 32 * 1024
-/** Of work on one text. */
+/** Limit on the work for one text. */
 const deadlineMs = 5_000
 
 export class Tokenizer {
@@ -14,7 +14,7 @@ export class Tokenizer {
   readonly #boundary: SliceBoundary | undefined
   #queue: Promise<unknown> = Promise.resolve()
 
-  /** @param tokenize the library's own */
+  /** @param tokenize the library's tokenizer */
   constructor(tokenize: (text: string) => readonly Token[], contextSize: number) {
     this.#tokenize = tokenize
     this.#contextSize = contextSize
@@ -26,9 +26,9 @@ export class Tokenizer {
   }
 
   /**
-   * Throws `context_length`, with an estimate, for a text that is far longer than the context. What was found so far
+   * Throws `context_length`, with an estimate, for a text that is far longer than the context. Returns the tokens so far
    * when the signal aborts.
-   * @param stopAfter so many tokens are enough, or a few more; then no text is too long
+   * @param stopAfter number of tokens, or a few more, after which it stops instead of throwing
    */
   async tokenize(text: string, signal: AbortSignal, stopAfter?: number): Promise<readonly Token[]> {
     const tokens: Token[] = []
@@ -42,7 +42,6 @@ export class Tokenizer {
       workMs += slice.ms
       for (const token of slice.tokens) tokens.push(token)
       if (stopAfter !== undefined && tokens.length >= stopAfter) return tokens
-      // Far too long: the rest is not worth the time.
       if (stopAfter === undefined && tokens.length > 2 * this.#contextSize && end < text.length)
         throw contextLengthExceeded(Math.round((tokens.length * text.length) / end), this.#contextSize)
       if (workMs > deadlineMs) throw tokenizationTooSlow()
@@ -51,7 +50,7 @@ export class Tokenizer {
     return isExact || signal.aborted ? tokens : (await this.#tokenizeSlice(text)).tokens
   }
 
-  /** One slice in one turn of the event loop, whoever asks: between two of them the model takes its steps. */
+  /** Tokenizes one slice per turn of the event loop, over all calls: the model decodes in between. */
   #tokenizeSlice(text: string): Promise<{ readonly tokens: readonly Token[]; readonly ms: number }> {
     const slice = this.#queue.then(async () => {
       await setImmediate()
@@ -63,7 +62,7 @@ export class Tokenizer {
     return slice
   }
 
-  /** Where a slice may end, so that tokens come out as they do in one go. */
+  /** Finds an end of a slice at which the tokens are the same as for the whole text. */
   #findBoundary(text: string, start: number): number | undefined {
     for (let index = start + sliceLength; this.#boundary && index > start + 1; index--) {
       if (
@@ -77,17 +76,17 @@ export class Tokenizer {
   }
 }
 
-/** A slice ends behind a word. */
+/** How a slice ends after a word. */
 interface SliceBoundary {
-  /** What follows there. */
+  /** Characters that may follow the word. */
   readonly separators: string
-  /** So many characters are left out. */
+  /** Number of characters that the next slice leaves out. */
   readonly skip: number
-  /** What is left of a second word. */
+  /** Second slice of `word word`. */
   readonly rest: string
 }
 
-/** A tokenizer either takes a space as it comes, or puts one before whatever it is given. */
+/** A tokenizer either keeps a leading space, or adds one to every text. */
 const boundaries: readonly SliceBoundary[] = [
   { separators: ' \n', skip: 0, rest: ' word' },
   { separators: ' ', skip: 1, rest: 'word' },
@@ -95,9 +94,9 @@ const boundaries: readonly SliceBoundary[] = [
 
 const isWord = (character = ''): boolean => /[\p{L}\p{N}]/u.test(character)
 
-/** Not between the two halves of one. */
+/** Moves an end out of a surrogate pair. */
 const alignToCharacter = (text: string, end: number): number =>
   /[\uD800-\uDBFF]/.test(text[end - 1] ?? '') ? end - 1 : end
 
 const tokenizationTooSlow = (): LlmError =>
-  new LlmError('invalid_request', 'The text takes too much time to be read.', { param: 'messages' })
+  new LlmError('invalid_request', 'The text takes too long to tokenize. Send less text, or text with spaces.', { param: 'messages' })

@@ -1,31 +1,31 @@
-/** At load, within a bound: how many threads are best for an answer, how much of a prompt is read at once, and how long a step takes at worst. */
+/** Measures at load, within a time limit: the best thread count for decoding, the chunk size, and the longest step. */
 import type { Token } from 'node-llama-cpp'
 import type { Decoder } from '../decoding/decoder.ts'
 import type { SamplingParams } from '../decoding/sampling.ts'
 
-/** So often one token goes through the model with each number of threads; less often where there is no choice. */
+/** Timed decode steps per thread count: where there are several counts, and where there is one. */
 const timingCounts = { choice: 8, none: 2 }
 const calibrationLimitMs = 2_000
-/** A chunk of somebody's prompt holds up the answers of others for so long. */
+/** How long a prefill chunk may delay other sequences. */
 const maxChunkMs = 200
-/** What a step is taken to last where nothing was measured. */
+/** Longest step where nothing was measured. */
 export const defaultStepMs = 6_000
 
-/** Rows from which the fast kernel of processors is used: less is never better. */
+/** llama.cpp's fast CPU kernels take this many rows. Fewer are never better. */
 export const minChunkSize = 64
 
 const anyToken = 0 as Token
 const greedyParams: SamplingParams = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, bias: [] }
 
 export interface Calibration {
-  /** For steps of answers. Their memory is the limit mostly, and then more threads only wait for each other. */
+  /** For decode steps. Memory bandwidth limits them mostly, and more threads then wait for each other. */
   readonly threads: number
   readonly chunkSize: number
-  /** What a step takes at worst: a chunk whose tokens cost as much as one alone. */
+  /** Longest step: a chunk whose tokens cost as much as single ones. */
   readonly stepMs: number
 }
 
-/** @param candidates numbers of threads, of which the first is taken where there is no time for others */
+/** @param candidates thread counts. The first is always measured, the others while there is time. */
 export async function calibrate(decoder: Decoder, candidates: readonly number[]): Promise<Calibration> {
   const startedAt = performance.now()
   const timings: { readonly threads: number; readonly ms: number }[] = []
@@ -41,11 +41,11 @@ export async function calibrate(decoder: Decoder, candidates: readonly number[])
   return { threads: best.threads, chunkSize, stepMs: best.ms * chunkSize }
 }
 
-/** The smallest is taken without a look, and when time is up. */
+/** Takes the smallest size unmeasured, also when time is up. */
 async function findLargestFastChunk(decoder: Decoder, sizes: readonly number[]): Promise<number> {
   const until = performance.now() + calibrationLimitMs
   for (const size of sizes.slice(0, -1)) {
-    // The first time buffers are made, and kernels loaded.
+    // The first run allocates buffers and loads kernels.
     for (let time = 0; time < 2 && performance.now() < until; time++)
       if ((await measureChunk(decoder, size)) <= maxChunkMs) return size
   }
@@ -63,7 +63,7 @@ async function measureChunk(decoder: Decoder, size: number): Promise<number> {
 
 export const listThreadCandidates = (max: number): readonly number[] => listHalvings(max, 1)
 
-/** Half as many, and half of that: what is between makes little difference. */
+/** Counts in between make little difference. */
 const listHalvings = (max: number, min: number): readonly number[] =>
   max > min ? [max, ...listHalvings(Math.max(Math.ceil(max / 2), min), min)] : [max]
 
@@ -71,7 +71,7 @@ async function measureSteps(decoder: Decoder, maxTimings: number, until: number)
   const sampler = decoder.createSampler(greedyParams, [])
   const times: number[] = []
   try {
-    // The first reads weights from the disk, and makes buffers.
+    // The first step reads weights from the disk and allocates buffers.
     for (
       let position = 0;
       position <= maxTimings && (position === 0 || performance.now() < until);
@@ -88,6 +88,6 @@ async function measureSteps(decoder: Decoder, maxTimings: number, until: number)
   return times.length > 1 ? times.slice(1) : times
 }
 
-/** A number of threads that is fast only now and then is not. */
+/** Not the median: a thread count has to be fast most of the time. */
 const upperQuartile = (values: readonly number[]): number =>
   [...values].sort((a, b) => a - b)[(values.length * 3) >> 2] ?? 0

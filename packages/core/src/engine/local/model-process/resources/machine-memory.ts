@@ -1,4 +1,3 @@
-/** How much memory there is for a model process. */
 import { readFileSync } from 'node:fs'
 import { freemem, totalmem } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +8,7 @@ export interface MemorySpace {
   readonly total: number
 }
 
-/** What a process may take here. What only caches files is free: weights are mapped files themselves. */
+/** Memory for a process, within the limit of its container. The page cache counts as free, since weights are mapped files. */
 export function readMachineMemory(): MemorySpace {
   const limit = process.constrainedMemory()
   if (!limit || limit >= totalmem()) return { free: process.availableMemory(), total: totalmem() }
@@ -17,7 +16,7 @@ export function readMachineMemory(): MemorySpace {
   return { free, total: limit }
 }
 
-/** In a control group with a limit, cached files count as taken, and give way all the same. Shape: cgroup v2, `memory.stat`. */
+/** A control group counts its page cache as used, though the kernel reclaims it. Shape: cgroup v2, `memory.stat`. */
 function readCgroupCacheBytes(): number {
   try {
     const [, group = ''] = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8')) ?? []

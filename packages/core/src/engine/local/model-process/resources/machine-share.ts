@@ -1,4 +1,4 @@
-/** What this process tells the others of the machine of itself, and what it learns of them: memory and cores are for all. */
+/** Shares memory and cores with the other model processes of the machine: writes this one's record and reads theirs. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { send, tryConnect } from '../../ipc/framing.ts'
 import type { ProcessConfig, ProcessRecord, ToProcess } from '../../ipc/protocol.ts'
@@ -14,13 +14,13 @@ import {
 import { withLock } from './claim.ts'
 import { type MemorySpace, readMachineMemory } from './machine-memory.ts'
 
-/** A change is told so late: short answers would else write more than they say. */
+/** Delay of record updates, so that short calls do not write files all the time. */
 const writeDelayMs = 50
-/** So often a busy process looks who else is. */
+/** How often a busy process counts the other busy ones. */
 const pollIntervalMs = 250
-/** So long an idle process gets to leave. */
+/** How long an idle process may take to end. */
 const yieldTimeoutMs = 5_000
-/** So long, in all, a process waits for memory that busy ones have. */
+/** How long a process waits for the memory of busy ones, in all. */
 const memoryWaitTimeoutMs = 5 * 60_000
 
 type NamedRecord = readonly [name: string, record: ProcessRecord]
@@ -30,7 +30,7 @@ export class MachineShare {
   readonly #waitTimeoutMs: number
   #record: ProcessRecord
   #calls = 0
-  /** Who worked when there was no room. */
+  /** Processes that were working at the last reservation. */
   #workingProcesses: readonly NamedRecord[] = []
   #waitDeadline: number | undefined
   #writeTimer: NodeJS.Timeout | undefined
@@ -58,8 +58,8 @@ export class MachineShare {
   }
 
   /**
-   * @param sizeBytes of its memory
-   * @param reservedBytes of its weights: they are read from the file again when the machine has used their memory otherwise
+   * @param sizeBytes memory that the process uses
+   * @param reservedBytes mapped weights, which the system counts as free and may drop and reread
    */
   onLoaded(sizeBytes: number, reservedBytes: number): void {
     this.#update({ state: this.#calls > 0 ? 'busy' : 'idle', sizeBytes, reservedBytes })
@@ -74,7 +74,7 @@ export class MachineShare {
     if (--this.#calls === 0 && this.#record.state === 'busy') this.#update({ state: 'idle' })
   }
 
-  /** While it is busy, calls back with how many model processes of the machine are, this one included. */
+  /** While this process is busy, reports the number of busy model processes, itself included. */
   watchBusy(onCount: (busy: number) => void): void {
     this.#pollTimer = setInterval(() => {
       if (this.isBusy) onCount(1 + this.#otherProcesses().filter(isWorking).length)
@@ -82,8 +82,8 @@ export class MachineShare {
   }
 
   /**
-   * Keeps so many bytes for this process. Where they are not free, idle processes are asked to leave, those first that
-   * were idle longest, until they are or nobody is left; none of them in vain, while others work.
+   * Reserves bytes for this process. Where they are not free, idle processes are asked to end, the longest idle first.
+   * None is asked while others work and all idle ones together would not free enough.
    */
   async reserve(bytes: number): Promise<MemorySpace> {
     return withLock(this.#location.runtimeDir, 'memory', async (expectOwned) => {
@@ -107,7 +107,7 @@ export class MachineShare {
     })
   }
 
-  /** Waits, and keeps nothing meanwhile, until one that works rests or has ended. `false` where none does in time. */
+  /** Drops the reservation and waits until a working process is idle or has ended. `false` after a timeout. */
   async waitForMemory(): Promise<boolean> {
     this.#waitDeadline ??= performance.now() + this.#waitTimeoutMs
     this.#record = { ...this.#record, state: 'waiting', since: Date.now(), reservedBytes: 0 }
@@ -119,7 +119,7 @@ export class MachineShare {
     return false
   }
 
-  /** Nobody comes to this process any more. */
+  /** Removes the record: no app connects any more. */
   end(): void {
     this.#hasEnded = true
     clearTimeout(this.#writeTimer)
@@ -127,7 +127,7 @@ export class MachineShare {
     removeRecord(this.#location.runtimeDir, this.#location.name)
   }
 
-  /** One that leaves has no record any more, and its memory until it has ended. */
+  /** A process that shuts down removes its record first, and has its memory until it ends. */
   #isAtRest([name, earlier]: NamedRecord): boolean {
     const current = readRecord(this.#location.runtimeDir, name)
     if (current?.processId === earlier.processId) return !isWorking([name, current]) || !isAlive(current)
@@ -139,7 +139,7 @@ export class MachineShare {
     return [...readRecords(runtimeDir)].filter(([other, record]) => other !== name && isAlive(record))
   }
 
-  /** Without what others keep: not all of it is taken yet, and mapped files never count as taken. */
+  /** Subtracts what others have reserved: the system counts mapped weights, and what is not allocated yet, as free. */
   #measureFreeBytes(): number {
     const reserved = this.#otherProcesses().reduce((sum, [, { reservedBytes }]) => sum + reservedBytes, 0)
     return readMachineMemory().free - reserved
@@ -150,7 +150,7 @@ export class MachineShare {
     if (!socket) return
     send(socket, { type: 'yield' } satisfies ToProcess)
     const limit = performance.now() + yieldTimeoutMs
-    // Its connection ends with it, once its last words are read; where it has become busy, it stays.
+    // The socket closes when the process ends, or at once when it has become busy. Unread data would keep it open.
     socket.resume()
     while (!socket.destroyed && performance.now() < limit) await delay(5)
     socket.destroy()
@@ -167,11 +167,11 @@ export class MachineShare {
     this.#writeTimer = undefined
     try {
       writeRecord(this.#location.runtimeDir, this.#location.name, this.#record)
-    } catch {} // No room on the disk: the others will be wrong about this one, and no worse.
+    } catch {} // The disk is full: other processes see an old record.
   }
 }
 
-/** Whether a process has memory, or takes it, and cannot leave now. */
+/** Whether a process has memory, or allocates it, and cannot end now. */
 const isWorking = ([, { state }]: NamedRecord): boolean => state === 'busy' || state === 'loading'
 
 const sumSizes = (processes: readonly NamedRecord[]): number =>
