@@ -55,10 +55,7 @@ export const startProcess: StartWorker = (file, memoryMb, onResult, onEnd) => {
   child.on('message', onResult)
   child.on('error', (cause) => onEnd('failure', cause))
   child.on('exit', (code, signal) =>
-    onEnd(
-      endReasonOf(code ?? 0, signal),
-      new Error(`The worker exited with ${signal ?? `code ${code}`}.`),
-    ),
+    onEnd(endReasonOf(code ?? 0, signal), new Error(`The worker exited with ${signal ?? `code ${code}`}.`)),
   )
   return { post: (job) => void child.send(job as Serializable), terminate: () => void child.kill('SIGKILL') }
 }

@@ -87,7 +87,10 @@ async function evaluateText(
   if (!found) return undefined
   const numbers = Array.from(found)
   if (numbers.every(Number.isFinite)) return numbers
-  throw new LlmError('upstream', `The model "${model.name}" returned values that are not finite for this text.`)
+  throw new LlmError(
+    'upstream',
+    `The model "${model.name}" returned values that are not finite for this text.`,
+  )
 }
 
 /** Cuts the end off, but keeps the token that every text of this model ends with. */

@@ -49,7 +49,9 @@ export class SequentialRunner implements Runner {
     if (signal.aborted) return 'aborted'
     // The public API gives probabilities after sampling steps, and not those of the model.
     if (sampling.logprobs !== undefined)
-      throw invalidRequest('This version of node-llama-cpp does not support logprobs. Install 3.22.1.', { param: 'logprobs' })
+      throw invalidRequest('This version of node-llama-cpp does not support logprobs. Install 3.22.1.', {
+        param: 'logprobs',
+      })
     onStart({ reusedTokens: 0, ...uncached })
     await this.#sequence.clearHistory()
     const head = prompt.slice(0, -1)

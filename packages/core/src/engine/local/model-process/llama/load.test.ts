@@ -32,9 +32,7 @@ describe('how a context is kept', () => {
     const model = await loadModel({ ...noise, kvCacheType: 'q8_0' }, { steps: 0 })
 
     expect(model.sizeBytes).toBe(plain.sizeBytes)
-    expect(model.notes).toEqual([
-      'The model "noise:latest" does not support a KV cache in q8_0; it is f16.',
-    ])
+    expect(model.notes).toEqual(['The model "noise:latest" does not support a KV cache in q8_0; it is f16.'])
     expect(textOf(await ask(model, 'Hello'))).toBe(textOf(await ask(plain, 'Hello')))
   }, 60_000)
 })

@@ -38,4 +38,8 @@ const adaptersNotSupported = (name: string): LlmError =>
   )
 
 const chatNotSupported = (name: string): LlmError =>
-  new LlmError('invalid_request', `The model "${name}" is a pooling model and does not support chat or completion.`, { param: 'model' })
+  new LlmError(
+    'invalid_request',
+    `The model "${name}" is a pooling model and does not support chat or completion.`,
+    { param: 'model' },
+  )

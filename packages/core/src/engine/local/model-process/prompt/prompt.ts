@@ -193,9 +193,12 @@ const selectShownTools = (input: GenerateRequest['input']): readonly Tool[] =>
 /** Prefix, suffix, middle: the order that most models are trained for. */
 function toInfillPieces({ prefix, suffix }: InfillInput, { name, infill }: RuntimeModel): PromptPieces {
   if (infill) return [[infill.prefix], prefix, [infill.suffix], suffix, [infill.middle]]
-  throw invalidRequest(`The model "${name}" does not support fill-in-the-middle: its vocabulary has no tokens for it.`, {
-    param: 'suffix',
-  })
+  throw invalidRequest(
+    `The model "${name}" does not support fill-in-the-middle: its vocabulary has no tokens for it.`,
+    {
+      param: 'suffix',
+    },
+  )
 }
 
 /** Tokenizing stops after this many tokens, since they do not fit. */

@@ -99,4 +99,8 @@ const alignToCharacter = (text: string, end: number): number =>
   /[\uD800-\uDBFF]/.test(text[end - 1] ?? '') ? end - 1 : end
 
 const tokenizationTooSlow = (): LlmError =>
-  new LlmError('invalid_request', 'The text takes too long to tokenize. Send less text, or text with spaces.', { param: 'messages' })
+  new LlmError(
+    'invalid_request',
+    'The text takes too long to tokenize. Send less text, or text with spaces.',
+    { param: 'messages' },
+  )
