@@ -136,6 +136,8 @@ test.each([
 test('a model that reads cannot have adapters, and says so', async () => {
   await expect(llm.embed({ model: 'encoder', inputs: ['Hello'] })).rejects.toMatchObject({
     code: 'upstream',
-    message: expect.stringContaining('The model "encoder:latest" is a pooling model and does not support adapters'),
+    message: expect.stringContaining(
+      'The model "encoder:latest" is a pooling model and does not support adapters',
+    ),
   })
 }, 60_000)
