@@ -60,6 +60,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
       'options',
       'storage',
     ],
+    types: ['limits'],
   },
   'dialects/adapter': { values: ['dialects', 'dialects/mount', 'errors', 'units'], types: ['accounts'] },
   dialects: {

@@ -1,24 +1,25 @@
 /** Puts the parts together; the only file that knows all of them. */
 import { createAccess } from './accounts/auth/access.ts'
-import type { Caller } from './accounts/auth/caller.ts'
 import { CallerSubjects } from './accounts/auth/caller-subjects.ts'
 import { parseCaller } from './accounts/auth/parse-caller.ts'
 import { openKeys } from './accounts/keys/keys.ts'
 import { openMetering } from './accounts/usage/open-metering.ts'
-import { type ChatOptions, type ChatPrompt, streamText, toChatRequest } from './calls/chat.ts'
-import { createClient } from './calls/client.ts'
+import type { CallOptions } from './calls/call.ts'
+import { createChat } from './calls/chat.ts'
+import { CallerClient, type ClientParts } from './calls/client.ts'
 import { CallPipeline } from './calls/pipeline.ts'
+import type { CallStep } from './calls/step.ts'
 import { createDefaultsStep } from './calls/steps/apply-defaults.ts'
 import { createAuthoriseStep } from './calls/steps/authorise.ts'
 import { CreditStep } from './calls/steps/credit.ts'
 import { LimitsStep } from './calls/steps/limits.ts'
 import { QueueStep } from './calls/steps/queue.ts'
-import { createModelStep } from './calls/steps/resolve-model.ts'
+import { modelStep } from './calls/steps/resolve-model.ts'
 import { createRevocationStep } from './calls/steps/revocation.ts'
-import { collect, type GenerateResult } from './engine/events.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
 import { invalidRequest, LlmError } from './errors.ts'
 import { expectCredential } from './http/credential.ts'
+import type { CallerLimits, RateLimiter } from './limits/limits.ts'
 import { internals, type Llm } from './llm.ts'
 import { createErrorReporter } from './logger.ts'
 import { findBuiltInModel } from './models/built-in.ts'
@@ -32,79 +33,28 @@ import { openDatabase } from './storage/open.ts'
 /** Loads nothing and starts no process before the first call that needs it. */
 export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const resolved = resolveOptions(options)
-  const { store, local, engine: customEngine, logger } = resolved
-  const report = createErrorReporter(logger)
-  const onError = (cause: unknown): void => report(LlmError.from(cause))
+  const report = createErrorReporter(resolved.logger)
+  const models = await openModels(resolved.models, resolved.store, options.models !== undefined)
+  const engine = resolved.engine ?? createLocalEngine(models, resolved)
+  const accounts = await openAccounts(resolved, options.tiers, (cause) => report(LlmError.from(cause)))
+  const { database, keys, access, metering, subjects } = accounts
+  const pipeline = new CallPipeline(engine, createSteps(resolved, accounts))
 
-  const models = await openModels(resolved.models, store, options.models !== undefined)
-  const engine =
-    customEngine ??
-    new LocalEngine(models, {
-      ...local,
-      warn: (message) => logger?.warn({}, message),
-      debug: (details, message) => logger?.debug?.(details, message),
-    })
-
-  const database = resolved.database === undefined ? undefined : await openDatabase(resolved.database)
-  const { keys, access, metering } = await closeOnFailure(database, async () => {
-    const keys = await openKeys(database, options.tiers && Object.keys(options.tiers))
-    const namesOf = async () => new Map((await keys.list()).map(({ id, name }) => [id, name]))
-    const metering = await openMetering(database, { ...resolved.metering, namesOf, onError })
-    return { keys, metering, access: createAccess(resolved.access, (secret) => keys.authenticate(secret)) }
-  })
-  const { limiter, ledger, modelSubjectOf, usage } = metering
-  const subjects = new CallerSubjects(resolved.metering.tiers)
-
-  const pipeline = new CallPipeline(engine, [
-    createAuthoriseStep(ledger !== undefined),
-    createModelStep((name) => models.get(name)),
-    createDefaultsStep({ maxContextSize: local.maxContextSize, logger }),
-    ...(database ? [createRevocationStep(keys)] : []),
-    new LimitsStep({ limiter, subjects, modelSubjectOf, onError }),
-    ...(resolved.metering.queue ? [new QueueStep(resolved.metering.queue)] : []),
-    ...(ledger ? [new CreditStep(ledger)] : []),
-  ])
-  const resolveDefaultModel = async (): Promise<string> => {
-    // A custom engine may need no model at all.
-    const name = (await findDefaultModel(models)) ?? (customEngine && 'default')
-    if (!name) throw modelRequired()
-    return name
+  const parts: ClientParts = {
+    ...{ pipeline, engine, models },
+    resolveDefaultModel: async () => {
+      // A custom engine may need no model at all.
+      const name = (await findDefaultModel(models)) ?? (resolved.engine && 'default')
+      if (!name) throw modelRequired()
+      return name
+    },
   }
-  const clientOf = (caller?: Caller, dialect?: string) =>
-    createClient({ pipeline, engine, models, resolveDefaultModel }, caller, dialect)
   /** For calls of the app itself, whose caller is checked here. */
-  const clientFor = ({
-    caller,
-    dialect,
-  }: {
-    caller?: Caller | undefined
-    dialect?: string | undefined
-  } = {}) => clientOf(caller && parseCaller(caller), dialect)
-
-  const startChat = async (
-    input: ChatPrompt,
-    { model, signal = new AbortController().signal, caller, ...options }: ChatOptions,
-    stream: boolean,
-  ) => {
-    const request = toChatRequest(input, model ?? (await resolveDefaultModel()), options)
-    return clientFor({ caller }).generate(request, { signal, stream })
-  }
-  function chat(input: ChatPrompt, options: ChatOptions & { readonly stream: true }): AsyncIterable<string>
-  function chat(
-    input: ChatPrompt,
-    options?: ChatOptions & { readonly stream?: false },
-  ): Promise<GenerateResult>
-  function chat(
-    input: ChatPrompt,
-    options: ChatOptions & { readonly stream?: boolean } = {},
-  ): AsyncIterable<string> | Promise<GenerateResult> {
-    const { stream = false, ...call } = options
-    if (!stream) return startChat(input, call, false).then(collect)
-    return streamText((signal) => startChat(input, { ...call, signal }, true), call.signal)
-  }
+  const clientFor = ({ caller, dialect }: Pick<CallOptions, 'caller' | 'dialect'> = {}): CallerClient =>
+    new CallerClient(parts, { caller: caller && parseCaller(caller), dialect })
 
   return {
-    chat,
+    chat: createChat(({ caller }) => clientFor(caller && { caller })),
     generate: async (request, options) => clientFor(options).generate(request, options),
     embed: async (request, options) => clientFor(options).embed(request, options),
     rerank: async (request, options) => clientFor(options).rerank(request, options),
@@ -112,22 +62,16 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     detokenize: async (request, options) => clientFor(options).detokenize(request, options),
     countTokens: async (request, options) => clientFor(options).countTokens(request, options),
     render: async (request, options) => clientFor(options).render(request, options),
-    load: async (model, { caller, dialect, ...options } = {}) =>
-      clientFor({ caller, dialect }).load(model, options),
+    load: async (model, options = {}) => {
+      const { caller, dialect, ...load } = options
+      return clientFor(options).load(model, load)
+    },
     unload: async (model) => clientFor().unload(model),
     loaded: () => engine.loaded(),
     models,
     keys,
-    usage,
-    limits: {
-      limits: limiter.limits,
-      reserve: (subjects, cost) => limiter.reserve(subjects, cost),
-      status: (subjects) => limiter.status(subjects),
-      of: async ({ id, limits, tier }) => {
-        const subject = subjects.of(parseCaller({ id, limits, tier }))
-        return subject.limits ? limiter.status([subject]) : []
-      },
-    },
+    usage: metering.usage,
+    limits: createCallerLimits(metering.limiter, subjects),
     apiKeyGenerator: async ({ headers }) => {
       const secret = expectCredential({ header: (name) => headers[name]?.toString() })
       return subjects.of(await keys.authenticate(secret))
@@ -144,10 +88,66 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     [internals]: {
       access,
       report,
-      clientOf,
+      clientOf: (caller, dialect) => new CallerClient(parts, { caller, dialect, isRequest: true }),
     },
   }
 }
+
+type Resolved = ReturnType<typeof resolveOptions>
+
+function createLocalEngine(models: ModelStore, { local, logger }: Resolved): LocalEngine {
+  return new LocalEngine(models, {
+    ...local,
+    warn: (message) => logger?.warn({}, message),
+    debug: (details, message) => logger?.debug?.(details, message),
+  })
+}
+
+/** What knows callers: keys, authentication, limits and the ledger. */
+async function openAccounts(
+  resolved: Resolved,
+  tiers: LlmOptions['tiers'],
+  onError: (cause: unknown) => void,
+) {
+  const database = resolved.database === undefined ? undefined : await openDatabase(resolved.database)
+  return closeOnFailure(database, async () => {
+    const keys = await openKeys(database, tiers && Object.keys(tiers))
+    const namesOf = async () => new Map((await keys.list()).map(({ id, name }) => [id, name]))
+    return {
+      ...{ database, keys, onError },
+      metering: await openMetering(database, { ...resolved.metering, namesOf, onError }),
+      access: createAccess(resolved.access, (secret) => keys.authenticate(secret)),
+      subjects: new CallerSubjects(resolved.metering.tiers),
+    }
+  })
+}
+
+/** What happens around each call, in this order; afterwards in the reverse order. */
+function createSteps(
+  { local, logger, metering: { queue } }: Resolved,
+  { database, keys, metering, subjects, onError }: Awaited<ReturnType<typeof openAccounts>>,
+): readonly CallStep[] {
+  const { limiter, ledger, modelSubjectOf } = metering
+  return [
+    createAuthoriseStep(ledger !== undefined),
+    modelStep,
+    createDefaultsStep({ maxContextSize: local.maxContextSize, logger }),
+    ...(database ? [createRevocationStep(keys)] : []),
+    new LimitsStep({ limiter, subjects, modelSubjectOf, onError }),
+    ...(queue ? [new QueueStep(queue)] : []),
+    ...(ledger ? [new CreditStep(ledger)] : []),
+  ]
+}
+
+const createCallerLimits = (limiter: RateLimiter, subjects: CallerSubjects): CallerLimits => ({
+  limits: limiter.limits,
+  reserve: (subjects, cost) => limiter.reserve(subjects, cost),
+  status: (subjects) => limiter.status(subjects),
+  of: async ({ id, limits, tier }) => {
+    const subject = subjects.of(parseCaller({ id, limits, tier }))
+    return subject.limits ? limiter.status([subject]) : []
+  },
+})
 
 async function openModels(
   paths: readonly (string | AdaptedModel)[],

@@ -4,25 +4,19 @@ import type { Caller } from './accounts/auth/caller.ts'
 import type { Keys } from './accounts/keys/keys.ts'
 import type { UsageReports } from './accounts/usage/open-metering.ts'
 import type { CallOptions, UnaryCallOptions } from './calls/call.ts'
-import type { ChatOptions, ChatPrompt } from './calls/chat.ts'
+import type { Chat } from './calls/chat.ts'
 import type { LlmClient, ModelActions, ModelOptional, RouteClient } from './calls/client.ts'
 import type { Generation } from './calls/generation.ts'
 import type { WithLimitStatus } from './calls/pipeline.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './engine/embeddings.ts'
 import type { Engine } from './engine/engine.ts'
-import type { GenerateResult } from './engine/events.ts'
 import type { GenerateRequest, LoadOptions } from './engine/request.ts'
 import type { DetokenizeRequest, TokenizeRequest } from './engine/tokens.ts'
 import type { LlmError } from './errors.ts'
 import type { CallerLimits, Subject, WithHeaders } from './limits/limits.ts'
 
 export interface Llm {
-  /**
-   * One answer, without HTTP. With `stream: true`, its text piece by piece.
-   * Throws `LlmError`; rejects with an `AbortError` when `signal` aborts, while a stream just ends.
-   */
-  chat(input: ChatPrompt, options: ChatOptions & { readonly stream: true }): AsyncIterable<string>
-  chat(input: ChatPrompt, options?: ChatOptions & { readonly stream?: false }): Promise<GenerateResult>
+  readonly chat: Chat
   /** One answer, as events. Throws `LlmError`. */
   generate(request: GenerateRequest, options: CallOptions): Promise<Generation>
   /**

@@ -58,6 +58,8 @@ export interface CallSettings extends UnaryCallOptions {
   readonly signal: AbortSignal
   /** All of one model; none for `admin`. */
   readonly requests: readonly EngineRequest[]
+  /** Looks a model up by its name. Rejects with `not_found`. */
+  readonly findModel?: ((name: string) => Promise<Model>) | undefined
   /** Called with the state of the limits when the call was admitted or rejected. */
   readonly onLimits?: ((limits: readonly LimitStatus[]) => void) | undefined
 }
@@ -70,6 +72,7 @@ export class Call {
   readonly dialect: string | undefined
   readonly isBatch: boolean
   readonly isBackground: boolean
+  readonly findModel: CallSettings['findModel']
   readonly #onLimits: CallSettings['onLimits']
 
   /** Aborts when the client leaves. The revocation step replaces it by one that also aborts when the key is revoked. */
@@ -110,6 +113,7 @@ export class Call {
     this.signal = settings.signal
     this.requests = settings.requests
     this.modelName = settings.requests[0]?.model ?? ''
+    this.findModel = settings.findModel
     this.#onLimits = settings.onLimits
   }
 

@@ -1,7 +1,9 @@
-/** An answer without HTTP: from a question to a request, and from events to text. */
+/** `llm.chat()`: from a question to a request, and from events to text. */
 import type { Caller } from '../accounts/auth/caller.ts'
+import { collect, type GenerateResult } from '../engine/events.ts'
 import type { GenerateRequest, Message, Sampling } from '../engine/request.ts'
 import { readAhead } from '../util/read-ahead.ts'
+import type { LlmClient, ModelOptional } from './client.ts'
 import type { Generation } from './generation.ts'
 
 /** A question, or a whole conversation. */
@@ -15,18 +17,47 @@ export interface ChatOptions extends Sampling {
   readonly maxTokens?: number
   readonly stop?: readonly string[]
   readonly signal?: AbortSignal
-  /** Who asks: comes under limits, and pays. @default nobody */
+  /** The caller that limits and spending are counted by. @default none: the app itself */
   readonly caller?: Caller
 }
 
+export interface Chat {
+  /**
+   * One answer, without HTTP. With `stream: true`, its text piece by piece.
+   * Throws `LlmError`; rejects with an `AbortError` when `signal` aborts, while a stream just ends.
+   */
+  (input: ChatPrompt, options: ChatOptions & { readonly stream: true }): AsyncIterable<string>
+  (input: ChatPrompt, options?: ChatOptions & { readonly stream?: false }): Promise<GenerateResult>
+}
+
+export function createChat(clientFor: (options: ChatOptions) => Pick<LlmClient, 'generate'>): Chat {
+  const start = async (input: ChatPrompt, options: ChatOptions, stream: boolean): Promise<Generation> => {
+    const { signal = new AbortController().signal } = options
+    return clientFor(options).generate(toChatRequest(input, options), { signal, stream })
+  }
+  function chat(input: ChatPrompt, options: ChatOptions & { readonly stream: true }): AsyncIterable<string>
+  function chat(
+    input: ChatPrompt,
+    options?: ChatOptions & { readonly stream?: false },
+  ): Promise<GenerateResult>
+  function chat(
+    input: ChatPrompt,
+    options: ChatOptions & { readonly stream?: boolean } = {},
+  ): AsyncIterable<string> | Promise<GenerateResult> {
+    const { stream = false, ...call } = options
+    if (!stream) return start(input, call, false).then(collect)
+    return streamText((signal) => start(input, { ...call, signal }, true), call.signal)
+  }
+  return chat
+}
+
 /** Throws a `TypeError` for what is no prompt. */
-export function toChatRequest(
+function toChatRequest(
   input: ChatPrompt,
-  model: string,
-  { maxTokens, stop, ...sampling }: Omit<ChatOptions, 'model' | 'signal' | 'caller'>,
-): GenerateRequest {
+  { model, maxTokens, stop, signal, caller, ...sampling }: ChatOptions,
+): ModelOptional<GenerateRequest> {
   return {
-    model,
+    ...(model !== undefined && { model }),
     input: { kind: 'chat', messages: toMessages(input) },
     ...(maxTokens !== undefined && { maxTokens }),
     ...(stop && { stop }),
@@ -34,8 +65,8 @@ export function toChatRequest(
   }
 }
 
-/** Who stops reading, or leaves, ends the answer at once: that is what `readAhead` does for the engine, too. */
-export const streamText = (
+/** The answer ends when its reader stops reading, and so does the engine. */
+const streamText = (
   start: (signal: AbortSignal) => Promise<Generation>,
   signal: AbortSignal = new AbortController().signal,
 ): AsyncIterable<string> =>

@@ -5,9 +5,10 @@ import type { Engine, EngineCall, LoadedModel } from '../engine/engine.ts'
 import type { GenerateRequest, LoadOptions } from '../engine/request.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../engine/tokens.ts'
 import { invalidRequest, type LimitStatus } from '../errors.ts'
+import type { Model } from '../models/model.ts'
 import { createModelFilter, modelNotAllowed } from '../models/model-filter.ts'
 import type { ModelStore } from '../models/store.ts'
-import type { CallKind, CallOptions, EngineRequest } from './call.ts'
+import type { CallKind, CallOptions, CallSettings, EngineRequest } from './call.ts'
 import type { Generation } from './generation.ts'
 import type { GenerationGroup } from './group.ts'
 import type { CallPipeline, WithLimitStatus } from './pipeline.ts'
@@ -68,90 +69,172 @@ export interface ClientParts {
   readonly resolveDefaultModel: () => Promise<string>
 }
 
-/** @param caller checked; absent: the app itself, which comes under the limits of models only */
-export function createClient(
-  { pipeline, engine, models, resolveDefaultModel }: ClientParts,
-  caller?: Caller,
-  dialect?: string,
-): RouteClient {
-  const isAllowed = createModelFilter(caller?.models)
-  const limitLog = new LimitLog()
+export interface ClientScope {
+  /** Checked. Absent: the app itself, which comes under the limits of models only. */
+  readonly caller?: Caller | undefined
+  readonly dialect?: string | undefined
+  /** The client serves one HTTP request: a model is looked up once, whatever the request calls. */
+  readonly isRequest?: boolean
+}
 
-  const toSettings = <Request extends EngineRequest>(
+export class CallerClient implements RouteClient {
+  readonly models: ModelActions
+  readonly #parts: ClientParts
+  readonly #scope: ClientScope
+  readonly #isAllowed: (name: string) => boolean
+  readonly #limitLog = new LimitLog()
+  readonly #findModel: (name: string) => Promise<Model>
+
+  constructor(parts: ClientParts, scope: ClientScope = {}) {
+    const { models } = parts
+    const { caller, isRequest } = scope
+    this.#parts = parts
+    this.#scope = scope
+    this.#isAllowed = createModelFilter(caller?.models)
+    this.#findModel = isRequest ? memoize((name) => models.get(name)) : (name) => models.get(name)
+    const actions = { ...listModelActions(models), get: this.#findModel }
+    this.models = caller?.models ? restrictModels(actions, this.#isAllowed) : actions
+  }
+
+  async generate(request: ModelOptional<GenerateRequest>, options: ClientCallOptions): Promise<Generation> {
+    const requests = [await this.#withModel<GenerateRequest>(request)]
+    return this.#parts.pipeline.generate(
+      this.#toSettings('generate', requests, options),
+      options.stream ?? false,
+    )
+  }
+
+  async generateGroup(
+    requests: readonly GenerateRequest[],
+    options: ClientCallOptions,
+  ): Promise<GenerationGroup> {
+    if (requests.length === 0) throw invalidRequest('Expected at least one prompt.')
+    return this.#parts.pipeline.generateGroup(
+      this.#toSettings('generate', requests, options),
+      options.stream ?? false,
+    )
+  }
+
+  async embed(
+    request: ModelOptional<EmbedRequest>,
+    options: ClientUnaryOptions = {},
+  ): Promise<WithLimitStatus<Embeddings>> {
+    const { pipeline, engine } = this.#parts
+    const requests = [await this.#withModel<EmbedRequest>(request)]
+    return pipeline.run(this.#toSettings('embed', requests, options), (request, call) =>
+      engine.embed(request, call),
+    )
+  }
+
+  async rerank(
+    request: ModelOptional<RerankRequest>,
+    options: ClientUnaryOptions = {},
+  ): Promise<WithLimitStatus<Ranking>> {
+    const { pipeline, engine } = this.#parts
+    const requests = [await this.#withModel<RerankRequest>(request)]
+    return pipeline.run(this.#toSettings('rerank', requests, options), (request, call) =>
+      engine.rerank(request, call),
+    )
+  }
+
+  countTokens(request: GenerateRequest, options?: ClientUnaryOptions): Promise<number> {
+    return this.#runForValue('count', request, options, (engine) => engine.countTokens)
+  }
+
+  render(request: GenerateRequest, options?: ClientUnaryOptions): Promise<string> {
+    return this.#runForValue('render', request, options, (engine) => engine.render)
+  }
+
+  tokenize(
+    request: ModelOptional<TokenizeRequest>,
+    options?: ClientUnaryOptions,
+  ): Promise<readonly number[]> {
+    return this.#runForValue('tokenize', request, options, (engine) => engine.tokenize)
+  }
+
+  detokenize(request: ModelOptional<DetokenizeRequest>, options?: ClientUnaryOptions): Promise<string> {
+    return this.#runForValue('detokenize', request, options, (engine) => engine.detokenize)
+  }
+
+  load(
+    model: string,
+    { signal, background, batch, ...load }: LoadOptions & ClientUnaryOptions = {},
+  ): Promise<void> {
+    const options = { ...(signal && { signal }), ...(background && { background }), ...(batch && { batch }) }
+    return this.#runForValue(
+      'load',
+      { model, load },
+      options,
+      (engine) => (request: EngineRequest, call) => engine.load(request.model, request.load ?? {}, call),
+    )
+  }
+
+  unload(model: string): Promise<void> {
+    return this.#runForValue(
+      'unload',
+      { model },
+      {},
+      (engine) => (request: EngineRequest) => engine.unload(request.model),
+    )
+  }
+
+  loaded(): readonly LoadedModel[] {
+    return this.#parts.engine.loaded().filter(({ name }) => this.#isAllowed(name))
+  }
+
+  limitStatus(): readonly LimitStatus[] {
+    return this.#limitLog.status()
+  }
+
+  async admitAdmin(): Promise<void> {
+    await this.#parts.pipeline.run(this.#toSettings('admin', [], {}), async () => ({}))
+  }
+
+  /** Passes a result that is no object in one. */
+  async #runForValue<Request extends EngineRequest, Value>(
+    kind: CallKind,
+    request: ModelOptional<Request>,
+    options: ClientUnaryOptions = {},
+    methodOf: (engine: Engine) => (request: Request, call: EngineCall) => Promise<Value>,
+  ): Promise<Value> {
+    const { pipeline, engine } = this.#parts
+    const requests = [await this.#withModel<Request>(request)]
+    const { value } = await pipeline.run(
+      this.#toSettings(kind, requests, options),
+      async (request, call) => ({
+        value: await methodOf(engine).call(engine, request, call),
+      }),
+    )
+    return value
+  }
+
+  #toSettings<Request extends EngineRequest>(
     kind: CallKind,
     requests: readonly Request[],
     { signal = new AbortController().signal, background, batch }: ClientUnaryOptions,
-  ) => ({
-    ...{ kind, requests, signal },
-    ...(caller && { caller }),
-    ...(dialect !== undefined && { dialect }),
-    ...(background && { background }),
-    ...(batch && { batch }),
-    onLimits: limitLog.add,
-  })
-
-  const withModel = async <Request extends EngineRequest>(
-    request: ModelOptional<Request>,
-  ): Promise<Request> => {
-    if (request.model !== undefined) return request as unknown as Request
-    return { ...request, model: await resolveDefaultModel() } as unknown as Request
+  ): CallSettings & { readonly requests: readonly Request[] } {
+    const { caller, dialect } = this.#scope
+    return {
+      ...{ kind, requests, signal, findModel: this.#findModel, onLimits: this.#limitLog.add },
+      ...(caller && { caller }),
+      ...(dialect !== undefined && { dialect }),
+      ...(background && { background }),
+      ...(batch && { batch }),
+    }
   }
 
-  const runUnary =
-    <Request extends EngineRequest, Result>(
-      kind: CallKind,
-      method: (request: Request, call: EngineCall) => Promise<Result>,
-    ) =>
-    async (request: ModelOptional<Request>, options: ClientUnaryOptions = {}) =>
-      pipeline.run(toSettings(kind, [await withModel<Request>(request)], options), method)
-
-  /** Results that are no objects are passed in one. */
-  const runForValue = <Request extends EngineRequest, Value>(
-    kind: CallKind,
-    method: (request: Request, call: EngineCall) => Promise<Value>,
-  ) => {
-    const run = runUnary<Request, { readonly value: Value }>(kind, async (request, call) => ({
-      value: await method(request, call),
-    }))
-    return async (request: ModelOptional<Request>, options?: ClientUnaryOptions): Promise<Value> =>
-      (await run(request, options)).value
+  async #withModel<Request extends EngineRequest>(request: ModelOptional<Request>): Promise<Request> {
+    const model = request.model ?? (await this.#parts.resolveDefaultModel())
+    return { ...request, model } as unknown as Request
   }
+}
 
-  return {
-    generate: async (request, options) => {
-      const requests = [await withModel<GenerateRequest>(request)]
-      return pipeline.generate(toSettings('generate', requests, options), options.stream ?? false)
-    },
-    generateGroup: (requests, options) => {
-      if (requests.length === 0) throw invalidRequest('Expected at least one prompt.')
-      return pipeline.generateGroup(toSettings('generate', requests, options), options.stream ?? false)
-    },
-    countTokens: runForValue('count', (request: GenerateRequest, call) => engine.countTokens(request, call)),
-    render: runForValue('render', (request: GenerateRequest, call) => engine.render(request, call)),
-    embed: runUnary('embed', (request: EmbedRequest, call) => engine.embed(request, call)),
-    rerank: runUnary('rerank', (request: RerankRequest, call) => engine.rerank(request, call)),
-    tokenize: runForValue('tokenize', (request: TokenizeRequest, call) => engine.tokenize(request, call)),
-    detokenize: runForValue('detokenize', (request: DetokenizeRequest, call) =>
-      engine.detokenize(request, call),
-    ),
-    load: async (model, { signal, background, batch, ...load } = {}) => {
-      const options = {
-        ...(signal && { signal }),
-        ...(background && { background }),
-        ...(batch && { batch }),
-      }
-      await runForValue('load', (request: EngineRequest, call) =>
-        engine.load(request.model, request.load ?? {}, call),
-      )({ model, load }, options)
-    },
-    unload: (model) =>
-      runForValue('unload', (request: EngineRequest) => engine.unload(request.model))({ model }),
-    loaded: () => engine.loaded().filter(({ name }) => isAllowed(name)),
-    models: caller?.models ? restrictModels(models, isAllowed) : listModelActions(models),
-    limitStatus: () => limitLog.status(),
-    admitAdmin: async () => {
-      await pipeline.run(toSettings('admin', [], {}), async () => ({}))
-    },
+function memoize<Value>(compute: (key: string) => Promise<Value>): (key: string) => Promise<Value> {
+  const values = new Map<string, Promise<Value>>()
+  return (key) => {
+    const value = values.get(key) ?? compute(key)
+    values.set(key, value)
+    return value
   }
 }
 
