@@ -40,7 +40,7 @@ const ending = (end: Partial<Extract<Event, { type: 'end' }>>): Engine => ({
     yield { type: 'text', text: 'Once', tokens: 1 }
     yield {
       type: 'end',
-      reason: 'stop',
+      finishReason: 'stop',
       usage: { inputTokens: 1, reusedTokens: 0, ...uncached, outputTokens: 1 },
       timings: { loadMs: 0, promptMs: 0, generateMs: 0 },
       ...end,
@@ -344,7 +344,7 @@ export const checks = {
   },
 
   'anthropic:messages:context-is-full': async (serve) => {
-    const url = await serve(ending({ reason: 'context' }))
+    const url = await serve(ending({ finishReason: 'context' }))
 
     const answer = await messageOf(await ask(url, greeting))
 

@@ -286,7 +286,7 @@ const reusing: Engine = {
     const usage = { inputTokens: 7, reusedTokens: 5, ...uncached }
     yield { type: 'start', model, ...usage, fingerprint: 'fp' }
     const timings = { loadMs: 0, promptMs: 0, generateMs: 0 }
-    yield { type: 'end', reason: 'stop', usage: { ...usage, outputTokens: 0 }, timings }
+    yield { type: 'end', finishReason: 'stop', usage: { ...usage, outputTokens: 0 }, timings }
   },
 }
 

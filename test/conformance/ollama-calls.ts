@@ -66,7 +66,7 @@ export function engineOf(
       yield* pieces
       yield {
         type: 'end',
-        reason: 'stop',
+        finishReason: 'stop',
         usage: { inputTokens: 7, reusedTokens: 5, ...uncached, outputTokens: pieces.length },
         timings: { loadMs: 2, promptMs: 0.5, generateMs: 4.000_001 },
         ...(request.returnTokens && { tokens: [1, 2, 3] }),

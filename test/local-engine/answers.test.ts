@@ -28,7 +28,7 @@ test('the built-in model answers a greeting and stops by itself', async () => {
   const answer = await llm.chat('Hello', { model: 'tiny', temperature: 0 })
 
   expect(answer.text).toBe('Hello! How can I help you?')
-  expect(answer.reason).toBe('stop')
+  expect(answer.finishReason).toBe('stop')
   expect(answer.usage).toEqual({ inputTokens: 10, reusedTokens: 0, ...uncached, outputTokens: 9 })
 })
 
@@ -74,7 +74,7 @@ test('the pieces of a stream are the whole answer', async () => {
 test('the token limit is exact', async () => {
   const answer = await llm.chat('Hello', { ...noise, maxTokens: 7 })
 
-  expect(answer.reason).toBe('length')
+  expect(answer.finishReason).toBe('length')
   expect(answer.usage.outputTokens).toBe(7)
 })
 
@@ -102,7 +102,7 @@ test('a stop sequence ends the answer before it, across tokens, too', async () =
   const answer = await llm.chat('Hello', { model: 'tiny', temperature: 0, stop: ['n I he'] })
 
   expect(answer.text).toBe('Hello! How ca')
-  expect(answer.reason).toBe('stop')
+  expect(answer.finishReason).toBe('stop')
 })
 
 test('a bias of -100 bans a token, and ids outside the vocabulary are ignored', async () => {
@@ -143,7 +143,7 @@ test('an answer that fills the context ends with it', async () => {
   try {
     const answer = await small.chat('Hello', { model: 'noise' })
 
-    expect(answer.reason).toBe('context')
+    expect(answer.finishReason).toBe('context')
     expect(answer.usage.inputTokens + answer.usage.outputTokens).toBe(128)
   } finally {
     await small.close()

@@ -64,11 +64,11 @@ test('JSON is an object, with any draw, or the beginning of one that the limit b
     ),
   )
 
-  const whole = answers.filter(({ end }) => end.reason === 'stop')
+  const whole = answers.filter(({ end }) => end.finishReason === 'stop')
   expect(whole.length).toBeGreaterThan(0)
   for (const { text } of whole) expect(JSON.parse(text)).toMatchObject({})
   for (const { text, end } of answers.filter((answer) => !whole.includes(answer)))
-    expect([end.reason, end.usage.outputTokens, text[0]]).toEqual(['length', 200, '{'])
+    expect([end.finishReason, end.usage.outputTokens, text[0]]).toEqual(['length', 200, '{'])
 }, 60_000)
 
 /** Few are refused by name: what contradicts itself, mostly. */
@@ -100,7 +100,7 @@ test('random schemas: what is finished is valid, and nine in ten are', async () 
           format: { type: 'json-schema', schema },
           sampling: { temperature: 1, seed },
         })
-        if (end.reason !== 'stop') unfinished.push(whereItBrokeOff(text))
+        if (end.finishReason !== 'stop') unfinished.push(whereItBrokeOff(text))
         else if (!validator(schema)(JSON.parse(text))) invalid.push(`${text} of ${JSON.stringify(schema)}`)
       }
     }
@@ -173,7 +173,7 @@ test.each([
     let valid = 0
     for (const { calls, end, text } of answers) {
       const [call] = calls
-      expect([end.reason, text, calls.length]).toEqual(['tool-calls', '', 1])
+      expect([end.finishReason, text, calls.length]).toEqual(['tool-calls', '', 1])
       const tool = unseen.find(({ name }) => name === call?.name)
       if (validator(tool?.parameters ?? {})(JSON.parse(call?.json ?? ''))) valid++
     }
@@ -200,7 +200,7 @@ test('a tool that the model calls by itself gets arguments that its schema allow
     'What is the weather in Rome?',
   )
 
-  expect(end.reason).toBe('tool-calls')
+  expect(end.finishReason).toBe('tool-calls')
   expect(JSON.parse(calls[0]?.json ?? '')).toMatchObject({ town: 'Rome' })
   expect(validator(weather.parameters)(JSON.parse(calls[0]?.json ?? ''))).toBe(true)
 })
@@ -214,9 +214,9 @@ test('a grammar of the user holds; the limit breaks it off as usual; a seed repe
   ])
 
   expect(whole.text).toMatch(/^(?:ab|cd){30,40}$/)
-  expect(whole.end.reason).toBe('stop')
+  expect(whole.end.finishReason).toBe('stop')
   expect(again.text).toBe(whole.text)
-  expect([half.end.reason, whole.text.startsWith(half.text)]).toEqual(['length', true])
+  expect([half.end.finishReason, whole.text.startsWith(half.text)]).toEqual(['length', true])
 })
 
 const greeting = { type: 'json-schema', schema: { type: 'string', pattern: '^Hello' } } as const
@@ -230,8 +230,8 @@ test('a text in JSON ends where the model would end its answer; with a draw, too
     say({ format: greeting, sampling }, 'Hello'),
   ])
 
-  expect([text, end.reason]).toEqual(['"Hello! How can I help you?"', 'stop'])
-  expect([first.end.reason, first.text]).toEqual(['stop', second.text])
+  expect([text, end.finishReason]).toEqual(['"Hello! How can I help you?"', 'stop'])
+  expect([first.end.finishReason, first.text]).toEqual(['stop', second.text])
 })
 
 test('a text goes on where more tokens are asked for, and in grammars of the user', async () => {
@@ -243,8 +243,8 @@ test('a text goes on where more tokens are asked for, and in grammars of the use
   ])
 
   expect(more.end.usage.outputTokens).toBeGreaterThanOrEqual(40)
-  expect(endless.end.reason).toBe('length')
-  expect(own.end.reason).toBe('length')
+  expect(endless.end.finishReason).toBe('length')
+  expect(own.end.finishReason).toBe('length')
 })
 
 test('a stop sequence ends it', async () => {
@@ -253,7 +253,7 @@ test('a stop sequence ends it', async () => {
     stop: [', t'],
   })
 
-  expect([text, end.reason, end.stopSequence]).toEqual(['one', 'stop', ', t'])
+  expect([text, end.finishReason, end.stopSequence]).toEqual(['one', 'stop', ', t'])
 })
 
 test('answers of all kinds side by side are each what they are held to', async () => {
@@ -293,7 +293,7 @@ test('alternatives that hold each other cost no more at each level', async () =>
 
   const { text, end } = await say({ format: { type: 'json-schema', schema } })
 
-  expect([end.reason, validator(schema)(JSON.parse(text))]).toEqual(['stop', true])
+  expect([end.finishReason, validator(schema)(JSON.parse(text))]).toEqual(['stop', true])
 })
 
 test('an answer in the background goes on as it has to when it was interrupted', async () => {
@@ -341,7 +341,7 @@ test.each([
     const answer = say({ format, maxTokens: 32 } as Partial<GenerateRequest>)
 
     await expect(answer).rejects.toMatchObject({ code: 'invalid_request' })
-    for (const { end } of await Promise.all(others)) expect(end.reason).toBe('stop')
+    for (const { end } of await Promise.all(others)) expect(end.finishReason).toBe('stop')
   },
   60_000,
 )

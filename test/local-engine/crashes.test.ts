@@ -83,7 +83,7 @@ describe('a model process that is killed', () => {
     const generation = await llm.generate(request, { signal: new AbortController().signal, stream: true })
     try {
       for await (const event of generation) {
-        if (event.type === 'end') return event.reason
+        if (event.type === 'end') return event.finishReason
         onPiece(count++)
       }
       return 'nothing'

@@ -166,7 +166,7 @@ test.each(['tinytools', 'tinygo'])('%s can be forced to call', async (model) => 
   })
 
   expect(all.filter(({ type }) => type === 'tool-call')).toMatchObject([{ name: 'get_weather' }])
-  expect(all.at(-1)).toMatchObject({ type: 'end', reason: 'tool-calls' })
+  expect(all.at(-1)).toMatchObject({ type: 'end', finishReason: 'tool-calls' })
 })
 
 test('a template without a place for tools has them described in words', async () => {

@@ -86,8 +86,8 @@ test.each<[what: string, asked: Partial<GenerateRequest>]>([
     }
     const speak = async (): Promise<void> => {
       do {
-        const { reason, usage } = await answer({ model: 'calm' }, onText)
-        expect([reason, usage.outputTokens]).toEqual(['length', 200])
+        const { finishReason, usage } = await answer({ model: 'calm' }, onText)
+        expect([finishReason, usage.outputTokens]).toEqual(['length', 200])
       } while (!isOver)
     }
 

@@ -27,7 +27,7 @@ async function read(llm: Llm, prompt: string): Promise<string> {
   const call = { signal: new AbortController().signal, stream: true }
   try {
     const generation = await llm.generate({ model: 'tiny', input, maxTokens: 40 }, call)
-    for await (const event of generation) if (event.type === 'end') return event.reason
+    for await (const event of generation) if (event.type === 'end') return event.finishReason
     return 'nothing'
   } catch (error) {
     return (error as { readonly code?: string }).code ?? String(error)

@@ -239,7 +239,7 @@ describe('the prompt', () => {
     }
     expect(events.filter(({ type }) => type === 'prompt').length).toBeGreaterThan(3)
     expect(events.map(({ type }) => type).filter((type) => type !== 'prompt')).toEqual(['start', 'end'])
-    expect(end).toMatchObject({ reason: 'length', usage: { reusedTokens: 0, outputTokens: 0 } })
+    expect(end).toMatchObject({ finishReason: 'length', usage: { reusedTokens: 0, outputTokens: 0 } })
   })
 
   test('has the odds that its tokens had when the model drew them', async () => {
@@ -339,7 +339,7 @@ describe('tokens that end an answer', () => {
   test('do not where they are to be ignored', async () => {
     const { events, tokens } = await ask('Hello', { sampling: { ...greedy, ignoreEos: true }, logprobs: 0 })
 
-    expect(events.at(-1)).toMatchObject({ reason: 'length', usage: { outputTokens: 40 } })
+    expect(events.at(-1)).toMatchObject({ finishReason: 'length', usage: { outputTokens: 40 } })
     expect(tokens).toHaveLength(40)
   })
 
@@ -347,7 +347,7 @@ describe('tokens that end an answer', () => {
     const { events } = await ask('Hello', { sampling: { ...greedy, minTokens: 15 }, maxTokens: 400 })
 
     const { outputTokens } = (events.at(-1) as GenerateEvent & { type: 'end' }).usage
-    expect(events.at(-1)).toMatchObject({ reason: 'stop' })
+    expect(events.at(-1)).toMatchObject({ finishReason: 'stop' })
     expect(outputTokens).toBeGreaterThanOrEqual(15)
   })
 })

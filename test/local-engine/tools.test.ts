@@ -49,12 +49,12 @@ function answerOf(all: readonly GenerateEvent[]): Partial<GenerateResult> & { re
 test('a tool is called, its arguments come in pieces, and every token is counted', async () => {
   const all = await events({})
 
-  const { json, text, reason, usage } = answerOf(all)
+  const { json, text, finishReason, usage } = answerOf(all)
   expect(all.filter(({ type }) => type === 'tool-call')).toMatchObject([{ index: 0, name: 'get_weather' }])
   expect(all.filter(({ type }) => type === 'tool-arguments').length).toBeGreaterThan(1)
   expect(JSON.parse(json)).toEqual({ city: 'Paris' })
   expect(text).toBe('')
-  expect(reason).toBe('tool-calls')
+  expect(finishReason).toBe('tool-calls')
   const counted = all.reduce(
     (sum, event) => sum + ('tokens' in event && typeof event.tokens === 'number' ? event.tokens : 0),
     0,
@@ -83,24 +83,24 @@ test('the result of a call becomes an answer', async () => {
     },
   ]
 
-  const { text, reason } = answerOf(await events({ messages }))
+  const { text, finishReason } = answerOf(await events({ messages }))
 
   expect(id).toMatch(/^call_[0-9a-f]{24}$/)
   expect(text).toContain('21')
-  expect(reason).toBe('stop')
+  expect(finishReason).toBe('stop')
 })
 
 test('a call that the limit breaks off is known as such', async () => {
   const whole = answerOf(await events({}))
   const limit = (whole.usage?.outputTokens ?? 0) - 4
 
-  const { reason, incompleteCalls, json } = answerOf(await events({}, limit)) as ReturnType<
+  const { finishReason, incompleteCalls, json } = answerOf(await events({}, limit)) as ReturnType<
     typeof answerOf
   > & {
     incompleteCalls?: readonly number[]
   }
 
-  expect(reason).toBe('length')
+  expect(finishReason).toBe('length')
   expect(incompleteCalls).toEqual([0])
   expect(whole.json.startsWith(json)).toBe(true)
   expect(json).not.toBe(whole.json)

@@ -45,7 +45,10 @@ test('an answer is as long as its caller can pay for, to the token', async () =>
 
   const events = await all(await ask(caller))
 
-  expect(events.at(-1)).toMatchObject({ reason: 'length', usage: { inputTokens: input, outputTokens: 7 } })
+  expect(events.at(-1)).toMatchObject({
+    finishReason: 'length',
+    usage: { inputTokens: input, outputTokens: 7 },
+  })
   expect(await llm.usage.calls({ caller: 'short' })).toMatchObject([
     { status: 'ended', nanoUsd: input * 1_000 + 7 * 2_000 },
   ])
@@ -87,8 +90,8 @@ test('an answer to a conversation that is longer than the context is as long as 
     const [free, limited] = ends
 
     expect(await chat.countTokens(long, { signal })).toBeGreaterThan(256)
-    expect(free).toMatchObject({ reason: 'length', usage: { outputTokens: 40 } })
-    expect(limited).toMatchObject({ reason: 'length', usage: { outputTokens: 40 } })
+    expect(free).toMatchObject({ finishReason: 'length', usage: { outputTokens: 40 } })
+    expect(limited).toMatchObject({ finishReason: 'length', usage: { outputTokens: 40 } })
     expect(await chat.usage.calls({ caller: 'limited' })).toMatchObject([{ status: 'ended' }])
   } finally {
     await chat.close()

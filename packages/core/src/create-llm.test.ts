@@ -25,7 +25,7 @@ test('a question gets a whole answer', async () => {
 
   expect(answer).toEqual({
     text: 'Hello there.',
-    reason: 'stop',
+    finishReason: 'stop',
     usage: { inputTokens: 1, reusedTokens: 0, ...uncached, outputTokens: 2 },
     timings: { loadMs: 0, promptMs: 0, generateMs: expect.any(Number) },
     fingerprint: 'fp_scripted',

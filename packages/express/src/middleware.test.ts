@@ -252,7 +252,7 @@ function twoPieces(first: string, second: string): { gated: Engine; open: () => 
       yield { type: 'text', text: second, tokens: 1 }
       yield {
         type: 'end',
-        reason: 'stop',
+        finishReason: 'stop',
         usage: { inputTokens: 1, reusedTokens: 0, ...uncached, outputTokens: 2 },
         timings: { loadMs: 0, promptMs: 0, generateMs: 0 },
       }

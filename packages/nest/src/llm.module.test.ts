@@ -674,7 +674,7 @@ function twoPieces(): { gated: Engine; open: () => void } {
       yield { type: 'text', text: ' there.', tokens: 1 }
       yield {
         type: 'end',
-        reason: 'stop',
+        finishReason: 'stop',
         usage: { inputTokens: 1, reusedTokens: 0, ...uncached, outputTokens: 2 },
         timings: { loadMs: 0, promptMs: 0, generateMs: 0 },
       }

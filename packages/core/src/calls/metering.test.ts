@@ -264,7 +264,7 @@ describe('money', () => {
     const { events } = await read(llm, payer(1_000 + 2 * 2_000))
 
     expect(engine.requests.at(-1)?.maxTokens).toBe(2)
-    expect(events.at(-1)).toMatchObject({ reason: 'length', usage: { outputTokens: 2 } })
+    expect(events.at(-1)).toMatchObject({ finishReason: 'length', usage: { outputTokens: 2 } })
     expect(await llm.usage.calls()).toMatchObject([{ status: 'ended', nanoUsd: 5_000 }])
   })
 

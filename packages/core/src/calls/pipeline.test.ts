@@ -28,7 +28,7 @@ const start: GenerateEvent = {
 const hello: GenerateEvent = { type: 'text', text: 'Hello', tokens: 1 }
 const end: GenerateEvent = {
   type: 'end',
-  reason: 'stop',
+  finishReason: 'stop',
   usage: { inputTokens: 1, reusedTokens: 0, ...uncached, outputTokens: 1 },
   timings: { loadMs: 0, promptMs: 0, generateMs: 0 },
 }

@@ -11,7 +11,7 @@ const start: GenerateEvent = {
 }
 const end = {
   type: 'end',
-  reason: 'length',
+  finishReason: 'length',
   usage: { inputTokens: 3, reusedTokens: 1, ...uncached, outputTokens: 2 },
   timings: { loadMs: 1, promptMs: 2, generateMs: 3 },
 } as const satisfies GenerateEvent
@@ -28,7 +28,7 @@ test('the pieces of an answer are joined, and its end says the rest', async () =
 
   expect(answer).toEqual({
     text: 'Hello',
-    reason: 'length',
+    finishReason: 'length',
     usage: { inputTokens: 3, reusedTokens: 1, ...uncached, outputTokens: 2 },
     timings: { loadMs: 1, promptMs: 2, generateMs: 3 },
     fingerprint: 'fp_1',
@@ -38,12 +38,12 @@ test('the pieces of an answer are joined, and its end says the rest', async () =
 test('the stop sequence that ended an answer is kept', async () => {
   async function* events(): AsyncGenerator<GenerateEvent> {
     yield start
-    yield { ...end, reason: 'stop', stopSequence: 'STOP' }
+    yield { ...end, finishReason: 'stop', stopSequence: 'STOP' }
   }
 
   const answer = await collect(events())
 
-  expect(answer).toMatchObject({ reason: 'stop', stopSequence: 'STOP' })
+  expect(answer).toMatchObject({ finishReason: 'stop', stopSequence: 'STOP' })
 })
 
 test('an answer without a word is an empty text', async () => {

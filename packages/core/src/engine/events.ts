@@ -37,7 +37,7 @@ export type GenerateEvent =
     }
   | {
       readonly type: 'end'
-      readonly reason: FinishReason
+      readonly finishReason: FinishReason
       readonly stopSequence?: string
       readonly usage: TokenUsage
       readonly timings: Timings
@@ -131,7 +131,7 @@ export interface GenerateResult {
   readonly reasoningTokens?: number
   /** Those that are whole. */
   readonly toolCalls?: readonly ToolCall[]
-  readonly reason: FinishReason
+  readonly finishReason: FinishReason
   /** The one that ended it, where one did. */
   readonly stopSequence?: string
   readonly usage: TokenUsage

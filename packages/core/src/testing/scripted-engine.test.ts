@@ -35,7 +35,7 @@ test('a text is said word by word, between a start and an end', async () => {
     { type: 'text', text: ' there.', tokens: 1 },
     {
       type: 'end',
-      reason: 'stop',
+      finishReason: 'stop',
       usage: { inputTokens: 2, reusedTokens: 0, ...uncached, outputTokens: 2 },
       timings: { loadMs: 0, promptMs: 0, generateMs: expect.any(Number) },
     },
@@ -75,7 +75,7 @@ test('maxTokens cuts the answer, and its end says so', async () => {
   const events = await all(engine.generate({ ...request, maxTokens: 2 }, live()))
 
   expect(textsOf(events)).toEqual(['one', ' two'])
-  expect(events.at(-1)).toMatchObject({ reason: 'length', usage: { outputTokens: 2 } })
+  expect(events.at(-1)).toMatchObject({ finishReason: 'length', usage: { outputTokens: 2 } })
 })
 
 test('an answer that just fits is whole', async () => {
@@ -83,7 +83,7 @@ test('an answer that just fits is whole', async () => {
 
   const events = await all(engine.generate({ ...request, maxTokens: 2 }, live()))
 
-  expect(events.at(-1)).toMatchObject({ reason: 'stop', usage: { outputTokens: 2 } })
+  expect(events.at(-1)).toMatchObject({ finishReason: 'stop', usage: { outputTokens: 2 } })
 })
 
 test('a thought, a text and calls are said in order, the arguments of a call in pieces', async () => {
@@ -107,7 +107,7 @@ test('a thought, a text and calls are said in order, the arguments of a call in 
     { type: 'tool-arguments', index: 1, json: '"CET"}', tokens: 1 },
     { type: 'tool-call', index: 2, id: 'call_2', name: 'now' },
     { type: 'tool-arguments', index: 2, json: '{}', tokens: 1 },
-    expect.objectContaining({ type: 'end', reason: 'tool-calls' }),
+    expect.objectContaining({ type: 'end', finishReason: 'tool-calls' }),
   ])
   expect(events.at(-1)).toMatchObject({ usage: { outputTokens: 6 } })
 })
@@ -118,7 +118,7 @@ test('a call that maxTokens cuts is incomplete', async () => {
   const events = await all(engine.generate({ ...request, maxTokens: 2 }, live()))
 
   expect(events.at(-2)).toMatchObject({ type: 'tool-arguments', index: 1, json: '{"city":' })
-  expect(events.at(-1)).toMatchObject({ reason: 'length', incompleteCalls: [1] })
+  expect(events.at(-1)).toMatchObject({ finishReason: 'length', incompleteCalls: [1] })
 })
 
 test('a call whose arguments are not a whole object was broken off', async () => {
@@ -126,7 +126,7 @@ test('a call whose arguments are not a whole object was broken off', async () =>
 
   const events = await all(engine.generate(request, live()))
 
-  expect(events.at(-1)).toMatchObject({ reason: 'stop', incompleteCalls: [0] })
+  expect(events.at(-1)).toMatchObject({ finishReason: 'stop', incompleteCalls: [0] })
 })
 
 test('logprobs are told to who asks, with as many alternatives', async () => {
@@ -162,7 +162,7 @@ test('the tokens of the prompt are told to who asks, also where nothing is to be
   expect(asked[1]).toEqual({ type: 'prompt', tokens: [{ ...told, top: [] }] })
   expect(asked.map(({ type }) => type)).toEqual(['start', 'prompt', 'text', 'end'])
   expect(alone.map(({ type }) => type)).toEqual(['start', 'prompt', 'end'])
-  expect(alone.at(-1)).toMatchObject({ reason: 'length', usage: { outputTokens: 0 } })
+  expect(alone.at(-1)).toMatchObject({ finishReason: 'length', usage: { outputTokens: 0 } })
   expect(unasked.map(({ type }) => type)).toEqual(['start', 'text', 'end'])
 })
 

@@ -103,10 +103,10 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
 
       const incompleteCalls = [...calls.keys()].filter((index) => !isObject(calls[index] ?? ''))
       const isCalling = calls.length > 0 && incompleteCalls.length === 0
-      const reason: FinishReason = isTruncated ? 'length' : isCalling ? 'tool-calls' : 'stop'
+      const finishReason: FinishReason = isTruncated ? 'length' : isCalling ? 'tool-calls' : 'stop'
       yield {
         type: 'end',
-        reason,
+        finishReason,
         usage: { ...usage, outputTokens },
         timings: { loadMs: 0, promptMs: 0, generateMs: performance.now() - startedAt },
         ...(incompleteCalls.length > 0 && { incompleteCalls }),

@@ -22,7 +22,7 @@ const wireUsage = {
 
 type Event<Type> = Extract<GenerateEvent, { type: Type }>
 type Piece = string | Exclude<GenerateEvent, { type: 'start' | 'end' }>
-type Ending = Partial<Pick<Event<'end'>, 'reason' | 'stopSequence' | 'incompleteCalls'>>
+type Ending = Partial<Pick<Event<'end'>, 'finishReason' | 'stopSequence' | 'incompleteCalls'>>
 
 /** A text is a piece of text. */
 function generationOf(pieces: readonly Piece[], end: Ending = {}): Generation {
@@ -37,7 +37,7 @@ function generationOf(pieces: readonly Piece[], end: Ending = {}): Generation {
     }
     for (const piece of pieces)
       yield typeof piece === 'string' ? { type: 'text', text: piece, tokens: 1 } : piece
-    yield { type: 'end', reason: 'stop', ...end, usage, timings }
+    yield { type: 'end', finishReason: 'stop', ...end, usage, timings }
   }
   return { ...head, [Symbol.asyncIterator]: events }
 }
@@ -90,12 +90,12 @@ test('a model that says nothing has no block, whole and streamed', async () => {
 })
 
 const endings: [Ending, string, string | null][] = [
-  [{ reason: 'stop' }, 'end_turn', null],
-  [{ reason: 'stop', stopSequence: 'STOP' }, 'stop_sequence', 'STOP'],
+  [{ finishReason: 'stop' }, 'end_turn', null],
+  [{ finishReason: 'stop', stopSequence: 'STOP' }, 'stop_sequence', 'STOP'],
   // One of the model's own, that no client knows.
-  [{ reason: 'stop', stopSequence: '</s>' }, 'end_turn', null],
-  [{ reason: 'length' }, 'max_tokens', null],
-  [{ reason: 'context' }, 'model_context_window_exceeded', null],
+  [{ finishReason: 'stop', stopSequence: '</s>' }, 'end_turn', null],
+  [{ finishReason: 'length' }, 'max_tokens', null],
+  [{ finishReason: 'context' }, 'model_context_window_exceeded', null],
 ]
 
 test.each(endings)('an answer that ends with %j stops by %s', async (end, stop_reason, stop_sequence) => {
@@ -117,7 +117,7 @@ const cached = {
 async function* cachedEvents(): AsyncGenerator<GenerateEvent> {
   yield { type: 'start', model: 'team/tiny', ...cached, fingerprint: 'fp_1' }
   const kept = { ...cached, cacheWriteTokens: { '5m': 0, '1h': 20 } }
-  yield { type: 'end', reason: 'stop', usage: { ...kept, outputTokens: 3 }, timings }
+  yield { type: 'end', finishReason: 'stop', usage: { ...kept, outputTokens: 3 }, timings }
 }
 
 test('what was read from the cache, what was written to it and the rest are the prompt together', async () => {
@@ -234,7 +234,7 @@ const use = (id: string, name: string, input: object) => ({
 })
 
 test('thoughts, text and calls are blocks in their order', async () => {
-  expect(await whole(turn, { reason: 'tool-calls' }, 'shown')).toMatchObject({
+  expect(await whole(turn, { finishReason: 'tool-calls' }, 'shown')).toMatchObject({
     content: [
       { type: 'thinking', thinking: 'Hm, a city.', signature: sha256('Hm, a city.') },
       { type: 'text', text: 'I look.', citations: null },
@@ -247,7 +247,7 @@ test('thoughts, text and calls are blocks in their order', async () => {
 })
 
 test('in a stream each block is closed before the next is opened, and thoughts are signed', async () => {
-  const data = await streamed(turn, { reason: 'tool-calls' }, 'shown')
+  const data = await streamed(turn, { finishReason: 'tool-calls' }, 'shown')
 
   const delta = (index: number, delta: object) => ({ type: 'content_block_delta', index, delta })
   const start = (index: number, content_block: object) => ({
@@ -314,7 +314,7 @@ test('of thoughts that are to be omitted only the signature is shown', async () 
 
 test('a call that the limit broke off is no block of a whole answer, and ends as the beginning of one in a stream', async () => {
   const cut = [...call(0, 'now', '{}'), ...call(1, 'weather', '{"ci')]
-  const end = { reason: 'length', incompleteCalls: [1] } as const
+  const end = { finishReason: 'length', incompleteCalls: [1] } as const
 
   const data = await streamed(cut, end)
 

@@ -207,11 +207,11 @@ const noEnding = { stop_reason: null, stop_sequence: null, stop_details: null }
  * @param stopSequences the client's: what the model's own ones end has ended by itself
  */
 function toEnding(
-  { reason, stopSequence }: Pick<GenerateResult, 'reason' | 'stopSequence'>,
+  { finishReason, stopSequence }: Pick<GenerateResult, 'finishReason' | 'stopSequence'>,
   isCalling: boolean,
   stopSequences: readonly string[],
 ) {
-  const effectiveReason = reason === 'stop' && isCalling ? 'tool-calls' : reason
+  const effectiveReason = finishReason === 'stop' && isCalling ? 'tool-calls' : finishReason
   const isStopped =
     effectiveReason === 'stop' && stopSequence !== undefined && stopSequences.includes(stopSequence)
   return {

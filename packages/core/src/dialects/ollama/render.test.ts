@@ -54,7 +54,7 @@ function generationOf(pieces: readonly Said[], end: Partial<End> = {}): Generati
       fingerprint: 'fp_1',
     }
     yield* pieces
-    yield { type: 'end', reason: 'stop', usage, timings, ...end }
+    yield { type: 'end', finishReason: 'stop', usage, timings, ...end }
   }
   return { id: 'abc', model: 'team/tiny', createdAt: new Date(), limits: [], [Symbol.asyncIterator]: events }
 }
@@ -117,8 +117,8 @@ test.each<[FinishReason, string]>([
   ['length', 'length'],
   ['context', 'length'],
   ['tool-calls', 'stop'],
-])('an answer that ends with %s is done with %s', async (reason, done_reason) => {
-  expect(await wholeOf([said('Hi')], { reason })).toMatchObject({ done: true, done_reason })
+])('an answer that ends with %s is done with %s', async (finishReason, done_reason) => {
+  expect(await wholeOf([said('Hi')], { finishReason })).toMatchObject({ done: true, done_reason })
 })
 
 test('no duration is 0, since clients divide by them', async () => {
@@ -151,7 +151,7 @@ const call = (index: number, name: string, values: object) => ({
 test('each call is a line when it is whole, with an object of arguments', async () => {
   const calls = [...called(0, 'a', '{"x":', '[1]}'), ...called(1, 'b', '{}')]
 
-  const made = await linesOf([said('Wait.'), ...calls, said('Done.')], { reason: 'tool-calls' })
+  const made = await linesOf([said('Wait.'), ...calls, said('Done.')], { finishReason: 'tool-calls' })
 
   expect(made.map(({ message }) => message)).toEqual([
     { role: 'assistant', content: 'Wait.' },
@@ -167,7 +167,7 @@ test('each call is a line when it is whole, with an object of arguments', async 
 test('a whole answer has all calls beside its text', async () => {
   const calls = [...called(0, 'a', '{"x":', '[1]}'), ...called(1, 'b', '{}')]
 
-  expect(await wholeOf([said('Wait.'), ...calls], { reason: 'tool-calls' })).toEqual({
+  expect(await wholeOf([said('Wait.'), ...calls], { finishReason: 'tool-calls' })).toEqual({
     ...head,
     message: {
       role: 'assistant',
@@ -180,7 +180,7 @@ test('a whole answer has all calls beside its text', async () => {
 
 test('a call that was broken off is none', async () => {
   const pieces = [...called(0, 'a', '{"x'), ...called(1, 'b', '{"y":1}'), ...called(2, 'c')]
-  const end = { reason: 'length', incompleteCalls: [0, 2] } as const
+  const end = { finishReason: 'length', incompleteCalls: [0, 2] } as const
   const only = { role: 'assistant', content: '', tool_calls: [call(0, 'b', { y: 1 })] }
 
   const made = await linesOf(pieces, end)

@@ -144,11 +144,16 @@ const toHead = (model: string) => ({ model, created_at: new Date().toISOString()
 
 /** Counts and durations stand in the last line only: clients add them up. */
 const toEnding = (
-  { reason, usage, timings, tokens }: Pick<GenerateResult, 'reason' | 'usage' | 'timings' | 'tokens'>,
+  {
+    finishReason,
+    usage,
+    timings,
+    tokens,
+  }: Pick<GenerateResult, 'finishReason' | 'usage' | 'timings' | 'tokens'>,
   startedAt: number,
 ) => ({
   done: true,
-  done_reason: doneReasons[reason],
+  done_reason: doneReasons[finishReason],
   ...(tokens && { context: tokens }),
   total_duration: toNanoseconds(performance.now() - startedAt),
   load_duration: toNanoseconds(timings.loadMs),

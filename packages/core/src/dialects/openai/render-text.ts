@@ -27,12 +27,12 @@ export function renderTextCompletion(
     ...(first && toHead(first.generation, 'text_completion', 'cmpl')),
     system_fingerprint: first?.answer.fingerprint,
     choices: completions.map(
-      ({ echo, answer: { text, promptLogprobs = [], logprobs = [], reason } }, index) => ({
+      ({ echo, answer: { text, promptLogprobs = [], logprobs = [], finishReason } }, index) => ({
         text: echo + text,
         index,
         logprobs:
           body.logprobs === undefined ? null : createLogprobFormatter()([...promptLogprobs, ...logprobs]),
-        finish_reason: finishReasons[reason],
+        finish_reason: finishReasons[finishReason],
       }),
     ),
     usage: toUsage(completions.reduce((usage, { answer }) => addUsage(usage, answer.usage), noUsage)),
@@ -67,7 +67,7 @@ export async function* renderTextChunks(
       } else if (event.type === 'text') {
         yield chunk(event.text, null, event.logprobs && toLogprobs(event.logprobs))
       } else if (event.type === 'end') {
-        yield chunk('', finishReasons[event.reason])
+        yield chunk('', finishReasons[event.finishReason])
         usage = addUsage(usage, event.usage)
       }
     }

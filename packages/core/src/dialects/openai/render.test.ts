@@ -24,7 +24,7 @@ const wireUsage = {
   },
 }
 
-function generationOf(texts: readonly string[], reason: FinishReason = 'stop'): Generation {
+function generationOf(texts: readonly string[], finishReason: FinishReason = 'stop'): Generation {
   async function* events(): AsyncGenerator<GenerateEvent> {
     yield {
       type: 'start',
@@ -35,7 +35,7 @@ function generationOf(texts: readonly string[], reason: FinishReason = 'stop'): 
       fingerprint: 'fp_1',
     }
     for (const text of texts) yield { type: 'text', text, tokens: 1 }
-    yield { type: 'end', reason, usage, timings }
+    yield { type: 'end', finishReason, usage, timings }
   }
   return { ...head, [Symbol.asyncIterator]: events }
 }
@@ -51,7 +51,7 @@ async function dataOf(frames: AsyncIterable<string>): Promise<unknown[]> {
 }
 
 test('a whole answer is a chat completion', () => {
-  const answer = { text: 'Hello.', reason: 'stop', usage, timings, fingerprint: 'fp_1' } as const
+  const answer = { text: 'Hello.', finishReason: 'stop', usage, timings, fingerprint: 'fp_1' } as const
 
   const value = renderCompletion(generationOf([]), answer, body)
 
@@ -81,7 +81,7 @@ const reasons: [FinishReason, string][] = [
 ]
 
 test.each(reasons)('an answer that ends with %s finishes with %s', (reason, finish) => {
-  const answer = { text: '', reason, usage, timings, fingerprint: 'fp_1' }
+  const answer = { text: '', finishReason: reason, usage, timings, fingerprint: 'fp_1' }
 
   const value = renderCompletion(generationOf([]), answer, body)
 
@@ -187,12 +187,19 @@ test('leaving the frames ends the answer', async () => {
 
 test('calls in front of a stop sequence are calls', async () => {
   const call = { id: 'call_1', name: 'f', arguments: '{}' }
-  const answer = { text: '', toolCalls: [call], reason: 'stop', usage, timings, fingerprint: 'fp_1' } as const
+  const answer = {
+    text: '',
+    toolCalls: [call],
+    finishReason: 'stop',
+    usage,
+    timings,
+    fingerprint: 'fp_1',
+  } as const
   async function* events(): AsyncGenerator<GenerateEvent> {
     yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, ...uncached, fingerprint: 'fp_1' }
     yield { type: 'tool-call', index: 0, id: 'call_1', name: 'f' }
     yield { type: 'tool-arguments', index: 0, json: '{}', tokens: 2 }
-    yield { type: 'end', reason: 'stop', stopSequence: 'STOP', usage, timings }
+    yield { type: 'end', finishReason: 'stop', stopSequence: 'STOP', usage, timings }
   }
 
   const whole = renderCompletion(generationOf([]), answer, body)
@@ -224,7 +231,7 @@ test.each(['"quoted" \\ \n', '\u2028 ü 😀', '}],"x":1'])(
 
 test('what was reused is part of the prompt, whoever asked for it to be kept', async () => {
   const cached = { ...usage, cacheReadTokens: 3, cacheWriteTokens: { '5m': 2, '1h': 1 } }
-  const answer = { text: '', reason: 'stop', usage: cached, timings, fingerprint: 'fp_1' } as const
+  const answer = { text: '', finishReason: 'stop', usage: cached, timings, fingerprint: 'fp_1' } as const
 
   expect(renderCompletion(generationOf([]), answer, body)).toMatchObject({ usage: wireUsage })
 })

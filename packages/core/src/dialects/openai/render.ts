@@ -22,7 +22,7 @@ export function renderCompletion(
   answer: GenerateResult,
   body: ChatCompletionRequest,
 ): object {
-  const { text, reasoning, reasoningTokens = 0, toolCalls = [], reason, logprobs = [] } = answer
+  const { text, reasoning, reasoningTokens = 0, toolCalls = [], finishReason, logprobs = [] } = answer
   const isCalling = toolCalls.length > 0
   return {
     ...toHead(generation, 'chat.completion', 'chatcmpl'),
@@ -39,7 +39,7 @@ export function renderCompletion(
         },
         logprobs: body.logprobs ? toLogprobs(logprobs) : null,
         // Calls count, also where a stop sequence came behind them.
-        finish_reason: isCalling && reason === 'stop' ? 'tool_calls' : finishReasons[reason],
+        finish_reason: isCalling && finishReason === 'stop' ? 'tool_calls' : finishReasons[finishReason],
       },
     ],
     usage: toUsage(answer.usage, reasoningTokens),
@@ -95,7 +95,7 @@ export async function* renderChunks(
       case 'end': {
         // What was said of a call that was broken off cannot be taken back, and must not look whole.
         const isBroken = event.incompleteCalls !== undefined
-        const effectiveReason = isCalling && event.reason === 'stop' ? 'tool-calls' : event.reason
+        const effectiveReason = isCalling && event.finishReason === 'stop' ? 'tool-calls' : event.finishReason
         yield chunk('{}', JSON.stringify(isBroken ? 'length' : finishReasons[effectiveReason]))
         if (includesUsage) yield usageFrame(opening, toUsage(event.usage, reasoningTokens))
         yield dataFrame('[DONE]')

@@ -15,9 +15,9 @@ function generationOf(said: readonly GenerateEvent[]): Generation {
   const createdAt = new Date(1_700_000_000_999)
   return { id: 'abc', model: 'team/tiny', createdAt, limits: [], [Symbol.asyncIterator]: events }
 }
-const end = (reason: FinishReason): GenerateEvent => ({
+const end = (finishReason: FinishReason): GenerateEvent => ({
   type: 'end',
-  reason,
+  finishReason,
   usage,
   timings: { loadMs: 0, promptMs: 1, generateMs: 2 },
 })

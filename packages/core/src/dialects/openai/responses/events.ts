@@ -58,7 +58,7 @@ export class ResponseEvents {
       yield* this.#output.push(event)
       return
     }
-    const isCut = event.reason === 'length' || event.reason === 'context'
+    const isCut = event.finishReason === 'length' || event.finishReason === 'context'
     yield* this.#output.end(isCut)
     const usage = toUsage(event.usage, this.#reasoningTokens)
     // What was said of a call that the model broke off cannot be taken back, and must not look whole.

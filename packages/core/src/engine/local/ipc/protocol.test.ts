@@ -463,7 +463,7 @@ test.each([
           id: 1,
           event: {
             type: 'end',
-            reason: 'stop',
+            finishReason: 'stop',
             stopSequence: '\n',
             usage: { inputTokens: 3, reusedTokens: 0, ...uncached, outputTokens: 1 },
             timings: { loadMs: 0, promptMs: 0.5, generateMs: 1.5 },

@@ -20,7 +20,7 @@ import {
 import type { DetokenizeRequest, TokenizeRequest } from '../../tokens.ts'
 
 /** Raised with each change after which an older side would misunderstand a newer one: their processes are then not shared. */
-export const protocolVersion = 7
+export const protocolVersion = 8
 
 /** What is loaded, and how. */
 export const LoadConfig = z.object({
@@ -356,7 +356,7 @@ const Event = z.discriminatedUnion('type', [
   z.object({ type: z.literal('tool-arguments'), index: z.int(), json: z.string(), tokens: z.int() }),
   z.object({
     type: z.literal('end'),
-    reason: z.enum(['stop', 'length', 'context', 'tool-calls']),
+    finishReason: z.enum(['stop', 'length', 'context', 'tool-calls']),
     incompleteCalls: z.array(z.int()).optional(),
     stopSequence: z.string().optional(),
     usage: z.object({ ...promptUsage, outputTokens: z.int() }),

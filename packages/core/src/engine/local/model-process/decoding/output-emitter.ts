@@ -89,7 +89,7 @@ export class OutputEmitter {
     const endedAt = performance.now()
     this.#emit({
       type: 'end',
-      reason: isModelEnd && hasOnlyWholeCalls ? 'tool-calls' : reason,
+      finishReason: isModelEnd && hasOnlyWholeCalls ? 'tool-calls' : reason,
       ...(this.#incompleteCalls.length > 0 && { incompleteCalls: this.#incompleteCalls }),
       ...(this.#stopSequence !== undefined && { stopSequence: this.#stopSequence }),
       usage: { inputTokens: prompt.length, ...this.#cacheUsage, outputTokens: this.#sampled.length },
