@@ -63,7 +63,7 @@ async function open(threads) {
   await llm.load(model)
   return {
     id: llm.loaded()[0].processId,
-    embed: async (inputs) => (await llm.embed({ model, inputs })).vectors,
+    embed: async (inputs) => (await llm.embed({ model, inputs })).embeddings,
     close: () => llm.close(),
   }
 }

@@ -30,11 +30,11 @@ function embedder() {
 }
 
 const vector = async (text: string) => {
-  const { vectors } = await scriptedEngine('').embed(
+  const { embeddings } = await scriptedEngine('').embed(
     { model: 'any', inputs: [text] },
     { signal: new AbortController().signal },
   )
-  return vectors[0]
+  return embeddings[0]
 }
 
 export const embedding = {

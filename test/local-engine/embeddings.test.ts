@@ -35,7 +35,7 @@ const model = 'encoder'
 const embed = (inputs: Inputs, more: object = {}): Promise<Embeddings> =>
   llm.embed({ model, inputs, ...more })
 const vectorOf = async (input: Inputs[number], more: object = {}) =>
-  (await embed([input], more)).vectors[0] ?? []
+  (await embed([input], more)).embeddings[0] ?? []
 const words = (count: number): string => 'fox '.repeat(count).trim()
 const lengthOf = (vector: readonly number[] = []): number => Math.hypot(...vector)
 const kill = (signal: NodeJS.Signals): boolean =>
@@ -45,12 +45,12 @@ const cosine = (a: readonly number[], b: readonly number[]): number =>
 
 describe('vectors', () => {
   test('there is one for each text, in order, of length 1, and the same for the same text', async () => {
-    const { vectors, inputTokens, loadMs, totalMs } = await embed(['Hello', 'A fox ran.', 'Hello'])
+    const { embeddings, inputTokens, loadMs, totalMs } = await embed(['Hello', 'A fox ran.', 'Hello'])
 
-    expect(vectors.map(({ length }) => length)).toEqual([64, 64, 64])
-    for (const vector of vectors) expect(lengthOf(vector)).toBeCloseTo(1, 6)
-    expect(vectors[2]).toEqual(vectors[0])
-    expect(vectors[1]).not.toEqual(vectors[0])
+    expect(embeddings.map(({ length }) => length)).toEqual([64, 64, 64])
+    for (const vector of embeddings) expect(lengthOf(vector)).toBeCloseTo(1, 6)
+    expect(embeddings[2]).toEqual(embeddings[0])
+    expect(embeddings[1]).not.toEqual(embeddings[0])
     expect(inputTokens).toBe(3 + 6 + 3)
     expect(totalMs).toBeGreaterThanOrEqual(loadMs)
   })
@@ -60,11 +60,11 @@ describe('vectors', () => {
     const bare = await llm.tokenize({ model, text })
     const whole = await llm.tokenize({ model, text, addSpecial: true })
 
-    const { vectors, inputTokens } = await embed([text, bare, whole])
+    const { embeddings, inputTokens } = await embed([text, bare, whole])
 
     expect(whole).toEqual([101, ...bare, 102])
-    expect(vectors[1]).toEqual(vectors[0])
-    expect(vectors[2]).toEqual(vectors[0])
+    expect(embeddings[1]).toEqual(embeddings[0])
+    expect(embeddings[2]).toEqual(embeddings[0])
     expect(inputTokens).toBe(3 * whole.length)
   })
 
@@ -92,13 +92,13 @@ describe('vectors', () => {
   })
 
   test('where it may be, a text that is longer loses its end, but not its last token', async () => {
-    const { vectors, inputTokens } = await embed(
+    const { embeddings, inputTokens } = await embed(
       [words(room - 2), words(room + 50), words(300_000), Array(5_000).fill(4_419)],
       { overflow: 'truncate' },
     )
 
     expect(inputTokens).toBe(4 * room)
-    for (const vector of vectors) expect(cosine(vector, vectors[0] ?? [])).toBeCloseTo(1, 6)
+    for (const vector of embeddings) expect(cosine(vector, embeddings[0] ?? [])).toBeCloseTo(1, 6)
   })
 
   test('a smaller context is the limit where one is asked for', async () => {
@@ -158,11 +158,11 @@ describe('vectors', () => {
       code: 'invalid_request',
       details: { param },
     })
-    expect((await other).vectors).toHaveLength(1)
+    expect((await other).embeddings).toHaveLength(1)
   })
 
   test('no texts come to no vectors', async () => {
-    expect(await embed([])).toMatchObject({ vectors: [], inputTokens: 0 })
+    expect(await embed([])).toMatchObject({ embeddings: [], inputTokens: 0 })
   })
 
   test('an encoder refuses to write', async () => {
@@ -182,11 +182,11 @@ describe('vectors', () => {
     const few = await embed(['Hello'])
 
     expect(isRead).toBe(false)
-    const { vectors } = await many
-    expect(vectors).toHaveLength(texts.length)
-    expect(vectors[0]).toEqual(await vectorOf(texts[0] ?? ''))
-    expect(vectors[3_999]).toEqual(await vectorOf(texts[3_999] ?? ''))
-    expect(few.vectors[0]).toEqual(await vectorOf('Hello'))
+    const { embeddings } = await many
+    expect(embeddings).toHaveLength(texts.length)
+    expect(embeddings[0]).toEqual(await vectorOf(texts[0] ?? ''))
+    expect(embeddings[3_999]).toEqual(await vectorOf(texts[3_999] ?? ''))
+    expect(few.embeddings[0]).toEqual(await vectorOf('Hello'))
   }, 60_000)
 
   test('who leaves hears so at once, and the rest of the texts is not read', async () => {
@@ -231,7 +231,7 @@ describe('vectors', () => {
         [one, two].map((llm) => llm.embed({ model, inputs: texts })),
       )
 
-      expect(sideBySide?.vectors).toEqual(alone?.vectors)
+      expect(sideBySide?.embeddings).toEqual(alone?.embeddings)
     } finally {
       await Promise.all([one.close(), two.close()])
     }

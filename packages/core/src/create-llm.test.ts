@@ -301,12 +301,12 @@ test('vectors, ranks and tokens are asked of the engine, with a model and a call
   const llm = await createLlm({ engine, models: folder })
   const caller = { id: 'ann', tenant: 'team', scopes: [] }
 
-  const { vectors } = await llm.embed({ inputs: ['Hi'] })
+  const { embeddings } = await llm.embed({ inputs: ['Hi'] })
   await llm.embed({ model: 'other', inputs: [] }, { ...call, caller, background: true })
   const { scores } = await llm.rerank({ query: 'Hi', documents: ['Hi there.'] })
   const tokens = await llm.tokenize({ text: 'Hi' })
 
-  expect(vectors).toHaveLength(1)
+  expect(embeddings).toHaveLength(1)
   expect(scores).toEqual([1])
   expect(await llm.detokenize({ tokens })).toBe('Hi')
   expect(asked).toEqual([

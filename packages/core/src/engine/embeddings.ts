@@ -14,7 +14,7 @@ export interface EmbedRequest {
 
 export interface Embeddings {
   /** One for each input, in order, of length 1. */
-  readonly vectors: readonly (readonly number[])[]
+  readonly embeddings: readonly (readonly number[])[]
   /** Of all inputs, as they were read. */
   readonly inputTokens: number
   readonly loadMs: number

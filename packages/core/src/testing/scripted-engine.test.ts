@@ -257,16 +257,16 @@ test('texts come to vectors of length 1, to ranks by words, and to code points a
   const engine = scriptedEngine('Hello there.')
   const inputs = ['A fox ran.', 'ran. A fox', [65, 32]]
 
-  const { vectors, inputTokens } = await engine.embed({ model: 'any', inputs }, live())
+  const { embeddings, inputTokens } = await engine.embed({ model: 'any', inputs }, live())
   const again = await engine.embed({ model: 'any', inputs, dimensions: 2 }, live())
   const documents = ['A fox ran.', 'It ran.', '']
   const { scores } = await engine.rerank({ model: 'any', query: 'fox ran', documents }, live())
   const tokens = await engine.tokenize({ model: 'any', text: 'Hö 🦊' }, live())
 
-  for (const vector of [...vectors, ...again.vectors]) expect(Math.hypot(...vector)).toBeCloseTo(1, 9)
-  expect(vectors.map(({ length }) => length)).toEqual([8, 8, 8])
-  expect(again.vectors.map(({ length }) => length)).toEqual([2, 2, 2])
-  expect(vectors[0]).not.toEqual(vectors[1])
+  for (const vector of [...embeddings, ...again.embeddings]) expect(Math.hypot(...vector)).toBeCloseTo(1, 9)
+  expect(embeddings.map(({ length }) => length)).toEqual([8, 8, 8])
+  expect(again.embeddings.map(({ length }) => length)).toEqual([2, 2, 2])
+  expect(embeddings[0]).not.toEqual(embeddings[1])
   expect(inputTokens).toBe(22)
   expect(scores).toEqual([1, 0.5, 0])
   expect(tokens).toEqual([72, 246, 32, 129_418])

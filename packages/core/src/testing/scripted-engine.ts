@@ -201,8 +201,8 @@ function isObject(json: string): boolean {
 
 function createEmbeddings({ inputs, dimensions = 8 }: EmbedRequest): Embeddings {
   const all = inputs.map((input) => (typeof input === 'string' ? toTokens(input) : input))
-  const vectors = all.map((tokens) => vectorOf(tokens).slice(0, dimensions)).map(normalize)
-  return { vectors, inputTokens: all.reduce((sum, { length }) => sum + length, 0), loadMs: 0, totalMs: 0 }
+  const embeddings = all.map((tokens) => vectorOf(tokens).slice(0, dimensions)).map(normalize)
+  return { embeddings, inputTokens: all.reduce((sum, { length }) => sum + length, 0), loadMs: 0, totalMs: 0 }
 }
 
 /** Another for each text, and for its words in another order. */

@@ -27,7 +27,7 @@ export const embed: Handler = async (call) => {
   })
   return json({
     model,
-    embeddings: result?.vectors ?? [],
+    embeddings: result?.embeddings ?? [],
     ...(result && {
       total_duration: toNanoseconds(performance.now() - startedAt),
       load_duration: toNanoseconds(result.loadMs),
@@ -42,7 +42,7 @@ export const legacyEmbeddings: Handler = async (call) => {
   const { model, prompt } = body
   if (!model) throw invalidRequest('model is required', { param: 'model' })
   const result = await embedOrLoad(call, body, { inputs: prompt ? [prompt] : [] })
-  return json({ embedding: result?.vectors[0] ?? [] })
+  return json({ embedding: result?.embeddings[0] ?? [] })
 }
 
 /** Without inputs the model is just loaded. */

@@ -22,7 +22,7 @@ export const embeddings: Handler = async ({ request, llm }) => {
   const body = parse(EmbeddingRequest, await request.json(), formatIssue)
   const { model, input: inputs, dimensions, encoding_format: format = 'float' } = body
   const embedRequest = { model, inputs, ...(dimensions !== undefined && { dimensions }) }
-  const { vectors, inputTokens } = await llm.embed(embedRequest, {
+  const { embeddings: vectors, inputTokens } = await llm.embed(embedRequest, {
     signal: request.signal,
   })
   checkDimensions(vectors[0]?.length ?? 0, dimensions)

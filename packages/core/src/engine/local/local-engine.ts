@@ -164,7 +164,7 @@ export class LocalEngine implements Engine {
       toDecodedVector,
     )
     return {
-      vectors: sortVectors(results),
+      embeddings: sortVectors(results),
       inputTokens: sumInputTokens(results),
       loadMs,
       totalMs: performance.now() - startedAt,
