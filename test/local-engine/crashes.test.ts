@@ -127,8 +127,8 @@ describe('the folder where apps meet model processes', () => {
   })
 
   /** An app that meets its model processes there. */
-  async function within<T>(runFolder: string, work: (llm: Llm) => Promise<T>): Promise<T> {
-    const app = await createLlm({ models: folder, local: { runFolder } })
+  async function within<T>(runtimeDir: string, work: (llm: Llm) => Promise<T>): Promise<T> {
+    const app = await createLlm({ models: folder, local: { runtimeDir } })
     try {
       return await work(app)
     } finally {
@@ -138,12 +138,12 @@ describe('the folder where apps meet model processes', () => {
   }
 
   test('may be deleted while the model is loaded, and has nothing in it when that is let go', async () => {
-    const runFolder = join(temporary, 'run')
+    const runtimeDir = join(temporary, 'run')
 
-    const tokens = await within(runFolder, async (app) => {
+    const tokens = await within(runtimeDir, async (app) => {
       const first = await app.chat('Hello', short)
       // Meanwhile the process may write there.
-      await rm(runFolder, { recursive: true, maxRetries: 10, retryDelay: 20 })
+      await rm(runtimeDir, { recursive: true, maxRetries: 10, retryDelay: 20 })
       const same = await app.chat('Hello', short)
       process.kill(app.loaded()[0]?.processId as number, 'SIGKILL')
       const next = await app.chat('Hello', short).catch(() => app.chat('Hello', short))
@@ -151,7 +151,7 @@ describe('the folder where apps meet model processes', () => {
     })
 
     expect(tokens).toEqual([5, 5, 5])
-    expect(await readdir(runFolder)).toEqual([])
+    expect(await readdir(runtimeDir)).toEqual([])
   })
 
   test.each([
@@ -206,11 +206,11 @@ describe('the folder where apps meet model processes', () => {
 })
 
 test('a model process whose file was lost is a typed error that names the option', async () => {
-  const lost = await createLlm({ models: folder, local: { modelProcess: join(folder, 'gone.js') } })
+  const lost = await createLlm({ models: folder, local: { modelProcessPath: join(folder, 'gone.js') } })
 
   await expect(lost.chat('Hello', short)).rejects.toMatchObject({
     code: 'upstream',
-    message: expect.stringContaining('local.modelProcess'),
+    message: expect.stringContaining('local.modelProcessPath'),
   })
 })
 

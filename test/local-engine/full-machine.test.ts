@@ -11,7 +11,7 @@ import { noiseModel } from '../support/models.ts'
 import { isAlive, noOrphan, until } from '../support/processes.ts'
 
 const models = emptyFolder()
-const runFolder = emptyFolder()
+const runtimeDir = emptyFolder()
 let apps: Llm[] = []
 
 beforeAll(async () => {
@@ -33,8 +33,8 @@ afterEach(async () => {
 })
 
 async function startApp(): Promise<Llm> {
-  const modelProcess = fileURLToPath(new URL('./full-machine.mjs', import.meta.url))
-  const llm = await createLlm({ models, local: { modelProcess, runFolder, parallel: 1 } })
+  const modelProcessPath = fileURLToPath(new URL('./full-machine.mjs', import.meta.url))
+  const llm = await createLlm({ models, local: { modelProcessPath, runtimeDir, parallel: 1 } })
   apps.push(llm)
   return llm
 }
@@ -50,9 +50,9 @@ const ask = (llm: Llm, model: string, signal?: AbortSignal) =>
 const processOf = (llm: Llm, model: string): number =>
   llm.loaded().find(({ name }) => name === `${model}:latest`)?.processId ?? Number.NaN
 const states = (): readonly string[] =>
-  readdirSync(runFolder)
+  readdirSync(runtimeDir)
     .filter((name) => name.endsWith('.json'))
-    .map((name) => JSON.parse(readFileSync(join(runFolder, name), 'utf8')).state)
+    .map((name) => JSON.parse(readFileSync(join(runtimeDir, name), 'utf8')).state)
 const somebodyWaits = (): Promise<void> => until(() => states().includes('waiting'), 15_000)
 
 test('a call waits until the model that has the memory rests', async () => {

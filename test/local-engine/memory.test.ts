@@ -28,8 +28,8 @@ test.runIf(process.platform === 'linux').each<[what: string, model: string, cont
   'a context %s is a typed error each time, and a small one is served',
   async (_what, model, contextSize) => {
     await writeFile(join(folder, 'wide.gguf'), withMetadata('llama.context_length', 2 ** 30))
-    const modelProcess = fileURLToPath(new URL('./little-memory.mjs', import.meta.url))
-    llm = await createLlm({ models: folder, local: { modelProcess } })
+    const modelProcessPath = fileURLToPath(new URL('./little-memory.mjs', import.meta.url))
+    llm = await createLlm({ models: folder, local: { modelProcessPath } })
 
     for (const _time of ['first', 'second']) {
       const error = await ask(model, contextSize).catch((cause: unknown) => cause)

@@ -29,8 +29,8 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 async function start(local: LocalOptions): Promise<Llm> {
   const logger = { warn: (_: object, message: string) => warnings.push(message), error: () => {} }
   // Of its own: a process that an earlier test has left behind would be joined.
-  const runFolder = await mkdtemp(join(folder, 'run-'))
-  llm = await createLlm({ models: folder, local: { runFolder, ...local }, logger })
+  const runtimeDir = await mkdtemp(join(folder, 'run-'))
+  llm = await createLlm({ models: folder, local: { runtimeDir, ...local }, logger })
   return llm
 }
 const question = { model: 'tiny', sampling: { temperature: 0 } }
@@ -87,8 +87,8 @@ test('a model that cannot have it is loaded all the same, and the logger hears o
 })
 
 test('a context that the machine can never hold is refused, and the next call is answered', async () => {
-  const modelProcess = await processWith(500_000_000, 500_000_000)
-  const { chat, load } = await start({ modelProcess })
+  const modelProcessPath = await processWith(500_000_000, 500_000_000)
+  const { chat, load } = await start({ modelProcessPath })
 
   await expect(load('endless', { contextSize: 2 ** 24 })).rejects.toMatchObject({
     code: 'invalid_request',
@@ -99,8 +99,8 @@ test('a context that the machine can never hold is refused, and the next call is
 })
 
 test('one that has no room now is refused with a time to come back, and a smaller one is made', async () => {
-  const modelProcess = await processWith(10_000_000)
-  const { load, loaded } = await start({ modelProcess })
+  const modelProcessPath = await processWith(10_000_000)
+  const { load, loaded } = await start({ modelProcessPath })
 
   // Not as a model that keeps failing, however often it is asked for.
   for (let time = 0; time < 5; time++) {
@@ -116,8 +116,8 @@ test('one that has no room now is refused with a time to come back, and a smalle
 })
 
 test('where there is memory for fewer answers side by side, there are fewer, and all calls are answered', async () => {
-  const modelProcess = await processWith(50_000_000)
-  const { chat } = await start({ modelProcess })
+  const modelProcessPath = await processWith(50_000_000)
+  const { chat } = await start({ modelProcessPath })
 
   const answers = await Promise.all(Array.from({ length: 4 }, () => chat('Hello', hello)))
 

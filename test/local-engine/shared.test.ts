@@ -12,12 +12,12 @@ import { noiseModel } from '../support/models.ts'
 import { isAlive, until } from '../support/processes.ts'
 
 let models: string
-let runFolder: string
+let runtimeDir: string
 let apps: App[] = []
 
 beforeEach(async () => {
   models = await mkdtemp(join(tmpdir(), 'models-'))
-  runFolder = await mkdtemp(join(tmpdir(), 'run-'))
+  runtimeDir = await mkdtemp(join(tmpdir(), 'run-'))
   await copyFile(noiseModel, join(models, 'noise.gguf'))
 })
 
@@ -26,7 +26,7 @@ afterEach(async () => {
   apps = []
   // Again, where a process that leaves has just written there.
   await Promise.all(
-    [models, runFolder].map((folder) => rm(folder, { recursive: true, force: true, maxRetries: 5 })),
+    [models, runtimeDir].map((folder) => rm(folder, { recursive: true, force: true, maxRetries: 5 })),
   )
 })
 
@@ -38,10 +38,14 @@ type End = { readonly pieces: number; readonly firstMs: number } | { readonly co
 
 /** An app in a process of its own, ready to be asked. */
 async function startApp(local: LocalOptions = {}, execArgv: readonly string[] = []): Promise<App> {
-  const child = fork(besideThis('worker.mjs'), [JSON.stringify({ models, local: { runFolder, ...local } })], {
-    env: { ...process.env, NODE_OPTIONS: '' },
-    execArgv: [...execArgv],
-  })
+  const child = fork(
+    besideThis('worker.mjs'),
+    [JSON.stringify({ models, local: { runtimeDir, ...local } })],
+    {
+      env: { ...process.env, NODE_OPTIONS: '' },
+      execArgv: [...execArgv],
+    },
+  )
   let calls = 0
   const app: App = {
     child,
@@ -71,7 +75,7 @@ const end = async (app: App): Promise<void> => {
   await exit
 }
 const processFolders = async (): Promise<readonly string[]> =>
-  (await readdir(runFolder)).filter((name) => name.startsWith('process-'))
+  (await readdir(runtimeDir)).filter((name) => name.startsWith('process-'))
 
 test('four workers that load a model at the same time load it once', async () => {
   const workers = await startApps(4)
@@ -97,7 +101,7 @@ test('the process outlives the app that started it, and nobody else’s answer e
   expect(await going.end).toMatchObject({ pieces: 300 })
   await end(other as App)
   await until(() => !isAlive(processId), 15_000)
-  expect(await readdir(runFolder)).toEqual([])
+  expect(await readdir(runtimeDir)).toEqual([])
 })
 
 test('an app that starts anew finds its model loaded', async () => {
@@ -115,12 +119,12 @@ test('a process whose starter dies before it could join it leaves by itself', as
   const starter = await startApp()
   starter.ask(1)
   await expect
-    .poll(() => readdir(runFolder), { interval: 1, timeout: 10_000 })
+    .poll(() => readdir(runtimeDir), { interval: 1, timeout: 10_000 })
     .toContainEqual(expect.stringMatching(/json$/))
 
   await end(starter)
 
-  await expect.poll(() => readdir(runFolder), { timeout: 20_000 }).toEqual([])
+  await expect.poll(() => readdir(runtimeDir), { timeout: 20_000 }).toEqual([])
 })
 
 test('what a killed process and its killed app have left behind is in nobody’s way', async () => {
@@ -129,7 +133,7 @@ test('what a killed process and its killed app have left behind is in nobody’s
   process.kill(before.child.pid as number, 'SIGSTOP')
   process.kill(killed, 'SIGKILL')
   await end(before)
-  const left = await readdir(runFolder)
+  const left = await readdir(runtimeDir)
 
   const after = await startApp()
   const call = after.ask(3)
@@ -174,9 +178,9 @@ test('an app of another version has a process of its own, and both answer', asyn
 })
 
 test('apps without a folder in common work, and share nothing', async () => {
-  const apart = join(runFolder, 'apart')
+  const apart = join(runtimeDir, 'apart')
   await mkdir(apart, { mode: 0o700 })
-  const [one, other] = [await startApp(), await startApp({ runFolder: apart })]
+  const [one, other] = [await startApp(), await startApp({ runtimeDir: apart })]
 
   const ids = await Promise.all([one, other].map((app) => app.ask(5).processId))
 
@@ -187,13 +191,13 @@ test('an idle process leaves when its memory is needed, and the next call does n
   const app = await startApp()
   const idle = await app.ask(1).processId
   await app.ask(1).end
-  const [socket] = (await readdir(runFolder)).filter((name) => name.endsWith('.sock'))
+  const [socket] = (await readdir(runtimeDir)).filter((name) => name.endsWith('.sock'))
 
-  await askToLeave(join(runFolder, socket as string))
+  await askToLeave(join(runtimeDir, socket as string))
   await until(() => !isAlive(idle), 15_000)
   const next = app.ask(400)
   const busy = await next.processId
-  await askToLeave(join(runFolder, socket as string))
+  await askToLeave(join(runtimeDir, socket as string))
 
   expect(busy).not.toBe(idle)
   expect(await next.end).toMatchObject({ pieces: 400 })

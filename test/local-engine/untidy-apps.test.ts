@@ -22,11 +22,11 @@ afterAll(() => rm(models, { recursive: true }))
 
 /** With a model process of its own, that no other app keeps. */
 async function startApp(mode: 'once' | 'forever') {
-  const runFolder = await mkdtemp(join(tmpdir(), 'run-'))
+  const runtimeDir = await mkdtemp(join(tmpdir(), 'run-'))
   const child = spawn(process.execPath, [file, models, mode], {
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,
-    env: { ...process.env, XDG_RUNTIME_DIR: runFolder },
+    env: { ...process.env, XDG_RUNTIME_DIR: runtimeDir },
   })
   const exited = once(child, 'exit')
   const [line] = await once(createInterface({ input: child.stdout }), 'line')
@@ -37,7 +37,7 @@ async function startApp(mode: 'once' | 'forever') {
     signal: (signal: NodeJS.Signals) => process.kill(-(child.pid as number), signal),
     async modelProcessGone(): Promise<void> {
       await until(() => !isAlive(modelProcess), 15_000)
-      await rm(runFolder, { recursive: true, maxRetries: 10, retryDelay: 20 })
+      await rm(runtimeDir, { recursive: true, maxRetries: 10, retryDelay: 20 })
     },
   }
 }

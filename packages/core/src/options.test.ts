@@ -25,7 +25,7 @@ test('without options and environment, models are where Ollama keeps them, and t
       gpuLayers: 'auto',
       kvCacheType: 'f16',
       keepAlive: 300_000,
-      modelProcess: join(import.meta.dirname, 'engine/local/model-process/main.js'),
+      modelProcessPath: join(import.meta.dirname, 'engine/local/model-process/main.js'),
     },
     engine: undefined,
     access: { auth: undefined, origins: undefined, scopes: undefined },
@@ -274,10 +274,10 @@ test.each<[option: string, value: unknown]>([
 test('an engine and a model process of your own are handed on', () => {
   const engine = scriptedEngine('Hi.')
 
-  const resolved = resolveOptions({ engine, local: { modelProcess: '/app/process.js' } }, {})
+  const resolved = resolveOptions({ engine, local: { modelProcessPath: '/app/process.js' } }, {})
 
   expect(resolved.engine).toBe(engine)
-  expect(resolved.local.modelProcess).toBe('/app/process.js')
+  expect(resolved.local.modelProcessPath).toBe('/app/process.js')
 })
 
 test.each([
@@ -392,10 +392,13 @@ test('a database is named by the option; keys have one beside the models; nobody
 test('calls are kept for 90 days, for as many as are said, or for ever', () => {
   const keepMs = (usage: LlmOptions['usage']) => resolveOptions({ usage }, {}).metering.retentionMs
 
-  expect([keepMs(undefined), keepMs({}), keepMs({ keepDays: 1 }), keepMs({ keepDays: 'forever' })]).toEqual([
-    ...[7_776_000_000, 7_776_000_000, 86_400_000, Number.POSITIVE_INFINITY],
-  ])
-  for (const keepDays of [0, 1.5, -1, '90', Number.NaN])
-    expect(() => keepMs({ keepDays } as LlmOptions['usage'])).toThrow('`usage.keepDays`')
+  expect([
+    keepMs(undefined),
+    keepMs({}),
+    keepMs({ retentionDays: 1 }),
+    keepMs({ retentionDays: 'forever' }),
+  ]).toEqual([...[7_776_000_000, 7_776_000_000, 86_400_000, Number.POSITIVE_INFINITY]])
+  for (const retentionDays of [0, 1.5, -1, '90', Number.NaN])
+    expect(() => keepMs({ retentionDays } as LlmOptions['usage'])).toThrow('`usage.retentionDays`')
   expect(() => keepMs({ days: 1 } as LlmOptions['usage'])).toThrow('`usage.days`')
 })

@@ -66,8 +66,8 @@ export interface LlmOptions extends AccessOptions {
   /** Limits beside those of callers. */
   limits?: LimitOptions | undefined
 
-  /** When to say that a spending limit is near. The channel `modelmount:spend` of `node:diagnostics_channel` says it, too. */
-  spendWarnings?: SpendingWarningOptions | undefined
+  /** When to say that a spending limit is near. The channel `modelmount:spending` of `node:diagnostics_channel` says it, too. */
+  spendingWarnings?: SpendingWarningOptions | undefined
 
   /** How long is kept what was used. */
   usage?: UsageOptions | undefined
@@ -107,7 +107,7 @@ export function resolveOptions(
     'prices',
     'tiers',
     'limits',
-    'spendWarnings',
+    'spendingWarnings',
     'usage',
     'logger',
   ])

@@ -519,7 +519,7 @@ test.each([
   [{ tiers: { small: { requestsPerMinute: 0.5 } } }, 'requestsPerMinute'],
   [{ tiers: { small: { rpm: 1 } } }, 'rpm'],
   [{ limits: { queue: -1 } }, 'limits.queue'],
-  [{ spendWarnings: { thresholds: [80] } }, 'spendWarnings.thresholds'],
+  [{ spendingWarnings: { thresholds: [80] } }, 'spendingWarnings.thresholds'],
 ])('a wrong option is named: %o', async (options, name) => {
   await expect(createLlm({ database: ':memory:', ...(options as LlmOptions) })).rejects.toThrow(name)
 })

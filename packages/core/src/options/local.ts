@@ -85,7 +85,7 @@ export interface LocalOptions {
    *
    * @default `@modelmount/core/model-process`
    */
-  modelProcess?: string | undefined
+  modelProcessPath?: string | undefined
 
   /**
    * The folder where model processes and apps meet: apps of one user that name the same share loaded models. It has to
@@ -93,7 +93,7 @@ export interface LocalOptions {
    *
    * @default `modelmount` in `$XDG_RUNTIME_DIR`, else one in the folder for temporary files
    */
-  runFolder?: string | undefined
+  runtimeDir?: string | undefined
 }
 
 const kvCacheTypes = ['f16', 'q8_0', 'q4_0'] as const
@@ -120,8 +120,8 @@ export interface ResolvedLocalOptions {
   readonly promptCache: number | undefined
   /** In milliseconds. */
   readonly keepAlive: number | 'forever'
-  readonly modelProcess: string
-  readonly runFolder: string | undefined
+  readonly modelProcessPath: string
+  readonly runtimeDir: string | undefined
 }
 
 /** @param defaultModelProcess where it is that comes with us */
@@ -141,8 +141,8 @@ export function resolveLocalOptions(
     'kvCacheType',
     'promptCache',
     'keepAlive',
-    'modelProcess',
-    'runFolder',
+    'modelProcessPath',
+    'runtimeDir',
   ])
   const variable = (name: string): string | undefined => trimVariable(environment[name])
   const readInteger = (name: string, min: number, max: number): number | undefined => {
@@ -164,8 +164,8 @@ export function resolveLocalOptions(
     ),
     promptCache,
     keepAlive,
-    modelProcess = defaultModelProcess,
-    runFolder = resolveRuntimeDir(environment),
+    modelProcessPath = defaultModelProcess,
+    runtimeDir = resolveRuntimeDir(environment),
   } = options
   if (flashAttention !== undefined && typeof flashAttention !== 'boolean')
     throw new TypeError(
@@ -186,8 +186,8 @@ export function resolveLocalOptions(
     kvCacheType: checkCacheType('local.kvCacheType', kvCacheType),
     promptCache: promptCache === undefined ? undefined : toBytes(promptCache),
     keepAlive: resolveKeepAlive(keepAlive, variable('OLLAMA_KEEP_ALIVE')),
-    modelProcess,
-    runFolder,
+    modelProcessPath,
+    runtimeDir,
   }
 }
 

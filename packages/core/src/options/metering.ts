@@ -31,14 +31,14 @@ export interface UsageOptions {
    *
    * @default 90
    */
-  readonly keepDays?: number | 'forever' | undefined
+  readonly retentionDays?: number | 'forever' | undefined
 }
 
 interface UnresolvedMeteringOptions {
   readonly prices?: Prices | undefined
   readonly tiers?: Readonly<Record<string, Limits>> | undefined
   readonly limits?: LimitOptions | undefined
-  readonly spendWarnings?: SpendingWarningOptions | undefined
+  readonly spendingWarnings?: SpendingWarningOptions | undefined
   readonly usage?: UsageOptions | undefined
   readonly auth?: string | undefined
 }
@@ -58,24 +58,24 @@ export function resolveMeteringOptions(options: UnresolvedMeteringOptions): Reso
     prices = {},
     tiers = {},
     limits = {},
-    spendWarnings: warnings = {},
+    spendingWarnings: warnings = {},
     usage = {},
     auth = 'anonymous',
   } = options
   checkKeys('limits.', limits, ['models', 'queue'])
-  checkKeys('usage.', usage, ['keepDays'])
-  checkKeys('spendWarnings.', warnings, ['thresholds', 'onWarning'])
+  checkKeys('usage.', usage, ['retentionDays'])
+  checkKeys('spendingWarnings.', warnings, ['thresholds', 'onWarning'])
   const { models: modelLimits = {}, queue } = limits
   for (const one of [...Object.values(tiers), ...Object.values(modelLimits)]) checkLimits(one)
   for (const [model, price] of Object.entries(prices)) checkPrice(model, price)
   for (const threshold of warnings.thresholds ?? [])
     if (!(threshold > 0 && threshold <= 1))
       throw new TypeError(
-        `Expected \`spendWarnings.thresholds\` to be above 0 and at most 1, got ${describeValue(threshold)}`,
+        `Expected \`spendingWarnings.thresholds\` to be above 0 and at most 1, got ${describeValue(threshold)}`,
       )
   checkInteger('limits.queue', queue, 0, 1e6)
-  const { keepDays = 90 } = usage
-  if (keepDays !== 'forever') checkInteger('usage.keepDays', keepDays, 1, 36_525)
+  const { retentionDays = 90 } = usage
+  if (retentionDays !== 'forever') checkInteger('usage.retentionDays', retentionDays, 1, 36_525)
   const isQueued = queue !== undefined || auth !== 'anonymous'
   return {
     prices,
@@ -83,7 +83,7 @@ export function resolveMeteringOptions(options: UnresolvedMeteringOptions): Reso
     modelLimits,
     queue: isQueued ? { permits, maxQueued: queue ?? defaultMaxQueued } : undefined,
     warnings,
-    retentionMs: keepDays === 'forever' ? Number.POSITIVE_INFINITY : keepDays * dayMs,
+    retentionMs: retentionDays === 'forever' ? Number.POSITIVE_INFINITY : retentionDays * dayMs,
   }
 }
 

@@ -521,7 +521,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     const heard: number[] = []
     const published: SpendingWarning[] = []
     const listen = (message: unknown): void => void published.push(message as SpendingWarning)
-    subscribe('modelmount:spend', listen)
+    subscribe('modelmount:spending', listen)
     try {
       const ledger = await open({ warnings: { onWarning: ({ threshold }) => void heard.push(threshold) } })
       const caller = payer(100_000)
@@ -551,7 +551,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
       })
       expect(published).toHaveLength(4)
     } finally {
-      unsubscribe('modelmount:spend', listen)
+      unsubscribe('modelmount:spending', listen)
     }
   })
 

@@ -1,4 +1,4 @@
-/** Who hears that a spending limit is near: whoever listens to the channel `modelmount:spend`, and the app's own function. */
+/** Who hears that a spending limit is near: whoever listens to the channel `modelmount:spending`, and the app's own function. */
 import { type Channel, channel } from 'node:diagnostics_channel'
 import type { Caller, SpendingLimit } from '../auth/caller.ts'
 
@@ -31,7 +31,7 @@ export const toWarning = (
   per,
 })
 
-export const spendingChannel = 'modelmount:spend'
+export const spendingChannel = 'modelmount:spending'
 
 export class SpendingWarnings {
   readonly #thresholds: readonly number[]

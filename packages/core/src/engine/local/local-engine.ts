@@ -51,8 +51,8 @@ export interface LocalEngineOptions {
   readonly promptCache: number | undefined
   /** In milliseconds. */
   readonly keepAlive: number | 'forever'
-  readonly modelProcess: string
-  readonly runFolder: string | undefined
+  readonly modelProcessPath: string
+  readonly runtimeDir: string | undefined
   /** Hears what about a loaded model is not as it was wanted. */
   readonly warn?: (message: string) => void
   /** Hears where prompts go another way than those before. */
@@ -88,8 +88,8 @@ export class LocalEngine implements Engine {
           ...(promptCache !== undefined && { promptCacheBytes: Math.floor(promptCache) }),
         },
         keepAlive: options.keepAlive,
-        processFile: options.modelProcess,
-        runtimeDir: new RuntimeDir(options.runFolder),
+        processFile: options.modelProcessPath,
+        runtimeDir: new RuntimeDir(options.runtimeDir),
         check: (model) => models.check(model),
         isPooling: async (model) => (await models.details(model)).capabilities.includes('embedding'),
         warn: options.warn ?? (() => {}),

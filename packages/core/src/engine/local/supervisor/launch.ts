@@ -24,7 +24,7 @@ export function launchProcess(
   poolThreads: number,
 ): LaunchedProcess {
   if (!existsSync(file))
-    throw processNotStarted('its file is missing. Where a bundler lost it, set `local.modelProcess`.')
+    throw processNotStarted('its file is missing. Where a bundler lost it, set `local.modelProcessPath`.')
   let folder: string | undefined
   try {
     folder = createProcessFolder(config.runtimeDir)
