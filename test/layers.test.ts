@@ -17,7 +17,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   },
   engine: {},
   'engine/index': { values: ['errors', 'engine'] },
-  http: { values: ['errors', 'units'], types: ['accounts'] },
+  http: { values: ['errors', 'options/check', 'units'], types: ['accounts'] },
   template: { values: ['engine', 'template/go-template', 'util'], types: ['grammar'] },
   'template/go-template': { values: ['engine'], types: ['template'] },
   grammar: { values: ['errors', 'util'] },

@@ -53,7 +53,7 @@ export async function serveLimited(models: string, waitMs: number): Promise<Limi
     })
     .use(
       llmRouter(llm, {
-        caller: (req) => {
+        authenticate: (req) => {
           const id = req.get('x-api-key') ?? String(req.get('authorization')).replace('Bearer ', '')
           return id === poor
             ? { id, spendLimit: { nanoUsd: 1, per: 'month' } }

@@ -18,25 +18,27 @@ interface Mount {
 
 export const mounts = {
   'Express 5': {
-    handler: (llm) => express().use(expressRouter(llm, { caller: (req) => callerOf(req.headers) })),
+    handler: (llm) => express().use(expressRouter(llm, { authenticate: (req) => callerOf(req.headers) })),
   },
   Koa: {
     handler: (llm) => {
-      const app = new Koa().use(koaRouter(llm, { caller: (ctx) => callerOf(ctx.headers) }).routes())
+      const app = new Koa().use(koaRouter(llm, { authenticate: (ctx) => callerOf(ctx.headers) }).routes())
       app.silent = true // Koa prints that a client has left.
       return app.callback()
     },
   },
   Nest: {
-    handler: (llm) => nestHandler(llm, { caller: (req) => callerOf(req.headers) }),
+    handler: (llm) => nestHandler(llm, { authenticate: (req) => callerOf(req.headers) }),
   },
   "Node's own server": {
-    handler: (llm) => toNodeHandler(routesFor(), llm, { caller: (req) => callerOf(req.headers) }),
+    handler: (llm) => toNodeHandler(routesFor(), llm, { authenticate: (req) => callerOf(req.headers) }),
   },
   fetch: {
     handler: (llm) =>
       fetchHost(
-        toFetchHandler(routesFor(), llm, { caller: ({ headers }) => callerOf(Object.fromEntries(headers)) }),
+        toFetchHandler(routesFor(), llm, {
+          authenticate: ({ headers }) => callerOf(Object.fromEntries(headers)),
+        }),
       ),
   },
 } as const satisfies Record<string, Mount>

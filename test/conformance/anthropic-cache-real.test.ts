@@ -27,10 +27,10 @@ import { ask, chat, completionOf, messageOf, wholeOf } from './calls.ts'
 import type { WhoCalls } from './suite.ts'
 
 const mounts: Readonly<Record<string, (llm: Llm, caller: WhoCalls) => RequestListener>> = {
-  "Node's own server": (llm, caller) => toNodeHandler(routesFor(), llm, { caller }),
-  Express: (llm, caller) => express().use(llmRouter(llm, { caller })),
-  Koa: (llm, caller) => new Koa().use(koaRouter(llm, { caller }).routes()).callback(),
-  Nest: (llm, caller) => nestHandler(llm, { caller }),
+  "Node's own server": (llm, caller) => toNodeHandler(routesFor(), llm, { authenticate: caller }),
+  Express: (llm, authenticate) => express().use(llmRouter(llm, { authenticate })),
+  Koa: (llm, authenticate) => new Koa().use(koaRouter(llm, { authenticate }).routes()).callback(),
+  Nest: (llm, caller) => nestHandler(llm, { authenticate: caller }),
   fetch: fetchHandler,
 }
 

@@ -6,6 +6,6 @@ import { conformanceSuite } from './suite.ts'
 // The adapter gets its `Router` from here, too.
 vi.mock('express', () => import('express4'))
 
-conformanceSuite('Express 4', (llm, caller) =>
-  express().use(llmRouter(llm, { unknownRoutes: 'error', caller })),
+conformanceSuite('Express 4', (llm, authenticate) =>
+  express().use(llmRouter(llm, { unknownRoutes: 'error', authenticate })),
 )

@@ -18,7 +18,7 @@ async function hosted(options: LlmOptions = {}) {
 }
 
 async function ask(llm: Awaited<ReturnType<typeof hosted>>['llm'], caller: unknown) {
-  const { url, close } = await listen(express().use(llmRouter(llm, { caller: () => caller as Caller })))
+  const { url, close } = await listen(express().use(llmRouter(llm, { authenticate: () => caller as Caller })))
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },

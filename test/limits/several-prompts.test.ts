@@ -22,7 +22,7 @@ async function serve(caller: Caller, delayMs = 0): Promise<{ llm: Llm; url: stri
   )
   const llm = await createLlm({ engine, database: ':memory:', prices, auth: 'host' })
   closing.push(() => llm.close())
-  const server = await listen(express().use(llmRouter(llm, { caller: () => caller })))
+  const server = await listen(express().use(llmRouter(llm, { authenticate: () => caller })))
   closing.push(() => server.close())
   return { llm, url: server.url }
 }

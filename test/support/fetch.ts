@@ -7,7 +7,7 @@ import { type FetchHandler, toFetchHandler } from '@modelmount/core/http'
 
 /** The routes in such a host, called from this machine. */
 export const fetchHandler = (llm: Llm, caller: () => Caller | undefined = () => undefined): RequestListener =>
-  fetchHost(toFetchHandler(routesFor(), llm, { remoteAddress: () => '127.0.0.1', caller }))
+  fetchHost(toFetchHandler(routesFor(), llm, { remoteAddress: () => '127.0.0.1', authenticate: caller }))
 
 export function fetchHost(handler: FetchHandler): RequestListener {
   const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {

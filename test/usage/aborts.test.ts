@@ -41,7 +41,7 @@ describe.each(routes)('a stream of $dialect', ({ dialect, path, body, piece }) =
     }
     const llm = await createLlm({ engine, database: ':memory:', prices, auth: 'host' })
     closing.push(() => llm.close())
-    const server = await listen(express().use(llmRouter(llm, { caller: () => caller })))
+    const server = await listen(express().use(llmRouter(llm, { authenticate: () => caller })))
     closing.push(() => server.close())
     return { llm, server, pulled: () => pulled }
   }

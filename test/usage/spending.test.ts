@@ -48,7 +48,7 @@ async function serve(database: string, delayMs: number): Promise<Served> {
   const engine = { ...scripted, generate }
   const llm = await createLlm({ engine, database, prices, auth: 'host', logger: runLog })
   closing.push(() => llm.close())
-  const server = await listen(express().use(llmRouter(llm, { caller: () => caller })))
+  const server = await listen(express().use(llmRouter(llm, { authenticate: () => caller })))
   closing.push(() => server.close())
   return { llm, server, started: () => started }
 }

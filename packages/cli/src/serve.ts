@@ -83,7 +83,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   })
   const app = express().disable('x-powered-by')
   if (admin) app.use('/admin', adminRouter(llm))
-  app.use(llmRouter(llm, { unknownRoutes: 'error', ...(open && { caller: () => ({ id: 'anyone' }) }) }))
+  app.use(llmRouter(llm, { unknownRoutes: 'error', ...(open && { authenticate: () => ({ id: 'anyone' }) }) }))
   const server = await listen(app, host, port)
 
   const { port: bound } = server.address() as AddressInfo

@@ -253,7 +253,9 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
 
     test('the app says who calls, and nobody is refused in the words of the dialect', async () => {
       const hosted = await createLlm({ engine, models, auth: 'host' })
-      const app = express().use(llmRouter(hosted, { caller: (req) => callers[req.get('x-user') ?? ''] }))
+      const app = express().use(
+        llmRouter(hosted, { authenticate: (req) => callers[req.get('x-user') ?? ''] }),
+      )
 
       const ada = await request(app).get('/v1/models').set('x-user', 'ada')
       const guest = await request(app).get('/v1/models').set('x-user', 'guest')

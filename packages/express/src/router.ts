@@ -37,7 +37,7 @@ function routerOf(
         params,
         parsedBody,
         bodyLimit,
-        caller: await options.caller?.(req),
+        caller: await options.authenticate?.(req),
       })
       await writeNodeResponse(await handle(request, llm), res)
     }

@@ -206,7 +206,7 @@ describe.each(below)('under a prefix by %s', (how, mount) => {
 
 test('a prefix may have parameters, which the option `caller` sees', async () => {
   const hosted = await createLlm({ engine, models, auth: 'host' })
-  const router = llmRouter(hosted, { caller: (ctx) => ({ id: ctx.params.team ?? 'nobody' }) })
+  const router = llmRouter(hosted, { authenticate: (ctx) => ({ id: ctx.params.team ?? 'nobody' }) })
   const app = appOf(router.prefix('/teams/:team').routes())
 
   const model = await request(app).get('/teams/blue/v1/models/tiny')
@@ -257,7 +257,7 @@ test('a mistake in the options is one at mounting, not at the first call', () =>
 test('the app says who calls, and nobody is refused in the words of the dialect', async () => {
   const callers: Record<string, Caller> = { ada: { id: 'ada' }, guest: { id: 'guest', scopes: [] } }
   const hosted = await createLlm({ engine, models, auth: 'host' })
-  const router = llmRouter(hosted, { caller: async (ctx) => callers[ctx.get('x-user')] })
+  const router = llmRouter(hosted, { authenticate: async (ctx) => callers[ctx.get('x-user')] })
   const app = appOf(router.routes())
 
   const ada = await request(app).get('/v1/models').set('x-user', 'ada')

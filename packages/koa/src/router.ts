@@ -43,7 +43,7 @@ function routerOf(
         params: ctx.params,
         parsedBody: bodyOf(ctx.request) ?? bodyOf(ctx.req),
         bodyLimit,
-        caller: await options.caller?.(ctx),
+        caller: await options.authenticate?.(ctx),
       })
       reply(ctx, await handle(request, llm))
     })

@@ -41,15 +41,15 @@ export interface LlmRouteOptions {
   readonly unknownRoutes?: 'pass' | 'error' | undefined
   /** The largest request body, where the app has `bodyParser: false`. @default '32mb' */
   readonly bodyLimit?: NodeRequestOptions['bodyLimit']
-  /** With `auth: 'host'`: who calls, from what the app's own guards have found out. Nobody gets 401. */
-  caller?(request: LlmRequest): Caller | undefined | Promise<Caller | undefined>
+  /** Names the caller of a request, with `auth: 'host'`. The app's own guards have identified the user before. Without a caller: 401. */
+  authenticate?(request: LlmRequest): Caller | undefined | Promise<Caller | undefined>
 }
 
 type Answer = (request: HttpRequest, llm: Llm) => HttpResponse | Promise<HttpResponse>
 
 /** One controller for each dialect, and a last one for wrong methods and unknown paths. */
 export function controllersFor(options: LlmRouteOptions): Type[] {
-  const { path = '', adminPath, dialects = dialectNames, bodyLimit = '32mb', caller } = options
+  const { path = '', adminPath, dialects = dialectNames, bodyLimit = '32mb', authenticate } = options
   const { unknownRoutes = /^\/*$/.test(path) ? 'pass' : 'error' } = options
   const spoken = routesFor(dialects)
   const { routes, handleUnmatched } = spoken
@@ -73,7 +73,7 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
   ): void => {
     const key = `${method} ${pattern}`
     const value = async function (this: LlmController, req: LlmRequest, res: ServerResponse) {
-      const more = { bodyLimit: limitBytes, caller: await caller?.(req) }
+      const more = { bodyLimit: limitBytes, caller: await authenticate?.(req) }
       const request = readRequest(req, res, pattern, more)
       return toResult(await answer(request, this.llm), res, request.signal)
     }

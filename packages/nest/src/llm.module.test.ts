@@ -285,7 +285,10 @@ describe('guards', () => {
 
   test('with `auth: host`, the caller is who the guard has found', async () => {
     const caller = vi.fn(({ user }: LlmRequest) => user as { id: string })
-    const { server } = await serve([LlmModule.forRoot({ engine, models, auth: 'host', caller })], guarded)
+    const { server } = await serve(
+      [LlmModule.forRoot({ engine, models, auth: 'host', authenticate: caller })],
+      guarded,
+    )
 
     await request(server).post(chat).auth('ada', { type: 'bearer' }).send(hello).expect(200)
 
@@ -294,7 +297,7 @@ describe('guards', () => {
 
   test('with `auth: host`, nobody is refused in the words of the dialect', async () => {
     const { url } = await serve([
-      LlmModule.forRoot({ engine, models, auth: 'host', caller: (_req: Request) => undefined }),
+      LlmModule.forRoot({ engine, models, auth: 'host', authenticate: (_req: Request) => undefined }),
     ])
 
     await expect(contentOf(clientOf(url))).rejects.toThrow(AuthenticationError)
@@ -303,7 +306,7 @@ describe('guards', () => {
   test('an app that is to say who calls, and does not, does not start', async () => {
     const starting = serve([LlmModule.forRoot({ engine, models, auth: 'host' })])
 
-    await expect(starting).rejects.toThrow('expected the option `caller`')
+    await expect(starting).rejects.toThrow('expected the option `authenticate`')
   })
 
   test('an app that has the admin API, and keeps no keys, does not start', async () => {

@@ -1,6 +1,6 @@
 /** Mounts the routes of an `Llm` in a Nest app, as controllers, and provides the `Llm` for injection. */
 import { createLlm, type Llm, type LlmOptions } from '@modelmount/core'
-import { checkAdmin, checkCaller } from '@modelmount/core/adapter'
+import { checkAdmin, checkAuthenticate } from '@modelmount/core/adapter'
 import {
   ConfigurableModuleBuilder,
   type DynamicModule,
@@ -28,7 +28,7 @@ const extras: object = {
   adminPath: undefined,
   unknownRoutes: undefined,
   bodyLimit: undefined,
-  caller: undefined,
+  authenticate: undefined,
   isGlobal: undefined,
 } satisfies Record<keyof LlmModuleExtras, undefined>
 
@@ -49,7 +49,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LlmModuleOptio
         inject: [OPTIONS],
         useFactory: async ({ llm: given, ...options }: LlmModuleOptions): Promise<Llm> => {
           const llm = given ?? (await createLlm(options))
-          checkCaller(llm, routeOptions.caller)
+          checkAuthenticate(llm, routeOptions.authenticate)
           if (routeOptions.adminPath !== undefined) checkAdmin(llm)
           return llm
         },

@@ -26,7 +26,10 @@ class Stories {
   imports: [
     LlmModule.forRoot(),
     LlmModule.forRoot({ models: [], path: 'llm', unknownRoutes: 'pass', bodyLimit: '8mb', isGlobal: true }),
-    LlmModule.forRoot({ auth: 'host', caller: ({ user }) => (user ? { id: String(user) } : undefined) }),
+    LlmModule.forRoot({
+      auth: 'host',
+      authenticate: ({ user }) => (user ? { id: String(user) } : undefined),
+    }),
     LlmModule.forRootAsync({
       dialects: ['openai'],
       inject: [Config],

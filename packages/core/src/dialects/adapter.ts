@@ -7,7 +7,7 @@ export { dialectNames } from './index.ts'
 export {
   type AdminMountOptions,
   checkAdmin,
-  checkCaller,
+  checkAuthenticate,
   type Mount,
   type MountOptions,
   prepareAdminMount,

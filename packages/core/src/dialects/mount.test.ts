@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
 import { createLlm } from '../create-llm.ts'
+import { toFetchHandler } from '../http/fetch.ts'
+import { toNodeHandler } from '../http/node.ts'
 import type { Llm } from '../llm.ts'
 import { scriptedEngine } from '../testing/scripted-engine.ts'
+import { routesFor } from './index.ts'
 import { type MountOptions, prepareAdminMount, prepareMount } from './mount.ts'
 
 const engine = scriptedEngine('Hello there.')
@@ -44,20 +47,33 @@ test('an Llm that was not waited for is named as the mistake it is', () => {
   expect(() => prepareMount(undefined as unknown as Llm, {})).toThrow('Expected an Llm, got undefined')
 })
 
+test('the former option `caller` is an error that names `authenticate`', async () => {
+  const hosted = await createLlm({ engine, models: [], auth: 'host' })
+  const options = { caller: () => ({ id: 'ann' }) } as object
+
+  for (const mount of [
+    () => prepareMount(hosted, options),
+    () => prepareAdminMount(hosted, options),
+    () => toNodeHandler(routesFor(), hosted, options),
+    () => toFetchHandler(routesFor(), hosted, options),
+  ])
+    expect(mount).toThrow(/^Unknown option `caller`, expected one of: .*\bauthenticate$/)
+})
+
 test('an app that is to say who calls, and does not, is a mistake in the set-up', async () => {
   const hosted = await createLlm({ engine, models: [], auth: 'host' })
 
-  expect(() => prepareMount(hosted, {})).toThrow('`caller`')
+  expect(() => prepareMount(hosted, {})).toThrow('`authenticate`')
 })
 
 test.each([{ auth: 'anonymous' }, { auth: 'keys', database: ':memory:' }] as const)(
   'with $auth, an app that would say who calls, and is not asked, is a mistake in the set-up',
   async (options) => {
     const other = await createLlm({ engine, models: [], ...options })
-    const caller = () => ({ id: 'ann' })
+    const authenticate = () => ({ id: 'ann' })
 
-    expect(() => prepareMount(other, { caller })).toThrow(`\`auth\` is '${options.auth}'`)
-    expect(() => prepareAdminMount(other, { caller })).toThrow(TypeError)
+    expect(() => prepareMount(other, { authenticate })).toThrow(`\`auth\` is '${options.auth}'`)
+    expect(() => prepareAdminMount(other, { authenticate })).toThrow(TypeError)
     await other.close()
   },
 )

@@ -1,4 +1,4 @@
-/** What every adapter is told, checked before anything is mounted: a wrong option is a mistake in the set-up. */
+/** Options of every adapter, checked before anything is mounted. */
 import type { Caller } from '../accounts/auth/caller.ts'
 import type { RouteTable } from '../http/route.ts'
 import { internals, type Llm } from '../llm.ts'
@@ -12,7 +12,7 @@ export interface MountOptions<Source> {
   /** Which public APIs to speak. @default all */
   readonly dialects?: readonly DialectName[] | undefined
   /**
-   * Paths that no route of ours has: `pass` leaves them to the app's own routes behind,
+   * How to answer paths that no route has: `pass` leaves them to the app's own routes behind,
    * `error` answers 404 in the dialect of the client.
    *
    * @default `error` under a prefix, `pass` at the root
@@ -20,8 +20,11 @@ export interface MountOptions<Source> {
   readonly unknownRoutes?: 'pass' | 'error' | undefined
   /** The largest request body, in bytes or with a unit: `'8mb'`. @default '32mb' */
   readonly bodyLimit?: ByteSize | undefined
-  /** With `createLlm({ auth: 'host' })`: who calls, from what the app's own middleware has found out. Nobody gets 401. */
-  readonly caller?: ((source: Source) => Caller | undefined | Promise<Caller | undefined>) | undefined
+  /**
+   * Names the caller of a request, with `createLlm({ auth: 'host' })`. The app's own middleware has identified the user before.
+   * Without a caller the request is answered with 401.
+   */
+  readonly authenticate?: ((source: Source) => Caller | undefined | Promise<Caller | undefined>) | undefined
 }
 
 export interface Mount extends RouteTable<Llm> {
@@ -44,35 +47,37 @@ export function prepareAdminMount<Source>(llm: Llm, options: AdminMountOptions<S
   return mount
 }
 
-const adminOptions = ['unknownRoutes', 'bodyLimit', 'caller']
+const adminOptions = ['unknownRoutes', 'bodyLimit', 'authenticate']
 
 function prepare<Source>(llm: Llm, options: AdminMountOptions<Source>, routes: () => DialectTable): Mount {
   if (typeof llm?.generate !== 'function')
     throw new TypeError(
       `Expected an Llm, got ${llm instanceof Promise ? 'a Promise: write `await createLlm()`' : String(llm)}`,
     )
-  const { unknownRoutes = 'pass', bodyLimit = '32mb', caller } = options
+  const { unknownRoutes = 'pass', bodyLimit = '32mb', authenticate } = options
   if (!['pass', 'error'].includes(unknownRoutes))
     throw new TypeError(`Expected \`unknownRoutes\` to be 'pass' or 'error', got '${unknownRoutes}'`)
-  checkCaller(llm, caller)
+  checkAuthenticate(llm, authenticate)
   return { ...routes(), bodyLimit: toBytes(bodyLimit) }
 }
 
-/** For adapters. Throws a `TypeError` where nobody says who calls, and where what says it would never be asked. */
-export function checkCaller(llm: Llm, caller: unknown): void {
+/** For adapters. Throws a `TypeError` where `authenticate` is missing with `auth: 'host'`, or would never be called. */
+export function checkAuthenticate(llm: Llm, authenticate: unknown): void {
   const { access } = llm[internals]
-  if (access.auth === 'host' && !caller)
-    throw new TypeError("With `auth: 'host'`, expected the option `caller` to say who calls")
-  if (access.auth !== 'host' && caller)
+  if (access.auth === 'host' && !authenticate)
     throw new TypeError(
-      `The option \`caller\` says who calls, but \`auth\` is '${access.auth}', which would not ask it: expected createLlm({ auth: 'host' }), or no \`caller\``,
+      "With `auth: 'host'`, expected the option `authenticate`, which names the caller of a request",
+    )
+  if (access.auth !== 'host' && authenticate)
+    throw new TypeError(
+      `The option \`authenticate\` would never be called, because \`auth\` is '${access.auth}': expected createLlm({ auth: 'host' }), or no \`authenticate\``,
     )
 }
 
-/** For adapters. Throws a `TypeError` where there are no keys to be managed. */
+/** For adapters. Throws a `TypeError` where there is no database, and so no keys to manage. */
 export function checkAdmin({ keys }: Pick<Llm, 'keys'>): void {
   if (!keys.hasDatabase)
     throw new TypeError(
-      'The admin API manages keys, and nothing keeps any: expected the option `database` of createLlm()',
+      'The admin API manages keys, and there is no database for them: expected the option `database` of createLlm()',
     )
 }

@@ -1,5 +1,6 @@
 /** The routes for hosts that speak the web's own `Request` and `Response`: Hono, Bun, Deno, Next. */
 import type { Caller } from '../accounts/auth/caller.ts'
+import { checkKeys } from '../options/check.ts'
 import { type ByteSize, toBytes } from '../units.ts'
 import { type BodySource, readBytes, readJson } from './body.ts'
 import type { HttpRequest, HttpResponse } from './message.ts'
@@ -11,7 +12,8 @@ export type FetchHandler = (request: Request) => Promise<Response>
 export interface FetchHandlerOptions {
   /** The address of the client, from wherever the host keeps it. */
   readonly remoteAddress?: (request: Request) => string | undefined
-  readonly caller?: (request: Request) => Caller | undefined | Promise<Caller | undefined>
+  /** Names the caller of a request, with `createLlm({ auth: 'host' })`. */
+  readonly authenticate?: (request: Request) => Caller | undefined | Promise<Caller | undefined>
 }
 
 /** Unknown paths and methods are answered, too. */
@@ -20,6 +22,7 @@ export function toFetchHandler<Context>(
   context: Context,
   options: FetchHandlerOptions = {},
 ): FetchHandler {
+  checkKeys('', options, ['remoteAddress', 'authenticate'])
   const match = createMatcher(routes)
 
   return async (request) => {
@@ -28,7 +31,7 @@ export function toFetchHandler<Context>(
       signal: AbortSignal.any([request.signal, disconnected.signal]),
       path: new URL(request.url).pathname,
       remoteAddress: options.remoteAddress?.(request),
-      caller: await options.caller?.(request),
+      caller: await options.authenticate?.(request),
     }
     const found = match(request.method, parts.path)
     if (!('route' in found))

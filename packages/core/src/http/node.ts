@@ -2,6 +2,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import type { Caller } from '../accounts/auth/caller.ts'
+import { checkKeys } from '../options/check.ts'
 import { type ByteSize, toBytes } from '../units.ts'
 import { readNodeBytes, readNodeJson, readParsedBody, readParsedBytes } from './body.ts'
 import type { HttpRequest, HttpResponse } from './message.ts'
@@ -68,7 +69,8 @@ export async function writeNodeResponse(
 
 /** What a request does not say. */
 export interface NodeHandlerOptions {
-  readonly caller?: (req: IncomingMessage) => Caller | undefined | Promise<Caller | undefined>
+  /** Names the caller of a request, with `createLlm({ auth: 'host' })`. */
+  readonly authenticate?: (req: IncomingMessage) => Caller | undefined | Promise<Caller | undefined>
 }
 
 /** The routes as a handler for Node's own server. Unknown paths and methods are answered, too. */
@@ -77,6 +79,7 @@ export function toNodeHandler<Context>(
   context: Context,
   options: NodeHandlerOptions = {},
 ): RequestListener {
+  checkKeys('', options, ['authenticate'])
   const match = createMatcher(routes)
 
   const respond = async (req: IncomingMessage, res: ServerResponse): Promise<HttpResponse> => {
@@ -87,7 +90,7 @@ export function toNodeHandler<Context>(
     const { route, params } = found
     // Where connect, a serverless host or a test has parsed the body, it is here.
     const { body: parsedBody } = req as { readonly body?: unknown }
-    const caller = await options.caller?.(req)
+    const caller = await options.authenticate?.(req)
     return route.handle(
       readNodeRequest(req, res, { path, params, parsedBody, bodyLimit: route.bodyLimit, caller }),
       context,

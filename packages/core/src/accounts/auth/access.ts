@@ -15,8 +15,8 @@ import { parseCaller } from './parse-caller.ts'
 
 export interface AccessOptions {
   /**
-   * Who says who is calling. `anonymous`: nobody; only direct calls from this machine are answered.
-   * `host`: the app, by the option `caller` of its router. `keys`: the API key that the call brings, of those in the database.
+   * How a caller is authenticated. `anonymous`: not at all; only direct calls from this machine are answered.
+   * `host`: by the option `authenticate` of the router. `keys`: by the API key of the call, which has to be in the database.
    *
    * @default 'anonymous'
    */
@@ -98,12 +98,12 @@ function raise(error: LlmError): never {
 }
 
 const authenticationRequired = (): LlmError =>
-  new LlmError('authentication', 'The app does not know who is calling.')
+  new LlmError('authentication', 'Authentication required: `authenticate` returned no caller.')
 
 const loopbackRequired = (): LlmError =>
   new LlmError(
     'authentication',
-    "Without authentication only direct calls from this machine are answered. In the app, say who calls: createLlm({ auth: 'host' }), and the option `caller` where the routes are mounted.",
+    "Without authentication only direct calls from this machine are answered. In the app, authenticate callers: createLlm({ auth: 'host' }), and the option `authenticate` where the routes are mounted.",
     { setup: true },
   )
 
