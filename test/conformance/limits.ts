@@ -300,7 +300,7 @@ const queueIsFull =
       areDone = () => resolve('Hello there.')
     })
     const engine = scriptedEngine(() => running)
-    const url = await serve(engine, { limits: { queue: 0 } })
+    const url = await serve(engine, { maxQueued: 0 })
     const inside = Array.from({ length: places }, () => post(url, dialect))
     await vi.waitFor(() => expect(engine.running).toBe(places), soon)
 

@@ -32,7 +32,7 @@ export type Serve = (engine: Engine, given?: Given) => Promise<string>
 /** The same, with what a host has in its hands. */
 export type Start = (engine: Engine, given?: Given) => Promise<Started>
 
-export interface Given extends Pick<LlmOptions, 'limits' | 'prices' | 'scopes'> {
+export interface Given extends Pick<LlmOptions, 'maxQueued' | 'prices' | 'scopes'> {
   readonly inFront?: InFront
   /** A folder; the built-in model is always there. @default an empty one */
   readonly models?: string
@@ -68,11 +68,11 @@ export function conformanceSuite(
     const noModels = emptyFolder()
 
     const start: Start = async (engine, given = {}) => {
-      const { inFront = nothing, models = noModels, keys = false, caller, limits, prices, scopes } = given
+      const { inFront = nothing, models = noModels, keys = false, caller, maxQueued, prices, scopes } = given
       const llm = await createLlm({
         engine,
         models,
-        limits,
+        maxQueued,
         prices,
         scopes,
         ...(keys ? { auth: 'keys', database: ':memory:' } : { auth: caller ? 'host' : 'anonymous' }),

@@ -11,7 +11,6 @@ import type { Logger } from './logger.ts'
 import { checkKeys, checkMethods, expandHome } from './options/check.ts'
 import { type LocalOptions, type ResolvedLocalOptions, resolveLocalOptions } from './options/local.ts'
 import {
-  type LimitOptions,
   type ResolvedMeteringOptions,
   resolveMeteringOptions,
   type UsageOptions,
@@ -63,8 +62,16 @@ export interface LlmOptions extends AccessOptions {
   /** Limits by name, for callers that name one: each caller has its own. */
   tiers?: Readonly<Record<string, Limits>> | undefined
 
-  /** Limits beside those of callers. */
-  limits?: LimitOptions | undefined
+  /** Limits by model, for all its callers together. */
+  modelLimits?: Readonly<Record<string, Limits>> | undefined
+
+  /**
+   * How many calls may wait for each model, from 0 on. Callers take turns in the queue. When it is full, the caller with the
+   * most queued calls is rejected.
+   *
+   * @default 448 with `auth: 'host'` or `'keys'`; else calls wait in the engine only
+   */
+  maxQueued?: number | undefined
 
   /** When to say that a spending limit is near. The channel `modelmount:spending` of `node:diagnostics_channel` says it, too. */
   spendingWarnings?: SpendingWarningOptions | undefined
@@ -106,7 +113,8 @@ export function resolveOptions(
     'database',
     'prices',
     'tiers',
-    'limits',
+    'modelLimits',
+    'maxQueued',
     'spendingWarnings',
     'usage',
     'logger',

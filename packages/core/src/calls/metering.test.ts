@@ -182,7 +182,7 @@ describe('limits', () => {
   })
 
   test('of a model are of all its callers together, whichever way its name is written', async () => {
-    const { llm } = await start({ limits: { models: { tiny: { requestsPerMinute: 2 } } } })
+    const { llm } = await start({ modelLimits: { tiny: { requestsPerMinute: 2 } } })
     await read(llm, { id: 'ann' })
     await read(llm, { id: 'bob' }, { model: 'tiny:latest' })
 
@@ -344,7 +344,7 @@ describe('money', () => {
         return scripted.countTokens(...given)
       },
     }
-    const { llm } = await start({ engine, database: ':memory:', prices, limits: { queue: 0 } })
+    const { llm } = await start({ engine, database: ':memory:', prices, maxQueued: 0 })
 
     const refused: string[] = []
     const all = Array.from({ length: 100 }, () =>
@@ -485,7 +485,7 @@ test('where too many wait, the caller with most of them hears it, and it costs n
       yield* scripted.generate(...given)
     },
   }
-  const llm = await createLlm({ engine, database: ':memory:', prices, limits: { queue: 2 } })
+  const llm = await createLlm({ engine, database: ':memory:', prices, maxQueued: 2 })
   opened.push(llm)
 
   const refused: LlmError[] = []
@@ -518,7 +518,11 @@ test.each([
   [{ prices: { tiny: { inputPerMillionUsd: -1, outputPerMillionUsd: 1 } } }, 'inputPerMillionUsd'],
   [{ tiers: { small: { requestsPerMinute: 0.5 } } }, 'requestsPerMinute'],
   [{ tiers: { small: { rpm: 1 } } }, 'rpm'],
-  [{ limits: { queue: -1 } }, 'limits.queue'],
+  [{ maxQueued: -1 }, '`maxQueued` to be a whole number from 0 to 1000000'],
+  [{ modelLimits: { tiny: { rpm: 1 } } }, 'rpm'],
+  [{ limits: { models: {}, queue: 2 } }, 'Unknown option `limits`'],
+  [{ spendWarnings: {} }, 'Unknown option `spendWarnings`'],
+  [{ usage: { keepDays: 1 } }, 'expected one of: usage.retentionDays'],
   [{ spendingWarnings: { thresholds: [80] } }, 'spendingWarnings.thresholds'],
 ])('a wrong option is named: %o', async (options, name) => {
   await expect(createLlm({ database: ':memory:', ...(options as LlmOptions) })).rejects.toThrow(name)

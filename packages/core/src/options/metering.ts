@@ -1,4 +1,4 @@
-/** Prices, tiers, limits, and who waits. */
+/** Options of prices, limits, queues and the retention of usage. */
 
 import { maxPricePerMillionUsd, type Price, type Prices } from '../accounts/usage/pricing.ts'
 import type { SpendingWarningOptions } from '../accounts/usage/warnings.ts'
@@ -6,28 +6,16 @@ import { checkLimits } from '../limits/demand.ts'
 import type { Limits } from '../limits/limits.ts'
 import { checkInteger, checkKeys, describeValue } from './check.ts'
 
-export interface LimitOptions {
-  /** By model, of all its callers together. */
-  readonly models?: Readonly<Record<string, Limits>> | undefined
-
-  /**
-   * How many calls wait for each model, one of each caller in turn; of one too many, the caller with most of them hears it.
-   *
-   * @default 448 where callers are told apart; else what the engine lets wait
-   */
-  readonly queue?: number | undefined
-}
-
-/** So many calls are inside of the engine, which knows who of them is next; all others wait outside. */
+/** Calls that the engine schedules; all others wait in the fair queue. */
 const permits = 64
-/** Together as many as the engine takes. */
+/** With the permits, as many as the engine queues. */
 const defaultMaxQueued = 448
 
 const dayMs = 86_400_000
 
 export interface UsageOptions {
   /**
-   * So many days the ledger keeps the row of each call, or `'forever'`. Sums by day, key and model stay, and so does what was spent.
+   * How many days the row of each call is kept, or `'forever'`. Sums by day, key and model are never deleted, nor is what was spent.
    *
    * @default 90
    */
@@ -37,7 +25,8 @@ export interface UsageOptions {
 interface UnresolvedMeteringOptions {
   readonly prices?: Prices | undefined
   readonly tiers?: Readonly<Record<string, Limits>> | undefined
-  readonly limits?: LimitOptions | undefined
+  readonly modelLimits?: Readonly<Record<string, Limits>> | undefined
+  readonly maxQueued?: number | undefined
   readonly spendingWarnings?: SpendingWarningOptions | undefined
   readonly usage?: UsageOptions | undefined
   readonly auth?: string | undefined
@@ -49,7 +38,7 @@ export interface ResolvedMeteringOptions {
   readonly modelLimits: Readonly<Record<string, Limits>>
   readonly queue: { readonly permits: number; readonly maxQueued: number } | undefined
   readonly warnings: SpendingWarningOptions
-  /** Infinite: for ever. */
+  /** Infinite: never deleted. */
   readonly retentionMs: number
 }
 
@@ -57,15 +46,14 @@ export function resolveMeteringOptions(options: UnresolvedMeteringOptions): Reso
   const {
     prices = {},
     tiers = {},
-    limits = {},
+    modelLimits = {},
+    maxQueued,
     spendingWarnings: warnings = {},
     usage = {},
     auth = 'anonymous',
   } = options
-  checkKeys('limits.', limits, ['models', 'queue'])
   checkKeys('usage.', usage, ['retentionDays'])
   checkKeys('spendingWarnings.', warnings, ['thresholds', 'onWarning'])
-  const { models: modelLimits = {}, queue } = limits
   for (const one of [...Object.values(tiers), ...Object.values(modelLimits)]) checkLimits(one)
   for (const [model, price] of Object.entries(prices)) checkPrice(model, price)
   for (const threshold of warnings.thresholds ?? [])
@@ -73,15 +61,15 @@ export function resolveMeteringOptions(options: UnresolvedMeteringOptions): Reso
       throw new TypeError(
         `Expected \`spendingWarnings.thresholds\` to be above 0 and at most 1, got ${describeValue(threshold)}`,
       )
-  checkInteger('limits.queue', queue, 0, 1e6)
+  checkInteger('maxQueued', maxQueued, 0, 1e6)
   const { retentionDays = 90 } = usage
   if (retentionDays !== 'forever') checkInteger('usage.retentionDays', retentionDays, 1, 36_525)
-  const isQueued = queue !== undefined || auth !== 'anonymous'
+  const isQueued = maxQueued !== undefined || auth !== 'anonymous'
   return {
     prices,
     tiers,
     modelLimits,
-    queue: isQueued ? { permits, maxQueued: queue ?? defaultMaxQueued } : undefined,
+    queue: isQueued ? { permits, maxQueued: maxQueued ?? defaultMaxQueued } : undefined,
     warnings,
     retentionMs: retentionDays === 'forever' ? Number.POSITIVE_INFINITY : retentionDays * dayMs,
   }
