@@ -142,7 +142,7 @@ const filesIn = (root: string): readonly (readonly [path: string, bytes: Buffer]
 
 test('calls of all kinds leave no trace of their keys and prompts', async () => {
   const secret = await keyOf({ name: 'all', scopes: ['inference', 'models'] })
-  const poor = await keyOf({ name: 'poor', spendLimit: { nanoUsd: 1, per: 'day' } })
+  const poor = await keyOf({ name: 'poor', spendingLimit: { usd: '0.000000001', period: 'day' } })
   const slow = await keyOf({ name: 'slow', limits: { requestsPerMinute: 1 } })
   const admin = await keyOf({ name: 'admin', scopes: ['admin'] })
   const gone = await keyOf({ name: 'gone' })

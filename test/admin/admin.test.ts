@@ -86,8 +86,8 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
       models: ['tiny'],
       limits: { requestsPerMinute: 5 },
       tier: 'gold',
-      spendLimit: { nanoUsd: 1, per: 'day' },
-      expires: '30d',
+      spendingLimit: { usd: '0.50', period: 'day' },
+      expiresIn: '30d',
     }
 
     type Made = { key: { id: string }; secret: string }
@@ -153,20 +153,17 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
       requestBody: { required: false },
       responses: { 400: {}, 401: {}, 403: {}, 404: {}, 409: {}, 429: {} },
     })
-    for (const expires of [
-      '30d',
-      '1h30m',
-      '2040-01-02',
-      '2040-01-02T03:04:05Z',
-      5_000,
-      'soon',
-      '-1h',
-      {},
-      true,
-    ])
-      expect([expires, (await send('POST', '/keys', { name: 'x', expires })).ok]).toEqual([
-        expires,
-        fits('/keys', { name: 'x', expires }),
+    const times = ['30d', '1h30m', '2040-01-02', '2040-01-02T03:04:05Z', 5_000, 'soon', '-1h', {}, true]
+    const amounts = [0, 1.5, '1.50', '0.000000001', -1, '-1', '1e3', '5.', 1e7, '$5', null]
+    const settings = [
+      ...times.flatMap((time) => [{ expiresIn: time }, { expiresAt: time }]),
+      { expiresIn: '30d', expiresAt: '2040-01-02' },
+      ...amounts.map((usd) => ({ spendingLimit: { usd, period: 'day' } })),
+    ]
+    for (const given of settings)
+      expect([given, (await send('POST', '/keys', { name: 'x', ...given })).ok]).toEqual([
+        given,
+        fits('/keys', { name: 'x', ...given }),
       ])
     for (const grace of ['7d', '0', '12h', 5_000, 'abc', '-1s', -1, {}]) {
       const response = await send('POST', `/keys/${id}/rotate`, { grace })

@@ -56,7 +56,7 @@ export async function serveLimited(models: string, waitMs: number): Promise<Limi
         authenticate: (req) => {
           const id = req.get('x-api-key') ?? String(req.get('authorization')).replace('Bearer ', '')
           return id === poor
-            ? { id, spendLimit: { nanoUsd: 1, per: 'month' } }
+            ? { id, spendingLimit: { usd: '0.000000001', period: 'month' } }
             : { id, limits: { requestsPerMinute } }
         },
       }),

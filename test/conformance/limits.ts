@@ -224,8 +224,11 @@ const spent =
     const prices = { '*': { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } }
     const { url, llm } = await start(engine, { keys: true, prices })
 
-    for (const per of ['day', 'month', 'lifetime'] as const) {
-      const { secret } = await llm.keys.create({ name: 'team-a', spendLimit: { nanoUsd: 1, per } })
+    for (const period of ['day', 'month', 'lifetime'] as const) {
+      const { secret } = await llm.keys.create({
+        name: 'team-a',
+        spendingLimit: { usd: '0.000000001', period },
+      })
       const key = { 'x-api-key': secret, 'anthropic-version': '2023-06-01' }
       for (const stream of [false, true]) {
         const response = await post(url, { ...dialect, body: { ...dialect.body, stream } }, key)
@@ -235,10 +238,10 @@ const spent =
         const words = text.slice(text.indexOf('The key'))
         expect(said).toEqual(dialect.spent.body(words))
         expect(words).toContain('"team-a"')
-        if (per === 'lifetime') expect(words).not.toContain('resumes')
+        if (period === 'lifetime') expect(words).not.toContain('resumes')
         else
           expect(words).toMatch(
-            per === 'day'
+            period === 'day'
               ? /per day .* resumes at \d{4}-\d\d-\d\dT00:00:00Z/
               : /per month .* resumes at \d{4}-\d\d-01T00:00:00Z/,
           )

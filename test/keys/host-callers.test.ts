@@ -44,7 +44,7 @@ test('what is wrong with a caller is said, and no model is asked for it', async 
     [{ name: 'ann' }, 'caller.id'],
     [{ id: 'ann', limits: { rpm: 1 } }, 'caller.limits'],
     [{ id: 'ann', models: 'tiny' }, 'caller.models'],
-    [{ id: 'ann', spendLimit: { nanoUsd: 5, per: 'day' } }, '`database`'],
+    [{ id: 'ann', spendingLimit: { usd: 5, period: 'day' } }, '`database`'],
   ] as const) {
     const { status, body } = await ask(llm, caller)
     expect(status).toBe(500)

@@ -57,9 +57,9 @@ test.each([false, true])(
 
 test('several prompts are paid for before the first is answered, or none is', async () => {
   const worst = 10 * (1_000 + 2 * 2_000)
-  const spendLimit = { nanoUsd: worst, per: 'month' } as const
-  const poor = await serve({ id: 'poor', spendLimit: { ...spendLimit, nanoUsd: worst - 1 } })
-  const rich = await serve({ id: 'rich', spendLimit })
+  const spendingLimit = { usd: worst / 1e9, period: 'month' } as const
+  const poor = await serve({ id: 'poor', spendingLimit: { ...spendingLimit, usd: (worst - 1) / 1e9 } })
+  const rich = await serve({ id: 'rich', spendingLimit })
 
   expect((await ask(poor.url)).status).toBe(429)
   expect((await ask(rich.url)).status).toBe(200)

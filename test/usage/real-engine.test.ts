@@ -18,7 +18,10 @@ beforeAll(async () => {
 })
 afterAll(() => llm.close())
 
-const payer = (id: string, nanoUsd: number): Caller => ({ id, spendLimit: { nanoUsd, per: 'day' } })
+const payer = (id: string, nanoUsd: number): Caller => ({
+  id,
+  spendingLimit: { usd: nanoUsd / 1e9, period: 'day' },
+})
 const ask = (caller: Caller, maxTokens?: number, signal = new AbortController().signal) =>
   llm.generate(
     {

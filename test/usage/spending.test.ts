@@ -21,7 +21,7 @@ const costNanoUsd = 1_000 + words * 2_000
 const credit = 10
 const caller: Caller = {
   id: 'key_1',
-  spendLimit: { nanoUsd: credit * costNanoUsd, per: 'month' },
+  spendingLimit: { usd: (credit * costNanoUsd) / 1e9, period: 'month' },
   key: { id: 'key_1', name: 'Reports' },
 }
 const inMemory = { name: 'memory', fresh: async () => ':memory:' }
@@ -242,7 +242,7 @@ describe.each([inMemory, ...databases()])('with credit for ten calls, in $name',
 
   test('a server that is killed in the middle of its streams and started again bills what was seen, once', async () => {
     const where = await fresh()
-    const rich: Caller = { ...caller, spendLimit: { nanoUsd: 1_000 * costNanoUsd, per: 'month' } }
+    const rich: Caller = { ...caller, spendingLimit: { usd: (1_000 * costNanoUsd) / 1e9, period: 'month' } }
     const start = async () => {
       const path = fileURLToPath(new URL('server.mjs', import.meta.url))
       const server = fork(path, [where, JSON.stringify({ caller: rich, prices, words })])

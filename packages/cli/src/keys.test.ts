@@ -111,7 +111,7 @@ test('what is said of a key is what it has', async () => {
   expect(key).toMatchObject({
     name: 'everything',
     limits: { requestsPerMinute: 60, tokensPerMinute: 10_000, concurrent: 2 },
-    spendLimit: { nanoUsd: 2_500_000_000, per: 'month' },
+    spendingLimit: { usd: 2.5, period: 'month' },
     scopes: ['inference', 'models'],
     models: ['tiny', 'other'],
     tier: 'gold',
@@ -135,10 +135,11 @@ test('the secret is printed once, and never listed', async () => {
 test.each([
   [['create', 'x', '--rpm', '0'], 'Expected a whole number from 1 on'],
   [['create', 'x', '--spend', 'much'], 'Expected dollars'],
+  [['create', 'x', '--spend', '9999999.5'], 'spendingLimit.usd'],
   [['create', 'x', '--per', 'day'], '--per is for --spend'],
   [['create', 'x', '--scopes', 'root'], 'scopes[0]'],
-  [['create', 'x', '--expires', 'soon'], 'expires'],
-  [['create', 'x', '--expires', '2027-02-30'], 'expires'],
+  [['create', 'x', '--expires', 'soon'], 'expiresIn'],
+  [['create', 'x', '--expires', '2027-02-30'], 'expiresAt'],
 ])('%j is refused with what is wrong', async (args, complaint) => {
   await expect(keys(...args)).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining(complaint) })
 })

@@ -2,7 +2,7 @@
 import { type ApiKey, createLlm, type KeySettings, type KeyWithSecret, type Llm } from '@modelmount/core'
 import { databaseIn, existingDatabase } from './database.ts'
 import { humanTime } from './human.ts'
-import { fromNanoUsd } from './money.ts'
+import { formatUsd } from './money.ts'
 import { print } from './output.ts'
 import { table } from './table.ts'
 
@@ -68,15 +68,15 @@ const toRow = (key: ApiKey): readonly string[] => [
   key.lastUsedAt ? humanTime(key.lastUsedAt.toISOString()) : 'never',
 ]
 
-function limitsOf({ limits = {}, spendLimit, tier }: ApiKey): string {
+function limitsOf({ limits = {}, spendingLimit, tier }: ApiKey): string {
   const { requestsPerMinute, tokensPerMinute, concurrent } = limits
   const parts = [
     tier,
     requestsPerMinute && `${requestsPerMinute} rpm`,
     tokensPerMinute && `${tokensPerMinute} tpm`,
     concurrent && `${concurrent} at once`,
-    spendLimit &&
-      `${fromNanoUsd(spendLimit.nanoUsd)} ${spendLimit.per === 'lifetime' ? 'in all' : `a ${spendLimit.per}`}`,
+    spendingLimit &&
+      `${formatUsd(spendingLimit.usd)} ${spendingLimit.period === 'lifetime' ? 'in all' : `a ${spendingLimit.period}`}`,
   ].filter(Boolean)
   return parts.length > 0 ? parts.join(', ') : 'none'
 }

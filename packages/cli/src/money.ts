@@ -1,16 +1,11 @@
-/** Dollars as people write them, in billionths. */
+/** Amounts in dollars, as decimal strings: numbers would not be exact for all of them. */
 
-/** Exact: `0.1` is 100,000,000. Nothing for what is no amount, or more than a number holds, some nine millions. */
-export function toNanoUsd(text: string): number | undefined {
-  const [, whole, fraction = ''] = /^(\d{1,7})(?:\.(\d{1,9}))?$/.exec(text) ?? []
-  const nanoUsd = Number(whole) * 1e9 + Number(fraction.padEnd(9, '0'))
-  return Number.isSafeInteger(nanoUsd) ? nanoUsd : undefined
-}
+/** At most 9,999,999 dollars, with at most 9 decimal places. Core has a lower maximum, and names it. */
+export const isUsd = (text: string): boolean => /^\d{1,7}(\.\d{1,9})?$/.test(text)
 
-/** `$0.10`, `$12.345`. */
-export function fromNanoUsd(nanoUsd: number): string {
-  const fraction = String(nanoUsd % 1e9)
-    .padStart(9, '0')
-    .replace(/0{1,7}$/, '')
-  return `$${Math.floor(nanoUsd / 1e9)}.${fraction}`
+/** `$0.10`, `$12.345`. JavaScript writes numbers below a millionth with an exponent. */
+export function formatUsd(usd: number | string): string {
+  const text = typeof usd === 'number' && usd < 1e-6 ? usd.toFixed(9) : String(usd)
+  const [whole, fraction = ''] = text.split('.')
+  return `$${whole}.${fraction.replace(/0+$/, '').padEnd(2, '0')}`
 }

@@ -38,7 +38,7 @@ export interface LlmErrorDetails {
   readonly limits?: readonly LimitStatus[]
   /** Of a `quota`: the key's name, of what time its spending limit is, and when that begins anew; absent for one that never does. */
   readonly keyName?: string
-  readonly per?: 'day' | 'month' | 'lifetime'
+  readonly period?: 'day' | 'month' | 'lifetime'
   readonly resumesAt?: Date
   /** The app is mounted wrongly; the client cannot help it. */
   readonly setup?: boolean

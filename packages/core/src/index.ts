@@ -1,9 +1,10 @@
 /** The entry point `@modelmount/core`: what a host app needs. */
 export type { AccessOptions } from './accounts/auth/access.ts'
-export type { Caller, Scope, SpendingLimit } from './accounts/auth/caller.ts'
+export type { Caller, Scope } from './accounts/auth/caller.ts'
 export type { ApiKey, Keys, KeyWithSecret } from './accounts/keys/keys.ts'
 export type { LimitRequest } from './accounts/keys/limit-requests.ts'
 export type { KeyChanges, KeySettings } from './accounts/keys/settings.ts'
+export type { SpendingLimit } from './accounts/spending-limit.ts'
 export type { UsageReports } from './accounts/usage/open-metering.ts'
 export type { Prices } from './accounts/usage/pricing.ts'
 export type { CallRow, UsageQuery, UsageRow } from './accounts/usage/report.ts'

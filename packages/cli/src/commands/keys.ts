@@ -2,18 +2,18 @@
 import type { KeySettings } from '@modelmount/core'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { KeysOptions } from '../keys.ts'
-import { toNanoUsd } from '../money.ts'
+import { isUsd } from '../money.ts'
 
 interface CreateOptions extends KeysOptions {
   readonly rpm?: number
   readonly tpm?: number
   readonly concurrent?: number
-  readonly spend?: number
+  readonly spend?: string
   readonly per?: 'day' | 'month' | 'lifetime'
   readonly scopes?: KeySettings['scopes']
   readonly models?: readonly string[]
   readonly tier?: string
-  readonly expires?: KeySettings['expires']
+  readonly expires?: string
 }
 
 /** Other commands start faster without what does it. */
@@ -38,7 +38,7 @@ keysCommand('create <name>', 'make a key, and show its secret once')
   .option('--tier <name>', 'limits that the app has a name for')
   .option('--expires <time>', 'how long it lives, such as 12h or 30d, or a date (default: for ever)')
   .action(async (name: string, options: CreateOptions) => {
-    const { rpm, tpm, concurrent, spend, per, json, data, ...rest } = options
+    const { rpm, tpm, concurrent, spend, per, expires, json, data, ...rest } = options
     if (per !== undefined && spend === undefined) throw new Error('--per is for --spend, and none is said.')
     const limits = { requestsPerMinute: rpm, tokensPerMinute: tpm, concurrent }
     const isLimited = Object.values(limits).some((limit) => limit !== undefined)
@@ -46,7 +46,8 @@ keysCommand('create <name>', 'make a key, and show its secret once')
       name,
       ...rest,
       ...(isLimited && { limits }),
-      ...(spend !== undefined && { spendLimit: { nanoUsd: spend, per: per ?? 'lifetime' } }),
+      ...(spend !== undefined && { spendingLimit: { usd: spend, period: per ?? 'lifetime' } }),
+      ...(expires !== undefined && toExpiry(expires)),
     }
     await (await work()).create(settings, { json, data } as KeysOptions)
   })
@@ -74,9 +75,14 @@ function count(text: string): number {
   throw new InvalidArgumentError('Expected a whole number from 1 on.')
 }
 
-function usd(text: string): number {
-  const nanoUsd = toNanoUsd(text)
-  if (nanoUsd !== undefined) return nanoUsd
+/** Core checks the values. */
+const toExpiry = (text: string): Pick<KeySettings, 'expiresIn' | 'expiresAt'> =>
+  /^\d{4}-/.test(text)
+    ? { expiresAt: text as Extract<KeySettings['expiresAt'], string> }
+    : { expiresIn: text as Extract<KeySettings['expiresIn'], string> }
+
+function usd(text: string): string {
+  if (isUsd(text)) return text
   throw new InvalidArgumentError('Expected dollars, such as 10 or 2.50.')
 }
 

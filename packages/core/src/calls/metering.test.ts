@@ -254,7 +254,7 @@ describe('limits', () => {
 describe('money', () => {
   const payer = (nanoUsd: number, more: Partial<Caller> = {}): Caller => ({
     id: 'ann',
-    spendLimit: { nanoUsd, per: 'day' },
+    spendingLimit: { usd: nanoUsd / 1e9, period: 'day' },
     ...more,
   })
 

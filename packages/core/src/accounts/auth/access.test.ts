@@ -107,10 +107,14 @@ test.each([
   [{ id: 'ada', limits: { requestsPerMinute: 0 } }, 'caller.limits.requestsPerMinute'],
   [{ id: 'ada', limit: { requestsPerMinute: 1 } }, 'caller'],
   [{ id: 'ada', tier: 5 }, 'caller.tier'],
-  [{ id: 'ada', spendLimit: { nanoUsd: 1, per: 'week' } }, 'caller.spendLimit.per'],
-  [{ id: 'ada', spendLimit: { nanoUsd: 5.5, per: 'day' } }, 'caller.spendLimit.nanoUsd'],
-  [{ id: 'ada', spendLimit: { nanoUsd: 1_100_000_000.000_000_2, per: 'day' } }, 'caller.spendLimit.nanoUsd'],
-  [{ id: 'ada', spendLimit: { nanoUsd: Number.POSITIVE_INFINITY, per: 'day' } }, 'caller.spendLimit.nanoUsd'],
+  [{ id: 'ada', spendLimit: { nanoUsd: 1, per: 'day' } }, 'caller'],
+  [{ id: 'ada', spendingLimit: { usd: 1, period: 'week' } }, 'caller.spendingLimit.period'],
+  [{ id: 'ada', spendingLimit: { usd: 0.000_000_000_1, period: 'day' } }, 'caller.spendingLimit.usd'],
+  [{ id: 'ada', spendingLimit: { usd: 0.1 + 0.2, period: 'day' } }, 'caller.spendingLimit.usd'],
+  [
+    { id: 'ada', spendingLimit: { usd: Number.POSITIVE_INFINITY, period: 'day' } },
+    'caller.spendingLimit.usd',
+  ],
 ])('a caller %j of the app is a mistake in the set-up that names %s', async (caller, field) => {
   const { authorize } = createAccess({ auth: 'host' })
 

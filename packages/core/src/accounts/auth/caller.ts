@@ -1,5 +1,6 @@
 /** Who is asking. */
 import type { Limits } from '../../limits/limits.ts'
+import type { SpendingLimit } from '../spending-limit.ts'
 
 /** What a caller may do: ask models; change which there are; run the whole. */
 export type Scope = 'inference' | 'models' | 'admin'
@@ -16,14 +17,7 @@ export interface Caller {
   readonly limits?: Limits | undefined
   /** The name of limits that the options have; those of the caller's own go before. */
   readonly tier?: string | undefined
-  readonly spendLimit?: SpendingLimit | undefined
+  readonly spendingLimit?: SpendingLimit | undefined
   /** Where the caller is a key of ours. */
   readonly key?: { readonly id: string; readonly name: string } | undefined
-}
-
-export interface SpendingLimit {
-  /** Billionths of a dollar. */
-  readonly nanoUsd: number
-  /** Days and months are those of UTC. */
-  readonly per: 'day' | 'month' | 'lifetime'
 }

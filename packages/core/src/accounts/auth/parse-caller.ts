@@ -4,7 +4,7 @@ import { formatFieldPath, LlmError } from '../../errors.ts'
 import { KeySettings } from '../keys/schema.ts'
 import type { Caller } from './caller.ts'
 
-const { scopes, limits, spendLimit } = KeySettings.shape
+const { scopes, limits, spendingLimit } = KeySettings.shape
 const id = z.union([z.string().min(1), z.int(), z.bigint()], 'Expected a text that is not empty.')
 
 const callerSchema = z.strictObject({
@@ -15,7 +15,7 @@ const callerSchema = z.strictObject({
   models: z.array(z.string()).optional(),
   limits,
   tier: z.string().min(1).optional(),
-  spendLimit,
+  spendingLimit,
   key: z.object({ id: z.string(), name: z.string() }).optional(),
 })
 

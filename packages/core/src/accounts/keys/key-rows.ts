@@ -1,7 +1,8 @@
-/** Keys as the database has them. */
+/** Rows of keys in the database. */
 import { LlmError } from '../../errors.ts'
 import type { Queries } from '../../storage/database.ts'
 import type { Migration } from '../../storage/migrations.ts'
+import { type NanoUsdLimit, toNanoUsdLimit, toSpendingLimit } from '../spending-limit.ts'
 import type { Grant } from './settings.ts'
 
 export const keyMigrations: readonly Migration[] = [
@@ -16,7 +17,7 @@ export const keyMigrations: readonly Migration[] = [
       revoked_at BIGINT,
       last_used_at BIGINT
     )`,
-    // A key has several while it is rotated.
+    // A rotated key has several until their grace periods end.
     `CREATE TABLE modelmount_key_secrets (
       public_id TEXT PRIMARY KEY,
       key_id TEXT NOT NULL REFERENCES modelmount_keys (id),
@@ -35,7 +36,7 @@ export const keyMigrations: readonly Migration[] = [
       created_at BIGINT NOT NULL,
       decided_at BIGINT
     )`,
-    // One at a time: a key cannot bury the others.
+    // One per key, so that a key cannot bury the requests of others.
     `CREATE UNIQUE INDEX modelmount_limit_requests_pending
      ON modelmount_limit_requests (key_id) WHERE status = 'pending'`,
   ],
@@ -45,7 +46,7 @@ export interface KeyRow {
   readonly id: string
   readonly name: string
   readonly hint: string
-  /** A `Grant` as JSON. */
+  /** A `StoredGrant` as JSON. */
   readonly granted: string
   readonly created_at: number
   readonly expires_at: number | null
@@ -58,7 +59,7 @@ export interface KeyRow {
 export const keyColumns = (clock: string): string =>
   `id, name, hint, granted, created_at, expires_at, revoked_at, last_used_at, ${clock} AS now`
 
-/** Nobody else changes it until the transaction ends. Throws `not_found`, and `conflict` where it is revoked. */
+/** Locks the key until the transaction ends. Throws `not_found`, and `conflict` for a revoked key. */
 export async function lockKey({ query }: Queries, clock: string, id: string): Promise<KeyRow> {
   const [row] = await query<KeyRow>(
     `UPDATE modelmount_keys SET name = name WHERE id = ? RETURNING ${keyColumns(clock)}`,
@@ -77,15 +78,34 @@ export async function saveKey(
 ): Promise<KeyRow> {
   const [row] = await query<KeyRow>(
     `UPDATE modelmount_keys SET name = ?, expires_at = ?, granted = ? WHERE id = ? RETURNING ${keyColumns(clock)}`,
-    [name, expires_at, JSON.stringify(grant), id],
+    [name, expires_at, serializeGrant(grant), id],
   )
   return row ?? throwRowMissing()
 }
 
-export const grantOf = ({ granted }: Pick<KeyRow, 'granted'>): Grant => JSON.parse(granted) as Grant
+interface StoredGrant extends Omit<Grant, 'spendingLimit'> {
+  readonly spendingLimit?: NanoUsdLimit
+  /** The former name, in rows that have not been written since. */
+  readonly spendLimit?: { readonly nanoUsd: number; readonly per: NanoUsdLimit['period'] }
+}
+
+/** Reads the former names, too: a key must never lose its spending limit. */
+export function parseGrant({ granted }: Pick<KeyRow, 'granted'>): Grant {
+  const { spendingLimit, spendLimit, ...grant } = JSON.parse(granted) as StoredGrant
+  const limit = spendingLimit ?? (spendLimit && { nanoUsd: spendLimit.nanoUsd, period: spendLimit.per })
+  return { ...grant, ...(limit && { spendingLimit: toSpendingLimit(limit) }) }
+}
+
+export function serializeGrant({ spendingLimit, ...grant }: Grant): string {
+  const stored: StoredGrant = {
+    ...grant,
+    ...(spendingLimit && { spendingLimit: toNanoUsdLimit(spendingLimit) }),
+  }
+  return JSON.stringify(stored)
+}
 
 export const keyNotFound = (): LlmError => new LlmError('not_found', 'There is no key of this id.')
 
 function throwRowMissing(): never {
-  throw new Error('A row that is locked is gone.')
+  throw new Error('A locked row is gone.')
 }

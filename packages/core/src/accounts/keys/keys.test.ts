@@ -49,7 +49,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
         models: ['tiny'],
         limits: { requestsPerMinute: 60, tokensPerMinute: 10_000, concurrent: 2 },
         tier: 'gold',
-        spendLimit: { nanoUsd: 10_000_000_000, per: 'month' },
+        spendingLimit: { usd: 10, period: 'month' },
       }
       const { key, secret } = await keys.create(settings)
 
@@ -94,7 +94,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
     test('what is unknown, revoked or expired is refused in the same words', async () => {
       const revoked = await keys.create({ name: 'revoked' })
       await keys.revoke(revoked.key.id)
-      const expired = await keys.create({ name: 'expired', expires: '10s' })
+      const expired = await keys.create({ name: 'expired', expiresIn: '10s' })
       const { secret } = await keys.create({ name: 'good' })
       const last = secret.at(-1) === 'A' ? 'B' : 'A'
       aheadMs = 10_000
@@ -120,7 +120,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
     })
 
     test('one that has no time left to live is expired to the millisecond, and listed as that', async () => {
-      const { key, secret } = await keys.create({ name: 'short', expires: 60_000 })
+      const { key, secret } = await keys.create({ name: 'short', expiresIn: 60_000 })
 
       expect(key.expiresAt?.getTime()).toBe(key.createdAt.getTime() + 60_000)
       aheadMs = 60_000
@@ -132,16 +132,16 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       ['30d', 30 * 86_400_000],
       ['90m', 5_400_000],
       [0, 0],
-    ] as const)('%j is a time to live', async (expires, ms) => {
-      const { key } = await keys.create({ name: 'timed', expires })
+    ] as const)('%j is a time to live', async (expiresIn, ms) => {
+      const { key } = await keys.create({ name: 'timed', expiresIn })
 
       expect(key.expiresAt?.getTime()).toBe(key.createdAt.getTime() + ms)
     })
 
     test('a moment is one, as a date and as a text', async () => {
       const at = new Date('2040-02-03T04:05:06.007Z')
-      const asDate = await keys.create({ name: 'date', expires: at })
-      const asText = await keys.create({ name: 'text', expires: at.toISOString() as unknown as Date })
+      const asDate = await keys.create({ name: 'date', expiresAt: at })
+      const asText = await keys.create({ name: 'text', expiresAt: at.toISOString() as unknown as Date })
 
       expect([asDate.key.expiresAt, asText.key.expiresAt]).toEqual([at, at])
     })
@@ -156,12 +156,18 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       [{ name: 'x', models: [] }, 'models'],
       [{ name: 'x', limits: { requestsPerMinute: 0 } }, 'limits.requestsPerMinute'],
       [{ name: 'x', limits: { concurrent: 1.5 } }, 'limits.concurrent'],
-      [{ name: 'x', spendLimit: { nanoUsd: -1, per: 'day' } }, 'spendLimit.nanoUsd'],
-      [{ name: 'x', spendLimit: { nanoUsd: 1, per: 'week' } }, 'spendLimit.per'],
-      [{ name: 'x', expires: 'soon' }, 'expires'],
-      [{ name: 'x', expires: new Date(Number.NaN) }, 'expires'],
-      [{ name: 'x', expires: '-1h' }, 'expires'],
-      [{ name: 'x', expires: '2027-02-30' }, 'expires'],
+      [{ name: 'x', spendingLimit: { usd: -1, period: 'day' } }, 'spendingLimit.usd'],
+      [{ name: 'x', spendingLimit: { usd: 1, period: 'week' } }, 'spendingLimit.period'],
+      [{ name: 'x', expiresIn: 'soon' }, 'expiresIn'],
+      [{ name: 'x', expiresIn: '2040-01-02' }, 'expiresIn'],
+      [{ name: 'x', expiresAt: '30d' }, 'expiresAt'],
+      [{ name: 'x', expiresAt: 60_000 }, 'expiresAt'],
+      [{ name: 'x', expiresIn: '1d', expiresAt: '2040-01-02' }, 'expiresAt'],
+      [{ name: 'x', expires: '30d' }, ''],
+      [{ name: 'x', spendLimit: { nanoUsd: 1, per: 'day' } }, ''],
+      [{ name: 'x', expiresAt: new Date(Number.NaN) }, 'expiresAt'],
+      [{ name: 'x', expiresIn: '-1h' }, 'expiresIn'],
+      [{ name: 'x', expiresAt: '2027-02-30' }, 'expiresAt'],
     ])('%j is refused with the field that is wrong', async (settings, param) => {
       await expect(keys.create(settings as KeySettings)).rejects.toMatchObject({
         code: 'invalid_request',
@@ -181,14 +187,14 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
         name: 'before',
         models: ['tiny'],
         limits: { concurrent: 1 },
-        expires: '1h',
+        expiresIn: '1h',
       })
 
       const changed = await keys.update(key.id, {
         name: 'after',
         limits: { requestsPerMinute: 5 },
         models: null,
-        expires: null,
+        expiresAt: null,
       })
 
       expect(changed).toEqual({
@@ -225,7 +231,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
     })
 
     test('a day is its beginning in UTC, and days are let in for as a grace, too', async () => {
-      const { key } = await keys.create({ name: 'dated', expires: '2040-01-02' })
+      const { key } = await keys.create({ name: 'dated', expiresAt: '2040-01-02' })
 
       expect(key.expiresAt).toEqual(new Date('2040-01-02T00:00:00Z'))
       await keys.rotate(key.id, { grace: '7d' })

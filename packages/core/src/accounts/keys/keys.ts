@@ -5,7 +5,16 @@ import { createAbsentDatabase } from '../../storage/absent-database.ts'
 import type { Database, Queries } from '../../storage/database.ts'
 import { migrate } from '../../storage/migrations.ts'
 import type { Caller } from '../auth/caller.ts'
-import { grantOf, type KeyRow, keyColumns, keyMigrations, keyNotFound, lockKey, saveKey } from './key-rows.ts'
+import {
+  type KeyRow,
+  keyColumns,
+  keyMigrations,
+  keyNotFound,
+  lockKey,
+  parseGrant,
+  saveKey,
+  serializeGrant,
+} from './key-rows.ts'
 import { LimitRequests } from './limit-requests.ts'
 import { RevocationWatcher } from './revocation-watcher.ts'
 import * as schema from './schema.ts'
@@ -65,7 +74,8 @@ export class Keys {
     return this.#inTransaction(async (queries, clock) => {
       const {
         name,
-        expires,
+        expiresIn,
+        expiresAt,
         scopes = ['inference'],
         ...rest
       } = schema.parseSettings(schema.KeySettings, settings)
@@ -80,9 +90,9 @@ export class Keys {
           `key_${randomBytes(12).toString('hex')}`,
           name,
           generated.hint,
-          JSON.stringify(grant),
+          serializeGrant(grant),
           now,
-          schema.resolveExpiry(expires, now),
+          schema.resolveExpiry({ expiresIn, expiresAt }, now) ?? null,
         ],
       )
       return insertSecret(queries, row as KeyRow, generated)
@@ -111,16 +121,17 @@ export class Keys {
   /** What is not given stays; `null` takes it away. Rejects with `conflict` where the key is revoked. */
   update(id: string, changes: KeyChanges): Promise<ApiKey> {
     return this.#inTransaction(async (queries, clock) => {
-      const { name, expires, ...changed } = schema.parseSettings(schema.KeyChanges, changes)
+      const { name, expiresIn, expiresAt, ...changed } = schema.parseSettings(schema.KeyChanges, changes)
       this.#checkTier(changed.tier)
       const row = await lockKey(queries, clock, toSafeId(id))
       const given = Object.entries(changed).filter(([, value]) => value !== undefined)
-      const merged = Object.entries({ ...grantOf(row), ...Object.fromEntries(given) })
+      const merged = Object.entries({ ...parseGrant(row), ...Object.fromEntries(given) })
       const grant = Object.fromEntries(merged.filter(([, value]) => value !== null)) as unknown as Grant
+      const expiry = schema.resolveExpiry({ expiresIn, expiresAt }, row.now)
       const changedRow = {
         id: row.id,
         name: name ?? row.name,
-        expires_at: expires === undefined ? row.expires_at : schema.resolveExpiry(expires, row.now),
+        expires_at: expiry === undefined ? row.expires_at : expiry,
       }
       return toApiKey(await saveKey(queries, clock, changedRow, grant))
     })
@@ -136,7 +147,7 @@ export class Keys {
     return this.#inTransaction(async (queries, clock) => {
       const { grace = '24h' } = schema.parseSettings(schema.Rotation, rotation)
       const row = await lockKey(queries, clock, toSafeId(id))
-      const end = schema.resolveExpiry(grace, row.now)
+      const end = schema.addLifetime(row.now, grace)
       await queries.query('DELETE FROM modelmount_key_secrets WHERE key_id = ? AND expires_at <= ?', [
         row.id,
         row.now,
@@ -245,7 +256,7 @@ function toApiKey(row: KeyRow): ApiKey {
     name: row.name,
     hint: row.hint,
     status: revoked_at !== null ? 'revoked' : expired ? 'expired' : 'active',
-    ...grantOf(row),
+    ...parseGrant(row),
     createdAt: new Date(row.created_at),
     ...(expires_at !== null && { expiresAt: new Date(expires_at) }),
     ...(revoked_at !== null && { revokedAt: new Date(revoked_at) }),
@@ -256,7 +267,7 @@ function toApiKey(row: KeyRow): ApiKey {
 /** The id of the key for its own: limits, money and cached prompts are per key. */
 function toCaller(row: KeyRow): Caller {
   const { id, name } = row
-  return { id, ...grantOf(row), key: { id, name } }
+  return { id, ...parseGrant(row), key: { id, name } }
 }
 
 /** Not every text can be asked for in every database. */

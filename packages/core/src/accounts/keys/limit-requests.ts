@@ -4,7 +4,7 @@ import { invalidRequest, LlmError } from '../../errors.ts'
 import type { Limits } from '../../limits/limits.ts'
 import type { Database, Queries } from '../../storage/database.ts'
 import type { Caller } from '../auth/caller.ts'
-import { grantOf, lockKey, saveKey } from './key-rows.ts'
+import { lockKey, parseGrant, saveKey } from './key-rows.ts'
 import * as schema from './schema.ts'
 import type { LimitRequestInput } from './settings.ts'
 
@@ -58,7 +58,7 @@ export class LimitRequests {
     return this.#database.transaction(async (queries) => {
       const request = await this.#decide(queries, id, 'approved')
       const row = await lockKey(queries, clock, request.keyId)
-      const grant = grantOf(row)
+      const grant = parseGrant(row)
       await saveKey(queries, clock, row, { ...grant, limits: { ...grant.limits, ...request.limits } })
       return request
     })

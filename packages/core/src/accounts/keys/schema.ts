@@ -1,12 +1,13 @@
-/** What is right in the settings of a key, in the app and over HTTP alike. */
+/** Schemas of the settings of keys, in the app and over HTTP. */
 import { z } from 'zod'
 import { formatFieldPath, invalidRequest } from '../../errors.ts'
 import { parseDuration } from '../../units.ts'
-import type { Expiry, Lifetime } from './settings.ts'
+import { parseUsd, type SpendingLimit } from '../spending-limit.ts'
+import type { Lifetime, Timestamp } from './settings.ts'
 
 const limitValue = z.int().min(1).max(1_000_000_000)
 
-/** They are printed on terminals, and PostgreSQL keeps no NUL. */
+/** Such texts are printed on terminals, and PostgreSQL stores no NUL. */
 const singleLine = (max: number) =>
   z
     .string()
@@ -18,13 +19,23 @@ const singleLine = (max: number) =>
 const limits = z.strictObject({
   requestsPerMinute: limitValue.optional(),
   tokensPerMinute: limitValue.optional(),
-  /** Calls at the same time. */
   concurrent: limitValue.optional(),
 })
 
-const spendLimit = z.strictObject({
-  nanoUsd: z.int().min(0),
-  per: z.enum(['day', 'month', 'lifetime']),
+const spendingLimit = z.strictObject({
+  usd: z
+    .custom<SpendingLimit['usd']>(
+      (value) => parseUsd(value) !== undefined,
+      'Expected dollars from 0 to 9007199.254740991 with at most 9 decimal places, as a number or a decimal string.',
+    )
+    .meta({
+      anyOf: [
+        { type: 'number', minimum: 0, maximum: 9007199.254740991 },
+        { type: 'string', pattern: String.raw`^\d{1,7}(\.\d{1,9})?$` },
+      ],
+      description: 'Dollars. In answers a number where that is exact, else a string.',
+    }),
+  period: z.enum(['day', 'month', 'lifetime']),
 })
 
 const name = singleLine(100)
@@ -39,38 +50,54 @@ const durations = [
   { type: 'string', pattern: String.raw`^\d{1,6}d$`, description: 'Days.' },
   { type: 'string', pattern: String.raw`^\+?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+)$` },
 ]
-const expires = z
-  .custom<Expiry>(
-    (value) => parseLifetimeMs(value) !== undefined || isTimestamp(value),
-    "Expected a duration such as '30d', a number of milliseconds, or a date.",
+const expiresIn = z
+  .custom<Lifetime>(
+    (value) => parseLifetimeMs(value) !== undefined,
+    "Expected a duration such as '30d' or '12h', or a number of milliseconds.",
   )
+  .meta({ anyOf: durations, description: 'How long the key is valid. Excludes `expiresAt`.' })
+const expiresAt = z
+  .custom<Timestamp>(isTimestamp, "Expected a date such as '2027-01-31' or '2027-01-31T12:00:00Z'.")
   .meta({
     anyOf: [
-      ...durations,
       { type: 'string', format: 'date-time' },
       { type: 'string', format: 'date', description: 'The beginning of that day, in UTC.' },
     ],
+    description: 'When the key stops being valid. Excludes `expiresIn`.',
   })
 
-export const KeySettings = z.strictObject({
-  name,
-  scopes: scopes.optional(),
-  models: models.optional(),
-  limits: limits.optional(),
-  tier: tier.optional(),
-  spendLimit: spendLimit.optional(),
-  expires: expires.optional(),
-})
+const hasOneExpiry = (settings: { readonly expiresIn?: unknown; readonly expiresAt?: unknown }): boolean =>
+  settings.expiresIn === undefined || settings.expiresAt === undefined
+const oneExpiry = { path: ['expiresAt'], message: 'Expected `expiresIn` or `expiresAt`, not both.' }
+const oneExpirySchema = { not: { required: ['expiresIn', 'expiresAt'] } }
 
-export const KeyChanges = z.strictObject({
-  name: name.optional(),
-  scopes: scopes.optional(),
-  models: models.nullish(),
-  limits: limits.nullish(),
-  tier: tier.nullish(),
-  spendLimit: spendLimit.nullish(),
-  expires: expires.nullish(),
-})
+export const KeySettings = z
+  .strictObject({
+    name,
+    scopes: scopes.optional(),
+    models: models.optional(),
+    limits: limits.optional(),
+    tier: tier.optional(),
+    spendingLimit: spendingLimit.optional(),
+    expiresIn: expiresIn.optional(),
+    expiresAt: expiresAt.optional(),
+  })
+  .refine(hasOneExpiry, oneExpiry)
+  .meta(oneExpirySchema)
+
+export const KeyChanges = z
+  .strictObject({
+    name: name.optional(),
+    scopes: scopes.optional(),
+    models: models.nullish(),
+    limits: limits.nullish(),
+    tier: tier.nullish(),
+    spendingLimit: spendingLimit.nullish(),
+    expiresIn: expiresIn.optional(),
+    expiresAt: expiresAt.nullish(),
+  })
+  .refine(hasOneExpiry, oneExpiry)
+  .meta(oneExpirySchema)
 
 export const Rotation = z.strictObject({
   grace: z
@@ -79,7 +106,7 @@ export const Rotation = z.strictObject({
       "Expected a duration such as '12h' or '7d', or a number of milliseconds.",
     )
     .optional()
-    .meta({ anyOf: durations, description: "How long the secrets before are let in yet. Default: '24h'." }),
+    .meta({ anyOf: durations, description: "How long the previous secrets stay valid. Default: '24h'." }),
 })
 
 export const LimitRequestInput = z.strictObject({
@@ -92,7 +119,7 @@ export const LimitRequestInput = z.strictObject({
     .optional(),
 })
 
-/** Throws `invalid_request`, with the field. */
+/** Throws `invalid_request` that names the field. */
 export function parseSettings<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const result = schema.safeParse(value)
   if (result.success) return result.data
@@ -101,12 +128,24 @@ export function parseSettings<Schema extends z.ZodType>(schema: Schema, value: u
   throw invalidRequest(param === '' ? issue.message : `${param}: ${issue.message}`, { param })
 }
 
-/** @param nowMs of the clock that will tell */
-export function resolveExpiry(expiry: Expiry | null | undefined, nowMs: number): number | null {
-  if (expiry === undefined || expiry === null) return null
-  const ms = parseLifetimeMs(expiry)
-  return ms === undefined ? new Date(expiry).getTime() : Math.ceil(nowMs + ms)
+/**
+ * The end of a key in milliseconds since 1970; null for never, undefined where the settings do not say.
+ *
+ * @param nowMs of the clock that expires the key
+ */
+export function resolveExpiry(
+  {
+    expiresIn,
+    expiresAt,
+  }: { readonly expiresIn?: Lifetime | undefined; readonly expiresAt?: Timestamp | null | undefined },
+  nowMs: number,
+): number | null | undefined {
+  if (expiresIn !== undefined) return addLifetime(nowMs, expiresIn)
+  return expiresAt === undefined || expiresAt === null ? expiresAt : new Date(expiresAt).getTime()
 }
+
+export const addLifetime = (nowMs: number, lifetime: Lifetime): number =>
+  Math.ceil(nowMs + (parseLifetimeMs(lifetime) as number))
 
 function parseLifetimeMs(value: unknown): number | undefined {
   const [, days] = typeof value === 'string' ? (/^(\d{1,6})d$/.exec(value) ?? []) : []
@@ -116,10 +155,10 @@ function parseLifetimeMs(value: unknown): number | undefined {
 }
 
 const dayMs = 86_400_000
-/** Ten thousand years are never. */
+/** Ten thousand years. */
 const maxMs = 3_652_500 * dayMs
 
-/** Over HTTP, as RFC 3339 says it: with a time, or the day alone. */
+/** RFC 3339, with a time or the day alone. */
 const timestamp = z.union([z.iso.datetime({ offset: true }), z.iso.date()])
 
 function isTimestamp(value: unknown): boolean {

@@ -1,4 +1,4 @@
-/** What can be said of a key, in the app and over HTTP alike. What is right is in `schema.ts`. */
+/** Settings of keys, the same in the app and over HTTP. `schema.ts` checks them. */
 
 import type { Limits } from '../../limits/limits.ts'
 import type { Duration } from '../../units.ts'
@@ -7,33 +7,35 @@ import type { Caller, Scope } from '../auth/caller.ts'
 /** Milliseconds, or a number with a unit: `'12h'`, `'30d'`. */
 export type Lifetime = Duration | `${number}d`
 
-/** The same, or when; of a day alone, such as `'2027-01-31'`, the beginning in UTC. */
-export type Expiry = Lifetime | `${number}-${number}-${number}${string}` | Date
+/** A date, or an ISO text. A day alone, such as `'2027-01-31'`, means its beginning in UTC. */
+export type Timestamp = Date | `${number}-${number}-${number}${string}`
 
-/** What a key is made with. */
-export interface KeySettings extends Pick<Caller, 'scopes' | 'models' | 'limits' | 'tier' | 'spendLimit'> {
-  /** For people: whose it is, or for what. */
+/** Settings of a new key. */
+export interface KeySettings extends Pick<Caller, 'scopes' | 'models' | 'limits' | 'tier' | 'spendingLimit'> {
+  /** For people: the user or the purpose of the key. */
   readonly name: string
-  /** @default never */
-  readonly expires?: Expiry | undefined
+  /** How long the key is valid. Excludes `expiresAt`. @default the key never expires */
+  readonly expiresIn?: Lifetime | undefined
+  /** When the key stops being valid. Excludes `expiresIn`. @default the key never expires */
+  readonly expiresAt?: Timestamp | undefined
 }
 
-/** What of it changes; `null` takes it away. */
+/** Changed settings; `null` removes one. */
 export type KeyChanges = {
   readonly [Name in keyof KeySettings]?:
     | KeySettings[Name]
-    | (Name extends 'name' | 'scopes' ? never : null)
+    | (Name extends 'name' | 'scopes' | 'expiresIn' ? never : null)
     | undefined
 }
 
-/** What is kept of the settings as it is. */
-export interface Grant extends Pick<KeySettings, 'models' | 'limits' | 'tier' | 'spendLimit'> {
+/** What a key may do, and how much. */
+export interface Grant extends Pick<KeySettings, 'models' | 'limits' | 'tier' | 'spendingLimit'> {
   readonly scopes: readonly Scope[]
 }
 
-/** What a key asks for. */
+/** The limits that a key requests. */
 export interface LimitRequestInput {
-  /** One at least; those that are not named stay. */
+  /** At least one; limits that are not named stay. */
   readonly limits: Limits
   /** @default '' */
   readonly reason?: string | undefined

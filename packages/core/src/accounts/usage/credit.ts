@@ -3,7 +3,8 @@
 import type { LlmError } from '../../errors.ts'
 import { toStorableId } from '../../limits/demand.ts'
 import type { Queries } from '../../storage/database.ts'
-import type { Caller, SpendingLimit } from '../auth/caller.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { NanoUsdLimit } from '../spending-limit.ts'
 import type { CreditLeases } from './credit-leases.ts'
 import { startOfPeriod } from './periods.ts'
 import { lockAccount, noteExhausted, spentIn } from './spending.ts'
@@ -23,15 +24,15 @@ export interface Credit {
 export async function lockCredit(
   queries: Queries,
   caller: Caller,
-  { nanoUsd, per }: SpendingLimit,
+  { nanoUsd, period }: NanoUsdLimit,
   { clock, reserved }: { readonly clock: string; readonly reserved: CreditLeases },
 ): Promise<Credit> {
   const account = await lockAccount(queries, caller, clock)
   const { now } = account
-  const unspent = BigInt(nanoUsd) - (spentIn(account, per, now) ?? 0n)
+  const unspent = BigInt(nanoUsd) - (spentIn(account, period, now) ?? 0n)
   const reservedNanoUsd = await reserved.sumFor(queries, toStorableId(caller.id), {
     now,
-    since: startOfPeriod(per, now),
+    since: startOfPeriod(period, now),
   })
   return { now, unspent, remaining: unspent - BigInt(reservedNanoUsd) }
 }
@@ -40,7 +41,7 @@ export async function lockCredit(
 export async function prepareRefusal(
   queries: Queries,
   caller: Caller,
-  limit: SpendingLimit,
+  limit: NanoUsdLimit,
   { now, unspent, isEnough }: Credit & { readonly isEnough: boolean },
   warnings: SpendingWarnings,
 ): Promise<() => LlmError> {

@@ -6,6 +6,7 @@ import { LlmError } from '../../errors.ts'
 import type { Database } from '../../storage/database.ts'
 import { openDatabase } from '../../storage/open.ts'
 import type { Caller } from '../auth/caller.ts'
+import { toUsd } from '../spending-limit.ts'
 import { type CallOutcome, Ledger, type LedgerCall, type LedgerOptions, openLedger } from './ledger.ts'
 import type { SpendingWarning } from './warnings.ts'
 
@@ -14,9 +15,9 @@ const prices = { tiny: { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } }
 const evening = Date.parse('2026-11-22T23:59:00Z')
 const day = 86_400_000
 
-const payer = (nanoUsd: number, per: 'day' | 'month' | 'lifetime' = 'day'): Caller => ({
+const payer = (nanoUsd: number, period: 'day' | 'month' | 'lifetime' = 'day'): Caller => ({
   id: 'key_1',
-  spendLimit: { nanoUsd, per },
+  spendingLimit: { usd: toUsd(nanoUsd), period },
   key: { id: 'key_1', name: 'Reports' },
 })
 const used = (inputTokens: number, outputTokens: number): TokenUsage => ({
@@ -96,7 +97,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     expect(refusal.code).toBe('quota')
     expect(refusal.details).toEqual({
       keyName: 'Reports',
-      per: 'day',
+      period: 'day',
       resumesAt: new Date('2026-11-23T00:00:00Z'),
     })
     expect(refusal.message).toContain('2026-11-23T00:00:00Z')
@@ -207,9 +208,9 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
 
   test.each(['day', 'month'] as const)(
     'what was spent by a clock that was ahead counts for this %s',
-    async (per) => {
+    async (period) => {
       const ledger = await open()
-      const caller = payer(100_000, per)
+      const caller = payer(100_000, period)
       const spend = async () =>
         (await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 20 })).settle(ended(0, 20))
       clock.at += 40 * 86_400_000
@@ -326,16 +327,16 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
   test('a day is over at midnight in UTC, a month at its end, a lifetime never', async () => {
     const ledger = await open()
     const most = { inputTokens: 0, outputTokens: 50 }
-    const spend = async (per: 'day' | 'month' | 'lifetime') => {
-      const funds = await ledger.reserve(call({ ...payer(100_000, per), id: per }), most)
+    const spend = async (period: 'day' | 'month' | 'lifetime') => {
+      const funds = await ledger.reserve(call({ ...payer(100_000, period), id: period }), most)
       await funds.settle(ended(0, 50))
     }
     const all = ['day', 'month', 'lifetime'] as const
-    for (const per of all) await spend(per)
+    for (const period of all) await spend(period)
 
     clock.at = Date.parse('2026-11-23T00:00:00Z')
     await spend('day')
-    for (const per of all) expect((await refusalOf(spend(per))).details.per).toBe(per)
+    for (const period of all) expect((await refusalOf(spend(period))).details.period).toBe(period)
 
     clock.at = Date.parse('2026-12-01T00:00:00Z')
     await spend('month')
@@ -547,7 +548,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
         threshold: 0.8,
         spentNanoUsd: 80_000,
         limitNanoUsd: 100_000,
-        per: 'day',
+        period: 'day',
       })
       expect(published).toHaveLength(4)
     } finally {

@@ -8,6 +8,7 @@ import { toStorableId } from '../../limits/demand.ts'
 import type { Database } from '../../storage/database.ts'
 import { migrate } from '../../storage/migrations.ts'
 import type { Caller } from '../auth/caller.ts'
+import { toNanoUsdLimit } from '../spending-limit.ts'
 import { writeCall } from './call-rows.ts'
 import { lockCredit, prepareRefusal } from './credit.ts'
 import { CreditLeases, type ReservedCredit } from './credit-leases.ts'
@@ -129,15 +130,15 @@ export class Ledger {
   /** Whether a call has to be paid for in advance. */
   isLimited({ caller, model }: Pick<LedgerCall, 'caller' | 'model'>): boolean {
     const rates = this.#ratesOf(model)
-    return caller.spendLimit !== undefined && !(rates && isFree(rates))
+    return caller.spendingLimit !== undefined && !(rates && isFree(rates))
   }
 
   /** Throws `quota` where nothing is left to spend, `rate_limit` where calls that run may need all of it. */
   async expectCredit({ caller }: Pick<LedgerCall, 'caller'>): Promise<void> {
-    const { spendLimit } = caller
-    if (!spendLimit) return
+    if (!caller.spendingLimit) return
+    const limit = toNanoUsdLimit(caller.spendingLimit)
     const refusal = await this.#database.transaction(async (queries) => {
-      const credit = await lockCredit(queries, caller, spendLimit, {
+      const credit = await lockCredit(queries, caller, limit, {
         clock: this.#clock(),
         reserved: this.#leases,
       })
@@ -145,7 +146,7 @@ export class Ledger {
       return prepareRefusal(
         queries,
         caller,
-        spendLimit,
+        limit,
         { ...credit, isEnough: credit.unspent > 0n },
         this.#warnings,
       )
@@ -167,8 +168,8 @@ export class Ledger {
     { inputTokens, outputTokens, contextRoom = Number.POSITIVE_INFINITY }: WorstCase,
   ): Promise<CreditReservation> {
     const { id, caller, model, isBatch } = call
-    const { spendLimit } = caller
-    if (!spendLimit || !this.isLimited(call)) return this.openPostpaid(call)
+    if (!caller.spendingLimit || !this.isLimited(call)) return this.openPostpaid(call)
+    const limit = toNanoUsdLimit(caller.spendingLimit)
     const rates = this.#ratesOf(model)
     if (!rates) throw modelUnpriced(model)
 
@@ -178,14 +179,14 @@ export class Ledger {
       return affordable === undefined || affordable < least ? undefined : affordable
     }
     const reservation = await this.#database.transaction(async (queries) => {
-      const credit = await lockCredit(queries, caller, spendLimit, {
+      const credit = await lockCredit(queries, caller, limit, {
         clock: this.#clock(),
         reserved: this.#leases,
       })
       const affordable = affordableFor(credit.remaining)
       if (affordable === undefined) {
         const isEnough = affordableFor(credit.unspent) !== undefined
-        return prepareRefusal(queries, caller, spendLimit, { ...credit, isEnough }, this.#warnings)
+        return prepareRefusal(queries, caller, limit, { ...credit, isEnough }, this.#warnings)
       }
       const maxOutputTokens = Math.min(outputTokens ?? affordable, contextRoom)
       const charged = Number.isFinite(maxOutputTokens) ? maxOutputTokens : 0
@@ -268,7 +269,7 @@ export class Ledger {
 
   async #write({ reserved, outcome, ...call }: PendingEntry): Promise<void> {
     const { id, caller, model, isBatch } = call
-    const { spendLimit } = caller
+    const limit = caller.spendingLimit && toNanoUsdLimit(caller.spendingLimit)
     const tokens = countByKind(outcome.usage)
     const rates = this.#ratesOf(model)
     const nanoUsd = rates ? computeCost(tokens, rates, isBatch) : 0
@@ -291,13 +292,13 @@ export class Ledger {
       }
       if (!(await writeCall(queries, row))) return undefined
       const spending = await addSpending(queries, caller, at, nanoUsd)
-      const spent = spendLimit && nanoUsd > 0 ? spentIn(spending, spendLimit.per, at) : undefined
-      if (!spendLimit || spent === undefined) return { at }
-      const isSpent = spent >= BigInt(spendLimit.nanoUsd)
+      const spent = limit && nanoUsd > 0 ? spentIn(spending, limit.period, at) : undefined
+      if (!limit || spent === undefined) return { at }
+      const isSpent = spent >= BigInt(limit.nanoUsd)
       return {
         at,
-        warning: toWarning(caller, spendLimit, Number(spent)),
-        isExhausted: isSpent && (await noteExhausted(queries, caller, spendLimit, at)),
+        warning: toWarning(caller, limit, Number(spent)),
+        isExhausted: isSpent && (await noteExhausted(queries, caller, limit, at)),
       }
     })
     if (!written) return

@@ -1,26 +1,27 @@
 /** What a caller hears whose spending limit does not pay for a call. */
 
 import { LlmError } from '../../errors.ts'
-import type { Caller, SpendingLimit } from '../auth/caller.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { NanoUsdLimit } from '../spending-limit.ts'
 import { nextPeriodStart } from './periods.ts'
 
-export function quotaExceeded(caller: Caller, limit: SpendingLimit, now: number): LlmError {
-  const { per } = limit
-  const resumesAt = nextPeriodStart(per, now)
+export function quotaExceeded(caller: Caller, limit: NanoUsdLimit, now: number): LlmError {
+  const { period } = limit
+  const resumesAt = nextPeriodStart(period, now)
   const rest = resumesAt ? ` Access resumes at ${resumesAt.toISOString().replace('.000', '')}.` : ''
   return new LlmError(
     'quota',
     `${describeCaller(caller)} has too little left of ${describeLimit(limit)} for this request.${rest}`,
     {
       ...(caller.key && { keyName: caller.key.name }),
-      per,
+      period,
       ...(resumesAt && { resumesAt }),
     },
   )
 }
 
 /** There is enough, when calls that run give back what they do not need: nobody knows when that is. */
-export const creditReserved = (caller: Caller, limit: SpendingLimit): LlmError =>
+export const creditReserved = (caller: Caller, limit: NanoUsdLimit): LlmError =>
   new LlmError(
     'rate_limit',
     `${describeCaller(caller)} has enough left of ${describeLimit(limit)}, but its requests that are running may need it. Try again when they have ended.`,
@@ -37,5 +38,5 @@ export const modelUnpriced = (model: string): LlmError =>
 
 const describeCaller = ({ key }: Caller): string => (key ? `The key "${key.name}"` : 'This caller')
 
-const describeLimit = ({ nanoUsd, per }: SpendingLimit): string =>
-  `its spending limit of $${nanoUsd / 1e9}${per === 'lifetime' ? '' : ` per ${per}`}`
+const describeLimit = ({ nanoUsd, period }: NanoUsdLimit): string =>
+  `its spending limit of $${nanoUsd / 1e9}${period === 'lifetime' ? '' : ` per ${period}`}`

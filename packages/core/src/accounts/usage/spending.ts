@@ -2,7 +2,8 @@
 
 import { toStorableId } from '../../limits/demand.ts'
 import type { Queries } from '../../storage/database.ts'
-import type { Caller, SpendingLimit } from '../auth/caller.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { NanoUsdLimit } from '../spending-limit.ts'
 import { dayOf, monthOf, startOfPeriod } from './periods.ts'
 
 /** Nano-dollars may be more than numbers are exact for. */
@@ -75,10 +76,10 @@ export async function addSpending(
 export async function noteExhausted(
   { query }: Queries,
   { id }: Caller,
-  { nanoUsd, per }: SpendingLimit,
+  { nanoUsd, period }: NanoUsdLimit,
   at: number,
 ): Promise<boolean> {
-  const start = startOfPeriod(per, at)
+  const start = startOfPeriod(period, at)
   const noted = await query(
     `UPDATE modelmount_spending SET exhausted = ?, exhausted_limit = ?
      WHERE caller = ? AND (exhausted < ? OR exhausted_limit < ?) RETURNING caller`,
@@ -88,9 +89,9 @@ export async function noteExhausted(
 }
 
 /** What was spent in the period that `at` is in; nothing is known of one that is over. */
-export function spentIn(spending: Spending, per: SpendingLimit['per'], at: number): bigint | undefined {
-  if (per === 'lifetime') return BigInt(spending.lifetime_spent)
-  if (per === 'day') return spending.day === dayOf(at) ? BigInt(spending.day_spent) : undefined
+export function spentIn(spending: Spending, period: NanoUsdLimit['period'], at: number): bigint | undefined {
+  if (period === 'lifetime') return BigInt(spending.lifetime_spent)
+  if (period === 'day') return spending.day === dayOf(at) ? BigInt(spending.day_spent) : undefined
   return spending.month === monthOf(at) ? BigInt(spending.month_spent) : undefined
 }
 

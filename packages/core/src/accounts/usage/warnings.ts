@@ -1,6 +1,7 @@
 /** Who hears that a spending limit is near: whoever listens to the channel `modelmount:spending`, and the app's own function. */
 import { type Channel, channel } from 'node:diagnostics_channel'
-import type { Caller, SpendingLimit } from '../auth/caller.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { NanoUsdLimit } from '../spending-limit.ts'
 
 export interface SpendingWarning {
   readonly caller: string
@@ -9,7 +10,7 @@ export interface SpendingWarning {
   readonly threshold: number
   readonly spentNanoUsd: number
   readonly limitNanoUsd: number
-  readonly per: SpendingLimit['per']
+  readonly period: NanoUsdLimit['period']
 }
 
 export interface SpendingWarningOptions {
@@ -21,14 +22,14 @@ export interface SpendingWarningOptions {
 
 export const toWarning = (
   caller: Caller,
-  { nanoUsd, per }: SpendingLimit,
+  { nanoUsd, period }: NanoUsdLimit,
   spentNanoUsd: number,
 ): Omit<SpendingWarning, 'threshold'> => ({
   caller: caller.id,
   keyName: caller.key?.name,
   spentNanoUsd,
   limitNanoUsd: nanoUsd,
-  per,
+  period,
 })
 
 export const spendingChannel = 'modelmount:spending'

@@ -11,13 +11,13 @@ export const createAuthoriseStep = (hasLedger: boolean): CallStep => ({
     const isAllowed = createModelFilter(caller.models)
     // Also models that do not exist: an error must not tell which models there are.
     for (const { model } of requests) if (!isAllowed(model)) throw modelNotAllowed(model)
-    if (caller.spendLimit && !hasLedger) throw spendingNeedsDatabase()
+    if (caller.spendingLimit && !hasLedger) throw spendingNeedsDatabase()
   },
 })
 
 const spendingNeedsDatabase = (): LlmError =>
   new LlmError(
     'internal',
-    'In the app, a caller with `spendLimit` needs the option `database` of createLlm().',
+    'In the app, a caller with `spendingLimit` needs the option `database` of createLlm().',
     { setup: true },
   )

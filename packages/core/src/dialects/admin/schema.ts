@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { KeySettings } from '../../accounts/keys/schema.ts'
 
 const timestamp = z.iso.datetime()
-const { name, tier, models, limits, spendLimit, scopes } = KeySettings.shape
+const { name, tier, models, limits, spendingLimit, scopes } = KeySettings.shape
 
 export const ApiKey = z.strictObject({
   id: z.string(),
@@ -14,7 +14,7 @@ export const ApiKey = z.strictObject({
   models,
   limits,
   tier,
-  spendLimit,
+  spendingLimit,
   createdAt: timestamp,
   expiresAt: timestamp.optional(),
   revokedAt: timestamp.optional(),

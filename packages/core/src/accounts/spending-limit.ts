@@ -1,0 +1,53 @@
+/** Spending limits, in dollars where people set and read them and in nano-dollars where calls are charged. */
+
+export interface SpendingLimit {
+  /**
+   * Dollars from 0 to 9,007,199.254740991, with at most 9 decimal places: a number, or a decimal string such as
+   * `'0.000000001'`. Keys report a number wherever it is exact, else a string.
+   */
+  readonly usd: number | string
+  /** Days and months are those of UTC. */
+  readonly period: 'day' | 'month' | 'lifetime'
+}
+
+/** The same limit in billionths of a dollar: the unit of the ledger and of stored keys. */
+export interface NanoUsdLimit {
+  readonly nanoUsd: number
+  readonly period: SpendingLimit['period']
+}
+
+export const toNanoUsdLimit = ({ usd, period }: SpendingLimit): NanoUsdLimit => {
+  const nanoUsd = parseUsd(usd)
+  if (nanoUsd === undefined)
+    throw new TypeError(`Expected \`usd\` to be an amount of dollars, got ${String(usd)}`)
+  return { nanoUsd, period }
+}
+
+export const toSpendingLimit = ({ nanoUsd, period }: NanoUsdLimit): SpendingLimit => ({
+  usd: toUsd(nanoUsd),
+  period,
+})
+
+/** Nano-dollars of an amount in dollars, without rounding. Undefined for a value that `SpendingLimit.usd` does not allow. */
+export function parseUsd(usd: unknown): number | undefined {
+  const [, whole, fraction = ''] = /^(\d{1,7})(?:\.(\d{1,9}))?$/.exec(toDecimal(usd)) ?? []
+  const nanoUsd = Number(whole) * nanoPerUsd + Number(fraction.padEnd(9, '0'))
+  return Number.isSafeInteger(nanoUsd) ? nanoUsd : undefined
+}
+
+/** A number where it is exact; from 8,388,608 dollars on doubles are too coarse for single nano-dollars. */
+export function toUsd(nanoUsd: number): number | string {
+  const usd = nanoUsd / nanoPerUsd
+  if (parseUsd(usd) === nanoUsd) return usd
+  const rest = nanoUsd % nanoPerUsd
+  return `${(nanoUsd - rest) / nanoPerUsd}.${String(rest).padStart(9, '0')}`
+}
+
+const nanoPerUsd = 1e9
+
+/** JavaScript writes numbers below a millionth with an exponent. */
+function toDecimal(usd: unknown): string {
+  if (typeof usd !== 'number') return typeof usd === 'string' ? usd : ''
+  const text = usd < 1e-6 ? usd.toFixed(9) : String(usd)
+  return Number(text) === usd ? text : ''
+}
