@@ -19,7 +19,7 @@ const events = (body: string): Answer => ({ status: 200, contentType: 'text/even
 const exact = { exact: true }
 const lenient = { exact: false }
 
-describe('two answers', () => {
+describe('two responses', () => {
   test('are equal when only their values differ', async () => {
     const recorded = json({ model: 'tiny', done: true, context: [1, 2], message: { content: 'Hi' } })
     const ours = json({ done: false, model: 'other', context: [3], message: { content: '' } })
@@ -27,7 +27,7 @@ describe('two answers', () => {
     expect(await differences(recorded, ours, exact)).toEqual([])
   })
 
-  test('are equal when they are the same one, as each that was recorded', async () => {
+  test('are equal when they are identical, as each recorded one', async () => {
     for (const { id, response } of exchanges) {
       const answer = { ...response, contentType: response.headers['content-type'] }
 
@@ -35,13 +35,13 @@ describe('two answers', () => {
     }
   })
 
-  test('differ in their status, whatever else differs', async () => {
+  test('differ by status', async () => {
     const found = await differences(json({ model: 'tiny' }), json({ error: 'not found' }, 404), exact)
 
     expect(found).toEqual(['status 404, recorded 200: {"error":"not found"}'])
   })
 
-  test('differ in their media type, and not in its charset', async () => {
+  test('differ by media type, not by charset', async () => {
     const recorded = json({})
 
     const charset = { ...recorded, contentType: 'application/json; charset=utf-8' }
@@ -53,7 +53,7 @@ describe('two answers', () => {
     ])
   })
 
-  test('with texts are equal, whatever these say', async () => {
+  test('with text bodies are equal', async () => {
     const recorded = { status: 404, contentType: 'text/plain', body: '404 page not found' }
 
     expect(await differences(recorded, { ...recorded, body: 'Nothing here.' }, exact)).toEqual([])
@@ -68,7 +68,7 @@ describe('two answers', () => {
     expect(await differences(empty, empty, exact)).toEqual([])
   })
 
-  test('differ when ours is not of the type it claims', async () => {
+  test('differ when our body contradicts its media type', async () => {
     const found = await differences(json({}), { ...json({}), body: '<html>' }, exact)
 
     expect(found).toEqual(['a body that is not application/json: <html>'])
@@ -84,7 +84,7 @@ describe('a JSON body', () => {
     expect(found).toEqual(['details.format: missing'])
   })
 
-  test('differs by a key that was not recorded, unless it may have more', async () => {
+  test('differs by an unrecorded key, unless additions are allowed', async () => {
     const recorded = json({ id: '1' })
     const ours = json({ id: '1', refusal: null })
 
@@ -101,13 +101,13 @@ describe('a JSON body', () => {
     ])
   })
 
-  test('may have a value for a recorded null where it may have more', async () => {
+  test('may have a value for a recorded null where additions are allowed', async () => {
     const recorded = json({ error: { param: null } })
 
     expect(await differences(recorded, json({ error: { param: 'model' } }), lenient)).toEqual([])
   })
 
-  test('may lack an optional key, or have it', async () => {
+  test('may have or lack an optional key', async () => {
     const rules = { exact: true, optional: ['message.thinking'] }
     const without = json({ message: { content: '' } })
     const withKey = json({ message: { content: '', thinking: 'Hm' } })
@@ -124,7 +124,7 @@ describe('a JSON body', () => {
     ])
   })
 
-  test('may have other keys where they are data', async () => {
+  test('may have other keys in objects whose keys are data', async () => {
     const recorded = json({ model_info: { 'qwen3.block_count': 2 } })
     const ours = json({ model_info: { 'llama.block_count': 2 } })
 
@@ -135,7 +135,7 @@ describe('a JSON body', () => {
     ])
   })
 
-  test('has in a list only what is like something recorded', async () => {
+  test('has only list elements with a recorded shape', async () => {
     const recorded = json({ models: [{ name: 'a' }, { name: 'b', remote_host: 'x' }] })
 
     expect(await differences(recorded, json({ models: [{ name: 'c' }] }), exact)).toEqual([])
@@ -145,7 +145,7 @@ describe('a JSON body', () => {
     ])
   })
 
-  test('has an empty list only where the recorded one is empty, or may be', async () => {
+  test('has an empty list only where that was recorded or is allowed', async () => {
     const full = json({ models: [{ name: 'a' }] })
     const empty = json({ models: [] })
     const rules = { exact: true, mayBeEmpty: ['models'] }
@@ -160,11 +160,11 @@ describe('a stream', () => {
   const piece = { response: 'Hel', done: false }
   const end = { response: '', done: true, eval_count: 2 }
 
-  test('of lines may have any number of pieces', async () => {
+  test('of lines may have any number of chunks', async () => {
     expect(await differences(lines(piece, end), lines(piece, piece, piece, end), exact)).toEqual([])
   })
 
-  test('of lines differs by a piece of another shape', async () => {
+  test('of lines differs by a chunk of another shape', async () => {
     const other = { response: 'lo', done: false, tokens: [1] }
 
     expect(await differences(lines(piece, end), lines(piece, other, end), exact)).toEqual([
@@ -179,18 +179,18 @@ describe('a stream', () => {
     ])
   })
 
-  test('that ends at once differs from one with pieces', async () => {
+  test('without chunks differs from one with chunks', async () => {
     expect(await differences(lines(piece, end), lines(end), exact)).toEqual(['nothing to compare with'])
   })
 
-  test('of events differs by the name of one', async () => {
+  test('of events differs by an event name', async () => {
     const recorded = events('event: ping\ndata: {"a":1}\n\nevent: stop\ndata: {"b":2}\n\n')
     const ours = events('event: pong\ndata: {"a":1}\n\nevent: stop\ndata: {"b":2}\n\n')
 
     expect(await differences(recorded, ours, lenient)).toEqual(['ping: missing'])
   })
 
-  test('of events may have more kinds of them where it may have more', async () => {
+  test('of events may have more event kinds where additions are allowed', async () => {
     const recorded = events('data: {"a":1}\n\ndata: [DONE]\n\n')
     const ours = events('data: {"a":1}\n\ndata: {"b":1}\n\ndata: [DONE]\n\n')
 
@@ -198,7 +198,7 @@ describe('a stream', () => {
     expect(await differences(recorded, ours, exact)).toEqual(['a: missing', 'b: not recorded'])
   })
 
-  test('of events differs when its last is not there', async () => {
+  test('of events differs when its last one is missing', async () => {
     const recorded = events('data: {"a":1}\n\ndata: [DONE]\n\n')
     const ours = events('data: {"a":1}\n\ndata: {"a":1}\n\n')
 

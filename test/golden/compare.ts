@@ -1,4 +1,4 @@
-/** Whether two answers are equal for a client: status, content type, and the shape of the body. */
+/** Compares two responses as clients see them: status, content type and shape of the body. */
 import { readEvents } from '@modelmount/core/testing'
 import { type Rules, setDifferences, shapeDifferences } from './shape.ts'
 
@@ -8,11 +8,11 @@ export interface Answer {
   readonly body: string
 }
 
-/** A line for each difference; none when the answers are equal. */
+/** One line per difference. */
 export async function differences(recorded: Answer, ours: Answer, rules: Rules): Promise<string[]> {
   if (recorded.status !== ours.status) {
     const line = `status ${ours.status}, recorded ${recorded.status}: ${excerpt(ours.body)}`
-    // Whose fault it is, is one thing, and how it is told another.
+    // The status can differ while the body has the same shape.
     const isClients = recorded.status >= 500 && Math.floor(ours.status / 100) === 4
     return isClients
       ? [line, ...(await differences({ ...recorded, status: ours.status }, ours, rules))]
@@ -65,8 +65,8 @@ const hasStatus = (line: unknown): line is { readonly status: string } =>
   typeof line === 'object' && line !== null && 'status' in line
 
 /**
- * What is said of a transfer comes as often as time allows, also never. Whether a layer is new depends on what the store has
- * had: the recorded one rewrote the files that it was given.
+ * Statuses without transfer progress, whose number depends on time. New and existing layers count as equal: the recorded
+ * server rewrote uploaded files.
  */
 function statusesOf(lines: readonly unknown[]): string[] {
   return lines
@@ -77,13 +77,13 @@ function statusesOf(lines: readonly unknown[]): string[] {
 
 const transfer = /^(pulling|pushing) [0-9a-f]{12}$/
 
-/** A step as it was recorded, of its kind. */
+/** The recorded status of the same kind. */
 function stepOf(line: unknown): unknown {
   if (!hasStatus(line)) return { error: '' }
   return transfer.test(line.status) ? { status: '', digest: '', total: 1, completed: 1 } : { status: '' }
 }
 
-/** How many pieces there are is the model's affair; which shapes they have is not, and the last has one of its own. */
+/** The number of chunks depends on the model. Their shapes do not; the last one differs. */
 function streamDifferences(recorded: readonly unknown[], ours: readonly unknown[], rules: Rules): string[] {
   return [
     ...setDifferences(recorded.slice(0, -1), ours.slice(0, -1), rules),
@@ -97,7 +97,7 @@ const linesOf = (body: string): unknown[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line))
 
-/** An event's name becomes a key, so that it is compared as one. */
+/** Turns event names into keys, so that they are compared. */
 async function eventsOf(body: string): Promise<unknown[]> {
   const events: unknown[] = []
   for await (const { event, data } of readEvents(body)) {

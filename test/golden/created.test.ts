@@ -1,4 +1,4 @@
-/** What is made here lies on disk as what Ollama made of the same requests (exchanges 511 to 564), byte for byte. */
+/** Created models are stored byte for byte as Ollama stored them for the same requests (exchanges 511 to 564). */
 import { createReadStream } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -18,7 +18,7 @@ const recorded = fileURLToPath(new URL('on-disk', import.meta.url))
 const signal = AbortSignal.timeout(60_000)
 const names = 'manifests/registry.ollama.ai/library'
 
-/** Ollama stores its own copy of an uploaded file: these are the digests and sizes of both. */
+/** Ollama rewrites uploaded files: digests and sizes of both versions. */
 interface Weights {
   readonly file: string
   readonly theirs: readonly [digest: string, size: number]
@@ -44,7 +44,7 @@ const mamba: Weights = {
   theirs: ['1f27bab3b7b00aa6d9890ca7bfa818c20cde2d8e8d0f5115e61cec123ea89bc0', 8_373_344],
   ours: ['954e75145f01dc7b8306546a094ba5ce5593bfc072d27f5ddce5b2f70d000d49', 8_373_312],
 }
-/** Theirs was made for another model. */
+/** Recorded adapter: it was made for another model. */
 const lora = {
   bytes: adapterFile(),
   theirs: ['aa4f7906c8137439a5529d45162d4d5eca4affdcb2b04b701f9e506cbf7cf9ba', 7_936] as const,
@@ -53,7 +53,7 @@ const lora = {
 const text = async (digest: string): Promise<string> =>
   readFile(join(recorded, 'blobs', `sha256-${digest}`), 'utf8')
 
-/** In order: some are made of others. */
+/** In order: some are created from others. */
 const creates: readonly CreateModelRequest[] = [
   { name: 'tiny', files: { 'tiny-chat.gguf': `sha256:${tiny.ours[0]}` } },
   { name: 'bert', files: { 'tiny-bert.f16.gguf': `sha256:${bert.ours[0]}` } },
@@ -172,7 +172,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(root, { recursive: true }))
 
-/** With our weights in place of theirs. */
+/** Replaces their weights by ours. */
 function withOurs(manifest: string): string {
   const swaps = [tiny, bert, spm, mamba].map(({ theirs, ours }) => [theirs, ours] as const)
   const adapter = [digestOf(lora.bytes).slice('sha256:'.length), lora.bytes.length] as const
@@ -197,7 +197,7 @@ test.each([
   expect(ours).toBe(withOurs(theirs as string))
 })
 
-test('every blob but the weights is one of theirs', async () => {
+test('every blob but the weights equals one of Ollama’s', async () => {
   const weights = [tiny, bert, spm, mamba].map(({ ours }) => `sha256-${ours[0]}`)
   const known = [...weights, digestOf(lora.bytes).replace(':', '-')]
 

@@ -1,10 +1,10 @@
-/** Where our answer is another one than the recorded, and why. */
+/** Intended differences from the recorded responses, with reasons. */
 
 export interface IntendedDifference {
   readonly reason: string
-  /** What a client has done wrong: the recorded server says 5xx, and ours a 4xx with the same shape of body. */
+  /** Client errors: the recorded server answers 5xx, ours 4xx with the same shape of body. */
   readonly clientError?: true
-  /** It asks for what is not there yet. */
+  /** The feature is not implemented yet. */
   readonly notBuilt?: true
   readonly ids: readonly string[]
 }
@@ -23,7 +23,7 @@ export const intendedDifferences: readonly IntendedDifference[] = [
     ],
   },
   {
-    reason: 'The engine does not quantize: a file has to be so when it is uploaded.',
+    reason: 'The engine does not quantize: uploads have to be quantized.',
     notBuilt: true,
     ids: [
       ...['533-create-quant-q8', '534-create-quant-bad', '535-create-quant-q4_0', '536-create-quant-q8src'],
@@ -31,60 +31,58 @@ export const intendedDifferences: readonly IntendedDifference[] = [
     ],
   },
   {
-    reason: "Beside calls, content that is not there is `null`, as in OpenAI's API.",
+    reason: "Beside tool calls, missing content is `null`, as in OpenAI's API.",
     ids: ['975-cc-tools-required', '976-cc-tools-nosupport'],
   },
   {
-    reason:
-      "In Anthropic's API only who asks for thoughts gets any, and with as much room for them as it says.",
+    reason: "Thinking is returned only on request, and within its own token budget, as in Anthropic's API.",
     ids: ['1032-ms-length', '1051-ms-think', '1052-ms-think-stream'],
   },
   {
-    reason: 'This server searches no web.',
+    reason: 'This server has no web search.',
     ids: ['1056-ms-websearch'],
   },
   {
-    reason: 'A template in a Modelfile is what the author of the model wants, and always wins.',
+    reason: 'The template of a Modelfile always overrides others.',
     ids: ['745-gen-suffix-fim-debug', '746-gen-think-no', '826-chat-tools-unsupported'],
   },
   {
-    reason: 'A template in the weights is used as it is; none that is like it takes its place.',
+    reason: 'The template of the weights is used as it is, and not replaced by a similar one.',
     ids: ['519-create-gemma3', '1153-dbg-role-robot'],
   },
   {
-    reason: 'A digest means the same with a dash and in capitals.',
+    reason: 'Digests may have a dash and upper-case letters.',
     ids: ['478-blob-head-upper', '479-blob-post-dash'],
   },
   {
-    reason: 'What is no name is refused before anything begins.',
+    reason: 'Invalid names are rejected before the first step.',
     ids: ['447-badname-push'],
   },
   {
-    reason: "A name that no model can have is a model that is not found, as in OpenAI's API.",
+    reason: "An invalid model name is not found, as in OpenAI's API.",
     ids: ['961-cc-badname'],
   },
   {
-    reason:
-      'There is no cloud behind this server: no model that stands for one is made here, and a name that ends like theirs is a name.',
+    reason: 'This server has no cloud models: it creates none, and treats their suffix as part of the name.',
     ids: [
       ...['559-create-remote', '571-v1-model-cloud', '601-show-foo-cloud', '602-show-rem'],
       ...['1137-use-foo-cloud', '1139-use-rem', '1140-use-rem-gen'],
     ],
   },
   {
-    reason: 'An answer that repeats itself is not cut off.',
+    reason: 'Repetitive output is not cut off.',
     ids: ['771-gen-json', '772-gen-schema', '1110-fmt-json-gemma3-go', '1119-repeat-guard-gen-raw-nostream'],
   },
   {
-    reason: "Without an `input` there is nothing to answer, as in OpenAI's API.",
+    reason: "`input` is required, as in OpenAI's API.",
     ids: ['1024-rs-noinput'],
   },
   {
-    reason: "Thoughts are there and summed up where either is asked for, as in OpenAI's API.",
+    reason: "Reasoning and its summary are returned where either is requested, as in OpenAI's API.",
     ids: ['1020-rs-stream', '1023-rs-reason-stream'],
   },
   {
-    reason: "An answer that the limit cuts is not completed, as in OpenAI's API.",
+    reason: "A response that reaches its token limit is incomplete, as in OpenAI's API.",
     ids: ['1029-rs-length'],
   },
   {
@@ -92,7 +90,7 @@ export const intendedDifferences: readonly IntendedDifference[] = [
     ids: ['967-cc-parts2', '1305-v1-developer'],
   },
   {
-    reason: 'What would change the answer is refused when it cannot be understood, and never skipped.',
+    reason: 'Invalid values that would change the output are rejected, never ignored.',
     ids: [
       '546-create-params-badtype',
       '592-show-tinypb',
@@ -104,44 +102,43 @@ export const intendedDifferences: readonly IntendedDifference[] = [
   },
   {
     reason:
-      "Completions and embeddings take lists and token ids, and embeddings no empty text, as OpenAI's API does.",
+      "Completions and embeddings accept lists and token ids, and embeddings reject empty text, as in OpenAI's API.",
     ids: ['1004-cp-array', '1013-em-empty', '1014-em-tokens'],
   },
   {
-    reason: "Until the last chunk, which has it, the usage is `null`, as in OpenAI's API.",
+    reason: "`usage` is `null` in all chunks but the last, as in OpenAI's API.",
     ids: ['1002-cp-stream-usage'],
   },
   {
-    reason: "Anthropic's API counts tokens, and so does this server.",
+    reason: "This server counts tokens, as in Anthropic's API.",
     ids: ['044-absent-v1-messages-count_tokens', '1057-ms-count'],
   },
   {
     reason:
-      'Beside `/api`, where there is no route or another method is told in JSON, which the clients of the other APIs read.',
+      'Outside of `/api`, missing routes and wrong methods are reported as JSON, which clients of the other APIs parse.',
     ids: [
       ...['013-v1-model-ns', '014-v1-model-ns-esc'],
       ...['027-wrong-method-get-v1-completions', '028-wrong-method-get-v1-embeddings'],
     ],
   },
   {
-    reason: 'A slash at the end does not make another path, and its other methods are told.',
+    reason: 'A trailing slash is ignored, and `allow` lists the other methods.',
     ids: ['040-slash-get', '041-slash-post', '051-absent-v1-models-'],
   },
   {
-    reason: '`HEAD` is answered wherever `GET` is.',
+    reason: 'Each `GET` route supports `HEAD`.',
     ids: ['011-v1-models-head'],
   },
   {
-    reason: 'Whoever asks what may be sent (`OPTIONS`) is told.',
+    reason: '`OPTIONS` lists the methods of a route.',
     ids: ['038-options-generate-no-origin'],
   },
   {
-    reason: 'Text behind the JSON of a body is a mistake, and a byte order mark in front of it is none.',
+    reason: 'Text after the JSON of a body is an error; a byte order mark before it is not.',
     ids: ['205-trailing', '206-trailing-brace', '209-bom'],
   },
   {
-    reason:
-      'A single prompt that is longer than the context is refused; its beginning is not cut off in silence.',
+    reason: 'A single prompt longer than the context is rejected instead of silently truncated.',
     ids: ['848-gen-long-raw'],
   },
 ]

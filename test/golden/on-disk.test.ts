@@ -1,4 +1,4 @@
-/** A directory that Ollama filled, read by us. */
+/** Reads a store that Ollama wrote. */
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ import tags from './on-disk/tags.json' with { type: 'json' }
 
 const recorded = fileURLToPath(new URL('on-disk', import.meta.url))
 
-/** By the first digits of the blobs that were recorded without their bytes. */
+/** Blobs that were recorded without their bytes, by their first digits. */
 const weights: Readonly<Record<string, string>> = {
   '2f2b2c6374bf899d4428ffc634a6c6a37ea4cf3f30227799f597fcc42a9cb236': narrowModel,
   d51e753f49128be2cd8cbdef6e20327ac8e560de4b0cd57fada5c8e5657a39ef: encoderModel,
@@ -50,7 +50,7 @@ test('every model of the recorded directory is listed, with its size and digest'
   expect(shown).toEqual(tags.map(({ name, size, digest }) => ({ name, size, digest })))
 })
 
-test('what is told of each is what Ollama tells', async () => {
+test('the list entry of each model equals Ollama’s', async () => {
   const models = await Promise.all(
     tags.map(async (tag) => ({ ...tag, model: await llm.models.get(tag.name) })),
   )
@@ -72,7 +72,7 @@ test('what is told of each is what Ollama tells', async () => {
   }
 })
 
-test('a recipe is read from its blobs', async () => {
+test('Modelfile defaults are read from blobs', async () => {
   const { defaults, parent } = await llm.models.get('tinyset')
 
   expect(parent).toBe('tiny:latest')
@@ -109,14 +109,14 @@ test.each<[string, Partial<Model>]>([
   expect(await llm.models.get(name)).toMatchObject(expected)
 })
 
-test('a model without weights on this machine says so where they are needed', async () => {
+test('a model without weights is reported where they are needed', async () => {
   await expect(llm.models.details('rem')).rejects.toMatchObject({
     code: 'invalid_request',
     message: expect.stringContaining('has no weights'),
   })
 })
 
-test('a model with an adapter has its file', async () => {
+test('a model with an adapter has its path', async () => {
   const blob = join(
     folder,
     'blobs',

@@ -1,8 +1,8 @@
-/** The recorded exchanges, in the order in which they happened. */
+/** The recorded exchanges, in chronological order. */
 import { readFileSync } from 'node:fs'
 
 export interface Exchange {
-  /** A number of its own, then what is asked: `017-wrong-method-get-api-generate`. */
+  /** A unique number and the request: `017-wrong-method-get-api-generate`. */
   readonly id: string
   readonly request: RecordedRequest
   readonly response: {
@@ -16,9 +16,9 @@ export interface RecordedRequest {
   readonly method: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** As text. A byte that no text has is written `\xff`. */
+  /** Text; invalid UTF-8 bytes are written `\xff`. */
   readonly body?: string
-  /** The name of a file that is the body. */
+  /** Name of the file that is the body. */
   readonly upload?: string
 }
 

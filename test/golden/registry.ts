@@ -1,13 +1,13 @@
-/** The registry of the recording: it gives away the models of a store, and takes none. */
+/** The registry of the recording: serves the models of a store, without pushes. */
 import { createReadStream, existsSync, statSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { type Listening, listen } from '../support/listen.ts'
 
-/** Where it was when the exchanges were recorded. */
+/** Its address in the recording. */
 export const recordedRegistry = '127.0.0.1:5099'
 
-/** Nobody listens there. The recorded server had no way out to where a name without a host leads. */
+/** A closed port: the recorded server could not reach the default registry. */
 export const deadRegistry = '127.0.0.1:1'
 
 /** @param folder a store in Ollama's layout */

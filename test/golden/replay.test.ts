@@ -4,7 +4,7 @@ import { exchanges } from './recording.ts'
 import { describeResult, type Result, replay } from './replay.ts'
 import { openSites, type Sites } from './sites.ts'
 
-/** Prints every difference, intended or not, and what took long. */
+/** Prints every difference, intended or not, and slow requests. */
 const isVerbose = process.env.MODELMOUNT_DIFFERENCES === '1'
 
 const intended = new Set(intendedDifferences.flatMap(({ ids }) => ids))
@@ -26,8 +26,8 @@ const differingOf = (some: readonly Result[]): readonly Result[] =>
   some.filter(({ differences }) => differences.length > 0)
 const differing = (): readonly Result[] => differingOf(results)
 
-describe('replayed, the recorded requests', () => {
-  test('get answers of the recorded shape, but for the intended differences', () => {
+describe('replayed requests', () => {
+  test('get responses of the recorded shape, except for intended differences', () => {
     const unexpected = differing().filter(({ exchange }) => !intended.has(exchange.id))
 
     expect(unexpected.map(describeResult)).toEqual([])
@@ -39,7 +39,7 @@ describe('replayed, the recorded requests', () => {
     expect(equal.map(({ exchange }) => exchange.id).filter((id) => intended.has(id))).toEqual([])
   })
 
-  test('differ in nothing but the status where that says whose fault it is', () => {
+  test('differ only by status for client errors', () => {
     const more = differing().filter(
       ({ exchange, differences }) => clientErrors.has(exchange.id) && differences.length > 1,
     )
@@ -47,14 +47,14 @@ describe('replayed, the recorded requests', () => {
     expect(more.map(describeResult)).toEqual([])
   })
 
-  test('get equal answers, or a 4xx in place of a 5xx, 92 times out of 100 where what they ask for is built', () => {
+  test('get equal responses, or a 4xx for a 5xx, for 92 % of the implemented features', () => {
     const { equal, built } = counted()
 
     expect((equal + clientErrors.size) / built).toBeGreaterThanOrEqual(0.92)
   })
 })
 
-test('an intended difference names recorded exchanges, each once', () => {
+test('an intended difference lists recorded exchanges, each once', () => {
   const ids = intendedDifferences.flatMap((difference) => difference.ids)
   const recorded = new Set(exchanges.map(({ id }) => id))
 

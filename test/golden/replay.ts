@@ -1,4 +1,4 @@
-/** Sends recorded requests to servers of ours, and says how its answers differ from the recorded ones. */
+/** Sends recorded requests to our servers, and compares the responses. */
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type Answer, differences } from './compare.ts'
@@ -10,14 +10,14 @@ import { digests, isSubstitute, uploaded } from './uploads.ts'
 
 export interface Result {
   readonly exchange: Exchange
-  /** Empty when the answers are equal. */
+  /** Empty for equal responses. */
   readonly differences: readonly string[]
   readonly ms: number
 }
 
 const limitMs = 30_000
 
-/** One after the other: what a model answers may depend on what it was asked before. */
+/** Sequential: responses can depend on earlier requests. */
 export async function replay(exchanges: readonly Exchange[], sites: Sites): Promise<readonly Result[]> {
   const agent = new Agent({ keepAlive: true })
   const results: Result[] = []
@@ -30,7 +30,7 @@ export async function replay(exchanges: readonly Exchange[], sites: Sites): Prom
   return results
 }
 
-/** One difference a line: which exchange, and what differs. */
+/** One line per difference, with its exchange. */
 export const describeResult = ({ exchange: { id, request }, differences }: Result): string =>
   `${id} ${request.method} ${request.path} | ${differences.join(' | ')}`
 
@@ -45,7 +45,7 @@ async function compareWithOurs(exchange: Exchange, sites: Sites, agent: Agent): 
   }
 }
 
-/** With our digests and our registry in place of the recorded ones. */
+/** Replaces recorded digests and registry by ours. */
 function translated({ id, request }: Exchange, { registry }: Sites): RecordedRequest {
   const { path, body } = request
   const toOurs = (text: string): string =>
@@ -59,32 +59,32 @@ function translated({ id, request }: Exchange, { registry }: Sites): RecordedReq
   return { ...request, path: toOurs(path), ...(body !== undefined && { body: toOurs(body) }) }
 }
 
-/** Exchanges whose models are looked for in a registry. */
+/** Exchanges that contact a registry. */
 const wantsOut = /^\d+-(unknown-push|pull-cloud|pull-neterr|create-from-missing)/
 
 function rulesFor({ request }: Exchange): Rules {
-  // What is installed and loaded is another matter than how it is told.
+  // Which models are installed and loaded may differ.
   const mayBeEmpty = ['models', 'data', 'recommendations']
-  // There the recorded server imitates a part of other APIs, and we follow the originals.
+  // The recorded server imitates parts of these APIs; we follow the originals.
   if (request.path.startsWith('/v1/'))
     return { exact: false, mayBeEmpty, optional: ['message', 'delta'].flatMap(optionalIn) }
   return {
     exact: true,
     mayBeEmpty,
-    // As there.
+    // As above.
     optional: ['thinking', 'message.thinking', 'message.tool_calls'],
-    // Metadata under the names that the file uses.
+    // Metadata, by the keys of the file.
     maps: isSubstitute(modelOf(request)) ? ['model_info'] : [],
   }
 }
 
-/** Whether a model thinks first, and calls a tool or answers in words, it decides itself, or its template where nobody says. */
+/** The model or its template decides whether to think, call a tool or answer in text. */
 const optionalIn = (piece: string): string[] => [
   `choices[].${piece}.reasoning`,
   `choices[].${piece}.tool_calls`,
 ]
 
-/** Empty where the request has none. */
+/** Empty for requests without a body. */
 function modelOf({ body = '' }: RecordedRequest): string {
   try {
     return String(JSON.parse(body)?.model ?? '')
@@ -93,7 +93,7 @@ function modelOf({ body = '' }: RecordedRequest): string {
   }
 }
 
-/** Not by `fetch`, which sets `Host` itself, and corrects paths. */
+/** Avoids `fetch`, which sets `Host` itself and normalises paths. */
 async function send(
   { method, path, headers, body, upload }: RecordedRequest,
   url: string,
@@ -102,7 +102,7 @@ async function send(
   const { hostname, port } = new URL(url)
   const signal = AbortSignal.timeout(limitMs)
   const payload = upload === undefined ? body && toBytes(body) : uploaded(upload)
-  // Node says no length of what `DELETE` sends.
+  // Node sets no content length for `DELETE`.
   const length = payload ? { 'content-length': payload.length } : {}
   const options = { hostname, port, method, path, headers: { ...length, ...headers }, agent, signal }
   const response = await new Promise<IncomingMessage>((resolve, reject) => {

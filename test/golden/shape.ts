@@ -1,17 +1,17 @@
-/** Whether two JSON values have the same shape: the same keys with the same types, whatever the values are. */
+/** Compares the shape of two JSON values: keys and types, not values. */
 
 export interface Rules {
-  /** Ours has no other keys than the recorded value. Else it may, and may have a value where `null` was recorded. */
+  /** Forbids additional keys, and values where `null` was recorded. */
   readonly exact: boolean
-  /** Keys that may be there or not, as paths: `message.thinking`, `models[].size`. */
+  /** Paths of optional keys: `message.thinking`, `models[].size`. */
   readonly optional?: readonly string[]
   /** Paths of objects whose keys are data. */
   readonly maps?: readonly string[]
-  /** Paths of lists that are empty at one moment and not at another. */
+  /** Paths of lists that can be empty. */
   readonly mayBeEmpty?: readonly string[]
 }
 
-/** A line for each difference, by its path; none when the shapes are equal. */
+/** One line per difference, with its path. */
 export function shapeDifferences(recorded: unknown, ours: unknown, rules: Rules, path = ''): string[] {
   if (recorded === null && !rules.exact) return []
   if (typeOf(recorded) !== typeOf(ours))
@@ -22,7 +22,7 @@ export function shapeDifferences(recorded: unknown, ours: unknown, rules: Rules,
   return []
 }
 
-/** Both have each other's shapes, how often and in which order does not matter. */
+/** Both lists have the same shapes, in any number and order. */
 export function setDifferences(
   recorded: readonly unknown[],
   ours: readonly unknown[],
@@ -52,7 +52,7 @@ function keyDifferences(
   ]
 }
 
-/** Each thing in our list is like one that was recorded: how many there are, and of which kinds, depends on the moment. */
+/** Each of our elements has a recorded shape. Number and kinds vary. */
 function listDifferences(
   recorded: readonly unknown[],
   ours: readonly unknown[],
@@ -69,7 +69,7 @@ function listDifferences(
   return [...new Set(found)]
 }
 
-/** The differences from the candidate that has the fewest. */
+/** Differences from the closest candidate. */
 function nearest(candidates: readonly unknown[], compare: (candidate: unknown) => string[]): string[] {
   let fewest: string[] | undefined
   for (const candidate of candidates) {

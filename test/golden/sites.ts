@@ -1,4 +1,4 @@
-/** The servers of the recording: one that had no models at first, one for all that it made, and one that pulled those. */
+/** The servers of the recording: one without models, one for created models, and one that pulled those. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { deadRegistry, registryOf } from './registry.ts'
 
 export interface Sites {
   urlOf(exchange: Exchange): string
-  /** The host and port of the registry that one of them pulls from. */
+  /** Host and port of the registry for pulls. */
   readonly registry: string
   close(): Promise<void>
 }

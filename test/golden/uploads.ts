@@ -1,4 +1,4 @@
-/** The files of the recordings. Of some there are only models of the same kind here, which stand in for them. */
+/** The uploaded files of the recording. Similar models replace files that we do not have. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { modelPath } from '@modelmount/tiny-model'
@@ -13,7 +13,7 @@ import {
 } from '../support/models.ts'
 import { exchanges } from './recording.ts'
 
-/** Over the very files that were recorded, so that what is read from them has to be equal. */
+/** Identical to the recorded files: their details have to be equal. */
 const same: Readonly<Record<string, () => Buffer>> = {
   'tiny-chat.gguf': () => readFileSync(narrowModel),
   'tiny-bert.f16.gguf': () => readFileSync(encoderModel),
@@ -23,11 +23,11 @@ const same: Readonly<Record<string, () => Buffer>> = {
 }
 
 const standIns: Readonly<Record<string, () => Buffer>> = {
-  // These think and call tools.
+  // Models that think and call tools.
   'tiny-qwen3.f16.gguf': () => readFileSync(modelPath),
   'tiny-qwen3-lora.gguf': () => adapterFile(),
   'qwen2-0.5b.q4_0.gguf': () => variantOf(modelPath),
-  // It made vectors, too.
+  // A generative model that also computed embeddings.
   'tiny-rerank.f16.gguf': () => variantOf(encoderModel),
   // Random weights under a plain template.
   'tiny-llama3.f16.gguf': () => variantOf(noiseModel),
@@ -39,11 +39,11 @@ export function uploaded(name: string): Buffer {
   return make()
 }
 
-/** Models that were made of other files than ours. */
+/** Models that were created from other files than ours. */
 const substitutes = ['qwen3', 'lora', 'tinyq', 'tinyq4', 'tinyq5', 'tinyparser', 'big', 'llama3', 'rerank']
 export const isSubstitute = (model: string): boolean => substitutes.includes(model)
 
-/** The digests of our files, by those that were recorded. */
+/** Digests of our files, by recorded digest. */
 export const digests: ReadonlyMap<string, string> = new Map(
   exchanges.flatMap(({ request: { path, upload } }) =>
     upload === undefined

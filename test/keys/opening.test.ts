@@ -59,7 +59,7 @@ describe.each(all)('in $name', ({ name, fresh }) => {
     await spoil(location, owner)
     closed.mockClear()
 
-    await expect(open({ auth: 'keys', database: location })).rejects.toThrow(`of ${owner} is another one`)
+    await expect(open({ auth: 'keys', database: location })).rejects.toThrow(`of ${owner} differs`)
 
     await expectClosed(location)
   })
@@ -79,7 +79,7 @@ test.runIf(all.length > 1)("a pool of the app's is as open as before", async () 
   const pool = new pg.Pool({ connectionString: location })
   onTestFinished(() => pool.end())
 
-  await expect(open({ auth: 'keys', database: pool })).rejects.toThrow('of usage is another one')
+  await expect(open({ auth: 'keys', database: pool })).rejects.toThrow('of usage differs')
 
   expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
 })

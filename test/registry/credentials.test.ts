@@ -1,4 +1,4 @@
-/** Who we are is told to the registry that a model is named after, and to nobody else. */
+/** Credentials go only to the registry in the model's name. */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createPublicKey, verify } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ const store = () => storeFor([registry.host, elsewhere.host])
 const tiny = () => `${registry.host}/library/tiny`
 const granted = 'a.b-c_d'
 
-/** Everything below `/v2/` is for who has the token. */
+/** Everything below `/v2/` requires the token. */
 function protect(
   realm: string,
   answer: (request: IncomingMessage, response: ServerResponse) => void = grant,
@@ -45,7 +45,7 @@ const grant = (_: IncomingMessage, response: ServerResponse): void => {
 }
 const asked = (path: string) => registry.requests.filter((request) => request.path.startsWith(path))
 
-test('a token is fetched once, and sent with all that follows', async () => {
+test('a token is fetched once, and sent with all later requests', async () => {
   protect(`${registry.url}/token?account=1`)
 
   const events = await all(pull(store(), tiny()))
@@ -56,11 +56,11 @@ test('a token is fetched once, and sent with all that follows', async () => {
   const query = new URL(first?.path ?? '', registry.url).searchParams
   expect(query.getAll('scope')).toEqual(['repository:library/tiny:pull', 'repository:other:pull'])
   expect([query.get('service'), query.get('account')]).toEqual(['registry', '1'])
-  // Without a key we are nobody.
+  // No key: the request is unsigned.
   expect(first?.headers.authorization).toBeUndefined()
 })
 
-test('of several requests that are refused at once one fetches a token for all', async () => {
+test('concurrent 401 responses fetch one token', async () => {
   const parts = { stallMs: 5_000, pauseMs: 1, maxFailures: 6, partBytes: 30_000 }
   let isOpen = true
   registry.intercept(/ \/v2\/.*manifests/, (_, response) => {
@@ -78,7 +78,7 @@ test('of several requests that are refused at once one fetches a token for all',
   expect(asked('/token')).toHaveLength(1)
 })
 
-test('a push has its token, too', async () => {
+test('a push sends its token', async () => {
   const pushing = store()
   await all(pull(pushing, tiny()))
   protect(`${registry.url}/token`)
@@ -88,7 +88,7 @@ test('a push has its token, too', async () => {
   expect(events.at(-1)?.status).toBe('success')
 })
 
-test('a realm on another host is not asked', async () => {
+test('a realm on another host gets no request', async () => {
   protect(`${elsewhere.url}/token`)
 
   await expect(all(pull(store(), tiny()))).rejects.toMatchObject({
@@ -98,27 +98,30 @@ test('a realm on another host is not asked', async () => {
   expect(elsewhere.requests).toEqual([])
 })
 
-test.each(['https', 'http', 'file'])('a realm that is spelled alike is not asked: %s', async (scheme) => {
-  protect(`${scheme}://${registry.host}@${elsewhere.host}/token`)
+test.each(['https', 'http', 'file'])(
+  'a realm with a similar spelling gets no request: %s',
+  async (scheme) => {
+    protect(`${scheme}://${registry.host}@${elsewhere.host}/token`)
 
-  await expect(all(pull(store(), tiny()))).rejects.toMatchObject({ code: 'permission' })
+    await expect(all(pull(store(), tiny()))).rejects.toMatchObject({ code: 'permission' })
 
-  expect([...elsewhere.requests, ...asked('/token')]).toEqual([])
-})
+    expect([...elsewhere.requests, ...asked('/token')]).toEqual([])
+  },
+)
 
 test.each([
   ['no token', '{}'],
-  ['a token that is a line', JSON.stringify({ token: 'a\r\nx-evil: 1' })],
-  ['a token that is none', JSON.stringify({ token: 5 })],
-  ['no JSON', 'sorry'],
-  ['too much', 'x'.repeat(100_000)],
+  ['a token with a line break', JSON.stringify({ token: 'a\r\nx-evil: 1' })],
+  ['a token that is no string', JSON.stringify({ token: 5 })],
+  ['text that is not JSON', 'sorry'],
+  ['an overlong body', 'x'.repeat(100_000)],
 ])('%s ends the pull', async (_, body) => {
   protect(`${registry.url}/token`, (__, response) => response.end(body))
 
   await expect(all(pull(store(), tiny()))).rejects.toMatchObject({ code: 'upstream' })
 })
 
-test('who is refused with a token, too, is denied', async () => {
+test('a 401 despite a token is permission denied', async () => {
   protect(`${registry.url}/token`, (_, response) => response.end('{"token":"other"}'))
 
   await expect(all(pull(store(), tiny()))).rejects.toMatchObject({
@@ -129,7 +132,7 @@ test('who is refused with a token, too, is denied', async () => {
   expect(asked('/token')).toHaveLength(1)
 })
 
-test('a redirect to another origin takes no token along', async () => {
+test('a redirect to another origin carries no token', async () => {
   protect(`${registry.url}/token`)
   registry.intercept(new RegExp(`^GET .*${weights.digest}$`), ({ headers }, response) => {
     if (headers.authorization !== `Bearer ${granted}`) return false
@@ -144,7 +147,7 @@ test('a redirect to another origin takes no token along', async () => {
   expect(elsewhere.requests[0]?.headers.range).toBe(`bytes=0-${weights.sizeBytes - 1}`)
 })
 
-test('an upload that is sent to another origin takes no token along', async () => {
+test('an upload to another origin carries no token', async () => {
   const pushing = store()
   await all(pull(pushing, tiny()))
   protect(`${registry.url}/token`)
@@ -164,7 +167,7 @@ test('an upload that is sent to another origin takes no token along', async () =
 const hasKeygen = spawnSync('ssh-keygen', ['-?']).error === undefined
 
 test.runIf(hasKeygen || process.env.MODELMOUNT_ALL_SUITES)(
-  'a request for a token is signed with the key of this user, where there is one',
+  'a token request is signed with the key of this user, if it exists',
   async () => {
     const folder = emptyFolder()
     const keyFile = join(folder, 'id_ed25519')
@@ -185,7 +188,7 @@ test.runIf(hasKeygen || process.env.MODELMOUNT_ALL_SUITES)(
     expect(verify(null, signed, publicKey, Buffer.from(signature, 'base64'))).toBe(true)
     const names = [...new URL(path, registry.url).searchParams.keys()]
     expect(names).toEqual(['nonce', 'scope', 'scope', 'service', 'ts'])
-    // It is said to who gives tokens, and to nobody else.
+    // Only the token endpoint gets the signature.
     for (const request of asked('/v2/')) expect(request.headers.authorization ?? '').not.toContain(key)
   },
 )

@@ -1,4 +1,4 @@
-/** Registries that break off, stall, lie or attack: what a pull makes of them. */
+/** Pulls from registries that disconnect, stall, lie or attack. */
 import { readdirSync, readFileSync, truncateSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ import {
 } from '../support/transfers.ts'
 
 let registry: SmallRegistry
-/** Another machine, as far as anybody can tell. */
+/** Simulates another machine. */
 let elsewhere: SmallRegistry
 beforeAll(async () => {
   registry = await SmallRegistry.start()
@@ -34,7 +34,7 @@ const megabyte = 1024 ** 2
 const tiny = () => `${registry.host}/library/tiny`
 const inParts = { ...quickPace, partBytes: megabyte }
 
-/** One of its own for each test: what one has pulled, no other has to. */
+/** A fresh model for each test: pulled blobs are not shared. */
 let made = 0
 function freshModel(sizeBytes = 3 * megabyte): MadeBlob {
   const weights = noiseBlob(`weights ${made++}`, sizeBytes)
@@ -70,15 +70,15 @@ const askedFor = (blob: MadeBlob) =>
   registry.requests.filter(({ method, path }) => method === 'GET' && path.endsWith(blob.digest))
 const fails = (store: Store) => expect(all(pull(store, tiny()))).rejects
 
-describe('a transfer that goes wrong goes on', () => {
-  test('broken off in the middle, it continues behind what has come', async () => {
+describe('a failing transfer resumes', () => {
+  test('after a disconnect it continues at the received offset', async () => {
     const weights = freshModel()
     let broken = 0
     registry.intercept(blobPath(weights), (request, response) => {
       if (broken++ === 3) return false
       const [start] = headFor(weights, request, response)
       for (const piece of weights.bytes(start, start + 500_000)) response.write(piece)
-      // Not destroyed: what is on its way would be lost.
+      // Not destroyed: bytes in flight would be lost.
       response.write('', () => response.socket?.end())
       return true
     })
@@ -89,14 +89,14 @@ describe('a transfer that goes wrong goes on', () => {
     expectStored(store, weights)
     const starts = askedFor(weights).map(({ headers }) => Number(/\d+/.exec(headers.range ?? '')?.[0]))
     expect(starts).toHaveLength(4)
-    // Bytes may be lost with the connection, but none is skipped, and most have come.
+    // Bytes in flight may be lost, but none is skipped, and most have arrived.
     for (const [times, start] of starts.entries()) {
       expect(start).toBeLessThanOrEqual(times * 500_000)
       expect(start).toBeGreaterThanOrEqual(times * 300_000)
     }
   })
 
-  test('stalled, it is asked for again from there', async () => {
+  test('after a stall it is requested again from the received offset', async () => {
     const weights = freshModel()
     let stalls = 0
     registry.intercept(blobPath(weights), (request, response) => {
@@ -116,7 +116,7 @@ describe('a transfer that goes wrong goes on', () => {
     ])
   })
 
-  test('one whose bytes come slowly is no other than a fast one', async () => {
+  test('a slow transfer completes', async () => {
     const weights = freshModel()
     registry.intercept(blobPath(weights), (request, response) => {
       const [start, end] = headFor(weights, request, response)
@@ -125,7 +125,7 @@ describe('a transfer that goes wrong goes on', () => {
       const startedAt = performance.now()
       const timer = setInterval(() => {
         response.write(bytes.subarray(sent, ++sent))
-        // Longer than a stall may be, and than two looks for one are apart.
+        // Longer than the stall limit and the interval of its checks.
         if (performance.now() - startedAt < 3 * impatientPace.stallMs) return
         clearInterval(timer)
         response.end(bytes.subarray(sent))
@@ -140,7 +140,7 @@ describe('a transfer that goes wrong goes on', () => {
     expect(askedFor(weights)).toHaveLength(1)
   })
 
-  test('errors of the server are waited out', async () => {
+  test('server errors are retried', async () => {
     const weights = freshModel()
     let errors = 0
     registry.intercept(
@@ -155,7 +155,7 @@ describe('a transfer that goes wrong goes on', () => {
     expect(askedFor(weights)).toHaveLength(6)
   })
 
-  test('a registry that knows no ranges is asked for all in one piece', async () => {
+  test('a registry without range support is asked for the whole blob', async () => {
     const weights = freshModel()
     registry.intercept(blobPath(weights), (_, response) => {
       response.writeHead(200, { 'content-length': weights.sizeBytes }).end(bytesOf(weights))
@@ -167,7 +167,7 @@ describe('a transfer that goes wrong goes on', () => {
     expectStored(store, weights)
   })
 
-  test('a registry that knows no ranges and breaks off is asked for all again', async () => {
+  test('a registry without range support is asked for the whole blob again after a disconnect', async () => {
     const weights = freshModel()
     let times = 0
     registry.intercept(blobPath(weights), (_, response) => {
@@ -183,7 +183,7 @@ describe('a transfer that goes wrong goes on', () => {
     expect(times).toBe(2)
   })
 
-  test('a blob that is shorter than it was comes again', async () => {
+  test('a truncated blob is downloaded again', async () => {
     const weights = freshModel()
     const store = storeFor([registry.host])
     await all(pull(store, tiny()))
@@ -194,7 +194,7 @@ describe('a transfer that goes wrong goes on', () => {
     expectStored(store, weights)
   })
 
-  test('a registry that sends blobs from elsewhere', async () => {
+  test('a registry can redirect to another host', async () => {
     const weights = freshModel()
     elsewhere.addBlob(weights)
     registry.intercept(blobPath(weights), (_, response) =>
@@ -209,7 +209,7 @@ describe('a transfer that goes wrong goes on', () => {
   })
 })
 
-describe('a transfer that cannot succeed ends', () => {
+describe('a hopeless transfer ends', () => {
   test('after six failures', async () => {
     const weights = freshModel()
     registry.intercept(blobPath(weights), (_, response) => response.writeHead(500).end('kaput'))
@@ -220,7 +220,7 @@ describe('a transfer that cannot succeed ends', () => {
     expect(askedFor(weights)).toHaveLength(6)
   })
 
-  test('at once where the blob is not there', async () => {
+  test('at once when the blob is missing', async () => {
     const weights = freshModel()
     registry.intercept(blobPath(weights), (_, response) => response.writeHead(404).end('gone'))
 
@@ -229,7 +229,7 @@ describe('a transfer that cannot succeed ends', () => {
     expect(askedFor(weights)).toHaveLength(1)
   })
 
-  test('of a registry that falls silent', async () => {
+  test('when the registry stops responding', async () => {
     const weights = freshModel()
     registry.intercept(blobPath(weights), (request, response) => {
       headFor(weights, request, response)
@@ -247,17 +247,17 @@ describe('a transfer that cannot succeed ends', () => {
     readonly [string, (blob: MadeBlob, request: IncomingMessage, response: ServerResponse) => unknown, RegExp]
   >([
     [
-      'another range than was asked for',
+      'another range than requested',
       (blob, _, response) =>
         response
           .writeHead(206, { 'content-range': `bytes 5-${blob.sizeBytes - 1}/${blob.sizeBytes}` })
           .end(bytesOf(blob).subarray(5)),
-      /^max retries exceeded: bytes 0-3145727\/3145728 were asked for, and bytes 5-3145727\/3145728 came$/,
+      /^max retries exceeded: expected bytes 0-3145727\/3145728, got bytes 5-3145727\/3145728$/,
     ],
     [
       'no range',
       (blob, _, response) => response.writeHead(206).end(bytesOf(blob)),
-      /^max retries exceeded: .* were asked for, and undefined came$/,
+      /^max retries exceeded: expected .*, got undefined$/,
     ],
     [
       'a blob of another length',
@@ -266,10 +266,10 @@ describe('a transfer that cannot succeed ends', () => {
         response.writeHead(206, { 'content-range': `bytes ${start}-${end - 1}/${blob.sizeBytes + 1}` })
         response.end(bytesOf(blob))
       },
-      /^max retries exceeded: .* were asked for/,
+      /^max retries exceeded: expected .*, got /,
     ],
     [
-      'more bytes than it says',
+      'more bytes than announced',
       (blob, request, response) => {
         const [start, end] = rangeOf(request)
         response.writeHead(206, { 'content-range': `bytes ${start}-${end - 1}/${blob.sizeBytes}` })
@@ -277,7 +277,7 @@ describe('a transfer that cannot succeed ends', () => {
           Buffer.concat([bytesOf(blob).fill(0, blob.sizeBytes - 1), Buffer.alloc(10)]).subarray(start),
         )
       },
-      /^(digest mismatch, file must be downloaded again: |max retries exceeded: more bytes came)/,
+      /^(digest mismatch, file must be downloaded again: |max retries exceeded: received more bytes)/,
     ],
     [
       'nothing',
@@ -300,7 +300,7 @@ describe('a transfer that cannot succeed ends', () => {
     expect(filesOf(store)).not.toContain(weights.digest.replace(':', '-'))
   })
 
-  test('with wrong bytes, which nobody sees and which are not kept', async () => {
+  test('with a wrong digest, and publishes and keeps nothing', async () => {
     const weights = freshModel()
     const wrong = noiseBlob('wrong', weights.sizeBytes)
     registry.intercept(blobPath(weights), (request, response) => {
@@ -322,8 +322,8 @@ describe('a transfer that cannot succeed ends', () => {
   })
 })
 
-describe('several at once', () => {
-  test('two pulls of one model share its download', async () => {
+describe('concurrent pulls', () => {
+  test('of one model share its download', async () => {
     const weights = freshModel()
     const store = storeFor([registry.host], { policy: inParts })
 
@@ -335,7 +335,7 @@ describe('several at once', () => {
     expect(askedFor(weights)).toHaveLength(3)
   })
 
-  test('one that was told a wrong size fails alone', async () => {
+  test('with a wrong size in one manifest fail only that pull', async () => {
     const weights = freshModel()
     const wrong = madeModel({ ...weights, sizeBytes: weights.sizeBytes + 1 })
     registry.addManifest('library/wrong/latest', wrong.manifest)
@@ -363,7 +363,7 @@ describe('several at once', () => {
     expectStored(store, weights)
   })
 
-  test('there is no room for what another one is about to take', async () => {
+  test('respect the space that another one has reserved', async () => {
     const weights = freshModel()
     const other = noiseBlob('other weights', weights.sizeBytes)
     put(registry, 'library/other', madeModel(other))
@@ -386,7 +386,7 @@ describe('several at once', () => {
     expect(askedFor(other)).toEqual([])
   })
 
-  test('one of two leaves, and the other gets the model', async () => {
+  test('continue when one of two is aborted', async () => {
     const weights = freshModel()
     let release = (): void => {}
     const held = new Promise<void>((resolve) => {
@@ -404,7 +404,7 @@ describe('several at once', () => {
     const staying = (async () => {
       for await (const { status } of pull(store, tiny())) told.push(status)
     })()
-    // It waits for the blob, too.
+    // The second pull waits for the same blob.
     await until(() => told.some((status) => /^pulling [0-9a-f]{12}$/.test(status)), 5_000)
 
     leaving.abort()
@@ -418,7 +418,7 @@ describe('several at once', () => {
     expect(askedFor(weights)).toHaveLength(1)
   })
 
-  test('the last to leave ends the download, and what has come stays', async () => {
+  test('end when the last one is aborted, and keep received bytes', async () => {
     const weights = freshModel()
     let closed = false
     registry.intercept(blobPath(weights), (request, response) => {
@@ -446,7 +446,7 @@ describe('several at once', () => {
     expect(askedFor(weights).map(({ headers }) => headers.range)).toEqual(['bytes=2097152-3145727'])
   })
 
-  test('who stops listening has left', async () => {
+  test('end when the consumer stops iterating', async () => {
     const weights = freshModel()
     let closed = false
     registry.intercept(blobPath(weights), (request, response) => {
@@ -466,7 +466,7 @@ describe('several at once', () => {
     expectStored(store, weights)
   })
 
-  test('who leaves while nothing is known yet leaves quietly', async () => {
+  test('end without an error when aborted before the manifest', async () => {
     freshModel()
     let release = (): void => {}
     registry.intercept(/manifests/, () => new Promise<void>((resolve) => (release = resolve)))
@@ -481,8 +481,8 @@ describe('several at once', () => {
   })
 })
 
-describe('what is more than it says', () => {
-  test('a compressed manifest is refused, unread', async () => {
+describe('oversized or encoded responses', () => {
+  test('a compressed manifest is rejected unread', async () => {
     registry.intercept(/manifests/, (_, response) =>
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(50 * megabyte))),
     )
@@ -494,7 +494,7 @@ describe('what is more than it says', () => {
     expect(registry.requests[0]?.headers['accept-encoding']).toBe('identity')
   })
 
-  test('a compressed blob is refused, unread', async () => {
+  test('a compressed blob is rejected unread', async () => {
     const weights = freshModel()
     registry.intercept(blobPath(weights), (_, response) =>
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(bytesOf(weights))),
@@ -505,7 +505,7 @@ describe('what is more than it says', () => {
     })
   })
 
-  test('a manifest without an end is read no further than a manifest may go', async () => {
+  test('an endless manifest is read only up to the limit', async () => {
     let sent = 0
     registry.intercept(/manifests/, async (_, response) => {
       const piece = Buffer.alloc(64 * 1024, ' ')
@@ -519,7 +519,7 @@ describe('what is more than it says', () => {
     expect(sent).toBeLessThan(50 * megabyte)
   })
 
-  test('a manifest that comes byte by byte is not waited for', async () => {
+  test('a manifest that arrives byte by byte times out', async () => {
     let timer: NodeJS.Timeout | undefined
     registry.intercept(/manifests/, (_, response) => {
       response.writeHead(200)
@@ -534,7 +534,7 @@ describe('what is more than it says', () => {
     clearInterval(timer)
   })
 
-  test('headers without an end are refused', async () => {
+  test('endless headers are rejected', async () => {
     registry.intercept(/manifests/, (_, response) =>
       response.writeHead(200, { 'x-long': 'x'.repeat(200_000) }).end('{}'),
     )
@@ -544,10 +544,10 @@ describe('what is more than it says', () => {
 
   test.each([
     ['larger than any disk', 2 ** 52, 'too_large'],
-    ['larger than numbers go', 1e300, 'upstream'],
-    ['less than nothing', -1, 'upstream'],
+    ['larger than integers go', 1e300, 'upstream'],
+    ['negative', -1, 'upstream'],
     ['a fraction', 0.5, 'upstream'],
-    ['no number', '3', 'upstream'],
+    ['a string', '3', 'upstream'],
   ])('a blob whose size is %s is refused, and nothing asked for', async (_, size, code) => {
     const weights = freshModel()
     const manifest = JSON.parse(madeModel(weights).manifest.toString())
@@ -561,7 +561,7 @@ describe('what is more than it says', () => {
   })
 
   test.each(['sha256:../../../../etc/passwd', 'sha256:abc', '../x', `sha256:${'a'.repeat(63)}/`, 5, null])(
-    'a digest that is none makes no path: %s',
+    'an invalid digest reaches no path: %s',
     async (digest) => {
       const manifest = JSON.parse(madeModel(freshModel()).manifest.toString())
       manifest.layers[0].digest = digest
@@ -569,13 +569,13 @@ describe('what is more than it says', () => {
 
       await fails(storeFor([registry.host])).toMatchObject({
         code: 'upstream',
-        message: 'pull model manifest: the registry sent none',
+        message: 'pull model manifest: the registry sent no manifest',
       })
       expect(registry.requests).toHaveLength(1)
     },
   )
 
-  test('an error is passed on as it was said', async () => {
+  test('the registry’s error text is passed on', async () => {
     registry.intercept(/manifests/, (_, response) =>
       response.writeHead(500).end('{"errors":[{"code":"X","message":"kaput"}]}'),
     )

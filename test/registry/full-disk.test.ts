@@ -1,4 +1,4 @@
-/** A disk that has no room for what is pulled. */
+/** Pulls onto a disk without enough space. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { emptyFolder } from '../support/empty-folder.ts'
 import { noiseBlob, SmallRegistry } from '../support/registry.ts'
 import { all, madeModel, pull, put, storeFor } from '../support/transfers.ts'
 
-// Only root may make a small disk.
+// Only root can mount a small disk.
 describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('on a disk of 8 MB', () => {
   const parent = emptyFolder()
   const disk = join(parent, 'disk')
@@ -16,7 +16,7 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('on a d
   const tiny = () => `${registry.host}/library/tiny`
   const store = () => storeFor([registry.host], { root: disk })
   const filler = join(disk, 'filler')
-  /** So many bytes stay. */
+  /** Fills the disk except for this many bytes. */
   const fill = (leave: number): void => {
     const { bavail, bsize } = statfsSync(disk)
     writeFileSync(filler, Buffer.alloc(bavail * bsize - leave))
@@ -37,7 +37,7 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('on a d
     registry.forget()
   })
 
-  test('a blob that has no room is not asked for', async () => {
+  test('a blob larger than the free space is not requested', async () => {
     fill(2_000_000)
 
     await expect(all(pull(store(), tiny()))).rejects.toMatchObject({ code: 'too_large' })
@@ -45,7 +45,7 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('on a d
     expect(registry.requests.filter(({ path }) => path.includes('/blobs/'))).toEqual([])
   })
 
-  test('one that loses its room meanwhile ends at once, and goes on when there is room again', async () => {
+  test('a download that loses its space ends at once, and resumes once there is space', async () => {
     const policy = { stallMs: 10_000, pauseMs: 60_000, maxFailures: 6, partBytes: 1_000_000 }
     let isFilled = false
     registry.intercept(new RegExp(`^GET .*${weights.digest}`), () => {

@@ -1,4 +1,4 @@
-/** Processes that are killed while they pull, and several that pull the same. */
+/** Processes that are killed while pulling, and concurrent processes that pull the same model. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ const core = new URL('../../packages/core/dist', import.meta.url).href
 const puller = fileURLToPath(new URL('puller.mjs', import.meta.url))
 
 let registry: SmallRegistry
-/** Bytes of the weights that were handed to the system, whether they arrived or not. */
+/** Bytes of the weights that were handed to the socket, received or not. */
 let served: number
 let onServed: () => void
 beforeEach(async () => {
@@ -40,7 +40,7 @@ function offer(weights: MadeBlob): void {
   registry.addBlob({ ...weights, bytes })
 }
 
-/** What the files beside an unfinished download say that has come. */
+/** Completed bytes according to the state files of a download. */
 function kept(root: string): number {
   const folder = join(root, 'blobs')
   const states = readdirSync(folder).filter((file) => /-partial-\d+$/.test(file))
@@ -58,7 +58,7 @@ const partBytes = times(100_000_000, 50_000_000)
 const kills = times(10, 3)
 
 test(
-  'a pull that is killed fetches no more than a part again, and ends with the right bytes',
+  'a killed pull repeats only unsaved bytes, and ends with the right bytes',
   async () => {
     const weights = noiseBlob('killed', sizeBytes)
     offer(weights)
@@ -68,7 +68,7 @@ test(
     for (let kill = 0; kill < kills; kill++) {
       const before = { served, kept: kill > 0 ? kept(root) : 0 }
       const child = start(root, partBytes)
-      // Somewhere in its share of the whole, so that each comes while something is left.
+      // A random moment in its share of the pull, so that each kill hits a running download.
       const wanted = ((kill + Math.random()) / (kills + 1)) * sizeBytes - before.kept
       onServed = () => {
         if (!child.killed && served - before.served >= wanted) child.kill('SIGKILL')
@@ -83,13 +83,13 @@ test(
     expect(await digestOfFile(path)).toBe(weights.digest)
     expect(readdirSync(join(root, 'blobs')).filter((file) => file.includes('partial'))).toEqual([])
     for (const bytes of again) expect(bytes).toBeLessThanOrEqual(partBytes)
-    // What was told as kept was not fetched again.
+    // Saved bytes are not fetched again.
     expect(served).toBe(sizeBytes + again.reduce((sum, bytes) => sum + bytes, 0))
   },
   times(300_000, 120_000),
 )
 
-test('of two processes that pull the same, one fetches it, and both have it', async () => {
+test('of two processes that pull one model, one downloads it for both', async () => {
   const weights = noiseBlob('wanted twice', 20_000_000)
   offer(weights)
   const root = emptyFolder()

@@ -1,4 +1,4 @@
-// Pulls one model into a folder, in a process of its own: a test kills it, or starts several.
+// Pulls one model into a folder. Tests kill this process, or start several.
 const [core, root, name, partBytes] = process.argv.slice(2)
 const { BlobStore } = await import(`${core}/models/ollama-store/blobs.js`)
 const { ManifestStore } = await import(`${core}/models/ollama-store/manifests.js`)

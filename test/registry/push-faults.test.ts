@@ -1,4 +1,4 @@
-/** Registries that fail while something is pushed to them. */
+/** Pushes to failing registries. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type ModelName, parseModelName } from '../../packages/core/src/models/ollama-store/name.ts'
 import { noiseBlob, SmallRegistry } from '../support/registry.ts'
@@ -12,7 +12,7 @@ afterEach(() => registry.forget())
 afterAll(() => registry.close())
 
 let made = 0
-/** In parts of a third of its weights. */
+/** Uploads in three parts. */
 async function madeStore(): Promise<readonly [store: Store, name: string]> {
   const store = storeFor([registry.host], { policy: { ...impatientPace, partBytes: 1_000_000 } })
   const model = madeModel(noiseBlob(`pushed ${made}`, 3_000_000), `You are number ${made}.`)
@@ -32,7 +32,7 @@ async function expectPushed(name: string): Promise<void> {
   expect((await all(pull(other, name))).at(-1)).toEqual({ status: 'success' })
 }
 
-test('after an error the registry is asked how far it has come, and gets the rest', async () => {
+test('after an error the push resumes at the registry’s offset', async () => {
   const [store, name] = await madeStore()
   let parts = 0
   registry.intercept(/^PATCH/, (_, response) => ++parts === 2 && response.writeHead(503).end('busy'))
@@ -43,7 +43,7 @@ test('after an error the registry is asked how far it has come, and gets the res
   expect(starts()).toEqual(['0-999999', '1000000-1999999', '1000000-1999999', '2000000-2999999'])
 })
 
-test('an upload that the registry has forgotten begins again', async () => {
+test('an upload that the registry has dropped starts again', async () => {
   const [store, name] = await madeStore()
   let parts = 0
   registry.intercept(/^PATCH/, (_, response) => ++parts === 2 && response.destroy())
@@ -55,10 +55,10 @@ test('an upload that the registry has forgotten begins again', async () => {
   expect(starts()).toEqual(['0-999999', '1000000-1999999', '0-999999', '1000000-1999999', '2000000-2999999'])
 })
 
-test('a registry that reads no further is asked again', async () => {
+test('a registry that stops reading gets the part again', async () => {
   const [store, name] = await madeStore()
   let parts = 0
-  // Taken by nobody.
+  // Never read.
   registry.intercept(/^PATCH/, () => ++parts === 1)
 
   await all(push(store, name))
@@ -66,7 +66,7 @@ test('a registry that reads no further is asked again', async () => {
   await expectPushed(name)
 })
 
-test('a push that is refused ends at once', async () => {
+test('a rejected push ends at once', async () => {
   const [store, name] = await madeStore()
   registry.intercept(/^PATCH/, (_, response) => response.writeHead(403).end('not yours'))
 
@@ -75,7 +75,7 @@ test('a push that is refused ends at once', async () => {
   expect(starts()).toHaveLength(1)
 })
 
-test('a push that fails again and again ends', async () => {
+test('a push ends after repeated failures', async () => {
   const [store, name] = await madeStore()
   registry.intercept(/^PATCH/, (_, response) => response.writeHead(500).end('kaput'))
 
@@ -84,7 +84,7 @@ test('a push that fails again and again ends', async () => {
   expect(starts()).toHaveLength(impatientPace.maxFailures)
 })
 
-test('the registry’s word on a manifest is passed on', async () => {
+test('the registry’s error about a manifest is passed on', async () => {
   const [store, name] = await madeStore()
   registry.intercept(/^PUT .*manifests/, (_, response) => response.writeHead(501).end('Unsupported'))
 

@@ -1,4 +1,4 @@
-/** Whom a pull does not ask, whatever its name, the system's resolver or a registry says. */
+/** Hosts that a pull never contacts, whatever name, DNS or a registry says. */
 import type { LookupFunction } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { noiseBlob, SmallRegistry } from '../support/registry.ts'
@@ -34,7 +34,7 @@ test.each([
   'a/b/c/d/e',
   'registry.example/a/../b',
   'tiny\0',
-])('what is no name of a model is refused before anything is told: %j', async (name) => {
+])('an invalid model name is rejected before any progress: %j', async (name) => {
   const events = storeFor([registry.host]).transfers.pull(name, { signal })
 
   await expect(events.next()).rejects.toMatchObject({
@@ -44,7 +44,7 @@ test.each([
 })
 
 test.each(['127.1', '2130706433', '0x7f000001', 'localhost', 'metadata.google.internal', '169.254.169.254'])(
-  'a registry that the app has not named is refused before anything is told: %s',
+  'a registry that is not allowed is rejected before any progress: %s',
   async (host) => {
     const { port } = new URL(inside.url)
     const store = storeFor([registry.host], { hosts: ['registry.example'] })
@@ -58,7 +58,7 @@ test.each(['127.1', '2130706433', '0x7f000001', 'localhost', 'metadata.google.in
   },
 )
 
-test('a public registry is not asked over http', async () => {
+test('a public registry is not contacted over http', async () => {
   const events = storeFor([], { hosts: ['registry.example'], lookup: here }).transfers.pull(
     'registry.example/library/tiny',
     { signal, insecure: true },
@@ -70,19 +70,19 @@ test('a public registry is not asked over http', async () => {
   })
 })
 
-test('a public registry whose name means a private address is not asked', async () => {
+test('a public registry that resolves to a private address is not contacted', async () => {
   const store = storeFor([], { hosts: ['registry.example'], lookup: here })
 
   await expect(all(store.transfers.pull('registry.example/library/tiny', { signal }))).rejects.toMatchObject({
     code: 'permission',
-    message: 'pull model manifest: registry.example: an address that is not public',
+    message: 'pull model manifest: registry.example: the address is not public',
   })
 })
 
 test.each([
   ['the manifest', /^GET .*manifests/],
   ['a blob', /^GET .*blobs/],
-])('a registry that sends us for %s to another private address ends the pull at once', async (_, what) => {
+])('a redirect of %s to another private address ends the pull at once', async (_, what) => {
   const moved = new RegExp(what)
   registry.intercept(moved, (request, response) =>
     response.writeHead(307, { location: `${inside.url}${request.url}` }).end(),

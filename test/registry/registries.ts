@@ -1,4 +1,4 @@
-/** The registries that the tests of this folder ask: our small one, and Docker's where it is. */
+/** The registries of these tests: our small one, and Docker's where it is installed. */
 import { type DockerRegistry, hasDockerRegistry, startDockerRegistry } from '../support/docker-registry.mjs'
 import { SmallRegistry } from '../support/registry.ts'
 
@@ -6,7 +6,7 @@ type Started = Pick<DockerRegistry, 'url' | 'host' | 'close'>
 
 export const registries: readonly (readonly [name: string, start: () => Promise<Started>])[] = [
   ['a small registry', () => SmallRegistry.start()],
-  // Demanded, it fails where it is not.
+  // With all suites, a missing one is a failure.
   ...(hasDockerRegistry || process.env.MODELMOUNT_ALL_SUITES
     ? ([["Docker's registry", startDockerRegistry]] as const)
     : []),

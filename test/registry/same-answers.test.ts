@@ -1,4 +1,4 @@
-/** What the tests' own registry answers to what pulls and pushes ask is what Docker's answers. */
+/** The tests' registry responds like Docker's to the requests of pulls and pushes. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { hasDockerRegistry, startDockerRegistry } from '../support/docker-registry.mjs'
 import { blobOf, noiseBlob, SmallRegistry } from '../support/registry.ts'
@@ -30,7 +30,7 @@ const told = [
   ...['content-encoding', 'www-authenticate'],
 ]
 
-/** Of an error the code, and no more words; of a place for uploads that there is one. */
+/** Reduces an error to its code, and an upload location to its presence. */
 async function shapeOf(response: Response): Promise<unknown> {
   const { status, headers } = response
   const body = Buffer.from(await response.arrayBuffer())
@@ -38,7 +38,7 @@ async function shapeOf(response: Response): Promise<unknown> {
   const place = headers.get('location')
   return {
     status,
-    // Where nothing is sent, either may say so or not.
+    // An empty body may have a content length or not.
     headers: told
       .filter((name) => name !== 'content-length' || status === 200 || status === 206)
       .map((name) => [name, headers.get(name)]),
@@ -104,6 +104,6 @@ const asked: Record<string, (url: string) => Promise<Response>> = {
     }),
 }
 
-test.runIf(isThere).each(Object.entries(asked))('asked for %s', async (_, ask) => {
+test.runIf(isThere).each(Object.entries(asked))('to %s', async (_, ask) => {
   expect(await shapeOf(await ask(small.url))).toEqual(await shapeOf(await ask(docker.url)))
 })

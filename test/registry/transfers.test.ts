@@ -1,4 +1,4 @@
-/** Pulls and pushes as a user sees them, against each registry that this machine has. */
+/** Pulls and pushes with each registry of this machine. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -27,7 +27,7 @@ describe.each(registries)('%s', (_, start) => {
   })
   afterAll(() => registry.close())
 
-  test('a pull tells its steps, and leaves the bytes of the registry', async () => {
+  test('a pull reports its steps, and stores the registry’s bytes', async () => {
     const store = storeFor([registry.host])
 
     const events = await all(pull(store, name))
@@ -42,7 +42,7 @@ describe.each(registries)('%s', (_, start) => {
     expect(blobsOf(store)).toEqual(digests.map((digest) => digest.replace(':', '-')).sort())
   })
 
-  test('what is there already is told once for each blob, complete', async () => {
+  test('existing blobs are reported once, as complete', async () => {
     const store = storeFor([registry.host])
     await all(pull(store, name))
 
@@ -60,7 +60,7 @@ describe.each(registries)('%s', (_, start) => {
     ])
   })
 
-  test('a blob comes in parts, each in its place', async () => {
+  test('a blob is downloaded in parts', async () => {
     const store = storeFor([registry.host], {
       policy: { stallMs: 5_000, pauseMs: 1, maxFailures: 6, partBytes: 100_001 },
     })
@@ -69,7 +69,7 @@ describe.each(registries)('%s', (_, start) => {
     expect(blobsOf(store)).toHaveLength(digests.length)
   })
 
-  test('a name that the registry does not have', async () => {
+  test('a missing name is not found', async () => {
     const store = storeFor([registry.host])
 
     const told: string[] = []
@@ -84,7 +84,7 @@ describe.each(registries)('%s', (_, start) => {
     expect(told).toEqual(['pulling manifest'])
   })
 
-  test('blobs that the new manifest has no more are removed, but not those of other names', async () => {
+  test('blobs that only the replaced manifest used are removed', async () => {
     const store = storeFor([registry.host])
     const changing = `${registry.host}/library/changing`
     const [before, after] = [madeModel(blobOf('one')), madeModel(blobOf('two'), 'You are verbose.')]
@@ -97,11 +97,11 @@ describe.each(registries)('%s', (_, start) => {
 
     expect(statuses(events).slice(-3)).toEqual(['writing manifest', 'removing unused layers', 'success'])
     expect(await store.blobs.find(blobOf('one').digest as never)).toBeUndefined()
-    // Both models say so.
+    // Both models reference it.
     expect(await store.blobs.find(blobOf('You are terse.').digest as never)).toBeDefined()
   })
 
-  test('what was pushed is pulled', async () => {
+  test('a pushed model can be pulled', async () => {
     const store = storeFor([registry.host])
     await all(pull(store, name))
     const bytes = (await store.manifests.list())[0]?.bytes as Buffer
@@ -149,7 +149,7 @@ describe.each(registries)('%s', (_, start) => {
     expect(statuses(await all(pull(other, `${registry.host}/team/parts`))).at(-1)).toBe('success')
   })
 
-  test('a model that is not there is not pushed', async () => {
+  test('a missing model is not pushed', async () => {
     const store = storeFor([registry.host])
 
     const told: string[] = []

@@ -1,4 +1,4 @@
-/** An app of its own process that changes models in a folder: `node app.mjs FOLDER NAME ROUNDS`. Prints what it could not do. */
+/** An app process that changes models in a folder: `node app.mjs FOLDER NAME ROUNDS`. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createLlm } from '@modelmount/core'
@@ -11,7 +11,7 @@ const digest = `sha256:${createHash('sha256').update(weights).digest('hex')}`
 const { signal } = new AbortController()
 
 for (let round = 0; round < Number(rounds); round++) {
-  // The same weights as everybody's, and words of its own.
+  // The weights of all apps, and an own system message.
   await llm.models.blobs.write(digest, once(), signal)
   const spec = { name: `${name}-${round}`, files: { 'model.gguf': digest }, system: `${name} ${round}` }
   for await (const _step of llm.models.create(spec));

@@ -1,4 +1,4 @@
-/** Forged files that are uploaded to be made into models: refused by what they are, soon, and without being read whole. */
+/** Uploaded forgeries: create rejects them fast, by content, without reading whole files. */
 import { createHash } from 'node:crypto'
 import { mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -25,7 +25,7 @@ afterAll(async () => {
 const digestOf = (bytes: Uint8Array): `sha256:${string}` =>
   `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
-/** What becomes of a file: its model, or the error. */
+/** Creates a model from the file; returns it or the error. */
 async function outcomeOf(bytes: Buffer): Promise<{ readonly code?: string; readonly message?: string }> {
   const digest = digestOf(bytes) as Parameters<Llm['models']['blobs']['write']>[0]
   await llm.models.blobs.write(digest, once(bytes), signal)
@@ -45,7 +45,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-test('more than a hundred forgeries are refused with what is wrong, in the words of a client’s mistake', async () => {
+test('more than a hundred forgeries are rejected as client errors with a reason', async () => {
   const refused: string[] = []
   for (const { name, bytes } of forgeries) {
     const startedAt = performance.now()
@@ -61,7 +61,7 @@ test('more than a hundred forgeries are refused with what is wrong, in the words
 }, 300_000)
 
 const tooMany = 2n ** 40n
-/** Each promises more than anybody has, and the file is as long as it takes. */
+/** Each declares absurdly much, in a file of matching length. */
 const promises: Readonly<Record<string, Buffer>> = {
   'tensors without number': header(3, tooMany, 0n),
   'metadata without number': header(3, 0n, tooMany),
@@ -83,10 +83,10 @@ const promises: Readonly<Record<string, Buffer>> = {
 }
 
 test.each(Object.entries(promises))(
-  '%s, in a file of 8 GB, are refused after a look',
+  '%s in a file of 8 GB are rejected without reading it',
   async (_what, head) => {
     const digest = `sha256:${createHash('sha256').update(head).digest('hex')}`
-    // It takes no room on the disk, and would take minutes to be read.
+    // A sparse file: it takes no disk space, and reading it would take minutes.
     const file = await open(join(folder, 'blobs', digest.replace(':', '-')), 'w')
     await file.write(head)
     await file.truncate(8 * 1024 ** 3)

@@ -1,4 +1,4 @@
-/** A disk that takes no more. The system plays it: no file of the app may grow beyond a limit. */
+/** A full disk, simulated by a file size limit of the operating system. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }))
 
 test.skipIf(process.platform === 'win32')(
-  'a blob that the disk has no room for is a typed error, and only that one is lost',
+  'a blob beyond the disk space is a typed error, and only that one is lost',
   async () => {
     const limited = 'ulimit -f 1024 && exec "$0" "$@"'
 

@@ -1,4 +1,4 @@
-/** Writes a small blob, one that is too large, and a small one again: `node full.mjs FOLDER BYTES`. Prints what became of each. */
+/** Writes a small blob, one that is too large, and a small one: `node full.mjs FOLDER BYTES`. Prints each outcome. */
 import { createHash } from 'node:crypto'
 import { createLlm } from '@modelmount/core'
 

@@ -1,4 +1,4 @@
-/** Several apps, each a process of its own, with one folder of models. */
+/** Several app processes that share one folder of models. */
 import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
@@ -21,7 +21,7 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true }))
 
-/** Every blob is what its name says, and every model has all of its blobs. */
+/** Asserts that every blob matches its name, and every model has all blobs. */
 async function expectSound(): Promise<readonly string[]> {
   const llm = await createLlm({ models: folder })
   const models = (await llm.models.list()).filter(({ isBuiltIn }) => !isBuiltIn)
@@ -40,7 +40,7 @@ async function expectSound(): Promise<readonly string[]> {
   return models.map(({ name }) => name)
 }
 
-test('apps that make, copy and delete models at once lose none of each other’s', async () => {
+test('apps that create, copy and delete models at once lose none of each other’s models', async () => {
   const rounds = 6
 
   await Promise.all(
@@ -51,7 +51,7 @@ test('apps that make, copy and delete models at once lose none of each other’s
   expect(await expectSound()).toEqual([...kept, 'shared:latest'])
 }, 60_000)
 
-test('of an upload whose app is killed nothing is to be seen, and the next one is not in its way', async () => {
+test('the upload of a killed app leaves no blob, and does not block the next one', async () => {
   const child = spawn(process.execPath, [upload, folder], { stdio: ['ignore', 'pipe', 'inherit'] })
   await new Promise((resolve) => child.stdout.once('data', resolve))
   child.kill('SIGKILL')
@@ -67,7 +67,7 @@ test('of an upload whose app is killed nothing is to be seen, and the next one i
   await llm.close()
 }, 60_000)
 
-test('an app that is killed while it changes names keeps nobody waiting for long', async () => {
+test('an app that is killed while holding the lock blocks others only shortly', async () => {
   const child = spawn(process.execPath, [app, folder, 'bob', '1000'], { stdio: 'ignore' })
   const llm = await createLlm({ models: folder })
   await expect.poll(() => llm.models.list(), { timeout: 20_000 }).not.toHaveLength(1)

@@ -1,4 +1,4 @@
-/** Uploads a blob and never ends: `node upload.mjs FOLDER`. Prints a line once bytes are on the disk. */
+/** Uploads a blob without an end: `node upload.mjs FOLDER`. Prints a line once bytes are on the disk. */
 import { createLlm } from '@modelmount/core'
 
 const [, , folder] = process.argv
@@ -7,7 +7,7 @@ await llm.models.blobs.write(`sha256:${'0'.repeat(64)}`, forever(), new AbortCon
 
 async function* forever() {
   yield Buffer.alloc(1024 * 1024)
-  // Asked for the next piece, it has written the one before.
+  // The store asks for the next chunk after writing the one before.
   process.stdout.write('written\n')
   await new Promise(() => setInterval(() => {}, 60_000))
 }

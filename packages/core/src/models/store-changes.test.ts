@@ -29,7 +29,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-/** What it told. */
+/** All progress events. */
 async function create(spec: CreateModelRequest, at = store): Promise<readonly string[]> {
   const told: string[] = []
   for await (const { status } of at.create(spec)) told.push(status)
@@ -49,7 +49,7 @@ async function createFromFile(
 const names = async () => (await store.list()).map(({ name }) => name)
 const blobs = async () => (await readdir(join(folder, 'blobs')).catch(() => [])).sort()
 
-test('a model that is made is listed with what it was made of', async () => {
+test('a created model is listed with its settings', async () => {
   await createFromFile('mine', {
     system: 'Be brief.',
     parameters: { temperature: 0 },
@@ -78,7 +78,7 @@ test('a model that is made is listed with what it was made of', async () => {
   expect(details).toMatchObject({ architecture: 'llama', contextSize: 8192 })
 })
 
-test('a model that is made of the built-in one knows it for its parent', async () => {
+test('a model created from the built-in one has it as parent', async () => {
   const told = await create({ name: 'mine', from: 'tiny', system: 'Be brief.' })
 
   const model = await store.get('mine')
@@ -87,7 +87,7 @@ test('a model that is made of the built-in one knows it for its parent', async (
   expect(digestOf(await readFile(model.path))).toBe(digestOf(await weights))
 })
 
-test('a copy has the same bytes, and a date of its own', async () => {
+test('a copy has the same bytes and a new date', async () => {
   await createFromFile('mine')
   const original = await store.get('mine')
 
@@ -107,7 +107,7 @@ test('the built-in model is copied with its file', async () => {
   expect(digestOf(await readFile(path))).toBe(digestOf(await weights))
 })
 
-test('a model whose weights are gone is listed, and found by nobody who wants to read them', async () => {
+test('a model without its weights is listed, but details and check reject', async () => {
   await createFromFile('mine')
   await rm((await store.get('mine')).path)
 
@@ -126,7 +126,7 @@ test('a model whose weights are gone is listed, and found by nobody who wants to
   })
 })
 
-test('the built-in model cannot be pushed, and a copy of it can', async () => {
+test('the built-in model cannot be pushed, but its copy can', async () => {
   const push = async (name: string): Promise<void> => {
     for await (const _step of store.push(name));
   }
@@ -134,14 +134,13 @@ test('the built-in model cannot be pushed, and a copy of it can', async () => {
 
   await expect(push('tiny')).rejects.toMatchObject({
     code: 'permission',
-    message:
-      'The model "tiny:latest" came with the toolkit, and cannot be pushed: copy it to another name first.',
+    message: 'The model "tiny:latest" is built in and cannot be pushed: copy it to another name first.',
   })
-  // No registry may be asked here, which is said of a model that could be pushed.
-  await expect(push('mine')).rejects.toThrow('is not one that this server may ask')
+  // The error about the registry shows that the model itself could be pushed.
+  await expect(push('mine')).rejects.toThrow('is not allowed on this server')
 })
 
-test('a copy, and a model that is made, are of what the name means, not of a manifest behind it', async () => {
+test('copy and create use the model that the name resolves to, not a hidden manifest', async () => {
   await createFromFile('tiny', { system: 'Be brief.' })
   const files = new ModelStore([{ path: modelPath }, { path: folder }])
   const name = (await files.list())[0]?.name ?? ''
@@ -154,7 +153,7 @@ test('a copy, and a model that is made, are of what the name means, not of a man
   for (const one of ['copied', 'made']) expect((await files.get(one)).defaults?.system).toBeUndefined()
 })
 
-test('what a copy takes the place of goes, where nothing else needs it', async () => {
+test('a copy over an existing name removes its unreferenced blobs', async () => {
   await createFromFile('mine')
   await createFromFile('old', { system: 'Only here.' })
   const before = await blobs()
@@ -165,7 +164,7 @@ test('what a copy takes the place of goes, where nothing else needs it', async (
   expect(before.filter((blob) => !left.includes(blob))).toEqual([`sha256-${digestOf('Only here.').slice(7)}`])
 })
 
-test('a deleted model takes along what no other one needs', async () => {
+test('deleting a model removes its unreferenced blobs', async () => {
   await createFromFile('mine', { system: 'Only here.' })
   await create({ name: 'other', from: 'mine', system: 'Another.' })
 
@@ -179,7 +178,7 @@ test('a deleted model takes along what no other one needs', async () => {
   expect(await readdir(join(folder, 'manifests'))).toEqual([])
 })
 
-test('a blob that was uploaded for a model to come survives the end of another one', async () => {
+test('a recent upload survives deleting another model', async () => {
   await createFromFile('mine')
   const digest = digestOf(await weights)
   await waitForNextSecond()
@@ -190,7 +189,7 @@ test('a blob that was uploaded for a model to come survives the end of another o
   expect(await store.blobs.find(digest)).toBeDefined()
 })
 
-/** Dates within a second are one, for clocks of disks are coarse. */
+/** Dates within a second count as equal: file dates are coarse. */
 async function waitForNextSecond(): Promise<void> {
   const { path = '' } = (await store.blobs.find(digestOf(await weights))) ?? {}
   const { mtimeMs } = await stat(path)
@@ -198,10 +197,10 @@ async function waitForNextSecond(): Promise<void> {
 }
 
 test.each([
-  ['the built-in one', 'tiny', 'came with the toolkit'],
-  ['a file that lies alone', 'plain', 'lies alone'],
-  ['one in a folder that is only read', 'theirs', 'only read'],
-])('%s is not deleted, and says why', async (_what, name, reason) => {
+  ['the built-in one', 'tiny', 'is built in'],
+  ['a standalone file', 'plain', 'standalone file'],
+  ['one in a read-only folder', 'theirs', 'read-only folder'],
+])('%s is not deleted, with a reason', async (_what, name, reason) => {
   await writeFile(join(folder, 'plain.gguf'), 'GGUF')
   await createFromFile('theirs', {}, new ModelStore([{ path: other }]))
   const before = await names()
@@ -214,7 +213,7 @@ test.each([
   expect(await names()).toEqual(before)
 })
 
-test.each(['{"config":5}', 'PK'])('a name whose manifest is damaged (%s) can be deleted', async (bytes) => {
+test.each(['{"config":5}', 'PK'])('a damaged manifest (%s) can be deleted', async (bytes) => {
   await createFromFile('mine')
   const manifests = join(folder, 'manifests/registry.ollama.ai/library')
   await mkdir(join(manifests, 'broken'))
@@ -230,7 +229,7 @@ test.each(['{"config":5}', 'PK'])('a name whose manifest is damaged (%s) can be 
   expect(await blobs()).toEqual([])
 })
 
-test('a damaged manifest goes before what it hides is told to stay', async () => {
+test('a damaged manifest is deleted before the model that it hides', async () => {
   const manifests = join(folder, 'manifests/registry.ollama.ai/library')
   await mkdir(join(manifests, 'tiny'), { recursive: true })
   await writeFile(join(manifests, 'tiny/latest'), 'PK')
@@ -241,7 +240,7 @@ test('a damaged manifest goes before what it hides is told to stay', async () =>
   await expect(store.delete('tiny')).rejects.toMatchObject({ code: 'permission' })
 })
 
-test('who leaves while a file is copied gets no copy', async () => {
+test('an abort while copying leaves no copy', async () => {
   const leaving = new AbortController()
   const copied = store.copy('tiny', 'mine', { signal: leaving.signal })
   leaving.abort(new Error('left'))
@@ -252,7 +251,7 @@ test('who leaves while a file is copied gets no copy', async () => {
   expect(await blobs()).toEqual([])
 })
 
-test('a model whose weights come with adapters of the options is no base for others', async () => {
+test('a model with adapters from the options cannot be a base', async () => {
   const adapters = [{ path: modelPath, scale: 0.5 }]
   const adapted = new ModelStore([{ path: folder }, { path: modelPath, name: 'pirate', adapters }])
 
@@ -262,7 +261,7 @@ test('a model whose weights come with adapters of the options is no base for oth
   })
 })
 
-test('of one name in a manifest and in a file, and in two folders, the first counts', async () => {
+test('for one name in a manifest, a file and two folders the first wins', async () => {
   await createFromFile('mine', { system: 'first' })
   await createFromFile('mine', { system: 'second' }, new ModelStore([{ path: other }]))
   await writeFile(join(folder, 'mine.gguf'), 'GGUF')
@@ -276,7 +275,7 @@ test('of one name in a manifest and in a file, and in two folders, the first cou
 })
 
 test.each([(path: string) => `${path}/`, (path: string) => relative('.', path)])(
-  'a folder is found however its path is written',
+  'a folder is recognised in any spelling of its path',
   async (written) => {
     await createFromFile('mine')
     const same = new ModelStore([{ path: written(folder) }])
@@ -286,7 +285,7 @@ test.each([(path: string) => `${path}/`, (path: string) => relative('.', path)])
   },
 )
 
-test('a name with a tag that is called local is found by it', async () => {
+test('a tag named local is found', async () => {
   await createFromFile('mine:local', { system: 'local' })
   await createFromFile('other', { system: 'other' })
 
@@ -295,7 +294,7 @@ test('a name with a tag that is called local is found by it', async () => {
   await expect(store.get('mine')).rejects.toMatchObject({ code: 'not_found' })
 })
 
-test('a part that is missing is told by who needs it, and the list goes on', async () => {
+test('a missing blob fails only calls that need it, not the list', async () => {
   await createFromFile('mine', { system: 'Be brief.' })
   await rm(join(folder, 'blobs', `sha256-${digestOf('Be brief.').slice(7)}`))
   const fresh = new ModelStore([{ path: folder }])
@@ -305,10 +304,10 @@ test('a part that is missing is told by who needs it, and the list goes on', asy
   await expect(fresh.delete('mine')).resolves.toBeUndefined()
 })
 
-test('what is asked of a model twice is read once', async () => {
+test('repeated reads of a model are cached', async () => {
   await createFromFile('mine', { system: 'Be brief.' })
   const first = await store.get('mine')
-  // Nobody can tell a second read but by what is not there any more.
+  // A second read would fail: the blobs are removed.
   await rm(join(folder, 'blobs', `sha256-${digestOf('Be brief.').slice(7)}`))
 
   const second = await store.get('mine')
@@ -328,7 +327,7 @@ test.each([
     'C:\\x',
   ],
   ...['../blobs/x:latest', 'registry.ollama.ai/../..:x', './tiny', 'a\\..\\b', 'x:../../y', '....//x:y'],
-])('%j leads nowhere, whatever it is given to', async (name) => {
+])('%j is rejected by every method', async (name) => {
   await createFromFile('mine')
   await writeFile(join(folder, '..', 'secret.gguf'), 'GGUF')
   const before = await everything()
@@ -359,7 +358,7 @@ test.each([
     `md5:${'a'.repeat(64)}`,
     `sha256:${'a'.repeat(64)}/x`,
   ],
-])('%j is no digest, wherever one is given', async (digest) => {
+])('%j is rejected as a digest by every method', async (digest) => {
   const before = await everything()
 
   for (const spec of [{ files: { 'x.gguf': digest } }, { from: 'tiny', adapters: { 'x.gguf': digest } }])
@@ -376,9 +375,9 @@ const drain = async (steps: AsyncIterable<unknown>): Promise<void> => {
 const everything = async (): Promise<readonly string[]> =>
   (await readdir(folder, { recursive: true })).filter((path) => !path.endsWith('.lock')).sort()
 
-test('a folder that cannot be written to says so, and is read all the same', async () => {
+test('a read-only folder is readable, and writes fail with a reason', async () => {
   await createFromFile('theirs', {}, new ModelStore([{ path: other }]))
-  // Where folders should be are files: what a disk refuses to everybody, the administrator too.
+  // Files in place of folders fail even for root.
   await mkdir(join(folder, 'sub'))
   for (const name of ['blobs', 'manifests']) await writeFile(join(folder, 'sub', name), '')
   const blocked = new ModelStore([{ path: join(folder, 'sub') }, { path: other }])
@@ -388,7 +387,7 @@ test('a folder that cannot be written to says so, and is read all the same', asy
   expect((await blocked.get('theirs')).name).toBe('theirs:latest')
 })
 
-test('a name that no disk takes is a mistake of who gave it', async () => {
+test('a name too long for the disk is a client error', async () => {
   await createFromFile('mine')
 
   await expect(store.copy('mine', `${'h'.repeat(300)}/library/mine`)).rejects.toMatchObject({
@@ -396,7 +395,7 @@ test('a name that no disk takes is a mistake of who gave it', async () => {
   })
 })
 
-test('what is over the budget is refused, and nothing of it stays', async () => {
+test('a blob beyond the byte limit is rejected and removed', async () => {
   const small = new ModelStore([{ path: folder }, { path: modelPath, builtInName: 'tiny' }], {
     maxBytes: 1_000_000,
   })
@@ -410,7 +409,7 @@ test('what is over the budget is refused, and nothing of it stays', async () => 
   expect(await blobs()).toEqual([])
 })
 
-test('what nobody names is removed after an hour, where somebody asks for it', async () => {
+test('prune() removes blobs unreferenced for an hour', async () => {
   await createFromFile('mine')
   const { digest } = await store.blobs.add(Buffer.from('left over'))
   const { path = '' } = (await store.blobs.find(digest)) ?? {}
@@ -425,7 +424,7 @@ test('what nobody names is removed after an hour, where somebody asks for it', a
   expect((await store.get('mine')).path).not.toBe('')
 })
 
-test('the app’s process has no listeners of the store', async () => {
+test('the store adds no listeners to the process', async () => {
   const listeners = () => process.eventNames().map((name) => [name, process.listenerCount(name as string)])
   const before = listeners()
 

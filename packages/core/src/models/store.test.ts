@@ -19,7 +19,7 @@ async function write(...names: string[]): Promise<void> {
 
 const names = async (store: ModelStore): Promise<string[]> => (await store.list()).map(({ name }) => name)
 
-test('GGUF files are listed by their stems, in order of their names', async () => {
+test('GGUF files are listed by their stems, sorted by name', async () => {
   await write('llama.gguf', 'gemma-2b.Q4_K_M.gguf', 'Phi.gguf')
   const store = new ModelStore([{ path: folder }])
 
@@ -28,7 +28,7 @@ test('GGUF files are listed by their stems, in order of their names', async () =
   expect(listed).toEqual(['Phi:latest', 'gemma-2b.Q4_K_M:latest', 'llama:latest'])
 })
 
-test('a model says its path, size and date', async () => {
+test('a model has path, size and date', async () => {
   const path = join(folder, 'tiny.gguf')
   await writeFile(path, 'GGUF1234')
   await utimes(path, new Date(0), new Date('2026-01-02T03:04:05Z'))
@@ -46,7 +46,7 @@ test('a model says its path, size and date', async () => {
   })
 })
 
-test('the digest changes with the file, and only then', async () => {
+test('the digest changes only with the file', async () => {
   const path = join(folder, 'tiny.gguf')
   const digest = async () => (await new ModelStore([{ path: folder }]).get('tiny')).digest
   await writeFile(path, 'GGUF')
@@ -63,7 +63,7 @@ test('the digest changes with the file, and only then', async () => {
   expect(new Set([first, touched, grown]).size).toBe(3)
 })
 
-test('other files, folders, projectors and broken links are no models', async () => {
+test('other files, folders, projectors and broken links are not listed', async () => {
   await write('README.md', 'model.gguf.part', 'mmproj-llava.gguf', 'real.gguf')
   await mkdir(join(folder, 'folder.gguf'))
   await symlink(join(folder, 'gone'), join(folder, 'broken.gguf'))
@@ -74,7 +74,7 @@ test('other files, folders, projectors and broken links are no models', async ()
   expect(listed).toEqual(['real:latest'])
 })
 
-test('a link to a model is a model', async () => {
+test('a symbolic link to a model is listed', async () => {
   await write('blob')
   await symlink(join(folder, 'blob'), join(folder, 'linked.gguf'))
   const store = new ModelStore([{ path: folder }])
@@ -84,7 +84,7 @@ test('a link to a model is a model', async () => {
   expect(listed).toEqual(['linked:latest'])
 })
 
-test('of a model in several files the first stands for all', async () => {
+test('a split model is listed once, by its first file', async () => {
   await write('big-00001-of-00002.gguf', 'big-00002-of-00002.gguf', 'gpt-20000.gguf')
   const store = new ModelStore([{ path: folder }])
 
@@ -94,7 +94,7 @@ test('of a model in several files the first stands for all', async () => {
   expect(model.path).toBe(join(folder, 'big-00001-of-00002.gguf'))
 })
 
-test('a file can be named by itself, whatever it is called', async () => {
+test('a single file can be a source', async () => {
   await write('one.gguf', 'two.gguf', 'sha256-abc')
   const store = new ModelStore([{ path: join(folder, 'one.gguf') }, { path: join(folder, 'sha256-abc') }])
 
@@ -103,7 +103,7 @@ test('a file can be named by itself, whatever it is called', async () => {
   expect(listed).toEqual(['one:latest', 'sha256-abc:latest'])
 })
 
-test('of two models with the same name the earlier wins', async () => {
+test('the earlier source wins for equal names', async () => {
   await mkdir(join(folder, 'a'))
   await mkdir(join(folder, 'b'))
   await write('a/tiny.gguf', 'b/tiny.gguf', 'b/other.gguf')
@@ -115,7 +115,7 @@ test('of two models with the same name the earlier wins', async () => {
   expect(model.path).toBe(join(folder, 'b', 'tiny.gguf'))
 })
 
-test('what looks like a model and is a folder hides none that is behind it', async () => {
+test('a folder named like a model hides no model of a later source', async () => {
   await mkdir(join(folder, 'a'))
   await mkdir(join(folder, 'a', 'tiny.gguf'))
   await write('Tiny.gguf')
@@ -127,14 +127,14 @@ test('what looks like a model and is a folder hides none that is behind it', asy
   expect(model.path).toBe(join(folder, 'Tiny.gguf'))
 })
 
-test('the details of a model are read without a second look for it', async () => {
+test('details() accepts a model without a second lookup', async () => {
   const store = new ModelStore([{ path: modelPath, builtInName: 'tiny' }])
   const model = await store.get('tiny')
 
   expect(await store.details(model)).toBe(await store.details('tiny'))
 })
 
-test('the built-in model has the name it was given', async () => {
+test('the built-in model has its configured name', async () => {
   await write('tiny-chat.gguf')
   const store = new ModelStore([{ path: join(folder, 'tiny-chat.gguf'), builtInName: 'tiny' }])
 
@@ -143,7 +143,7 @@ test('the built-in model has the name it was given', async () => {
   expect(model).toMatchObject({ name: 'tiny:latest', isBuiltIn: true })
 })
 
-test('a model of your own takes the place of the built-in one', async () => {
+test('a model of the same name replaces the built-in one', async () => {
   await write('tiny.gguf', 'tiny-chat.bin')
   const store = new ModelStore([
     { path: folder },
@@ -167,8 +167,8 @@ test.each([
   expect(model.name).toBe('tiny:latest')
 })
 
-test('of two names that differ in case each is found by its own', async () => {
-  // In two folders, for disks on which case does not count.
+test('names that differ in case are found by their exact spelling', async () => {
+  // In two folders, for case-insensitive disks.
   await mkdir(join(folder, 'a'))
   await mkdir(join(folder, 'b'))
   await write('a/Tiny.gguf', 'b/tiny.gguf')
@@ -180,7 +180,7 @@ test('of two names that differ in case each is found by its own', async () => {
 })
 
 test.each(['my model', 'my model:latest'])(
-  'a file that no name fits is found by its own, %j',
+  'a file with an invalid name is found by its exact name, %j',
   async (name) => {
     await write('my model.gguf')
     const store = new ModelStore([{ path: folder }])
@@ -191,7 +191,7 @@ test.each(['my model', 'my model:latest'])(
   },
 )
 
-test('a file that no name fits is found by its exact name only', async () => {
+test('a file with an invalid name is found by its exact name only', async () => {
   await write('my model.gguf')
   const store = new ModelStore([{ path: folder }])
 
@@ -210,7 +210,7 @@ test.each(['tiny:8b', 'tiny:cloud', 'user/tiny', 'hf.co/library/tiny', 'tin', 't
   },
 )
 
-test('a name with a path finds no file outside', async () => {
+test('a name with a path finds no file outside of the folder', async () => {
   await mkdir(join(folder, 'models'))
   await write('secret.gguf', 'models/tiny.gguf')
   const store = new ModelStore([{ path: join(folder, 'models') }])
@@ -220,7 +220,7 @@ test('a name with a path finds no file outside', async () => {
   await expect(found).rejects.toMatchObject({ code: 'not_found' })
 })
 
-test('a folder that is not there has no models, and no error', async () => {
+test('a missing folder is empty', async () => {
   const store = new ModelStore([{ path: join(folder, 'gone') }, { path: folder }])
 
   const listed = await store.list()
@@ -228,7 +228,7 @@ test('a folder that is not there has no models, and no error', async () => {
   expect(listed).toEqual([])
 })
 
-test('files that come and go are seen without a restart', async () => {
+test('added and removed files are noticed without a restart', async () => {
   const store = new ModelStore([{ path: folder }])
   const before = await names(store)
   await write('new.gguf')
@@ -240,14 +240,14 @@ test('files that come and go are seen without a restart', async () => {
   expect([before, between, after]).toEqual([[], ['new:latest'], []])
 })
 
-test('a file that is no GGUF by its name is no source of models, a folder is', async () => {
+test('a file without .gguf in its name is rejected as a source, a folder is accepted', async () => {
   await expect(
     expectSource({ path: new URL('../../package.json', import.meta.url).pathname }),
   ).rejects.toThrow('is neither')
   await expect(expectSource({ path: new URL('.', import.meta.url).pathname })).resolves.toBeUndefined()
 })
 
-test('details are read once, also by several at once, until the file changes', async () => {
+test('details are cached until the file changes, and concurrent reads are shared', async () => {
   const path = join(folder, 'some.gguf')
   await copyFile(modelPath, path)
   const store = new ModelStore([{ path: folder }])
@@ -263,7 +263,7 @@ test('details are read once, also by several at once, until the file changes', a
   expect(changed).toEqual(first)
 })
 
-test('details with arrays are read for who asks', async () => {
+test('details with arrays are read on request', async () => {
   const store = new ModelStore([{ path: modelPath, builtInName: 'tiny' }])
 
   const small = await store.details('tiny')
@@ -274,7 +274,7 @@ test('details with arrays are read for who asks', async () => {
   await expect(store.details('tiny')).resolves.toBe(small)
 })
 
-test('a file that could not be used is looked at again', async () => {
+test('a failed read is not cached', async () => {
   const path = join(folder, 'some.gguf')
   await writeFile(path, 'PK'.repeat(100))
   await utimes(path, new Date(0), new Date(0))
@@ -292,13 +292,13 @@ test('a file that could not be used is looked at again', async () => {
   expect(second.architecture).toBe('unknown')
 })
 
-test('a model that is not there has no details', async () => {
+test('details of a missing model are not found', async () => {
   const store = new ModelStore([{ path: folder }])
 
   await expect(store.details('none')).rejects.toMatchObject({ code: 'not_found' })
 })
 
-test('a file with adapters has a name of its own, and a digest that changes with them', async () => {
+test('a file with adapters has its own name, and a digest that includes them', async () => {
   await write('base.gguf', 'a.gguf')
   const [path, adapter] = [join(folder, 'base.gguf'), join(folder, 'a.gguf')]
   const found = (scale: number) =>
@@ -317,13 +317,13 @@ test('a file with adapters has a name of its own, and a digest that changes with
 })
 
 test.each<[ModelSource, string]>([
-  [{ name: 'no name', path: 'base.gguf' }, 'names of models'],
+  [{ name: 'no name', path: 'base.gguf' }, 'model names'],
   [{ name: 'mine', path: '' }, 'is a folder'],
   [
     { name: 'mine', path: 'base.gguf', adapters: [{ path: 'gone.gguf', scale: 1 }] },
     'gone.gguf does not exist',
   ],
-])('%j is a mistake in the set-up', async (source, message) => {
+])('%j is a configuration error', async (source, message) => {
   await write('base.gguf')
   const inFolder = <T extends { readonly path: string }>(one: T): T => ({
     ...one,

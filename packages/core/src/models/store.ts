@@ -177,7 +177,7 @@ export class ModelStore {
     for (const one of candidateNames(name)) if (await this.#manifests.removeDamaged(one)) return
     if (!found) throw modelNotFound(name)
     throw 'entry' in found
-      ? permissionError(`The model "${displayName(found.entry.name)}" lies in a folder that is only read.`)
+      ? permissionError(`The model "${displayName(found.entry.name)}" is in a read-only folder.`)
       : standaloneFileError(found.file, 'deleted')
   }
 
@@ -192,7 +192,7 @@ export class ModelStore {
     if (!found || 'entry' in found) return found
     if (found.file.adapters)
       throw permissionError(
-        `The model "${found.file.name}" has adapters by the app's options: make one of its file.`,
+        `The model "${found.file.name}" has adapters set in the app's options: create the model from its file instead.`,
       )
     return { path: found.file.path }
   }
@@ -249,7 +249,7 @@ const permissionError = (message: string): LlmError => new LlmError('permission'
 /** @param action what the store rejects, and what to do instead */
 const standaloneFileError = ({ name, isBuiltIn }: ModelFile, action: string): LlmError =>
   permissionError(
-    `The model "${name}" ${isBuiltIn ? 'came with the toolkit' : 'is a file that lies alone'}, and cannot be ${action}.`,
+    `The model "${name}" ${isBuiltIn ? 'is built in' : 'is a standalone file'} and cannot be ${action}.`,
   )
 
 const neverAborted = (): AbortSignal => new AbortController().signal

@@ -1,4 +1,4 @@
-/** What holds for every database, and then what is one's own. */
+/** Tests of every database, then of each driver. */
 import { execFile } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { promisify } from 'node:util'
@@ -25,7 +25,7 @@ describe.each(all)('$name', ({ name, fresh }) => {
     to.query('INSERT INTO things (id, amount) VALUES (?, ?)', [id, amount])
   const amounts = () => database.query('SELECT id, amount FROM things ORDER BY id')
 
-  test('what is put in comes out again', async () => {
+  test('values are read as they were written', async () => {
     await add('a', 1)
     await add('b\' ? -- " 𝄞', Number.MAX_SAFE_INTEGER)
     await add('c', 2n ** 53n)
@@ -39,17 +39,17 @@ describe.each(all)('$name', ({ name, fresh }) => {
     ])
   })
 
-  test('question marks in texts, names and comments are no parameters', async () => {
+  test('question marks in strings, identifiers and comments are no parameters', async () => {
     const [row] = await database.query(`SELECT '?''?' AS "a?", ${integer('?')} AS b /* ? */ -- ?`, [7])
 
     expect(row).toEqual({ 'a?': "?'?", b: 7 })
   })
 
-  test('whole numbers divide like whole numbers', async () => {
+  test('integer division stays integer', async () => {
     expect(await database.query(`SELECT ${integer('?')} / 2 AS half`, [7])).toEqual([{ half: 3 }])
   })
 
-  test('sums, truths, fractions, nothing and bytes', async () => {
+  test('sums, booleans, fractions, NULL and bytes', async () => {
     const bytes = name === 'SQLite' ? 'BLOB' : 'BYTEA'
     await database.query(`CREATE TABLE others (fraction DOUBLE PRECISION, absent TEXT, bytes ${bytes})`)
     await database.query('INSERT INTO others (fraction, absent, bytes) VALUES (?, ?, ?)', [
@@ -68,14 +68,14 @@ describe.each(all)('$name', ({ name, fresh }) => {
     expect([...(row?.bytes ?? [])]).toEqual([0, 255, 92])
   })
 
-  test('a wrong count of parameters is a mistake that is named', async () => {
+  test('a wrong number of parameters is an error', async () => {
     await expect(database.query('SELECT * FROM things WHERE id = ?')).rejects.toThrow(
       'Expected 1 parameters, got 0',
     )
     await expect(database.query('SELECT 1', [1])).rejects.toThrow('Expected 0 parameters, got 1')
   })
 
-  test('RETURNING tells of what was changed, and ON CONFLICT changes what is there', async () => {
+  test('RETURNING returns changed rows, and ON CONFLICT updates existing ones', async () => {
     await add('a', 1)
 
     const changed = await database.query(
@@ -89,7 +89,7 @@ describe.each(all)('$name', ({ name, fresh }) => {
     ])
   })
 
-  test('its clock is that of the machine, in whole milliseconds', async () => {
+  test('the clock is that of the machine, in whole milliseconds', async () => {
     const before = Date.now()
 
     const [row] = await database.query<{ now: number }>(`SELECT ${database.clock} AS now`)
@@ -99,7 +99,7 @@ describe.each(all)('$name', ({ name, fresh }) => {
     expect(row?.now).toBeLessThanOrEqual(Date.now() + 1)
   })
 
-  test('a transaction is there as a whole, with its result', async () => {
+  test('a transaction commits as a whole and returns its result', async () => {
     const result = await database.transaction(async (queries) => {
       await add('a', 1, queries)
       await add('b', 2, queries)
@@ -110,7 +110,7 @@ describe.each(all)('$name', ({ name, fresh }) => {
     expect(await amounts()).toHaveLength(2)
   })
 
-  test('one that throws was never there, and the next one goes on', async () => {
+  test('a transaction that throws is rolled back, and the next one runs', async () => {
     const failing = database.transaction(async (queries) => {
       await add('a', 1, queries)
       throw new Error('on purpose')
@@ -122,14 +122,14 @@ describe.each(all)('$name', ({ name, fresh }) => {
     expect(await amounts()).toEqual([{ id: 'b', amount: 2 }])
   })
 
-  test('one with a wrong statement rejects with what is wrong', async () => {
+  test('a transaction with an invalid statement rejects with its error', async () => {
     await expect(database.transaction(({ query }) => query('SELECT * FROM nowhere'))).rejects.toThrow(
       /nowhere/,
     )
     expect(await amounts()).toEqual([])
   })
 
-  test('what is asked beside a transaction is no part of it', async () => {
+  test('queries outside of a transaction are not part of it', async () => {
     const failing = database.transaction(async (queries) => {
       await add('a', 1, queries)
       throw new Error('on purpose')
@@ -141,13 +141,13 @@ describe.each(all)('$name', ({ name, fresh }) => {
     expect(await amounts()).toEqual([{ id: 'b', amount: 2 }])
   })
 
-  test('who asks a transaction that is over is told', async () => {
+  test('queries after the end of a transaction reject', async () => {
     const query = await database.transaction(async ({ query }) => query)
 
     await expect(query('SELECT 1')).rejects.toThrow('The transaction is over.')
   })
 
-  test('parallel transactions of several connections count to the last one', async () => {
+  test('parallel transactions of several connections lose no update', async () => {
     const others = await Promise.all([openDatabase(location), openDatabase(location)])
     onTestFinished(async () => void (await Promise.all(others.map((other) => other.close()))))
     await add('counter', 0)
@@ -165,7 +165,7 @@ describe.each(all)('$name', ({ name, fresh }) => {
     expect(await amounts()).toEqual([{ id: 'counter', amount: 150 }])
   })
 
-  test('transactions that are to be alone are, on all connections', async () => {
+  test('exclusive transactions exclude each other on all connections', async () => {
     const other = await openDatabase(location)
     onTestFinished(() => other.close())
     let [inside, most] = [0, 0]
@@ -185,7 +185,7 @@ describe.each(all)('$name', ({ name, fresh }) => {
   const integer = (text: string): string => `CAST(${text} AS BIGINT)`
 })
 
-test('an SQLite file is for its owner only, in folders that are made', async () => {
+test('an SQLite file is readable by its owner only, in new folders', async () => {
   const path = (await all[0]?.fresh())?.replace('.db', '/deep/data.db') ?? ''
 
   const database = await openDatabase(path)
@@ -196,7 +196,7 @@ test('an SQLite file is for its owner only, in folders that are made', async () 
   expect((statSync(`${path}-wal`).mode & 0o777).toString(8)).toBe('600')
 })
 
-test('SQLite waits for another process that writes, and does not hold up the loop meanwhile', async () => {
+test('SQLite waits for another writing process without blocking the event loop', async () => {
   const path = (await all[0]?.fresh()) ?? ''
   const [database, other] = [await openDatabase(path), await openDatabase(path)]
   onTestFinished(async () => void (await Promise.all([database.close(), other.close()])))
@@ -213,7 +213,7 @@ test('SQLite waits for another process that writes, and does not hold up the loo
   expect(await database.query('SELECT a FROM t')).toEqual([{ a: 'first' }, { a: 'second' }])
 })
 
-test('an in-memory SQLite is nobody else’s', async () => {
+test('in-memory SQLite databases are separate', async () => {
   const [one, other] = [await openDatabase(':memory:'), await openDatabase(':memory:')]
   await one.query('CREATE TABLE t (a TEXT)')
 
@@ -233,7 +233,7 @@ describe.runIf(all.length > 1)('PostgreSQL alone', () => {
     expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }])
   })
 
-  test('one of two transactions that wait for each other does its work again', async () => {
+  test('one of two deadlocked transactions is repeated', async () => {
     const database = await openDatabase((await all[1]?.fresh()) ?? '')
     onTestFinished(() => database.close())
     await database.query("CREATE TABLE t AS SELECT 'a' AS id, 0 AS n UNION SELECT 'b', 0")
@@ -256,7 +256,7 @@ describe.runIf(all.length > 1)('PostgreSQL alone', () => {
     expect(await database.query('SELECT n FROM t')).toEqual([{ n: 2 }, { n: 2 }])
   })
 
-  test('a connection that the server ends is an error of its transaction, and the next one gets another', async () => {
+  test('a connection that the server ends fails its transaction, and is replaced', async () => {
     const database = await openDatabase((await all[1]?.fresh()) ?? '')
     onTestFinished(() => database.close())
     const broken = database.transaction(async ({ query }) => {
@@ -267,11 +267,11 @@ describe.runIf(all.length > 1)('PostgreSQL alone', () => {
     expect(await database.query('SELECT 1 AS one')).toEqual([{ one: 1 }])
   })
 
-  test('a database that is away is an error when it is opened', async () => {
+  test('opening an unreachable database rejects', async () => {
     await expect(openDatabase('postgres://nobody@127.0.0.1:1/none')).rejects.toThrow(/ECONNREFUSED/)
   })
 
-  test('an app that is done ends, though it has not closed it', async () => {
+  test('a finished app exits without closing the database', async () => {
     const url = (await all[1]?.fresh()) ?? ''
     const open = new URL('../../dist/storage/open.js', import.meta.url)
     const code = `const { openDatabase } = await import(${JSON.stringify(open.href)}); await openDatabase(${JSON.stringify(url)})`

@@ -25,7 +25,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
   const notes = async () =>
     (await database.query<{ id: string }>('SELECT id FROM notes ORDER BY id')).map(({ id }) => id)
 
-  test('each step is taken once', async () => {
+  test('each step runs once', async () => {
     await migrate(database, 'notes', [first])
     await migrate(database, 'notes', [first, second])
     await migrate(database, 'notes', [first, second])
@@ -33,7 +33,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     expect(await notes()).toEqual(['first', 'second'])
   })
 
-  test('a step that fails was never taken, those before it were', async () => {
+  test('a failed step is rolled back, those before it stay', async () => {
     const failing: Migration = [...second, 'INSERT INTO nowhere (id) VALUES (1)']
 
     await expect(migrate(database, 'notes', [first, failing])).rejects.toThrow(/nowhere/)
@@ -43,11 +43,11 @@ describe.each(databases())('in $name', ({ fresh }) => {
     expect(await notes()).toEqual(['first', 'second'])
   })
 
-  test('a step that is not the one that was taken is an error', async () => {
+  test('a changed step is an error', async () => {
     await migrate(database, 'notes', [first])
 
     await expect(migrate(database, 'notes', [[...first, ...second]])).rejects.toThrow(
-      'Migration 1 of notes is another one than the one that this database has.',
+      'Migration 1 of notes differs from the one applied to this database.',
     )
   })
 
@@ -60,7 +60,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     expect(await notes()).toEqual(['first', 'second'])
   })
 
-  test('four processes that start at once take each step once', async () => {
+  test('four processes at once run each step once', async () => {
     const module = (path: string) =>
       JSON.stringify(new URL(`../../dist/storage/${path}`, import.meta.url).href)
     const code = `

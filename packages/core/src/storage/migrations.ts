@@ -30,9 +30,7 @@ export async function migrate(
         )
         if (applied?.checksum === checksum) return
         if (applied)
-          throw new Error(
-            `Migration ${number} of ${owner} is another one than the one that this database has.`,
-          )
+          throw new Error(`Migration ${number} of ${owner} differs from the one applied to this database.`)
         for (const statement of statements) await query(statement)
         await query(
           `INSERT INTO modelmount_migrations (owner, number, checksum, taken_at) VALUES (?, ?, ?, ${database.clock})`,

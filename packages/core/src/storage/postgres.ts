@@ -190,7 +190,7 @@ async function withTimeout<Result>(response: Promise<Result>, limitMs: number): 
 /** A commit that the server rejected has failed. After any other error it may have succeeded. */
 function throwCommitError(cause: unknown): never {
   if (cause instanceof Error && 'severity' in cause && cause.severity === 'ERROR') throw cause
-  throw new UncertainOutcome('The end of a transaction was not confirmed.', { cause })
+  throw new UncertainOutcome('PostgreSQL did not confirm the commit of a transaction.', { cause })
 }
 
 const ignore = (): void => {}

@@ -1,4 +1,4 @@
-/** A database that says nothing: a network that is gone, a server that is stopped. SQLite is in this process, and never silent. */
+/** An unresponsive PostgreSQL: a lost network or a stopped server. SQLite runs in this process. */
 import pg from 'pg'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { databases } from '../../../../test/support/databases.ts'
@@ -9,7 +9,7 @@ import { openPostgres } from './postgres.ts'
 const [, postgres] = databases()
 const answerMs = 300
 
-describe.runIf(postgres).each(['a pool of ours', 'the pool of the app'])(
+describe.runIf(postgres).each(['our pool', 'the pool of the app'])(
   'PostgreSQL that is silent, %s',
   (whose) => {
     let proxy: SilentProxy
@@ -25,7 +25,7 @@ describe.runIf(postgres).each(['a pool of ours', 'the pool of the app'])(
       database = await openPostgres(pool ?? proxy.url, answerMs)
       await database.query('CREATE TABLE things (id TEXT PRIMARY KEY)')
       onTestFinished(async () => {
-        // What a pool of the app waits for without an end is its own.
+        // The app's own pool may wait without a limit.
         await proxy.close()
         if (!isClosed) await database.close()
         await pool?.end()
@@ -36,7 +36,7 @@ describe.runIf(postgres).each(['a pool of ours', 'the pool of the app'])(
     const things = async () =>
       (await database.query<{ id: string }>('SELECT id FROM things')).map(({ id }) => id)
 
-    test('is an error soon, of queries, of transactions in their middle, and of new connections', async () => {
+    test('fails queries, open transactions and new connections within the time limit', async () => {
       const silenced = database.transaction(async ({ query }) => {
         await query("INSERT INTO things VALUES ('a')")
         proxy.silence()
@@ -49,7 +49,7 @@ describe.runIf(postgres).each(['a pool of ours', 'the pool of the app'])(
       expect(asked.map(({ status }) => status)).toEqual(Array(4).fill('rejected'))
     })
 
-    test('is used again when it is back, by new connections, without what was not finished', async () => {
+    test('is used again by new connections, without unfinished work', async () => {
       proxy.silence()
       await expect(Promise.all([add('a'), add('b')])).rejects.toThrow()
       proxy.speak()
@@ -66,7 +66,7 @@ describe.runIf(postgres).each(['a pool of ours', 'the pool of the app'])(
       expect(await things()).toEqual(['c'])
     })
 
-    test('a commit that nobody confirms may have happened, and that is said', async () => {
+    test('an unconfirmed commit rejects with UncertainOutcome', async () => {
       const silenced = database.transaction(async ({ query }) => {
         await query("INSERT INTO things VALUES ('a')")
         proxy.silence()
@@ -75,7 +75,7 @@ describe.runIf(postgres).each(['a pool of ours', 'the pool of the app'])(
       await expect(silenced).rejects.toThrow(UncertainOutcome)
     })
 
-    test('is closed all the same', async () => {
+    test('can be closed', async () => {
       proxy.silence()
       const asked = add('a')
 

@@ -134,7 +134,7 @@ async function loadSqlite(): Promise<SqliteModule> {
     return (await import('@photostructure/sqlite')) as SqliteModule
   } catch (cause) {
     throw new Error(
-      'This Node has no SQLite of its own. Install it with: npm install @photostructure/sqlite@1',
+      'This version of Node has no built-in SQLite. Install it with: npm install @photostructure/sqlite@1',
       { cause },
     )
   }

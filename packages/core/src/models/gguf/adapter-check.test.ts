@@ -59,7 +59,7 @@ const embeddings = 'token_embd.weight'
 test.each([
   ['nothing', Buffer.alloc(0), 'not a GGUF file'],
   ['a part of a file', adapterFile().subarray(0, -64), 'cut off'],
-  ['a head without an end', adapterFile().subarray(0, 150), 'ends too early|promises more'],
+  ['a head without an end', adapterFile().subarray(0, 150), 'ends too early|declares more'],
   [
     'one of another architecture',
     adapterFile({ entries: { 'general.architecture': textEntry('general.architecture', 'qwen3') } }),
@@ -90,7 +90,7 @@ test.each([
   [
     'one that waits for its tokens',
     adapterFile({ entries: { alora: arrayEntry('adapter.alora.invocation_tokens', 4) } }),
-    'parts of a conversation',
+    'activated LoRA',
   ],
   ['no weights', adapterFile({ tensors: [] }), 'no weights'],
   ['other tensors', adapterFile({ tensors: [[down, [448, 256]]] }), 'neither lora_a nor lora_b'],
@@ -137,7 +137,7 @@ test.each([
     }),
     'twice',
   ],
-])('%s is refused by its name', async (_what, bytes, reason) => {
+])('%s is rejected with its name', async (_what, bytes, reason) => {
   await expect(checkBytes(bytes)).rejects.toMatchObject({
     code: 'upstream',
     message: expect.stringMatching(
@@ -146,7 +146,7 @@ test.each([
   })
 })
 
-test('embeddings fit the other way round than matrices', async () => {
+test('embeddings are compared with transposed shapes', async () => {
   const base = join(folder, 'base.gguf')
   const [width, vocabulary] = [64, 100]
   const tensors = [embeddings, 'output.weight'].map((name) => [name, [width, vocabulary]] as const)
@@ -170,7 +170,7 @@ test('embeddings fit the other way round than matrices', async () => {
   await expect(checkShapes([4, vocabulary], [8, width])).rejects.toThrow('another shape')
 })
 
-test('an adapter with very many tensors is judged soon, and others have their turn meanwhile', async () => {
+test('an adapter with very many tensors is checked fast, without blocking the event loop', async () => {
   const base = join(folder, 'large.gguf')
   const targets = Array.from({ length: 10_000 }, (_, at) => `blk.${at}.ffn_down.weight`)
   // Nothing is stored of a matrix without rows or columns: only the names cost.
@@ -199,16 +199,16 @@ test('an adapter with very many tensors is judged soon, and others have their tu
   expect(turns).toBeGreaterThan(0)
 })
 
-test('a whole model is no adapter, and an adapter no model', async () => {
+test('a model is rejected as an adapter, and an adapter as a model', async () => {
   await expect(checkWith(modelPath)).rejects.toThrow('not a LoRA adapter')
 
   const path = join(folder, 'lora.gguf')
   await writeFile(path, adapterFile())
   const check = checkModel({ name: 'some:latest', path })
-  await expect(check).rejects.toThrow('an adapter for models, and none itself')
+  await expect(check).rejects.toThrow('it is an adapter, not a model')
 })
 
-test('an adapter that is gone is named', async () => {
+test('the error names a missing adapter', async () => {
   await expect(checkWith(join(folder, 'gone.gguf'))).rejects.toThrow(
     'adapter gone.gguf of the model "some:latest"',
   )

@@ -33,7 +33,7 @@ export async function* findAdapterProblems(
   if (alphaType !== float32) yield `its ${alphaKey} is no 32-bit float`
   const alpha = metadata[alphaKey] ?? 0
   if (!Number.isFinite(alpha)) yield `its ${alphaKey} is ${alpha}`
-  if (Object.hasOwn(metadata, invocationKey)) yield 'it is for parts of a conversation only'
+  if (Object.hasOwn(metadata, invocationKey)) yield 'it is an activated LoRA (aLoRA), which is not supported'
 
   const weights = tensors.filter(({ name }) => !ignoredTensors.test(name))
   if (weights.length === 0) yield 'it has no weights'

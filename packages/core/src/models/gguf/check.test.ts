@@ -42,7 +42,7 @@ const tokenizer = (name: string) => textEntry('tokenizer.ggml.model', name)
 const attention = [tensor('blk.0.attn_q.weight', [4, 4]), tensor('blk.0.attn_k.weight', [4, 4])]
 const feedForward = [tensor('blk.0.ffn_down.weight', [4, 4])]
 
-test.each([modelPath, noiseModel, encoderModel])('an honest model passes: %s', async (path) => {
+test.each([modelPath, noiseModel, encoderModel])('a valid model passes: %s', async (path) => {
   await expect(check(path)).resolves.toBeUndefined()
 })
 
@@ -107,14 +107,14 @@ test.each<[what: string, reason: string, entries: readonly Buffer[], tensors?: r
   ['another vocabulary than SPM needs', 'does not fit', [tokenizer('llama'), tokens('a', 'Ġ')]],
   ['another vocabulary than WPM needs', 'does not fit', [tokenizer('bert'), tokens('a', '<0xE2>')]],
   ['another vocabulary than RWKV needs', 'does not fit', [tokenizer('rwkv'), tokens('a', 'b')]],
-])('%s is refused', async (_what, reason, entries, tensors) => {
+])('%s is rejected', async (_what, reason, entries, tensors) => {
   await expect(checkFile(entries, tensors)).rejects.toMatchObject({
     code: 'upstream',
     message: expect.stringMatching(`^The file of the model "some:latest" cannot be used: .*${reason}`),
   })
 })
 
-test('a large vocabulary is looked at without blocking anybody', async () => {
+test('checking a large vocabulary does not block the event loop', async () => {
   const count = 256_000
   const large = (key: string, type: number, of: (id: number) => Buffer): Buffer =>
     entry(key, 9, u32(type), u64(count), Buffer.concat(Array.from({ length: count }, (_, id) => of(id))))
@@ -137,6 +137,6 @@ test('a large vocabulary is looked at without blocking anybody', async () => {
   await check(path)
   clearInterval(timer)
 
-  // Far more than it takes, for machines that are busy; in one go it would be ten times this.
+  // A generous limit for busy machines; without pauses it would be ten times this.
   expect(longestMs).toBeLessThan(100)
 })

@@ -57,7 +57,7 @@ function* findProblems({ metadata, tensors, isComplete }: Gguf): Generator<strin
   const isZero = (key: string): boolean => numbers(key).length > 0 && largest(key) === 0
   const has = (tensor: RegExp): boolean => tensors.some(({ name }) => tensor.test(name))
 
-  if (metadata['general.type'] === 'adapter') yield 'it is an adapter for models, and none itself'
+  if (metadata['general.type'] === 'adapter') yield 'it is an adapter, not a model'
   if (!isComplete) yield 'it was cut off, and weights are missing'
 
   const badTensor = tensors.find(

@@ -34,26 +34,29 @@ const gap = (...tokens: readonly string[]) =>
   tokens.map((token) => countEntry(`tokenizer.ggml.${token}_token_id`, 5))
 const template = (jinja: string) => textEntry('tokenizer.chat_template', jinja)
 
-// What Ollama 0.33.0 answered about these very files.
+// Recorded from Ollama 0.33.0 with the same files.
 test.each([
   ['llama', narrowModel, 3_640_576, '3.64M', 'Q8_0', 8192, 256, ['tools', 'thinking', 'completion']],
   ['bert', encoderModel, 2_086_400, '2.09M', 'F16', 512, 64, ['embedding']],
   ['llama', noiseModel, 2_146_624, '2.15M', 'F16', 4096, 64, ['tools', 'completion']],
-])('a real %s says what Ollama says of it', async (family, path, count, size, type, context, width, can) => {
-  const details = await readDetails(modelAt(path))
+])(
+  'the details of a real %s equal Ollama’s',
+  async (family, path, count, size, type, context, width, can) => {
+    const details = await readDetails(modelAt(path))
 
-  expect(details).toMatchObject({
-    architecture: family,
-    parameterCount: count,
-    parameterSize: size,
-    quantization: type,
-    contextSize: context,
-    embeddingSize: width,
-    capabilities: can,
-  })
-})
+    expect(details).toMatchObject({
+      architecture: family,
+      parameterCount: count,
+      parameterSize: size,
+      quantization: type,
+      contextSize: context,
+      embeddingSize: width,
+      capabilities: can,
+    })
+  },
+)
 
-test('a file that says nothing of itself has details, too', async () => {
+test('a file without metadata has details', async () => {
   const details = await readDetails(await modelOf(gguf([], [tensor('a', [10, 3]), tensor('b', [4])])))
 
   expect(details).toEqual({
@@ -70,7 +73,7 @@ test('a file that says nothing of itself has details, too', async () => {
   })
 })
 
-test('a parameter count in the file is believed', async () => {
+test('the parameter count of the file is used', async () => {
   const count = entry('general.parameter_count', 10, u64(8_030_261_248))
 
   const details = await readDetails(await modelOf(gguf([count], [tensor('a', [3])])))
@@ -78,7 +81,7 @@ test('a parameter count in the file is believed', async () => {
   expect(details).toMatchObject({ parameterCount: 8_030_261_248, parameterSize: '8.0B' })
 })
 
-test('values of wrong types are as good as none', async () => {
+test('values of wrong types are ignored', async () => {
   const details = await readDetails(
     await modelOf(
       gguf([
@@ -151,7 +154,7 @@ test.each([
   expect(formatParameterCount(count)).toBe(size)
 })
 
-test('an encoder writes nothing, also one that does not say how it pools', async () => {
+test('an encoder cannot generate, even without a pooling type', async () => {
   const { capabilities } = await readDetails(
     await modelOf(
       gguf(

@@ -69,7 +69,7 @@ export class FileWindow {
 
   /** Throws where the file declares more bytes than are left. */
   expectAvailable(count: number): void {
-    if (count > this.remainingBytes) throw new UnusableFileError('it promises more than it holds')
+    if (count > this.remainingBytes) throw new UnusableFileError('it declares more data than it contains')
   }
 
   async #fill(count: number): Promise<void> {
@@ -88,7 +88,7 @@ export class FileWindow {
       if (bytesRead === 0) throw new UnusableFileError('it ends too early')
       this.#filled += bytesRead
       this.#readBytes += bytesRead
-      if (this.#readBytes > maxReadBytes) throw new UnusableFileError('its metadata are too long')
+      if (this.#readBytes > maxReadBytes) throw new UnusableFileError('its metadata is too long')
     }
   }
 }

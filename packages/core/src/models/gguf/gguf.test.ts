@@ -39,17 +39,17 @@ test.each([
   ['another kind of file', 'PK'.repeat(100), 'not a GGUF file'],
   ['text that begins like a GGUF', 'GGUF, or so it says, at some length', 'version is unknown'],
   ['a version from the future', header(9, 0n, 0n), 'version is unknown'],
-  ['more tensors than bytes', header(3, 2n ** 63n, 0n), 'promises more than it holds'],
+  ['more tensors than bytes', header(3, 2n ** 63n, 0n), 'declares more data than it contains'],
   ['two tensors with one name', gguf([], [tensor('a', [4]), tensor('a', [4])]), 'a tensor twice'],
-  ['more metadata than bytes', header(3, 0n, 1_000_000_000n), 'promises more than it holds'],
-])('%s is refused', async (_what, bytes, reason) => {
+  ['more metadata than bytes', header(3, 0n, 1_000_000_000n), 'declares more data than it contains'],
+])('%s is rejected', async (_what, bytes, reason) => {
   await expect(readGguf(await pathOf(bytes))).rejects.toMatchObject({
     code: 'upstream',
     message: expect.stringContaining(reason),
   })
 })
 
-test('a real model says what it is', async () => {
+test('the details of a real model', async () => {
   const { version, metadata, tensors } = await readGguf(modelPath)
 
   expect(version).toBe(3)
@@ -64,7 +64,7 @@ test('a real model says what it is', async () => {
   expect(tensors).toContainEqual({ name: 'token_embd.weight', type: 'Q8_0', shape: [256, 1536] })
 })
 
-test('a real model says its vocabulary when it is asked for arrays', async () => {
+test('arrays: true reads the vocabulary of a real model', async () => {
   const { metadata } = await readGguf(modelPath, { arrays: true })
 
   const tokens = metadata['tokenizer.ggml.tokens'] as string[]
@@ -134,7 +134,7 @@ const arrays = gguf(
   [tensor('w', [2, 3], 1), tensor('scalar', [])],
 )
 
-test('arrays are null, but for empty ones', async () => {
+test('non-empty arrays are null by default', async () => {
   const { metadata, tensors } = await readGguf(await pathOf(arrays))
 
   expect(metadata).toEqual({
@@ -151,7 +151,7 @@ test('arrays are null, but for empty ones', async () => {
   ])
 })
 
-test('arrays are kept for who asks', async () => {
+test('arrays: true keeps arrays', async () => {
   const { metadata } = await readGguf(await pathOf(arrays), { arrays: true })
 
   expect(metadata).toEqual({
@@ -194,24 +194,24 @@ const one = (...bytes: Buffer[]) => Buffer.concat([header(3, 0, 1), ...bytes, Bu
 const deep = Buffer.concat(Array.from({ length: 1_000 }, () => Buffer.concat([u32(9), u64(1)])))
 
 test.each([
-  ['a key longer than the file', one(u64(2n ** 40n)), 'promises more'],
+  ['a key longer than the file', one(u64(2n ** 40n)), 'declares more'],
   ['a key longer than keys may be', one(text('k'.repeat(70_000)), u32(4), u32(1)), 'too long'],
-  ['a text of 2^64 - 1 bytes', one(text('k'), u32(8), u64(2n ** 64n - 1n)), 'promises more'],
+  ['a text of 2^64 - 1 bytes', one(text('k'), u32(8), u64(2n ** 64n - 1n)), 'declares more'],
   ['a text of five megabytes', gguf([textEntry('k', 'x'.repeat(5_000_000))]), 'too long'],
   ['many texts', gguf(Array.from({ length: 30 }, () => textEntry('k', 'x'.repeat(3_000_000)))), 'too large'],
   ['a type from the future', one(text('k'), u32(13)), 'unknown type'],
   ['an array of a type from the future', one(text('k'), u32(9), u32(99), u64(0)), 'unknown type'],
-  ['more numbers than bytes', one(text('k'), u32(9), u32(4), u64(1_000)), 'promises more'],
-  ['more texts than bytes', one(text('k'), u32(9), u32(8), u64(2n ** 60n)), 'promises more'],
-  ['more arrays than bytes', one(text('k'), u32(9), u32(9), u64(2n ** 60n)), 'promises more'],
-  ['a text in an array that is too long', one(text('k'), u32(9), u32(8), u64(2), u64(500)), 'promises more'],
+  ['more numbers than bytes', one(text('k'), u32(9), u32(4), u64(1_000)), 'declares more'],
+  ['more texts than bytes', one(text('k'), u32(9), u32(8), u64(2n ** 60n)), 'declares more'],
+  ['more arrays than bytes', one(text('k'), u32(9), u32(9), u64(2n ** 60n)), 'declares more'],
+  ['a text in an array that is too long', one(text('k'), u32(9), u32(8), u64(2), u64(500)), 'declares more'],
   ['arrays in arrays in arrays', one(text('k'), u32(9), deep), 'too deep'],
   ['a file that ends in a value', gguf([countEntry('some key', 1)]).subarray(0, -1), 'ends too early'],
   ['five dimensions', gguf([], [tensor('w', [1, 1, 1, 1, 1])]), 'too many dimensions'],
   ['a tensor larger than numbers are exact', gguf([], [tensor('w', [2 ** 30, 2 ** 30])]), 'too large'],
   ['nothing times very much', gguf([], [tensor('w', [0, 2n ** 60n])]), 'too large'],
   ['a tensor of a type that was given up', gguf([], [tensor('w', [1], 31)]), 'unknown type'],
-])('%s is refused', async (_what, bytes, reason) => {
+])('%s is rejected', async (_what, bytes, reason) => {
   const read = readGguf(await pathOf(bytes), { arrays: false, label: 'file of the model "some:latest"' })
 
   await expect(read).rejects.toMatchObject({
@@ -220,15 +220,15 @@ test.each([
   })
 })
 
-test('what is kept is bounded, what is skipped is not', async () => {
+test('retained values are bounded, skipped ones are not', async () => {
   const numbers = entry('k', 9, u32(0), u64(5_000_000), Buffer.alloc(5_000_000))
   const path = await pathOf(gguf([numbers]))
 
   await expect(readGguf(path)).resolves.toMatchObject({ metadata: { k: null } })
-  await expect(readGguf(path, { arrays: true })).rejects.toThrow('metadata are too large')
+  await expect(readGguf(path, { arrays: true })).rejects.toThrow('metadata is too large')
 })
 
-test('a file that is not there has no path in its error', async () => {
+test('the error for a missing file contains no path', async () => {
   const read = readGguf(join(folder, 'gone.gguf'))
 
   await expect(read).rejects.toMatchObject({
@@ -237,6 +237,6 @@ test('a file that is not there has no path in its error', async () => {
   })
 })
 
-test('a folder is refused', async () => {
+test('a folder is rejected', async () => {
   await expect(readGguf(folder)).rejects.toMatchObject({ code: 'upstream' })
 })

@@ -65,11 +65,11 @@ export class ValueReader {
   /** Counts memory before it is allocated. */
   reserve(bytes: number): void {
     this.#retainedBytes += bytes
-    if (this.#retainedBytes > maxRetainedBytes) throw new UnusableFileError('its metadata are too large')
+    if (this.#retainedBytes > maxRetainedBytes) throw new UnusableFileError('its metadata is too large')
   }
 
   async #readArray(depth: number, isRetained: boolean): Promise<unknown> {
-    if (depth > maxDepth) throw new UnusableFileError('its metadata are nested too deep')
+    if (depth > maxDepth) throw new UnusableFileError('its metadata is nested too deeply')
     await this.#window.load(minArrayBytes)
     const type = this.#window.u32()
     const count = this.#window.u64()
@@ -137,13 +137,13 @@ export class ValueReader {
   /** Counts skipped elements, too: llama.cpp's reader keeps them all. */
   #expectElements(count: number, bytes: number): void {
     this.#window.expectAvailable(count * bytes)
-    if (this.#elements > maxElements) throw new UnusableFileError('its metadata are too large')
+    if (this.#elements > maxElements) throw new UnusableFileError('its metadata is too large')
   }
 
   #readTextLength(maxBytes: number): number {
     const length = this.#window.u64()
     this.#window.expectAvailable(length)
-    if (length > maxBytes) throw new UnusableFileError('its metadata have a text that is too long')
+    if (length > maxBytes) throw new UnusableFileError('its metadata contains a text that is too long')
     this.reserve(slotBytes + length)
     return length
   }
@@ -151,7 +151,7 @@ export class ValueReader {
 
 function scalarOf(type: number): Scalar {
   const scalar = scalars[type]
-  if (!scalar) throw new UnusableFileError('its metadata have a value of an unknown type')
+  if (!scalar) throw new UnusableFileError('its metadata contains a value of an unknown type')
   return scalar
 }
 

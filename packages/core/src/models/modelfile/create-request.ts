@@ -1,4 +1,4 @@
-/** What creates a model: the request, and the parts of the store that carry it out. */
+/** The request that creates a model, and the parts of the store that carry it out. */
 import type { Blobs, ManifestEntry, Manifests } from '../ollama-store/store-contracts.ts'
 import type { Progress, TransferOptions } from '../registry/progress.ts'
 import type { ModelfileMessage } from './defaults.ts'

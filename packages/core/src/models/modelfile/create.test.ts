@@ -60,7 +60,7 @@ async function made(spec: CreateModelRequest, more?: Partial<CreateDependencies>
   return statuses
 }
 
-/** What was said before it went wrong, and what. */
+/** The statuses before a failure, and its message. */
 async function refused(
   spec: CreateModelRequest,
   more?: Partial<CreateDependencies>,
@@ -111,8 +111,8 @@ const tiny = async (): Promise<Digest> => {
   return digest
 }
 
-describe('of files', () => {
-  test('a model is its file as it was uploaded', async () => {
+describe('from files', () => {
+  test('an uploaded file becomes the model unchanged', async () => {
     const digest = await upload(narrowModel)
 
     const statuses = await made({ name: 'tiny', files: { 'tiny.gguf': digest } })
@@ -129,13 +129,13 @@ describe('of files', () => {
     )
   })
 
-  test('a name does not have to say that it is a GGUF file', async () => {
+  test('a GGUF file needs no .gguf in its name', async () => {
     const digest = await upload(narrowModel)
 
     expect(await made({ name: 'tiny', files: { weights: digest } })).toContain('success')
   })
 
-  test('an adapter goes with its model', async () => {
+  test('an adapter is stored with its model', async () => {
     const [model, adapter] = [await upload(narrowModel), await upload(adapterFile())]
 
     await made({ name: 'a', files: { 'lora.gguf': adapter, 'tiny.gguf': model } })
@@ -149,7 +149,7 @@ describe('of files', () => {
     expect(await layersOf('b')).toMatchObject(expected)
   })
 
-  test('a projector is a layer of its own, and its kind is among the families', async () => {
+  test('a projector is a separate layer, and its architecture is listed in the families', async () => {
     const [model, projector] = [await upload(narrowModel), await upload(projectorFile)]
 
     await made({ name: 'seeing', files: { 'mmproj.gguf': projector, 'tiny.gguf': model } })
@@ -223,7 +223,7 @@ describe('of files', () => {
       2,
       'the file "b.gguf" is no adapter',
     ],
-  ])('%s is refused', async (_, spec, steps, problem) => {
+  ])('%s is rejected', async (_, spec, steps, problem) => {
     const [statuses, error] = await refused(await spec())
 
     expect(error).toMatchObject({ code: 'invalid_request', message: expect.stringContaining(problem) })
@@ -232,8 +232,8 @@ describe('of files', () => {
   })
 })
 
-describe('of another model', () => {
-  test('it has that one’s layers, and what is said anew in place of what was said', async () => {
+describe('from another model', () => {
+  test('the new model inherits layers, and its own settings replace inherited ones', async () => {
     await tiny()
 
     await made({
@@ -273,7 +273,7 @@ describe('of another model', () => {
     ])
   })
 
-  test('a template that says nothing is none', async () => {
+  test('the placeholder template is not stored', async () => {
     await tiny()
 
     await made({ name: 'a', from: 'tiny', template: '{{ .Prompt }}' })
@@ -284,7 +284,7 @@ describe('of another model', () => {
     expect(await layersOf('b')).toMatchObject([{ kind: 'model' }])
   })
 
-  test('a template that says nothing is none where another server has made a layer of it', async () => {
+  test('the placeholder template is ignored even as a layer of another server', async () => {
     const { manifest } = await tiny().then(() => entryOf('tiny'))
     const { digest, sizeBytes: size } = await blobs.add(Buffer.from('{{ .Prompt }}'))
     const layers = [...manifest.layers, { mediaType: mediaTypeOf('template'), digest, size }]
@@ -296,7 +296,7 @@ describe('of another model', () => {
     expect(defaults).toEqual({ parameters: {}, messages: [], license: [] })
   })
 
-  test('an adapter takes the place of the one before', async () => {
+  test('an adapter replaces the inherited one', async () => {
     await tiny()
     const [one, two] = [await upload(adapterFile()), await upload(adapterFile({ weight: 0.1 }))]
 
@@ -309,7 +309,7 @@ describe('of another model', () => {
     expect(await layersOf('c')).toMatchObject([{ kind: 'model' }, { kind: 'adapter', from: 'b:latest' }])
   })
 
-  test('what renders and reads its prompts goes with it, and what its configuration is told does not', async () => {
+  test('renderer and parser are inherited, configuration overrides are not', async () => {
     await tiny()
 
     await made({
@@ -338,7 +338,7 @@ describe('of another model', () => {
     })
   })
 
-  test('one that is not there is pulled first', async () => {
+  test('a missing base model is pulled first', async () => {
     const pull: CreateDependencies['pull'] = async function* (name): AsyncGenerator<Progress> {
       pulled.push(name)
       yield { status: 'pulling manifest' }
@@ -354,14 +354,14 @@ describe('of another model', () => {
     expect(await layersOf('mine')).toMatchObject([{ kind: 'model', from: 'tiny:latest' }])
   })
 
-  test('one that cannot be pulled is none', async () => {
+  test('a base model that cannot be pulled is not found', async () => {
     const [statuses, error] = await refused({ name: 'mine', from: 'nope' })
 
     expect(statuses).toEqual(['pulling manifest'])
     expect(error.code).toBe('upstream')
   })
 
-  test('a model that is a file by itself is copied', async () => {
+  test('a standalone GGUF file is copied', async () => {
     const find = async (name: string) => ({ path: name === 'noise' ? noiseModel : split })
     const split = join(root, 'split.gguf')
     await writeFile(split, splitFile)
@@ -378,7 +378,7 @@ describe('of another model', () => {
   })
 })
 
-test('a model survives the way through its own Modelfile', async () => {
+test('a model can be recreated from its own Modelfile', async () => {
   await tiny()
   await made({
     name: 'mine',
@@ -411,7 +411,7 @@ test('a model survives the way through its own Modelfile', async () => {
   }
 })
 
-test('what was taken out of a model’s own Modelfile does not come back', async () => {
+test('lines that were removed from a shown Modelfile stay removed', async () => {
   await tiny()
   await made({
     name: 'mine',
@@ -433,7 +433,7 @@ test('what was taken out of a model’s own Modelfile does not come back', async
   expect(config?.renderer).toBeUndefined()
 })
 
-test('weights that are named as a blob, and are not there, are a mistake of who names them', async () => {
+test('a missing blob in from is a client error', async () => {
   const [statuses, error] = await refused({ name: 'x', from: `sha256-${'0'.repeat(64)}` })
 
   expect(statuses).toEqual([])
@@ -441,8 +441,8 @@ test('weights that are named as a blob, and are not there, are a mistake of who 
   expect(pulled).toEqual([])
 })
 
-test('of what is wrong with a file nothing is made, and the sender is told', async () => {
-  // A fair sample: every one is megabytes.
+test('an unusable file creates nothing and is a client error', async () => {
+  // A sample: each file takes megabytes.
   const some = forgeries.filter((_, index) => index % 6 === 0)
   let refusals = 0
   for (const { name, bytes } of some) {
@@ -464,8 +464,8 @@ test('of what is wrong with a file nothing is made, and the sender is told', asy
   expect(await manifests.list()).toEqual([])
 })
 
-describe('a name that is there already', () => {
-  test('is spelled as it was, and what only the former model had is removed', async () => {
+describe('an existing name', () => {
+  test('keeps its spelling, and blobs of the replaced model are removed', async () => {
     await tiny()
     await made({ name: 'mine', from: 'tiny', system: 'You are Bob.' })
     const { manifest } = await entryOf('mine')
@@ -478,7 +478,7 @@ describe('a name that is there already', () => {
     expect(await blobs.find(manifest.layers[0]?.digest as Digest)).toBeDefined()
   })
 
-  test('leaves its blobs where nothing is to be pruned', async () => {
+  test('keeps the blobs of the replaced model with prune: false', async () => {
     await tiny()
     await made({ name: 'mine', from: 'tiny', system: 'You are Bob.' })
 
@@ -517,7 +517,7 @@ test.each<[Partial<CreateModelRequest>, string]>([
   ],
   [{ from: 'tiny', info: { parameter_size: 1 } }, 'info field "parameter_size" must be a string'],
   [{ from: 'tiny', info: { capabilities: [1] } }, 'info field "capabilities" must be an array of strings'],
-])('%j is refused before anything is done', async (spec, problem) => {
+])('%j is rejected before the first step', async (spec, problem) => {
   const [statuses, error] = await refused({ name: 'x', ...spec })
 
   expect(statuses).toEqual([])
@@ -525,7 +525,7 @@ test.each<[Partial<CreateModelRequest>, string]>([
   expect(pulled).toEqual([])
 })
 
-test('whatever is asked for is made, or refused as wrong input', async () => {
+test('any request creates a model or fails as invalid input', async () => {
   const digest = await tiny()
   const name = fc.constantFrom('x', 'tiny', 'a/b', '', '../x', 'x:y:z', 'hf.co/a/b')
   const uploads = fc.dictionary(
@@ -568,7 +568,7 @@ test('whatever is asked for is made, or refused as wrong input', async () => {
     for (const { digest } of manifest.layers) expect(await blobs.find(digest)).toBeDefined()
 })
 
-test('what would be too long to be read is refused', async () => {
+test('texts beyond the read limit are rejected', async () => {
   await tiny()
   const system = 'x'.repeat(5 * 1024 * 1024)
   await made({ name: 'long', from: 'tiny', system })
@@ -578,7 +578,7 @@ test('what would be too long to be read is refused', async () => {
   expect(error.code).toBe('too_large')
 })
 
-test('a template longer than anybody writes is refused', async () => {
+test('an overlong template is rejected', async () => {
   const [, error] = await refused({ name: 'x', from: 'tiny', template: 'x'.repeat(64 * 1024 + 1) })
 
   expect(error).toMatchObject({
@@ -587,7 +587,7 @@ test('a template longer than anybody writes is refused', async () => {
   })
 })
 
-test('parameters that are nested too deep, or too long, are refused', async () => {
+test('parameters nested too deeply or too long are rejected', async () => {
   await tiny()
   let stop: unknown = 'x'
   for (let depth = 0; depth < 20_000; depth++) stop = [stop]
@@ -602,7 +602,7 @@ test('parameters that are nested too deep, or too long, are refused', async () =
   expect([deep.code, long.code]).toEqual(['invalid_request', 'too_large'])
 })
 
-test('parameters that Ollama’s clients send are kept as they are written', async () => {
+test('parameters that Ollama’s clients send are stored unchanged', async () => {
   await tiny()
   const parameters = { bogus: 5, num_ctx: 1_048_576, seed: null, stop: 'x', use_mmap: true }
 
@@ -612,7 +612,7 @@ test('parameters that Ollama’s clients send are kept as they are written', asy
   expect(JSON.parse(layers.find(({ kind }) => kind === 'params')?.text ?? '')).toEqual(parameters)
 })
 
-test('who leaves makes no model', async () => {
+test('an abort creates no model', async () => {
   const digest = await upload(narrowModel)
   const leaving = new AbortController()
   const statuses: string[] = []

@@ -23,7 +23,7 @@ const text = (input: Partial<TextInput> = {}): GenerateRequest => ({
   input: { kind: 'text', prompt: ['Hi'], ...input },
 })
 
-test('without a recipe only the defaults are added', () => {
+test('without a Modelfile only the dialect’s defaults apply', () => {
   const request = chat(said('user', 'Hi'))
 
   expect(applyDefaults(request)).toEqual(request)
@@ -47,7 +47,7 @@ test.each<[asked: object, parameters: object, maxTokens: number | undefined]>([
   expect(request).not.toHaveProperty('defaultMaxTokens')
 })
 
-test('a conversation begins with the system of the model and its turns', () => {
+test('a chat begins with the model’s system message and messages', () => {
   expect(applyDefaults(chat(said('user', 'Now?')), defaults).input).toEqual({
     kind: 'chat',
     template: '{{ .Prompt }}',
@@ -60,14 +60,14 @@ test('a conversation begins with the system of the model and its turns', () => {
   })
 })
 
-test('who begins with a system message has that one alone', () => {
+test('a system message of the request replaces the model’s', () => {
   const { messages } = applyDefaults(chat(said('system', 'Be Ann.'), said('user', 'Now?')), defaults)
     .input as ChatInput
 
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'system', 'user'])
 })
 
-test('a text has the turns of the model before it, unless it goes on from tokens', () => {
+test('the model’s messages precede a text prompt, unless it continues context tokens', () => {
   const turns = [said('user', 'hi'), said('assistant', 'Hello!')]
 
   expect(applyDefaults(text(), defaults).input).toMatchObject({ system: 'You are Bob.', messages: turns })
@@ -75,11 +75,11 @@ test('a text has the turns of the model before it, unless it goes on from tokens
   expect(applyDefaults(text({ system: 'Ann' }), defaults).input).toMatchObject({ system: 'Ann' })
 })
 
-test('a raw text stays as it is', () => {
+test('a raw prompt is unchanged', () => {
   expect(applyDefaults(text({ template: false }), defaults).input).toEqual(text({ template: false }).input)
 })
 
-test('a gap is filled by the template of the model', () => {
+test('infill uses the model’s template', () => {
   const input: InfillInput = { kind: 'infill', prefix: 'a', suffix: 'b' }
 
   expect(applyDefaults({ model: 'bob', input }, defaults).input).toEqual({
@@ -88,11 +88,11 @@ test('a gap is filled by the template of the model', () => {
   })
 })
 
-test('the template of a request wins', () => {
+test('the template of a request overrides the model’s', () => {
   expect(applyDefaults(text({ template: 'own' }), defaults).input.template).toBe('own')
 })
 
-test('parameters hold where the request says nothing, over the defaults', () => {
+test('the model’s parameters override the dialect’s defaults', () => {
   const { sampling, maxTokens, stop, load } = applyDefaults(
     { ...text(), defaultSampling: defaultOllamaSampling, sampling: { minP: 0.1 } },
     defaults,
@@ -106,7 +106,7 @@ test('parameters hold where the request says nothing, over the defaults', () => 
   })
 })
 
-test('what the request says wins, and its stop sequences replace those of the model', () => {
+test('the request overrides the model’s parameters and stop sequences', () => {
   const { sampling, maxTokens, stop, load } = applyDefaults(
     {
       ...text(),
@@ -126,14 +126,14 @@ test('what the request says wins, and its stop sequences replace those of the mo
   })
 })
 
-test('a recipe gets no larger context than the app allows', () => {
+test('a Modelfile cannot exceed the app’s context limit', () => {
   expect(applyDefaults(text(), defaults, 1024).load).toEqual({ contextSize: 1024 })
   expect(applyDefaults({ ...text(), load: { contextSize: 4096 } }, defaults, 1024).load).toEqual({
     contextSize: 4096,
   })
 })
 
-test('parameters that are nonsense are left out', () => {
+test('invalid parameters are ignored', () => {
   const parameters = { temperature: 'hot', stop: 5, bogus: 5, top_k: -1, typical_p: 0.5, num_predict: 0 }
 
   expect(applyDefaults(text(), { ...defaults, parameters })).not.toHaveProperty('sampling')
@@ -149,7 +149,7 @@ test.each([
   expect(resolveDefaults({ defaults, config }).template).toBe(template)
 })
 
-test('a request that asks for any seed undoes the one of the model', () => {
+test('a random seed in the request overrides the model’s seed', () => {
   const fixed: ModelfileDefaults = { ...defaults, parameters: { seed: 7 } }
 
   expect(applyDefaults(text(), fixed).sampling).toEqual({ seed: 7 })

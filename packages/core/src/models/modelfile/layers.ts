@@ -60,7 +60,7 @@ export function expectWithinLimits({ inherited, added }: LayerPlan, config: stri
     sizes.reduce((sum, size) => sum + size, 0) > maxTextBytes ||
     json.some((text) => Buffer.byteLength(text) > maxJsonBytes)
   )
-    throw new LlmError('too_large', 'what is said of the model is too long')
+    throw new LlmError('too_large', 'the texts of the model are too long')
 }
 
 const jsonKinds: readonly LayerKind[] = ['params', 'messages']

@@ -7,7 +7,7 @@ const nothing: Modelfile = { from: ['tiny'], parameters: {}, license: [], messag
 const parsed = (text: string): Partial<Modelfile> => parseModelfile(`FROM tiny\n${text}`)
 
 describe('commands', () => {
-  test('are told apart by their words, in whatever case', () => {
+  test('are case-insensitive', () => {
     const text = [
       'from tiny',
       'FROM ./mmproj.gguf',
@@ -43,11 +43,11 @@ describe('commands', () => {
     })
   })
 
-  test('of one that comes again the last counts', () => {
+  test('the last of a repeated command wins', () => {
     expect(parsed('SYSTEM one\nSYSTEM two')).toMatchObject({ system: 'two' })
   })
 
-  test('a comment begins its line, and nothing else', () => {
+  test('only a # at the start of a line is a comment', () => {
     expect(parsed('# SYSTEM one\n  # two\nSYSTEM three # four')).toMatchObject({ system: 'three # four' })
   })
 
@@ -75,13 +75,13 @@ describe('commands', () => {
     )
   })
 
-  test('the error names all commands there are', () => {
+  test('the error lists all commands', () => {
     expect(() => parsed('MODEL x')).toThrow(
       '(line 2): command must be one of "from", "license", "template", "system", "adapter", "draft", "renderer", "parser", "parameter", "message", or "requires"',
     )
   })
 
-  test.each(['', '# nothing\n', 'SYSTEM x'])('without FROM there is no model: %j', (text) => {
+  test.each(['', '# nothing\n', 'SYSTEM x'])('a Modelfile without FROM is rejected: %j', (text) => {
     expect(() => parseModelfile(text)).toThrow('no FROM line')
   })
 })
@@ -110,14 +110,14 @@ describe('values', () => {
     expect(() => parsed(`SYSTEM ${text}\nLICENSE MIT`)).toThrow('unexpected EOF')
   })
 
-  test('a carriage return ends a line, alone or not', () => {
+  test('a carriage return ends a line with or without a line feed', () => {
     expect(parsed('SYSTEM one\rLICENSE two\r\nLICENSE three')).toMatchObject({
       system: 'one',
       license: ['two', 'three'],
     })
   })
 
-  test('a value of many lines takes no time', () => {
+  test('a value of many lines is parsed fast', () => {
     const text = '"a\n'.repeat(200_000)
 
     expect(parsed(`SYSTEM """${text}"""`)).toMatchObject({ system: text })
@@ -139,7 +139,7 @@ describe('encodings', () => {
 })
 
 describe('parameters', () => {
-  test('have the types that they are of', () => {
+  test('are converted to their types', () => {
     const text = [
       'temperature 0.7',
       'num_ctx 4096',
@@ -173,21 +173,21 @@ describe('parameters', () => {
     ['use_mmap constructor', 'invalid bool value [constructor]'],
     ['bogus 5', "unknown parameter 'bogus'"],
     ['__proto__ 5', "unknown parameter '__proto__'"],
-  ])('%s is refused', (text, problem) => {
+  ])('%s is rejected', (text, problem) => {
     expect(() => parsed(`PARAMETER ${text}`)).toThrow(problem)
   })
 
-  test.each(Object.keys(ModelParameters.shape))('%s is known here, too', (name) => {
+  test.each(Object.keys(ModelParameters.shape))('%s is a known Modelfile parameter', (name) => {
     expect(Object.keys(parsed(`PARAMETER ${name} 1`).parameters ?? {})).toEqual([name])
   })
 
-  test('that nothing follows any more are told apart', () => {
+  test('that were removed from Ollama are listed in ignored', () => {
     expect(parsed('PARAMETER mirostat 1')).toMatchObject({ parameters: {}, ignored: ['mirostat'] })
   })
 })
 
 describe('printing', () => {
-  test('quotes what has to be quoted', () => {
+  test('quotes values where needed', () => {
     const text = printModelfile({
       ...nothing,
       template: '{{ .Prompt }}\n',
@@ -218,7 +218,7 @@ describe('printing', () => {
     )
   })
 
-  test('leaves out what would be a line of its own', () => {
+  test('leaves out names that could inject a line', () => {
     const text = printModelfile({
       ...nothing,
       parameters: { 'x\nSYSTEM y': 1, top_k: 5 },
@@ -228,7 +228,7 @@ describe('printing', () => {
     expect(text).toBe('FROM tiny\nPARAMETER top_k 5\n')
   })
 
-  test('what is printed parses back to the same', () => {
+  test('a printed Modelfile parses back to the same value', () => {
     const value = fc
       .oneof(
         fc.string({ unit: 'binary' }),
@@ -274,7 +274,7 @@ describe('printing', () => {
     )
   })
 
-  test('no text at all does more than be refused', () => {
+  test('any text parses or is rejected', () => {
     const words = fc.constantFrom(
       'FROM',
       'MESSAGE',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ModelParameters, parseParameters, toContextSize, toSampling, toStops } from './parameters.ts'
 
-test('all that there are have a type and a range', () => {
+test('each parameter has a type and a range', () => {
   expect(Object.keys(ModelParameters.shape).sort()).toEqual(
     [
       ...['temperature', 'top_k', 'top_p', 'min_p', 'typical_p', 'seed', 'stop', 'num_predict', 'num_ctx'],
@@ -11,7 +11,7 @@ test('all that there are have a type and a range', () => {
   )
 })
 
-test('of what a model says, the wrong and the unknown are told and left out', () => {
+test('invalid and unknown parameters of a model are reported and dropped', () => {
   const { parameters, problems } = parseParameters({
     temperature: 'hot',
     top_k: 3.7,
@@ -32,11 +32,11 @@ test('of what a model says, the wrong and the unknown are told and left out', ()
   ])
 })
 
-test('one stop sequence may stand alone in a model', () => {
+test('a model can have a single stop sequence', () => {
   expect(parseParameters({ stop: 'x' })).toEqual({ parameters: { stop: ['x'] }, problems: [] })
 })
 
-test('only what is said becomes sampling', () => {
+test('only given parameters become sampling options', () => {
   expect(toSampling({})).toEqual({})
   expect(toSampling({ seed: -1, temperature: 0, repeat_penalty: 1.1 })).toEqual({
     temperature: 0,
@@ -45,7 +45,7 @@ test('only what is said becomes sampling', () => {
   })
 })
 
-test('empty stop sequences are none', () => {
+test('empty stop sequences are dropped', () => {
   expect(toStops({ stop: ['', 'a'] })).toEqual(['a'])
   expect(toStops({})).toBeUndefined()
 })

@@ -26,7 +26,7 @@ async function* inPieces(bytes: string): AsyncGenerator<Uint8Array> {
 }
 const files = () => readdir(join(root, 'blobs'))
 
-test('a blob lies under its digest when its bytes are right', async () => {
+test('a blob is stored under its digest', async () => {
   const blobs = new BlobStore([root])
 
   await blobs.write(digest, inPieces(text), signal)
@@ -38,7 +38,7 @@ test('a blob lies under its digest when its bytes are right', async () => {
   expect(await files()).toEqual([blobName(digest)])
 })
 
-test('bytes with another digest are refused, and kept under that one', async () => {
+test('bytes with another digest are rejected, and stored under that digest', async () => {
   const blobs = new BlobStore([root])
 
   const written = blobs.write(digest, inPieces('other bytes'), signal)
@@ -50,7 +50,7 @@ test('bytes with another digest are refused, and kept under that one', async () 
   expect(await files()).toEqual([blobName(digestOf('other bytes'))])
 })
 
-test('nothing is left of bytes that end in an error, or are not wanted any more', async () => {
+test('a failed or aborted write leaves nothing', async () => {
   const blobs = new BlobStore([root])
   const controller = new AbortController()
   async function* failing(): AsyncGenerator<Uint8Array> {
@@ -69,7 +69,7 @@ test('nothing is left of bytes that end in an error, or are not wanted any more'
   expect(await files()).toEqual([])
 })
 
-test('a write ends when its writer leaves while nothing comes', async () => {
+test('an abort ends a stalled write', async () => {
   const blobs = new BlobStore([root])
   const controller = new AbortController()
   async function* stalling(): AsyncGenerator<Uint8Array> {
@@ -83,7 +83,7 @@ test('a write ends when its writer leaves while nothing comes', async () => {
   expect(await files()).toEqual([])
 })
 
-test('a blob that is there is not written again, and is as if it were new to who prunes', async () => {
+test('an existing blob is not rewritten, but its date is renewed', async () => {
   const blobs = new BlobStore([root])
   const first = await blobs.add(Buffer.from(text))
   await utimes(join(root, 'blobs', blobName(digest)), new Date(0), new Date(0))
@@ -95,7 +95,7 @@ test('a blob that is there is not written again, and is as if it were new to who
   expect((await blobs.writtenAt(digest))?.getTime()).toBeGreaterThan(Date.now() - 60_000)
 })
 
-test('who keeps a blob finds it, and it is as if it were new', async () => {
+test('touch() finds a blob and renews its date', async () => {
   const blobs = new BlobStore([root])
   await blobs.add(Buffer.from(text))
   await utimes(join(root, 'blobs', blobName(digest)), new Date(0), new Date(0))
@@ -115,7 +115,7 @@ test('blobs of other folders are found, and not written again', async () => {
   expect((await blobs.find(digest))?.path).toBe(join(other, 'blobs', blobName(digest)))
 })
 
-test('of several writers of one blob one file is left', async () => {
+test('concurrent writers of one blob leave one file', async () => {
   const stores = [new BlobStore([root]), new BlobStore([root])]
 
   await Promise.all([...stores, ...stores].map((one) => one.write(digest, inPieces(text), signal)))
@@ -124,12 +124,12 @@ test('of several writers of one blob one file is left', async () => {
   expect(await readFile(join(root, 'blobs', blobName(digest)), 'utf8')).toBe(text)
 })
 
-test('who writes slowly keeps neither a download nor another writer waiting', async () => {
+test('a slow writer blocks neither a download nor another writer', async () => {
   const blobs = new BlobStore([root])
   const bytes = new TransformStream<Uint8Array, Uint8Array>()
   const sender = bytes.writable.getWriter()
   const slow = blobs.write(digest, bytes.readable, signal)
-  // It is taken by who writes.
+  // The writer pulls it.
   await sender.write(Buffer.from('the'))
 
   expect(await blobs.withDownloadLock(digest, AbortSignal.timeout(2_000), async () => 'locked')).toBe(
@@ -144,7 +144,7 @@ test('who writes slowly keeps neither a download nor another writer waiting', as
   expect(await files()).toEqual([blobName(digest)])
 })
 
-test('a file is copied with one look at it', async () => {
+test('a file is copied in one read', async () => {
   const blobs = new BlobStore([root])
   const path = join(other, 'some.gguf')
   await writeFile(path, text)
@@ -159,7 +159,7 @@ test('a file is copied with one look at it', async () => {
   expect(await files()).toEqual([blobName(digest)])
 })
 
-test('a download becomes a blob when it is whole and right', async () => {
+test('a complete, correct download becomes a blob', async () => {
   const blobs = new BlobStore([root])
   const path = await blobs.partialPath(digest)
   await writeFile(path, text)
@@ -170,7 +170,7 @@ test('a download becomes a blob when it is whole and right', async () => {
   expect(await files()).toEqual([blobName(digest)])
 })
 
-test('a download that is wrong is removed', async () => {
+test('a download with a wrong digest is removed', async () => {
   const blobs = new BlobStore([root])
   await writeFile(await blobs.partialPath(digest), 'other bytes')
 
@@ -184,7 +184,7 @@ test('a download that is wrong is removed', async () => {
 })
 
 test.each([
-  ['that is not there', async () => {}, 'not there'],
+  ['that is missing', async () => {}, 'missing'],
   ['that is too large', async () => void (await new BlobStore([root]).add(Buffer.from(text))), 'too large'],
   [
     'whose bytes have changed',
@@ -194,7 +194,7 @@ test.each([
     },
     'damaged',
   ],
-])('a blob %s is not read', async (_what, arrange, message) => {
+])('a blob %s is rejected', async (_what, arrange, message) => {
   await arrange()
 
   const read = new BlobStore([root]).read(digest, 10)
@@ -202,7 +202,7 @@ test.each([
   await expect(read).rejects.toMatchObject({ code: 'upstream', message: expect.stringContaining(message) })
 })
 
-test('a budget is kept by what is written and by what is announced', async () => {
+test('writes and reservations respect the byte limit', async () => {
   const blobs = new BlobStore([root], { maxBytes: 100 })
   await blobs.add(Buffer.alloc(60))
   const tooLarge = { code: 'too_large', message: expect.stringContaining('100 bytes') }
@@ -215,7 +215,7 @@ test('a budget is kept by what is written and by what is announced', async () =>
   expect(await files()).toHaveLength(2)
 })
 
-test('of two that write into one budget at once no more stays than fits', async () => {
+test('concurrent writers do not exceed the byte limit', async () => {
   const one = new BlobStore([root], { maxBytes: 100 })
   const two = new BlobStore([root], { maxBytes: 100 })
 
@@ -224,7 +224,7 @@ test('of two that write into one budget at once no more stays than fits', async 
   expect((await files()).length).toBeLessThan(2)
 })
 
-test('of two downloads that want the last bytes of a budget one gets them', async () => {
+test('only one of two downloads reserves the last bytes', async () => {
   const digests = [digestOf('one'), digestOf('two')]
   let release = (): void => {}
   const held = new Promise<void>((resolve) => {
@@ -250,7 +250,7 @@ test('of two downloads that want the last bytes of a budget one gets them', asyn
   release()
 })
 
-test('what a download has claimed is free again when nobody is at it', async () => {
+test('the reservation of an abandoned download expires', async () => {
   const blobs = new BlobStore([root], { maxBytes: 100 })
   await blobs.withDownloadLock(digest, signal, async () => {
     await blobs.reserve(digest, 60, signal)
@@ -260,10 +260,10 @@ test('what a download has claimed is free again when nobody is at it', async () 
   await expect(blobs.expectSpace(100)).resolves.toBeUndefined()
 })
 
-test('more than the disk has room for is not begun', async () => {
+test('a copy larger than the free disk space is rejected first', async () => {
   await expect(new BlobStore([root]).expectSpace(2 ** 52)).rejects.toMatchObject({ code: 'too_large' })
 })
 
-test('nothing is written where there is no folder', async () => {
+test('a store without a folder is read-only', async () => {
   await expect(new BlobStore([]).add(Buffer.from(text))).rejects.toMatchObject({ code: 'permission' })
 })

@@ -48,7 +48,7 @@ export class BlobStore implements Blobs {
 
   async read(digest: Digest, maxBytes: number): Promise<Buffer> {
     const found = await this.find(digest)
-    if (!found) throw new LlmError('upstream', `The blob ${digest} is not there.`)
+    if (!found) throw new LlmError('upstream', `The blob ${digest} is missing.`)
     if (found.sizeBytes > maxBytes) throw new LlmError('upstream', `The blob ${digest} is too large.`)
     const bytes = await readFile(found.path)
     if (digestOf(bytes) !== digest) throw new LlmError('upstream', `The blob ${digest} is damaged.`)

@@ -24,7 +24,7 @@ test.each([
   expect(() => toDigest(text)).toThrow('invalid digest format')
 })
 
-test('whatever is said, a file is named by digits alone', () => {
+test('any input yields a file name of digits or none', () => {
   const near = fc
     .tuple(fc.constantFrom('sha256:', 'sha256-', ''), fc.string({ maxLength: 70 }))
     .map((two) => two.join(''))

@@ -45,16 +45,13 @@ export class DiskSpace {
     if (bytes > this.#maxBytes - usage.bytes) throw this.overLimitError()
     const { bavail, bsize } = await statfs(folder)
     if (missingBytes > 0 && missingBytes > bavail * bsize - usage.unwrittenBytes)
-      throw new LlmError(
-        'too_large',
-        `There is no room on the disk of the models for ${missingBytes} bytes more.`,
-      )
+      throw new LlmError('too_large', `The disk of the models has no space for ${missingBytes} more bytes.`)
   }
 
   overLimitError(): LlmError {
     return new LlmError(
       'too_large',
-      `The models may take ${this.#maxBytes} bytes on disk, and this is more than is left of that.`,
+      `The models would exceed their limit of ${this.#maxBytes} bytes on disk.`,
     )
   }
 }

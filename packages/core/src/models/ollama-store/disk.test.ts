@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { toDiskError } from './disk.ts'
 
-test.each([null, undefined, 'text'])('%j, which anybody may throw, is passed on', (cause) => {
+test.each([null, undefined, 'text'])('%j, which code can throw, is returned unchanged', (cause) => {
   expect(toDiskError(cause)).toBe(cause)
 })

@@ -11,7 +11,7 @@ const model = (digest: string) => ({
   isBuiltIn: false,
 })
 
-test('no more is kept than 64 MB, and what was asked for last', async () => {
+test('at most 64 MB are cached, least recently used first out', async () => {
   const read: string[] = []
   const cache = new FileCache(async ({ digest }) => {
     read.push(digest)

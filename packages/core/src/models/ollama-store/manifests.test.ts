@@ -37,7 +37,7 @@ const manifest = (...texts: string[]) => {
   }))
   return Buffer.from(JSON.stringify({ schemaVersion: 2, config, layers }, undefined, 3))
 }
-/** A model of such blobs, in the folder that is written to. */
+/** Writes a model of these blobs into the writable folder. */
 async function make(manifests: ManifestStore, name: string, ...texts: string[]): Promise<void> {
   for (const text of texts) await blobs.add(Buffer.from(text))
   await manifests.write(named(name), manifest(...texts))
@@ -49,7 +49,7 @@ async function put(path: string, bytes: string | Buffer, folder = root): Promise
   await writeFile(join(folder, 'manifests', path), bytes)
 }
 
-test('a manifest is kept byte for byte under the four parts of its name', async () => {
+test('a manifest is stored byte for byte under the four parts of its name', async () => {
   const manifests = new ManifestStore([root], blobs)
   await make(manifests, 'host:5000/team/Tiny:Q4', 'config', 'weights')
 
@@ -64,7 +64,7 @@ test('a manifest is kept byte for byte under the four parts of its name', async 
 })
 
 test.each(['tiny:q4', 'TINY:Q4', 'Tiny:q4', 'REGISTRY.ollama.ai/LIBRARY/tiny:q4'])(
-  '%j means Tiny:Q4 where that is there',
+  '%j finds an existing Tiny:Q4',
   async (name) => {
     const manifests = new ManifestStore([root], blobs)
     await make(manifests, 'Tiny:Q4', 'config')
@@ -75,7 +75,7 @@ test.each(['tiny:q4', 'TINY:Q4', 'Tiny:q4', 'REGISTRY.ollama.ai/LIBRARY/tiny:q4'
   },
 )
 
-test('a name is written as it is spelled there already, part by part', async () => {
+test('a new name reuses existing spellings part by part', async () => {
   const manifests = new ManifestStore([root], blobs)
   await make(manifests, 'Tiny:Q4', 'config')
 
@@ -85,7 +85,7 @@ test('a name is written as it is spelled there already, part by part', async () 
   expect(await shown(manifests)).toEqual(['Tiny:Other', 'Tiny:Q4'])
 })
 
-test('who writes over a name is told what stood there', async () => {
+test('write() returns the replaced manifest', async () => {
   const manifests = new ManifestStore([root], blobs)
   await make(manifests, 'tiny', 'config', 'old')
   await blobs.add(Buffer.from('new'))
@@ -95,7 +95,7 @@ test('who writes over a name is told what stood there', async () => {
   expect(before?.layers.map(({ digest }) => digest)).toEqual([digestOf('old')])
 })
 
-test('a name whose blob is not there is not written', async () => {
+test('a manifest with a missing blob is rejected', async () => {
   const manifests = new ManifestStore([root], blobs)
 
   const written = manifests.write(named('tiny'), manifest('nowhere'))
@@ -130,7 +130,7 @@ test.each([
   expect(await readFile(join(root, 'manifests', path), 'utf8')).toBe(String(bytes))
 })
 
-test('what could not be read once is read again', async () => {
+test('a failed read is repeated', async () => {
   const manifests = new ManifestStore([root], blobs)
   await make(manifests, 'tiny', 'config')
   const tooMany = Object.assign(new Error('too many open files'), { code: 'EMFILE' })
@@ -140,7 +140,7 @@ test('what could not be read once is read again', async () => {
   expect(await manifests.find(named('tiny'))).toBeDefined()
 })
 
-test('what cannot be a name is nobody of ours', async () => {
+test('files with invalid names are ignored', async () => {
   const manifests = new ManifestStore([root], blobs)
   for (const path of [
     '.DS_Store',
@@ -154,7 +154,7 @@ test('what cannot be a name is nobody of ours', async () => {
   expect(await shown(manifests)).toEqual([])
 })
 
-test('a name goes with the folders that are empty then', async () => {
+test('remove() removes empty folders, too', async () => {
   const manifests = new ManifestStore([root], blobs)
   await make(manifests, 'user/tiny', 'config')
   await make(manifests, 'other', 'config')
@@ -164,7 +164,7 @@ test('a name goes with the folders that are empty then', async () => {
   expect(await readdir(join(root, 'manifests', 'registry.ollama.ai'))).toEqual(['library'])
 })
 
-test('only blobs that nobody names any more are pruned', async () => {
+test('only unreferenced blobs are pruned', async () => {
   const manifests = new ManifestStore([root], blobs)
   await make(manifests, 'one', 'config', 'shared', 'own')
   await make(manifests, 'two', 'config', 'shared')
@@ -179,9 +179,9 @@ test('only blobs that nobody names any more are pruned', async () => {
 
 test.each([
   ['a folder', 'of ours', () => symlink('host', join(root, 'manifests', 'host'))],
-  ['a folder', 'that is only read', () => symlink('manifests', join(other, 'manifests'))],
-  ['a damaged manifest', 'that is only read', () => put('host/user/broken/latest', 'PK', other)],
-])('what %s %s may name is not pruned, nor swept', async (_what, _where, arrange) => {
+  ['a folder', 'that is read-only', () => symlink('manifests', join(other, 'manifests'))],
+  ['a damaged manifest', 'that is read-only', () => put('host/user/broken/latest', 'PK', other)],
+])('nothing is pruned or swept that %s %s may reference', async (_what, _where, arrange) => {
   const manifests = new ManifestStore([root, other], blobs)
   await make(manifests, 'tiny', 'config', 'weights')
   await manifests.remove(named('tiny'))
@@ -196,7 +196,7 @@ test.each([
   for (const text of ['config', 'weights']) expect(await blobs.find(digestOf(text))).toBeDefined()
 })
 
-test('who was stopped for so long that another has the lock changes nothing more', async () => {
+test('a process that lost its lock changes nothing more', async () => {
   const before = new ManifestStore([root], blobs)
   await make(before, 'tiny', 'config', 'weights')
   await make(before, 'other', 'config')
@@ -204,7 +204,7 @@ test('who was stopped for so long that another has the lock changes nothing more
   const weights = (await blobs.find(digestOf('weights')))?.path ?? ''
   await utimes(weights, new Date(0), new Date(0))
   const lock = join(root, 'manifests', '.lock')
-  /** Another process takes the lock while this one looks at its blobs. */
+  /** Takes the lock over while the store looks at its blobs. */
   async function taken<T>(look: Promise<T>): Promise<T> {
     await rm(lock)
     await writeFile(lock, '')
@@ -230,7 +230,7 @@ test('who was stopped for so long that another has the lock changes nothing more
   expect((await before.find(named('other')))?.bytes).toEqual(manifest('config'))
 })
 
-test('a blob that somebody has asked for since is not pruned', async () => {
+test('a blob that was touched since is not pruned', async () => {
   const manifests = new ManifestStore([root], blobs)
   await make(manifests, 'tiny', 'config', 'weights')
   const blob = (await blobs.find(digestOf('weights')))?.path ?? ''
@@ -243,7 +243,7 @@ test('a blob that somebody has asked for since is not pruned', async () => {
   expect(removed).toEqual([digestOf('config')])
 })
 
-test('what nobody names for an hour is swept, and what was left half done', async () => {
+test('sweep() removes files unreferenced for an hour, and leftovers', async () => {
   const manifests = new ManifestStore([root], blobs)
   await make(manifests, 'tiny', 'config', 'weights')
   for (const text of ['old', 'fresh']) await blobs.add(Buffer.from(text))
@@ -284,7 +284,7 @@ test.each([
   expect(left.filter((file) => files.includes(file)).sort()).toEqual(files.slice(0, 4).sort())
 })
 
-test('other folders are read only, and the first wins', async () => {
+test('later folders are read-only, and the first wins', async () => {
   await make(new ManifestStore([other], blobs), 'tiny', 'config', 'theirs')
   await make(new ManifestStore([other], blobs), 'more', 'config')
   const manifests = new ManifestStore([root, other], blobs)

@@ -72,11 +72,11 @@ export class ManifestStore implements Manifests {
 
   async write(name: ModelName, bytes: Uint8Array): Promise<Manifest | undefined> {
     const manifest = parseManifest(bytes)
-    if (!manifest) throw new LlmError('upstream', `What is to be ${displayName(name)} is no manifest.`)
+    if (!manifest) throw new LlmError('upstream', `The manifest of "${displayName(name)}" is invalid.`)
     return this.#withStoreLock(async (folder, expectOwned) => {
       for (const digest of digestsOf(manifest)) {
         if (!(await this.#blobs.find(digest)))
-          throw new LlmError('conflict', `The blob ${digest} of the model "${displayName(name)}" is gone.`)
+          throw new LlmError('conflict', `The blob ${digest} of the model "${displayName(name)}" is missing.`)
       }
       const spelled = await resolveSpelling(folder, name)
       const before = await this.#readEntry(folder, spelled)

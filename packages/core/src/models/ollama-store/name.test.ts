@@ -40,7 +40,7 @@ test.each([
   expect(parseModelName(text)).toBeUndefined()
 })
 
-test('parts can be as long as the grammar lets them', () => {
+test('parts can have their maximum length', () => {
   const text = `${'h'.repeat(350)}/${'n'.repeat(80)}/${'m'.repeat(80)}:${'t'.repeat(80)}`
 
   const name = parseModelName(text)
@@ -48,18 +48,18 @@ test('parts can be as long as the grammar lets them', () => {
   expect(name && displayName(name)).toBe(text)
 })
 
-test('upper and lower case are the same model', () => {
+test('names that differ in case are equal', () => {
   const [upper, lower] = ['HF.co/A/B:C', 'hf.co/a/b:c'].map(parseModelName)
 
   expect(upper && nameKey(upper)).toBe(lower && nameKey(lower))
 })
 
-/** Text that is often nearly a name. */
+/** Text that is often almost a name. */
 const nearly = fc
   .array(fc.constantFrom('a', 'B', '8', '_', '-', '.', ':', '/', '://', ' ', ':local', ':cloud', 'é'))
   .map((pieces) => pieces.join(''))
 
-test('whatever is said, the answer is a name or nothing, and what is shown means the same', () => {
+test('any text parses to a name or undefined, and the display name parses to the same', () => {
   const anyText = fc.oneof(nearly, fc.string({ unit: 'binary' }))
 
   fc.assert(
@@ -73,7 +73,7 @@ test('whatever is said, the answer is a name or nothing, and what is shown means
   )
 })
 
-test.each([':local', ':', '/', '://', ' '])('a megabyte of %j is answered at once', (piece) => {
+test.each([':local', ':', '/', '://', ' '])('a megabyte of %j is parsed at once', (piece) => {
   const startedAt = performance.now()
 
   const name = parseModelName(`${piece.repeat(1_000_000)}x`)

@@ -20,16 +20,16 @@ test.each([
   [100e6, [100e6]],
   [250e6, [100e6, 100e6, 50e6]],
   [500e6, [100e6, 100e6, 100e6, 100e6, 100e6]],
-])('%d bytes come in parts of %j', (sizeBytes, sizes) => {
+])('%d bytes are divided into parts of %j', (sizeBytes, sizes) => {
   expect(planParts(sizeBytes).map(({ size }) => size)).toEqual(sizes)
 })
 
-test('the parts of a large blob are as large as its size asks for, and no larger than a gigabyte', () => {
+test('parts grow with the size of a blob, up to 1 GB', () => {
   expect(planParts(64 * 300e6).map(({ size }) => size)).toEqual(Array.from({ length: 64 }, () => 300e6))
   expect(planParts(700e9)).toHaveLength(700)
 })
 
-test('what has come of each part is written in Ollama’s words, and read again', async () => {
+test('the state of each part is stored in Ollama’s format', async () => {
   const parts = await files.reset(planParts(250, 100))
   await writeFile(files.path, Buffer.alloc(250))
   const [, second] = parts
@@ -45,7 +45,7 @@ test('what has come of each part is written in Ollama’s words, and read again'
   expect((await files.read(250))?.map(({ completed }) => completed)).toEqual([0, 42, 0])
 })
 
-test('a download that Ollama has begun is read', async () => {
+test('a download that Ollama has begun is resumed', async () => {
   await writeFile(files.path, Buffer.alloc(250))
   await writeFile(state(0), '{"N":0,"Offset":0,"Size":200,"Completed":150}\n')
   await writeFile(state(1), '{"N":1,"Offset":200,"Size":50,"Completed":50}\n')
@@ -64,7 +64,7 @@ test.each([
   ['half a state', ['{"N":0,"Offset":0,"Si']],
   ['nothing', ['']],
   ['no state', []],
-])('parts with %s are begun anew', async (_, states) => {
+])('parts with %s are discarded', async (_, states) => {
   await writeFile(files.path, Buffer.alloc(250))
   for (const [number, text] of states.entries()) await writeFile(state(number), text)
 
@@ -73,7 +73,7 @@ test.each([
   expect(await readdir(folder)).toEqual(['sha256-aa-partial', 'sha256-aa-partial-0'])
 })
 
-test('states without their bytes are not continued', async () => {
+test('states without a partial file are not resumed', async () => {
   await files.reset(planParts(250))
 
   expect(await files.read(250)).toBeUndefined()
@@ -81,7 +81,7 @@ test('states without their bytes are not continued', async () => {
   expect(await files.read(250)).toBeUndefined()
 })
 
-test('the states of another blob are left alone', async () => {
+test('states of other blobs are kept', async () => {
   const other = `${files.path.replace('aa', 'bb')}-0`
   await writeFile(other, '')
   await writeFile(`${files.path}-notes`, '')

@@ -24,7 +24,7 @@ export type ModelFile = Pick<Model, 'name' | 'path' | 'isBuiltIn'> & Pick<ModelS
 /** Throws a `TypeError` for a configured path or name that is invalid. */
 export async function expectSource({ path, name, adapters = [] }: ModelSource): Promise<void> {
   if (name !== undefined && !parseModelName(name))
-    throw new TypeError(`Expected \`models\` to have names of models, but '${name}' is none.`)
+    throw new TypeError(`Expected \`models\` to contain model names, got '${name}'.`)
   await Promise.all([
     expectPath(path, name === undefined),
     ...adapters.map((one) => expectPath(one.path, false)),

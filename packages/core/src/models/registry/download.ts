@@ -128,7 +128,7 @@ export class Download {
     const body = await this.#open(part, signal)
     let saved = part.completed
     for await (const chunk of body) {
-      if (part.completed + chunk.length > part.size) throw new Error('more bytes came than were asked for')
+      if (part.completed + chunk.length > part.size) throw new Error('received more bytes than requested')
       await writeAll(file, chunk, part.offset + part.completed)
       part.completed += chunk.length
       if (part.completed - saved < bytesBetweenSaves) continue
@@ -154,9 +154,7 @@ export class Download {
     await expectStatus(response, 206)
     const [expected, received] = [`bytes ${first}-${last}/${sizeBytes}`, response.header('content-range')]
     if (received === expected) return response.body
-    throw await discard(response).then(
-      () => new Error(`${expected} were asked for, and ${received?.slice(0, 80)} came`),
-    )
+    throw await discard(response).then(() => new Error(`expected ${expected}, got ${received?.slice(0, 80)}`))
   }
 }
 

@@ -20,7 +20,7 @@ afterEach(async () => {
 const write = (from: number, to: number) => file.write(bytes, from, to - from, from)
 const { signal } = new AbortController()
 
-test('what is behind the front is not read until the front is there', async () => {
+test('bytes after a gap are not hashed until the gap is filled', async () => {
   let front = 0
   const hash = new FollowingHash(file, () => front, signal)
   await write(1_000_000, 3_000_000)
@@ -33,7 +33,7 @@ test('what is behind the front is not read until the front is there', async () =
   expect(await hash.digest()).toBe(digestOf(bytes))
 })
 
-test('who asks while it reads is answered by the same', async () => {
+test('concurrent calls share the work', async () => {
   await write(0, bytes.length)
   const hash = new FollowingHash(file, () => bytes.length, signal)
 
@@ -42,14 +42,14 @@ test('who asks while it reads is answered by the same', async () => {
   expect(await hash.digest()).toBe(digestOf(bytes))
 })
 
-test('a file that is shorter than was said is an error', async () => {
+test('a file shorter than reported is an error', async () => {
   await write(0, 1_000)
   const hash = new FollowingHash(file, () => 1_001, signal)
 
   await expect(hash.digest()).rejects.toThrow('shorter')
 })
 
-test('it stops reading when it is told to, and when its signal aborts', async () => {
+test('stop() and an abort end the reading', async () => {
   await write(0, bytes.length)
   const leaving = new AbortController()
   const hash = new FollowingHash(file, () => bytes.length, leaving.signal)

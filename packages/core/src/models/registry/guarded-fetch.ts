@@ -156,8 +156,8 @@ const hostOf = ({ hostname, port, protocol }: URL): string =>
 /** Checks IP addresses in URLs, which DNS lookups never see. */
 function expectAllowed(url: URL, isPrivate: boolean, insecure: boolean): void {
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && insecure && isPrivate))
-    throw requestDenied(url, url.protocol === 'http:' ? 'insecure protocol http' : 'no web address')
-  if (url.username || url.password) throw requestDenied(url, 'an address with credentials in it')
+    throw requestDenied(url, url.protocol === 'http:' ? 'insecure protocol http' : 'not an http or https URL')
+  if (url.username || url.password) throw requestDenied(url, 'the URL contains credentials')
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (!isPrivate && isIP(host) && !isPublicAddress(host)) throw requestDenied(url, privateAddress)
 }
@@ -176,7 +176,7 @@ export async function readLimitedBody({ body, url }: GuardedResponse, maxBytes: 
     bytes += chunk.length
     // Throwing out of the loop destroys the body.
     if (bytes > maxBytes)
-      throw upstreamError(`${url.origin} sent more than ${maxBytes} bytes where few were expected`)
+      throw upstreamError(`${url.origin} sent more than ${maxBytes} bytes, the limit of this response`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
@@ -199,10 +199,10 @@ function guardLookup(lookup: LookupFunction): LookupFunction {
     })
 }
 
-const privateAddress = 'an address that is not public'
+const privateAddress = 'the address is not public'
 
 const requestDenied = (url: URL, reason: string): LlmError =>
-  new LlmError('permission', `${url.protocol}//${url.host} is not asked: ${reason}`)
+  new LlmError('permission', `${url.protocol}//${url.host} is blocked: ${reason}`)
 
 export const upstreamError = (message: string, options?: ErrorOptions): LlmError =>
   new LlmError('upstream', message, {}, options)
@@ -223,6 +223,6 @@ const describeCause = (cause: unknown): string =>
       : String(cause)
 
 function resolveLocation(location: string, base: URL): URL {
-  if (!URL.canParse(location, base.href)) throw upstreamError(`${base.origin} redirects to no web address`)
+  if (!URL.canParse(location, base.href)) throw upstreamError(`${base.origin} redirects to an invalid URL`)
   return new URL(location, base)
 }

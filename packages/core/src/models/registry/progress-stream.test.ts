@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { streamProgress } from './progress-stream.ts'
 
-test('however long it takes, its end is waited for once', async () => {
+test('long work gets one reaction, not one per interval', async () => {
   let finish = (): void => {}
   const ended = new Promise<void>((resolve) => {
     finish = resolve

@@ -265,7 +265,7 @@ function nextUrl(response: GuardedResponse, fallback?: URL): URL {
   const location = response.header('docker-upload-location') ?? response.header('location')
   if (location && URL.canParse(location, response.url.href)) return new URL(location, response.url)
   if (fallback) return fallback
-  throw upstreamError('the registry does not say where an upload goes on')
+  throw upstreamError('the registry sent no upload location')
 }
 
 /** `Bearer realm="…",service="…",scope="…"` */
@@ -281,6 +281,6 @@ function parseToken(body: Buffer): string {
     token = one || other
   } catch {}
   if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
-    throw upstreamError('the registry gave no token that can be used')
+    throw upstreamError('the registry sent no usable token')
   return token
 }

@@ -6,11 +6,11 @@ const pace = { stallMs: 30_000, pauseMs: 1_000, maxFailures: 6 }
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
 
-/** Ends when it is told to stop, with the reason. */
+/** Rejects with the signal's reason. */
 const endless = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 
-test('a transfer that moves goes on however slow it is, and one that stands still ends', async () => {
+test('a slow transfer continues, a stalled one ends', async () => {
   let moved = 0
   let problem: unknown
   const watched = withStallWatch(endless, () => moved, pace, new AbortController().signal).catch((error) => {
@@ -28,7 +28,7 @@ test('a transfer that moves goes on however slow it is, and one that stands stil
   await watched
 })
 
-test('who leaves is not told of a stall', async () => {
+test('an abort is not reported as a stall', async () => {
   const controller = new AbortController()
   const watched = withStallWatch(endless, () => 0, pace, controller.signal)
 

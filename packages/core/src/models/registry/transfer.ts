@@ -76,7 +76,7 @@ export class Transfers {
       throw prefixError('pull model manifest', error)
     })
     const manifest = parseManifest(bytes)
-    if (!manifest) throw new LlmError('upstream', 'pull model manifest: the registry sent none')
+    if (!manifest) throw new LlmError('upstream', 'pull model manifest: the registry sent no manifest')
     if (manifest.layers.some(({ mediaType }) => mediaType.endsWith('.tensor')))
       throw new LlmError('upstream', 'this model requires MLX support, but the MLX runtime is not available')
     const layers = blobsOf(manifest)
@@ -173,7 +173,7 @@ export class Transfers {
       return
     }
     const blob = await this.#blobs.find(digest)
-    if (!blob) throw new LlmError('upstream', `the blob ${digest} of ${displayName(model)} is not there`)
+    if (!blob) throw new LlmError('upstream', `the blob ${digest} of ${displayName(model)} is missing`)
     const upload = new Upload(
       { digest, ...blob, from: repositoryOf(layer.from, model) },
       registry,
@@ -186,13 +186,13 @@ export class Transfers {
     const host = model.host.toLowerCase()
     const isPrivate = this.#guard.isPrivateHost(host)
     if (!isPrivate && !this.#registries.hosts.includes(host))
-      throw new LlmError('permission', `registry "${model.host}" is not one that this server may ask`, {
+      throw new LlmError('permission', `registry "${model.host}" is not allowed on this server`, {
         param: 'model',
       })
     if (insecure && !isPrivate)
       throw new LlmError(
         'permission',
-        `insecure protocol http: registry "${model.host}" is only asked over https`,
+        `insecure protocol http: registry "${model.host}" is contacted only over https`,
         {
           param: 'insecure',
         },
