@@ -9,7 +9,7 @@ import { BoundedWorker, startProcess } from './bounded-worker.ts'
 const folder = mkdtempSync(join(tmpdir(), 'workers-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** What jobs can ask for; all else comes back as it is. */
+/** Jobs with an effect. Others are returned as they are. */
 const jobs = `{
   memory() { for (const all = []; ; ) all.push(Array(100_000).fill(0.5)) },
   time() { for (;;); },
@@ -54,7 +54,7 @@ test.each([
     'exit',
     { ...internal, cause: expect.objectContaining({ message: expect.stringContaining('exit code 3') }) },
   ],
-])('a thread that ends of "%s" is told by that, and the next job has another one', async (job, error) => {
+])('a thread that ends by "%s" is reported as that, and the next job has another one', async (job, error) => {
   const worker = new BoundedWorker<string, string>(thread, bounds)
 
   await expect(worker.run(job, signal)).rejects.toMatchObject(error)
@@ -72,17 +72,20 @@ test.skipIf(process.platform === 'win32').each([
     'exit',
     { ...internal, cause: expect.objectContaining({ message: expect.stringContaining('exit code 3') }) },
   ],
-])('a process that ends of "%s" is told by that, and the next job has another one', async (job, error) => {
-  const worker = new BoundedWorker<string, string>(child, { ...bounds, idleMs: 0 }, startProcess)
+])(
+  'a process that ends by "%s" is reported as that, and the next job has another one',
+  async (job, error) => {
+    const worker = new BoundedWorker<string, string>(child, { ...bounds, idleMs: 0 }, startProcess)
 
-  await expect(worker.run(job, signal)).rejects.toMatchObject(error)
-  expect(await worker.run('next', signal)).toBe('next')
-})
+    await expect(worker.run(job, signal)).rejects.toMatchObject(error)
+    expect(await worker.run('next', signal)).toBe('next')
+  },
+)
 
 test.each([
   ['thread', undefined],
   ['process', startProcess],
-])('a %s whose file is missing is told by its name', async (_what, start) => {
+])('a %s whose file is missing is reported by its name', async (_what, start) => {
   const worker = new BoundedWorker<string, string>(new URL('gone.mjs', thread), bounds, start)
   worker.start()
 
@@ -93,7 +96,7 @@ test.each([
   })
 })
 
-test('a job that goes on after its deadline is ended', async () => {
+test('a job beyond its deadline is ended', async () => {
   const worker = new BoundedWorker<string, string>(thread, { ...bounds, deadlineMs: 200 })
 
   await expect(worker.run('time', signal)).rejects.toMatchObject({ message: 'too much time' })

@@ -41,7 +41,7 @@ const startThread: StartWorker = (file, memoryMb, onResult, onEnd) => {
   worker.on('error', (cause: NodeJS.ErrnoException) =>
     onEnd(cause?.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'failure', cause),
   )
-  worker.on('exit', (code) => onEnd('failure', new Error(`The worker exited with code ${code}.`)))
+  worker.on('exit', (code) => onEnd('failure', new Error(`The worker ended with exit code ${code}.`)))
   return { post: (job) => worker.postMessage(job), terminate: () => void worker.terminate() }
 }
 
@@ -55,7 +55,10 @@ export const startProcess: StartWorker = (file, memoryMb, onResult, onEnd) => {
   child.on('message', onResult)
   child.on('error', (cause) => onEnd('failure', cause))
   child.on('exit', (code, signal) =>
-    onEnd(endReasonOf(code ?? 0, signal), new Error(`The worker exited with ${signal ?? `code ${code}`}.`)),
+    onEnd(
+      endReasonOf(code ?? 0, signal),
+      new Error(`The worker ended with ${signal ?? `exit code ${code}`}.`),
+    ),
   )
   return { post: (job) => void child.send(job as Serializable), terminate: () => void child.kill('SIGKILL') }
 }

@@ -6,7 +6,7 @@ import { Detokenizer } from './detokenize.ts'
 const bytes = { detokenize: (tokens: readonly Token[]) => Buffer.from(tokens).toString() }
 const tokens = (text: string): Token[] => [...Buffer.from(text)] as Token[]
 
-test('a token that is whole characters is said at once', () => {
+test('a token of whole characters is emitted at once', () => {
   const detokenizer = new Detokenizer(bytes, [])
 
   const texts = tokens('Hi!').map((token) => detokenizer.push(token))
@@ -15,7 +15,7 @@ test('a token that is whole characters is said at once', () => {
   expect(detokenizer.flush()).toBe('')
 })
 
-test('a character is said when its last token is there', () => {
+test('a character is emitted with its last token', () => {
   const detokenizer = new Detokenizer(bytes, [])
 
   const texts = tokens('aü😀b').map((token) => detokenizer.push(token))
@@ -23,7 +23,7 @@ test('a character is said when its last token is there', () => {
   expect(texts).toEqual(['a', '', 'ü', '', '', '', '😀', 'b'])
 })
 
-test('a character that never gets complete stays unsaid', () => {
+test('a character that is never completed is dropped', () => {
   const detokenizer = new Detokenizer(bytes, [])
   const texts = tokens('a😀')
     .slice(0, 3)
@@ -35,7 +35,7 @@ test('a character that never gets complete stays unsaid', () => {
   expect(rest).toBe('')
 })
 
-test('what is whole is said at once, and an incomplete end not at all', () => {
+test('whole characters are emitted at once, and an incomplete end is held back', () => {
   const detokenizer = new Detokenizer({ detokenize: (held) => (held.length > 0 ? 'ok\uFFFD' : '') }, [])
 
   expect([detokenizer.push(1 as Token), detokenizer.flush()]).toEqual(['ok', ''])
@@ -55,7 +55,7 @@ test('tokens that end one character and begin the next lose none', () => {
   expect(pieces.join('') + detokenizer.flush()).toBe('a😀😁あいうえ')
 })
 
-test('bytes that are no character are said after four tokens, so that nothing waits forever', () => {
+test('bytes that are no character are emitted after four tokens, so that nothing waits forever', () => {
   const detokenizer = new Detokenizer(bytes, [])
 
   const texts = [0x80, 0x80, 0x80, 0x80, 0x61].map((byte) => detokenizer.push(byte as Token))
@@ -71,7 +71,7 @@ test('a replacement character inside a text does not hold it back', () => {
   expect(text).toBe('a\uFFFDb')
 })
 
-test('the tokenizer sees the last eight tokens before, of the prompt and then of the answer', () => {
+test('the tokenizer sees the last eight tokens before, of the prompt and then of the output', () => {
   const seen: (readonly Token[])[] = []
   const model = {
     detokenize: (held: readonly Token[], before: readonly Token[]) => {
@@ -90,7 +90,7 @@ test('the tokenizer sees the last eight tokens before, of the prompt and then of
   ])
 })
 
-test('tokens that are held back are not among those before', () => {
+test('pending tokens are not among the tokens before', () => {
   const calls: unknown[] = []
   const model = {
     detokenize: (held: readonly Token[], before: readonly Token[]) => {

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { LogprobAligner } from './logprob-aligner.ts'
 
-/** Tokens that are called as their text. */
+/** Tokens that are named by their text. */
 function drawn(...texts: string[]): LogprobAligner<string> {
   const tokens = new LogprobAligner<string>()
   for (const text of texts) tokens.push(text, text)
   return tokens
 }
 
-test('each piece takes its tokens, once', () => {
+test('each text takes its tokens once', () => {
   const tokens = drawn('Hel', 'lo')
   expect(tokens.take('Hello')).toEqual(['Hel', 'lo'])
 
@@ -17,21 +17,21 @@ test('each piece takes its tokens, once', () => {
   expect(tokens.take(' you')).toEqual([' you'])
 })
 
-test('a token goes with the piece that says its beginning', () => {
+test('a token belongs to the text with its first character', () => {
   const tokens = drawn('one <', 'b')
 
   expect(tokens.take('one ')).toEqual(['one <'])
   expect(tokens.take('<b')).toEqual(['b'])
 })
 
-test('text that is held back keeps its tokens until it is said', () => {
+test('text that is held back keeps its tokens until it is emitted', () => {
   const tokens = drawn('a', 'b', 'a')
 
   expect(tokens.take('a')).toEqual(['a'])
   expect(tokens.take('ba')).toEqual(['b', 'a'])
 })
 
-test('the parts of a character come with it', () => {
+test('the tokens of one character stay together', () => {
   const tokens = drawn('a')
   tokens.push('é1', '')
   tokens.push('é2', 'é')
@@ -40,14 +40,14 @@ test('the parts of a character come with it', () => {
   expect(tokens.take('é')).toEqual(['é1', 'é2'])
 })
 
-test('markup in front of a piece takes its tokens along', () => {
+test('markup before a text drops its tokens', () => {
   const tokens = drawn('think', '</', 'think>', '\n\n', 'th')
 
   expect(tokens.take('think')).toEqual(['think'])
   expect(tokens.take('th')).toEqual(['th'])
 })
 
-test('tokens of a call are in no piece of text', () => {
+test('tokens of a tool call are in no text', () => {
   const tokens = drawn('{"a": ', '1', '}')
   tokens.skip()
   tokens.push('\n', '\n')
@@ -56,7 +56,7 @@ test('tokens of a call are in no piece of text', () => {
   expect(tokens.take('{')).toEqual(['{'])
 })
 
-test('after what was never said, text is found again', () => {
+test('text is found again after text that is never emitted', () => {
   const tokens = drawn('a')
 
   expect(tokens.take('unknown')).toEqual(['a'])

@@ -2,7 +2,7 @@ import type { Token } from 'node-llama-cpp'
 import { expect, test } from 'vitest'
 import { createPromptTokenMapper } from './prompt-logprobs.ts'
 
-/** Whose tokens are their numbers, with a space in front of all but the first of a text. */
+/** A model whose tokens are their numbers, with a leading space after the first of a text. */
 const model = {
   detokenize: ([id]: readonly Token[], before: readonly Token[]) => (before.length > 0 ? ` ${id}` : `${id}`),
   vocabularyTextOf: () => '',
@@ -12,7 +12,7 @@ const odds = (...logprobs: number[]) => logprobs.map((logprob) => ({ logprob, to
 const briefly = (told: ReturnType<ReturnType<typeof createPromptTokenMapper>>) =>
   told.map(({ text, logprob }) => [text, logprob])
 
-test('of the first token nothing is known, and the others follow piece by piece', () => {
+test('the first token has no logprob, and the others follow piece by piece', () => {
   const tell = createPromptTokenMapper(prompt, 0, model)
 
   expect(briefly(tell(odds(-1, -2)))).toEqual([
@@ -23,7 +23,7 @@ test('of the first token nothing is known, and the others follow piece by piece'
   expect(briefly(tell(odds(-3)))).toEqual([[' 8', -3]])
 })
 
-test('what nobody wrote is not told', () => {
+test('an added BOS token is not reported', () => {
   const tell = createPromptTokenMapper(prompt, 1, model)
 
   expect(briefly(tell(odds(-1, -2)))).toEqual([

@@ -6,13 +6,13 @@ const vocabulary = { vocabularySize: 100, contextSize: 1_000, getEogTokens: () =
 const draw = (sampling: Parameters<typeof toSamplingParams>[0]) => toSamplingParams(sampling, vocabulary)
 const tokens = (length: number, first = 0) => Array.from({ length }, (_, index) => (first + index) as Token)
 
-test("without options llama.cpp's defaults are taken", () => {
+test("llama.cpp's defaults apply without options", () => {
   const { seed: _seed, ...rest } = draw({})
 
   expect(rest).toEqual({ temperature: 0.8, topK: 40, topP: 0.95, minP: 0.05, bias: [] })
 })
 
-test('what is given is taken, zeros included', () => {
+test('given options apply, zeros included', () => {
   const given = { temperature: 0, topK: 0, topP: 0, minP: 0, seed: 0 }
 
   expect(draw(given)).toEqual({ ...given, bias: [] })
@@ -24,16 +24,13 @@ test.each([
   [4_294_967_295, 4_294_967_294],
   [4_294_967_296, 0],
   [-9_007_199_254_740_991, 1],
-])(
-  'the seed %d becomes %d: the library takes 32 bits, and the highest number of them as none',
-  (seed, expected) => {
-    const options = draw({ seed })
+])('the seed %d becomes %d: the library takes 32 bits, and the highest number as none', (seed, expected) => {
+  const options = draw({ seed })
 
-    expect(options.seed).toBe(expected)
-  },
-)
+  expect(options.seed).toBe(expected)
+})
 
-test('without a seed each call gets one of its own', () => {
+test('without a seed, each call gets a random one', () => {
   const seeds = Array.from({ length: 20 }, () => draw({}).seed)
 
   expect(new Set(seeds).size).toBeGreaterThan(1)
@@ -58,7 +55,7 @@ test('only tokens of the vocabulary are biased', () => {
   expect(config.tokenBiasValues).toEqual(Float32Array.of(2, -100))
 })
 
-test('a bias on nothing but unknown tokens is no bias', () => {
+test('a bias on unknown tokens only is no bias', () => {
   expect(toSamplerConfig(draw({ logitBias: [[100, 5]] }), [])).not.toHaveProperty('tokenBiasKeys')
 })
 
@@ -84,24 +81,24 @@ test.each([
 test.each([
   { repeatPenalty: 1, presencePenalty: 0, frequencyPenalty: 0 },
   { repeatPenalty: 1.5, repeatLastN: 0 },
-])('penalties that change nothing are left off: %j', (sampling) => {
+])('penalties that change nothing are left out: %j', (sampling) => {
   expect(draw(sampling)).not.toHaveProperty('penalty')
   expect(toSamplerConfig(draw(sampling), [])).not.toHaveProperty('repeatPenaltyTokens')
 })
 
-test('a random seed is another one each time', () => {
+test('a random seed differs each time', () => {
   const seeds = [draw({ seed: 'random' }), draw({ seed: 'random' }), draw({})].map(({ seed }) => seed)
 
   expect(new Set(seeds).size).toBe(3)
 })
 
-test('what keeps everything is left out for the sampler', () => {
+test('options that keep all tokens are left out of the sampler configuration', () => {
   const config = toSamplerConfig(draw({ temperature: 1, topK: 0, topP: 1, minP: 0, seed: 7 }), [])
 
   expect(config).toEqual({ temperature: 1, seed: 7 })
 })
 
-test('the last tokens of the prompt are punished, and the sampler adds its own', () => {
+test('the last tokens of the prompt are penalised, and the sampler adds its own', () => {
   const config = toSamplerConfig(draw({ repeatPenalty: 1.1 }), tokens(100))
 
   expect(config.repeatPenaltyTokens).toEqual(Uint32Array.from(tokens(64, 36)))
@@ -113,7 +110,7 @@ const noBias = () => {
 }
 
 describe('repetition', () => {
-  test("is punished with llama.cpp's numbers where nobody says others", () => {
+  test("has llama.cpp's defaults", () => {
     expect(draw({ dry: { strength: 0.8 } }).dry).toEqual({
       ...{ strength: 0.8, base: 1.75, allowedLength: 2, lastN: 1_000 },
       breakers: ['\n', ':', '"', '*'],
@@ -125,7 +122,7 @@ describe('repetition', () => {
     [0, 0],
     [50, 50],
     [2_147_483_647, 1_000],
-  ])('%d tokens back are %d: the library takes memory for them', (lastN, expected) => {
+  ])('%d tokens back are %d: the library allocates memory for them', (lastN, expected) => {
     const config = toSamplerConfig(draw({ dry: { strength: 1, lastN, breakers: [] } }), [])
 
     expect(config).toMatchObject({
@@ -135,12 +132,12 @@ describe('repetition', () => {
     })
   })
 
-  test('goes unpunished without a strength', () => {
+  test('is off without a strength', () => {
     expect(draw({ dry: { strength: 0 } })).not.toHaveProperty('dry')
   })
 })
 
-test('the likeliest tokens are left out, but where the likeliest is asked for', () => {
+test('a probe ranks the most likely tokens, and is greedy where it needs only one', () => {
   const xtc = { probability: 0.5, threshold: 0.1 }
 
   expect(toSamplerConfig(draw({ xtc }), [])).toMatchObject({ xtcProbability: 0.5, xtcThreshold: 0.1 })
@@ -148,13 +145,13 @@ test('the likeliest tokens are left out, but where the likeliest is asked for', 
   expect(draw({ xtc: { ...xtc, probability: 0 } })).not.toHaveProperty('xtc')
 })
 
-describe('tokens that end an answer', () => {
+describe('end tokens', () => {
   const biasOf = (sampling: Parameters<typeof toSamplingParams>[0], length: number) => {
     const { tokenBiasKeys = [], tokenBiasValues = [] } = toSamplerConfig(draw(sampling), [], tokens(length))
     return [...tokenBiasKeys].map((token, at) => [token, tokenBiasValues[at]])
   }
 
-  test('are banned until the answer is long enough, whatever bias they have', () => {
+  test('are banned until the output is long enough, whatever their bias', () => {
     const logitBias = [
       [7, 100],
       [8, 1],
@@ -169,7 +166,7 @@ describe('tokens that end an answer', () => {
     expect([0, 2, 3].map((length) => biasOf(sampling, length))).toEqual([banned, banned, logitBias])
   })
 
-  test('are banned for good where they are to be ignored', () => {
+  test('are banned throughout where they are ignored', () => {
     const banned = [
       [7, -100],
       [9, -100],
@@ -179,7 +176,7 @@ describe('tokens that end an answer', () => {
     expect(draw({ ignoreEos: false, minTokens: 0 })).not.toHaveProperty('ban')
   })
 
-  test('are banned over the public way, too, as the answer grows', () => {
+  test('are banned over the public API too, as the output grows', () => {
     const drawn: Token[] = []
     const biases: unknown[] = []
     const bias = (pairs: unknown) => biases.push(pairs) as unknown as TokenBias
@@ -200,7 +197,7 @@ describe('tokens that end an answer', () => {
   })
 })
 
-test('a probe sees the biases, and nothing else that shapes a draw', () => {
+test('a probe applies biases and no other sampling step', () => {
   const shaped = draw({
     ...{ temperature: 0.3, topK: 5, topP: 0.5, minP: 0.2, repeatPenalty: 1.5, minTokens: 9, seed: 1 },
     ...{ dry: { strength: 1 }, xtc: { probability: 1, threshold: 0.1 }, logitBias: [[3, -2]] },
@@ -211,7 +208,7 @@ test('a probe sees the biases, and nothing else that shapes a draw', () => {
   expect(toProbeConfig(shaped, 5)).toEqual({ temperature: 1, topK: 5, seed: 1, ...bias })
 })
 
-test('over the public way they are punished, of the prompt first and then of the answer as it grows', () => {
+test('the public API penalises tokens of the prompt first, then of the output as it grows', () => {
   const drawn: Token[] = []
   const { repeatPenalty } = toEvaluateOptions(draw({ repeatPenalty: 1.1 }), noBias, tokens(100), drawn)
   const punished = (): unknown =>

@@ -22,13 +22,13 @@ const prompt = (length: number, first = 0): Token[] =>
   Array.from({ length }, (_, index) => (first + index) as Token)
 
 interface Fake extends Decoder {
-  /** What was put through it: sequence, position and how many tokens, for each piece of each step. */
+  /** Sequence, position and number of tokens of each entry of each step. */
   readonly steps: (readonly [sequence: number, position: number, count: number])[][]
-  /** How many samplers live. */
+  /** Number of samplers that are not disposed. */
   samplers: number
 }
 
-/** Says its prompt's first token plus 1, 2, 3…, and watches whether it is used as an engine has to be. */
+/** Samples its prompt's first token plus 1, 2, 3…, and throws where an engine would fail. */
 function fakeDecoder(
   options: Partial<Decoder> & { failsAt?: (pieces: readonly BatchEntry[]) => boolean } = {},
 ): Fake {
@@ -141,7 +141,7 @@ function job(tokens: readonly Token[], more: Partial<GenerationJob> = {}): Gener
 
 const scheduler = (decoder: Decoder): Scheduler => new Scheduler(decoder, { steps: 0 })
 
-test('a prompt is read in chunks, then one token after the other is drawn', async () => {
+test('a prompt is evaluated in chunks, then one token after the other is sampled', async () => {
   const decoder = fakeDecoder({ chunksAtOnce: 1 })
   const one = job(prompt(20))
 
@@ -152,7 +152,7 @@ test('a prompt is read in chunks, then one token after the other is drawn', asyn
   expect(decoder.samplers).toBe(0)
 })
 
-test('who is alone has two chunks read at once, and never few rows, but where the prompt is short', async () => {
+test('an only sequence evaluates two chunks at once, and never few rows, except for a short prompt', async () => {
   const piecesOf = async (length: number): Promise<readonly number[]> => {
     const decoder = fakeDecoder()
     await scheduler(decoder).run(job(prompt(length), { maxTokens: 1 }))
@@ -167,7 +167,7 @@ test('who is alone has two chunks read at once, and never few rows, but where th
   expect(await piecesOf(45)).toEqual([16, 16, 13])
 })
 
-test('what was read at once counts as whole chunks: a repeatable answer reads the rest as if it were the first', async () => {
+test('chunks that are evaluated at once count as whole chunks for a deterministic output', async () => {
   const decoder = fakeDecoder()
   const all = scheduler(decoder)
   await all.run(job(prompt(45), { maxTokens: 1 }))
@@ -180,7 +180,7 @@ test('what was read at once counts as whole chunks: a repeatable answer reads th
   expect(decoder.steps).toEqual([[[0, 40, 6]]])
 })
 
-test('who comes in the moment in which the last one ends is not slept over', async () => {
+test('a job that comes at the moment the last one ends is run', async () => {
   const decoder = fakeDecoder()
   const progress = { steps: 0 }
   const all = new Scheduler(decoder, progress)
@@ -188,11 +188,11 @@ test('who comes in the moment in which the last one ends is not slept over', asy
   await all.run(job(prompt(3)))
   await all.run(job(prompt(3)))
 
-  // A pause would be one more.
+  // A pause would add a step.
   expect(progress.steps).toBe(decoder.steps.length)
 })
 
-test('a token that ends the answer is not told', async () => {
+test('the end token is not emitted', async () => {
   const one = job(prompt(3, 996))
 
   expect(await scheduler(fakeDecoder()).run(one)).toBe('end')
@@ -200,7 +200,7 @@ test('a token that ends the answer is not told', async () => {
   expect(one.tokens).toEqual([997, 998])
 })
 
-test('who has enough gets no more', async () => {
+test('a stopped job gets no more tokens', async () => {
   const decoder = fakeDecoder()
   const told: Token[] = []
   const onToken = (token: Token): boolean => told.push(token) < 2
@@ -213,7 +213,7 @@ test('who has enough gets no more', async () => {
   expect(decoder.samplers).toBe(0)
 })
 
-test('several answers take their steps together, and short prompts share a chunk', async () => {
+test('several sequences decode in one batch, and short prompts share a chunk', async () => {
   const decoder = fakeDecoder()
   const all = scheduler(decoder)
   const jobs = [job(prompt(3)), job(prompt(4, 100)), job(prompt(5, 200))]
@@ -232,7 +232,7 @@ test('several answers take their steps together, and short prompts share a chunk
   ])
 })
 
-test('a chunk of a long prompt has short ones beside it, and no other long one', async () => {
+test('a chunk of a long prompt takes short prompts along, and no other long one', async () => {
   const decoder = fakeDecoder()
   const all = scheduler(decoder)
 
@@ -244,7 +244,7 @@ test('a chunk of a long prompt has short ones beside it, and no other long one',
   ])
 })
 
-test('a long prompt does not hold up answers that run: one step of theirs for each of its chunks', async () => {
+test('a long prompt does not hold up decoding: one decode step for each of its chunks', async () => {
   const decoder = fakeDecoder()
   const all = scheduler(decoder)
   let long: Promise<unknown> | undefined
@@ -267,7 +267,7 @@ test('a long prompt does not hold up answers that run: one step of theirs for ea
 describe('short prompts that come together', () => {
   afterEach(() => vi.restoreAllMocks())
 
-  /** @returns the size of each step; of a single token, how many speak */
+  /** @returns the size of each step; for decode steps, the number of sequences */
   async function stepsWith(stepMs: number): Promise<string[]> {
     let now = 10_000
     vi.spyOn(performance, 'now').mockImplementation(() => now)
@@ -282,16 +282,16 @@ describe('short prompts that come together', () => {
     return decoder.steps.map((pieces) => (pieces[0]?.[2] === 1 ? `${pieces.length} speak` : 'reads'))
   }
 
-  test('are all read before the first of them speaks on', async () => {
+  test('are all evaluated before the first of them decodes on', async () => {
     expect((await stepsWith(600)).slice(0, 4)).toEqual(['reads', 'reads', 'reads', '6 speak'])
   })
 
-  test('hold up those who speak for a second, and not longer', async () => {
+  test('hold up decoding for a second, and no longer', async () => {
     expect((await stepsWith(1_100)).slice(0, 4)).toEqual(['reads', 'reads', '4 speak', 'reads'])
   })
 })
 
-test('who leaves is dropped before the next step, whether it waits, reads or speaks', async () => {
+test('an aborted job is dropped before the next step, whether queued, in prefill or decoding', async () => {
   const decoder = fakeDecoder({ sequenceCount: 2 })
   const all = scheduler(decoder)
   const [speaking, reading, waiting] = [1, 2, 3].map(() => new AbortController()) as [
@@ -314,12 +314,12 @@ test('who leaves is dropped before the next step, whether it waits, reads or spe
   await all.whenIdle()
 
   expect(endings).toEqual(['aborted', 'aborted', 'aborted'])
-  // The one that was on its way, and the chunk behind it.
+  // The running step, and the chunk after it.
   expect(decoder.steps.length - steps).toBeLessThanOrEqual(1)
   expect(decoder.samplers).toBe(0)
 })
 
-test('who drew the last token in the step in which all others left, hears of it', async () => {
+test('the last token is emitted where all other jobs abort in its step', async () => {
   const leaving = new AbortController()
   const decoder = fakeDecoder()
   const { decode } = decoder
@@ -340,7 +340,7 @@ test('who drew the last token in the step in which all others left, hears of it'
   expect(one.tokens).toEqual([1, 2])
 })
 
-test('who cannot begin fails alone, and its place is free again', async () => {
+test('a job that cannot start fails alone, and its slot is free again', async () => {
   const decoder = fakeDecoder({ sequenceCount: 1 })
   const { createSampler } = decoder
   let bad = true
@@ -356,7 +356,7 @@ test('who cannot begin fails alone, and its place is free again', async () => {
   expect(await all.run(job(prompt(30)))).toBe('limit')
 })
 
-test('what the model has lost of a prompt is read again', async () => {
+test('tokens that the model has lost are evaluated again', async () => {
   const decoder = fakeDecoder()
   const { truncate } = decoder
   decoder.truncate = (sequence, keep) => truncate(sequence, keep) && keep === 0
@@ -370,7 +370,7 @@ test('what the model has lost of a prompt is read again', async () => {
   expect(again.tokens).toEqual([1, 2, 3])
 })
 
-test('a prompt that begins as the last one did is not read again', async () => {
+test('a prompt with the prefix of the last one reuses it', async () => {
   const decoder = fakeDecoder()
   const all = scheduler(decoder)
   await all.run(job(prompt(30)))
@@ -384,7 +384,7 @@ test('a prompt that begins as the last one did is not read again', async () => {
   ])
 })
 
-test('what was said is reused too, unless the answer has to be repeatable', async () => {
+test('output is reused too, except for a deterministic job', async () => {
   const all = scheduler(fakeDecoder())
   await all.run(job(prompt(30)))
   const history = [...prompt(30), 1, 2, 700, 701] as Token[]
@@ -397,7 +397,7 @@ test('what was said is reused too, unless the answer has to be repeatable', asyn
   expect(seeded.reused).toBe(24)
 })
 
-test('an answer that has to be repeatable shares no step: that could change it', async () => {
+test('a deterministic job shares no step, which could change its output', async () => {
   const decoder = fakeDecoder()
   const all = scheduler(decoder)
   const jobs = [true, false, true, false].map((isDeterministic, index) =>
@@ -422,7 +422,7 @@ test('tenants share nothing', async () => {
   expect(other.reused).toBe(0)
 })
 
-test('the tenant with fewer answers under way is next', async () => {
+test('the tenant with fewer running sequences is next', async () => {
   const all = scheduler(fakeDecoder({ sequenceCount: 2 }))
   const order: string[] = []
   const run = (tenant: string, first: number): Promise<unknown> =>
@@ -433,7 +433,7 @@ test('the tenant with fewer answers under way is next', async () => {
   expect(order).toEqual(['ann 1', 'ben 4', 'ann 2', 'ann 3'])
 })
 
-test('a step that fails costs only the one who is to blame', async () => {
+test('a failed step costs only the sequence that caused it', async () => {
   const decoder = fakeDecoder({
     failsAt: (pieces) => pieces.some(({ tokens }) => tokens.includes(666 as Token)),
   })
@@ -449,7 +449,7 @@ test('a step that fails costs only the one who is to blame', async () => {
   expect(decoder.samplers).toBe(0)
 })
 
-test('a token that cannot be drawn fails its own answer alone', async () => {
+test('a token that cannot be sampled fails its own job alone', async () => {
   const decoder = fakeDecoder()
   const { decode } = decoder
   decoder.decode = async (pieces) =>
@@ -464,7 +464,7 @@ test('a token that cannot be drawn fails its own answer alone', async () => {
   expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'upstream' } })
 })
 
-test('a listener that throws fails its own answer alone', async () => {
+test('a callback that throws fails its own job alone', async () => {
   const all = scheduler(fakeDecoder())
   const onToken = (): boolean => {
     throw new Error('a mistake')
@@ -479,7 +479,7 @@ test('a listener that throws fails its own answer alone', async () => {
   expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'internal' } })
 })
 
-test('many answers over few sequences all end, each with its own tokens', async () => {
+test('many jobs over few sequences all end, each with its own tokens', async () => {
   const decoder = fakeDecoder({ sequenceCount: 3 })
   const all = scheduler(decoder)
   const jobs = Array.from({ length: 50 }, (_, index) =>
@@ -494,7 +494,7 @@ test('many answers over few sequences all end, each with its own tokens', async 
   expect(decoder.samplers).toBe(0)
 })
 
-describe('a model that cannot go back', () => {
+describe('a model that cannot truncate', () => {
   let folder: string
 
   beforeEach(() => {
@@ -507,7 +507,7 @@ describe('a model that cannot go back', () => {
     return { decoder, all: new Scheduler(decoder, { steps: 0 }, new SnapshotStore(folder, 1_000)) }
   }
 
-  test('is given the state of a prompt that began so, in whatever place is free', async () => {
+  test('restores the snapshot of a prompt with the same prefix, in any slot', async () => {
     const { all } = forgetful()
     await all.run(job(prompt(30)))
     const again = job(prompt(30))
@@ -515,7 +515,7 @@ describe('a model that cannot go back', () => {
     const next = job([...prompt(28), ...prompt(20, 500)])
     await all.run(next)
 
-    // Up to the last chunk that leaves enough to be read.
+    // Up to the last chunk that leaves enough to evaluate.
     expect([again.reused, next.reused]).toEqual([16, 16])
     expect([again.tokens, next.tokens]).toEqual([
       [1, 2, 3],
@@ -523,7 +523,7 @@ describe('a model that cannot go back', () => {
     ])
   })
 
-  test('goes on where it stopped, when the next prompt does', async () => {
+  test('continues where it stopped, when the next prompt does', async () => {
     const { decoder, all } = forgetful()
     await all.run(job(prompt(30)))
     const next = job([...prompt(30), 1, 2, 700, 701] as Token[])
@@ -534,10 +534,10 @@ describe('a model that cannot go back', () => {
     expect(decoder.steps.flat().filter(([, position]) => position === 32)).toEqual([[0, 32, 2]])
   })
 
-  test('reads a repeatable prompt in the same chunks warm as cold, and uses no state that was not', async () => {
+  test('evaluates a deterministic prompt in the same chunks warm as cold, and uses no other state', async () => {
     const { decoder, all } = forgetful()
     await all.run(job(prompt(30)))
-    // It goes on after what was said, so its state is no longer that of a prompt.
+    // The state continues with output, so it is no longer that of a prompt.
     await all.run(job([...prompt(30), 1, 2, ...prompt(20, 700)] as Token[]))
     decoder.steps.length = 0
     const seeded = job([...prompt(30), 1, 2, ...prompt(21, 700)] as Token[], {
@@ -553,7 +553,7 @@ describe('a model that cannot go back', () => {
     )
   })
 
-  test('uses no state for a repeatable prompt that would lie in memory otherwise', async () => {
+  test('uses no snapshot for a deterministic prompt that would restore in another memory layout', async () => {
     const { all } = forgetful({ isRestoreExact: (length) => length <= 16 })
     for (const length of [30, 60]) await all.run(job(prompt(length, length)))
     const [short, long] = [30, 60].map((length) => job(prompt(length, length), { isDeterministic: true }))
@@ -562,7 +562,7 @@ describe('a model that cannot go back', () => {
     expect([short?.reused, long?.reused]).toEqual([16, 0])
   })
 
-  test('shares no state between tenants', async () => {
+  test('shares no snapshot between tenants', async () => {
     const { all } = forgetful()
     await all.run(job(prompt(30)))
     const other = job(prompt(30), { tenant: 'ben' })
@@ -572,7 +572,7 @@ describe('a model that cannot go back', () => {
     expect(other.reused).toBe(0)
   })
 
-  test('reads the whole prompt where a file is damaged, or a load fails', async () => {
+  test('evaluates the whole prompt where a file is damaged, or a load fails', async () => {
     const { decoder, all } = forgetful()
     await all.run(job(prompt(30)))
     for (const name of readdirSync(folder)) await writeFile(join(folder, name), 'nonsense')
@@ -589,7 +589,7 @@ describe('a model that cannot go back', () => {
     ])
   })
 
-  test('answers as ever where nothing can be saved', async () => {
+  test('gives the same output where nothing can be saved', async () => {
     const { all } = forgetful({ save: () => Promise.reject(new Error('ENOSPC')) })
     await all.run(job(prompt(30)))
     const again = job(prompt(30))
@@ -599,7 +599,7 @@ describe('a model that cannot go back', () => {
     expect([again.reused, again.tokens]).toEqual([0, [1, 2, 3]])
   })
 
-  test('serves who comes while a state is loaded, and who leaves meanwhile', async () => {
+  test('serves jobs that come, and drops those that abort, while a snapshot is loaded', async () => {
     const leaving = new AbortController()
     const late = job(prompt(3, 500))
     let lateEnd: Promise<unknown> | undefined
@@ -621,7 +621,7 @@ describe('a model that cannot go back', () => {
     expect(decoder.samplers).toBe(0)
   })
 
-  test('serves many over few places, each with its own tokens', async () => {
+  test('serves many jobs over few slots, each with its own tokens', async () => {
     const { decoder, all } = forgetful({ sequenceCount: 3 })
     const jobs = Array.from({ length: 60 }, (_, index) =>
       job(prompt(20 + ((index * 7) % 30), (index % 5) * 100), {
@@ -644,7 +644,7 @@ describe('a model that cannot go back', () => {
   })
 })
 
-/** Runs it when the other has said its second token. */
+/** Runs a job when the other has emitted its second token. */
 function withAnother(
   all: Scheduler,
   tokens: number,
@@ -665,7 +665,7 @@ function withAnother(
   return { job: background, other, one }
 }
 
-test('a background answer pauses while another one is made, and goes on behind it', async () => {
+test('a background job pauses while a foreground job runs, and continues after it', async () => {
   const decoder = fakeDecoder()
   const all = scheduler(decoder)
   const { job: background, other, one } = withAnother(all, 8)
@@ -678,7 +678,7 @@ test('a background answer pauses while another one is made, and goes on behind i
   expect(one.tokens).toEqual([101, 102, 103, 104, 105, 106])
 })
 
-test('a background answer gives its place away, and says nothing twice when it has one again', async () => {
+test('a background job gives up its slot, and emits nothing twice when it has one again', async () => {
   const decoder = fakeDecoder({ sequenceCount: 1, chunksAtOnce: 1 })
   const all = scheduler(decoder)
   const { job: background, other, one } = withAnother(all, 8)
@@ -693,13 +693,13 @@ test('a background answer gives its place away, and says nothing twice when it h
   expect(background.tokens).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
   expect(one.tokens).toEqual([101, 102, 103, 104, 105, 106])
   expect([starts, decoder.samplers]).toEqual([1, 0])
-  // What it had said by then is read with its prompt: three chunks.
+  // Its output so far is evaluated with its prompt: three chunks.
   expect(
     decoder.steps.filter(([[, position, count] = [0, 0, 0]]) => position === 16 && count > 4),
   ).toHaveLength(1)
 })
 
-test('a background answer that has to be repeatable keeps its place: it would come out different', async () => {
+test('a deterministic background job keeps its slot, since its output would change', async () => {
   const all = scheduler(fakeDecoder({ sequenceCount: 1 }))
   const { job: background, other } = withAnother(all, 8)
   const order: string[] = []
@@ -712,7 +712,7 @@ test('a background answer that has to be repeatable keeps its place: it would co
   expect(order).toEqual(['background', 'other'])
 })
 
-test('with a limit of 0 a prompt is read, and nothing is drawn', async () => {
+test('with a limit of 0, a prompt is evaluated and nothing sampled', async () => {
   const decoder = fakeDecoder()
   const one = job(prompt(20), { maxTokens: 0 })
 
@@ -723,8 +723,8 @@ test('with a limit of 0 a prompt is read, and nothing is drawn', async () => {
   expect(decoder.samplers).toBe(0)
 })
 
-describe('a prompt whose odds are asked for', () => {
-  /** Each token is as likely as its number says. */
+describe('a prompt with logprobs', () => {
+  /** The logprob of each token is its negative number. */
   function told(
     tokens: readonly Token[],
     more: Partial<GenerationJob> = {},
@@ -735,7 +735,7 @@ describe('a prompt whose odds are asked for', () => {
     return Object.assign(job(tokens, { onPromptLogprobs, ...more }), { odds })
   }
 
-  test('is told from its second token on, piece by piece, before the answer', async () => {
+  test('is reported from its second token on, piece by piece, before the output', async () => {
     const decoder = fakeDecoder()
     const one = told(prompt(20))
 
@@ -750,7 +750,7 @@ describe('a prompt whose odds are asked for', () => {
     expect(decoder.steps.slice(0, 3)).toEqual([[[0, 0, 8]], [[0, 8, 8]], [[0, 16, 4]]])
   })
 
-  test('is told alone where nothing is to be said', async () => {
+  test('is reported alone where nothing is to be generated', async () => {
     const decoder = fakeDecoder()
     const [one, single] = [told(prompt(9), { maxTokens: 0 }), told(prompt(1), { maxTokens: 0 })]
     const all = scheduler(decoder)
@@ -762,7 +762,7 @@ describe('a prompt whose odds are asked for', () => {
     expect(decoder.samplers).toBe(0)
   })
 
-  test('is read from its beginning, whatever was read before, and others go on from it', async () => {
+  test('is evaluated from its start, whatever is cached, and others continue from it', async () => {
     const all = scheduler(fakeDecoder({ sequenceCount: 1 }))
     await all.run(job(prompt(30)))
     const one = told(prompt(30), { maxTokens: 0 })
@@ -775,7 +775,7 @@ describe('a prompt whose odds are asked for', () => {
     expect(next.reused).toBe(30)
   })
 
-  test('has a step for itself, of 64 rows at most, and others speak between two of them', async () => {
+  test('has steps of its own, of 64 rows at most, and others decode in between', async () => {
     const decoder = fakeDecoder({ chunkSize: 256 })
     const all = scheduler(decoder)
     let running: Promise<unknown> | undefined
@@ -794,7 +794,7 @@ describe('a prompt whose odds are asked for', () => {
     expect(order.join()).toContain('reads,speaks,reads,speaks,reads')
   })
 
-  test('is read anew for an answer that has to be repeatable, where that reads larger chunks', async () => {
+  test('is evaluated again for a deterministic job, which takes larger chunks', async () => {
     const reusedAfter = async (chunkSize: number): Promise<number | undefined> => {
       const all = scheduler(fakeDecoder({ chunkSize, sequenceCount: 1 }))
       await all.run(told(prompt(300), { maxTokens: 0 }))
@@ -806,7 +806,7 @@ describe('a prompt whose odds are asked for', () => {
     expect([await reusedAfter(256), await reusedAfter(64)]).toEqual([0, 256])
   })
 
-  test('fails alone where they are not known', async () => {
+  test('fails alone where they are unknown', async () => {
     const decoder = fakeDecoder()
     const { decode } = decoder
     decoder.decode = async (pieces) =>
@@ -819,7 +819,7 @@ describe('a prompt whose odds are asked for', () => {
     expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'upstream' } })
   })
 
-  test('keeps its place in the background, once it is begun: it would be told twice', async () => {
+  test('keeps its slot in the background once it has begun, since it would be reported twice', async () => {
     const all = scheduler(fakeDecoder({ sequenceCount: 1 }))
     let other: Promise<unknown> | undefined
     const one = told(prompt(40), { background: true })
@@ -837,7 +837,7 @@ describe('a prompt whose odds are asked for', () => {
     expect(one.odds.flat()).toEqual(Array.from({ length: 39 }, (_, index) => index + 1))
   })
 
-  test('loads no state of a prompt that began so', async () => {
+  test('loads no snapshot', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'snapshots-'))
     const decoder = fakeDecoder({ isComplete: () => false, canTruncate: false })
     const all = new Scheduler(decoder, { steps: 0 }, new SnapshotStore(folder, 1_000))
@@ -877,13 +877,13 @@ describe('breakpoints', () => {
     cached?.cacheWriteTokens['5m'],
     cached?.cacheWriteTokens['1h'],
   ]
-  /** One after the other. */
+  /** Runs jobs one after the other. */
   async function run(all: Scheduler, ...jobs: readonly (GenerationJob & Said)[]) {
     for (const one of jobs) await all.run(one)
     return jobs.map(told)
   }
 
-  test('are written by the first call and read by the next, in whatever place it gets', async () => {
+  test('are written by the first call and read by the next, in any slot', async () => {
     const { decoder, all } = keeping({ sequenceCount: 1 })
     const other = job(prompt(20, 500))
 
@@ -902,7 +902,7 @@ describe('breakpoints', () => {
     expect(decoder.steps.flat().filter(([, position]) => position === 19)).toHaveLength(2)
   })
 
-  test('end the pieces that a prompt is read in, and the next piece ends where a chunk does', async () => {
+  test('end the pieces of a prompt, and the next piece ends with a chunk', async () => {
     const { decoder, all } = keeping({ chunksAtOnce: 1 })
 
     await run(all, job(prompt(40), { breakpoints: at(19, 24, 30), maxTokens: 1 }))
@@ -918,7 +918,7 @@ describe('breakpoints', () => {
     ])
   })
 
-  test('are told apart by how long they live', async () => {
+  test('are counted by lifetime', async () => {
     const { all } = keeping()
     const hour: Breakpoint = { length: 16, lifetime: '1h' }
 
@@ -938,7 +938,7 @@ describe('breakpoints', () => {
     ])
   })
 
-  test('live as long as somebody reads them', async () => {
+  test('live as long as they are read', async () => {
     const { all } = keeping()
     const again = async (minutes: number): Promise<number | undefined> => {
       clock += minutes * 60_000
@@ -951,7 +951,7 @@ describe('breakpoints', () => {
     ])
   })
 
-  test('of others are not read, nor is what nobody asked for', async () => {
+  test('of other tenants are not read, and neither are snapshots without a breakpoint', async () => {
     const { all } = keeping()
 
     expect(
@@ -972,13 +972,13 @@ describe('breakpoints', () => {
     ])
   })
 
-  test('of less than a chunk are none', async () => {
+  test('in the first chunk are ignored', async () => {
     const { all } = keeping()
 
     expect(await run(all, job(prompt(30), { breakpoints: at(7) }))).toEqual([[0, 0, 0, 0]])
   })
 
-  test('that cannot be saved are told as a plan, and taken back', async () => {
+  test('that cannot be saved are reported as planned, and then taken back', async () => {
     const { all } = keeping({ save: () => Promise.reject(new Error('ENOSPC')) })
     const plans: unknown[] = []
     const one = job(prompt(60), { breakpoints: at(19, 40) })
@@ -991,7 +991,7 @@ describe('breakpoints', () => {
     expect([await run(all, one), plans]).toEqual([[[0, 0, 0, 0]], [40]])
   })
 
-  test('that are too large are not promised again', async () => {
+  test('that are too large are not reported again', async () => {
     const { all } = keeping({}, 60)
     const plans: unknown[] = []
     const one = (first: number) =>
@@ -1005,7 +1005,7 @@ describe('breakpoints', () => {
     expect(plans).toEqual([40, 0])
   })
 
-  test('of a file that is damaged are written again', async () => {
+  test('of a damaged file are written again', async () => {
     const { all } = keeping({ sequenceCount: 1 })
     await run(all, job(prompt(30), { breakpoints: at(20) }), job(prompt(40, 500)))
     for (const name of readdirSync(folder)) await writeFile(join(folder, name), 'nonsense')
@@ -1024,7 +1024,7 @@ describe('breakpoints', () => {
     ])
   })
 
-  test('are read by a repeatable prompt in the pieces that it is read in cold', async () => {
+  test('are reused by a deterministic prompt in the pieces of a cold run', async () => {
     const { decoder, all } = keeping({ sequenceCount: 1, chunksAtOnce: 1 })
     const seeded = (...lengths: readonly number[]) =>
       job(prompt(50), { breakpoints: at(...lengths), isDeterministic: true, maxTokens: 1 })
@@ -1038,13 +1038,13 @@ describe('breakpoints', () => {
 
     expect(await pieces(seeded(19))).toEqual(cold.slice(3))
     await all.run(job(prompt(40, 500)))
-    // Cold, it would stop at 12, and not at 19.
+    // A cold run would stop at 12, and not at 19.
     const other = seeded(12)
     expect((await pieces(other))[0]?.[0]).toBe(0)
     expect(told(other)).toEqual([0, 0, 12, 0])
   })
 
-  test('what a slot held is saved when another prompt takes it, where that is much', async () => {
+  test('the state of a slot is saved when another prompt takes it, if it is long', async () => {
     const { all } = keeping({ sequenceCount: 1 })
     const long = [...prompt(60)]
 
@@ -1061,7 +1061,7 @@ describe('breakpoints', () => {
   })
 })
 
-test('the background waits for a place behind all others', async () => {
+test('the background waits for a slot after all others', async () => {
   const all = scheduler(fakeDecoder({ sequenceCount: 1 }))
   const order: number[] = []
   const run = (first: number, background: boolean): Promise<unknown> =>
@@ -1072,7 +1072,7 @@ test('the background waits for a place behind all others', async () => {
   expect(order).toEqual([1, 3, 4, 2])
 })
 
-test('who leaves while it is interrupted leaves nothing behind', async () => {
+test('a preempted job that aborts leaves nothing behind', async () => {
   const decoder = fakeDecoder({ sequenceCount: 1 })
   const all = scheduler(decoder)
   const leaving = new AbortController()
@@ -1090,8 +1090,8 @@ test('who leaves while it is interrupted leaves nothing behind', async () => {
   expect(decoder.samplers).toBe(0)
 })
 
-describe('an answer whose reader has enough', () => {
-  /** Is ahead from so many tokens on, until its reader has read them. */
+describe('a job whose client has enough to read', () => {
+  /** Backpressured from this many tokens on, until the client has read them. */
   const slow = (tokens: readonly Token[], more: Partial<GenerationJob> = {}) => {
     const reading = { read: 0 }
     const slow: GenerationJob & Said = job(tokens, {
@@ -1102,7 +1102,7 @@ describe('an answer whose reader has enough', () => {
     return { slow, reading }
   }
 
-  test('pauses, and goes on when its reader does', async () => {
+  test('pauses, and continues when the client reads on', async () => {
     const decoder = fakeDecoder()
     const answers = scheduler(decoder)
     const { slow: paused, reading } = slow(prompt(3))
@@ -1121,7 +1121,7 @@ describe('an answer whose reader has enough', () => {
     expect(decoder.samplers).toBe(0)
   })
 
-  test('makes room for others, and says the rest afterwards', async () => {
+  test('gives up its slot, and emits the rest afterwards', async () => {
     const decoder = fakeDecoder({ sequenceCount: 1 })
     const answers = scheduler(decoder)
     const { slow: paused, reading } = slow(prompt(3))

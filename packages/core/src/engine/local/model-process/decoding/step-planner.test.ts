@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { StepPlanner } from './step-planner.ts'
 
-/** @param ms what steps of one, two, three… answers take */
+/** @param ms time of steps with one, two, three… sequences */
 function costs(...ms: number[]): StepPlanner {
   const all = new StepPlanner()
   for (const [index, each] of ms.entries()) for (let time = 0; time < 3; time++) all.observe(index + 1, each)
   return all
 }
 
-/** Plans and takes the steps as often, where a step takes so many milliseconds. */
+/** Plans and runs the steps this many times. */
 function work(all: StepPlanner, ids: readonly number[], times: number, ms: (count: number) => number) {
   return Array.from({ length: times }, () => {
     const plan = all.plan(ids)
@@ -21,7 +21,7 @@ const ids = (count: number): number[] => Array.from({ length: count }, (_, id) =
 const sum = (plan: string, ms: (count: number) => number): number =>
   plan.split('+').reduce((total, count) => total + ms(Number(count)), 0)
 
-/** Milliseconds, as measured: q4_0 and q8_0 with one thread, q4_0 with two, and where sizes do not matter. */
+/** Measured times in ms: q4_0 and q8_0 with one thread, q4_0 with two, and a case where sizes do not matter. */
 const machines = {
   q4_0: [0, 18.3, 44.5, 60, 66, 97, 112, 124, 106],
   q8_0: [0, 24.5, 80, 87, 94, 138, 148, 158, 137],
@@ -29,34 +29,34 @@ const machines = {
   'a graphics card': [0, 5, 5.1, 5.2, 5.3, 5.4, 5.5, 5.6, 5.7],
 }
 
-test('together, where that is cheaper', () => {
+test('one batch, where that is cheaper', () => {
   expect(costs(10, 12, 14, 15).plan(ids(4))).toEqual([[0, 1, 2, 3]])
 })
 
-test('each for itself, where that is', () => {
+test('one step each, where that is cheaper', () => {
   expect(costs(10, 25, 40).plan(ids(3))).toEqual([[0], [1], [2]])
 })
 
-test('in the split that costs least', () => {
+test('the split with the lowest cost', () => {
   expect(costs(10, 11, 40, 41).plan(ids(4))).toEqual([
     [0, 1],
     [2, 3],
   ])
 })
 
-test('only neighbours go together', () => {
+test('only neighbours share a batch', () => {
   expect(costs(10, 11, 12).plan([0, 1, 5])).toEqual([[0, 1], [5]])
   expect(costs(10, 11, 12).plan([0, 2, 4])).toEqual([[0], [2], [4]])
 })
 
 for (const [machine, table] of Object.entries(machines)) {
   const ms = (count: number): number => table[count] ?? 0
-  /** The best of all splits. */
+  /** Cost of the best split. */
   const least: number[] = table.map(() => 0)
   for (let count = 1; count < table.length; count++)
     least[count] = Math.min(...ids(count).map((rest) => (least[rest] ?? 0) + ms(count - rest)))
 
-  test(`the best way is found soon, and kept, as more and more speak: ${machine}`, () => {
+  test(`the best split is found soon and kept as the number of sequences grows: ${machine}`, () => {
     const all = new StepPlanner()
     for (let count = 1; count < table.length; count++) {
       const plans = work(all, ids(count), 40, ms)
@@ -67,7 +67,7 @@ for (const [machine, table] of Object.entries(machines)) {
     }
   })
 
-  test(`with nothing known, it is soon no worse than all together or each alone: ${machine}`, () => {
+  test(`without timings, the plan is soon no worse than one batch or single steps: ${machine}`, () => {
     for (let count = 1; count < table.length; count++) {
       const plans = work(new StepPlanner(), ids(count), 40, ms)
 
@@ -76,7 +76,7 @@ for (const [machine, table] of Object.entries(machines)) {
   })
 }
 
-test('a hiccup at the first time does not decide', () => {
+test('a slow first step does not decide', () => {
   const all = costs(10)
 
   expect(all.plan(ids(2))).toHaveLength(1)
@@ -87,7 +87,7 @@ test('a hiccup at the first time does not decide', () => {
   expect(all.plan(ids(2))).toHaveLength(1)
 })
 
-test('a disturbance that passes is forgotten soon', () => {
+test('a passing disturbance is forgotten soon', () => {
   const ms = (count: number): number => [0, 18, 45][count] ?? 0
   const all = new StepPlanner()
   const before = work(all, ids(2), 100, ms)
@@ -99,7 +99,7 @@ test('a disturbance that passes is forgotten soon', () => {
   expect(after.filter((plan) => plan === '2').length).toBeLessThan(40)
 })
 
-test('what a step costs now counts, and a single hiccup does not', () => {
+test('the current time of a step counts, and a single outlier does not', () => {
   const all = costs(10, 12)
   all.observe(2, 500)
   expect(all.plan([0, 1])).toEqual([[0, 1]])
@@ -108,7 +108,7 @@ test('what a step costs now counts, and a single hiccup does not', () => {
   expect(all.plan([0, 1])).toEqual([[0], [1]])
 })
 
-test('what has become cheaper is found out, at a price of less than one step in fifty', () => {
+test('a size that has become cheaper is found, at a cost of less than one step in fifty', () => {
   const before = [0, 10, 30]
   const all = costs(10, 30)
   const steady = work(all, ids(2), 1_000, (count) => before[count] ?? 0)
@@ -119,7 +119,7 @@ test('what has become cheaper is found out, at a price of less than one step in 
   expect(after.filter((plan) => plan === '1+1').length).toBeLessThan(20)
 })
 
-test('what goes together is tried apart, too, where nobody has spoken alone for long', () => {
+test('single steps are tried again after a long time of batches', () => {
   const all = new StepPlanner()
   const together = work(all, ids(4), 1_000, (count) => [0, 18, 45, 60, 66][count] ?? 0)
   const apart = work(all, ids(4), 1_700, (count) => [0, 10, 45, 60, 66][count] ?? 0).slice(-1_000)
@@ -128,6 +128,6 @@ test('what goes together is tried apart, too, where nobody has spoken alone for 
   expect(apart.filter((plan) => plan !== '1+1+1+1').length).toBeLessThan(20)
 })
 
-test('nobody makes no step', () => {
+test('no sequences make no step', () => {
   expect(new StepPlanner().plan([])).toEqual([])
 })

@@ -22,19 +22,19 @@ describe.each([
   ['byte-level', modelPath],
   ['with tokens for bytes', noiseModel],
 ])('a vocabulary %s', (_, path) => {
-  test('spells a text token by token, to the byte', async () => {
+  test('gives the bytes of a text, token by token', async () => {
     const vocabulary = await vocabularyOf(path)
 
     const tokens = vocabulary.tokenize(text).map((token) => tokenText(token, vocabulary))
 
     const bytes = Buffer.from(tokens.flatMap(({ bytes }) => bytes)).toString()
     expect(bytes.trimStart()).toBe(text)
-    // Some characters are several tokens, and each of those is none.
+    // Some characters are several tokens, each of which is no character.
     expect(tokens.some(({ text }) => text === '\uFFFD')).toBe(true)
   })
 })
 
-test('a token comes with the likeliest ones, in their order', () => {
+test('a token is reported with the most likely ones, in order', () => {
   const vocabulary = { detokenize: ([id]: readonly Token[]) => `<${id}>`, vocabularyTextOf: () => '' }
   const odds = { logprob: -1, top: [[1, -0.5] as const, [2, -1] as const] as [Token, number][] }
 
@@ -47,7 +47,7 @@ test('a token comes with the likeliest ones, in their order', () => {
   })
 })
 
-test('what is written in no known way keeps its replacement characters', () => {
+test('an unknown byte notation keeps its replacement characters', () => {
   const vocabulary = { detokenize: () => '\uFFFD', vocabularyTextOf: () => '語' }
 
   expect(tokenText(1 as Token, vocabulary)).toEqual({ text: '\uFFFD', bytes: [0xef, 0xbf, 0xbd] })

@@ -24,7 +24,7 @@ test.each<[string, ConstructorParameters<typeof CachePlan>, readonly number[]]>(
   expect(told(new CachePlan(reused, leased, writes))).toEqual(expected)
 })
 
-test('what is not written is not told', () => {
+test('a dropped write is not reported', () => {
   const writes = [long(100), short(300)]
   const plan = new CachePlan(0, 0, writes)
 

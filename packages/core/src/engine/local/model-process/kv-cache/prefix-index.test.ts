@@ -8,7 +8,7 @@ const lease = (first: number, more: Partial<PromptPrefix> = {}): PromptPrefix =>
   ...more,
 })
 
-/** With a clock, and a list of what has ended. */
+/** An index with a scripted clock and a list of evicted prefixes. */
 function leasesOf(maxBytes: number) {
   const ended: PromptPrefix[] = []
   const clock = { now: 1 }
@@ -20,7 +20,7 @@ function leasesOf(maxBytes: number) {
   return { leases, ended, clock }
 }
 
-test('the longest beginning of a prompt comes first, and nobody else finds it', () => {
+test('finds the longest prefix of a prompt first, and for its tenant only', () => {
   const { leases } = leasesOf(1_000)
   const [short, long] = [lease(1, { tokens: [1, 2] }), lease(1)]
   for (const one of [short, long, lease(1, { tokens: [1, 2, 4] })]) leases.add(one)
@@ -32,7 +32,7 @@ test('the longest beginning of a prompt comes first, and nobody else finds it', 
   expect(leases.get('ben', [1, 2])).toBeUndefined()
 })
 
-test('a tenant whose name looks like tokens has keys of its own', () => {
+test('separates the keys of a tenant whose name looks like tokens', () => {
   const { leases } = leasesOf(1_000)
   leases.add(lease(1, { tenant: '', tokens: [0x61616161, 1] }))
   leases.add(lease(1, { tenant: 'aaaa', tokens: [1] }))
@@ -40,7 +40,7 @@ test('a tenant whose name looks like tokens has keys of its own', () => {
   expect(leases.sizeBytes).toBe(200)
 })
 
-test('its time begins anew with each use', () => {
+test('restarts the lifetime with each use', () => {
   const { leases, ended, clock } = leasesOf(1_000)
   clock.now = 40_000
   const one = lease(1)
@@ -57,7 +57,7 @@ test('its time begins anew with each use', () => {
   expect(ended).toEqual([one])
 })
 
-test('an hour is an hour', () => {
+test('keeps a prefix of an hour for an hour', () => {
   const { leases, clock } = leasesOf(1_000)
   const one = lease(1, { lifetime: '1h' })
   leases.add(one)
@@ -68,7 +68,7 @@ test('an hour is an hour', () => {
   expect(leases.get('ann', one.tokens)).toBeUndefined()
 })
 
-test('where room is needed, what nobody asked for goes first, and then what was not used for long', () => {
+test('evicts prefixes without a breakpoint first, and then the least recently used', () => {
   const { leases, ended } = leasesOf(300)
   const [asked, other, unasked] = [lease(1, { lifetime: '5m' }), lease(2, { lifetime: '1h' }), lease(3)]
   for (const one of [asked, other, unasked]) expect(leases.add(one)).toBe(true)
@@ -82,7 +82,7 @@ test('where room is needed, what nobody asked for goes first, and then what was 
   expect(leases.sizeBytes).toBe(300)
 })
 
-test('what is larger than all the room is not kept, and moves nothing', () => {
+test('rejects what exceeds the whole budget, and evicts nothing for it', () => {
   const { leases, ended } = leasesOf(300)
   leases.add(lease(1))
 
@@ -91,7 +91,7 @@ test('what is larger than all the room is not kept, and moves nothing', () => {
   expect([ended, leases.sizeBytes]).toEqual([[], 100])
 })
 
-test('at the end all of them end', () => {
+test('evicts everything when it is cleared', () => {
   const { leases, ended } = leasesOf(300)
   leases.add(lease(1))
   leases.add(lease(2))

@@ -13,7 +13,7 @@ const wish = (prompt: readonly Token[], more: Partial<SlotRequest> = {}): SlotRe
   ...more,
 })
 
-/** As a scheduler would leave it behind. */
+/** Fills a slot like the scheduler. */
 function use(slots: Slots, prompt: readonly Token[], more: Partial<SlotRequest> = {}, clean = 0): number {
   const place = slots.acquire(wish(prompt, more))
   if (!place) throw new Error('There is no slot.')
@@ -23,7 +23,7 @@ function use(slots: Slots, prompt: readonly Token[], more: Partial<SlotRequest> 
   return place.slot.id
 }
 
-test('the first slot that holds nothing is taken, and none where all are in use', () => {
+test('takes the first empty slot, and none while all are busy', () => {
   const slots = new Slots(2, chunkSize, () => true)
 
   const taken = [1, 2, 3].map((first) => slots.acquire(wish(tokens(20, first * 100)))?.slot.id)
@@ -31,7 +31,7 @@ test('the first slot that holds nothing is taken, and none where all are in use'
   expect(taken).toEqual([0, 1, undefined])
 })
 
-test('the slot with the longest match is taken, and at least one token read again', () => {
+test('takes the slot with the longest match, and evaluates at least one token again', () => {
   const slots = new Slots(3, chunkSize, () => true)
   use(slots, tokens(20))
   slots.acquire(wish(tokens(20, 500)))
@@ -44,7 +44,7 @@ test('the slot with the longest match is taken, and at least one token read agai
   expect(slots.acquire(wish(tokens(30)))?.matchLength).toBe(29)
 })
 
-test('a short match does not take a slot from a prompt that may come again', () => {
+test('keeps the slot of a prompt that may come again from a short match', () => {
   const slots = new Slots(2, chunkSize, () => true)
   use(slots, tokens(40))
 
@@ -53,7 +53,7 @@ test('a short match does not take a slot from a prompt that may come again', () 
   expect([place?.slot.id, place?.matchLength]).toEqual([1, 0])
 })
 
-test('where all hold something, the one goes that was not used longest', () => {
+test('takes the least recently used slot where none is empty', () => {
   const slots = new Slots(2, chunkSize, () => true)
   use(slots, tokens(20, 100))
   use(slots, tokens(20, 200))
@@ -62,10 +62,10 @@ test('where all hold something, the one goes that was not used longest', () => {
   expect(slots.acquire(wish(tokens(20, 300)))?.slot.id).toBe(1)
 })
 
-test('who comes together gets neighbours, of the half that was not used for long', () => {
+test('gives neighbours to prompts that come together, among the less recently used half', () => {
   const slots = new Slots(8, chunkSize, () => true)
   for (let first = 1; first <= 8; first++) use(slots, tokens(20, first * 100))
-  // The next in line is 6, and behind 7 comes 0.
+  // The next slot is 6, and 0 follows 7.
   for (let first = 1; first <= 6; first++) use(slots, tokens(20, first * 100))
 
   const taken = [1, 2, 3, 4].map((index) => slots.acquire(wish(tokens(20, index * 1_000)))?.slot.id)
@@ -73,7 +73,7 @@ test('who comes together gets neighbours, of the half that was not used for long
   expect(taken).toEqual([0, 1, 2, 3])
 })
 
-test('what was just read is still there when it comes again, however many others come', () => {
+test('keeps the last prompt of a caller, however many others come', () => {
   const slots = new Slots(10, chunkSize, () => true)
   for (let first = 1; first <= 10; first++) use(slots, tokens(20, first * 100))
   const running = [1, 2, 3, 4].map((index) => slots.acquire(wish(tokens(20, index * 1_000))))
@@ -88,7 +88,7 @@ test('what was just read is still there when it comes again, however many others
   expect(slots.acquire(wish(tokens(30, 4_000)))?.matchLength).toBe(20)
 })
 
-test('a long prompt is not lost for a place beside another', () => {
+test('keeps a long prompt rather than take a neighbouring slot', () => {
   const slots = new Slots(4, chunkSize, () => true)
   for (const first of [1_000, 2_000, 3_000, 4_000]) use(slots, tokens(100, first))
 
@@ -102,21 +102,21 @@ test('a long prompt is not lost for a place beside another', () => {
   expect([100, 200].map((first) => other.acquire(wish(tokens(20, first)))?.slot.id)).toEqual([0, 2])
 })
 
-test('what was read for one tenant is not used for another', () => {
+test('shares no tokens between tenants', () => {
   const slots = new Slots(1, chunkSize, () => true)
   use(slots, tokens(20))
 
   expect(slots.acquire(wish(tokens(20), { tenant: 'ben' }))?.matchLength).toBe(0)
 })
 
-test('an answer that has to be repeatable takes only what was read in whole chunks', () => {
+test('reuses whole chunks only for a deterministic request', () => {
   const slots = new Slots(1, chunkSize, () => true)
   use(slots, tokens(45), {}, 40)
 
   expect(slots.acquire(wish(tokens(60), { isDeterministic: true }))?.matchLength).toBe(40)
 })
 
-test('and less where the match ends inside of a chunk', () => {
+test('reuses less where the match ends inside a chunk', () => {
   const slots = new Slots(1, chunkSize, () => true)
   use(slots, tokens(45), {}, 40)
 
@@ -125,7 +125,7 @@ test('and less where the match ends inside of a chunk', () => {
   ).toBe(24)
 })
 
-test('what a model does not hold whole is kept whole or not at all', () => {
+test('reuses all or nothing of a sequence that cannot be truncated', () => {
   const slots = new Slots(1, chunkSize, () => false)
   use(slots, tokens(40), {}, 40)
 
@@ -137,7 +137,7 @@ test('what a model does not hold whole is kept whole or not at all', () => {
   expect([whole?.slot.id, whole?.matchLength]).toEqual([0, 40])
 })
 
-test('a match that is shorter than what was saved takes no slot', () => {
+test('takes no slot for a match that is shorter than a snapshot', () => {
   const slots = new Slots(2, chunkSize, () => true)
   use(slots, tokens(40))
   const take = (saved: number) => {
@@ -150,7 +150,7 @@ test('a match that is shorter than what was saved takes no slot', () => {
   expect(take(40)).toEqual([0, 40])
 })
 
-test('whole chunks of a prompt are clean, but not what was said, nor what was read behind it', () => {
+test('counts whole chunks of a prompt as deterministic, and neither output nor what follows it', () => {
   const slots = new Slots(1, chunkSize, () => true)
   const { slot } = slots.acquire(wish(tokens(30))) as SlotMatch
   const cleanAfter = (change: () => void): number => {
@@ -166,7 +166,7 @@ test('whole chunks of a prompt are clean, but not what was said, nor what was re
   expect(slot.tokens).toEqual([...tokens(20), ...tokens(20, 500)])
 })
 
-test('what is read up to a stop is clean for prompts that stop there, too', () => {
+test('counts pieces as deterministic for prompts with the same piece ends', () => {
   const slots = new Slots(1, chunkSize, () => true)
   const keep = (pieceEnds: readonly number[], prompt = tokens(60)): number => {
     const place = slots.acquire(wish(prompt, { isDeterministic: true, pieceEnds })) as SlotMatch
@@ -193,21 +193,21 @@ test('what is read up to a stop is clean for prompts that stop there, too', () =
   expect(keep([], [...tokens(22), ...tokens(20, 900)])).toBe(16)
 })
 
-test('no more is reused than is wanted', () => {
+test('reuses no more than the request allows', () => {
   const slots = new Slots(1, chunkSize, () => true)
   use(slots, tokens(40))
 
   expect(slots.acquire(wish(tokens(50), { maxReuse: 21 }))?.matchLength).toBe(21)
 })
 
-test('whose a slot was before is told with it', () => {
+test('reports the previous tenant of a slot', () => {
   const slots = new Slots(1, chunkSize, () => true)
   use(slots, tokens(40))
 
   expect(slots.acquire(wish(tokens(50, 900), { tenant: 'ben' }))?.previousTenant).toBe('ann')
 })
 
-test('a prompt that goes another way than the last one is found out, also when others ask in between', () => {
+test('finds where a prompt diverges from the last one, also with other prompts in between', () => {
   const slots = new Slots(2, chunkSize, () => true)
   const divergence = (prompt: readonly Token[], tenant = 'ann') => slots.findDivergence({ prompt, tenant })
   const place = slots.acquire(wish(tokens(60))) as SlotMatch
@@ -217,10 +217,10 @@ test('a prompt that goes another way than the last one is found out, also when o
 
   expect(divergence([...tokens(30), ...tokens(40, 900)])).toBe(30)
   expect(divergence([...tokens(30), ...tokens(40, 900)], 'ben')).toBeUndefined()
-  // It goes on with what was said, or says that otherwise.
+  // The prompt continues the output, or replaces it.
   expect(divergence(tokens(90))).toBeUndefined()
   expect(divergence([...tokens(55), ...tokens(40, 900)])).toBeUndefined()
-  // It is a part of it, or something else.
+  // The prompt is a prefix of the last one, or another one.
   expect(divergence(tokens(40))).toBeUndefined()
   expect(divergence([...tokens(4), ...tokens(40, 900)])).toBeUndefined()
 })

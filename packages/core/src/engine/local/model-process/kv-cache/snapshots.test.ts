@@ -28,14 +28,14 @@ const wish = (length: number, first = 0) => ({
   pieceEnds: [] as number[],
 })
 
-/** Writes so many bytes, as a decoder would. */
+/** Writes a state of this many bytes, like a decoder. */
 const bytes =
   (count: number) =>
   async (file: string): Promise<number> => {
     await writeFile(file, Buffer.alloc(count, 1))
     return count
   }
-/** What a load comes to, and how many bytes reached the decoder. */
+/** Result of a load, and the number of bytes that reached the decoder. */
 async function load(snapshots: SnapshotStore, snapshot: Snapshot | undefined) {
   if (!snapshot) throw new Error('Nothing was found.')
   let seen: number | undefined
@@ -46,13 +46,13 @@ async function load(snapshots: SnapshotStore, snapshot: Snapshot | undefined) {
   return [loaded, seen]
 }
 
-test('a state is worth saving at the end of a chunk, some tokens before the prompt ends', () => {
+test('the snapshot length is the end of a chunk, some tokens before the end of the prompt', () => {
   expect([0, 70, 72, 135, 136, 200].map((length) => snapshotLength(length, 64))).toEqual([
     0, 0, 64, 64, 128, 192,
   ])
 })
 
-test('what was saved is found by a prompt that begins so, and loaded', async () => {
+test('a snapshot is found by a prompt with the same prefix, and loaded', async () => {
   const snapshots = new SnapshotStore(folder, 1_000)
   await snapshots.save(state(20), bytes(100))
   await snapshots.save(state(30), bytes(200))
@@ -73,7 +73,7 @@ test('tenants share nothing', async () => {
   expect(snapshots.findLongest({ ...wish(40), tenant: 'ben' })).toBeUndefined()
 })
 
-test('an answer that has to be repeatable gets only what was read as from the start', async () => {
+test('a deterministic request gets deterministic snapshots only', async () => {
   const snapshots = new SnapshotStore(folder, 1_000)
   const seeded = { ...wish(40), isDeterministic: true }
   await snapshots.save({ ...state(20), isDeterministic: false }, bytes(100))
@@ -87,7 +87,7 @@ test('an answer that has to be repeatable gets only what was read as from the st
   expect(readdirSync(folder)).toHaveLength(1)
 })
 
-test('the same is not saved twice', async () => {
+test('the same state is not saved twice', async () => {
   const snapshots = new SnapshotStore(folder, 1_000)
   await snapshots.save(state(20), bytes(100))
 
@@ -96,7 +96,7 @@ test('the same is not saved twice', async () => {
   expect(await load(snapshots, snapshots.findLongest(wish(40)))).toEqual([true, 100])
 })
 
-test('where it becomes too much, what was not used longest goes', async () => {
+test('the least recently used snapshot is evicted when the budget is exceeded', async () => {
   const snapshots = new SnapshotStore(folder, 300)
   for (const first of [100, 200, 300]) await snapshots.save(state(20, first), bytes(100))
   await load(snapshots, snapshots.findLongest(wish(40, 100)))
@@ -113,7 +113,7 @@ test('where it becomes too much, what was not used longest goes', async () => {
   expect(readdirSync(folder)).toHaveLength(2)
 })
 
-test('what does not fit at all is not kept, and not tried again', async () => {
+test('a state that exceeds the budget is not saved, and not tried again', async () => {
   const snapshots = new SnapshotStore(folder, 300)
   await snapshots.save(state(20), bytes(100))
   await snapshots.save(state(40, 100), bytes(301))
@@ -126,7 +126,7 @@ test('what does not fit at all is not kept, and not tried again', async () => {
   expect(readdirSync(folder)).toHaveLength(1)
 })
 
-test('what a breakpoint asked for stays where other states need room, and lives on while it is used', async () => {
+test('a snapshot at a breakpoint stays when others need room, and as long as it is used', async () => {
   let clock = 1
   const snapshots = new SnapshotStore(folder, 300, () => clock)
   const minutes = (count: number): void => {
@@ -153,7 +153,7 @@ test('what a breakpoint asked for stays where other states need room, and lives 
   expect(readdirSync(folder)).toHaveLength(1)
 })
 
-test('what is leased is told to its tenant, up to a limit', async () => {
+test('the length that is cached for breakpoints is known to the tenant, up to a limit', async () => {
   const snapshots = new SnapshotStore(folder, 1_000)
   await snapshots.save({ ...state(20), lifetime: '5m' }, bytes(100))
   await snapshots.save({ ...state(30), lifetime: '5m' }, bytes(100))
@@ -164,7 +164,7 @@ test('what is leased is told to its tenant, up to a limit', async () => {
   expect([leased('ann', 39), leased('ann', 29), leased('ann', 19), leased('ben', 39)]).toEqual([30, 20, 0, 0])
 })
 
-test('a state that was read in other pieces is saved once more for who has to come to the same numbers', async () => {
+test('a state of other pieces is saved once more for a deterministic request', async () => {
   const snapshots = new SnapshotStore(folder, 1_000)
   const seeded = (pieceEnds: number[]) =>
     snapshots.findLongest({ ...wish(40), isDeterministic: true, pieceEnds })
@@ -192,7 +192,7 @@ test.each<[string, (file: string) => Promise<void>]>([
       mkdirSync(file)
     },
   ],
-])('a file that is %s never reaches the decoder, and is dropped', async (_, spoil) => {
+])('a file that is %s is dropped before the decoder sees it', async (_, spoil) => {
   const snapshots = new SnapshotStore(folder, 1_000)
   await snapshots.save(state(20), bytes(100))
   const found = snapshots.findLongest(wish(40))
@@ -208,7 +208,7 @@ test.each<[string, (file: string) => Promise<void>]>([
 test.each<[string, () => Promise<number>]>([
   ['refuses', () => Promise.reject(new Error('not mine'))],
   ['finds less in it', async () => 19],
-])('what the decoder %s is dropped', async (_, read) => {
+])('a state that the decoder %s is dropped', async (_, read) => {
   const snapshots = new SnapshotStore(folder, 1_000)
   await snapshots.save(state(20), bytes(100))
 
@@ -233,7 +233,7 @@ test.each<[string, (file: string) => Promise<number>]>([
       return 100
     },
   ],
-])('a disk that is full %s leaves nothing, and what was saved before stays', async (_, write) => {
+])('a disk that is full %s leaves no file, and keeps earlier snapshots', async (_, write) => {
   const snapshots = new SnapshotStore(folder, 1_000)
   await snapshots.save(state(20), bytes(100))
 
@@ -244,7 +244,7 @@ test.each<[string, (file: string) => Promise<number>]>([
   expect(readdirSync(folder)).toHaveLength(1)
 })
 
-test('a folder that somebody has removed is made again; what was in it is read anew', async () => {
+test('a removed folder is created again, and its states are evaluated again', async () => {
   const snapshots = new SnapshotStore(folder, 1_000)
   await snapshots.save(state(20), bytes(100))
   rmSync(folder, { recursive: true })
@@ -258,13 +258,13 @@ test('a folder that somebody has removed is made again; what was in it is read a
   expect(statSync(folder).mode & 0o777).toBe(0o700)
 })
 
-test('where it cannot be made nothing is saved, and nothing thrown', async () => {
+test('without a folder, nothing is saved and nothing thrown', async () => {
   const snapshots = new SnapshotStore(join(folder, 'gone', 'snapshots'), 1_000)
 
   expect(await snapshots.save(state(20), bytes(100))).toBe(false)
 })
 
-test('nor where nothing can be written', async () => {
+test('without write permission, nothing is saved and nothing thrown', async () => {
   const file = join(folder, 'file')
   await writeFile(file, '')
   const snapshots = new SnapshotStore(file, 1_000)
@@ -274,7 +274,7 @@ test('nor where nothing can be written', async () => {
   expect(snapshots.findLongest(wish(40))).toBeUndefined()
 })
 
-test('the end leaves nothing behind', async () => {
+test('close removes all files', async () => {
   const snapshots = openSnapshotStore(folder)
   await snapshots.save(state(20), bytes(100))
   const file = snapshots.findLongest(wish(40))?.file ?? ''
@@ -286,8 +286,8 @@ test('the end leaves nothing behind', async () => {
   expect(existsSync(join(file, '..'))).toBe(false)
 })
 
-test.runIf(existsSync('/dev/shm'))('what a process that was killed has left goes with the next one', () => {
-  // Higher than any: nobody has it.
+test.runIf(existsSync('/dev/shm'))('removes what a killed process has left on the RAM disk', () => {
+  // Higher than any process id.
   const left = mkdtempSync('/dev/shm/modelmount-99999999-')
   const alive = mkdtempSync(`/dev/shm/modelmount-${process.ppid}-`)
 

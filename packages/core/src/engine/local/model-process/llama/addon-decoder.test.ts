@@ -13,7 +13,7 @@ import { loadModel } from './load.ts'
 const folder = mkdtempSync(join(tmpdir(), 'states-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-test('answers and prompts have their numbers of threads, and a token that has to be repeatable always the same', async () => {
+test('decode and prefill steps have their own thread counts, and deterministic tokens always the same', async () => {
   const log: number[] = []
   const { decoder, sampler } = scripted({ setThreads: (threads: number) => log.push(threads) })
   const step = (tokens: number, isDeterministic: boolean) =>
@@ -35,7 +35,7 @@ test('answers and prompts have their numbers of threads, and a token that has to
   expect(log).toEqual([3, 1, 7, 7, 2, 1, 4, 4])
 })
 
-test('a step that fails has not failed before its draws have ended: their samplers are freed then', async () => {
+test('a failed step rejects after its samples have ended, since their samplers are freed then', async () => {
   vi.stubEnv('UV_THREADPOOL_SIZE', '1')
   vi.resetModules()
   const { openDecoder } = await import('./addon-decoder.ts')
@@ -59,7 +59,7 @@ test('a step that fails has not failed before its draws have ended: their sample
   expect(log).toEqual(['drawn', 'failed'])
 })
 
-test('the odds of a prompt are looked at row by row, and what cannot be known is an error', async () => {
+test('prompt logprobs are read row by row, and a failed probe is an error', async () => {
   let [inside, most, isBroken] = [0, 0, false]
   const asked: unknown[] = []
   const { decoder } = scripted({
@@ -107,7 +107,7 @@ test.each([
   ['tokens behind a shorter text', 1_279, [50], []],
   ['several prompts', 1_280, [30, 20], []],
   ['the end of the context', 65_480, [50], []],
-])('%s: tokens fill up a chunk, and are forgotten again', async (_what, position, lengths, filled) => {
+])('%s: padding tokens fill up a chunk and are removed again', async (_what, position, lengths, filled) => {
   const log: (readonly [string, number, number])[] = []
   const { decoder } = scripted({
     initBatch: (size: number) => log.push(['rows', 0, size]),
@@ -135,7 +135,7 @@ test.each([
   ])
 })
 
-test('without flash attention nothing is filled up', async () => {
+test('without flash attention, nothing is padded', async () => {
   const rows: number[] = []
   const { decoder } = scripted({ initBatch: (size: number) => rows.push(size) }, openDecoder, false)
 
@@ -148,7 +148,7 @@ test('without flash attention nothing is filled up', async () => {
 
 const greedy = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, bias: [] }
 
-/** Over an inside that does as it is told. */
+/** A decoder over scripted internals. */
 function scripted(context: object, open = openDecoder, flashAttention = true) {
   class AddonSampler {
     static canBeNextTokenForGrammarEvaluationState(): void {}
@@ -177,7 +177,7 @@ function scripted(context: object, open = openDecoder, flashAttention = true) {
   return { decoder, sampler: decoder?.createSampler(greedy, []) }
 }
 
-test('chunks that are read at once leave the same behind as one after the other, to the last bit', async ({
+test('chunks that are evaluated at once leave the same state as one after the other, to the last bit', async ({
   skip,
 }) => {
   let decoder: Decoder | undefined
@@ -194,7 +194,7 @@ test('chunks that are read at once leave the same behind as one after the other,
     (_, index) => (20 + ((index * 7_919) % 300)) as Token,
   )
   const whole = prompt.slice(0, 4 * chunkSize)
-  /** Of the whole chunks, after the prompt was read up to one after the other of these places. */
+  /** State of the whole chunks, after the prompt was evaluated in pieces with these ends. */
   const stateAfter = async (...ends: readonly number[]): Promise<Buffer> => {
     opened.truncate(0, 0)
     for (const [index, end] of ends.entries()) {

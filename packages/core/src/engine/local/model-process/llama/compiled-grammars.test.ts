@@ -12,7 +12,7 @@ beforeAll(async () => {
   fallback = await loadModel(config, { steps: 0 }, () => undefined)
 })
 
-test('both ways hold an answer to a grammar, and refuse one that native code refuses', async () => {
+test('internals and public API apply a grammar, and reject one that llama.cpp rejects', async () => {
   const format = {
     type: 'grammar',
     source: 'root ::= ("Hello" | "Good day") [^.]{0,9} "."',
@@ -27,7 +27,7 @@ test('both ways hold an answer to a grammar, and refuse one that native code ref
   await expect(own.compileGrammar('root ::= (')).rejects.toMatchObject({ code: 'invalid_request' })
 })
 
-test('a grammar holds where characters come in pieces, and words with a space in front', async () => {
+test('a grammar matches characters of several tokens, and words with a leading space', async () => {
   const noise = await loadModel({ ...config, modelPath: noiseModel }, { steps: 0 })
   const format = { type: 'grammar', source: 'root ::= "{ä" [😀-😂]{2} " of " [一-龠]{3} "\\n}"' } as const
 

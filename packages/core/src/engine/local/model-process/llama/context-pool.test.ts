@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { ContextPool } from './context-pool.ts'
 
-/** Texts that stay inside until the test lets them out. */
+/** Tasks that run until the test ends them. */
 function crowd(pool: ContextPool<string>) {
   const inside: string[] = []
   const seen = new Map<string, string>()
@@ -25,7 +25,7 @@ const live = (): AbortSignal => new AbortController().signal
 const pool = (most: number, make = async (): Promise<string> => 'another') =>
   new ContextPool('first', make, most)
 
-test('so many are inside as there may be contexts, and the others come in as those leave', async () => {
+test('runs at most `maxContexts` tasks, and the next one when a task ends', async () => {
   const { inside, seen, enter, leave } = crowd(pool(2))
   const all = ['a', 'b', 'c'].map((name) => enter(name))
   await setImmediate()
@@ -39,7 +39,7 @@ test('so many are inside as there may be contexts, and the others come in as tho
   expect([...seen.values()]).toEqual(['first', 'another', 'first'])
 })
 
-test('a context is not made before it is needed', async () => {
+test('creates a context only when it is needed', async () => {
   let made = 0
   const contexts = pool(4, async () => `made ${++made}`)
   const { enter, leave } = crowd(contexts)
@@ -54,7 +54,7 @@ test('a context is not made before it is needed', async () => {
   expect(made).toBe(0)
 })
 
-test('who has fewer inside is next, and among those who came first', async () => {
+test('prefers the tenant with the fewest active tasks, then first come, first served', async () => {
   const { inside, enter, leave } = crowd(pool(2))
   for (const name of ['a1', 'a2', 'a3', 'a4']) void enter(name, { tenant: 'ann' })
   void enter('b1', { tenant: 'bob' })
@@ -69,7 +69,7 @@ test('who has fewer inside is next, and among those who came first', async () =>
   expect(inside).toEqual(['a3', 'c1'])
 })
 
-test('the background comes in when nobody else is inside or waits', async () => {
+test('runs background tasks when no foreground task runs or waits', async () => {
   const { inside, enter, leave } = crowd(pool(2))
   void enter('quiet', { background: true })
   void enter('a')
@@ -85,7 +85,7 @@ test('the background comes in when nobody else is inside or waits', async () => 
   expect(inside).toEqual(['other quiet'])
 })
 
-test('who leaves the queue never gets in, and who has left before does not wait', async () => {
+test('drops a task whose signal aborts before its turn', async () => {
   const { inside, enter, leave } = crowd(pool(1))
   const leaving = new AbortController()
   const first = enter('a')
@@ -102,7 +102,7 @@ test('who leaves the queue never gets in, and who has left before does not wait'
   expect(await enter('d', { signal: AbortSignal.abort() })).toBeUndefined()
 })
 
-test('a limit holds from the next turn on, and one is always let in', async () => {
+test('applies a new limit from the next task on, and always admits one', async () => {
   const contexts = pool(3)
   const { inside, enter, leave } = crowd(contexts)
   for (const name of ['a', 'b', 'c', 'd']) void enter(name)
@@ -120,7 +120,7 @@ test('a limit holds from the next turn on, and one is always let in', async () =
   expect(inside).toEqual(['d', 'e'])
 })
 
-test('where no other context can be made, who wanted it waits for one that there is', async () => {
+test('waits for an existing context where another cannot be created', async () => {
   const contexts = pool(3, () => Promise.reject(new Error('no memory')))
   const { inside, enter, leave } = crowd(contexts)
   const all = ['a', 'b', 'c'].map((name) => enter(name))
@@ -135,7 +135,7 @@ test('where no other context can be made, who wanted it waits for one that there
   expect(contexts.size).toBe(1)
 })
 
-test('what fails is told to whoever asked, and the next one gets the context', async () => {
+test('passes the error of a task to its caller, and the context to the next task', async () => {
   const contexts = pool(1)
   const caller = { tenant: '', background: false, signal: live() }
   const failed = contexts.run(caller, () => Promise.reject(new Error('no')))
@@ -144,7 +144,7 @@ test('what fails is told to whoever asked, and the next one gets the context', a
   expect(await contexts.run(caller, async (context) => context)).toBe('first')
 })
 
-test('it rests when all have left', async () => {
+test('is idle when the last task has ended', async () => {
   const contexts = pool(2)
   const { enter, leave } = crowd(contexts)
   await contexts.whenIdle()

@@ -21,7 +21,7 @@ const questions = [
   `Say the last of these words: ${'river stone cloud '.repeat(30)}`,
 ]
 
-test('both ways to the model say the same, one after the other and side by side', async () => {
+test('internals and public API give the same output, one at a time and in parallel', async () => {
   const alone: string[] = []
   for (const question of questions) alone.push(textOf(await ask(own, question)))
 
@@ -39,7 +39,7 @@ test.each([
   { ignoreEos: true },
   { ignoreEos: true, dry: { strength: 2, allowedLength: 1 } },
   { minTokens: 30, repeatPenalty: 1.3, dry: { strength: 1, breakers: ['é', '\n'] } },
-])('both ways sample alike with %j', async (options) => {
+])('internals and public API sample alike with %j', async (options) => {
   const more = { sampling: { temperature: 0, ...options } }
 
   const [mine, theirs] = [
@@ -51,13 +51,13 @@ test.each([
   expect(textOf(mine).length).toBeGreaterThan('Hello! How can I help you?'.length)
 })
 
-test('where the inside is unknown, logprobs are refused by name', async () => {
+test('without the internals, logprobs are rejected by name', async () => {
   const asked = ask(fallback, 'Hello', undefined, { logprobs: 1 })
 
   await expect(asked).rejects.toMatchObject({ code: 'invalid_request', details: { param: 'logprobs' } })
 })
 
-test('over the public way, too, who leaves gets no end, and the next one an answer', async () => {
+test('over the public API, an aborted request gets no end, and the next one its output', async () => {
   const leaving = new AbortController()
   const left = ask(fallback, 'Tell me a long story.', leaving.signal)
   const next = ask(fallback, 'Hello')

@@ -14,7 +14,7 @@ const marks: JsonTokens = {
 }
 const end = 0 as Token
 
-/** @param places what the grammar takes behind each token that is said */
+/** @param places what the grammar allows after each emitted token */
 function closingAt(...places: readonly string[]) {
   const [first = '', ...others] = places
   let allowed = first
@@ -45,19 +45,19 @@ test.each([
   ['a word', 'a', undefined],
   ['a thought', '\n"\\)}],ab', undefined],
   ['behind the end', '\0', undefined],
-])('%s is closed, if it can be, where the model would end', (_place, allowed, closer) => {
+])('%s is closed, where possible, when the model would end', (_place, allowed, closer) => {
   const { closing } = closingAt(allowed)
 
   expect(closing.chooseCloser(end)).toBe(closer && tokenOf(closer))
 })
 
-test('nothing is closed where the model would go on', () => {
+test('nothing is closed while the model would continue', () => {
   const { closing } = closingAt('"\\)}],ab')
 
   expect(closing.chooseCloser(tokenOf('b'))).toBeUndefined()
 })
 
-test('what cannot be closed yet is as soon as it can, and then the model is asked anew', () => {
+test('a value is closed as soon as the grammar allows it, and then the model decides again', () => {
   const { closing, accepted } = closingAt(')}ab', '"){}ab', ',}')
 
   const first = closing.chooseCloser(end)
@@ -70,7 +70,7 @@ test('what cannot be closed yet is as soon as it can, and then the model is aske
   expect(accepted).toEqual(['b', '"'])
 })
 
-test('who may end is not waited for', () => {
+test('an allowed end closes nothing', () => {
   const { closing, accepted } = closingAt('"{', '\0', '"){}ab')
 
   closing.chooseCloser(end)
@@ -87,7 +87,7 @@ test.each([
   ['with bytes', config.modelPath],
   ['with another set of bytes', recurrentModel],
   ['that puts spaces in front', noiseModel],
-])('the marks of a vocabulary %s are these letters alone', async (_kind, modelPath) => {
+])('the JSON tokens of a vocabulary %s are single characters', async (_kind, modelPath) => {
   let model: LlamaModel | undefined
   await loadModel({ ...config, modelPath }, { steps: 0 }, (_llama, loaded) => {
     model = loaded
@@ -103,7 +103,7 @@ test.each([
   expect(texts).toEqual(['"', '}', ']', ')', 'a', '\n'])
 })
 
-test('a vocabulary that has no token for one of them has none', () => {
+test('a vocabulary without one of the tokens has none', () => {
   const letters = [...'\n"}])']
   const model = {
     tokenize: (text: string) => [...text].map((letter) => letters.indexOf(letter) as Token),

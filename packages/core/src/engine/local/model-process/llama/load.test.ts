@@ -10,8 +10,8 @@ beforeAll(async () => {
   own = await loadModel(config, { steps: 0 })
 })
 
-describe('how a context is kept', () => {
-  test('as q8_0 and as q4_0 it takes less, by as much as its blocks do, and the model answers', async () => {
+describe('KV cache data types', () => {
+  test('q8_0 and q4_0 take less memory, in proportion to their blocks, and the model works', async () => {
     const sizes: number[] = []
     for (const kvCacheType of ['f16', 'q8_0', 'q4_0'] as const) {
       const model = await loadModel({ ...config, modelPath: narrowModel, kvCacheType }, { steps: 0 })
@@ -25,7 +25,7 @@ describe('how a context is kept', () => {
     expect((f16 - q4) / (f16 - q8)).toBeCloseTo((64 - 18) / (64 - 34), 5)
   }, 60_000)
 
-  test('a model whose heads are no whole blocks gets it as f16, and says so', async () => {
+  test('a model whose heads are no whole blocks gets f16, and a note says so', async () => {
     const noise = { ...config, modelPath: noiseModel, modelName: 'noise:latest' }
 
     const plain = await loadModel(noise, { steps: 0 })
@@ -37,14 +37,14 @@ describe('how a context is kept', () => {
   }, 60_000)
 })
 
-test('with flash attention and without it the model answers', async () => {
+test('the model works with and without flash attention', async () => {
   for (const flashAttention of [true, false]) {
     const model = await loadModel({ ...config, flashAttention }, { steps: 0 })
     expect(textOf(await ask(model, 'Hello'))).toBe('Hello! How can I help you?')
   }
 }, 60_000)
 
-test('without a graphics card it makes no difference how many layers are wanted for it', async ({ skip }) => {
+test('without a graphics card, the number of GPU layers makes no difference', async ({ skip }) => {
   skip(own.gpuBytes > 0, 'there is one')
   for (const gpuLayers of ['max', 0, 65_536] as const) {
     const model = await loadModel({ ...config, gpuLayers }, { steps: 0 })
@@ -52,7 +52,7 @@ test('without a graphics card it makes no difference how many layers are wanted 
   }
 }, 60_000)
 
-describe('where memory is short', () => {
+describe('with little memory', () => {
   const room = (free: number, total: number) => ({
     reserve: async () => ({ free, total }),
     waitForMemory: async () => false,
@@ -60,7 +60,7 @@ describe('where memory is short', () => {
   const withFree = (free: number, total = free): Promise<RuntimeModel> =>
     loadModel(config, { steps: 0 }, undefined, room(free, total))
 
-  test('there are fewer answers side by side, and the model says so', async () => {
+  test('the model runs fewer sequences in parallel, and a note says so', async () => {
     const model = await withFree(own.sizeBytes)
 
     expect(model.parallel).toBeLessThan(4)
@@ -70,7 +70,7 @@ describe('where memory is short', () => {
     expect(textOf(await ask(model, 'Hello'))).toBe('Hello! How can I help you?')
   })
 
-  test('none is too few, now or ever; nothing of the weights is read', async () => {
+  test('a model that does not fit, now or ever, is rejected before its weights are read', async () => {
     const progress = { steps: 0 }
     const load = (free: number, total: number) => loadModel(config, progress, undefined, room(free, total))
 

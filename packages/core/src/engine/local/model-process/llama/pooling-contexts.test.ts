@@ -28,7 +28,7 @@ const caller = { tenant: '', background: false, signal: new AbortController().si
 const read = async ({ pool }: PoolingContexts, text: readonly Token[]): Promise<number[]> =>
   Array.from((await pool.run(caller, (reader) => reader(text))) ?? [])
 
-test('both ways into the library make the same vectors; what is public has room for one token less', async () => {
+test('internals and public API give the same embeddings; the public API takes one token less', async () => {
   const own = await openPoolingContexts(model, 'embed', 512, 1)
   const publicly = await openPoolingContexts(model, 'embed', 512, 1, () => undefined)
 
@@ -41,7 +41,7 @@ test('both ways into the library make the same vectors; what is public has room 
   expect(own.stepMs).toBeGreaterThan(0)
 })
 
-test('a text that is as long as the context is read, and nothing of the one before is left', async () => {
+test('a text as long as the context is embedded, without a trace of the one before', async () => {
   const reading = await openPoolingContexts(model, 'embed', 512, 1)
   const short = await read(reading, foxes(3))
 
@@ -51,7 +51,7 @@ test('a text that is as long as the context is read, and nothing of the one befo
   expect(await read(reading, foxes(3))).toEqual(short)
 })
 
-test('what a model is for is said by its file', async () => {
+test('the file decides on the task of a model', async () => {
   const writer = await llama.loadModel({ modelPath: noiseModel })
 
   expect([detectModelTask(model.fileInsights), detectModelTask(writer.fileInsights)]).toEqual([

@@ -16,7 +16,7 @@ test.each([
   ['word pieces', encoderModel, 30_522, ['[UNK]', '[CLS]', '[SEP]']],
   ['the built-in model', config.modelPath, 1_536, ['<|im_start|>', '<|im_end|>']],
 ])(
-  'the vocabulary of %s is gone through once, for the first template that asks for special tokens',
+  'the vocabulary of %s is read once, for the first template that needs special tokens',
   async (_of, modelPath, size, some) => {
     const model = await llama.loadModel({ modelPath, vocabOnly: true })
     const passes = vi.spyOn(model, 'iterateAllTokens')
@@ -25,7 +25,7 @@ test.each([
 
     expect(vocabularySize).toBe(size)
     expect(passes).not.toHaveBeenCalled()
-    // As workers get it.
+    // Workers get a structured clone.
     for (const { specialTokens } of [structuredClone(template), template])
       expect(specialTokens).toEqual(expect.arrayContaining(some))
     expect(passes).toHaveBeenCalledTimes(1)

@@ -48,7 +48,7 @@ function workOf(source: string, tokenize = tokensOf): RunContext {
   }
 }
 
-/** What is before each breakpoint, and how long it lives. */
+/** Text before each breakpoint, and its lifetime. */
 async function before(work: RunContext, input: Omit<ChatInput, 'kind'>): Promise<readonly string[]> {
   const request: GenerateRequest = { model: 'm', input: { kind: 'chat', ...input } }
   expect(callableTools(request.input)).toEqual(input.tools ?? [])
@@ -64,7 +64,7 @@ const assistant = (...content: Part[]): Message => ({ role: 'assistant', content
 const tool = (name: string, cache?: '5m' | '1h') => ({ name, parameters: {}, ...(cache && { cache }) })
 
 const brackets = '{% for m in messages %}[{{ m.role[0] }}:{{ m.content | trim }}]{% endfor %}'
-/** So that calls are known, and not told in words. */
+/** A template with markup for calls. */
 const knowsCalls = '{# <tool_call> tool_calls #}'
 const withTools = (where: 'front' | 'behind'): string => {
   const tools = '{% if tools %}<{% for t in tools %}{{ t.function.name }},{% endfor %}>{% endif %}'
@@ -73,13 +73,13 @@ const withTools = (where: 'front' | 'behind'): string => {
   return knowsCalls + (where === 'front' ? tools + head : head + tools) + rest
 }
 
-test('behind a text of the system is what all its conversations begin with', async () => {
+test('after a system text: the prefix of all its conversations', async () => {
   const messages = [system(say('Be brief.', '1h')), user(say('Hi'))]
 
   expect(await before(workOf(brackets), { messages })).toEqual(['[s:Be brief.][u: (1h)'])
 })
 
-test('behind another text ends what it says, and nothing of what a template writes there', async () => {
+test('after another text: its end, without what the template writes there', async () => {
   const messages = [user(say('Hi', '5m')), assistant(say('Yes?', '5m')), user(say('No.', '5m'))]
 
   expect(await before(workOf(chatMl), { messages })).toEqual([
@@ -89,17 +89,17 @@ test('behind another text ends what it says, and nothing of what a template writ
   ])
 })
 
-test('they may stand between the parts of a message', async () => {
+test('between the parts of a message', async () => {
   const messages = [system(say('One.', '1h'), say('Two.')), user(say('a', '5m'), say('b'))]
 
   expect(await before(workOf(brackets), { messages })).toEqual(['[s:One. (1h)', '[s:One.Two.][u:a (5m)'])
 })
 
-test('what a template trims is not before them', async () => {
+test('after the text that a template keeps, without what it trims', async () => {
   expect(await before(workOf(brackets), { messages: [user(say('Hi \n ', '5m'))] })).toEqual(['[u:Hi (5m)'])
 })
 
-test('tools that a template has in front end where another system begins', async () => {
+test('tools that a template writes first end where the system message differs', async () => {
   const messages = [system(say('Be brief.', '5m')), user(say('Hi'))]
   const input = { tools: [tool('a'), tool('b', '1h')], messages }
 
@@ -109,7 +109,7 @@ test('tools that a template has in front end where another system begins', async
   ])
 })
 
-test('those that it has behind the system have that before them', async () => {
+test('tools that a template writes after the system message include it', async () => {
   const messages = [system(say('Be brief.', '5m')), user(say('Hi'))]
   const input = { tools: [tool('a', '1h'), tool('b')], messages }
 
@@ -119,13 +119,13 @@ test('those that it has behind the system have that before them', async () => {
   ])
 })
 
-test('a tool in the middle ends what those with other tools behind it have in common', async () => {
+test('a tool in the middle ends the prefix that other tools after it share', async () => {
   const input = { tools: [tool('a', '5m'), tool('b')], messages: [user(say('Hi'))] }
 
   expect(await before(workOf(withTools('front')), input)).toEqual(['<a, (5m)'])
 })
 
-test('calls and results have them, too', async () => {
+test('calls and results have breakpoints too', async () => {
   const messages: Message[] = [
     user(say('Hi')),
     assistant({ type: 'tool-call', id: 'c', name: 'a', arguments: '{"x":1}', cache: '5m' }),
@@ -139,26 +139,26 @@ test('calls and results have them, too', async () => {
   ])
 })
 
-test('at least one token comes after them', async () => {
+test('at least one token comes after a breakpoint', async () => {
   expect(await before(workOf('{{ messages[0].content }}'), { messages: [user(say('Hello', '5m'))] })).toEqual(
     ['Hell (5m)'],
   )
 })
 
-test('of two at one place the longer time counts', async () => {
+test('the longer lifetime counts at one place', async () => {
   const messages = [user(say('Hi', '1h'), { type: 'reasoning', text: '', cache: '5m' })]
 
   expect(await before(workOf('{{ messages[0].content }}!'), { messages })).toEqual(['Hi (1h)'])
 })
 
-test('one whose other end a template refuses is none', async () => {
+test('a breakpoint is left out where the template rejects the changed input', async () => {
   const source = "{% if messages[0].content != 'Hi' %}{{ raise_exception('No.') }}{% endif %}Hi!"
 
   expect(await before(workOf(source), { messages: [user(say('Hi', '5m'))] })).toEqual([])
 })
 
-test('a token that goes on behind one is not before it', async () => {
-  /** Letters side by side are one token. */
+test('a token across a breakpoint is not before it', async () => {
+  /** Adjacent letters are one token. */
   const words = (text: string): Token[] =>
     (text.match(/[a-z]+|./gsu) ?? []).map(
       (word) => (word.length > 1 ? 1_000 + word.length : (word.codePointAt(0) ?? 0)) as Token,

@@ -16,12 +16,12 @@ interface Fake {
   readonly bos?: Token
   readonly start?: Token
   readonly tokenize?: RuntimeModel['tokenize']
-  /** What a template makes of messages; by default their texts, a word each, in brackets by their role. */
+  /** Rendered prompt. @default the texts of the messages, a word each, in brackets by role */
   readonly template?: (messages: readonly Message[]) => string
   readonly signal?: AbortSignal
 }
 
-/** A model whose tokens are the words of a text: `b` is the beginning, a number itself, all else 100. */
+/** A model whose tokens are words: `b` is the BOS token, a number is itself, everything else is 100. */
 function fakeWork(fake: Fake = {}): RunContext & { readonly rendered: (readonly Message[])[] } {
   const rendered: (readonly Message[])[] = []
   const model: Partial<RuntimeModel> = {
@@ -74,12 +74,12 @@ const raw = (...prompt: (string | readonly number[])[]): GenerateRequest => ({
   input: { kind: 'text', prompt, template: false },
 })
 
-test('a text without a template is read in order, tokens and all', async () => {
+test('a text without a template is tokenized in order, with its token ids', async () => {
   expect(await tokenizePrompt(raw('2 3', [4, 5], '6'), fakeWork())).toEqual([2, 3, 4, 5, 6])
   expect(await renderPrompt(raw('2 3', [4, 5], '6'), fakeWork())).toBe('2 3<4,5>6')
 })
 
-test('a gap stands between the tokens that the model has for it, in plain text, behind its first token', async () => {
+test('a gap stands between the infill tokens of the model, in plain text, after its BOS token', async () => {
   const input = { kind: 'infill', prefix: '2 3', suffix: '6' } as const
   const work = fakeWork({ bos: bos as Token })
   const plain: unknown[] = []
@@ -108,14 +108,14 @@ test('a gap stands between the tokens that the model has for it, in plain text, 
   })
 })
 
-test('with a template all text is one message, behind the tokens', async () => {
+test('with a template, all text is one message, after the token ids', async () => {
   const template = (messages: readonly Message[]) => `9 ${textOf(messages)} 9`
 
   expect(await tokenizePrompt(text([4, 5], '6'), fakeWork({ template }))).toEqual([4, 5, 9, 6, 9])
   expect(await renderPrompt(text([4, 5], '6'), fakeWork({ template }))).toBe('<4,5>9 6 9')
 })
 
-test.each([[[200]], [[5, 1_000_000]]])('the tokens %j are not known, and refused by name', async (ids) => {
+test.each([[[200]], [[5, 1_000_000]]])('the unknown tokens %j are rejected by name', async (ids) => {
   const asking = [tokenizePrompt, renderPrompt, countTokens].map((ask) => ask(text(ids, '6'), fakeWork()))
 
   for (const asked of asking)
@@ -131,11 +131,11 @@ test.each([
   ['not again in front of tokens with it', raw([1, 2], '3'), [1, 2, 3]],
   ['not again between tokens and a text with it', raw([1, 2], 'b 3'), [1, 2, 3]],
   ['in front of no text at all', raw(), [1]],
-])('the beginning is there once: %s', async (_where, request, tokens) => {
+])('the BOS token is there once: %s', async (_where, request, tokens) => {
   expect(await tokenizePrompt(request, fakeWork({ bos: bos as Token }))).toEqual(tokens)
 })
 
-test('a model that wants no beginning gets none', async () => {
+test('a model that wants no BOS token gets none', async () => {
   expect(await tokenizePrompt(raw('2'), fakeWork())).toEqual([2])
 })
 
@@ -145,7 +145,7 @@ test.each([
   ['stands in the text', raw('<s> 2'), [1, 2], 0],
   ['stands in the tokens', raw([1, 2]), [1, 2], 0],
   ['is not there', raw([2]), [2], 0],
-])('a beginning that %s', (_how, request, tokens, added) => {
+])('a BOS token that %s', (_how, request, tokens, added) => {
   const model = { bos: bos as Token, detokenizeWithSpecial: () => '<s>' }
 
   expect(countAddedTokens(request, tokens as Token[], model)).toBe(added)
@@ -163,7 +163,7 @@ test('a prompt has to leave room for one token', async () => {
   })
 })
 
-test('what is far too long to be read is counted by its estimate', async () => {
+test('a text that is far too long is counted by its estimate', async () => {
   const tokenize = async () => {
     throw contextLengthExceeded(5_000, 10)
   }
@@ -200,7 +200,7 @@ test.each([
   expect(work.rendered.length).toBeLessThanOrEqual(6)
 })
 
-test('system messages stay, wherever they stand, in front', async () => {
+test('system messages stay, wherever they are, in front', async () => {
   const work = fakeWork({ contextSize: 30 })
   const request = chat(...turns(1), message('system', '7'), ...turns(1), message('system', '8'))
 
@@ -209,7 +209,7 @@ test('system messages stay, wherever they stand, in front', async () => {
   expect(tokens.slice(0, 3)).toEqual([7, 8, 2])
 })
 
-test('a few tokens to make leave more of the conversation', async () => {
+test('a small output limit leaves more of the conversation', async () => {
   const request = chat(...turns(20), message('user', '98'))
 
   const few = await tokenizePrompt({ ...request, maxTokens: 4 }, fakeWork({ contextSize: 210 }))
@@ -229,7 +229,7 @@ test.each([
   ['a message that is too long alone', [message('user', '2 '.repeat(100))]],
   ['a last message that is too long', [...turns(1), message('user', '2 '.repeat(100))]],
   ['system messages that fill the context', [message('system', '2 '.repeat(100)), ...turns(1)]],
-])('%s is refused, with the length of all', async (_what, messages) => {
+])('%s is rejected, with the length of the whole', async (_what, messages) => {
   const all = textOf(messages).split(' ').filter(Boolean).length
 
   await expect(tokenizePrompt(chat(...messages), fakeWork())).rejects.toMatchObject({
@@ -238,19 +238,19 @@ test.each([
   })
 })
 
-test('nothing is left out where that is not asked for', async () => {
+test('nothing is dropped without `overflow`', async () => {
   const request = { ...chat(...turns(20)), overflow: 'error' } as const
 
   await expect(tokenizePrompt(request, fakeWork())).rejects.toMatchObject({ code: 'context_length' })
 })
 
-test('a text is never cut', async () => {
+test('a text is never truncated', async () => {
   const request = { ...text('2 '.repeat(100)), overflow: 'truncate' } as const
 
   await expect(tokenizePrompt(request, fakeWork())).rejects.toMatchObject({ code: 'context_length' })
 })
 
-test('a template that refuses what is left is no reason to say that it refuses all', async () => {
+test('a template that rejects the rest of a conversation does not reject the request', async () => {
   const template = (messages: readonly Message[]): string => {
     if (messages[0]?.role !== 'user') throw invalidRequest('Conversations begin with a user.')
     return textOf(messages)
@@ -262,7 +262,7 @@ test('a template that refuses what is left is no reason to say that it refuses a
   })
 })
 
-test('a template that refuses the whole conversation says so', async () => {
+test('a template that rejects the whole conversation does', async () => {
   const template = (): string => {
     throw invalidRequest('Conversations begin with a user.')
   }
@@ -272,14 +272,14 @@ test('a template that refuses the whole conversation says so', async () => {
   })
 })
 
-test('for a caller who has left nothing more is tried', async () => {
+test('truncation stops when the signal aborts', async () => {
   const work = fakeWork({ signal: AbortSignal.abort() })
 
   await expect(tokenizePrompt(chat(...turns(20)), work)).rejects.toMatchObject({ code: 'context_length' })
   expect(work.rendered).toHaveLength(1)
 })
 
-test('each try is a sign of life', async () => {
+test('each try moves the step counter', async () => {
   const work = fakeWork({ contextSize: 60 })
 
   await tokenizePrompt(chat(...turns(20), message('user', '98')), work)
@@ -287,7 +287,7 @@ test('each try is a sign of life', async () => {
   expect(work.progress.steps).toBe(work.rendered.length - 1)
 })
 
-test('before nothing at all stands what the model begins texts with, and where it has none, that is no prompt', async () => {
+test('an empty prompt is the start token, and is rejected for a model without one', async () => {
   const request: GenerateRequest = { model: 'm', input: { kind: 'text', template: false, prompt: [''] } }
 
   await expect(tokenizePrompt(request, fakeWork())).rejects.toMatchObject({ code: 'invalid_request' })

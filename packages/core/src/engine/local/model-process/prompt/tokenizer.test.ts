@@ -36,7 +36,7 @@ describe.each([
   afterAll(() => model.dispose())
 
   test.each([0, 10, 32_768, 32_769, 300_000])(
-    '%d characters are the tokens that they are in one go',
+    '%d characters give the same tokens as in one go',
     async (length) => {
       calls = []
       const text = longText(length).slice(0, length)
@@ -48,7 +48,7 @@ describe.each([
     },
   )
 
-  test('a text without spaces is, too', async () => {
+  test('a text without spaces is tokenized exactly, too', async () => {
     calls = []
     const text = '东京😀'.repeat(20_000)
 
@@ -57,7 +57,7 @@ describe.each([
     expect(tokens).toEqual(model.tokenize(text, true))
   })
 
-  test('what is far too long is not read to its end', async () => {
+  test('a text that is far too long is not tokenized to its end', async () => {
     calls = []
     const tokens = new Tokenizer(tokenize, 100).tokenize('a'.repeat(10_000_000), never)
 
@@ -68,7 +68,7 @@ describe.each([
 
 const letters = (text: string): readonly Token[] => [...text].map((letter) => letter.codePointAt(0) as Token)
 
-test('of many texts at once one slice is read in a turn of the event loop', async () => {
+test('one slice is tokenized per turn of the event loop, over all texts', async () => {
   let inTurn = 0
   let most = 0
   const tokenizer = new Tokenizer((text) => {
@@ -97,7 +97,7 @@ test('a short text does not wait for all of a long one', async () => {
   expect(order).toEqual(['short', 'long'])
 })
 
-test('a caller who leaves is not read for any more', async () => {
+test('an aborted call is not tokenized any further', async () => {
   const call = new AbortController()
   let calls = 0
   const tokenizer = new Tokenizer((text) => {

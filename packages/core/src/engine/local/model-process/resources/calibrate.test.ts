@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest'
 import type { BatchEntry, Decoder } from '../decoding/decoder.ts'
 import { calibrate, listThreadCandidates } from './calibrate.ts'
 
-/** @param msOf what a step takes with so many threads and tokens; the clock is scripted, too */
+/** @param msOf time of a step by threads and tokens, on a scripted clock */
 function decoderOf(msOf: (threads: number, tokens: number) => number, chunkSize = 64) {
   const clock = vi.spyOn(performance, 'now')
   let now = 0
@@ -42,7 +42,7 @@ function decoderOf(msOf: (threads: number, tokens: number) => number, chunkSize 
   return { decoder, seen, now: () => now }
 }
 
-test('the number of threads with the fastest tokens is taken, and nothing of it stays', async () => {
+test('takes the thread count with the fastest tokens, and leaves nothing in the sequence', async () => {
   const { decoder, seen } = decoderOf((threads) => [0, 20, 12, 0, 9, 0, 0, 0, 15][threads] ?? 99)
 
   expect(await calibrate(decoder, listThreadCandidates(8))).toEqual({
@@ -54,21 +54,21 @@ test('the number of threads with the fastest tokens is taken, and nothing of it 
   expect([seen.held, seen.samplers]).toEqual([0, 0])
 })
 
-test('threads that are fast only now and then are not taken', async () => {
+test('does not take a thread count that is fast only now and then', async () => {
   let time = 0
   const { decoder } = decoderOf((threads) => (threads === 1 ? 20 : ++time % 2 ? 14 : 36))
 
   expect((await calibrate(decoder, [2, 1])).threads).toBe(1)
 })
 
-test('a slow first token does not count', async () => {
+test('ignores a slow first token', async () => {
   let time = 0
   const { decoder } = decoderOf(() => (time++ === 0 ? 900 : 10))
 
   expect(await calibrate(decoder, [1])).toEqual({ threads: 1, chunkSize: 64, stepMs: 640 })
 })
 
-test('it ends in time, also with a model that takes long', async () => {
+test('ends in time, also with a slow model', async () => {
   const slow = decoderOf(() => 150)
   await calibrate(slow.decoder, listThreadCandidates(16))
   expect(slow.now()).toBeLessThan(2_500)
@@ -87,28 +87,28 @@ test.each([
   ['half of one that is not', 0.5, 256],
   ['a quarter, where half is too slow', 1, 128],
   ['never less than the kernels of processors need', 20, 64],
-])('with a graphics card there is %s', async (_what, msPerToken, chunkSize) => {
+])('with a graphics card, there is %s', async (_what, msPerToken, chunkSize) => {
   const { decoder, seen } = decoderOf((_, tokens) => tokens * msPerToken, 512)
 
   expect(await calibrate(decoder, [1])).toEqual({ threads: 1, chunkSize, stepMs: msPerToken * chunkSize })
   expect(seen.held).toBe(0)
 })
 
-test('the first chunk may take long', async () => {
+test('a slow first chunk does not count', async () => {
   let time = 0
   const { decoder } = decoderOf((_, tokens) => (tokens === 512 && time++ === 0 ? 900 : 100), 512)
 
   expect((await calibrate(decoder, [1])).chunkSize).toBe(512)
 })
 
-test('there are no more chunks than there is time for', async () => {
+test('measures no more chunks than there is time for', async () => {
   const slow = decoderOf((_, tokens) => (tokens > 1 ? 3_000 : 1), 512)
 
   expect((await calibrate(slow.decoder, [1])).chunkSize).toBe(64)
   expect(slow.now()).toBeLessThan(3_500)
 })
 
-test('few numbers of threads are tried, from the most to one', () => {
+test('tries few thread counts, from the most to one', () => {
   expect(listThreadCandidates(1)).toEqual([1])
   expect(listThreadCandidates(2)).toEqual([2, 1])
   expect(listThreadCandidates(7)).toEqual([7, 4, 2, 1])

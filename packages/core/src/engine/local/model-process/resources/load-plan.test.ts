@@ -42,7 +42,7 @@ const space = (free: number, total = 1_000_000): MemoryEnvironment => ({
   cacheTypes: { f16: 1, q8_0: 8, q4_0: 2 },
 })
 
-test('a model that reads has a context for each thread, whole texts in one batch, and less where there is no memory', async () => {
+test('a pooling model gets a context per thread, whole texts in one batch, and fewer with little memory', async () => {
   const asked: object[] = []
   const encoder = insights({
     ggufFileInfo: { architectureMetadata: { pooling_type: 1, attention: { causal: false } } },
@@ -69,7 +69,7 @@ test.each([
   [150, 2],
   [149, 1],
   [110, 1],
-])('of %i MB, four fifths go to answers side by side: %i of them, or all to one', async (free, parallel) => {
+])('of %i MB, four fifths go to several sequences: %i of them, or all to one', async (free, parallel) => {
   const plan = await planMemory(config, insights(), space(free))
 
   expect(plan).toMatchObject({
@@ -84,20 +84,20 @@ test.each([
 test.each([
   [109, 1_000, 'overloaded', 'needs at least 0.11 GB of memory, and 0.11 GB are free now'],
   [50, 109, 'invalid_request', 'needs at least 0.11 GB of memory, and this machine has 0.11 GB'],
-])('not even one has room in %i MB of %i: %s', async (free, total, code, message) => {
+])('not even one sequence fits into %i MB of %i: %s', async (free, total, code, message) => {
   await expect(planMemory(config, insights(), space(free, total))).rejects.toMatchObject({
     code,
     message: expect.stringContaining(message),
   })
 })
 
-test('a context is no larger than the model was trained for, and never smaller for want of memory', async () => {
+test('a context is no larger than the model was trained for, and never smaller for lack of memory', async () => {
   const plan = await planMemory({ ...config, contextSize: 100_000 }, insights(), space(149))
 
   expect(plan).toMatchObject({ contextSize: 8_192, parallel: 1 })
 })
 
-test('a context that is too large to be measured is not measured', async () => {
+test('a context that is too large to be estimated is not estimated', async () => {
   const asked: number[] = []
   const huge = insights({
     trainContextSize: 2 ** 24,
@@ -113,7 +113,7 @@ test('a context that is too large to be measured is not measured', async () => {
   expect(Math.max(...asked) * 2 ** 24 * 48).toBeLessThan(10_000 * mb)
 })
 
-test('more tokens than a number of the library holds are not asked for, whatever there is', async () => {
+test('more tokens than the library can represent are not requested, whatever the memory', async () => {
   const endless = insights({
     trainContextSize: 2 ** 24,
     estimateContextResourceRequirementsV2: async () => ({ cpuRam: 0, gpuVram: 0 }),
@@ -124,7 +124,7 @@ test('more tokens than a number of the library holds are not asked for, whatever
   expect(plan.parallel).toBe(127)
 })
 
-test('where the library cannot estimate, all is as it was wanted', async () => {
+test('where the library cannot estimate, the plan is what the settings want', async () => {
   const odd = insights({
     estimateModelResourceRequirementsV2: () => Promise.reject(new Error('Invalid type or block size')),
   })
@@ -145,7 +145,7 @@ test.each<[what: string, type: string, parts: object]>([
   ['a number of heads for each layer', 'f16', shape({ head_count: [8, 4] }, 512)],
   ['no heads, but a state', 'q8_0', shape({ head_count: 0 }, 512)],
   ['no flash attention', 'f16', { flashAttentionSupported: false }],
-])('with %s a context in q8_0 is one in %s', async (_what, kvCacheType, parts) => {
+])('with %s, a q8_0 KV cache becomes %s', async (_what, kvCacheType, parts) => {
   const plan = await planMemory({ ...config, kvCacheType: 'q8_0' }, insights(parts), space(1_000))
 
   expect(plan.kvCacheType).toBe(kvCacheType)
@@ -165,7 +165,7 @@ const onCard = (
     },
   })
 
-test("a graphics card's memory counts like the machine's own", async () => {
+test("a graphics card's memory counts like the machine's", async () => {
   const card = onCard(
     (parallel) => ({ ram: mb, vram: parallel * 10 * mb }),
     async () => ({ gpuLayers: 33 }),
@@ -188,7 +188,7 @@ test("a graphics card's memory counts like the machine's own", async () => {
   })
 })
 
-test('where nothing fits on the card, as many layers as fit are none; a number that does not fit is an error', async () => {
+test('with `auto`, no layers are on a card where none fits; a number that does not fit is an error', async () => {
   const full = onCard(
     () => ({ ram: mb, vram: 0 }),
     () => Promise.reject(new Error('Not enough VRAM')),
@@ -200,7 +200,7 @@ test('where nothing fits on the card, as many layers as fit are none; a number t
   )
 })
 
-test('others go where there is no room, for all that is wanted or for one, and what is taken is kept', async () => {
+test('memory is freed for all wanted sequences or for one, and then reserved', async () => {
   const asked: number[] = []
   let free = 60
   const reserve: MemoryEnvironment['reserve'] = async (bytes) => {
@@ -216,7 +216,7 @@ test('others go where there is no room, for all that is wanted or for one, and w
   expect(plan).toMatchObject({ parallel: 1, need: { ram: 110 * mb }, mappedBytes: 100 * mb })
 })
 
-test('nobody goes for what the machine can never hold', async () => {
+test('no memory is freed for what exceeds the machine', async () => {
   const asked: number[] = []
   const reserve: MemoryEnvironment['reserve'] = async (bytes) => {
     asked.push(bytes)
@@ -229,7 +229,7 @@ test('nobody goes for what the machine can never hold', async () => {
   expect(asked).toEqual([0])
 })
 
-test('where not even one has room now it waits for others, and takes what there is then', async () => {
+test('where not even one sequence fits now, it waits for others, and takes what is free then', async () => {
   let free = 50
   const asked: number[] = []
   const others: MemoryEnvironment = {
@@ -250,7 +250,7 @@ test('where not even one has room now it waits for others, and takes what there 
   expect(asked).toEqual([0, 175, 110, 175, 110, 175, 120])
 })
 
-test('nobody waits for what the machine can never hold', async () => {
+test('it does not wait for what exceeds the machine', async () => {
   let waits = 0
   const waitForMemory = async (): Promise<boolean> => ++waits < 3
 

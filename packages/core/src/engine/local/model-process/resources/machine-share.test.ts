@@ -19,7 +19,7 @@ import { MachineShare } from './machine-share.ts'
 
 let runtimeDir: string
 let servers: Server[] = []
-/** Who was asked to leave, in order. */
+/** Processes that were asked to end, in order. */
 let asked: string[] = []
 
 beforeEach(() => {
@@ -44,7 +44,7 @@ function writeOther(name: string, record: Partial<ProcessRecord>): void {
   writeRecord(runtimeDir, name, { ...place, ...nothing, ...record })
 }
 
-/** Another process of the machine, which leaves when it is asked to. */
+/** Another process of the machine, which ends when it is asked to. */
 async function other(name: string, record: Partial<ProcessRecord>): Promise<void> {
   writeOther(name, record)
   const server = createServer((socket) => {
@@ -59,7 +59,7 @@ async function other(name: string, record: Partial<ProcessRecord>): Promise<void
   await new Promise<void>((resolve) => server.listen(socketAddressOf(runtimeDir, name), resolve))
 }
 
-test('what it does is told soon, and nothing when it has ended', async () => {
+test('writes its state soon, and nothing after its end', async () => {
   const own = presence()
   expect(own).toMatchObject({ isBusy: true, record: { state: 'loading' } })
 
@@ -76,12 +76,12 @@ test('what it does is told soon, and nothing when it has ended', async () => {
   own.onCallEnd()
 
   expect(recordOf('own')).toBeUndefined()
-  // As long as it takes to tell, twice over: nothing may come after the end.
+  // Twice the write delay: nothing may be written after the end.
   await delay(100)
   expect(recordOf('own')).toBeUndefined()
 })
 
-test('for memory idle processes are asked to leave, those first that were idle longest, and busy ones never', async () => {
+test('asks idle processes to end for memory, the longest idle first, and never busy ones', async () => {
   await other('young', { since: 3, sizeBytes: everything })
   await other('old', { since: 1 })
   await other('loading', { since: 0, state: 'loading' })
@@ -91,23 +91,23 @@ test('for memory idle processes are asked to leave, those first that were idle l
   const { free, total } = await presence().reserve(everything)
 
   expect(asked).toEqual(['old: yield', 'young: yield'])
-  // No longer than they take to leave, although they say something first.
+  // No longer than they take to end, although they send a message first.
   expect(performance.now() - askedAt).toBeLessThan(4_000)
   expect(free).toBeLessThanOrEqual(total)
 })
 
-test('nobody is asked while there is room, and what others keep is not free', async () => {
+test('asks none while there is room, and counts what others have reserved as used', async () => {
   const before = await presence().reserve(1_000)
   await other('idle', { reservedBytes: 1e9 })
 
   const after = await presence().reserve(1_000)
 
   expect(asked).toEqual([])
-  // Other programs take memory, too, and give it back.
+  // Other programs allocate and free memory meanwhile.
   expect(before.free - after.free).toBeGreaterThan(0.5e9)
 })
 
-test('nobody is asked to leave in vain, while somebody else has the memory and works', async () => {
+test('asks none where that would not free enough while others work', async () => {
   await other('busy', { state: 'busy' })
   await other('idle', { sizeBytes: 1_000 })
 
@@ -116,7 +116,7 @@ test('nobody is asked to leave in vain, while somebody else has the memory and w
   expect(asked).toEqual([])
 })
 
-test('it waits until one that works rests, and keeps nothing meanwhile', async () => {
+test('waits until a working process is idle, without a reservation', async () => {
   await other('busy', { state: 'busy' })
   const own = presence()
   await own.reserve(everything)
@@ -130,7 +130,7 @@ test('it waits until one that works rests, and keeps nothing meanwhile', async (
   expect(recordOf('own')).toMatchObject({ state: 'loading' })
 })
 
-test('one that leaves has its memory until it has ended', async () => {
+test('counts the memory of a process that shuts down until it has ended', async () => {
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1_000)'])
   await other('busy', { state: 'busy', processId: child.pid as number })
   const own = presence()
@@ -141,7 +141,7 @@ test('one that leaves has its memory until it has ended', async () => {
     isOver = true
   })
 
-  // Once more than it looks.
+  // Longer than one poll interval.
   await delay(300)
   expect(isOver).toBe(false)
   child.kill()
@@ -149,7 +149,7 @@ test('one that leaves has its memory until it has ended', async () => {
   expect(await waiting).toBe(true)
 })
 
-test('it waits for nobody who waits or is idle, and for nobody longer than it may', async () => {
+test('waits for no process that is waiting or idle, and no longer than the timeout', async () => {
   await other('waiting', { state: 'waiting' })
   const own = presence(300)
   await own.reserve(everything)
@@ -160,14 +160,14 @@ test('it waits for nobody who waits or is idle, and for nobody longer than it ma
   expect(await own.waitForMemory()).toBe(false)
 })
 
-test('a process that has died without a word counts for nothing', async () => {
+test('ignores a process that died without removing its record', async () => {
   const before = await presence().reserve(0)
   await other('dead', { processId: 2 ** 31 - 1, reservedBytes: before.total })
 
   expect((await presence().reserve(0)).free).toBeGreaterThan(0)
 })
 
-test('while it is busy it knows how many are', async () => {
+test('counts busy processes while it is busy', async () => {
   const own = presence()
   own.onLoaded(0, 0)
   await other('busy', { state: 'busy' })
@@ -182,7 +182,7 @@ test('while it is busy it knows how many are', async () => {
   own.end()
 })
 
-test('busy processes share the cores, and each has one at least', () => {
+test('busy processes share the cores, with at least one each', () => {
   const cores = availableParallelism()
 
   expect(coresPerProcess(1)).toBe(cores)
