@@ -1,5 +1,6 @@
 import { createRateLimiter, LlmError, type RateLimiter } from '@modelmount/core/limits'
 import express5, { type Response } from 'express'
+import { rateLimit as expressRateLimit } from 'express-rate-limit'
 import express4 from 'express4'
 import request from 'supertest'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -22,7 +23,7 @@ describe.each([
 
   const hello = (_req: unknown, res: Response) => void res.send('hello')
 
-  test('a route answers as long as the limit lets it, and says how it stands', async () => {
+  test('a route answers within its limit, and its headers tell the status', async () => {
     const app = express().get('/hello', rateLimit(limiter, { tokens: 100 }), hello)
 
     const responses = [
@@ -57,7 +58,7 @@ describe.each([
     expect(statuses.map(({ status }) => status)).toEqual([200, 429, 200])
   })
 
-  test('the address is the one that Express tells, behind a proxy that the app trusts', async () => {
+  test('behind a trusted proxy, the address is the one that Express reports', async () => {
     const app = express()
       .set('trust proxy', 1)
       .get('/hello', rateLimit(limiter, { requests: 2 }), hello)
@@ -68,7 +69,7 @@ describe.each([
     expect((await from('2001:db8:0:1::1')).status).toBe(200)
   })
 
-  test('the app can answer itself', async () => {
+  test('a handler of the app answers rejected requests', async () => {
     const app = express().get(
       '/hello',
       rateLimit(limiter, {
@@ -85,7 +86,7 @@ describe.each([
     expect([status, text, headers['retry-after']]).toEqual([503, 'in 60000 ms', '60'])
   })
 
-  test('the app can leave it to its error handler', async () => {
+  test('a handler of the app can pass the error to its error handler', async () => {
     const app = express()
       .get(
         '/hello',
@@ -102,7 +103,7 @@ describe.each([
     expect([status, text]).toEqual([418, 'rate_limit'])
   })
 
-  test('a route settles what it has really cost', async () => {
+  test('a route settles its actual cost', async () => {
     const app = express().get(
       '/hello',
       rateLimit(limiter, { requests: 0, tokens: 500 }),
@@ -120,7 +121,7 @@ describe.each([
     expect(limits).toMatchObject([{}, { remaining: 980 }])
   })
 
-  test('a call counts as running until its answer is over, or its client has left', async () => {
+  test('a call counts as running until its response is over or its client disconnects', async () => {
     const limits = { concurrent: 1 }
     const held: Response[] = []
     const app = express().get(
@@ -161,7 +162,7 @@ describe.each([
   test.each([
     [new LlmError('authentication', 'No API key is given.'), 401],
     [new LlmError('permission', 'Not you.'), 403],
-  ])('who has no right to ask hears so: %s', async (error, status) => {
+  ])('an error of keyGenerator becomes the answer: %s', async (error, status) => {
     const app = express().get(
       '/hello',
       rateLimit(limiter, { keyGenerator: () => Promise.reject(error) }),
@@ -173,7 +174,7 @@ describe.each([
     expect([response.status, response.body]).toEqual([status, { error: error.message }])
   })
 
-  test('an error of ours that the app hands on is answered by Express with its status', async () => {
+  test('Express answers an LlmError of the app with its status', async () => {
     const handler = rateLimit(limiter, { requests: 2, handler: (_req, _res, next, error) => next(error) })
     const app = express().set('env', 'test').get('/hello', handler, hello)
 
@@ -182,7 +183,30 @@ describe.each([
     expect((await request(app).get('/hello')).status).toBe(429)
   })
 
-  test('a limiter that fails closes no route for good: 503, or an answer where the app wants it', async () => {
+  test.each([
+    { limit: 2, windowMs: 60_000 },
+    { limit: 100, windowMs: 900_000 },
+    { limit: 3, windowMs: 30_000 },
+    { limit: 5, windowMs: 7_200_000 },
+    { limit: 1, windowMs: 86_400_000 },
+  ])('the standard headers are those of express-rate-limit: %j', async (options) => {
+    const theirs = expressRateLimit({ ...options, standardHeaders: 'draft-8', legacyHeaders: false })
+    const app = express()
+      .get('/ours', rateLimit(limiter, { ...options, requests: options.limit }), hello)
+      .get('/theirs', theirs, hello)
+    const [policy, state] = [/^"(.+)"; q=(\d+); w=(\d+)(?:; pk=:.+:)?$/, /^"(.+)"; r=(\d+); t=(\d+)$/]
+    const parse = async (path: string, header: string, pattern: RegExp) =>
+      pattern.exec(String((await request(app).get(path)).headers[header]))?.slice(1)
+    for (let call = 1; call < options.limit; call++) await request(app).get('/theirs')
+
+    expect(await parse('/ours', 'ratelimit', state)).toEqual(await parse('/theirs', 'ratelimit', state))
+    expect(await parse('/ours', 'ratelimit-policy', policy)).toEqual(
+      await parse('/theirs', 'ratelimit-policy', policy),
+    )
+    expect(await parse('/ours', 'ratelimit', state)).toEqual(await parse('/theirs', 'ratelimit', state))
+  })
+
+  test('a failing limiter answers 503, or admits the request when the app wants it', async () => {
     const broken: RateLimiter = { reserve: () => Promise.reject(new Error('away')), status: async () => [] }
     const app = express()
       .get('/refused', rateLimit(broken), hello)
@@ -195,7 +219,7 @@ describe.each([
     expect((await request(app).get('/admitted')).text).toBe('hello')
   })
 
-  test('what is wrong goes to the error handler of the app', async () => {
+  test('other errors go to the error handler of the app', async () => {
     const keyGenerator = () => Promise.reject(new Error('no such user'))
     const app = express()
       .get('/hello', rateLimit(limiter, { keyGenerator }), hello)

@@ -20,7 +20,7 @@ const hello: Koa.Middleware = (ctx) => {
   ctx.body = 'hello'
 }
 
-test('a route answers as long as the limit lets it, and says how it stands', async () => {
+test('a route answers within its limit, and its headers tell the status', async () => {
   const router = new Router().get('/hello', rateLimit(limiter), hello).get('/free', hello)
   const app = new Koa().use(router.routes()).callback()
 
@@ -42,7 +42,7 @@ test('a route answers as long as the limit lets it, and says how it stands', asy
   expect((await request(app).get('/free')).status).toBe(200)
 })
 
-test('the address is the one that Koa tells, behind a proxy that the app trusts', async () => {
+test('behind a trusted proxy, the address is the one that Koa reports', async () => {
   const app = appOf(rateLimit(limiter, { requests: 2 }), hello)
   app.proxy = true
   const from = (address: string) => request(app.callback()).get('/').set('x-forwarded-for', address)
@@ -52,10 +52,10 @@ test('the address is the one that Koa tells, behind a proxy that the app trusts'
   expect((await from('192.0.2.2')).status).toBe(200)
 })
 
-test('behind one proxy, what a client writes into the header itself gets it round no limit', async () => {
+test('behind one proxy, a client cannot avoid its limit by writing the header itself', async () => {
   const app = appOf(rateLimit(limiter, { requests: 2 }), hello)
   Object.assign(app, { proxy: true, maxIpsCount: 1 })
-  // The proxy adds whom it sees at the end.
+  // The proxy appends the address of its client.
   const from = (invented: string) =>
     request(app.callback()).get('/').set('x-forwarded-for', `${invented}, 192.0.2.1`)
 
@@ -63,7 +63,7 @@ test('behind one proxy, what a client writes into the header itself gets it roun
   expect((await from('198.51.100.2')).status).toBe(429)
 })
 
-test('who has no right to ask hears so, from the limit and from Koa', async () => {
+test('an error of keyGenerator becomes the answer, as an error of a route does in Koa', async () => {
   const error = new LlmError('authentication', 'No API key is given.')
   const limited = appOf(rateLimit(limiter, { keyGenerator: () => Promise.reject(error) }), hello)
   const thrown = appOf(() => Promise.reject(error))
@@ -78,7 +78,7 @@ test('who has no right to ask hears so, from the limit and from Koa', async () =
   expect([theirs.status, theirs.text]).toEqual([401, 'No API key is given.'])
 })
 
-test('the app can answer itself', async () => {
+test('a handler of the app answers rejected requests', async () => {
   const handler = (ctx: Context) => {
     ctx.status = 503
     ctx.body = 'my own words'
@@ -91,7 +91,7 @@ test('the app can answer itself', async () => {
   expect([status, text, headers['retry-after']]).toEqual([503, 'my own words', '60'])
 })
 
-test('a route settles what it has really cost', async () => {
+test('a route settles its actual cost', async () => {
   const app = appOf(rateLimit(limiter, { requests: 2 }), async (ctx) => {
     await ctx.state.reservation.settle({ requests: 1, tokens: 0 })
     ctx.body = 'hello'
@@ -103,7 +103,7 @@ test('a route settles what it has really cost', async () => {
   expect(limits).toMatchObject([{ remaining: 1 }])
 })
 
-test('a call counts as running until its answer is over', async () => {
+test('a call counts as running until its response is over', async () => {
   const limits = { concurrent: 1 }
   const held: (() => void)[] = []
   const app = appOf(rateLimit(limiter, { name: 'held', limits }), async (ctx) => {
@@ -130,7 +130,7 @@ test('a call counts as running until its answer is over', async () => {
     .toBe(true)
 })
 
-test('what is wrong goes to the error handler of the app', async () => {
+test('other errors go to the error handler of the app', async () => {
   const app = appOf(
     async (ctx, next) =>
       next().catch((error: Error) => {
@@ -141,4 +141,21 @@ test('what is wrong goes to the error handler of the app', async () => {
   ).callback()
 
   expect((await request(app).get('/')).text).toBe('no such user')
+})
+
+test('the options and headers of express-rate-limit work', async () => {
+  const skip = (ctx: Context) => ctx.get('x-health') === '1'
+  const app = appOf(rateLimit(limiter, { limit: 1, windowMs: 900_000, skip }), hello).callback()
+
+  const responses = [
+    await request(app).get('/'),
+    await request(app).get('/'),
+    await request(app).get('/').set('x-health', '1'),
+  ]
+
+  expect(responses.map(({ status }) => status)).toEqual([200, 429, 200])
+  expect(responses[0]?.headers).toMatchObject({
+    ratelimit: '"1-in-15min"; r=0; t=900',
+    'ratelimit-policy': '"1-in-15min"; q=1; w=900',
+  })
 })

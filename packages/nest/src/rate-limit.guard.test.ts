@@ -54,14 +54,14 @@ class Pages {
 async function serve(controller: Type, providers: readonly object[] = []) {
   class App {}
   Module({ controllers: [controller], providers: [limiter, ...providers] as never })(App)
-  const app: INestApplication = await NestFactory.create(App, { logger: false })
+  const app: INestApplication = await NestFactory.create(App, { logger: false, abortOnError: false })
   await app.init()
   onTestFinished(() => app.close())
   return (path: string, headers: Record<string, string> = {}) =>
     request(app.getHttpServer()).get(path).set(headers)
 }
 
-test('a route answers as long as the limit lets it, and says how it stands', async () => {
+test('a route answers within its limit, and its headers tell the status', async () => {
   const get = await serve(Pages)
 
   const responses = [await get('/hello'), await get('/hello'), await get('/hello')]
@@ -80,7 +80,7 @@ test('a route answers as long as the limit lets it, and says how it stands', asy
   expect((await get('/free')).status).toBe(200)
 })
 
-test('a route says what it costs, by a function of the request', async () => {
+test('the cost of a route can be a function of the request', async () => {
   const get = await serve(Pages)
 
   expect((await get('/dear', { 'x-words': '70' })).status).toBe(200)
@@ -88,7 +88,7 @@ test('a route says what it costs, by a function of the request', async () => {
   expect((await get('/dear', { 'x-words': '30' })).status).toBe(200)
 })
 
-test('a route settles what it has really cost', async () => {
+test('a route settles its actual cost', async () => {
   const get = await serve(Pages)
   await get('/settled')
 
@@ -97,7 +97,7 @@ test('a route settles what it has really cost', async () => {
   expect(headers['x-ratelimit-remaining-tokens']).toBe('40')
 })
 
-test('a guard of the app says who calls, and what is thrown', async () => {
+test('a subclass of the guard overrides the rate limit key and the exception', async () => {
   @Injectable()
   class ByUser extends RateLimitGuard {
     protected override keyGenerator({ headers }: LlmRequest) {
@@ -127,7 +127,7 @@ test('a guard of the app says who calls, and what is thrown', async () => {
   expect(again.body.message).toBe('slower, please')
 })
 
-test('who has no right to ask hears so, in the words of Nest', async () => {
+test('an error of keyGenerator is an exception of Nest with its status', async () => {
   @Injectable()
   class ByKey extends RateLimitGuard {
     protected override keyGenerator(): never {
@@ -144,6 +144,50 @@ test('who has no right to ask hears so, in the words of Nest', async () => {
   ])
 })
 
-test('a misspelt option is a mistake where it is written', () => {
+test('a misspelt option is a TypeError of the decorator', () => {
   expect(() => RateLimit({ subject: () => 'ann' } as never)).toThrow('Unknown option `subject`')
+})
+
+test('an override of the old method name is an error when the app starts', async () => {
+  @Injectable()
+  class ByUser extends RateLimitGuard {
+    protected subject({ headers }: LlmRequest) {
+      return `user:${headers['x-user']}`
+    }
+  }
+
+  await expect(serve(Pages, [{ provide: APP_GUARD, useClass: ByUser }])).rejects.toThrow(
+    'Expected ByUser to override keyGenerator(), got subject()',
+  )
+})
+
+test('a field with the old method name limits no request by address', async () => {
+  @Injectable()
+  class ByUser extends RateLimitGuard {
+    readonly subject = () => 'user:ann'
+  }
+  const get = await serve(Pages, [{ provide: APP_GUARD, useClass: ByUser }])
+
+  expect((await get('/free')).status).toBe(500)
+})
+
+test('the options of express-rate-limit work in the decorator', async () => {
+  @Controller()
+  @UseGuards(RateLimitGuard)
+  class Home {
+    @Get()
+    @RateLimit({ limit: 1, windowMs: 900_000, skip: ({ headers }) => headers['x-health'] === '1' })
+    home() {
+      return 'home'
+    }
+  }
+  const get = await serve(Home)
+
+  const responses = [await get('/'), await get('/'), await get('/', { 'x-health': '1' })]
+
+  expect(responses.map(({ status }) => status)).toEqual([200, 429, 200])
+  expect(responses[0]?.headers).toMatchObject({
+    ratelimit: '"1-in-15min"; r=0; t=900',
+    'ratelimit-policy': '"1-in-15min"; q=1; w=900',
+  })
 })

@@ -4,7 +4,7 @@ import { MemoryLimiter } from './memory.ts'
 const one = { requests: 1, tokens: 0 }
 const minute = 60_000
 
-test('a hundred thousand subjects are forgotten, at once, when they have not come for a minute', async () => {
+test('a hundred thousand subjects are forgotten at once after a minute without calls', async () => {
   const clock = { now: 0 }
   const limiter = new MemoryLimiter({ requestsPerMinute: 5 }, () => clock.now)
   for (let index = 0; index < 100_000; index++) await limiter.reserve([{ id: `ip:${index}` }], one)
@@ -18,7 +18,7 @@ test('a hundred thousand subjects are forgotten, at once, when they have not com
   expect(limiter.size).toBeLessThanOrEqual(2)
 })
 
-test('who is in debt, or has calls running, is not forgotten before it is over', async () => {
+test('a subject in debt or with running calls is not forgotten', async () => {
   const clock = { now: 0 }
   const limiter = new MemoryLimiter({ tokensPerMinute: 100, concurrent: 1 }, () => clock.now)
   const debtor = await limiter.reserve([{ id: 'debtor' }], { requests: 1, tokens: 1_000 })
@@ -40,7 +40,7 @@ test('who is in debt, or has calls running, is not forgotten before it is over',
   expect(limiter.size).toBeLessThanOrEqual(2)
 })
 
-test('a call that runs for an hour is settled where its subject was forgotten meanwhile', async () => {
+test('a call of an hour is settled although its subject was forgotten meanwhile', async () => {
   const clock = { now: 0 }
   const limiter = new MemoryLimiter({ tokensPerMinute: 100 }, () => clock.now)
   const slow = await limiter.reserve([{ id: 'slow' }], { requests: 1, tokens: 50 })
@@ -53,4 +53,23 @@ test('a call that runs for an hour is settled where its subject was forgotten me
 
   const { limits } = await limiter.reserve([{ id: 'slow' }], one)
   expect(limits).toMatchObject([{ remaining: 70 }])
+})
+
+test('a subject is remembered for its window, and no longer', async () => {
+  const clock = { now: 0 }
+  const limiter = new MemoryLimiter({ requestsPerMinute: 5 }, () => clock.now)
+  const daily = (id: string) => ({ id, limits: { limit: 1, windowMs: 86_400_000 } })
+  for (let index = 0; index < 1_000; index++) await limiter.reserve([daily(`${index}`)], one)
+  for (let hour = 0; hour < 23; hour++) {
+    clock.now += 3_600_000
+    await limiter.reserve([{ id: `hour ${hour}` }], one)
+  }
+
+  await expect(limiter.reserve([daily('7')], one)).rejects.toThrow('1 requests per day')
+  expect(limiter.size).toBeLessThanOrEqual(1_002)
+  for (const id of ['a', 'b']) {
+    clock.now += 86_400_000
+    await limiter.reserve([daily(id)], one)
+  }
+  expect(limiter.size).toBeLessThanOrEqual(4)
 })

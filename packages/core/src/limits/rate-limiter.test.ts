@@ -1,4 +1,4 @@
-/** What a limiter does, wherever it keeps what it knows. */
+/** The rate limiter, with each store. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { type Clock, stores } from '../../../../test/support/limiters.ts'
 import { LlmError } from '../errors.ts'
@@ -28,7 +28,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     return error as LlmError
   }
 
-  test('as many as the limit get in at once, and then one after the other', async () => {
+  test('a full bucket admits the limit at once, and then call by call', async () => {
     const subjects = [ann({ requestsPerMinute: 3 })]
     for (const remaining of [2, 1, 0]) {
       const { limits } = await limiter.reserve(subjects, one)
@@ -52,7 +52,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     await refusalOf(limiter.reserve(subjects, one))
   })
 
-  test('how limits stand is told, of several subjects the least, and nothing is taken', async () => {
+  test('the status takes nothing, and shows the subject with the least left', async () => {
     const subjects = [
       ann({ requestsPerMinute: 3, tokensPerMinute: 600 }),
       { id: 'all', limits: { requestsPerMinute: 2 } },
@@ -74,7 +74,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     expect(await limiter.status(subjects)).toEqual(full)
   })
 
-  test('a refused request costs nothing, from any subject', async () => {
+  test('a rejected call takes nothing from any subject', async () => {
     const [strict, lax] = [
       { id: 'strict', limits: { requestsPerMinute: 1 } },
       { id: 'lax', limits: { requestsPerMinute: 2, tokensPerMinute: 100, concurrent: 2 } },
@@ -90,7 +90,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     ])
   })
 
-  test('what was not used comes back, and what was used beyond is owed', async () => {
+  test('settling returns unused units, and owes what was used beyond', async () => {
     const subjects = [ann({ tokensPerMinute: 1_000 })]
     const first = await limiter.reserve(subjects, tokens(900))
     await first.settle(tokens(100))
@@ -103,7 +103,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     expect(refusal.details.retryAfterMs).toBe(36_060)
   })
 
-  test('it is settled once', async () => {
+  test('a reservation is settled once', async () => {
     const subjects = [ann({ tokensPerMinute: 100 })]
     const reservation = await limiter.reserve(subjects, tokens(100))
     await reservation.settle(tokens(40))
@@ -115,7 +115,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     expect(limits).toMatchObject([{ remaining: 60 }])
   })
 
-  test('what is taken while a call runs counts at once, into debt where it has to, and is settled with the rest', async () => {
+  test('taking more counts at once, into debt if necessary, and is settled with the rest', async () => {
     const subjects = [ann({ tokensPerMinute: 1_000 })]
     const long = await limiter.reserve(subjects, tokens(400))
     await long.take({ requests: 0, tokens: 500 })
@@ -131,7 +131,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     expect(settled.details.retryAfterMs).toBe(351 * 60)
   })
 
-  test('what is taken at the same moment as a call is settled is part of what is settled', async () => {
+  test('taking more while settling is part of what is settled', async () => {
     const subjects = [ann({ tokensPerMinute: 1_000 })]
     const long = await limiter.reserve(subjects, tokens(100))
 
@@ -146,7 +146,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     expect(limits).toMatchObject([{ remaining: 750 }])
   })
 
-  test('settled without a number, a call has cost what it has taken', async () => {
+  test('settling without a cost keeps what the call took', async () => {
     const subjects = [ann({ tokensPerMinute: 1_000, concurrent: 1 })]
     const long = await limiter.reserve(subjects, tokens(100))
     await long.take({ requests: 0, tokens: 200 })
@@ -157,7 +157,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     expect(limits).toMatchObject([{ remaining: 700 }])
   })
 
-  test('what is taken while it runs is taken from all its subjects, and given back to all', async () => {
+  test('taking more takes from all subjects, and settling returns to all', async () => {
     const subjects = [ann({ tokensPerMinute: 1_000 }), { id: 'model', limits: { tokensPerMinute: 500 } }]
     const long = await limiter.reserve(subjects, tokens(100))
     await long.take({ requests: 0, tokens: 300 })
@@ -171,7 +171,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     expect((await limiter.reserve(ofModel, tokens(0))).limits).toMatchObject([{ remaining: 500 }])
   })
 
-  test('what is released was never asked', async () => {
+  test('a released reservation takes nothing', async () => {
     const subjects = [ann({ requestsPerMinute: 1, tokensPerMinute: 100, concurrent: 1 })]
     await (await limiter.reserve(subjects, tokens(100))).release()
 
@@ -180,7 +180,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     expect(limits).toMatchObject([{ remaining: 0 }, { remaining: 0 }])
   })
 
-  test('no more comes back than there was', async () => {
+  test('a bucket gets back no more than it holds', async () => {
     const subjects = [ann({ tokensPerMinute: 100 })]
     const reservation = await limiter.reserve(subjects, tokens(100))
     clock.now += minute
@@ -191,7 +191,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     expect(limits).toMatchObject([{ remaining: 0 }])
   })
 
-  test('one that is larger than the bucket gets in when that is full, and is owed', async () => {
+  test('a cost above the bucket is admitted when the bucket is full, and owed', async () => {
     const subjects = [ann({ tokensPerMinute: 100 })]
     await limiter.reserve(subjects, tokens(150))
 
@@ -202,7 +202,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     await limiter.reserve(subjects, tokens(150))
   })
 
-  test('as many run at once as may, until one ends', async () => {
+  test('a concurrency limit rejects calls until one ends', async () => {
     const subjects = [ann({ concurrent: 2 })]
     const first = await limiter.reserve(subjects, one)
     await limiter.reserve(subjects, one)
@@ -218,7 +218,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     await refusalOf(limiter.reserve(subjects, one))
   })
 
-  test('of several that refuse, the one counts that takes longest', async () => {
+  test('of several limits that reject, the longest wait counts', async () => {
     const subjects = [
       { id: 'key', limits: { requestsPerMinute: 6, tokensPerMinute: 1_000 } },
       { id: 'tier', limits: { requestsPerMinute: 2 } },
@@ -243,7 +243,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     await limiter.reserve(subjects, tokens(600))
   })
 
-  test('a bucket that refuses for a moment only does not hide that too many run', async () => {
+  test('a bucket that rejects for a moment does not hide the concurrency limit', async () => {
     const subjects = [ann({ requestsPerMinute: 600, concurrent: 1 })]
     await limiter.reserve(subjects, { requests: 600, tokens: 0 })
 
@@ -257,7 +257,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     expect(many.details).toMatchObject({ retryAfterMs: 6_000, exceeded: 'requests' })
   })
 
-  test('of several subjects the status is that of who has the least left', async () => {
+  test('the status of several subjects is that of the one with the least left', async () => {
     const { limits } = await limiter.reserve(
       [
         { id: 'key', limits: { requestsPerMinute: 10, tokensPerMinute: 50 } },
@@ -272,7 +272,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     ])
   })
 
-  test('a clock that goes back a day stops nobody for a day', async () => {
+  test('a clock that is set back a day blocks no subject for a day', async () => {
     const subjects = [ann({ requestsPerMinute: 60 })]
     clock.now = 10 * 86_400_000
     await limiter.reserve(subjects, { requests: 60, tokens: 0 })
@@ -286,7 +286,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     await refusalOf(limiter.reserve(subjects, one))
   })
 
-  test('subjects with the limits of the limiter itself', async () => {
+  test('subjects without limits have those of the limiter', async () => {
     const own = await make(clock, { requestsPerMinute: 1 })
     await own.reserve([{ id: 'ann' }, { id: 'bob', limits: {} }], one)
 
@@ -295,7 +295,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     await own.close()
   })
 
-  test('nobody is limited by nothing', async () => {
+  test('no limits admit everything', async () => {
     const { limits } = await limiter.reserve([], one)
     const unlimited = await limiter.reserve([{ id: 'ann' }], one)
 
@@ -314,7 +314,40 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     },
   )
 
-  test('wrong limits and costs are mistakes that are named', async () => {
+  test('a limit with a window refills over the window, apart from the limits per minute', async () => {
+    const windowed: Subject = { id: 'ann', limits: { limit: 2, windowMs: 15 * minute } }
+    await limiter.reserve([windowed], { requests: 2, tokens: 0 })
+
+    const refusal = await refusalOf(limiter.reserve([windowed], one))
+
+    expect(refusal).toMatchObject({
+      message: 'This request would exceed the limit of 2 requests per 15 minutes. Try again in 450 s.',
+      details: { retryAfterMs: 450_000, limits: [{ limit: 2, windowMs: 15 * minute, remaining: 0 }] },
+    })
+    expect(await limiter.status([ann({ requestsPerMinute: 2 })])).toMatchObject([{ remaining: 2 }])
+    clock.now += 450_000
+    await limiter.reserve([windowed], one)
+    expect(await limiter.status([windowed])).toEqual([
+      { name: 'requests', limit: 2, remaining: 0, resetMs: 15 * minute, windowMs: 15 * minute },
+    ])
+  })
+
+  test('the error names the window in words', async () => {
+    for (const [windowMs, words] of [
+      [1_000, 'second'],
+      [90_000, '90 seconds'],
+      [3_600_000, 'hour'],
+      [172_800_000, '2 days'],
+      [1_500, '1500 ms'],
+    ] as const) {
+      const subject = { id: words, limits: { limit: 1, windowMs } }
+      await limiter.reserve([subject], one)
+      const { message } = await refusalOf(limiter.reserve([subject], one))
+      expect(message).toContain(`limit of 1 requests per ${words}.`)
+    }
+  })
+
+  test('wrong limits and costs are TypeErrors that name them', async () => {
     const reserve = (limits: Limits, cost: Cost) => limiter.reserve([ann(limits)], cost)
 
     await expect(reserve({ requestsPerMinute: 0 }, one)).rejects.toThrow(
@@ -329,7 +362,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     )
   })
 
-  test('of many at once exactly as many get in as may', async () => {
+  test('of many calls at once, exactly the limit is admitted', async () => {
     const subjects = [
       { id: 'b', limits: { requestsPerMinute: 20 } },
       { id: 'a', limits: { requestsPerMinute: 30, concurrent: 25 } },
