@@ -1,4 +1,4 @@
-/** An app without a model, and limits on its own routes: by user, by the size of what is asked, and by what it came to. */
+/** An app without a model that limits its own routes: by user, by the size of a request, and by its actual cost. */
 import { fileURLToPath } from 'node:url'
 import { createRateLimiter } from '@modelmount/core/limits'
 import { rateLimit } from '@modelmount/express'
@@ -7,13 +7,13 @@ import express from 'express'
 export function createApp(limiter) {
   const app = express()
 
-  // Each address 30 times a minute.
+  // 30 requests per minute and client address.
   app.get('/time', rateLimit(limiter), (_req, res) => {
     res.json({ time: new Date().toISOString() })
   })
 
-  // Limits of its own are counted apart from those of other routes. Who names no user is an address.
-  // Each user 10 times, 2 at once, and 1,000 words a minute: as many as they send at first, as many as they got in the end.
+  // A route with own limits counts separately. A request without a user counts by client address.
+  // 10 requests and 1,000 words per minute and user, 2 at a time. A request reserves its own words and settles those of its summary.
   const perUser = rateLimit(limiter, {
     keyGenerator: (req) => req.get('x-user') && `user:${req.get('x-user')}`,
     name: 'summaries',
@@ -32,7 +32,7 @@ export function createApp(limiter) {
 const words = (text) => String(text).split(/\s+/)
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  // In memory; with `database: 'limits.db'` or `'postgres://…'` it is shared by several processes.
+  // In memory. With `database: 'limits.db'` or `'postgres://…'`, several processes share the limits.
   const limiter = await createRateLimiter({ limits: { requestsPerMinute: 30 } })
   createApp(limiter).listen(3000, '127.0.0.1')
 }

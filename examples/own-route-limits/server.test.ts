@@ -16,7 +16,7 @@ beforeEach(async () => {
 const summarise = (user: string, words: number) =>
   request(app).post('/summaries').set('x-user', user).type('text/plain').send('word '.repeat(words).trim())
 
-test('an address gets 30 a minute, and one more when the header says so', async () => {
+test('an address gets 30 requests, and one more after `retry-after`', async () => {
   for (let call = 0; call < 30; call++) await request(app).get('/time').expect(200)
 
   const { headers } = await request(app).get('/time').expect(429)
@@ -26,7 +26,7 @@ test('an address gets 30 a minute, and one more when the header says so', async 
   expect(headers['retry-after']).toBe('2')
 })
 
-test('a user pays for the words that came back, others for theirs', async () => {
+test('a user pays for the words of a summary, and other users for theirs', async () => {
   const { body } = await summarise('ada', 900).expect(200)
   const { headers } = await summarise('ada', 900).expect(200)
 
@@ -35,7 +35,7 @@ test('a user pays for the words that came back, others for theirs', async () => 
   await summarise('grace', 1_000).expect(200)
 })
 
-test('what an address summarises without a name takes nothing from its other calls', async () => {
+test('summaries without a user take nothing from other routes of the address', async () => {
   for (let call = 0; call < 10; call++) await summarise('', 1).expect(200)
   await summarise('', 1).expect(429)
 

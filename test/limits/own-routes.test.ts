@@ -1,4 +1,4 @@
-/** Routes of the app under the limits of API keys. */
+/** Limits of API keys on routes of the host app. */
 import { createLlm, type KeySettings } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter, rateLimit } from '@modelmount/express'
@@ -39,7 +39,7 @@ async function start(settings: Omit<KeySettings, 'name'>) {
 test.each([
   ['limits of its own', { limits: { requestsPerMinute: 3 } }],
   ['those of its tier', { tier: 'free' }],
-])('a key with %s has them for the app and the models together', async (_whose, settings) => {
+])('a key with %s spends them on routes and models together', async (_whose, settings) => {
   const { time, ask } = await start(settings)
 
   expect((await time()).headers.get('x-ratelimit-remaining-requests')).toBe('2')
@@ -48,14 +48,14 @@ test.each([
   expect([(await time()).status, (await ask()).status]).toEqual([429, 429])
 })
 
-test('a key without limits has those of the route there, and none for models', async () => {
+test('a key without limits has those of the route, and none for models', async () => {
   const { time, ask } = await start({})
 
   expect([(await time()).status, (await time()).status, (await time()).status]).toEqual([200, 200, 429])
   expect((await ask()).status).toBe(200)
 })
 
-test('who brings no key, or a wrong one, gets 401 from the app’s route', async () => {
+test('a route answers 401 without a valid key', async () => {
   const { time } = await start({})
 
   const [none, wrong] = [await time({}), await time({ 'x-api-key': 'mm-wrong' })]

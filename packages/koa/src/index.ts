@@ -1,4 +1,4 @@
-/** What users import. */
+/** The entry point `@modelmount/koa`. */
 
 export { type RateLimitOptions, rateLimit } from './rate-limit.ts'
 export { type AdminRouterOptions, adminRouter, llmRouter, type RouterOptions } from './router.ts'

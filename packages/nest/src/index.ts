@@ -1,4 +1,4 @@
-/** What users import. */
+/** The entry point `@modelmount/nest`. */
 export type { LlmRouteOptions } from './llm.controller.ts'
 export { LlmModule, type LlmModuleExtras, type LlmModuleOptions } from './llm.module.ts'
 export type { LlmRequest } from './llm.request.ts'

@@ -12,16 +12,16 @@ import { HttpAdapterHost } from '@nestjs/core'
 import { controllersFor, type LlmRouteOptions } from './llm.controller.ts'
 import { LLM } from './llm.tokens.ts'
 
-/** The options of `createLlm()`, or an `Llm` that exists. Who made it closes it. */
+/** The options of `createLlm()`, or an existing `Llm`, which the module does not close. */
 export type LlmModuleOptions = (LlmOptions & { readonly llm?: undefined }) | { readonly llm: Llm }
 
-/** What is known before any provider is: given beside `useFactory`, not by it. */
+/** Options that Nest needs before it creates providers: they stand beside `useFactory`. */
 export interface LlmModuleExtras extends LlmRouteOptions {
-  /** Lets every module inject the `Llm`, also those that do not import this one. @default false */
+  /** Whether all modules can inject the `Llm`, without an import of this one. @default false */
   readonly isGlobal?: boolean | undefined
 }
 
-// The builder takes for an extra what has a key here.
+// For the builder, each key here is an extra.
 const extras: object = {
   dialects: undefined,
   path: undefined,
@@ -73,7 +73,7 @@ export class LlmModule extends ConfigurableModuleClass implements OnApplicationS
     @Inject(HttpAdapterHost) { httpAdapter }: HttpAdapterHost,
   ) {
     super()
-    // An application context without HTTP has an adapter without a type.
+    // The adapter of an application context without HTTP has no type.
     if (httpAdapter?.getType() === 'fastify')
       throw new TypeError('Expected an app on @nestjs/platform-express, got one on fastify')
     this.#close = options.llm ? async () => {} : () => llm.close()
@@ -84,7 +84,7 @@ export class LlmModule extends ConfigurableModuleClass implements OnApplicationS
     return super.forRoot(options)
   }
 
-  /** The last of Nest's hooks: the server is closed by then, and the answers that it was giving are given. */
+  /** The last hook of Nest: the server is closed, and all responses are over. */
   async onApplicationShutdown(): Promise<void> {
     await this.#close()
   }

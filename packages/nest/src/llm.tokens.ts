@@ -1,4 +1,4 @@
-/** How the `Llm` of a module is asked for. */
+/** Injection of the `Llm`. */
 import { Inject } from '@nestjs/common'
 
 /** The token of the `Llm`: for `inject` of a factory, `app.get()`, and `overrideProvider()` in tests. */

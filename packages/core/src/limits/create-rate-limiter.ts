@@ -5,19 +5,19 @@ import type { ClosableRateLimiter, Limits } from './limits.ts'
 import { MemoryLimiter } from './memory.ts'
 
 export interface RateLimiterOptions {
-  /** Of each subject that brings none of its own. @default none */
+  /** For subjects without limits. @default none */
   readonly limits?: Limits | undefined
   /**
-   * Shared by all processes that name the same one: `postgres://…`, the app's own `Pool` of `pg`, or the path of an SQLite file.
+   * Shared by all processes with the same database: `postgres://…`, the app's own `Pool` of `pg`, or the path of an SQLite file.
    *
    * @default the memory of this process
    */
   readonly database?: DatabaseLocation | undefined
-  /** For tests: a clock in whole milliseconds. @default that of the database, or one that nobody can set */
+  /** For tests: a clock in whole milliseconds. @default the clock of the database, or a monotonic one */
   readonly now?: (() => number) | undefined
 }
 
-/** A limiter for routes of the app. Rejects where the database cannot be opened, and where an option is wrong or misspelt. */
+/** Creates a limiter for routes of the app. Rejects when the database cannot be opened, or for a wrong or misspelt option. */
 export async function createRateLimiter(options: RateLimiterOptions = {}): Promise<ClosableRateLimiter> {
   checkKeys('', options, ['limits', 'database', 'now'])
   const { limits = {}, database: location, now } = options

@@ -1,19 +1,19 @@
 /**
- * Calls of one subject ask the database one after the other: its rows let no two in at once, and whoever waits there holds a connection
- * that other subjects need.
+ * Queues the calls of one subject in the process. Its rows serve one transaction at a time, and a transaction that waits for them holds
+ * a connection that other subjects need.
  */
 import { LlmError } from '../errors.ts'
 
 export class KeyedMutex {
-  /** By subject, when the last one in its line is done. */
+  /** By subject, resolved when its last queued call is done. */
   readonly #tails = new Map<string, Promise<void>>()
 
-  /** Throws `overloaded` where a turn comes so late that the database has to be away, or far too slow. */
+  /** Throws `overloaded` after a wait that only an unavailable or far too slow database explains. */
   async runExclusive<Result>(keys: Iterable<string>, task: () => Promise<Result>): Promise<Result> {
     const requestedAt = performance.now()
     const releases: (() => void)[] = []
     try {
-      // In one order, so that nobody waits in a circle; and one line at a time, so that many of one subject are not in front of all others.
+      // In one order, which prevents deadlocks, and one queue at a time, so that a busy subject does not block the others.
       for (const key of [...new Set(keys)].sort()) releases.push(await this.#acquire(key))
       if (performance.now() - requestedAt > maxWaitMs) throw waitedTooLong()
       return await task()

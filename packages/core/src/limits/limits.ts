@@ -1,16 +1,16 @@
-/** The contracts of limits: what is limited, for whom, and what a call takes of it. */
+/** The contracts of limits: limits, subjects, costs and limiters. */
 import type { LimitStatus } from '../errors.ts'
 
 export type { LimitStatus }
 
-/** Whole numbers from 1 on; what is not given is not limited. */
+/** Whole numbers from 1 on. A missing limit is no limit. */
 export interface Limits {
   readonly requestsPerMinute?: number | undefined
   /**
-   * Read and written. An answer is let in when there is what it reads and up to 1,024 of the tokens that it may write; what it writes
-   * beyond is taken while it does, 1,024 at a time, into debt where it has to, and nobody is let in before that is paid. So in any
-   * minute calls one after the other (`concurrent: 1`) get a full bucket, what flows in, and one call's debt at most; calls side by
-   * side, the debt of each that ran already when the last one was let in. What a call gives back counts from then on.
+   * Input and output tokens. A call reserves its input and up to 1,024 output tokens. A longer answer takes 1,024 more at a time, into
+   * debt if necessary, and no call is admitted before the debt is paid. In any minute, sequential calls (`concurrent: 1`) get at most a
+   * full bucket, its refill, and the debt of one call. Each parallel call that ran at the last admission can add its debt. Returned
+   * tokens count from their return on.
    */
   readonly tokensPerMinute?: number | undefined
   /** Calls at the same time. */
@@ -36,28 +36,28 @@ export interface Subject {
   readonly limits?: Limits | WindowLimit | undefined
 }
 
-/** Whole numbers from 0 to a billion. */
+/** Whole numbers from 0 to 1,000,000,000. */
 export interface Cost {
   readonly requests: number
   readonly tokens: number
 }
 
 export interface RateLimiter {
-  /** Of subjects that bring none of their own. Absent: it does not say. */
+  /** For subjects without limits. `undefined` when the limiter does not tell. */
   readonly limits?: Limits | undefined
   /**
-   * Takes the cost from all subjects or from none. What costs more than a limit allows at once is let in when nothing of that limit
-   * is used, and owed afterwards. Throws `rate_limit` with `retryAfterMs`, after which the same call would get in if
-   * nothing else happened; one too many at the same time waits for others to end, which nobody knows, and is told a second.
+   * Takes the cost from all subjects or from none. A cost above a whole bucket is admitted when the bucket is full, and the rest is
+   * owed. Throws `rate_limit` with `retryAfterMs`, after which the same call is admitted if nothing else happens. For a concurrency
+   * limit the wait is unknown, and `retryAfterMs` is a second.
    */
   reserve(subjects: readonly Subject[], cost: Cost): Promise<Reservation>
-  /** How limits per minute stand, of several subjects those with the least left. Nothing is taken. */
+  /** Returns the status of the limits, of several subjects the one with the least left. Takes nothing. */
   status(subjects: readonly Subject[]): Promise<readonly LimitStatus[]>
 }
 
-/** One that somebody has opened, and closes. */
+/** A limiter that its creator closes. */
 export interface ClosableRateLimiter extends RateLimiter {
-  /** Ends what it has started itself. */
+  /** Ends timers, and connections that the limiter opened. */
   close(): Promise<void>
 }
 
@@ -81,19 +81,18 @@ export interface WithHeaders {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
 }
 
-/** Counts as running until it is settled or released; of both only the first call does something, and nothing after it. */
+/** Counts as running until it is settled or released. Only the first of these calls has an effect. */
 export interface Reservation {
-  /** How the limits stood when it was let in, for headers. */
+  /** The status of the limits at admission, for headers. */
   readonly limits: readonly LimitStatus[]
-  /** Takes more while it runs: never refused, into debt where it has to. Rejects only where the database does. */
+  /** Takes more while the call runs, into debt if necessary. Rejects only when the database fails. */
   take(more: Cost): Promise<void>
   /**
-   * Gives back what was not used, and takes what was used beyond: into debt, where it has to. Rejects where the database does; what
-   * was to be settled is then settled later, by itself.
+   * Returns unused units, and takes what was used beyond, into debt if necessary. Rejects when the database fails, and retries later.
    *
-   * @param actual all in all @default what was taken
+   * @param actual the total cost @default the reserved and taken cost
    */
   settle(actual?: Cost): Promise<void>
-  /** As if nothing had been asked. Rejects like `settle`. */
+  /** Returns everything, as if no call had been made. Rejects like `settle`. */
   release(): Promise<void>
 }

@@ -1,8 +1,8 @@
-/** What a call has taken, of which it can take more, and which is corrected when the call is over. */
+/** The cost that a call reserved. The call can take more, and settles its actual cost when it is over. */
 import { checkCost, zeroCost } from './demand.ts'
 import type { Cost, LimitStatus, Reservation } from './limits.ts'
 
-/** @param charge takes what is to be taken beyond, or gives back what is less than nothing; the last time, the call is over */
+/** @param charge takes the difference, or returns it when negative. With `isOver` the call has ended. */
 export function createReservation(
   limits: readonly LimitStatus[],
   reserved: Cost,
@@ -10,7 +10,7 @@ export function createReservation(
 ): Reservation {
   let total = reserved
   let isOpen = true
-  /** One after the other: what is settled is the difference to what has really been taken. */
+  /** Settling waits for it, since it settles the difference to what was taken. */
   let pendingTake: Promise<void> | undefined
 
   const take = async (more: Cost): Promise<void> => {
@@ -20,7 +20,7 @@ export function createReservation(
     const recorded = charged.then(() => {
       total = { requests: total.requests + more.requests, tokens: total.tokens + more.tokens }
     })
-    pendingTake = recorded.catch(() => {}) // Whoever takes hears of it.
+    pendingTake = recorded.catch(() => {}) // The caller of `take` gets the error.
     await recorded
   }
   const settle = async (actual?: Cost): Promise<void> => {

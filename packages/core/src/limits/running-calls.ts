@@ -1,4 +1,4 @@
-/** Which calls run at the same time, in the database: each is a lease. */
+/** Running calls in the database, each as a lease. */
 import type { Database, Queries } from '../storage/database.ts'
 import { Leases, leaseMs } from '../storage/leases.ts'
 import type { ConcurrencyDemand } from './demand.ts'
@@ -21,20 +21,20 @@ const table = {
 } as const
 
 export class RunningCalls {
-  /** Of this process. */
+  /** The running calls of this process. */
   readonly leases: Leases<'id' | 'subject'>
   readonly #database: Database
   readonly #clock: () => string
 
-  /** @param clock an expression of SQL */
+  /** @param clock returns an SQL expression */
   constructor(database: Database, clock: () => string) {
     this.#database = database
     this.#clock = clock
-    // A database that is away for a moment is asked again; for longer, the leases end, as they should.
+    // Renewing is repeated when it fails. While the database is unavailable for longer, the leases end, as intended.
     this.leases = new Leases(database, table, clock, () => this.leases.renew().catch(() => {}))
   }
 
-  /** By subject. The subjects have to be locked. */
+  /** Returns the number of running calls by subject. The subjects must be locked. */
   async count(
     { query }: Queries,
     demands: readonly ConcurrencyDemand[],
@@ -49,7 +49,7 @@ export class RunningCalls {
        WHERE expires_at > ? AND ${matchesSubjects} GROUP BY subject`,
       [now, ...subjects],
     )
-    // A clock that has gone back a day would keep those of the dead for a day.
+    // After a clock was set back a day, leases of ended processes would last a day.
     if (counts.some(({ last }) => last > now + leaseMs))
       await query(
         `UPDATE modelmount_limit_leases SET expires_at = ? WHERE expires_at > ? AND ${matchesSubjects}`,
@@ -70,7 +70,7 @@ export class RunningCalls {
     )
   }
 
-  /** It has been added at that time, for sure. */
+  /** Renews a lease from now on. The transaction that added it must be committed. */
   track(id: string, demands: readonly ConcurrencyDemand[], at: number): void {
     this.leases.add(
       id,

@@ -1,4 +1,4 @@
-/** What calls have settled while the database was away: it is settled when that is back. */
+/** Retries settlements that failed while the database was unavailable. */
 import { UncertainOutcome } from '../storage/database.ts'
 
 type Settlement = () => Promise<void>
@@ -8,7 +8,7 @@ export class SettlementRetry {
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
 
-  /** Rejects where it fails now, and repeats it until it has happened once. What may have happened is not repeated. */
+  /** Rejects when the settlement fails, and retries it until it succeeds once. An uncertain outcome is not retried. */
   async run(settlement: Settlement): Promise<void> {
     try {
       await settlement()
@@ -18,10 +18,10 @@ export class SettlementRetry {
     }
   }
 
-  /** Never rejects. One that fails is the sign that the others would. */
+  /** Never rejects. Stops at the first failure, since the others would fail, too. */
   async retry(): Promise<void> {
     for (const settlement of this.#pending) {
-      // Whoever comes in between does not make it, too.
+      // Removed first, so that a concurrent retry does not run it again.
       this.#pending.delete(settlement)
       try {
         await settlement()
@@ -34,7 +34,7 @@ export class SettlementRetry {
     this.#timer = undefined
   }
 
-  /** Tries once more. */
+  /** Retries once more. */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.retry()

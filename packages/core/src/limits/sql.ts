@@ -1,6 +1,6 @@
 /**
- * Limits that several processes share through a database. Each call locks the rows of its subjects, always in the same order, so that
- * nobody waits in a circle; then it reads the clock, decides as in memory, and writes them.
+ * Limits that several processes share through a database. Each call locks the rows of its subjects, always in the same order, which
+ * prevents deadlocks. Then it reads the clock, decides as in memory, and writes the rows.
  */
 import { randomUUID } from 'node:crypto'
 import { LlmError } from '../errors.ts'
@@ -72,7 +72,7 @@ class SqlLimiter implements ClosableRateLimiter {
         concurrency.map(({ subject, limit }) => ({ limit, running: running.get(subject) ?? 0 })),
       )
       if (refusal) {
-        // A clock that has gone back would be waited for, by buckets and by leases.
+        // After a clock was set back, rows are written with the new time: else buckets and leases would wait for the old one.
         if (concurrency.length === 0 && rows.every(({ at }) => at <= now)) throw refusal
         await writeBuckets(queries, charges, now)
         return refusal
@@ -88,7 +88,7 @@ class SqlLimiter implements ClosableRateLimiter {
 
     return createReservation(statusOf(outcome), cost, async (difference, isOver) => {
       if (!isOver) return this.#charge(buckets, difference)
-      // From here on nobody keeps it: whatever happens now, it ends.
+      // Renewed no more: the lease ends even if the settlement fails.
       if (lease) await this.#runningCalls.leases.release(lease)
       const released = lease === undefined ? undefined : { lease, concurrency }
       return this.#settlements.run(() => this.#charge(buckets, difference, released))
@@ -112,13 +112,13 @@ class SqlLimiter implements ClosableRateLimiter {
     await this.#pruning
   }
 
-  /** Says that its calls still run, and settles what could not be; by itself it does so often enough. */
+  /** Renews the leases of running calls and retries settlements. Timers do the same. */
   async renew(): Promise<void> {
     await this.#settlements.retry()
     await this.#runningCalls.leases.renew()
   }
 
-  /** Forgets subjects with full buckets. Resolves when there are none. */
+  /** Removes full buckets. Resolves when none is left. */
   async prune(): Promise<void> {
     for (let found = batchSize; found === batchSize; ) {
       const idle = await this.#database.query<LimitRowId>(
@@ -158,7 +158,7 @@ class SqlLimiter implements ClosableRateLimiter {
   #pruneOccasionally(): void {
     if (performance.now() - this.#prunedAt < pruneEveryMs || this.#pruning) return
     this.#prunedAt = performance.now()
-    // Nothing depends on it, and the next call hears of a database that is away.
+    // No call depends on pruning. When the database is unavailable, the next call reports it.
     this.#pruning = this.prune()
       .catch(() => {})
       .finally(() => {
@@ -166,7 +166,7 @@ class SqlLimiter implements ClosableRateLimiter {
       })
   }
 
-  /** A transaction that has the rows of its subjects, for a decision or a correction. */
+  /** Runs the task in a transaction that locks the rows of the subjects. */
   #withLockedRows<Result>(
     { buckets, concurrency }: Demand,
     task: (queries: Queries, locked: LockedRows) => Promise<Result>,
@@ -187,7 +187,7 @@ class SqlLimiter implements ClosableRateLimiter {
 }
 
 const pruneEveryMs = 60_000
-/** Of rows that are locked at once. */
+/** The most rows that pruning locks at once. */
 const batchSize = 100
 
 interface LimitRowId {
@@ -202,11 +202,11 @@ interface LimitRow extends LimitRowId {
 }
 interface LockedRows {
   readonly rows: readonly LimitRow[]
-  /** By the clock, after the last of them was locked. */
+  /** The time after the last row was locked. */
   readonly now: number
 }
 
-/** Of all ways to lock a row, and one that is not there yet, the one that both databases know. */
+/** Locks rows that exist or not, in a way that both databases have. */
 async function lockRows(queries: Queries, ids: readonly LimitRowId[], clock: string): Promise<LockedRows> {
   if (ids.length === 0) return { rows: [], now: 0 }
   const sorted = [...ids].sort((a, b) => compare(a.subject, b.subject) || compare(a.name, b.name))
@@ -220,7 +220,7 @@ async function lockRows(queries: Queries, ids: readonly LimitRowId[], clock: str
   return { rows, now: Math.max(...rows.map(({ now }) => now)) }
 }
 
-/** Whatever the clock says: a bucket that nobody has used is full by now. */
+/** Before any time of the clock: an unused bucket is full. */
 const longAgo = Number.MIN_SAFE_INTEGER
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
