@@ -1,4 +1,4 @@
-/** Every option of `createLlm`: its meaning, default and check, the larger groups in `options/`. The app's environment is read nowhere else. */
+/** All options of `createLlm`; larger groups are in `options/`. The environment is read nowhere else. */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -21,45 +21,44 @@ import type { DatabaseLocation } from './storage/open.ts'
 
 export interface LlmOptions extends AccessOptions {
   /**
-   * Where models are: folders, as Ollama fills them or with `*.gguf` files that are served by their stem; or single such
-   * files, or files with LoRA adapters under names of their own. Of two with the same name the earlier wins, and all
-   * win over the built-in one. The first folder is written to, the others are only read. A path that is given has to
-   * exist; the default one need not.
+   * Locations of models: folders in Ollama's layout or with `*.gguf` files, which are named by their stem; single GGUF
+   * files; or named files with LoRA adapters. Of two models with the same name the earlier wins, and the built-in model comes
+   * last. New models go to the first folder; the others are read-only. Given paths have to exist.
    *
    * @default `$OLLAMA_MODELS`, else `~/.ollama/models`
    */
   models?: string | readonly (string | AdaptedModel)[] | undefined
 
-  /** How models are kept, and where they come from. */
+  /** The model store and its registries. */
   store?: StoreOptions | undefined
 
-  /** How models are loaded on this machine. */
+  /** Loading of models on this machine. */
   local?: LocalOptions | undefined
 
   /**
-   * What makes the tokens; given, nothing is loaded here. For tests: `scriptedEngine()`.
+   * A custom engine, which replaces the local one. For tests: `scriptedEngine()`.
    *
    * @default the engine on this machine, over node-llama-cpp
    */
   engine?: Engine | undefined
 
   /**
-   * What keeps keys, and all else that is to last: the path of an SQLite file on a local disk, `':memory:'`, `postgres://…`, or the
-   * app's own `Pool` of `pg`. Processes that name the same one share it.
+   * The database for keys, limits and usage: the path of an SQLite file on a local disk, `':memory:'`, `postgres://…`, or the
+   * app's own `Pool` of `pg`. Processes with the same database share its contents.
    *
    * @default with `auth: 'keys'`, and with `prices`, the file `modelmount.db` in the first folder of models; else none is opened
    */
   database?: DatabaseLocation | undefined
 
   /**
-   * What a million tokens of a model cost, in dollars; `*` is all others. With it there is a ledger. A model without a price is
-   * refused to callers with a spending limit.
+   * Prices by model, in dollars per million tokens; `*` matches all others. Callers with a spending limit cannot use models
+   * without a price.
    *
-   * @default none: what is used is counted where there is a database, and costs nothing
+   * @default none: with a database usage is counted, and costs nothing
    */
   prices?: Prices | undefined
 
-  /** Limits by name, for callers that name one: each caller has its own. */
+  /** Limits by tier name. Each caller of a tier is limited on its own. */
   tiers?: Readonly<Record<string, Limits>> | undefined
 
   /** Limits by model, for all its callers together. */
@@ -73,14 +72,14 @@ export interface LlmOptions extends AccessOptions {
    */
   maxQueued?: number | undefined
 
-  /** When to say that a spending limit is near. The channel `modelmount:spending` of `node:diagnostics_channel` says it, too. */
+  /** Warnings that a spending limit is near. They are also published on the channel `modelmount:spending` of `node:diagnostics_channel`. */
   spendingWarnings?: SpendingWarningOptions | undefined
 
-  /** How long is kept what was used. */
+  /** Retention of usage rows. */
   usage?: UsageOptions | undefined
 
   /**
-   * Where failures go that clients cannot help. A pino logger fits as it is.
+   * Receives errors that clients cannot fix. A pino logger fits as it is.
    *
    * @default nothing is logged
    */

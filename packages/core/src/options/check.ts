@@ -1,8 +1,8 @@
-/** How options are checked, and how the environment is read: as Ollama does. */
+/** Checks of options, and parsing of environment variables as in Ollama. */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
-/** A misspelt option would be ignored in silence, and the built-in model answer instead. */
+/** A misspelt option would otherwise be ignored silently. */
 export function checkKeys(group: string, options: object, names: readonly string[]): void {
   if (typeof options !== 'object')
     throw new TypeError(`Expected options, got ${String(options)} (${typeof options})`)
@@ -29,7 +29,7 @@ export function checkInteger<T>(option: string, value: T, min: number, max: numb
   )
 }
 
-/** The spellings of Go. */
+/** The spellings of Go's `strconv.ParseBool`. */
 export function parseBoolean(option: string, value: string | undefined): boolean | undefined {
   if (value === undefined) return undefined
   if (/^(?:1|t|T|TRUE|true|True)$/.test(value)) return true
@@ -37,7 +37,7 @@ export function parseBoolean(option: string, value: string | undefined): boolean
   throw new TypeError(`Expected \`${option}\` to be 1 or 0, got ${describeValue(value)}`)
 }
 
-/** As Ollama reads its variables. Nothing for an empty one. */
+/** Trims spaces and quotes as Ollama does. Undefined for an empty variable. */
 export const trimVariable = (value: string | undefined): string | undefined =>
   value?.trim().replace(/^["']+|["']+$/g, '') || undefined
 

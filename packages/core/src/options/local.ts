@@ -1,4 +1,4 @@
-/** How models are loaded on this machine. */
+/** Options for loading models on this machine. */
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { type ByteSize, type Duration, parseDuration, toBytes, toMs } from '../units.ts'
@@ -6,90 +6,89 @@ import { checkInteger, checkKeys, describeValue, parseBoolean, trimVariable } fr
 
 export interface LocalOptions {
   /**
-   * Compute threads, at most as many as the machine has cores: more make everything many times slower.
+   * Compute threads, at most one per core: more make everything many times slower.
    *
    * @default one less than the machine has cores, at least 1
    */
   threads?: number | undefined
 
   /**
-   * Tokens that a prompt and its answer may have together. Memory for all of them is taken at load. Calls may
-   * say otherwise.
+   * Context size in tokens, for a prompt and its output together. Its memory is allocated at load. Calls may override it.
    *
    * @default `$OLLAMA_CONTEXT_LENGTH`, else 4096; never more than the model was trained for
    */
   contextSize?: number | undefined
 
   /**
-   * The most that a call may ask for, in tokens; one that asks for more is refused.
+   * Largest context size that a call may request, in tokens. Larger requests are rejected.
    *
-   * @default what the model was trained for; a call that asks for more gets that
+   * @default the trained context size, to which larger requests are reduced
    */
   maxContextSize?: number | undefined
 
   /**
-   * How many answers are made side by side; each takes a context of its own. Fewer where there is no memory for them.
+   * Sequences that a model decodes in parallel, each with its own context. Fewer where memory is short.
    *
    * @default `$OLLAMA_NUM_PARALLEL`, else 4
    */
   parallel?: number | undefined
 
   /**
-   * How many models are in memory at the same time. Where one more is asked for, one that nobody uses goes.
+   * Models in memory at the same time. Loading one more unloads an idle one.
    *
    * @default `$OLLAMA_MAX_LOADED_MODELS`, else 3
    */
   maxLoadedModels?: number | undefined
 
   /**
-   * How many layers of a model a graphics card takes: so many, `'max'` for all, which fails where they do not fit,
-   * or `'auto'` for as many as fit. Without a card it makes no difference.
+   * Layers of a model on the GPU: a number, `'max'` for all, which fails where they do not fit, or `'auto'` for as many
+   * as fit. Ignored without a GPU.
    *
    * @default 'auto'
    */
   gpuLayers?: number | 'auto' | 'max' | undefined
 
   /**
-   * A way to compute that takes less memory. Without a graphics card it reads long prompts faster, and short questions
-   * behind a long cached beginning slower.
+   * Flash attention takes less memory. On a CPU it evaluates long prompts faster, and short prompts behind a long cached
+   * prefix slower.
    *
-   * @default `$OLLAMA_FLASH_ATTENTION`, else where the model and the machine can
+   * @default `$OLLAMA_FLASH_ATTENTION`, else on where the model and the machine support it
    */
   flashAttention?: boolean | undefined
 
   /**
-   * How exactly a context is kept: `'q8_0'` takes half the memory of `'f16'`, `'q4_0'` a quarter. Without a graphics
-   * card both are slower. A model that cannot have it gets `'f16'`, and the logger a warning.
+   * KV cache data type: `'q8_0'` takes half the memory of `'f16'`, `'q4_0'` a quarter. Both are slower on a CPU. A model
+   * that does not support the type gets `'f16'`, with a warning in the log.
    *
    * @default `$OLLAMA_KV_CACHE_TYPE`, else 'f16'
    */
   kvCacheType?: 'f16' | 'q8_0' | 'q4_0' | undefined
 
   /**
-   * What the states of prompts take at most that are kept for the next call, of each model: bytes, or `'2gb'`; 0 keeps
-   * none. They are in memory where there is a RAM disk with room, such as `/dev/shm`, else in the folder for temporary files.
+   * Size of the prompt cache of each model: bytes, or `'2gb'`; 0 disables it. It is on a RAM disk with room, such as
+   * `/dev/shm`, else in the folder for temporary files.
    *
    * @default 1 GiB, or a quarter of the free memory where that is less
    */
   promptCache?: ByteSize | undefined
 
   /**
-   * So long a model stays loaded that nobody uses: milliseconds, `'10m'` or `'forever'`. Calls may say otherwise.
+   * Idle timeout of a loaded model: milliseconds, `'10m'` or `'forever'`. Calls may override it.
    *
    * @default `$OLLAMA_KEEP_ALIVE`, else `'5m'`
    */
   keepAlive?: Duration | 'forever' | undefined
 
   /**
-   * The file that runs beside the app, for bundlers that lose it.
+   * Path of the model process's entry file, for bundlers that lose it.
    *
    * @default `@modelmount/core/model-process`
    */
   modelProcessPath?: string | undefined
 
   /**
-   * The folder where model processes and apps meet: apps of one user that name the same share loaded models. It has to
-   * be private (0700); else, or where it cannot be made, this app shares with nobody.
+   * The folder of the sockets of model processes. Apps of one user with the same folder share loaded models. It has to be
+   * private (0700); otherwise, or where it cannot be created, this app does not share.
    *
    * @default `modelmount` in `$XDG_RUNTIME_DIR`, else one in the folder for temporary files
    */
@@ -99,9 +98,9 @@ export interface LocalOptions {
 const kvCacheTypes = ['f16', 'q8_0', 'q4_0'] as const
 type KvCacheType = (typeof kvCacheTypes)[number]
 
-/** The largest models are trained for ten million tokens. */
+/** The largest trained context is ten million tokens. */
 const maxContext = 2 ** 24
-/** No engine has more sequences. */
+/** llama.cpp's limit of sequences. */
 const maxParallel = 256
 /** More than anybody has. */
 const maxModels = 1_024
@@ -124,7 +123,7 @@ export interface ResolvedLocalOptions {
   readonly runtimeDir: string | undefined
 }
 
-/** @param defaultModelProcess where it is that comes with us */
+/** @param defaultModelProcess path of the entry file in this package */
 export function resolveLocalOptions(
   options: LocalOptions = {},
   environment: NodeJS.ProcessEnv,
@@ -146,7 +145,7 @@ export function resolveLocalOptions(
   ])
   const variable = (name: string): string | undefined => trimVariable(environment[name])
   const readInteger = (name: string, min: number, max: number): number | undefined => {
-    // Ollama's way to say "as you like".
+    // Ollama's value for the default.
     const given = variable(name) ?? '0'
     return given === '0' ? undefined : checkInteger(`$${name}`, Number(given), min, max)
   }
@@ -207,7 +206,7 @@ function checkCacheType(option: string, value: string): KvCacheType {
   )
 }
 
-/** In Ollama's environment variable a bare number is seconds, and what is negative means for ever. */
+/** In Ollama's environment variable a bare number is seconds, and a negative one never expires. */
 function resolveKeepAlive(
   option: Duration | 'forever' | undefined,
   variable: string | undefined,

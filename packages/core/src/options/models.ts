@@ -1,17 +1,17 @@
-/** Which models there are: folders, files, and files with adapters. */
+/** The option `models`: folders, files, and files with adapters. */
 import { resolve } from 'node:path'
 import { checkKeys, expandHome } from './check.ts'
 
-/** A model whose trained weights are changed by LoRA adapters. */
+/** A model with LoRA adapters. */
 export interface AdaptedModel {
   /** `pirate` means `pirate:latest`. */
   readonly name: string
   /** The GGUF file of the model that the adapters were trained for. */
   readonly file: string
-  /** GGUF files, of which all are in force together. */
+  /** GGUF files, all applied together. */
   readonly adapters: readonly {
     readonly file: string
-    /** How much of it is added. @default 1 */
+    /** Weight of the adapter. @default 1 */
     readonly scale?: number
   }[]
 }
@@ -61,7 +61,7 @@ const expandModelHome = (given: string | AdaptedModel): string | AdaptedModel =>
         adapters: given.adapters.map((adapter) => ({ ...adapter, file: expandHome(adapter.file) })),
       }
 
-/** Of two scales for one file the engine would take the last. */
+/** With two scales for one file the engine would use the last. */
 function rejectDuplicateAdapters({ name, adapters }: AdaptedModel): void {
   const files = adapters.map(({ file }) => resolve(file))
   const duplicate = files.find((file, index) => files.indexOf(file) !== index)

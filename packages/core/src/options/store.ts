@@ -1,4 +1,4 @@
-/** How models are kept, and where they come from. */
+/** Options of the model store and its registries. */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { type ByteSize, toBytes } from '../units.ts'
@@ -6,7 +6,7 @@ import { checkKeys, describeValue, parseBoolean, trimVariable } from './check.ts
 
 export interface StoreOptions {
   /**
-   * Registries that may be asked for models, as `host` or `host:port`. They are spoken to over https, and not at private
+   * Registries for pulls and pushes, as `host` or `host:port`. They are called over https only, and never at private
    * addresses.
    *
    * @default ['registry.ollama.ai', 'hf.co', 'huggingface.co']
@@ -14,24 +14,22 @@ export interface StoreOptions {
   registries?: readonly string[] | undefined
 
   /**
-   * Registries of your own, beside those: they may lie at private addresses, and are spoken to over http where a call says
-   * `insecure`.
+   * Further registries, which may have private addresses. Calls with `insecure` use http.
    *
    * @default none
    */
   privateRegistries?: readonly string[] | undefined
 
   /**
-   * What the blobs in the folder that is written to take at most: bytes, or `'200gb'`. What would be more is refused. Processes
-   * that share the folder share the limit: a download claims what it needs, and of uploads that together are too much none that
-   * ends later is kept.
+   * Maximum size of all blobs in the folder for new models: bytes, or `'200gb'`. Models beyond it are rejected. Processes that
+   * share the folder share the limit: a download claims its size before it starts, an upload is checked when it ends.
    *
-   * @default as much as the disk holds
+   * @default the size of the disk
    */
   maxBytes?: ByteSize | undefined
 
   /**
-   * Whether blobs are removed that no model has any more once one is replaced. What is deleted, is in any case.
+   * Whether replacing a model removes blobs that no model uses any more. Deleting a model always does.
    *
    * @default not `$OLLAMA_NOPRUNE`
    */
@@ -62,7 +60,7 @@ export function resolveStoreOptions(
     registries: {
       hosts: checkHosts('store.registries', registries),
       privateHosts: checkHosts('store.privateRegistries', privateRegistries),
-      // As the `ollama` command made it: its public half is what people register with their accounts.
+      // The key of the `ollama` command: users register its public half with their accounts.
       keyFile: join(homedir(), '.ollama', 'id_ed25519'),
     },
     maxBytes: maxBytes === undefined ? Number.POSITIVE_INFINITY : toBytes(maxBytes),

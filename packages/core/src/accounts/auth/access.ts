@@ -1,4 +1,4 @@
-/** Who may call the routes. Said by the options, and the same for the whole life of an `Llm`. */
+/** Authentication and scopes of the routes. Fixed by the options for the lifetime of an `Llm`. */
 
 import { LlmError } from '../../errors.ts'
 import { expectCredential } from '../../http/credential.ts'
@@ -30,8 +30,8 @@ export interface AccessOptions {
   origins?: readonly string[] | undefined
 
   /**
-   * What callers may do of whom nobody says otherwise: ask models (`inference`), change which there are (`models`), run the
-   * whole (`admin`).
+   * Scopes of callers without scopes of their own: use models (`inference`), add and delete models (`models`), manage keys
+   * (`admin`).
    *
    * @default ['inference']
    */
@@ -43,13 +43,13 @@ const authModes = ['anonymous', 'host', 'keys'] as const
 
 export interface Access {
   readonly auth: AuthMode
-  /** Headers for a page on another origin; none for all other calls. Throws `permission` for a page that may not call. */
+  /** CORS headers for a page of an allowed origin; none for all other calls. Throws `permission` for other origins. */
   checkOrigin(request: HttpRequest): Readonly<Record<string, string>>
-  /** Rejects with `authentication` for nobody, and with `permission` for somebody without the scope. */
+  /** Rejects with `authentication` without a caller, and with `permission` for a caller without the scope. */
   authorize(request: HttpRequest, scope: Scope): Promise<Caller>
 }
 
-/** @param authenticate whose secret it is */
+/** @param authenticate returns the caller of a key's secret */
 export function createAccess(
   { auth = 'anonymous', origins, scopes = ['inference'] }: AccessOptions,
   authenticate: (secret: string) => Promise<Caller>,
@@ -63,7 +63,7 @@ export function createAccess(
   const allowed = origins ?? (auth === 'host' ? undefined : localOrigins)
   const authenticators: Readonly<Record<AuthMode, (request: HttpRequest) => Caller | Promise<Caller>>> = {
     anonymous: authenticateLoopback,
-    // `req.user && …` may be anything that is nobody.
+    // `req.user && …` may be any falsy value.
     host: ({ caller }) => (caller ? parseCaller(caller) : raise(authenticationRequired())),
     keys: (request) => authenticate(expectCredential(request)),
   }

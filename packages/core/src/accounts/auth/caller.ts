@@ -1,23 +1,23 @@
-/** Who is asking. */
+/** The caller of a request. */
 import type { Limits } from '../../limits/limits.ts'
 import type { SpendingLimit } from '../spending-limit.ts'
 
-/** What a caller may do: ask models; change which there are; run the whole. */
+/** What a caller may do: use models; add and delete models; manage keys. */
 export type Scope = 'inference' | 'models' | 'admin'
 
 export interface Caller {
-  /** Of the app's own making: a user, a team; or that of a key. Limits and money are counted by it. */
+  /** A user or a team of the app, or the id of a key. Limits and spending are counted per id. */
   readonly id: string
-  /** Callers of one tenant share what the model has read for them; others cannot find it, nor tell by the time. @default `id` */
+  /** Callers of one tenant share cached prompts. Other tenants cannot detect them, not even by timing. @default `id` */
   readonly tenant?: string | undefined
   /** @default the option `scopes`, else ['inference'] */
   readonly scopes?: readonly Scope[] | undefined
-  /** The only ones that are there for this caller. @default all */
+  /** The only models that this caller sees. @default all */
   readonly models?: readonly string[] | undefined
   readonly limits?: Limits | undefined
-  /** The name of limits that the options have; those of the caller's own go before. */
+  /** The name of limits in the option `tiers`. The caller's own limits take precedence. */
   readonly tier?: string | undefined
   readonly spendingLimit?: SpendingLimit | undefined
-  /** Where the caller is a key of ours. */
+  /** Set where the caller is an API key. */
   readonly key?: { readonly id: string; readonly name: string } | undefined
 }

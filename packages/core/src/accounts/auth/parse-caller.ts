@@ -1,4 +1,4 @@
-/** Callers as the app names them, held to what keys are held to: what is misspelt would limit nobody, in silence. */
+/** Checks callers of the host app by the schema of keys: a misspelt limit would silently be no limit. */
 import { z } from 'zod'
 import { formatFieldPath, LlmError } from '../../errors.ts'
 import { KeySettings } from '../keys/schema.ts'
@@ -10,7 +10,7 @@ const id = z.union([z.string().min(1), z.int(), z.bigint()], 'Expected a text th
 const callerSchema = z.strictObject({
   id,
   tenant: id.optional(),
-  // Who may nothing at all is refused later, in words for whoever calls.
+  // Empty scopes are rejected later, with an error for the client.
   scopes: z.array(scopes.unwrap().element).optional(),
   models: z.array(z.string()).optional(),
   limits,
@@ -19,7 +19,7 @@ const callerSchema = z.strictObject({
   key: z.object({ id: z.string(), name: z.string() }).optional(),
 })
 
-/** Ids that are numbers become texts. Throws a mistake in the set-up that names the field. */
+/** Converts numeric ids to texts. Throws a set-up error that names the field. */
 export function parseCaller(given: unknown): Caller {
   const result = callerSchema.safeParse(given)
   if (!result.success) throw invalidCaller(result.error.issues[0] as z.core.$ZodIssue)

@@ -1,4 +1,4 @@
-/** API keys: made and changed in any process of a database, asked anew at each call, so that what is revoked is so at once. */
+/** API keys. Each call reads its key from the database, so that a revocation takes effect at once in all processes. */
 import { randomBytes } from 'node:crypto'
 import { invalidRequest, LlmError } from '../../errors.ts'
 import { createAbsentDatabase } from '../../storage/absent-database.ts'
@@ -24,7 +24,7 @@ import type { Grant, KeyChanges, KeySettings, Lifetime } from './settings.ts'
 export interface ApiKey extends Grant {
   readonly id: string
   readonly name: string
-  /** How its secret begins and ends. */
+  /** Beginning and end of the secret. */
   readonly hint: string
   readonly status: 'active' | 'expired' | 'revoked'
   readonly createdAt: Date
@@ -34,26 +34,26 @@ export interface ApiKey extends Grant {
   readonly lastUsedAt?: Date
 }
 
-/** The secret is told here, and never again. */
+/** A key with its secret, which is not stored and cannot be read again. */
 export interface KeyWithSecret {
   readonly key: ApiKey
   readonly secret: string
 }
 
 /**
- * @param database absent where nobody has asked for one: then each method rejects with a `TypeError` that says so
- * @param tiers the only ones that a key can name; absent where nobody here knows which there are
+ * @param database without one each method rejects with a `TypeError`
+ * @param tiers the tiers that a key may name; absent: all
  */
 export async function openKeys(database: Database | undefined, tiers?: readonly string[]): Promise<Keys> {
   if (database) await migrate(database, 'keys', keyMigrations)
   return new Keys(database ?? createAbsentDatabase('llm.keys'), tiers, database !== undefined)
 }
 
-/** All methods reject with `LlmError`: `invalid_request` for settings, `not_found` for ids that no key has. */
+/** All methods reject with `LlmError`: `invalid_request` for invalid settings, `not_found` for unknown ids. */
 export class Keys {
-  /** Keys that ask for more than they have. */
+  /** Requests of keys for higher limits. */
   readonly requests: LimitRequests
-  /** Whether there is a database for them. */
+  /** Whether keys can be stored. */
   readonly hasDatabase: boolean
   readonly #database: Database
   readonly #tiers: readonly string[] | undefined
@@ -99,7 +99,7 @@ export class Keys {
     })
   }
 
-  /** The newest first; those that are revoked, too. */
+  /** All keys, revoked ones included, the newest first. */
   async list(): Promise<readonly ApiKey[]> {
     const { clock } = this.#database
     const rows = await this.#database.query<KeyRow>(
@@ -118,7 +118,7 @@ export class Keys {
     return toApiKey(row)
   }
 
-  /** What is not given stays; `null` takes it away. Rejects with `conflict` where the key is revoked. */
+  /** Changes the given settings; `null` removes one. Rejects with `conflict` for a revoked key. */
   update(id: string, changes: KeyChanges): Promise<ApiKey> {
     return this.#inTransaction(async (queries, clock) => {
       const { name, expiresIn, expiresAt, ...changed } = schema.parseSettings(schema.KeyChanges, changes)
@@ -138,8 +138,8 @@ export class Keys {
   }
 
   /**
-   * A new secret. Those before are let in for a while yet, or as long as they would have been anyway.
-   * Rejects with `conflict` where the key is revoked.
+   * Creates another secret. Previous secrets stay valid for `grace`, or until they expire if that is sooner.
+   * Rejects with `conflict` for a revoked key.
    *
    * @param grace @default '24h'
    */
@@ -175,7 +175,7 @@ export class Keys {
     return toApiKey(row)
   }
 
-  /** Whose secret it is. Rejects with `authentication`, in the same words whatever is wrong with it. */
+  /** Returns the caller of a secret. Rejects with `authentication`, with the same text for each cause. */
   async authenticate(secret: string): Promise<Caller> {
     const { clock } = this.#database
     const publicId = parsePublicId(secret)
@@ -207,14 +207,14 @@ export class Keys {
     await Promise.all(this.#pendingUses.values())
   }
 
-  /** Of one that nobody knows, each call of the key would fail. */
+  /** With an unknown tier each call of the key would fail. */
   #checkTier(tier: string | null | undefined): void {
     if (!this.#tiers || typeof tier !== 'string' || this.#tiers.includes(tier)) return
     const known = this.#tiers.length > 0 ? `one of ${this.#tiers.join(', ')}` : 'none: there are no tiers'
     throw invalidRequest(`tier: Expected ${known}.`, { param: 'tier' })
   }
 
-  /** No call waits for it, and none fails by it. */
+  /** Runs in the background; its errors are ignored. */
   #recordUse({ id, now }: KeyRow): void {
     if (this.#pendingUses.has(id)) return
     const recorded = this.#database
@@ -264,13 +264,13 @@ function toApiKey(row: KeyRow): ApiKey {
   }
 }
 
-/** The id of the key for its own: limits, money and cached prompts are per key. */
+/** The caller has the id of the key: limits, spending and cached prompts are per key. */
 function toCaller(row: KeyRow): Caller {
   const { id, name } = row
   return { id, ...parseGrant(row), key: { id, name } }
 }
 
-/** Not every text can be asked for in every database. */
+/** Some texts, such as NUL, are errors in PostgreSQL. */
 const toSafeId = (id: string): string => (/^\w{1,100}$/.test(id) ? id : '')
 
 const invalidKey = (): LlmError =>

@@ -1,4 +1,4 @@
-/** Keys that ask for higher limits, and what was decided. */
+/** Requests of keys for higher limits, and the decisions. */
 import { randomBytes } from 'node:crypto'
 import { invalidRequest, LlmError } from '../../errors.ts'
 import type { Limits } from '../../limits/limits.ts'
@@ -11,9 +11,9 @@ import type { LimitRequestInput } from './settings.ts'
 export interface LimitRequest {
   readonly id: string
   readonly keyId: string
-  /** What is asked for; limits that are not named stay. */
+  /** Requested limits; others stay. */
   readonly limits: Limits
-  /** In the words of who asks. */
+  /** Text of the requester. */
   readonly reason: string
   readonly status: 'pending' | 'approved' | 'refused'
   readonly createdAt: Date
@@ -27,7 +27,7 @@ export class LimitRequests {
     this.#database = database
   }
 
-  /** Rejects with `conflict` while the key waits for another answer, and with `permission` where the caller is no key. */
+  /** Rejects with `conflict` while another request of the key is pending, and with `permission` for callers without a key. */
   async create({ key }: Pick<Caller, 'key'>, input: LimitRequestInput): Promise<LimitRequest> {
     const { limits, reason = '' } = schema.parseSettings(schema.LimitRequestInput, input)
     if (!key) throw new LlmError('permission', 'Only a key can ask for higher limits.')
@@ -43,7 +43,7 @@ export class LimitRequests {
     return toRequest(row)
   }
 
-  /** The oldest first. */
+  /** Requests, the oldest first. */
   async list({ status }: Partial<Pick<LimitRequest, 'status'>> = {}): Promise<readonly LimitRequest[]> {
     const rows = await this.#database.query<LimitRequestRow>(
       `SELECT ${columns} FROM modelmount_limit_requests ${status ? 'WHERE status = ?' : ''} ORDER BY created_at, id`,
@@ -52,7 +52,7 @@ export class LimitRequests {
     return rows.map(toRequest)
   }
 
-  /** The key has the limits that it asked for from its next call on. Rejects with `not_found`, and with `conflict` where it was decided. */
+  /** Grants the limits from the key's next call on. Rejects with `not_found`, and with `conflict` for a decided request. */
   approve(id: string): Promise<LimitRequest> {
     const { clock } = this.#database
     return this.#database.transaction(async (queries) => {

@@ -1,4 +1,4 @@
-/** The rows of the ledger: one for each call, and their sums by day, caller and model. */
+/** Rows of the ledger: one per call, and sums by day, caller and model. */
 
 import { toStorableId } from '../../limits/demand.ts'
 import type { Queries } from '../../storage/database.ts'
@@ -8,7 +8,7 @@ import type { TokensByKind } from './pricing.ts'
 import type { CallRow } from './report.ts'
 
 export interface NewCall extends Pick<CallRow, 'id' | 'tokens' | 'nanoUsd' | 'isPriced' | 'status'> {
-  /** When it began, in milliseconds since 1970. */
+  /** Start of the call, in milliseconds since 1970. */
   readonly at: number
   readonly caller: Caller
   readonly model: string
@@ -16,7 +16,7 @@ export interface NewCall extends Pick<CallRow, 'id' | 'tokens' | 'nanoUsd' | 'is
   readonly durationMs: number
 }
 
-/** False where it was there already: whoever wrote it did not hear of it. Then nothing is summed. */
+/** False where the row exists already: an earlier write succeeded without a response. Then nothing is added to the sums. */
 export async function writeCall({ query }: Queries, call: NewCall): Promise<boolean> {
   const { id, at, nanoUsd, isPriced } = call
   const [caller, model, name] = [

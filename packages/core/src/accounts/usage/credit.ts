@@ -1,4 +1,4 @@
-/** What callers may still spend, and what they hear where that is too little. */
+/** Remaining credit of callers, and the errors for too little of it. */
 
 import type { LlmError } from '../../errors.ts'
 import { toStorableId } from '../../limits/demand.ts'
@@ -13,10 +13,10 @@ import { type SpendingWarnings, toWarning } from './warnings.ts'
 
 /** In nano-dollars. */
 export interface Credit {
-  /** By the clock, when the account was locked. */
+  /** Time at which the account was locked. */
   readonly now: number
   readonly unspent: bigint
-  /** Without what calls that run have reserved. */
+  /** `unspent` without the reservations of running calls. */
   readonly remaining: bigint
 }
 
@@ -37,7 +37,7 @@ export async function lockCredit(
   return { now, unspent, remaining: unspent - BigInt(reservedNanoUsd) }
 }
 
-/** Rolls nothing back: the first refusal of a period is noted. @param isEnough with what calls that run may give back */
+/** Records the first rejection of a period, so the transaction must commit. @param isEnough once running calls release their reservations */
 export async function prepareRefusal(
   queries: Queries,
   caller: Caller,

@@ -1,6 +1,6 @@
 /**
- * What calls have used and cost, one row each, and what callers may still spend. Before a call its worst case is reserved, as a lease
- * that is renewed while it runs: those of a process that died are counted no more after a minute.
+ * Usage and cost of calls, one row each, and the remaining credit of callers. The worst case of a call is reserved before it
+ * starts, as a lease that is renewed while it runs. Leases of a dead process expire after a minute.
  */
 
 import type { TokenUsage } from '../../engine/events.ts'
@@ -38,35 +38,35 @@ import { type SpendingWarningOptions, SpendingWarnings, toWarning } from './warn
 
 export interface LedgerOptions {
   readonly prices?: Prices | undefined
-  /** Two names of one model have one key. @default the name itself */
+  /** Maps names of the same model to one key. @default the name itself */
   readonly keyOf?: ((model: string) => string) | undefined
   readonly warnings?: SpendingWarningOptions | undefined
-  /** So long the rows of single calls are kept. @default for ever */
+  /** How long rows of calls are kept. @default forever */
   readonly retentionMs?: number | undefined
-  /** How keys are called now, by id. @default as they were at their last call */
+  /** Current names of keys, by id. @default the names at their last call */
   readonly namesOf?: (() => Promise<ReadonlyMap<string, string>>) | undefined
-  /** Hears of a database that is away. What could not be written is written later. */
+  /** Reports an unavailable database. Failed writes are repeated later. */
   readonly onError?: ((cause: unknown) => void) | undefined
   /** For tests: whole milliseconds since 1970. @default the clock of the database */
   readonly now?: (() => number) | undefined
 }
 
-/** What a call is, for the ledger. */
+/** A call, as the ledger records it. */
 export interface LedgerCall {
-  /** There is one row for each. */
+  /** Key of the call's row. */
   readonly id: string
   readonly caller: Caller
   readonly model: string
   readonly dialect?: string | undefined
-  /** One that can wait: at half the price. */
+  /** Charged at half the price. */
   readonly isBatch?: boolean | undefined
 }
 
 export interface WorstCase {
   readonly inputTokens: number
-  /** Absent: as many as can be paid for. */
+  /** @default as many as the credit pays for */
   readonly outputTokens?: number | undefined
-  /** There cannot be more than so many, whoever pays. @default nobody knows */
+  /** Output tokens that fit into the context. @default unknown */
   readonly contextRoom?: number | undefined
 }
 
@@ -79,9 +79,9 @@ export interface CallOutcome {
 export type CallStatus = 'ended' | 'failed' | 'aborted'
 
 export interface CreditReservation {
-  /** The answer may not be longer. */
+  /** Maximum output tokens of the call. */
   readonly maxOutputTokens: number
-  /** Charges what was used. Once: what is called later does nothing. Never rejects. */
+  /** Charges the usage once; later calls do nothing. Never rejects. */
   settle(outcome: CallOutcome): Promise<void>
 }
 
@@ -90,7 +90,7 @@ export async function openLedger(database: Database, options: LedgerOptions = {}
   return new Ledger(database, options)
 }
 
-/** What is still to be written. */
+/** A settled call that is not written yet. */
 interface PendingEntry extends LedgerCall {
   readonly reserved: ReservedCredit | undefined
   readonly outcome: CallOutcome
@@ -105,9 +105,9 @@ export class Ledger {
   readonly #onError: (cause: unknown) => void
   readonly #retention: Retention
   readonly #namesOf: LedgerOptions['namesOf']
-  /** Of calls that run here, and of those that are not written yet. */
+  /** Reservations of running calls, and of calls that are not written yet. */
   readonly #leases: CreditLeases
-  /** Over, and not written yet. */
+  /** Settled calls that are not written yet. */
   readonly #pending = new Map<string, PendingEntry>()
   #isClosed = false
 
@@ -127,13 +127,13 @@ export class Ledger {
     this.#namesOf = namesOf
   }
 
-  /** Whether a call has to be paid for in advance. */
+  /** Whether credit must be reserved before the call. */
   isLimited({ caller, model }: Pick<LedgerCall, 'caller' | 'model'>): boolean {
     const rates = this.#ratesOf(model)
     return caller.spendingLimit !== undefined && !(rates && isFree(rates))
   }
 
-  /** Throws `quota` where nothing is left to spend, `rate_limit` where calls that run may need all of it. */
+  /** Throws `quota` without remaining credit, and `rate_limit` where running calls have reserved all of it. */
   async expectCredit({ caller }: Pick<LedgerCall, 'caller'>): Promise<void> {
     if (!caller.spendingLimit) return
     const limit = toNanoUsdLimit(caller.spendingLimit)
@@ -154,14 +154,14 @@ export class Ledger {
     if (refusal) throw refusal()
   }
 
-  /** A call that is paid for when it is over, whatever it costs. */
+  /** Opens a call that is charged at its end, without a reservation. */
   openPostpaid(call: LedgerCall): CreditReservation {
     return this.#createReservation(call, Number.POSITIVE_INFINITY, undefined)
   }
 
   /**
    * Throws `quota` where the caller's spending limit does not pay for the worst case, `rate_limit` where it would without calls that
-   * run, and `permission` where nobody knows what the model costs.
+   * run, and `permission` for a model without a price.
    */
   async reserve(
     call: LedgerCall,
@@ -200,7 +200,7 @@ export class Ledger {
     return this.#createReservation(call, reservation.maxOutputTokens, reservation.reserved)
   }
 
-  /** What was used in some days, by key, model or day. */
+  /** Usage of a range of days, by key, model or day. */
   async report(query: UsageQuery): Promise<readonly UsageRow[]> {
     const rows = await queryUsage(this.#database, query)
     if (query.by !== 'key' || !this.#namesOf) return rows
@@ -211,21 +211,21 @@ export class Ledger {
     }))
   }
 
-  /** Single calls, the last ones first. */
+  /** Single calls, the newest first. */
   calls(query: CallsQuery = {}): Promise<readonly CallRow[]> {
     return queryCalls(this.#database, query)
   }
 
-  /** Says that its calls still run, and writes what could not be written; by itself it does so often enough. */
+  /** Renews the leases of running calls and repeats failed writes. Called by a timer. */
   async renew(): Promise<void> {
     for (const entry of this.#pending.values()) await this.#flush(entry)
     await this.#leases.renew()
   }
 
-  /** Writes what is still to be written, if the database is there. What is settled later is tried once. */
+  /** Writes the remaining calls. A call that is settled later is tried once. */
   async close(): Promise<void> {
     this.#isClosed = true
-    // At once: a database that does not answer is waited for, and not once for each.
+    // In parallel, so that an unresponsive database is waited for once.
     await Promise.all([...this.#pending.values()].map((entry) => this.#flush(entry)))
     this.#leases.close()
     await this.#retention.close()
@@ -259,7 +259,7 @@ export class Ledger {
       await this.#write(entry)
       this.#pending.delete(id)
     } catch (cause) {
-      // A database that is away for a moment is asked again; what cannot be reckoned is wrong for ever.
+      // An unavailable database is tried again; invalid values would fail each time.
       if (this.#isClosed || cause instanceof TypeError || cause instanceof RangeError)
         this.#pending.delete(id)
       else this.#leases.track(id, reserved)
@@ -278,7 +278,7 @@ export class Ledger {
     const written = await this.#database.transaction(async (queries) => {
       const { now } = await lockAccount(queries, caller, this.#clock())
       if (reserved) await this.#leases.remove(queries, id)
-      // A clock that has gone back: what was begun later is of now.
+      // The clock may have gone back.
       const at = Math.min(reserved?.at ?? now - durationMs, now)
       const row = {
         ...call,

@@ -1,17 +1,17 @@
-/** What tokens cost. Money is whole nano-dollars, billionths of a dollar; it is rounded once, at the end. */
+/** Costs of tokens, in whole nano-dollars (billionths of a dollar), rounded once at the end. */
 import type { TokenUsage } from '../../engine/events.ts'
 
 /** In dollars per million tokens. */
 export interface Price {
   readonly inputPerMillionUsd: number
   readonly outputPerMillionUsd: number
-  /** Of a prompt, what was there already. @default a tenth of `inputPerMillionUsd` */
+  /** Prompt tokens from the cache. @default a tenth of `inputPerMillionUsd` */
   readonly cachedInputPerMillionUsd?: number | undefined
-  /** Of a prompt, what was read up to a breakpoint and is kept. @default `inputPerMillionUsd` */
+  /** Prompt tokens that are written to the cache, up to a breakpoint. @default `inputPerMillionUsd` */
   readonly cacheWritePerMillionUsd?: number | undefined
 }
 
-/** By model; `*` is all others. */
+/** Prices by model; `*` matches all others. */
 export type Prices = Readonly<Record<string, Price>>
 
 /** Each token of a call is of one kind. */
@@ -25,7 +25,7 @@ export interface TokensByKind {
 /** Nano-dollars per million tokens. */
 export type Rates = Readonly<Record<keyof TokensByKind, bigint>>
 
-/** More than anybody asks; and the cost of the largest call is still an exact number. */
+/** Up to this price the cost of the largest call is an exact number. */
 export const maxPricePerMillionUsd = 100_000
 
 export function toRates(price: Price): Rates {
@@ -42,7 +42,7 @@ export function toRates(price: Price): Rates {
   }
 }
 
-/** What was read from a cache is cheap, whichever it was; what is written to one was read for it. */
+/** Counts reused tokens as cached, whichever cache they came from, and the rest up to a breakpoint as cache writes. */
 export function countByKind(usage: TokenUsage): TokensByKind {
   const { inputTokens, reusedTokens, cacheReadTokens, cacheWriteTokens, outputTokens } = usage
   const cached = cacheReadTokens + cacheWriteTokens['5m'] + cacheWriteTokens['1h']
@@ -51,7 +51,7 @@ export function countByKind(usage: TokenUsage): TokensByKind {
   return { input, cachedInput: reusedTokens, cacheWrite, output: outputTokens }
 }
 
-/** In nano-dollars. @param isBatch of those that can wait: half of it */
+/** Cost in nano-dollars. @param isBatch halves the price */
 export function computeCost(tokens: TokensByKind, rates: Rates, isBatch = false): number {
   const millionths =
     BigInt(tokens.input) * rates.input +
@@ -61,14 +61,14 @@ export function computeCost(tokens: TokensByKind, rates: Rates, isBatch = false)
   return Number(divideRounded(millionths, divisorOf(isBatch)))
 }
 
-/** What a prompt of so many tokens costs at most, with so many said to it. */
+/** The most expensive mix of a prompt of `inputTokens` with `outputTokens` generated. */
 export const toWorstCaseTokens = (inputTokens: number, outputTokens: number, rates: Rates): TokensByKind => ({
   ...noTokens,
   [mostExpensiveInput(rates)]: inputTokens,
   output: outputTokens,
 })
 
-/** How many tokens may be said to a prompt for so many nano-dollars; nothing where it is not enough for the prompt. */
+/** Output tokens that `nanoUsd` pays for after the prompt; undefined where it does not pay for the prompt. */
 export function affordableOutput(
   nanoUsd: bigint,
   inputTokens: number,
@@ -84,7 +84,7 @@ export const isFree = (rates: Rates): boolean => Object.values(rates).every((rat
 
 const noTokens: TokensByKind = { input: 0, cachedInput: 0, cacheWrite: 0, output: 0 }
 
-/** Of what a token of a prompt can be. */
+/** The kind of prompt token with the highest price. */
 const mostExpensiveInput = ({ input, cachedInput, cacheWrite }: Rates): keyof TokensByKind => {
   if (input >= cachedInput && input >= cacheWrite) return 'input'
   return cacheWrite >= cachedInput ? 'cacheWrite' : 'cachedInput'
@@ -94,5 +94,5 @@ const divisorOf = (isBatch: boolean): bigint => (isBatch ? 2_000_000n : 1_000_00
 
 const toNanoUsd = (usd: number): bigint => BigInt(Math.round(usd * 1e9))
 
-/** Halves go up. */
+/** Rounds halves up. */
 const divideRounded = (value: bigint, by: bigint): bigint => (value + by / 2n) / by

@@ -1,4 +1,4 @@
-/** What the ledger says to people: sums by key, model or day, and single calls. */
+/** Reports of the ledger: sums by key, model or day, and single calls. */
 import type { Queries, SqlValue } from '../../storage/database.ts'
 import { dayOf } from './periods.ts'
 import type { TokensByKind } from './pricing.ts'
@@ -13,7 +13,7 @@ export interface UsageQuery {
 export interface UsageRow extends UsageSums {
   /** The id of a key or of another caller; a model; a day such as `2026-11-22`. */
   readonly group: string
-  /** Of a key: how it is called now, whatever it was called when it was used. */
+  /** Current name of the key. */
   readonly name?: string
 }
 
@@ -34,11 +34,11 @@ export interface CallsQuery {
 
 /** One call. */
 export interface CallRow {
-  /** That of the answer. */
+  /** Id of the response. */
   readonly id: string
   readonly startedAt: Date
   readonly caller: string
-  /** How the key was called then. */
+  /** Name of the key at that time. */
   readonly keyName?: string
   readonly model: string
   readonly dialect?: string
@@ -50,7 +50,7 @@ export interface CallRow {
   readonly durationMs: number
 }
 
-/** Of the last day that it was used on. */
+/** Name on the last day of use. */
 const latestName = 'max(day || key_name)'
 const dayLength = '2026-11-22'.length
 

@@ -1,4 +1,4 @@
-/** Rows of single calls go when they are old; their sums by day stay. */
+/** Deletes old rows of calls; their sums by day stay. */
 import type { Database } from '../../storage/database.ts'
 
 export class Retention {
@@ -9,27 +9,27 @@ export class Retention {
   #pruning: Promise<void> = Promise.resolve()
   #isClosed = false
 
-  /** @param retentionMs infinite: for ever */
+  /** @param retentionMs infinite: never delete */
   constructor(database: Database, retentionMs: number, onError: (cause: unknown) => void) {
     this.#database = database
     this.#retentionMs = retentionMs
     this.#onError = onError
   }
 
-  /** The first time, and then once an hour, it removes what is too old. Nobody waits for it. */
+  /** Deletes old rows in the background, at the first call and then once an hour. */
   onWritten(at: number): void {
     if (at < this.#nextAt || !Number.isFinite(this.#retentionMs)) return
     this.#nextAt = at + pruneEveryMs
     this.#pruning = this.#pruning.then(() => this.#prune(at - this.#retentionMs)).catch(this.#onError)
   }
 
-  /** Waits for what is on its way. */
+  /** Waits for a running deletion. */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#pruning
   }
 
-  /** In batches, between which others get their turn. Other processes may do the same: each row goes once. */
+  /** Deletes in batches, so that other queries run in between. Several processes may do this at once. */
   async #prune(before: number): Promise<void> {
     for (let removed = batchSize; removed === batchSize && !this.#isClosed; ) {
       const rows = await this.#database.query(

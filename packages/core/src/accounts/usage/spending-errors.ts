@@ -1,4 +1,4 @@
-/** What a caller hears whose spending limit does not pay for a call. */
+/** Errors for calls that a spending limit does not cover. */
 
 import { LlmError } from '../../errors.ts'
 import type { Caller } from '../auth/caller.ts'
@@ -20,7 +20,7 @@ export function quotaExceeded(caller: Caller, limit: NanoUsdLimit, now: number):
   )
 }
 
-/** There is enough, when calls that run give back what they do not need: nobody knows when that is. */
+/** Running calls may release enough credit, at an unknown time. */
 export const creditReserved = (caller: Caller, limit: NanoUsdLimit): LlmError =>
   new LlmError(
     'rate_limit',
@@ -28,7 +28,7 @@ export const creditReserved = (caller: Caller, limit: NanoUsdLimit): LlmError =>
     { retryAfterMs: 1_000 },
   )
 
-/** What nobody has put a price on would never reach a limit. */
+/** Calls without a price would never reach a limit. */
 export const modelUnpriced = (model: string): LlmError =>
   new LlmError(
     'permission',

@@ -1,4 +1,4 @@
-/** What callers have spent in all, this month and today, and how they stand against their limits. */
+/** Spending of callers by day, month and lifetime. */
 
 import { toStorableId } from '../../limits/demand.ts'
 import type { Queries } from '../../storage/database.ts'
@@ -15,13 +15,13 @@ export interface Spending {
   readonly lifetime_spent: number | bigint
 }
 
-/** By the clock, after the account was locked. */
+/** A locked account. */
 export interface SpendingAccount extends Spending {
   readonly now: number
 }
 
 /**
- * How the caller stands; nobody else reserves for it or charges it until the transaction ends.
+ * Locks the caller's account until the transaction ends.
  *
  * @param clock an expression of SQL
  */
@@ -41,7 +41,7 @@ export async function lockAccount(
   const account = row as SpendingAccount
   const [today, thisMonth] = [dayOf(account.now), monthOf(account.now)]
   if (account.day <= today && account.month <= thisMonth) return account
-  // The clock has gone back. What was spent in days to come is of today: or today's would be added to nothing.
+  // The clock has gone back. Spending of later days counts for today, or it would be lost.
   const day = earlierOf(account.day, today)
   const month = earlierOf(account.month, thisMonth)
   await query('UPDATE modelmount_spending SET day = ?, month = ? WHERE caller = ?', [day, month, id])
@@ -71,7 +71,7 @@ export async function addSpending(
 }
 
 /**
- * Whether nobody has noted it before: that of this limit all is spent in the period that `at` is in, or too little left for a call.
+ * Records that the limit is exhausted in the period of `at`. False where that was recorded before.
  */
 export async function noteExhausted(
   { query }: Queries,
@@ -88,7 +88,7 @@ export async function noteExhausted(
   return noted.length > 0
 }
 
-/** What was spent in the period that `at` is in; nothing is known of one that is over. */
+/** What was spent in the period of `at`; undefined for a period that is over. */
 export function spentIn(spending: Spending, period: NanoUsdLimit['period'], at: number): bigint | undefined {
   if (period === 'lifetime') return BigInt(spending.lifetime_spent)
   if (period === 'day') return spending.day === dayOf(at) ? BigInt(spending.day_spent) : undefined
@@ -97,7 +97,7 @@ export function spentIn(spending: Spending, period: NanoUsdLimit['period'], at: 
 
 const earlierOf = (a: string, b: string): string => (a < b ? a : b)
 
-/** What is charged late, for a period that is over, is no longer of interest. */
+/** Late charges of a past period change only the lifetime sum. */
 const addToPeriodSql = (period: string): string =>
   `${period}_spent = CASE
      WHEN excluded.${period} > modelmount_spending.${period} THEN excluded.${period}_spent

@@ -1,4 +1,4 @@
-/** Who hears that a spending limit is near: whoever listens to the channel `modelmount:spending`, and the app's own function. */
+/** Warnings that a spending limit is near, for the channel `modelmount:spending` and for `spendingWarnings.onWarning`. */
 import { type Channel, channel } from 'node:diagnostics_channel'
 import type { Caller } from '../auth/caller.ts'
 import type { NanoUsdLimit } from '../spending-limit.ts'
@@ -6,7 +6,7 @@ import type { NanoUsdLimit } from '../spending-limit.ts'
 export interface SpendingWarning {
   readonly caller: string
   readonly keyName?: string | undefined
-  /** Of the limit: 0.8 for 80 %; 1 also where what is left was too little for a call. */
+  /** Share of the limit: 0.8 for 80 %; 1 also where the remaining amount was too small for a call. */
   readonly threshold: number
   readonly spentNanoUsd: number
   readonly limitNanoUsd: number
@@ -16,7 +16,7 @@ export interface SpendingWarning {
 export interface SpendingWarningOptions {
   /** Shares of a limit, from 0 to 1. @default [0.8, 1] */
   readonly thresholds?: readonly number[] | undefined
-  /** Called once for each threshold and period. What it throws is not heard. */
+  /** Called once for each threshold and period. Its errors are ignored. */
   readonly onWarning?: ((warning: SpendingWarning) => void) | undefined
 }
 
@@ -44,7 +44,7 @@ export class SpendingWarnings {
     this.#onWarning = onWarning
   }
 
-  /** @param before what was spent, in nano-dollars: what lies between is told, but for the whole, of which it hears in `onExhausted` */
+  /** Publishes the thresholds below 1 that the amount has crossed. @param before what was spent before, in nano-dollars */
   onSpent(before: number, warning: Omit<SpendingWarning, 'threshold'>): void {
     const { spentNanoUsd: after, limitNanoUsd: limit } = warning
     for (const threshold of this.#thresholds)
@@ -52,7 +52,7 @@ export class SpendingWarnings {
         this.#publish({ ...warning, threshold })
   }
 
-  /** Nothing is left, or not enough for a call. */
+  /** The limit is spent, or the remaining amount is too small for a call. */
   onExhausted(warning: Omit<SpendingWarning, 'threshold'>): void {
     if (this.#thresholds.includes(1)) this.#publish({ ...warning, threshold: 1 })
   }
@@ -62,7 +62,7 @@ export class SpendingWarnings {
     try {
       this.#onWarning?.(warning)
     } catch {
-      // An answer must not fail for it.
+      // A failed callback must not fail the call.
     }
   }
 }
