@@ -161,6 +161,48 @@ test.each([
   }
 })
 
+describe.each(['core', 'express', 'koa', 'nest', 'cli'])('the package %s', (name) => {
+  const src = join(root, 'packages', name, 'src')
+  const files = sources(src)
+
+  test('has no import cycle between files, types included', () => {
+    const imports = new Map(
+      files.map((file) => [
+        file,
+        importsOf(file)
+          .filter(({ specifier }) => specifier.startsWith('.'))
+          .map(({ specifier }) => normalize(join(dirname(file), specifier))),
+      ]),
+    )
+    // What is left after taking away, again and again, files that import nothing that is left.
+    for (let before = -1; imports.size !== before; ) {
+      before = imports.size
+      for (const [file, targets] of imports)
+        if (!targets.some((target) => imports.has(target))) imports.delete(file)
+    }
+
+    expect([...imports.keys()].map((file) => relative(src, file))).toEqual([])
+  })
+
+  test('declares each type name once', () => {
+    const declarations = new Map<string, string[]>()
+    for (const file of files)
+      for (const [, type = ''] of readFileSync(file, 'utf8').matchAll(
+        /^(?:export )?(?:declare )?(?:abstract )?(?:type|interface|class|enum) (\w+)/gm,
+      ))
+        declarations.set(type, [...(declarations.get(type) ?? []), relative(src, file)])
+
+    expect([...declarations].filter(([, places]) => places.length > 1)).toEqual([])
+  })
+
+  test('has at most 20 files in a folder', () => {
+    const counts = new Map<string, number>()
+    for (const file of files) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1)
+
+    expect([...counts].filter(([, count]) => count > 20)).toEqual([])
+  })
+})
+
 function sources(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))

@@ -4,7 +4,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import type { KeysOptions } from '../keys.ts'
 import { isUsd } from '../money.ts'
 
-interface CreateOptions extends KeysOptions {
+interface CreateKeyOptions extends KeysOptions {
   readonly rpm?: number
   readonly tpm?: number
   readonly concurrent?: number
@@ -37,7 +37,7 @@ keysCommand('create <name>', 'make a key, and show its secret once')
   .option('--models <list>', 'the models that it may use (default: all)', list)
   .option('--tier <name>', 'limits that the app has a name for')
   .option('--expires <time>', 'how long it lives, such as 12h or 30d, or a date (default: for ever)')
-  .action(async (name: string, options: CreateOptions) => {
+  .action(async (name: string, options: CreateKeyOptions) => {
     const { rpm, tpm, concurrent, spend, per, expires, json, data, ...rest } = options
     if (per !== undefined && spend === undefined) throw new Error('--per is for --spend, and none is said.')
     const limits = { requestsPerMinute: rpm, tokensPerMinute: tpm, concurrent }

@@ -40,7 +40,7 @@ export interface CallOptions {
 export type UnaryCallOptions = Partial<Omit<CallOptions, 'stream'>>
 
 /** What every request to an engine has. */
-export interface EngineRequest {
+export interface ModelRequest {
   readonly model: string
   readonly load?: LoadOptions
 }
@@ -57,7 +57,7 @@ export interface CallSettings extends UnaryCallOptions {
   readonly kind: CallKind
   readonly signal: AbortSignal
   /** All of one model; none for `admin`. */
-  readonly requests: readonly EngineRequest[]
+  readonly requests: readonly ModelRequest[]
   /** Looks a model up by its name. Rejects with `not_found`. */
   readonly findModel?: ((name: string) => Promise<Model>) | undefined
   /** Called with the state of the limits when the call was admitted or rejected. */
@@ -78,7 +78,7 @@ export class Call {
   /** Aborts when the client leaves. The revocation step replaces it by one that also aborts when the key is revoked. */
   signal: AbortSignal
   /** The defaults step adds what the Modelfile says. */
-  requests: readonly EngineRequest[]
+  requests: readonly ModelRequest[]
   /** Set by the model step. Absent where the store does not know the name: a custom engine may. */
   model: Model | undefined
   /** The model's canonical name, for prices, limits and the ledger. */
@@ -138,7 +138,7 @@ export class Call {
   }
 }
 
-export const isGenerateRequest = (request: EngineRequest): request is GenerateRequest => 'input' in request
+export const isGenerateRequest = (request: ModelRequest): request is GenerateRequest => 'input' in request
 
 /** Partition of the prompt cache: callers of one tenant share KV state. */
 const tenantOf = (caller: Caller | undefined): string => caller?.tenant ?? caller?.id ?? ''

@@ -8,7 +8,7 @@ import { invalidRequest, type LimitStatus } from '../errors.ts'
 import type { Model } from '../models/model.ts'
 import { createModelFilter, modelNotAllowed } from '../models/model-filter.ts'
 import type { ModelStore } from '../models/store.ts'
-import type { CallKind, CallOptions, CallSettings, EngineRequest } from './call.ts'
+import type { CallKind, CallOptions, CallSettings, ModelRequest } from './call.ts'
 import type { Generation } from './generation.ts'
 import type { GenerationGroup } from './group.ts'
 import type { CallPipeline, WithLimitStatus } from './pipeline.ts'
@@ -165,7 +165,7 @@ export class CallerClient implements RouteClient {
       'load',
       { model, load },
       options,
-      (engine) => (request: EngineRequest, call) => engine.load(request.model, request.load ?? {}, call),
+      (engine) => (request: ModelRequest, call) => engine.load(request.model, request.load ?? {}, call),
     )
   }
 
@@ -174,7 +174,7 @@ export class CallerClient implements RouteClient {
       'unload',
       { model },
       {},
-      (engine) => (request: EngineRequest) => engine.unload(request.model),
+      (engine) => (request: ModelRequest) => engine.unload(request.model),
     )
   }
 
@@ -191,7 +191,7 @@ export class CallerClient implements RouteClient {
   }
 
   /** Passes a result that is no object in one. */
-  async #runForValue<Request extends EngineRequest, Value>(
+  async #runForValue<Request extends ModelRequest, Value>(
     kind: CallKind,
     request: ModelOptional<Request>,
     options: ClientUnaryOptions = {},
@@ -208,7 +208,7 @@ export class CallerClient implements RouteClient {
     return value
   }
 
-  #toSettings<Request extends EngineRequest>(
+  #toSettings<Request extends ModelRequest>(
     kind: CallKind,
     requests: readonly Request[],
     { signal = new AbortController().signal, background, batch }: ClientUnaryOptions,
@@ -223,7 +223,7 @@ export class CallerClient implements RouteClient {
     }
   }
 
-  async #withModel<Request extends EngineRequest>(request: ModelOptional<Request>): Promise<Request> {
+  async #withModel<Request extends ModelRequest>(request: ModelOptional<Request>): Promise<Request> {
     const model = request.model ?? (await this.#parts.resolveDefaultModel())
     return { ...request, model } as unknown as Request
   }

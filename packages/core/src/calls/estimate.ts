@@ -3,7 +3,7 @@ import type { WorstCase } from '../accounts/usage/ledger.ts'
 import type { EmbedRequest, RerankRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
 import { type GenerateRequest, measureTextBytes, toTemplateMessages } from '../engine/request.ts'
-import { type Call, type EngineRequest, isGenerateRequest } from './call.ts'
+import { type Call, isGenerateRequest, type ModelRequest } from './call.ts'
 
 /** A token has about 4 bytes, and the markup of a message about 4 tokens. */
 const estimateTokens = (bytes: number, messages: number): number => Math.ceil(bytes / 4) + 4 * messages
@@ -23,7 +23,7 @@ export const estimateInputTokens = ({ requests }: Call): number =>
 
 type PoolingText = string | readonly number[]
 
-function textsOf(request: EngineRequest): readonly PoolingText[] {
+function textsOf(request: ModelRequest): readonly PoolingText[] {
   const { inputs, query, documents } = request as Partial<EmbedRequest & RerankRequest>
   if (documents) return documents.map((document) => `${query}${document}`)
   return inputs ?? []
@@ -33,7 +33,7 @@ function textsOf(request: EngineRequest): readonly PoolingText[] {
 const tokensAroundText = 8
 
 /** The most that an embedding or reranking request can use: no token is shorter than a byte. */
-export const computePoolingWorstCase = (request: EngineRequest): WorstCase => ({
+export const computePoolingWorstCase = (request: ModelRequest): WorstCase => ({
   inputTokens: textsOf(request).reduce(
     (sum, text) =>
       sum + (typeof text === 'string' ? Buffer.byteLength(text) : text.length) + tokensAroundText,

@@ -5,7 +5,7 @@ import type { Engine, EngineCall } from '../engine/engine.ts'
 import { type TokenUsage, uncached } from '../engine/events.ts'
 import type { GenerateRequest } from '../engine/request.ts'
 import type { LimitStatus } from '../errors.ts'
-import { Call, type CallSettings, type EngineRequest, serverClosing } from './call.ts'
+import { Call, type CallSettings, type ModelRequest, serverClosing } from './call.ts'
 import { CallRun } from './call-run.ts'
 import { computePoolingWorstCase, computeWorstCase } from './estimate.ts'
 import { type Generation, openGeneration } from './generation.ts'
@@ -41,7 +41,7 @@ export class CallPipeline {
   }
 
   /** A call whose result arrives whole. Rejects with an `AbortError` when its signal aborts. */
-  async run<Request extends EngineRequest, Result>(
+  async run<Request extends ModelRequest, Result>(
     settings: CallSettings & { readonly requests: readonly Request[] },
     work: (request: Request, call: EngineCall) => Promise<Result>,
   ): Promise<WithLimitStatus<Result>> {

@@ -3,7 +3,7 @@ import type { Logger } from '../../logger.ts'
 import type { Model } from '../../models/model.ts'
 import { applyDefaults, resolveDefaults } from '../../models/modelfile/defaults.ts'
 import { parseParameters } from '../../models/modelfile/parameters.ts'
-import { type EngineRequest, isGenerateRequest } from '../call.ts'
+import { isGenerateRequest, type ModelRequest } from '../call.ts'
 import type { CallStep } from '../step.ts'
 
 export interface DefaultsOptions {
@@ -28,7 +28,7 @@ export function createDefaultsStep({ maxContextSize, logger }: DefaultsOptions):
       const { model } = call
       const defaults = model && resolveDefaults(model)
       if (model && defaults) warnOnce(model, defaults.parameters)
-      call.requests = call.requests.map((request): EngineRequest => {
+      call.requests = call.requests.map((request): ModelRequest => {
         if (isGenerateRequest(request)) return applyDefaults(request, defaults, maxContextSize)
         const { load } = request
         const empty = {
