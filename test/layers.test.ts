@@ -67,10 +67,10 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     values: ['errors', 'units', 'http', 'engine', 'accounts', 'limits', 'llm', 'models', 'util'],
     types: ['calls'],
   },
-  testing: { values: ['errors', 'options', 'options/check', 'engine'] },
+  testing: { values: ['errors', 'options', 'options/check', 'engine', 'util'] },
   'dialects/mount': {
-    values: ['dialects', 'llm', 'options', 'options/check', 'units'],
-    types: ['accounts', 'http'],
+    values: ['dialects', 'http', 'llm', 'options', 'options/check', 'units'],
+    types: ['accounts'],
   },
   index: {
     values: ['create-llm', 'dialects', 'errors'],

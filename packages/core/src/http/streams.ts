@@ -36,7 +36,7 @@ export const ndjson = (lines: AsyncIterable<string>, options: StreamOptions): Ht
 const toStreamResponse = (
   contentType: string,
   frames: AsyncIterable<string>,
-  { onError, heartbeatMs = 7_500, heartbeat }: StreamOptions,
+  options: StreamOptions,
 ): HttpResponse => ({
   status: 200,
   headers: {
@@ -45,73 +45,84 @@ const toStreamResponse = (
     'cache-control': 'no-cache, no-transform',
     'x-accel-buffering': 'no',
   },
-  body: withHeartbeats(frames, onError, heartbeatMs, heartbeat),
+  body: new HeartbeatIterator(frames, options),
 })
 
 /**
- * The frames, with heartbeats between them, and a failure as the last of them: thrown into the pipe it would
- * reach the client as a broken socket. One plain iterator with one timer: each generator in a chain, and a
- * race for each frame, costs more than the frame.
+ * Writes a heartbeat into each silence, and a failure as the last frame: an error thrown into the pipe reaches the client as
+ * a broken socket. One plain iterator with one timer, since a further generator, or a race per frame, costs more than the frame.
  */
-function withHeartbeats(
-  frames: AsyncIterable<string>,
-  onError: StreamOptions['onError'],
-  intervalMs: number,
-  heartbeat: StreamOptions['heartbeat'],
-): AsyncIterableIterator<string> {
-  const source = frames[Symbol.asyncIterator]()
-  let pending: Promise<IteratorResult<string>> | undefined
-  let resolveNext: ((step: IteratorResult<string>) => void) | undefined
-  let hasFailed = false
-  let isIdle = false
-  let timer: NodeJS.Timeout | undefined
+class HeartbeatIterator implements AsyncIterableIterator<string> {
+  readonly #source: AsyncIterator<string>
+  readonly #onError: StreamOptions['onError']
+  readonly #heartbeat: StreamOptions['heartbeat']
+  readonly #intervalMs: number
+  #timer: NodeJS.Timeout | undefined
+  /** The frame that is being pulled; a heartbeat that goes out first leaves it for the next request. */
+  #pending: Promise<IteratorResult<string>> | undefined
+  #resolveNext: ((step: IteratorResult<string>) => void) | undefined
+  #isIdle = false
+  #hasFailed = false
 
-  const pull = async (): Promise<IteratorResult<string>> => {
-    if (hasFailed) return { value: undefined, done: true }
+  constructor(frames: AsyncIterable<string>, { onError, heartbeat, heartbeatMs = 7_500 }: StreamOptions) {
+    this.#source = frames[Symbol.asyncIterator]()
+    this.#onError = onError
+    this.#heartbeat = heartbeat
+    this.#intervalMs = heartbeatMs
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  next(): Promise<IteratorResult<string>> {
+    this.#timer ??= setInterval(() => this.#beat(), this.#intervalMs)
+    this.#pending ??= this.#pull()
+    const step = this.#pending
+    return new Promise((resolve, reject) => {
+      this.#resolveNext = resolve
+      step.then(
+        (result) => this.#settle(result, resolve),
+        (error: unknown) => {
+          clearInterval(this.#timer)
+          reject(error)
+        },
+      )
+    })
+  }
+
+  async return(value?: unknown): Promise<IteratorResult<string>> {
+    clearInterval(this.#timer)
+    await this.#source.return?.()
+    return { value, done: true }
+  }
+
+  async #pull(): Promise<IteratorResult<string>> {
+    if (this.#hasFailed) return { value: undefined, done: true }
     try {
-      return await source.next()
+      return await this.#source.next()
     } catch (cause) {
-      hasFailed = true
-      return { value: onError(LlmError.from(cause)), done: false }
+      this.#hasFailed = true
+      return { value: this.#onError(LlmError.from(cause)), done: false }
     }
   }
-  const sendHeartbeat = (): void => {
-    if (isIdle) resolveNext?.({ value: typeof heartbeat === 'string' ? heartbeat : heartbeat(), done: false })
-    if (isIdle) resolveNext = undefined
-    isIdle = true
+
+  #settle(result: IteratorResult<string>, resolve: (step: IteratorResult<string>) => void): void {
+    // This request got a heartbeat; the next one gets the frame.
+    if (this.#resolveNext !== resolve) return
+    this.#pending = undefined
+    this.#resolveNext = undefined
+    this.#isIdle = false
+    if (result.done) clearInterval(this.#timer)
+    resolve(result)
   }
 
-  return {
-    next: () => {
-      timer ??= setInterval(sendHeartbeat, intervalMs)
-      pending ??= pull()
-      const step = pending
-      return new Promise((resolve, reject) => {
-        resolveNext = resolve
-        step.then(
-          (result) => {
-            // Who waited was given a heartbeat; the next who asks gets the frame.
-            if (resolveNext !== resolve) return
-            pending = undefined
-            resolveNext = undefined
-            isIdle = false
-            if (result.done) clearInterval(timer)
-            resolve(result)
-          },
-          (error: unknown) => {
-            clearInterval(timer)
-            reject(error)
-          },
-        )
-      })
-    },
-    return: async (value?: unknown) => {
-      clearInterval(timer)
-      await source.return?.()
-      return { value, done: true }
-    },
-    [Symbol.asyncIterator]() {
-      return this
-    },
+  #beat(): void {
+    if (this.#isIdle) {
+      const heartbeat = this.#heartbeat
+      this.#resolveNext?.({ value: typeof heartbeat === 'string' ? heartbeat : heartbeat(), done: false })
+      this.#resolveNext = undefined
+    }
+    this.#isIdle = true
   }
 }

@@ -2,10 +2,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Embeddings, EmbedRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
-import type { FinishReason, GenerateEvent, PromptToken, SampledToken } from '../engine/events.ts'
+import type { GenerateEvent, PromptToken, PromptUsage, SampledToken } from '../engine/events.ts'
 import { type GenerateRequest, type Message, toTemplateMessages } from '../engine/request.ts'
 import { LlmError } from '../errors.ts'
 import { checkKeys } from '../options/check.ts'
+import { isRecord } from '../util/is-record.ts'
+import { tryParseJson } from '../util/try-parse-json.ts'
 import { prefixesOf, ScriptedCache } from './scripted-cache.ts'
 
 /** What is said, or a function of the request that says it. A list is said piece by piece; an error ends the answer. */
@@ -60,64 +62,18 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
   if (typeof script !== 'function') checkAnswer(script)
   checkKeys('', options, ['contextSize', 'delayMs', 'now'])
   const { contextSize = 4_096, delayMs = 0, now = Date.now } = options
-  const cache = new ScriptedCache(now)
   const requests: GenerateRequest[] = []
-  /** Those that somebody asked, and how large their contexts are. */
+  /** Context sizes of the loaded models. */
   const models = new Map<string, number>()
   const markLoaded = (model: string, size = models.get(model) ?? contextSize): void =>
     void models.set(model, size)
-  let running = 0
-
-  async function* generate(
-    request: GenerateRequest,
-    { signal, tenant = '' }: EngineCall,
-  ): AsyncGenerator<GenerateEvent> {
+  const runner = new ScriptRunner(script, delayMs, new ScriptedCache(now), (request) => {
     requests.push(request)
     markLoaded(request.model)
-    running++
-    try {
-      const answer = typeof script === 'function' ? checkAnswer(await script(request)) : script
-      const chunks =
-        typeof answer === 'string' ? splitWords(answer) : Array.isArray(answer) ? answer : [answer]
-      const [first] = chunks
-      const startedAt = performance.now()
-      if (isError(first)) throw first
-      const usage = cache.use(request, tenant)
-      yield { type: 'start', model: request.model, ...usage, fingerprint: 'fp_scripted' }
-
-      const calls: string[] = []
-      let outputTokens = 0
-      let isTruncated = request.maxTokens === 0
-      for (const event of toEvents(chunks, request)) {
-        const isOutput = isError(event) || event.type !== 'prompt'
-        isTruncated ||= isOutput && outputTokens === request.maxTokens
-        if (isTruncated && isOutput) break
-        if (delayMs > 0) await delay(delayMs, undefined, { signal }).catch(() => {})
-        if (signal.aborted) return
-        if (isError(event)) throw event
-        if (event.type === 'tool-call') calls.push('')
-        else if (isOutput) outputTokens++
-        if (event.type === 'tool-arguments') calls[event.index] += event.json
-        yield event
-      }
-
-      const incompleteCalls = [...calls.keys()].filter((index) => !isObject(calls[index] ?? ''))
-      const isCalling = calls.length > 0 && incompleteCalls.length === 0
-      const finishReason: FinishReason = isTruncated ? 'length' : isCalling ? 'tool-calls' : 'stop'
-      yield {
-        type: 'end',
-        finishReason,
-        usage: { ...usage, outputTokens },
-        timings: { loadMs: 0, promptMs: 0, generateMs: performance.now() - startedAt },
-        ...(incompleteCalls.length > 0 && { incompleteCalls }),
-      }
-    } finally {
-      running--
-    }
-  }
+  })
 
   return {
-    generate,
+    generate: (request, call) => runner.run(request, call),
     countTokens: async ({ model, input }) => {
       markLoaded(model)
       return prefixesOf(input).tokens
@@ -134,10 +90,105 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
     unload: async (model) => void models.delete(model),
     requests,
     get running() {
-      return running
+      return runner.running
     },
     loaded: () => [...models].map(([name, contextSize]) => ({ ...loadedState, name, contextSize })),
     close: async () => {},
+  }
+}
+
+/** Generates the script's answer to each request. */
+class ScriptRunner {
+  readonly #script: Script
+  readonly #delayMs: number
+  readonly #cache: ScriptedCache
+  readonly #onRequest: (request: GenerateRequest) => void
+  running = 0
+
+  constructor(
+    script: Script,
+    delayMs: number,
+    cache: ScriptedCache,
+    onRequest: (request: GenerateRequest) => void,
+  ) {
+    this.#script = script
+    this.#delayMs = delayMs
+    this.#cache = cache
+    this.#onRequest = onRequest
+  }
+
+  async *run(request: GenerateRequest, { signal, tenant = '' }: EngineCall): AsyncGenerator<GenerateEvent> {
+    this.#onRequest(request)
+    this.running++
+    try {
+      const chunks = await this.#chunksFor(request)
+      const startedAt = performance.now()
+      const [first] = chunks
+      if (isError(first)) throw first
+      const usage = this.#cache.use(request, tenant)
+      yield { type: 'start', model: request.model, ...usage, fingerprint: 'fp_scripted' }
+
+      const output: Output = { tokens: 0, calls: [], isTruncated: request.maxTokens === 0 }
+      for (const event of toEvents(chunks, request)) {
+        if (exceedsLimit(event, output, request.maxTokens)) break
+        if (this.#delayMs > 0) await delay(this.#delayMs, undefined, { signal }).catch(() => {})
+        if (signal.aborted) return
+        if (isError(event)) throw event
+        addToOutput(event, output)
+        yield event
+      }
+      yield toEndEvent(output, usage, performance.now() - startedAt)
+    } finally {
+      this.running--
+    }
+  }
+
+  async #chunksFor(request: GenerateRequest): Promise<readonly ScriptedChunk[]> {
+    const script = this.#script
+    const answer = typeof script === 'function' ? checkAnswer(await script(request)) : script
+    if (typeof answer === 'string') return splitWords(answer)
+    return isError(answer) ? [answer] : answer
+  }
+}
+
+/** The output of a request so far. */
+interface Output {
+  tokens: number
+  /** The arguments of each call, as JSON. */
+  readonly calls: string[]
+  isTruncated: boolean
+}
+
+/** Whether the limit stops the answer before this event. Prompt tokens are free. */
+function exceedsLimit(
+  event: ScriptedEvent | LlmError,
+  output: Output,
+  maxTokens: number | undefined,
+): boolean {
+  if (!isError(event) && event.type === 'prompt') return false
+  output.isTruncated ||= output.tokens === maxTokens
+  return output.isTruncated
+}
+
+function addToOutput(event: ScriptedEvent, output: Output): void {
+  if (event.type === 'tool-call') output.calls.push('')
+  else if (event.type !== 'prompt') output.tokens++
+  if (event.type === 'tool-arguments') output.calls[event.index] += event.json
+}
+
+function toEndEvent(
+  { tokens: outputTokens, calls, isTruncated }: Output,
+  usage: PromptUsage,
+  generateMs: number,
+): GenerateEvent {
+  const incompleteCalls = [...calls.keys()].filter((index) => !isRecord(tryParseJson(calls[index] ?? '')))
+  const isCalling = calls.length > 0 && incompleteCalls.length === 0
+  return {
+    type: 'end',
+    finishReason: isTruncated ? 'length' : isCalling ? 'tool-calls' : 'stop',
+    usage: { ...usage, outputTokens },
+    timings: { loadMs: 0, promptMs: 0, generateMs },
+    ...(incompleteCalls.length > 0 && { incompleteCalls }),
   }
 }
 
@@ -189,15 +240,6 @@ const limitAlternatives = <Token extends PromptToken>(token: Token, alternatives
   ...token,
   top: token.top.slice(0, alternatives),
 })
-
-function isObject(json: string): boolean {
-  try {
-    const value: unknown = JSON.parse(json)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-  } catch {
-    return false
-  }
-}
 
 function createEmbeddings({ inputs, dimensions = 8 }: EmbedRequest): Embeddings {
   const all = inputs.map((input) => (typeof input === 'string' ? toTokens(input) : input))

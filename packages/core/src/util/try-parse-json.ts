@@ -1,0 +1,8 @@
+/** Parses a text as JSON. Returns `undefined`, which JSON cannot express, when it is not valid. */
+export function tryParseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
