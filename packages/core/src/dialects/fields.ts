@@ -1,6 +1,7 @@
 /** What fields of several dialects have in common. */
 import { z } from 'zod'
 import { optional, StopSequence } from '../models/modelfile/parameters.ts'
+import { isRecord } from '../util/is-record.ts'
 
 export { optional, StopSequence }
 
@@ -18,10 +19,10 @@ export const unsupportedUnless = <Schema extends z.ZodType>(
 export const isEmpty = ({ length }: readonly unknown[]): boolean => length === 0
 
 /** Looked at no further. */
-export const JsonObject = z.custom<Readonly<Record<string, unknown>>>(
-  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-  { params: { issue: 'type', expected: 'object' }, error: 'expected an object.' },
-)
+export const JsonObject = z.custom<Readonly<Record<string, unknown>>>(isRecord, {
+  params: { issue: 'type', expected: 'object' },
+  error: 'expected an object.',
+})
 
 /** By hand: zod calls what is beyond its own bounds a decimal, and of a text it does not say that a whole number was expected. */
 export const integerFrom = (min: number, max: number = Number.MAX_SAFE_INTEGER) =>

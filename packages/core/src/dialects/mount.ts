@@ -1,5 +1,6 @@
 /** Options of every adapter, checked before anything is mounted. */
 import type { Caller } from '../accounts/auth/caller.ts'
+import { defaultBodyLimit } from '../http/message.ts'
 import type { RouteTable } from '../http/route.ts'
 import { internals, type Llm } from '../llm.ts'
 import { checkKeys } from '../options/check.ts'
@@ -54,7 +55,7 @@ function prepare<Source>(llm: Llm, options: AdminMountOptions<Source>, routes: (
     throw new TypeError(
       `Expected an Llm, got ${llm instanceof Promise ? 'a Promise: write `await createLlm()`' : String(llm)}`,
     )
-  const { unknownRoutes = 'pass', bodyLimit = '32mb', authenticate } = options
+  const { unknownRoutes = 'pass', bodyLimit = defaultBodyLimit, authenticate } = options
   if (!['pass', 'error'].includes(unknownRoutes))
     throw new TypeError(`Expected \`unknownRoutes\` to be 'pass' or 'error', got '${unknownRoutes}'`)
   checkAuthenticate(llm, authenticate)

@@ -47,6 +47,9 @@ export type GenerateEvent =
       readonly tokens?: readonly number[]
     }
 
+/** A piece of an answer. */
+export type ContentEvent = Exclude<GenerateEvent, { type: 'start' | 'prompt' | 'end' }>
+
 /** Natural logarithms, of what the model says itself: with biases, before temperature and whatever else shapes the draw. */
 export interface TokenLogprob {
   readonly id: number
@@ -187,5 +190,7 @@ export async function collect(events: AsyncIterable<GenerateEvent>): Promise<Gen
       }
     }
   }
-  throw new DOMException('The answer was cancelled.', 'AbortError')
+  throw answerCancelled()
 }
+
+export const answerCancelled = (): DOMException => new DOMException('The answer was cancelled.', 'AbortError')

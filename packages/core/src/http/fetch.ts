@@ -3,7 +3,7 @@ import type { Caller } from '../accounts/auth/caller.ts'
 import { checkKeys } from '../options/check.ts'
 import { type ByteSize, toBytes } from '../units.ts'
 import { type BodySource, readBytes, readJson } from './body.ts'
-import type { HttpRequest, HttpResponse } from './message.ts'
+import { defaultBodyLimit, type HttpRequest, type HttpResponse } from './message.ts'
 import { createMatcher, type RouteTable } from './route.ts'
 
 export type FetchHandler = (request: Request) => Promise<Response>
@@ -50,7 +50,7 @@ interface FetchRequestParts extends Pick<HttpRequest, 'path' | 'remoteAddress' |
 
 function readFetchRequest(
   request: Request,
-  { path, params = {}, remoteAddress, caller, signal, bodyLimit = '32mb' }: FetchRequestParts,
+  { path, params = {}, remoteAddress, caller, signal, bodyLimit = defaultBodyLimit }: FetchRequestParts,
 ): HttpRequest {
   return {
     method: request.method,

@@ -35,4 +35,7 @@ export interface HttpResponse {
   readonly body: string | AsyncIterable<string> | null
 }
 
+/** Size limit of a request body where neither the route nor the app sets one. */
+export const defaultBodyLimit = '32mb'
+
 export type Method = 'GET' | 'HEAD' | 'POST' | 'DELETE' | 'OPTIONS'

@@ -5,7 +5,7 @@ import type { Caller } from '../accounts/auth/caller.ts'
 import { checkKeys } from '../options/check.ts'
 import { type ByteSize, toBytes } from '../units.ts'
 import { readNodeBytes, readNodeJson, readParsedBody, readParsedBytes } from './body.ts'
-import type { HttpRequest, HttpResponse } from './message.ts'
+import { defaultBodyLimit, type HttpRequest, type HttpResponse } from './message.ts'
 import { createMatcher, joinParams, type RouteTable } from './route.ts'
 
 export interface NodeRequestOptions {
@@ -24,7 +24,7 @@ export function readNodeRequest(
   res: ServerResponse,
   options: NodeRequestOptions,
 ): HttpRequest {
-  const { path, params = {}, parsedBody, bodyLimit = '32mb', caller } = options
+  const { path, params = {}, parsedBody, bodyLimit = defaultBodyLimit, caller } = options
   return {
     method: req.method ?? 'GET',
     path,

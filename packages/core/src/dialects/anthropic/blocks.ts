@@ -3,6 +3,7 @@
  */
 import { z } from 'zod'
 import { limits } from '../../engine/request.ts'
+import { tryParseJson } from '../../util/try-parse-json.ts'
 import { JsonObject, optional, truncateForError } from '../fields.ts'
 import { list } from '../parse.ts'
 import { breakpoint, type Cacheable, noBreakpoint } from './breakpoints.ts'
@@ -23,7 +24,10 @@ const ToolUse = z.object({
   id: Id,
   name: z.string().min(1, 'String should have at least 1 character').max(limits.toolNameLength),
   // Some bridges send it as text.
-  input: z.preprocess((value) => (typeof value === 'string' ? parseJson(value) : value), JsonObject),
+  input: z.preprocess(
+    (value) => (typeof value === 'string' ? (tryParseJson(value) ?? value) : value),
+    JsonObject,
+  ),
   ...breakpoint,
 })
 
@@ -184,11 +188,3 @@ function toFallbackText({ type, name, input, content }: Tagged): string {
 const nameOf = (name: unknown): string => (typeof name === 'string' ? truncateForError(name) : '')
 const withoutEncrypted = (key: string, value: unknown): unknown =>
   key.startsWith('encrypted_') ? undefined : value
-
-function parseJson(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return json
-  }
-}

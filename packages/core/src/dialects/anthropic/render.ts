@@ -4,7 +4,13 @@
  */
 import { createHash } from 'node:crypto'
 import type { Generation } from '../../calls/generation.ts'
-import type { FinishReason, GenerateEvent, GenerateResult, TokenUsage } from '../../engine/events.ts'
+import {
+  answerCancelled,
+  type ContentEvent,
+  type FinishReason,
+  type GenerateResult,
+  type TokenUsage,
+} from '../../engine/events.ts'
 import { eventFrame } from '../../http/streams.ts'
 import type { MessagesRequest } from './schema.ts'
 
@@ -54,7 +60,7 @@ export async function renderMessage(
       else blocks.push({ type, text })
     }
   }
-  throw new DOMException('The answer was cancelled.', 'AbortError')
+  throw answerCancelled()
 }
 
 /** What will be a block: pieces of one kind in a row. */
@@ -103,8 +109,6 @@ export async function* renderEvents(
   }
 }
 
-type BlockEvent = Exclude<GenerateEvent, { type: 'start' | 'prompt' | 'end' }>
-
 /** One block after the other, each closed before the next is opened: clients go by the last one. */
 class BlockFrames {
   callCount = 0
@@ -118,7 +122,7 @@ class BlockFrames {
   }
 
   /** No frame, where nothing of it is shown. */
-  push(event: BlockEvent): string {
+  push(event: ContentEvent): string {
     switch (event.type) {
       case 'text':
         return (

@@ -24,7 +24,7 @@ const CustomTool = z.object({
   strict: optional(z.boolean()),
   ...breakpoint,
 })
-const SkippedTool = z.object({ kind: z.literal('left out'), ...breakpoint })
+const SkippedTool = z.object({ kind: z.literal('skipped'), ...breakpoint })
 
 /** What hosted servers run, and what no model here was trained for. */
 const isHosted = (type: string): boolean =>
@@ -61,7 +61,7 @@ const AnthropicTool = z
     const { cache_control } = tool
     return {
       ...(clientTool ? { ...clientTool, cache_control } : tool),
-      kind: isToolSearch(type) ? 'left out' : 'custom',
+      kind: isToolSearch(type) ? 'skipped' : 'custom',
     }
   })
   .pipe(z.discriminatedUnion('kind', [CustomTool, SkippedTool]))

@@ -13,6 +13,7 @@ import {
   type ToolCall,
 } from '../../engine/events.ts'
 import { jsonLine } from '../../http/streams.ts'
+import { tryParseJson } from '../../util/try-parse-json.ts'
 
 /** What is said in a line, or in all of them. */
 interface ResponseContent {
@@ -95,11 +96,8 @@ export async function* renderLines(
 
 /** Nothing of one that was broken off. */
 function toCall({ id, name, arguments: json }: ToolCall, index: number): object | undefined {
-  try {
-    return { id, function: { index, name, arguments: JSON.parse(json) } }
-  } catch {
-    return undefined
-  }
+  const values = tryParseJson(json)
+  return values === undefined ? undefined : { id, function: { index, name, arguments: values } }
 }
 
 /** No key where none were asked for. */

@@ -6,6 +6,7 @@
 import { z } from 'zod'
 import { areTokens, limits } from '../../engine/request.ts'
 import { integer, ModelParameters } from '../../models/modelfile/parameters.ts'
+import { isRecord } from '../../util/is-record.ts'
 import { integerFrom, isEmpty, JsonObject, optional, truncateForError, unsupportedUnless } from '../fields.ts'
 import { list } from '../parse.ts'
 import { describeKeepAliveError, toKeepAlive } from './keep-alive.ts'
@@ -20,7 +21,7 @@ const body = <Shape extends z.ZodRawShape>(shape: Shape) =>
 
 /** Only what the shape has: a hostile object has a million fields. */
 function foldKeys(value: unknown, shape: z.ZodRawShape): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  if (!isRecord(value)) return value
   const fields: Record<string, unknown> = {}
   for (const [key, field] of Object.entries(value)) {
     const name = key.toLowerCase()
@@ -31,7 +32,7 @@ function foldKeys(value: unknown, shape: z.ZodRawShape): unknown {
 
 /** An object is a JSON Schema: what it may say is another's to know. */
 const Format = z.custom<'' | 'json' | object>(
-  (value) => value === '' || value === 'json' || isObject(value),
+  (value) => value === '' || value === 'json' || isRecord(value),
   {
     error: ({ input }) =>
       `invalid format: ${JSON.stringify(quoteForError(input))}; expected "json" or a valid JSON Schema object`,
@@ -40,7 +41,6 @@ const Format = z.custom<'' | 'json' | object>(
 /** As JSON, where that is short. */
 const quoteForError = (value: unknown): string =>
   Array.isArray(value) ? '[]' : JSON.stringify(typeof value === 'string' ? truncateForError(value) : value)
-const isObject = (value: unknown): value is object => JsonObject.safeParse(value).success
 
 const levels = ['high', 'medium', 'low', 'max'] as const
 const choices = '("high", "medium", "low", "max", true, or false)'
@@ -107,7 +107,7 @@ const Role = z
 /** What shows at a glance; the rest is for whoever makes a grammar of it. */
 const ToolParameters = JsonObject.superRefine((schema, context) => {
   const { properties } = schema as { readonly properties?: unknown }
-  if (!isObject(properties ?? {}))
+  if (!isRecord(properties ?? {}))
     context.addIssue({ code: 'custom', path: ['properties'], message: 'expected an object.' })
   const wrong = Object.entries(properties ?? {}).find(([, property]) => !isOfType(property?.type))
   if (wrong)
@@ -209,7 +209,7 @@ export const TransferRequest = body({
 
 /** By hand: a hostile one has a million of them. */
 const Digests = z.custom<Readonly<Record<string, string>>>(
-  (value) => isObject(value) && Object.values(value).every((digest) => typeof digest === 'string'),
+  (value) => isRecord(value) && Object.values(value).every((digest) => typeof digest === 'string'),
   { params: { expected: 'object' }, error: 'expected names of files with the digests of blobs.' },
 )
 const isEmptyText = (text: string): boolean => text === ''

@@ -11,6 +11,7 @@ const repeatPenalty = z.number().min(limits.repeatPenalty.min).max(limits.repeat
 const probability = z.number().min(0).max(1)
 
 export const localServerFields = {
+  repeat_penalty: optional(repeatPenalty),
   repetition_penalty: optional(repeatPenalty),
   repeat_last_n: optional(integerFrom(-1, limits.int32)),
   dry_multiplier: optional(z.number().min(0).max(limits.dry.strength)),
@@ -42,7 +43,7 @@ export function toLocalSampling(body: LocalServerFields): {
     breakers: body.dry_sequence_breakers,
   }
   return {
-    repeatPenalty: body.repetition_penalty,
+    repeatPenalty: body.repeat_penalty ?? body.repetition_penalty,
     repeatLastN: body.repeat_last_n,
     dry: strength > 0 ? { strength, ...omitUndefined(dry) } : undefined,
     xtc: probability > 0 ? { probability, threshold: body.xtc_threshold ?? xtcThreshold } : undefined,

@@ -6,6 +6,7 @@
 import { z } from 'zod'
 import { areTokens, limits } from '../../engine/request.ts'
 import type { Issue } from '../../errors.ts'
+import { isRecord } from '../../util/is-record.ts'
 import { integerFrom, isEmpty, optional, StopSequence, unsupportedUnless } from '../fields.ts'
 import { list } from '../parse.ts'
 import { localServerFields } from './local-server-fields.ts'
@@ -38,7 +39,7 @@ const FunctionCall = z.union([z.enum(['none', 'auto']), z.looseObject({})], {
 
 /** By hand: zod would list hundreds of thousands of wrong entries. */
 const LogitBias = z
-  .custom<Readonly<Record<string, unknown>>>((value) => typeof value === 'object' && !Array.isArray(value), {
+  .custom<Readonly<Record<string, unknown>>>(isRecord, {
     params: { issue: 'type' },
     error: 'expected an object of token ids and numbers.',
   })
@@ -82,7 +83,6 @@ export const generationFields = {
   // Not OpenAI's, but understood by the other local servers.
   top_k: optional(integerFrom(0, limits.int32)),
   min_p: optional(z.number().min(0).max(1)),
-  repeat_penalty: optional(z.number().min(limits.repeatPenalty.min).max(limits.repeatPenalty.max)),
   ...localServerFields,
   grammar: optional(z.string()),
 

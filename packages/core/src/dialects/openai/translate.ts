@@ -101,15 +101,13 @@ function toFormat({ grammar, response_format: format }: FormatFields): OutputFor
 }
 
 function toSampling(body: GenerationFields): Sampling {
-  const local = toLocalSampling(body)
   return omitUndefined({
-    ...local,
+    ...toLocalSampling(body),
     temperature: body.temperature ?? 1,
     topP: body.top_p ?? 1,
     topK: body.top_k,
     minP: body.min_p,
     seed: body.seed,
-    repeatPenalty: body.repeat_penalty ?? local.repeatPenalty,
     presencePenalty: body.presence_penalty,
     frequencyPenalty: body.frequency_penalty,
     logitBias:

@@ -1,7 +1,7 @@
 /** A response on its way: as events, and as the object that they lead to. Shape: OpenAI API reference, "Streaming events". */
 
 import type { Generation } from '../../../calls/generation.ts'
-import type { GenerateEvent, TokenUsage } from '../../../engine/events.ts'
+import { answerCancelled, type GenerateEvent, type TokenUsage } from '../../../engine/events.ts'
 import type { LlmError } from '../../../errors.ts'
 import { eventFrame } from '../../../http/streams.ts'
 import { toResponseError } from '../errors.ts'
@@ -39,7 +39,7 @@ export class ResponseEvents {
     let last: ResponseStreamEvent | undefined
     for await (const event of this.#generation)
       for (const responseEvent of this.#toEvents(event)) last = responseEvent
-    if (!last?.response) throw new DOMException('The answer was cancelled.', 'AbortError')
+    if (!last?.response) throw answerCancelled()
     return last.response
   }
 

@@ -2,7 +2,8 @@
  * What a response consists of, item by item, and the events that tell of each.
  * Shape: OpenAI API reference, "The response object", `output`, and "Streaming events".
  */
-import type { GenerateEvent, SampledToken } from '../../../engine/events.ts'
+import type { ContentEvent, SampledToken } from '../../../engine/events.ts'
+import { tryParseJson } from '../../../util/try-parse-json.ts'
 import { toTokenLogprob } from '../render.ts'
 import { encodeReasoning } from './opaque-reasoning.ts'
 
@@ -21,7 +22,6 @@ export interface OutputOptions {
   readonly hasEncryptedContent: boolean
 }
 
-type ContentEvent = Exclude<GenerateEvent, { type: 'start' | 'prompt' | 'end' }>
 type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 interface OutputItem {
   readonly id: string
@@ -149,7 +149,7 @@ export class ResponseOutput {
 
   /** A call may have been broken off by the model itself, and others come after it. */
   #statusOf({ type }: OutputItem, isCut: boolean): ItemStatus {
-    const isComplete = type === 'function_call' ? isJson(this.#text) : !isCut
+    const isComplete = type === 'function_call' ? tryParseJson(this.#text) !== undefined : !isCut
     return isComplete ? 'completed' : 'incomplete'
   }
 
@@ -175,14 +175,5 @@ export class ResponseOutput {
 
   #newId(prefix: string): string {
     return `${prefix}_${this.#options.id}_${this.items.length}`
-  }
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
   }
 }
