@@ -1,39 +1,52 @@
-import { configDefaults, defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig, type TestProjectConfiguration } from 'vitest/config'
+import { aloneSuites, ciSuites, longSuites, otherMounts } from './test/suites.ts'
 import { ClientTable } from './test/support/client-table.ts'
 import { CountReporter } from './test/support/count-reporter.ts'
-import { hasDockerRegistry } from './test/support/docker-registry.mjs'
 import { LeakReporter } from './test/support/leak-reporter.ts'
 
-/** Suites that need more than Node: left out, with a line, unless asked for. */
-const needMore: Record<string, string> = {
-  'test/clients/python.test.ts': 'Python, and a package index',
-  'test/packaging/install.test.ts': 'a package registry, and minutes',
-  'test/packaging/sizes.test.ts': 'a package registry',
-  'test/packaging/tarballs.test.ts': 'a package registry, and minutes',
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Whether random suites try everything instead of a sample. */
+    readonly isThorough: boolean
+    /** Rows of the conformance table on mounts besides Node's server. */
+    readonly conformanceRows: 'mount' | 'shared'
+  }
 }
-/** Suites that try a sample of what they could. */
-const samples: Record<string, string> = {
-  'packages/core/src/grammar/schema/numbers.test.ts': '300 of 1,000 ranges of numbers',
-  'test/grammar/random-schemas.test.ts': '300 of 5,000 schemas',
-  'test/local-engine/constrained.test.ts': '80 of 300 schemas, 15 of 100 tools',
-  'test/local-engine/forged.test.ts': '12 of 187 files that native code sees',
-  'test/local-engine/kills.test.ts': '12 of 200 kills',
-  'test/local-engine/streams.test.ts': '12 of 200 requests',
-  'test/local-engine/prompt-cache-answers.random.test.ts': '40 of 600 calls, 3 of 20 kills',
-  'test/local-engine/prompt-cache-conversations.test.ts': '8 of 40 conversations, 12 of 48 seeds',
-  'test/local-engine/prompt-cache-kinds.test.ts': '8 of 26 lengths of prompts',
-  'test/local-engine/prompt-cache.random.test.ts': '160 of 1,600 lives of a cache',
-  'test/local-engine/seeds.test.ts': '8 of 48 prompts, 4 of 48 long ones, 2 of 10 conversations',
-  'test/registry/kills.test.ts': '3 of 10 kills, 150 of 500 MB',
+
+/** A part of `npm run test:long`: this run has its suites only, in full. */
+const longPart = process.env.MODELMOUNT_LONG
+const longOnly = Object.keys(longSuites).filter((suite) => longSuites[suite]?.sample === undefined)
+const ciAlone = aloneSuites.filter((suite) => ciSuites.includes(suite))
+
+interface Project {
+  readonly include: readonly string[]
+  readonly exclude?: readonly string[]
+  readonly conformanceRows?: 'mount' | 'shared'
+  readonly isThorough?: boolean
+  /** One suite at a time, after the other projects. */
+  readonly isAlone?: boolean
 }
-/** What measures time or memory, or keeps both cores busy. */
-const measured = [
-  ...['cancelling', 'crashes', 'faults', 'full-machine', 'go-templates', 'hostile-neighbours', 'kills'],
-  ...['memory', 'parallel', 'short-calls', 'stopped', 'texts'],
-].join('|')
-const alone = ['test/robustness/**/*.test.ts', `test/local-engine/@(${measured}).test.ts`]
-const leftOut = process.env.MODELMOUNT_ALL_SUITES ? [] : Object.keys(needMore)
-const sampled = process.env.MODELMOUNT_THOROUGH ? [] : Object.keys(samples)
+
+function project(name: string, given: Project): TestProjectConfiguration {
+  const { include, exclude = [], conformanceRows = 'mount', isThorough = false, isAlone = false } = given
+  return {
+    extends: true,
+    test: {
+      name,
+      include: [...include],
+      exclude: [...configDefaults.exclude, ...exclude],
+      provide: { isThorough, conformanceRows },
+      // Model processes compute beside the tests: three at once on two cores are many times slower.
+      ...(isAlone ? { fileParallelism: false, sequence: { groupOrder: 1 } } : { maxWorkers: 2 }),
+    },
+  }
+}
+
+const longProject = project('long', {
+  include: Object.keys(longSuites).filter((suite) => longSuites[suite]?.part === longPart),
+  isThorough: true,
+  isAlone: true,
+})
 
 export default defineConfig({
   // For tests that hold a Nest app: TypeScript's `experimentalDecorators`.
@@ -44,38 +57,30 @@ export default defineConfig({
       'default',
       new LeakReporter(),
       new ClientTable(),
-      new CountReporter([
-        ...leftOut.map((suite) => `${suite} (needs ${needMore[suite]}; MODELMOUNT_ALL_SUITES=1 runs it)`),
-        ...(hasDockerRegistry
-          ? []
-          : ["Docker's registry in test/registry (not installed: a small one stands in)"]),
-        ...sampled.map((suite) => `most of ${suite} (${samples[suite]}; MODELMOUNT_THOROUGH=1 tries all)`),
-      ]),
+      new CountReporter(process.env.MODELMOUNT_COUNTS),
+      ...(longPart === undefined ? [] : ['json']),
     ],
     testTimeout: 30_000,
     hookTimeout: 30_000,
-    projects: [
-      {
-        extends: true,
-        test: {
-          name: 'in pairs',
-          include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...leftOut, ...alone],
-          // Model processes compute beside the tests: three at once on two cores are many times slower.
-          maxWorkers: 2,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'alone',
-          include: alone,
-          exclude: [...configDefaults.exclude, ...leftOut],
-          fileParallelism: false,
-          // Behind the others.
-          sequence: { groupOrder: 1 },
-        },
-      },
-    ],
+    projects:
+      longPart === undefined
+        ? [
+            project('test', {
+              include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
+              exclude: [...ciSuites, ...longOnly, ...aloneSuites],
+            }),
+            project('test-alone', {
+              include: aloneSuites,
+              exclude: [...ciSuites, ...longOnly],
+              isAlone: true,
+            }),
+            project('ci', {
+              include: [...ciSuites, otherMounts],
+              exclude: [...longOnly, ...aloneSuites],
+              conformanceRows: 'shared',
+            }),
+            project('ci-alone', { include: ciAlone, isAlone: true }),
+          ]
+        : [longProject],
   },
 })

@@ -2,7 +2,7 @@
 import type { RequestListener, Server } from 'node:http'
 import { type Caller, createLlm, type Llm, type LlmOptions } from '@modelmount/core'
 import type { Engine } from '@modelmount/core/engine'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { listen } from '../support/listen.ts'
 import { runLog } from '../support/run-log.ts'
@@ -58,12 +58,17 @@ export type Check = (serve: Serve, start: Start) => Promise<void>
 /**
  * @param notHere what a mount cannot do by its nature, by the id of a requirement or the name of a bad input,
  * with the reason. The check has to fail there: an exception that is none any more is an error.
+ * @param rows `mount`: transport, faults and manners, which depend on the mount. `shared`: all other rows.
  */
 export function conformanceSuite(
   name: string,
   mount: Mount,
   notHere: Readonly<Record<string, string>> = {},
+  rows: 'all' | 'mount' | 'shared' = inject('conformanceRows'),
 ): void {
+  const hasMountRows = rows !== 'shared'
+  const hasSharedRows = rows !== 'mount'
+
   describe(`routes mounted in ${name}`, () => {
     const noModels = emptyFolder()
 
@@ -89,9 +94,10 @@ export function conformanceSuite(
     }
     const serve: Serve = async (...host) => (await start(...host)).url
 
-    test('every requirement has one check, and every check a requirement', () => {
-      expect(Object.keys(checks).sort()).toEqual(Object.keys(requirements).sort())
-    })
+    if (hasSharedRows)
+      test('every requirement has one check, and every check a requirement', () => {
+        expect(Object.keys(checks).sort()).toEqual(Object.keys(requirements).sort())
+      })
 
     const run = (key: string, title: string, check: Check): void => {
       const reason = notHere[key]
@@ -100,19 +106,19 @@ export function conformanceSuite(
     }
 
     for (const [id, { behavior }] of Object.entries(requirements)) {
-      run(id, `${id}: ${behavior}`, checks[id as RequirementId])
+      if (isTransport(id) ? hasMountRows : hasSharedRows)
+        run(id, `${id}: ${behavior}`, checks[id as RequirementId])
     }
 
-    describe('given bad input', () => {
-      for (const [what, check] of Object.entries(badInput)) run(what, what, check)
-    })
-
-    describe('when something goes wrong', () => {
-      for (const [what, check] of Object.entries(faults)) run(what, what, check)
-    })
-
-    describe('asked by somebody else', () => {
-      for (const [what, check] of Object.entries(manners)) run(what, what, check)
-    })
+    const describeRows = (title: string, all: Readonly<Record<string, Check>>): void =>
+      describe(title, () => {
+        for (const [what, check] of Object.entries(all)) run(what, what, check)
+      })
+    if (hasSharedRows) describeRows('given bad input', badInput)
+    if (hasMountRows) describeRows('when something goes wrong', faults)
+    if (hasMountRows) describeRows('asked by somebody else', manners)
   })
 }
+
+/** Whether a framework can change what a requirement demands: how bodies and streams pass it. */
+const isTransport = (id: string): boolean => /:(transport|blobs):/.test(id)

@@ -166,7 +166,7 @@ test('an upload to another origin carries no token', async () => {
 
 const hasKeygen = spawnSync('ssh-keygen', ['-?']).error === undefined
 
-test.runIf(hasKeygen || process.env.MODELMOUNT_ALL_SUITES)(
+test.runIf(hasKeygen || process.env.CI)(
   'a token request is signed with the key of this user, if it exists',
   async () => {
     const folder = emptyFolder()

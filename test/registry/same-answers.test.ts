@@ -16,7 +16,7 @@ interface Asked {
 }
 let small: Asked
 let docker: Asked
-const isThere = hasDockerRegistry || process.env.MODELMOUNT_ALL_SUITES !== undefined
+const isThere = hasDockerRegistry || process.env.CI !== undefined
 
 beforeAll(async () => {
   if (!isThere) return

@@ -1,2 +1,4 @@
-/** How many times what is true each time is tried: a sample, or all of it, which takes minutes more. */
-export const times = (all: number, sample: number): number => (process.env.MODELMOUNT_THOROUGH ? all : sample)
+import { inject } from 'vitest'
+
+/** Number of tries: all in `npm run test:long`, a sample elsewhere. */
+export const times = (all: number, sample: number): number => (inject('isThorough') ? all : sample)

@@ -1,0 +1,140 @@
+/**
+ * Suites by the command that runs them. A suite that is listed nowhere here runs in `npm test`.
+ * Paths are glob patterns from the repository root. The reason stands beside each of them.
+ */
+
+/** Slow and special suites: the command that runs each of them, and why. */
+const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run', why: string]>> = {
+  // One suite with the real engine for each capability.
+  'test/local-engine/answers.test.ts': ['npm test', 'generation: chat, raw text, limits, stop sequences'],
+  'test/local-engine/bad-input.test.ts': ['npm test', 'validation before the model process'],
+  'test/local-engine/cancelling.test.ts': ['npm test', 'aborts'],
+  'test/local-engine/constrained.test.ts': ['npm test', 'structured output, a sample of random schemas'],
+  'test/local-engine/crashes.test.ts': ['npm test', 'recovery from crashes'],
+  'test/local-engine/embeddings.test.ts': ['npm test', 'embeddings, tokenization, infill'],
+  'test/local-engine/loading.test.ts': ['npm test', 'load, keep-alive, unload'],
+  'test/local-engine/logprobs.test.ts': ['npm test', 'log probabilities'],
+  'test/local-engine/lora.test.ts': ['npm test', 'LoRA adapters'],
+  'test/local-engine/overflow.test.ts': ['npm test', 'context overflow'],
+  'test/local-engine/parallel.test.ts': ['npm test', 'sequences decoded in one batch'],
+  'test/local-engine/prompt-cache.test.ts': ['npm test', 'prompt cache'],
+  'test/local-engine/prompts.test.ts': ['npm test', 'chat templates and raw prompts'],
+  'test/local-engine/tools.test.ts': ['npm test', 'tool calls'],
+  'test/usage/real-engine.test.ts': ['npm test', 'usage of real calls'],
+
+  // `.ci/run` runs these after `npm test`.
+  'packages/cli/src/session.test.ts': [
+    '.ci/run',
+    'each command of a session with a model process, with and without a server',
+  ],
+  'test/clients/*.test.ts': ['.ci/run', 'every SDK against every mount; Python needs a package index'],
+  'test/fuzz/*.test.ts': ['.ci/run', 'random requests and GGUF files'],
+  'test/grammar/random-schemas.test.ts': ['.ci/run', 'random schemas, a sample'],
+  'test/keys/revoked.test.ts': ['.ci/run', 'revocation across processes, seconds of waiting'],
+  'test/packaging/!(start).test.ts': ['.ci/run', 'installs packages from a registry'],
+  'test/registry/*.test.ts': ['.ci/run', 'transfers with a real registry'],
+  'test/robustness/*.test.ts': ['.ci/run', 'measured: clients that misbehave, missing weights'],
+  'test/store/*.test.ts': ['.ci/run', 'several processes and full disks'],
+  'test/usage/spending.test.ts': ['.ci/run', 'spending across processes and databases'],
+  'test/local-engine/agents.test.ts': ['.ci/run', 'one conversation of twenty turns'],
+  'test/local-engine/faults.test.ts': ['.ci/run', 'measured: faults of model processes'],
+  'test/local-engine/forged.test.ts': ['.ci/run', 'forged GGUF files, a sample'],
+  'test/local-engine/full-machine.test.ts': [
+    '.ci/run',
+    'measured: several apps without memory for all their models',
+  ],
+  'test/local-engine/go-templates.test.ts': [
+    '.ci/run',
+    'measured: templates in Go text/template, in all three dialects',
+  ],
+  'test/local-engine/hostile-neighbours.test.ts': ['.ci/run', 'measured: costly grammars beside streams'],
+  'test/local-engine/kills.test.ts': ['.ci/run', 'measured: kills, a sample'],
+  'test/local-engine/memory.test.ts': ['.ci/run', 'measured: contexts that do not fit'],
+  'test/local-engine/prompt-cache.random.test.ts': ['.ci/run', 'random calls and kills, a sample'],
+  'test/local-engine/prompt-reuse.test.ts': [
+    '.ci/run',
+    'warm answers against cold ones in three kinds of models, a sample',
+  ],
+  'test/local-engine/read-ahead.test.ts': ['.ci/run', 'long prompts'],
+  'test/local-engine/settings.test.ts': ['.ci/run', 'one model process for each set of options'],
+  'test/local-engine/several-models.test.ts': ['.ci/run', 'several model processes side by side'],
+  'test/local-engine/shared.test.ts': ['.ci/run', 'several apps with one model process'],
+  'test/local-engine/stopped.test.ts': [
+    '.ci/run',
+    'measured: model processes that are stopped, a time limit each',
+  ],
+  'test/local-engine/streams.test.ts': ['.ci/run', 'random streams, a sample'],
+  'test/local-engine/templates.test.ts': ['.ci/run', 'templates in native code, a time limit each'],
+  'test/local-engine/texts.test.ts': ['.ci/run', 'measured: hostile texts and templates, a time limit each'],
+  'test/local-engine/untidy-apps.test.ts': ['.ci/run', 'apps that end without closing'],
+}
+
+/** Suites that `.ci/run` runs after `npm test`. */
+export const ciSuites: readonly string[] = Object.entries(suites).flatMap(([file, [command]]) =>
+  command === '.ci/run' ? [file] : [],
+)
+
+interface LongSuite {
+  /** Argument of `npm run test:long -- <part>`. */
+  readonly part: 'kills' | 'random' | 'storms'
+  /** What the suite tries in the long run. */
+  readonly tries: string
+  /** What the other commands try of it. Without a sample, they do not run the suite. */
+  readonly sample?: string
+}
+
+/** Suites of `npm run test:long`. */
+export const longSuites: Readonly<Record<string, LongSuite>> = {
+  'packages/core/src/grammar/schema/numbers.test.ts': {
+    part: 'random',
+    tries: '1,000 ranges',
+    sample: '300',
+  },
+  'test/grammar/random-schemas.test.ts': { part: 'random', tries: '5,000 schemas', sample: '300' },
+  'test/local-engine/constrained.test.ts': {
+    part: 'random',
+    tries: '300 schemas and 100 tools',
+    sample: '80 and 15',
+  },
+  'test/local-engine/forged.test.ts': { part: 'random', tries: '187 forged files', sample: '12' },
+  'test/local-engine/prompt-cache.random.test.ts': {
+    part: 'random',
+    tries: '1,600 lives of a cache, 600 calls of a model, 20 kills',
+    sample: '160, 40 and 3',
+  },
+  'test/local-engine/prompt-reuse.test.ts': {
+    part: 'random',
+    tries: '26 prompt lengths, 50 conversations, 48 seeds, 48 prompts',
+    sample: '8, 10, 12 and 8',
+  },
+  'test/local-engine/kills.test.ts': { part: 'kills', tries: '200 kills', sample: '12' },
+  'test/registry/kills.test.ts': {
+    part: 'kills',
+    tries: '10 kills of a pull of 500 MB',
+    sample: '3 of 150 MB',
+  },
+  'test/limits/four-processes.test.ts': {
+    part: 'storms',
+    tries: '4,000 requests of four processes on one limit, in SQLite and PostgreSQL',
+  },
+  'test/local-engine/short-calls.test.ts': {
+    part: 'storms',
+    tries: 'soak: 2,000 calls, 16 at a time, with bounds for memory and event loop',
+  },
+  'test/local-engine/streams.test.ts': { part: 'storms', tries: '200 streams', sample: '36' },
+}
+
+/** Suites that measure time or memory, or that keep both cores busy: no other suite runs beside them. */
+export const aloneSuites: readonly string[] = [
+  'test/robustness/*.test.ts',
+  ...[
+    ...['cancelling', 'crashes', 'faults', 'full-machine', 'go-templates', 'hostile-neighbours', 'kills'],
+    ...['memory', 'parallel', 'short-calls', 'stopped', 'texts'],
+  ].map((name) => `test/local-engine/${name}.test.ts`),
+]
+
+/**
+ * Conformance tables of the mounts besides Node's server. `npm test` runs their transport, fault and manner rows,
+ * `.ci/run` the other rows: what a framework can change, and what all of them share.
+ */
+export const otherMounts = 'test/conformance/{express,express-4,fetch,koa,nest}.test.ts'
