@@ -110,10 +110,11 @@ export function conformanceSuite(
         run(id, `${id}: ${behavior}`, checks[id as RequirementId])
     }
 
-    const describeRows = (title: string, all: Readonly<Record<string, Check>>): void =>
+    const describeRows = (title: string, all: Readonly<Record<string, Check>>): void => {
       describe(title, () => {
         for (const [what, check] of Object.entries(all)) run(what, what, check)
       })
+    }
     if (hasSharedRows) describeRows('given bad input', badInput)
     if (hasMountRows) describeRows('when something goes wrong', faults)
     if (hasMountRows) describeRows('asked by somebody else', manners)

@@ -1,17 +1,18 @@
 /** How models are loaded: what is set for all, and what a machine has no memory for. */
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { createLlm, type Llm, type LocalOptions } from '@modelmount/core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { withMetadata } from '../support/broken-model.ts'
 import { noiseModel } from '../support/models.ts'
 
 let folder: string
 let llm: Llm | undefined
 const warnings: string[] = []
+const runtimeDirs: string[] = []
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'settings-'))
@@ -24,12 +25,22 @@ afterEach(async () => {
   warnings.length = 0
 })
 
-afterAll(() => rm(folder, { recursive: true, force: true }))
+afterAll(async () => {
+  // A model process writes to its folder until it has left.
+  await vi.waitFor(
+    async () => {
+      for (const runtimeDir of runtimeDirs) expect(await readdir(runtimeDir)).toEqual([])
+    },
+    { timeout: 15_000, interval: 50 },
+  )
+  await rm(folder, { recursive: true })
+})
 
 async function start(local: LocalOptions): Promise<Llm> {
   const logger = { warn: (_: object, message: string) => warnings.push(message), error: () => {} }
   // Of its own: a process that an earlier test has left behind would be joined.
   const runtimeDir = await mkdtemp(join(folder, 'run-'))
+  runtimeDirs.push(runtimeDir)
   llm = await createLlm({ models: folder, local: { runtimeDir, ...local }, logger })
   return llm
 }

@@ -14,7 +14,7 @@ const reportFile = new URL('REPORT.md', import.meta.url)
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : parts
 const unknown = wanted.filter((part) => !parts.includes(part))
 if (unknown.length > 0) {
-  console.error(`Unknown part: ${unknown.join(', ')}. The parts are ${parts.join(', ')}.`)
+  process.stderr.write(`Unknown part: ${unknown.join(', ')}. The parts are ${parts.join(', ')}.\n`)
   process.exit(2)
 }
 
