@@ -7,7 +7,5 @@ type Started = Pick<DockerRegistry, 'url' | 'host' | 'close'>
 export const registries: readonly (readonly [name: string, start: () => Promise<Started>])[] = [
   ['a small registry', () => SmallRegistry.start()],
   // In CI, a missing one is a failure.
-  ...(hasDockerRegistry || process.env.CI
-    ? ([["Docker's registry", startDockerRegistry]] as const)
-    : []),
+  ...(hasDockerRegistry || process.env.CI ? ([["Docker's registry", startDockerRegistry]] as const) : []),
 ]
