@@ -944,7 +944,7 @@ export const requirements = {
   'anthropic:cache:pre-warm': {
     source: anthropicCaching,
     behavior:
-      '`max_tokens` of 0 reads the prompt and says nothing: no content, `max_tokens`, and what was written, which the next call reads.',
+      '`max_tokens` of 0 only caches the prompt: no content, stop reason `max_tokens`, and cache writes that the next request reads.',
   },
   'anthropic:cache:pre-warm-refused': {
     source: anthropicCaching,

@@ -1,16 +1,16 @@
-/** What fields of several dialects have in common. */
+/** Schema helpers that several dialects share. */
 import { z } from 'zod'
 import { optional, StopSequence } from '../models/modelfile/parameters.ts'
 import { isRecord } from '../util/is-record.ts'
 
 export { optional, StopSequence }
 
-/** Refuses what is not built yet by its name. */
+/** Issue for a feature that is not implemented. */
 export const unsupported = (feature: string) => ({
   params: { issue: 'unsupported' },
   error: `${feature} is not supported yet.`,
 })
-/** A field that is not built yet may still say "none", in one of the ways clients do. */
+/** Rejects a field that is not implemented, but accepts the values with which clients disable it. */
 export const unsupportedUnless = <Schema extends z.ZodType>(
   schema: Schema,
   feature: string,
@@ -18,13 +18,13 @@ export const unsupportedUnless = <Schema extends z.ZodType>(
 ) => optional(schema.refine((value) => isNone(value as z.output<Schema>), unsupported(feature)))
 export const isEmpty = ({ length }: readonly unknown[]): boolean => length === 0
 
-/** Looked at no further. */
+/** A JSON object with any fields. */
 export const JsonObject = z.custom<Readonly<Record<string, unknown>>>(isRecord, {
   params: { issue: 'type', expected: 'object' },
   error: 'expected an object.',
 })
 
-/** By hand: zod calls what is beyond its own bounds a decimal, and of a text it does not say that a whole number was expected. */
+/** An integer. Not `z.int()`: it reports numbers beyond its own bounds as decimals, and expects a number instead of an integer. */
 export const integerFrom = (min: number, max: number = Number.MAX_SAFE_INTEGER) =>
   z
     .custom<number>((value) => Number.isInteger(value), {
@@ -40,10 +40,10 @@ export const integerFrom = (min: number, max: number = Number.MAX_SAFE_INTEGER) 
       error: `expected a whole number up to ${max}.`,
     })
 
-/** What a client wrote, in a message to it: no megabytes, and no half character. */
+/** Shortens a client's text for an error message, without a split surrogate pair. */
 export const truncateForError = (text: string): string => text.slice(0, 64).toWellFormed()
 
-/** What the engine says of a field is said of the one that it came from. */
+/** Maps the engine's field names in errors to those of a dialect. */
 export const createFieldMapper =
   (mappings: readonly (readonly [neutral: RegExp, own: string])[]) =>
   (param: string): string =>
@@ -51,6 +51,6 @@ export const createFieldMapper =
 
 type Defined<Values> = { [Key in keyof Values]?: Exclude<Values[Key], undefined> }
 
-/** Without what is undefined. */
+/** Removes fields that are undefined. */
 export const omitUndefined = <Values extends object>(values: Values): Defined<Values> =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<Values>

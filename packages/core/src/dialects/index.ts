@@ -24,8 +24,5 @@ export function routesFor(names: readonly DialectName[] = dialectNames): Dialect
   return createDialectTable(chosen)
 }
 
-/**
- * Those of the admin API, below the path that the app gives them: `/keys`, `/limit-requests`, `/openapi.json`. Said here, since the
- * types of the folders are not published.
- */
+/** Routes of the admin API, below a path that the app chooses: `/keys`, `/limit-requests`, `/openapi.json`. */
 export const adminRoutes = (): DialectTable => createAdminTable()

@@ -1,26 +1,26 @@
-/** From an unknown body to a typed one, or to an error that names the field. */
+/** Validates a request body, or throws an error that names the field. */
 import { z } from 'zod'
 import { formatFieldPath, type Issue, LlmError } from '../errors.ts'
 
-/** What is wrong with a body, for a dialect to say. */
+/** One problem of a body, which each dialect words in its own way. */
 export interface FieldIssue {
   /** The field, as a path: `messages[0].role`. Empty when the body is no object at all. */
   readonly param: string
   readonly issue: Issue
-  /** In nobody's dialect. */
+  /** Neutral wording, for dialects without their own. */
   readonly reason: string
-  /** Whether a check of ours says the reason, and not zod. */
+  /** Whether the reason comes from a check of this package instead of zod. */
   readonly isCustom: boolean
-  /** What was there instead, whichever way its name was written. */
+  /** The invalid value, in whatever case its field name was spelt. */
   readonly received: unknown
-  /** The type that it should have had: `string`, `int`, `array`. */
+  /** Expected type: `string`, `int`, `array`. */
   readonly expected: string | undefined
-  /** What it is larger or smaller than. */
+  /** Bound that the value exceeds. */
   readonly limit: number | undefined
 }
 export type IssueFormatter = (problem: FieldIssue) => string
 
-/** @param formatIssue what is said of what does not fit, in the words of a dialect */
+/** @param formatIssue words the message as the dialect's clients expect it */
 export function parse<Schema extends z.ZodType>(
   schema: Schema,
   body: unknown,
@@ -33,7 +33,7 @@ export function parse<Schema extends z.ZodType>(
   throw new LlmError('invalid_request', formatIssue(problem), { issue, ...(param !== '' && { param }) })
 }
 
-/** An array that is read up to its first wrong item: a hostile one has a million of them, and zod would list them all. */
+/** An array that is checked up to its first invalid item, since zod would list all of a hostile million. */
 export const list = <Item extends z.ZodType>(
   item: Item,
   length: { readonly min?: number; readonly max: number },
@@ -48,7 +48,7 @@ export const list = <Item extends z.ZodType>(
         const result = item.safeParse(value, parseOptions)
         if (!result.success) {
           const [issue] = result.error.issues as [z.core.$ZodIssue]
-          // What a schema has finished is raw again for the schema around it.
+          // The outer schema expects raw issues, and completes them itself.
           context.issues.push({ ...issue, path: [index, ...issue.path] } as z.core.$ZodRawIssue)
           return z.NEVER
         }
@@ -57,7 +57,7 @@ export const list = <Item extends z.ZodType>(
       return items
     })
 
-/** What is wrong, where a schema has no words of its own for it: zod's do not read like the others. */
+/** Messages for schemas without their own, worded like the rest of this package. */
 const defaultErrorMap: z.core.$ZodErrorMap = (issue) => {
   switch (issue.code) {
     case 'invalid_type':
@@ -73,7 +73,7 @@ const defaultErrorMap: z.core.$ZodErrorMap = (issue) => {
   }
 }
 
-/** Issues have what was there instead. */
+/** `reportInput` adds the invalid value to each issue. */
 const parseOptions = { error: defaultErrorMap, reportInput: true } as const
 
 const typeNames = {
@@ -107,7 +107,7 @@ function toFieldIssue(first: z.core.$ZodIssue, body: unknown): FieldIssue {
   }
 }
 
-/** What our own checks say of themselves. */
+/** Parameters that this package's checks attach to their issues. */
 const paramsOf = (issue: z.core.$ZodIssue): Readonly<Record<string, unknown>> =>
   (issue.code === 'custom' && issue.params) || {}
 
@@ -117,7 +117,7 @@ function limitOf(issue: z.core.$ZodIssue): number | undefined {
   return paramsOf(issue).limit as number | undefined
 }
 
-/** A union says only "invalid"; the branch that came furthest says why. A wrong key says it in an issue of its own. */
+/** Finds the reason within unions and keys: the branch that matched furthest, or the key's own issue. */
 function findDeepestIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code === 'invalid_key') return { ...issue, message: issue.issues[0]?.message ?? issue.message }
   if (issue.code !== 'invalid_union') return issue

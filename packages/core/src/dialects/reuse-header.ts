@@ -1,8 +1,8 @@
-/** How much of a prompt was there already, for who measures: usage has its own rules for it in each API. */
+/** A header with the reused prompt tokens, for benchmarks: each API has other rules for them in its usage. */
 import type { Generation } from '../calls/generation.ts'
 import type { HttpResponse } from '../http/message.ts'
 
-/** With the prompt tokens that were reused by the answers that had begun when the headers go out; without any, as it is. */
+/** Adds the reused prompt tokens of all generations that have started. Adds no header if none has. */
 export function withReuseHeader(response: HttpResponse, generations: readonly Generation[]): HttpResponse {
   const known = generations.flatMap(({ promptUsage }) => promptUsage ?? [])
   if (known.length === 0) return response

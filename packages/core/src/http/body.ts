@@ -1,10 +1,10 @@
-/** Reading a body once: JSON up to a limit, never parsing what would block the event loop; or its bytes as they come. */
+/** Reads a request body: as JSON within limits that keep the event loop free, or as raw bytes. */
 import type { IncomingMessage } from 'node:http'
 import { invalidRequest, LlmError } from '../errors.ts'
 
 /** `JSON.parse` of ten megabytes of nested arrays or empty objects blocks for seconds; of text, for milliseconds. */
 const maxDepth = 128
-/** Of objects, arrays, fields and items together. */
+/** Limit of objects, arrays, fields and items together. */
 const maxParts = 1_000_000
 
 export interface BodySource {
@@ -25,7 +25,7 @@ export async function readNodeJson(
   }
 }
 
-/** No more of it is read than somebody asks for. */
+/** Reads only what the consumer pulls. */
 export async function* readNodeBytes(stream: IncomingMessage): AsyncGenerator<Uint8Array> {
   try {
     yield* readBytes(sourceOf(stream))
@@ -35,13 +35,13 @@ export async function* readNodeBytes(stream: IncomingMessage): AsyncGenerator<Ui
 }
 
 const sourceOf = (stream: IncomingMessage): BodySource => ({
-  // Leaving the default iterator early would destroy the socket, and with it the answer.
+  // Leaving the default iterator early would destroy the socket, and the response with it.
   chunks: stream.iterator({ destroyOnReturn: false }),
   contentLength: stream.headers['content-length'],
   contentEncoding: stream.headers['content-encoding'],
 })
 
-/** What is left is read and dropped, so that a client that still sends gets to see the answer. */
+/** Discards the rest, so that a client that is still sending can read the response. */
 const drain = (stream: IncomingMessage): void => void stream.resume()
 
 export async function readJson(
@@ -73,7 +73,7 @@ export async function* readParsedBytes(parsed: unknown): AsyncGenerator<Uint8Arr
   yield parsed
 }
 
-/** What a body parser in front, which has read the stream, has made of it. */
+/** Accepts the result of an earlier body parser that has read the stream. */
 export function readParsedBody(parsed: unknown, contentType = '', defaultBody?: object): unknown {
   if (typeof parsed === 'string') return parseJson(Buffer.from(parsed), defaultBody)
   if (parsed instanceof Uint8Array) return parseJson(parsed, defaultBody)
@@ -86,10 +86,10 @@ export function readParsedBody(parsed: unknown, contentType = '', defaultBody?: 
   return parsed
 }
 
-// The content-type alone does not say it: `express.json({ type: '*/*' })` makes JSON of such bodies, too.
+// The content-type alone is no proof: `express.json({ type: '*/*' })` parses such bodies as JSON.
 function isForm(parsed: unknown): boolean {
   const fields = Object.entries(parsed ?? {})
-  // `curl -d` says that JSON is a form: then the text of it is the name of a field.
+  // `curl -d` labels JSON as a form; its text then becomes the name of a field.
   if (fields.some(([name]) => name.trimStart().startsWith('{'))) return true
   return fields.length > 0 && fields.every(([, value]) => typeof value === 'string')
 }
@@ -97,7 +97,7 @@ function isForm(parsed: unknown): boolean {
 const createBodyParserError = (message: string): LlmError =>
   invalidRequest(`${message} In the app, mount the routes before the body parser.`, { setup: true })
 
-/** @param defaultBody what no bytes at all are */
+/** @param defaultBody result for an empty body */
 export function parseJson(bytes: Uint8Array, defaultBody?: object): unknown {
   if (bytes.length === 0 && defaultBody) return defaultBody
   checkComplexity(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
@@ -114,7 +114,7 @@ export function parseJson(bytes: Uint8Array, defaultBody?: object): unknown {
   }
 }
 
-/** What JSON takes for white space. */
+/** White space in JSON. */
 const whitespace = [0x20, 0x09, 0x0a, 0x0d]
 
 async function concatenate(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<Uint8Array> {
@@ -131,7 +131,7 @@ async function concatenate(source: AsyncIterable<Uint8Array>, limitBytes: number
 const tooLarge = (limitBytes: number): LlmError =>
   new LlmError('too_large', `The request body is larger than ${limitBytes} bytes.`)
 
-/** Over the bytes, before anything is parsed. */
+/** Scans the bytes before they are parsed. */
 function checkComplexity(bytes: Buffer): void {
   let depth = 0
   let parts = 0
@@ -153,7 +153,7 @@ const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket, colon
   0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d, 0x3a, 0x2c,
 ]
 
-/** Jumps from quote to quote: an inlined image is one long string. */
+/** Jumps from quote to quote, since an inlined image is one long string. */
 function endOfString(bytes: Buffer, start: number): number {
   for (let end = bytes.indexOf(quote, start + 1); end !== -1; end = bytes.indexOf(quote, end + 1)) {
     let escapes = 0

@@ -1,8 +1,8 @@
-/** What a call shows to be let in. */
+/** API keys in request headers. */
 import { LlmError } from '../errors.ts'
 import type { HttpRequest } from './message.ts'
 
-/** The key of `x-api-key` or `authorization: Bearer`, whichever the client's API knows. Throws `authentication` for two that differ. */
+/** Reads the API key from `x-api-key` or `authorization: Bearer`. Throws `authentication` if both are sent and differ. */
 export function credentialOf({ header }: Pick<HttpRequest, 'header'>): string | undefined {
   const [, bearer] = /^bearer +(\S+) *$/i.exec(header('authorization') ?? '') ?? []
   const key = header('x-api-key') || undefined
@@ -11,7 +11,7 @@ export function credentialOf({ header }: Pick<HttpRequest, 'header'>): string | 
   return bearer ?? key
 }
 
-/** The same. Throws `authentication` where there is none, too. */
+/** Like `credentialOf`, but throws `authentication` also if no key is sent. */
 export function expectCredential(request: Pick<HttpRequest, 'header'>): string {
   const key = credentialOf(request)
   if (key !== undefined) return key

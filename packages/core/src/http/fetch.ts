@@ -1,4 +1,4 @@
-/** The routes for hosts that speak the web's own `Request` and `Response`: Hono, Bun, Deno, Next. */
+/** Serves the routes on hosts with web `Request` and `Response`: Hono, Bun, Deno, Next. */
 import type { Caller } from '../accounts/auth/caller.ts'
 import { checkKeys } from '../options/check.ts'
 import { type ByteSize, toBytes } from '../units.ts'
@@ -8,15 +8,15 @@ import { createMatcher, type RouteTable } from './route.ts'
 
 export type FetchHandler = (request: Request) => Promise<Response>
 
-/** What a `Request` does not say. */
+/** Facts about a request that a `Request` does not hold. */
 export interface FetchHandlerOptions {
-  /** The address of the client, from wherever the host keeps it. */
+  /** Returns the client's address. */
   readonly remoteAddress?: (request: Request) => string | undefined
   /** Names the caller of a request, with `createLlm({ auth: 'host' })`. */
   readonly authenticate?: (request: Request) => Caller | undefined | Promise<Caller | undefined>
 }
 
-/** Unknown paths and methods are answered, too. */
+/** Creates a handler that also responds to unknown paths and methods. */
 export function toFetchHandler<Context>(
   { routes, handleUnmatched }: RouteTable<Context>,
   context: Context,
@@ -79,7 +79,7 @@ function toResponse({ status, headers, body }: HttpResponse, onCancel = (): void
   return new Response(content, { status, headers })
 }
 
-/** Pulled frame by frame. Cancelling it does not wait for the frame that is being made. */
+/** Pulls frame by frame. Cancelling does not wait for the pending frame. */
 function toStream(frames: AsyncIterable<string>, onCancel: () => void): ReadableStream<Uint8Array> {
   const iterator = frames[Symbol.asyncIterator]()
   const encoder = new TextEncoder()

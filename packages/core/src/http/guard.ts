@@ -1,4 +1,4 @@
-/** What can be known of a call before anybody looks into it: where it comes from, and which page sent it. */
+/** Checks of a request's origin before it is read: its address, its `Host` and its web page. */
 import { BlockList, isIP } from 'node:net'
 import type { HttpRequest } from './message.ts'
 import { isPublicAddress } from './public-address.ts'
@@ -12,10 +12,10 @@ const isLoopbackAddress = (address: string): boolean => {
   return family !== 0 && loopback.check(address, family === 4 ? 'ipv4' : 'ipv6')
 }
 
-/** Behind a proxy everybody is on this machine. */
+/** Headers that reveal a proxy, behind which every client has a loopback address. */
 const proxyHeaders = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']
 
-/** A call from this machine, with no proxy between. */
+/** Whether a request comes from this machine without a proxy. */
 export const isDirectLoopback = ({
   remoteAddress,
   header,
@@ -25,8 +25,8 @@ export const isDirectLoopback = ({
   proxyHeaders.every((name) => header(name) === undefined)
 
 /**
- * A page can have its own domain name point at this machine, and then call it as if it were its own origin (DNS
- * rebinding). The `Host` header still says that name; numbers of a local network, and names that nobody can register, are harmless.
+ * Guards against DNS rebinding: a page lets its domain name resolve to this machine, and is then of the same origin. Such
+ * requests carry that name in `Host`. Addresses of a local network and names that cannot be registered are safe.
  */
 export function isLocalHost(host: string | undefined): boolean {
   if (host === undefined || host === '') return true
@@ -35,13 +35,13 @@ export function isLocalHost(host: string | undefined): boolean {
   return isIP(name) !== 0 || /(^|\.)localhost$|\.(local|internal)$/.test(name)
 }
 
-/** What the `Origin` header says about the page that sent a call. Only browsers send one. */
+/** Relation of the page in the `Origin` header to this server. Only browsers send that header. */
 export type Origin =
   | { readonly kind: 'none' }
   | { readonly kind: 'same' }
   | { readonly kind: 'allowed' | 'refused'; readonly origin: string }
 
-/** @param allowed origins such as `https://app.example.com`, with `*` for any text; absent: none is refused */
+/** @param allowed origins such as `https://app.example.com`, with `*` for any text; if absent, all are allowed */
 export function classifyOrigin(
   request: Pick<HttpRequest, 'header'>,
   allowed: readonly string[] | undefined,
@@ -53,10 +53,10 @@ export function classifyOrigin(
   return { kind: allowed === undefined || allowed.some(matches) ? 'allowed' : 'refused', origin }
 }
 
-/** Schemes of desktop apps and editors; no page on the web has one. */
+/** Schemes of desktop apps and editors; web pages cannot have them. */
 const appSchemes = ['app', 'file', 'tauri', 'vscode-webview', 'vscode-file']
 
-/** Pages that are served from this machine, at any port, or belong to an app on it. */
+/** Origins of pages on this machine, at any port, and of desktop apps. */
 export const localOrigins = [
   ...['http', 'https'].flatMap((scheme) =>
     ['localhost', '127.0.0.1', '[::1]'].flatMap((host) => [`${scheme}://${host}`, `${scheme}://${host}:*`]),
@@ -64,14 +64,14 @@ export const localOrigins = [
   ...appSchemes.map((scheme) => `${scheme}://*`),
 ]
 
-/** Lets a page on another origin read the answer. */
+/** Headers that let a page of another origin read the response. */
 export const crossOriginHeaders = (origin: string): Readonly<Record<string, string>> => ({
   'access-control-allow-origin': origin,
   'access-control-expose-headers': '*',
   vary: 'Origin',
 })
 
-/** Answers a browser that asks what it may send. */
+/** Headers of a response to a CORS preflight request. */
 export const preflightHeaders = (
   request: HttpRequest,
   methods: string,

@@ -1,4 +1,4 @@
-/** The `@modelmount/core/http` door, for people who write adapters. */
+/** The entry point `@modelmount/core/http`, for authors of adapters. */
 
 export { type FetchHandler, toFetchHandler } from './fetch.ts'
 export type { HttpRequest, HttpResponse, Method } from './message.ts'

@@ -1,37 +1,37 @@
-/** All that core knows of HTTP: one call in, one answer out. */
+/** HTTP as core sees it: one request in, one response out. */
 
 import type { Caller } from '../accounts/auth/caller.ts'
 
-/** One call, as core sees it. Made by an adapter; nothing in it belongs to a framework. */
+/** One HTTP request. An adapter creates it; no part of it belongs to a framework. */
 export interface HttpRequest {
   readonly method: string
   /** Below the mount point: `/v1/chat/completions`. */
   readonly path: string
-  /** Decoded. Wildcards are joined with `/`: a model name keeps its slashes. */
+  /** Decoded path parameters. Wildcards are joined with `/`, so that a model name keeps its slashes. */
   readonly params: Readonly<Record<string, string>>
   readonly remoteAddress: string | undefined
-  /** Who calls, where the app has found out. */
+  /** Caller that the app has authenticated. */
   readonly caller: Caller | undefined
-  /** Aborts when the client goes away before the response is finished. */
+  /** Aborts when the client disconnects before the response is finished. */
   readonly signal: AbortSignal
   /** @param name in lower case */
   header(name: string): string | undefined
-  /** What the query string says, decoded; the first value where there are several. */
+  /** Decoded query parameter; the first value where there are several. */
   query(name: string): string | undefined
   /**
-   * The parsed body if something in front read it, else read here. Throws `too_large` and `invalid_request`.
+   * Parsed body, as a body parser left it or read here. Throws `too_large` and `invalid_request`.
    *
-   * @param defaultBody what stands for a body that is empty; without it there has to be one
+   * @param defaultBody replaces an empty body; without it, an empty body is an error
    */
   json(defaultBody?: object): Promise<unknown>
-  /** The body as it comes, of any length: for files. Throws `invalid_request` where it ends too soon, or was read in front. */
+  /** Raw body of any length, for files. Throws `invalid_request` if it ends early or a body parser has consumed it. */
   bytes(): AsyncIterable<Uint8Array>
 }
 
 export interface HttpResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** Whole, or frames written as they are pulled. Its `return()` is called when nobody listens. */
+  /** Complete text, or frames that are pulled one by one. `return()` is called when the client disconnects. */
   readonly body: string | AsyncIterable<string> | null
 }
 

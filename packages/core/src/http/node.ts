@@ -1,4 +1,4 @@
-/** Between Node's own HTTP objects and ours. Every adapter whose framework sits on them uses this file. */
+/** Converts Node's HTTP objects to core's and back, for all adapters whose framework is built on them. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import type { Caller } from '../accounts/auth/caller.ts'
@@ -9,10 +9,10 @@ import { defaultBodyLimit, type HttpRequest, type HttpResponse } from './message
 import { createMatcher, joinParams, type RouteTable } from './route.ts'
 
 export interface NodeRequestOptions {
-  /** Below the mount point, without the query string. */
+  /** Path below the mount point, without the query string. */
   readonly path: string
   readonly params?: Readonly<Record<string, unknown>>
-  /** What a body parser in front made of the body; believed only if the stream was really read. */
+  /** Result of an earlier body parser; used only if the stream has been read. */
   readonly parsedBody?: unknown
   /** @default '32mb' */
   readonly bodyLimit?: ByteSize | undefined
@@ -49,10 +49,10 @@ export async function writeNodeResponse(
   { status, headers, body }: HttpResponse,
   res: ServerResponse,
 ): Promise<void> {
-  // A middleware with a time limit may have answered.
+  // A timeout middleware may have responded.
   if (res.headersSent) return closeBody(body)
   res.statusCode = status
-  // One by one, so that what the host has set (CORS, security headers) stays.
+  // Set one by one to keep the host's headers (CORS, security).
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
   if (body === null || typeof body === 'string') {
     res.end(body ?? undefined)
@@ -62,18 +62,18 @@ export async function writeNodeResponse(
   try {
     await pipeline(body, res)
   } catch (error) {
-    // The client left: nobody to tell, and the pipeline has already ended the stream's source.
+    // The client disconnected, and the pipeline has closed the source.
     if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
   }
 }
 
-/** What a request does not say. */
+/** Facts about a request that its `IncomingMessage` does not hold. */
 export interface NodeHandlerOptions {
   /** Names the caller of a request, with `createLlm({ auth: 'host' })`. */
   readonly authenticate?: (req: IncomingMessage) => Caller | undefined | Promise<Caller | undefined>
 }
 
-/** The routes as a handler for Node's own server. Unknown paths and methods are answered, too. */
+/** Creates a request listener for `node:http` that also responds to unknown paths and methods. */
 export function toNodeHandler<Context>(
   { routes, handleUnmatched }: RouteTable<Context>,
   context: Context,
@@ -88,7 +88,7 @@ export function toNodeHandler<Context>(
     if (!('route' in found))
       return handleUnmatched(readNodeRequest(req, res, { path }), found.allowed, context)
     const { route, params } = found
-    // Where connect, a serverless host or a test has parsed the body, it is here.
+    // connect, serverless hosts and tests leave a parsed body here.
     const { body: parsedBody } = req as { readonly body?: unknown }
     const caller = await options.authenticate?.(req)
     return route.handle(
@@ -108,14 +108,14 @@ async function closeBody(body: HttpResponse['body']): Promise<void> {
   if (body !== null && typeof body !== 'string') await body[Symbol.asyncIterator]().return?.()
 }
 
-/** A request to a proxy has a whole URL in this place, which servers have to take, too. */
+/** Path of a request target. Servers have to accept the absolute form, too (RFC 9112, 3.2.2). */
 const pathOf = (url: string): string => url.replace(/^https?:\/\/[^/?]*/i, '').split('?', 1)[0] || '/'
 
 const parseQuery = (url = ''): URLSearchParams => new URLSearchParams(url.slice(`${url}?`.indexOf('?')))
 
 function createDisconnectSignal(res: ServerResponse): AbortSignal {
   const controller = new AbortController()
-  // Also when somebody in front has answered: nobody waits for ours any more.
+  // 'close' also fires when an earlier middleware has responded, so that this response is not needed.
   const abort = (): void => controller.abort()
   if (res.destroyed) abort()
   else res.once('close', abort)

@@ -1,4 +1,4 @@
-/** Which addresses are of the public internet. Source: IANA, special-purpose address registries for IPv4 and IPv6. */
+/** Tells addresses of the public internet from special ones. Source: IANA, special-purpose address registries for IPv4 and IPv6. */
 import { BlockList, isIP } from 'node:net'
 
 const specialPurpose = new BlockList()
@@ -23,26 +23,26 @@ for (const [network, prefix] of [
 ] as const)
   specialPurpose.addSubnet(network, prefix, 'ipv4')
 for (const [network, prefix] of [
-  // Teredo, ORCHID and other protocols' own.
+  // Teredo, ORCHID and other protocol assignments.
   ['2001::', 23],
   ['2001:db8::', 32],
-  // 6to4: an address of IPv4, whichever, is inside.
+  // 6to4 contains an arbitrary IPv4 address.
   ['2002::', 16],
   ['3fff::', 20],
 ] as const)
   specialPurpose.addSubnet(network, prefix, 'ipv6')
 
-/** All else of IPv6 is local, translated from IPv4 (mapped, NAT64), multicast, or nobody's. */
+/** The rest of IPv6 is local, translated from IPv4 (mapped, NAT64), multicast or unassigned. */
 const globalUnicast = new BlockList()
 globalUnicast.addSubnet('2000::', 3, 'ipv6')
 
-/** @param address as a resolver gives it, without brackets; anything else is not public */
+/** @param address as a resolver returns it, without brackets; any other text is not public */
 export function isPublicAddress(address: string): boolean {
   switch (isIP(address)) {
     case 4:
       return !specialPurpose.check(address, 'ipv4')
     case 6:
-      // With a zone it is of a link.
+      // An address with a zone is link-local.
       return (
         !address.includes('%') &&
         globalUnicast.check(address, 'ipv6') &&

@@ -1,4 +1,4 @@
-/** Whole answers. */
+/** Responses that are sent at once. */
 import type { HttpResponse } from './message.ts'
 
 export function json(

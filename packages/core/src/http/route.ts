@@ -12,10 +12,10 @@ export interface Route<Context> {
   handle(request: HttpRequest, context: Context): Promise<HttpResponse>
 }
 
-/** Routes, and what to say where there is none. */
+/** Routes, and the response where none matches. */
 export interface RouteTable<Context> {
   readonly routes: readonly Route<Context>[]
-  /** Answers a path that no route has (`allowed` is empty), or a method that the path's routes do not have. */
+  /** Responds to an unknown path (`allowed` is empty) and to a method that the path does not have. */
   handleUnmatched(request: HttpRequest, allowed: readonly Method[], context: Context): HttpResponse
 }
 
@@ -23,7 +23,7 @@ export type Match<Context> =
   | { readonly route: Route<Context>; readonly params: Readonly<Record<string, string>> }
   | { readonly allowed: readonly Method[] }
 
-/** A matcher for hosts that have no router: plain Node. `HEAD` is answered by a `GET` route. */
+/** Creates a matcher for hosts without a router, such as plain Node. `HEAD` matches a `GET` route. */
 export function createMatcher<Context>(
   routes: readonly Route<Context>[],
 ): (method: string, path: string) => Match<Context> {
@@ -43,7 +43,7 @@ export function createMatcher<Context>(
   }
 }
 
-/** A path that cannot be percent-decoded is nobody's. */
+/** A path that cannot be percent-decoded matches no route. */
 function matchesDecoded(matches: MatchFunction<ParamData>, path: string): ReturnType<typeof matches> {
   try {
     return matches(path)
@@ -52,7 +52,7 @@ function matchesDecoded(matches: MatchFunction<ParamData>, path: string): Return
   }
 }
 
-/** Which methods each path has, for adapters that answer 405. */
+/** Methods of each path, for adapters that respond with 405. */
 export function methodsByPath<Context>(
   routes: readonly Route<Context>[],
 ): ReadonlyMap<string, readonly Method[]> {
@@ -61,7 +61,7 @@ export function methodsByPath<Context>(
   return methods
 }
 
-/** Routers give a wildcard as an array or as one string; here it is one string. */
+/** Joins wildcards, which routers pass as an array or as one string, to one string. */
 export function joinParams(params: Readonly<Record<string, unknown>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(params).map(([name, value]) => [

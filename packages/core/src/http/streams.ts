@@ -1,35 +1,35 @@
-/** Answers written as they are made: server-sent events or lines of JSON, with errors in-band and signs of life. */
+/** Streamed responses: server-sent events or JSON lines, with errors in the stream and heartbeats. */
 import { LlmError } from '../errors.ts'
 import type { HttpResponse } from './message.ts'
 
 export interface StreamOptions {
-  /** Says an error as a frame; the status line is long gone. */
+  /** Renders an error as the last frame, since the status line has been sent. */
   onError(error: LlmError): string
-  /** Silence longer than this is broken by a heartbeat; twice this is the longest silence. */
+  /** Interval of the heartbeat timer, in ms. The longest silence is twice this. @default 7,500 */
   heartbeatMs?: number
-  /** What breaks it. */
+  /** Frame to send as a heartbeat. */
   heartbeat: string | (() => string)
 }
 
-/** One server-sent event without a name. JSON only: it has no line breaks of its own. */
+/** A server-sent event without a name. Takes JSON only, which has no raw line breaks. */
 export const dataFrame = (json: string): string => `data: ${json}\n\n`
 
-/** One with a name. */
+/** A server-sent event with a name. */
 export const eventFrame = (name: string, json: string): string => `event: ${name}\n${dataFrame(json)}`
 
 /** One line of a stream of JSON objects. */
 export const jsonLine = (value: object): string => `${JSON.stringify(value)}\n`
 
-/** Proxies give up on silence; a comment line disturbs no client, unless it begins with `: ping`. */
+/** Heartbeat for proxies that time out on silence. Clients ignore a comment, unless it begins with `: ping`. */
 const keepAliveComment = ': keepalive\n\n'
 
-/** Server-sent events. By default a silence is broken by a comment. */
+/** A stream of server-sent events. */
 export const sse = (
   frames: AsyncIterable<string>,
   { heartbeat = keepAliveComment, ...options }: Omit<StreamOptions, 'heartbeat'> & { heartbeat?: string },
 ): HttpResponse => toStreamResponse('text/event-stream; charset=utf-8', frames, { ...options, heartbeat })
 
-/** One JSON object a line. Nothing but an object is a line, so the heartbeat is one, too. */
+/** A stream of JSON lines. Its heartbeat has to be a JSON object, too. */
 export const ndjson = (lines: AsyncIterable<string>, options: StreamOptions): HttpResponse =>
   toStreamResponse('application/x-ndjson', lines, options)
 

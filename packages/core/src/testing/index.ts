@@ -1,4 +1,4 @@
-/** The `@modelmount/core/testing` door: test an app without a model. */
+/** The entry point `@modelmount/core/testing`: test an app without a model. */
 export { readEvents, type ServerSentEvent } from './read-events.ts'
 export {
   type Script,

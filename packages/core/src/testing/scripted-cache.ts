@@ -1,4 +1,4 @@
-/** A prompt cache without a model, for tests of what is billed and limited by its numbers. */
+/** A prompt cache without a model, for tests of metering and limits. */
 import { computeCacheWrites, type PromptUsage, uncached } from '../engine/events.ts'
 import {
   type CacheLifetime,
@@ -8,9 +8,8 @@ import {
 } from '../engine/request.ts'
 
 /**
- * Each tool and each message is one token, and a breakpoint counts up to and with its own. A prompt reads the longest that
- * an earlier one of its tenant and model has up to a breakpoint, however short and however far back, and writes the rest up
- * to its own last breakpoint.
+ * Caches prompt prefixes that end at a breakpoint. Each tool and each message is one token; the one with the breakpoint counts.
+ * A prompt reads the longest cached prefix of its tenant and model, and writes the rest up to its last breakpoint.
  */
 export class ScriptedCache {
   readonly #now: () => number
@@ -21,7 +20,7 @@ export class ScriptedCache {
     this.#now = now
   }
 
-  /** What a prompt that begins to be answered now reads and writes. */
+  /** Cache usage of a prompt that starts now. */
   use({ model, input }: GenerateRequest, tenant: string): PromptUsage {
     const { tokens: inputTokens, breakpoints } = prefixesOf(input)
     const last = breakpoints.at(-1)
@@ -48,7 +47,7 @@ export class ScriptedCache {
   }
 }
 
-/** What a prompt begins with, up to a breakpoint. */
+/** The beginning of a prompt, up to a breakpoint. */
 interface Prefix {
   readonly text: string
   /** In tokens. */
@@ -59,11 +58,11 @@ interface Prefix {
 interface CachedPrefix extends Prefix {
   readonly tenant: string
   readonly model: string
-  /** Each use puts it off. */
+  /** Time in milliseconds; each hit extends it. */
   expiresAt: number
 }
 
-/** The tokens of a whole prompt, and its breakpoints in order. */
+/** Counts the tokens of a prompt and lists its breakpoints in order. */
 export function prefixesOf(input: GenerateRequest['input']): {
   readonly tokens: number
   readonly breakpoints: readonly Prefix[]
@@ -82,7 +81,7 @@ export function prefixesOf(input: GenerateRequest['input']): {
   for (const { role, content } of toTemplateMessages(input)) {
     tokens++
     text += `\0${role}\0`
-    // Texts side by side are one, wherever they are split.
+    // Adjacent texts are joined, so that the way they are split does not matter.
     for (const { cache, ...part } of content)
       add(part.type === 'text' ? part.text : JSON.stringify(part), cache)
   }

@@ -303,7 +303,7 @@ test('an aborted answer ends quietly without an end, also while it waits', async
 })
 
 test.each([undefined, 5, [5], { text: 'Hi' }])('%j is nothing to say', (script) => {
-  expect(() => scriptedEngine(script as unknown as Script)).toThrow('Expected a script to say a text')
+  expect(() => scriptedEngine(script as unknown as Script)).toThrow('Expected a scripted answer: a text')
 })
 
 test('a misspelt option is named', () => {

@@ -1,4 +1,4 @@
-/** An engine that says what it was told to: for tests of an app, without a model. */
+/** An engine with scripted answers, for tests of an app without a model. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Embeddings, EmbedRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
@@ -10,17 +10,17 @@ import { isRecord } from '../util/is-record.ts'
 import { tryParseJson } from '../util/try-parse-json.ts'
 import { prefixesOf, ScriptedCache } from './scripted-cache.ts'
 
-/** What is said, or a function of the request that says it. A list is said piece by piece; an error ends the answer. */
+/** An answer, or a function that maps a request to one. A list is streamed chunk by chunk. An error ends the answer. */
 export type Script = ScriptedAnswer | ((request: GenerateRequest) => ScriptedAnswer | Promise<ScriptedAnswer>)
 export type ScriptedAnswer = string | LlmError | readonly ScriptedChunk[]
 
-/** Logprobs are told to who asks for them, and no more alternatives than that. */
+/** Logprobs are emitted only where the request asks for them, with at most as many alternatives as it asks for. */
 export type ScriptedChunk =
   | string
   | LlmError
   | { readonly text: string; readonly logprobs?: readonly SampledToken[] }
   | { readonly reasoning: string; readonly logprobs?: readonly SampledToken[] }
-  /** Told to who asks for the logprobs of the prompt. */
+  /** Emitted only where the request asks for logprobs of the prompt. */
   | { readonly prompt: readonly PromptToken[] }
   | ScriptedToolCall
 
@@ -29,16 +29,16 @@ export interface ScriptedToolCall {
   readonly call: string
   /** @default `call_` and its number, from 0 */
   readonly id?: string
-  /** A list is JSON in pieces; if it is not an object when they are joined, the call was broken off. @default {} */
+  /** A list is JSON in pieces. A call whose joined pieces are no JSON object is incomplete. @default {} */
   readonly arguments?: object | readonly string[]
 }
 
 export interface ScriptedEngineOptions {
-  /** Waits so long before each piece, in milliseconds. @default 0 */
+  /** Delay before each chunk, in milliseconds. @default 0 */
   readonly delayMs?: number
   /**
-   * How many tokens a prompt and its answer may have together, as it is told of the models that were asked; a longer prompt is answered
-   * all the same. @default 4,096
+   * Context size reported for loaded models, in tokens. It is not enforced: longer prompts are answered, too.
+   * @default 4,096
    */
   readonly contextSize?: number
   /** The clock of the prompt cache, in milliseconds. @default Date.now */
@@ -46,17 +46,19 @@ export interface ScriptedEngineOptions {
 }
 
 export interface ScriptedEngine extends Engine {
-  /** What was asked, in order. */
+  /** Requests received so far, in order. */
   readonly requests: readonly GenerateRequest[]
-  /** How many answers are being made right now. */
+  /** Number of answers in progress. */
   readonly running: number
 }
 
 /**
- * A text is said word by word; each piece counts as one token, and so does each of a call's arguments; the prompt has one
- * a message and one a tool. What a prompt has up to a breakpoint is kept for the next, as by a real cache, of any length: see
- * `ScriptedCache`. A vector has 8 numbers, made of the text; a document ranks by the words that it has of the query; tokens
- * are the code points of a text. A model that was asked is loaded until somebody unloads it.
+ * Creates an engine that needs no model. It counts tokens, caches prompts and embeds by simple rules:
+ * - A text is streamed word by word. Each chunk, and each piece of a call's arguments, counts as one output token.
+ * - A prompt has one token per message and one per tool. Breakpoints cache prefixes of any length: see `ScriptedCache`.
+ * - `tokenize` returns the code points of a text.
+ * - An embedding has 8 numbers, computed from the text. A document's score is the share of the query's words that it contains.
+ * - A model is loaded by its first request, and stays so until `unload`.
  */
 export function scriptedEngine(script: Script, options: ScriptedEngineOptions = {}): ScriptedEngine {
   if (typeof script !== 'function') checkAnswer(script)
@@ -197,7 +199,7 @@ const loadedState = { state: 'ready', sizeBytes: 0, gpuBytes: 0, expiresAt: 'nev
 const textOf = ({ content }: Message): string =>
   content.map((part) => ('text' in part ? part.text : '')).join('')
 
-/** With the spaces in front: joined, they are the text again. */
+/** Words with the white space before them: joined, they are the text again. */
 const splitWords = (text: string): readonly string[] => text.match(/\s*\S+|\s+$/g) ?? []
 
 type ScriptedEvent = Exclude<GenerateEvent, { type: 'start' | 'end' }>
@@ -247,7 +249,7 @@ function createEmbeddings({ inputs, dimensions = 8 }: EmbedRequest): Embeddings 
   return { embeddings, inputTokens: all.reduce((sum, { length }) => sum + length, 0), loadMs: 0, totalMs: 0 }
 }
 
-/** Another for each text, and for its words in another order. */
+/** Embedding of a token sequence; it depends on the order. */
 function vectorOf(tokens: readonly number[]): readonly number[] {
   const vector = [1, 0, 0, 0, 0, 0, 0, 0]
   for (const [index, token] of tokens.entries())
@@ -260,7 +262,7 @@ function normalize(vector: readonly number[]): readonly number[] {
   return vector.map((value) => value / length)
 }
 
-/** How many of some words are among others, from 0 to 1. */
+/** Share of `some` words that occur among `others`, from 0 to 1. */
 const wordOverlap = (some: readonly string[], others: readonly string[]): number =>
   some.length === 0 ? 0 : some.filter((word) => others.includes(word)).length / some.length
 
@@ -268,7 +270,7 @@ const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[
 const toTokens = (text: string): readonly number[] => [...text].map((one) => one.codePointAt(0) ?? 0)
 const toText = (tokens: readonly number[]): string => String.fromCodePoint(...tokens)
 
-/** Of any copy of this package. */
+/** Recognises errors of every copy of this package. */
 const isError = (value: unknown): value is LlmError => LlmError.from(value) === value
 
 const textKeys = ['text', 'reasoning', 'call'] as const
@@ -289,6 +291,6 @@ function checkAnswer(answer: unknown): ScriptedAnswer {
   )
     return answer as ScriptedAnswer
   throw new TypeError(
-    `Expected a script to say a text, an LlmError or a list of texts, thoughts, calls and LlmErrors, got ${typeof answer}`,
+    `Expected a scripted answer: a text, an LlmError, or a list of texts, reasoning, tool calls and LlmErrors, got ${typeof answer}`,
   )
 }

@@ -1,6 +1,4 @@
-/**
- * What messages are made of. Shape: Anthropic API reference, "Create a Message", content blocks.
- */
+/** Content blocks of messages. Shape: Anthropic API reference, "Create a Message". */
 import { z } from 'zod'
 import { limits } from '../../engine/request.ts'
 import { tryParseJson } from '../../util/try-parse-json.ts'
@@ -8,7 +6,7 @@ import { JsonObject, optional, truncateForError } from '../fields.ts'
 import { list } from '../parse.ts'
 import { breakpoint, type Cacheable, noBreakpoint } from './breakpoints.ts'
 
-/** Those of other servers are longer than our own. */
+/** Ids of other servers are longer than this server's. */
 const Id = z.string().min(1, 'String should have at least 1 character').max(256)
 
 const Text = z
@@ -17,13 +15,13 @@ const Text = z
     path: ['text'],
     error: 'cache_control cannot be set for empty text blocks',
   })
-/** Whoever signed it: conversations come from other servers, too. */
+/** Signatures are not checked, since conversations come from other servers, too. */
 const Thinking = z.object({ type: z.literal('thinking'), thinking: z.string(), ...noBreakpoint })
 const ToolUse = z.object({
   type: z.literal('tool_use'),
   id: Id,
   name: z.string().min(1, 'String should have at least 1 character').max(limits.toolNameLength),
-  // Some bridges send it as text.
+  // Some proxies send the input as text.
   input: z.preprocess(
     (value) => (typeof value === 'string' ? (tryParseJson(value) ?? value) : value),
     JsonObject,
@@ -31,11 +29,11 @@ const ToolUse = z.object({
   ...breakpoint,
 })
 
-/** A block as it comes; its type says what else it has. */
+/** A block before validation; its type selects the schema. */
 const Tagged = z.looseObject({ type: z.string() })
 type Tagged = z.output<typeof Tagged>
 
-/** Where a block may stand that may not stand anywhere. */
+/** Blocks that only messages of one role can have. */
 const rolesByBlockType: ReadonlyMap<string, 'user' | 'assistant'> = new Map([
   ['image', 'user'],
   ['document', 'user'],
@@ -47,7 +45,7 @@ const rolesByBlockType: ReadonlyMap<string, 'user' | 'assistant'> = new Map([
   ['redacted_thinking', 'assistant'],
 ])
 
-/** Refuses a block that may not stand here: by its name where the API has it. */
+/** Rejects blocks of other types, by name if the API knows them. */
 const allowTypes =
   (tags: readonly string[], role?: 'user' | 'assistant') =>
   ({ type }: Tagged, context: z.RefinementCtx): void => {
@@ -71,7 +69,7 @@ const contentOf = <Block extends z.ZodType>(block: Block) =>
 
 const TextBlock = Tagged.superRefine(allowTypes(['text'])).pipe(Text)
 
-/** Of text: what is in other kinds would have to be read by somebody. */
+/** A document with text. Other kinds, such as PDF, are not parsed. */
 const Document = z
   .object({
     type: z.literal('document'),
@@ -102,7 +100,7 @@ const SearchResult = z
     cache_control,
   }))
 
-/** Apart from the text around it. */
+/** Separates a document from the text around it. */
 const wrapInTag = (tag: string, texts: readonly string[]) => ({
   type: 'text' as const,
   text: `<${tag}>\n${texts.filter((text) => text !== '').join('\n\n')}\n</${tag}>\n\n`,
@@ -110,7 +108,7 @@ const wrapInTag = (tag: string, texts: readonly string[]) => ({
 const textOf = (content: string | readonly z.output<typeof Text>[]): string =>
   typeof content === 'string' ? content : content.map(({ text }) => text).join('')
 
-/** Agents show images to every model; one that sees none goes on when it is told so. */
+/** Agents send images to every model. A text in their place lets models without vision continue. */
 const ResultBlock = Tagged.superRefine(
   allowTypes(['text', 'image', 'tool_reference', 'document', 'search_result']),
 )
@@ -130,7 +128,7 @@ const ToolResult = z
   .transform(({ content, cache_control: own, ...result }) => ({
     ...result,
     content: typeof content === 'string' ? content : content?.map(({ type, text }) => ({ type, text })),
-    // One within it stands behind it.
+    // A breakpoint within a result counts as one after it.
     cache_control:
       own ?? (typeof content === 'string' ? undefined : content?.findLast(hasBreakpoint)?.cache_control),
   }))
@@ -142,7 +140,7 @@ const AssistantBlock = Tagged.superRefine((block, context) => {
   if (rolesByBlockType.get(block.type) === 'user') allowTypes([], 'assistant')(block, context)
 })
   .transform((block) => {
-    // Only who encrypted them can read them.
+    // Only the server that encrypted them can read them.
     if (block.type === 'redacted_thinking') return { ...block, type: 'thinking', thinking: '' }
     return ['text', 'thinking', 'tool_use'].includes(block.type)
       ? block
@@ -168,7 +166,7 @@ export const blocksOf = (content: AnthropicMessage['content'] | undefined): read
 
 const hasBreakpoint = ({ cache_control }: Cacheable): boolean => cache_control !== undefined
 
-/** A text for a block that the model cannot read. */
+/** Replaces a block that the model cannot read. */
 const replaceWithText = ({ cache_control }: Tagged, text: string) => ({
   type: 'text' as const,
   text,
@@ -176,15 +174,15 @@ const replaceWithText = ({ cache_control }: Tagged, text: string) => ({
 })
 
 /**
- * What the tools of other servers did, for their conversations to go on here. What only they can read is left out,
- * such as encrypted thoughts.
+ * Text for hosted tools of other servers, so that their conversations can continue here. Encrypted fields, which only those
+ * servers can read, are omitted.
  */
 function toFallbackText({ type, name, input, content }: Tagged): string {
   if (typeof content === 'string') return `\n${content}\n`
   if (content) return `\n${truncateForError(type)}: ${JSON.stringify(content, withoutEncrypted)}\n`
   return input ? `\n${nameOf(name)}: ${JSON.stringify(input)}\n` : ''
 }
-/** Nothing where it is none: an object need not become a text. */
+/** Returns an empty text for values that are no strings. */
 const nameOf = (name: unknown): string => (typeof name === 'string' ? truncateForError(name) : '')
 const withoutEncrypted = (key: string, value: unknown): unknown =>
   key.startsWith('encrypted_') ? undefined : value

@@ -1,9 +1,9 @@
-/** Up to where a prompt is to be kept for the next call. Reference: Anthropic guides, "Prompt caching". */
+/** Breakpoints of the prompt cache (`cache_control`). Reference: Anthropic guides, "Prompt caching". */
 import { z } from 'zod'
 import { type CacheLifetime, limits } from '../../engine/request.ts'
 import { optional } from '../fields.ts'
 
-/** Of what can end a prefix that is kept. */
+/** Field of blocks that can end a cached prefix. */
 export const breakpoint = {
   cache_control: optional(
     z
@@ -18,16 +18,16 @@ export interface Cacheable {
   readonly cache_control?: CacheLifetime | undefined
 }
 
-/** Of what cannot. */
+/** Field of blocks that cannot end a cached prefix. */
 export const noBreakpoint = { cache_control: optional(z.never({ error: 'Extra inputs are not permitted' })) }
 
-/** Something of a prompt, and where the body has it. */
+/** A block or tool, with its path in the body. */
 export interface BreakpointCandidate {
   readonly path: readonly (string | number)[]
   readonly block: Cacheable & { readonly type?: string; readonly text?: string }
 }
 
-/** The last that can have a breakpoint: where one of the whole request stands. */
+/** Finds the last block that can have a breakpoint: the place of a request-level `cache_control`. */
 export const findLastCandidate = (
   candidates: readonly BreakpointCandidate[],
 ): BreakpointCandidate | undefined =>
@@ -35,7 +35,7 @@ export const findLastCandidate = (
 
 /**
  * @param candidates in the order of the prompt: tools, system, messages
- * @param automatic the breakpoint of the body itself, which stands behind the last that can have one
+ * @param automatic the request-level breakpoint, which applies to the last candidate
  */
 export function checkBreakpoints(
   candidates: readonly BreakpointCandidate[],

@@ -1,5 +1,5 @@
 /**
- * Tools whose schemas the API knows and the caller runs. Models here were not trained on them, so they are told.
+ * Tools that the API defines and the client runs. Models here were not trained on them, so the prompt contains their schemas.
  * Shape: Anthropic guides, "Bash tool", "Text editor tool", "Memory tool".
  */
 interface ClientTool {
@@ -27,7 +27,7 @@ const bash = tool(
   ['command'],
 )
 
-/** @param inserted the key of the text that `insert` puts in */
+/** @param inserted name of the field with the text of `insert` */
 const fileFields = (inserted: string) => ({
   path: text('The path of the file or folder.'),
   file_text: text('For `create`: the content of the file.'),

@@ -6,7 +6,7 @@ import { formatIssue } from './errors.ts'
 import { CountTokensRequest } from './schema.ts'
 import { toPrompt } from './translate.ts'
 
-/** `POST /v1/messages/count_tokens`: no estimate, but what the model's own template and tokenizer make of it. */
+/** `POST /v1/messages/count_tokens`: an exact count by the model's chat template and tokenizer. */
 export const countTokens: Handler = async ({ request, llm }) => {
   const body = parse(CountTokensRequest, await request.json(), formatIssue)
   const count = await llm.countTokens(toPrompt(body), { signal: request.signal })

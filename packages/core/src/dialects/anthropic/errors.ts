@@ -12,17 +12,17 @@ export function renderError(error: LlmError, requestId: string): HttpResponse {
   return json(toEnvelope(error, requestId), status, retryHeaders(error))
 }
 
-/** What ends a stream that has already begun. */
+/** Last frame of a stream that fails after its headers. */
 export const renderErrorFrame = (error: LlmError, requestId: string): string =>
   eventFrame('error', JSON.stringify(toEnvelope(error, requestId)))
 
-/** What is wrong with a field, as the hosted API words it: `max_tokens: Field required`. */
+/** Words an issue with a field as the hosted API does: `max_tokens: Field required`. */
 export const formatIssue: IssueFormatter = (problem) => {
   if (problem.param !== '') return `${toFieldPath(problem.param)}: ${issueMessages[problem.issue](problem)}`
   return problem.issue === 'value' ? problem.reason : 'The request body has to be a JSON object.'
 }
 
-/** As the hosted API spells paths: with the kind of a tool, or of thinking, in them. */
+/** Spells a path as the hosted API does, with the kind of a tool or of thinking in it. */
 const toFieldPath = (param: string): string =>
   param
     .replaceAll(/\[(\d+)\]/g, '.$1')
@@ -38,7 +38,7 @@ function toEnvelope(error: LlmError, requestId: string): object {
   }
 }
 
-/** A client's own loop of tools that hears this sends the whole conversation from then on. */
+/** Codes that clients match on. After `thread_unsupported_request` they send the whole conversation. */
 const detailsOf = ({ code, details: { param, issue } }: LlmError): object => {
   if (code === 'quota') return { details: { error_code: 'api_key_spend_limit_reached' } }
   return param === 'thread' && issue === 'unsupported'
@@ -46,7 +46,7 @@ const detailsOf = ({ code, details: { param, issue } }: LlmError): object => {
     : {}
 }
 
-/** Some messages are read by machines: agents look for these words, to make their conversation shorter. */
+/** Agents match on these texts, for instance to shorten their conversation. */
 function messageOf({ code, message, details }: LlmError): string {
   const { inputTokens, contextSize, model, param = '' } = details
   if (code === 'context_length') return `prompt is too long: ${inputTokens} tokens > ${contextSize} maximum`
@@ -56,7 +56,7 @@ function messageOf({ code, message, details }: LlmError): string {
   return field === param ? message : `${field}: ${message}`
 }
 
-/** Of a schema, where it is wrong, the message says itself. */
+/** Drops the path within a schema, which the message contains. */
 const toField = createFieldMapper([
   [/^format\.schema.*/s, 'output_config.format.schema'],
   [/^tools\[(\d+)\]\.parameters.*/s, 'tools.$1.custom.input_schema'],
@@ -67,7 +67,7 @@ const kinds = {
   context_length: [400, 'invalid_request_error'],
   authentication: [401, 'authentication_error'],
   permission: [403, 'permission_error'],
-  // Not 429: waiting a moment, as its clients would, does not help.
+  // Not 429, since clients would retry, which does not help.
   quota: [400, 'invalid_request_error'],
   not_found: [404, 'not_found_error'],
   conflict: [409, 'conflict_error'],

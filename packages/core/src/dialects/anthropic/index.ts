@@ -8,7 +8,7 @@ import { listModels, retrieveModel } from './models.ts'
 
 export const anthropic = defineDialect({
   name: 'anthropic',
-  // Its clients send the header with every call, OpenAI's never; keys come under any header in both.
+  // Its clients send this header with every request, and OpenAI's never do. API key headers do not differ.
   isSpokenBy: (request) =>
     request.header('anthropic-version') !== undefined || /^\/v1\/messages(\/|$)/.test(request.path),
   requestIdHeader: 'request-id',

@@ -1,4 +1,4 @@
-/** How limits stand, as Anthropic's API says it. Shape: Anthropic API reference, "Rate limits", "Response headers". */
+/** Rate limit headers of Anthropic's API. Shape: Anthropic API reference, "Rate limits", "Response headers". */
 import type { LimitStatus } from '../../errors.ts'
 
 export function limitHeaders(limits: readonly LimitStatus[]): Readonly<Record<string, string>> {
@@ -11,6 +11,6 @@ export function limitHeaders(limits: readonly LimitStatus[]): Readonly<Record<st
   return headers
 }
 
-/** In RFC 3339, in whole seconds, and not before it is so. */
+/** RFC 3339 timestamp in whole seconds, rounded up so that it is not too early. */
 const toTimestamp = (at: number): string =>
   new Date(Math.ceil(at / 1_000) * 1_000).toISOString().replace('.000Z', 'Z')

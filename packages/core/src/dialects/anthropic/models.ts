@@ -8,7 +8,7 @@ import { integerFrom } from '../fields.ts'
 import { parse } from '../parse.ts'
 import { formatIssue } from './errors.ts'
 
-/** `GET /v1/models`: a page of them, the newest first. */
+/** `GET /v1/models`: one page, newest first. */
 export const listModels: Handler = async ({ request, llm }) => {
   const { limit, after_id, before_id } = parse(
     Page,
@@ -24,7 +24,7 @@ export const listModels: Handler = async ({ request, llm }) => {
 
   const all = [...(await llm.models.list())].sort(compareNewestFirst)
   const at = all.findIndex(({ name }) => name === (after_id ?? before_id))
-  // A cursor that no model has: its file has gone since.
+  // An unknown cursor: the model has been deleted since.
   const rest =
     after_id !== undefined
       ? all.slice(at === -1 ? all.length : at + 1)
@@ -55,7 +55,7 @@ const Page = z.object({
   before_id: z.string().optional(),
 })
 
-/** What is not known before a model is loaded is null, as in the API itself where it does not say. */
+/** Facts that are unknown before a model is loaded are null, as the API allows. */
 const toModelInfo = ({ name, modifiedAt }: Model): object => ({
   type: 'model',
   id: name,

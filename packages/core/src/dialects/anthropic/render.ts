@@ -1,5 +1,5 @@
 /**
- * From neutral events to the Anthropic API.
+ * Renders neutral events as the Anthropic API.
  * Shape: Anthropic API reference, "Create a Message", and its guide "Streaming messages".
  */
 import { createHash } from 'node:crypto'
@@ -14,21 +14,21 @@ import {
 import { eventFrame } from '../../http/streams.ts'
 import type { MessagesRequest } from './schema.ts'
 
-/** Breaks a silence. */
+/** Heartbeat. */
 export const ping = eventFrame('ping', '{"type":"ping"}')
 
-/** What clients get to see of thoughts: them, their signature alone, or nothing. */
+/** How reasoning is shown: in full, as a signature without text, or not at all. */
 export type ThinkingDisplay = 'shown' | 'omitted' | 'hidden'
 
-/** Who does not ask for thoughts expects none, whatever the model does. */
+/** Clients that do not enable thinking expect no thinking blocks, even if the model reasons. */
 export function toThinkingDisplay({ thinking }: Pick<MessagesRequest, 'thinking'>): ThinkingDisplay {
   if (!thinking || thinking.type === 'disabled') return 'hidden'
   return thinking.display === 'omitted' ? 'omitted' : 'shown'
 }
 
 /**
- * A whole answer. What says nothing has no block: clients send blocks back, and an empty one is invalid. Nor has a call
- * that was broken off. Throws an `AbortError` when the answer was cancelled.
+ * Complete response. Empty texts have no block, since clients send blocks back and an empty one is invalid. Incomplete calls
+ * have none, either. Throws an `AbortError` if the generation was cancelled.
  */
 export async function renderMessage(
   generation: Generation,
@@ -63,10 +63,10 @@ export async function renderMessage(
   throw answerCancelled()
 }
 
-/** What will be a block: pieces of one kind in a row. */
+/** Consecutive pieces of one kind, which become one block. */
 interface CollectedBlock {
   readonly type: 'text' | 'reasoning' | 'tool-call'
-  /** Of a call: its arguments. */
+  /** Text, or the arguments of a call. */
   text: string
   readonly index?: number
   readonly id?: string
@@ -80,7 +80,7 @@ function toBlock({ type, text, id = '', name = '' }: CollectedBlock, display: Th
   return { ...emptyBlocks.thinking, thinking: display === 'shown' ? text : '', signature }
 }
 
-/** The frames of a streamed answer. */
+/** Frames of a streamed response. */
 export async function* renderEvents(
   generation: Generation,
   display: ThinkingDisplay,
@@ -91,7 +91,7 @@ export async function* renderEvents(
 
   for await (const event of generation) {
     if (event.type === 'start') {
-      // No token yet: some clients add this number to the last one.
+      // Zero, since some clients add this count to the last one.
       const usage = toUsage({ ...event, outputTokens: 0 })
       yield toFrame('message_start', { message: { ...toHead(generation), content: [], ...noEnding, usage } })
     } else if (event.type === 'end') {
@@ -102,14 +102,14 @@ export async function* renderEvents(
       yield toFrame('message_stop', {})
     } else if (event.type !== 'prompt') {
       if (event.type === 'reasoning') thinkingTokens += event.tokens
-      // Nothing at all, where it is hidden: the silence is broken by pings.
+      // Hidden reasoning has no frames; pings fill the silence.
       const frames = blocks.push(event)
       if (frames !== '') yield frames
     }
   }
 }
 
-/** One block after the other, each closed before the next is opened: clients go by the last one. */
+/** Emits blocks one by one, each closed before the next opens, since clients append to the last one. */
 class BlockFrames {
   callCount = 0
   readonly #display: ThinkingDisplay
@@ -121,7 +121,7 @@ class BlockFrames {
     this.#display = display
   }
 
-  /** No frame, where nothing of it is shown. */
+  /** Returns an empty text where nothing is shown. */
   push(event: ContentEvent): string {
     switch (event.type) {
       case 'text':
@@ -168,13 +168,13 @@ class BlockFrames {
     return closing + toFrame('content_block_start', { index: this.#index, content_block: block })
   }
 
-  /** By hand: serialising whole frames costs more than the tokens in them. */
+  /** Concatenated by hand, since serialising whole frames costs more than generating their tokens. */
   #delta(fields: string): string {
     return `${deltaStart}${this.#index},"delta":{${fields}}}\n\n`
   }
 }
 
-/** Clients read the name, and the type beside it. */
+/** Clients read the event's name or the `type` in its data. */
 const toFrame = (type: string, fields: object): string =>
   eventFrame(type, JSON.stringify({ type, ...fields }))
 
@@ -185,7 +185,7 @@ const emptyBlocks = {
   thinking: { type: 'thinking', thinking: '', signature: '' },
 } as const
 
-/** Of the thoughts: clients hand it back with them, and some refuse thoughts without one. Nobody here asks for it. */
+/** Signature of reasoning. Some clients reject reasoning without one; this server does not check it. */
 const hashAlgorithm = 'sha256'
 
 const toToolUse = (id: string, name: string) => ({
@@ -207,8 +207,8 @@ const toHead = ({ id, model }: Generation) => ({
 const noEnding = { stop_reason: null, stop_sequence: null, stop_details: null }
 
 /**
- * @param isCalling whether a whole call is among the blocks: agents pass over one that no `tool_use` announces
- * @param stopSequences the client's: what the model's own ones end has ended by itself
+ * @param isCalling whether the blocks contain a complete call, which agents ignore unless the reason is `tool_use`
+ * @param stopSequences those of the request; the model's own stop sequences end a turn
  */
 function toEnding(
   { finishReason, stopSequence }: Pick<GenerateResult, 'finishReason' | 'stopSequence'>,
@@ -232,7 +232,7 @@ const stopReasons = {
   'tool-calls': 'tool_use',
 } as const satisfies Record<FinishReason, string>
 
-/** Disjoint: together the first three are the prompt. What was reused without a breakpoint is not counted apart. */
+/** The first three counts are disjoint, and add up to the prompt. Tokens reused without a breakpoint count as input. */
 function toUsage(
   { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens }: TokenUsage,
   thinkingTokens = 0,

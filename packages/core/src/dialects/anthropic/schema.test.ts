@@ -269,7 +269,7 @@ test.each([
   [{ output_config: { format: { type: 'json_schema', schema: {} } } }, 'an output format'],
   [{ output_format: { type: 'json_schema', schema: {} } }, 'an output format'],
 ])('a prompt that is only read goes without %j', (fields, what) => {
-  const message = `max_tokens: 0 reads the prompt and says nothing, so it cannot be used with ${what}.`
+  const message = `max_tokens: 0 only caches the prompt, so it cannot be combined with ${what}.`
 
   expect(() => read({ ...minimal, ...fields, max_tokens: 0 })).toThrow(expect.objectContaining({ message }))
   expect(read({ ...minimal, ...fields, max_tokens: 1 })).toBeDefined()

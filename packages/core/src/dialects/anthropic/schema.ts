@@ -1,6 +1,6 @@
 /**
- * Request shapes. Unknown fields are ignored, and so are those about accounts and context editing, which change no answer
- * here; what would change it and is not built yet is refused by name.
+ * Request schemas. Unknown fields are ignored, and so are those about accounts and context editing, which do not change the
+ * response here. Fields that would change it and are not implemented are rejected by name.
  * Shape: Anthropic API reference, "Create a Message" and "Count tokens in a Message".
  */
 import { z } from 'zod'
@@ -20,13 +20,13 @@ import { type BreakpointCandidate, breakpoint, checkBreakpoints } from './breakp
 import { AnthropicToolChoice, Tools } from './tools.ts'
 import { checkTurns } from './turns.ts'
 
-/** `omitted`: of thoughts only the signature is shown. What else the API has, or will have, shows them. */
+/** `omitted` shows only the signature of reasoning. Every other value shows the reasoning. */
 const display = optional(z.string())
 const Thinking = z.discriminatedUnion(
   'type',
   [
     z.object({ type: z.literal('enabled'), budget_tokens: integerFrom(1), display }),
-    // Clients send `adaptive` to models that they do not know.
+    // Clients send `adaptive` to unknown models.
     z.object({ type: z.enum(['adaptive', 'between_tools']), display }),
     z.object({ type: z.literal('disabled') }),
   ],
@@ -38,7 +38,7 @@ const Format = z.object({
   schema: JsonObject,
 })
 
-/** What makes the prompt, and what is asked for with it. */
+/** Fields of both routes: the prompt, and constraints on the output. */
 const prompt = {
   model: z.string().min(1, 'String should have at least 1 character').max(limits.modelLength),
   messages: list(AnthropicMessage, { max: limits.messages }).refine((messages) => messages.length > 0, {
@@ -51,13 +51,13 @@ const prompt = {
   tool_choice: optional(AnthropicToolChoice),
   thinking: optional(Thinking),
   output_config: optional(z.object({ format: optional(Format) })),
-  /** Its older name. */
+  /** Deprecated name of `output_config.format`. */
   output_format: optional(Format),
-  /** Behind the last block. */
+  /** Breakpoint after the last block. */
   ...breakpoint,
 
   mcp_servers: unsupportedUnless(z.array(z.unknown()), '`mcp_servers`', isEmpty),
-  /** Who continues one sends the new messages alone: taken for all, they would be another conversation. */
+  /** Rejected, since clients that continue a thread send only its new messages. */
   thread: unsupportedUnless(z.looseObject({}), 'A thread that the server keeps', () => false),
   container: unsupportedUnless(z.union([z.string(), z.looseObject({})]), 'A container', () => false),
 }
@@ -67,7 +67,7 @@ const createReporter =
   (path: readonly (string | number)[], message: string): void =>
     addIssue({ code: 'custom', path: [...path], message })
 
-/** What fields must not say together. */
+/** Checks fields against each other. */
 function checkPrompt(body: Prompt, context: z.RefinementCtx): void {
   const report = createReporter(context)
   const { messages, tools = [], tool_choice: choice } = body
@@ -85,7 +85,7 @@ function checkPrompt(body: Prompt, context: z.RefinementCtx): void {
     )
 }
 
-/** In the order of the prompt. */
+/** Lists blocks and tools in the order of the prompt. */
 export const listBreakpointCandidates = ({
   tools = [],
   system,
@@ -100,7 +100,7 @@ export const listBreakpointCandidates = ({
 
 const isForced = (choice: Prompt['tool_choice']): boolean => choice?.type === 'any' || choice?.type === 'tool'
 
-/** What an answer begins with, so that it cannot begin with words of the caller. */
+/** Finds a setting that determines how the answer begins, which rules out a prefill. */
 function findPrefillConflict({ tool_choice: choice, thinking, ...body }: Prompt): string | undefined {
   if (isForced(choice)) return 'a forced tool'
   if (thinking?.type === 'enabled') return 'thinking'
@@ -127,7 +127,7 @@ export type CountTokensRequest = Prompt
 export const MessagesRequest = z
   .object({
     ...prompt,
-    /** With 0 the prompt is read, to be there for the next call. */
+    /** 0 only evaluates the prompt, to cache it for the next request. */
     max_tokens: integerFrom(0),
     stream: optional(z.boolean()),
     stop_sequences: optional(
@@ -146,7 +146,7 @@ export const MessagesRequest = z
     if (conflict !== undefined)
       createReporter(context)(
         ['max_tokens'],
-        `0 reads the prompt and says nothing, so it cannot be used with ${conflict}.`,
+        `0 only caches the prompt, so it cannot be combined with ${conflict}.`,
       )
   })
   .refine(
@@ -159,7 +159,7 @@ export const MessagesRequest = z
   )
 export type MessagesRequest = z.output<typeof MessagesRequest>
 
-/** What has to say something. */
+/** Finds a setting that needs output. */
 function findZeroTokensConflict({
   stream,
   tool_choice: choice,

@@ -1,4 +1,4 @@
-/** What a model may call. Shape: Anthropic API reference, "Create a Message", `tools` and `tool_choice`. */
+/** Tools and tool choice. Shape: Anthropic API reference, "Create a Message", `tools` and `tool_choice`. */
 import { z } from 'zod'
 import { limits } from '../../engine/request.ts'
 import { JsonObject, optional, truncateForError } from '../fields.ts'
@@ -26,13 +26,13 @@ const CustomTool = z.object({
 })
 const SkippedTool = z.object({ kind: z.literal('skipped'), ...breakpoint })
 
-/** What hosted servers run, and what no model here was trained for. */
+/** Tools that Anthropic hosts, or that need a model trained for them. */
 const isHosted = (type: string): boolean =>
   /^(web_search|web_fetch|code_execution|advisor|mcp_toolset|computer|browser)(_|$)/.test(type)
-/** Finds tools among those that are not loaded; here all of them are. */
+/** Search for deferred tools. It is skipped, since all tools are in the prompt. */
 const isToolSearch = (type: string): boolean => /^tool_search_tool_(regex|bm25)(_\d+)?$/.test(type)
 
-/** The type of a tool says who knows its schema: the caller, or the API. */
+/** A tool: `custom` ones bring their schema, and the API defines the schemas of the others. */
 const AnthropicTool = z
   .looseObject({ type: optional(z.string()) })
   .superRefine(({ type = 'custom', name }, context) => {
@@ -74,7 +74,7 @@ export const Tools = list(AnthropicTool, { max: limits.tools })
   )
 export type AnthropicTool = Omit<z.output<typeof CustomTool>, 'kind'>
 
-/** A breakpoint behind a tool that is left out stands behind the one before it. */
+/** Moves the breakpoint of a skipped tool to the tool before it. */
 function dropSkippedTools(tools: readonly z.output<typeof AnthropicTool>[]): readonly AnthropicTool[] {
   const callableTools: AnthropicTool[] = []
   for (const tool of tools) {

@@ -1,13 +1,13 @@
-/** The order that calls and their results are held to. Reference: Anthropic guides, "How to implement tool use". */
+/** Checks the order of calls and their results. Reference: Anthropic guides, "How to implement tool use". */
 import { truncateForError } from '../fields.ts'
 import { type AnthropicMessage, type Block, blocksOf } from './blocks.ts'
 
-/** Says what is wrong with a message, or with one of its blocks. */
+/** Reports an error in a message or block. */
 type Report = (path: readonly (string | number)[], message: string) => void
 
 /**
- * Each call has one result, in the turn that follows its own. Messages of one role in a row are one turn, and those of
- * the system belong to none. Stops at the first thing that is wrong.
+ * Checks that each call has one result, in the turn after its own. Consecutive messages of one role are one turn; system
+ * messages belong to none. Stops at the first error.
  */
 export function checkTurns(messages: readonly AnthropicMessage[], report: Report): void {
   let calls: TurnToolCalls = new Map()
@@ -29,10 +29,10 @@ export function checkTurns(messages: readonly AnthropicMessage[], report: Report
   reportUnanswered(calls, report)
 }
 
-/** The calls of a turn by their ids: in which message, and whether they have a result. */
+/** Calls of a turn by id. */
 type TurnToolCalls = Map<string, { readonly at: number; hasResult: boolean }>
 
-/** What is wrong with a block where it stands. */
+/** Returns the error of a block, if any. */
 function checkBlock(block: Block, at: number, calls: TurnToolCalls): string | undefined {
   if (block.type === 'tool_use') {
     if (calls.has(block.id)) return '`tool_use` ids must be unique'
@@ -61,5 +61,5 @@ function reportUnanswered(calls: TurnToolCalls, report: Report): boolean {
   return true
 }
 
-/** A message need not name a thousand. */
+/** Limit of ids in one error message. */
 const maxIds = 8

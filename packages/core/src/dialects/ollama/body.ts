@@ -1,10 +1,10 @@
-/** The body of a call, checked. */
+/** Reads and validates a request body. */
 import type * as z from 'zod'
 import type { HttpRequest } from '../../http/message.ts'
 import { parse } from '../parse.ts'
 import { createIssueFormatter } from './issue-formatter.ts'
 
-/** @param shapeName what Ollama calls the shape: its clients know it from messages */
+/** @param shapeName Ollama's name of the struct, which its error messages contain */
 export const readBody = async <Schema extends z.ZodType>(
   request: HttpRequest,
   schema: Schema,

@@ -1,4 +1,4 @@
-/** Vectors of texts. Shape: Ollama API reference, "Generate embeddings"; the second route is its older one. */
+/** Embeddings. Shape: Ollama API reference, "Generate embeddings" and its deprecated predecessor. */
 import type { Embeddings, EmbedRequest } from '../../engine/embeddings.ts'
 import { invalidRequest, LlmError, modelNotFound } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
@@ -10,7 +10,7 @@ import { toNanoseconds } from './render.ts'
 import * as schema from './schema.ts'
 import { toLoad } from './translate.ts'
 
-/** A token, between the two that mark where a text begins and ends. */
+/** One token between the tokens that begin and end a text. */
 const minContextSize = 3
 
 /** `POST /api/embed` */
@@ -45,7 +45,7 @@ export const legacyEmbeddings: Handler = async (call) => {
   return json({ embedding: result?.embeddings[0] ?? [] })
 }
 
-/** Without inputs the model is just loaded. */
+/** Embeds the inputs, or only loads the model if there are none. */
 async function embedOrLoad(
   call: RouteCall,
   body: Parameters<typeof loadOrUnload>[1],
@@ -64,7 +64,7 @@ async function embedOrLoad(
       throw invalidRequest('input exceeds maximum context length and cannot be truncated further', {
         param: 'options.num_ctx',
       })
-    // An empty text is one in this API, and for models that mark where one begins; others get a space.
+    // Ollama embeds empty texts. Models without a begin token cannot, so an empty text becomes a space.
     const texts = inputs.map((text) => (text === '' ? ' ' : text))
     return await llm.embed(
       { model, inputs: texts, ...options, load: toLoad(body) },
@@ -75,7 +75,7 @@ async function embedOrLoad(
   }
 }
 
-/** Clients look for these words, which are those of these routes alone. */
+/** Clients match on these texts, which only these routes have. */
 function toEmbedError(error: LlmError, model: string): LlmError {
   const { inputTokens, contextSize, model: missing } = error.details
   if (error.code === 'not_found' && missing !== undefined)

@@ -1,4 +1,4 @@
-/** `LlmError` as Ollama says it: one text. Shape: Ollama API reference, "Errors". */
+/** `LlmError` in Ollama's form, which is one text. Shape: Ollama API reference, "Errors". */
 import type { LlmError } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { empty, json, text } from '../../http/respond.ts'
@@ -9,16 +9,16 @@ import { createFieldMapper } from '../fields.ts'
 export function renderError(error: LlmError): HttpResponse {
   const status = error.status
   if (error.details.page) return empty(status)
-  // The only errors that are no JSON: Ollama's router says them, and not its API.
+  // Plain text, as Ollama's router responds.
   if (error.code === 'method_not_allowed') return text(`${status} method not allowed`, status)
   if (error.details.path !== undefined) return text(`${status} page not found`, status)
   return json({ error: messageOf(error) }, status, retryHeaders(error))
 }
 
-/** What ends a stream that has already begun. */
+/** Last line of a stream that fails after its headers. */
 export const renderErrorFrame = (error: LlmError): string => jsonLine({ error: messageOf(error) })
 
-/** Some messages are read by machines: clients look for these words. */
+/** Clients match on these texts. */
 function messageOf({ code, message, details }: LlmError): string {
   const { inputTokens, contextSize, model, param = '' } = details
   if (details.emptyBody) return 'missing request body'
@@ -29,7 +29,7 @@ function messageOf({ code, message, details }: LlmError): string {
   return field === param ? message : `invalid ${field}: ${message}`
 }
 
-/** Of a schema, where it is wrong, the message says itself. */
+/** Drops the path within a schema, which the message contains. */
 const toField = createFieldMapper([
   [/^format\.schema.*/s, 'format'],
   [/^(tools\[\d+\])\.parameters.*/s, '$1.function.parameters'],

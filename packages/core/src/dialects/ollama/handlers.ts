@@ -72,7 +72,7 @@ async function respond(
   return withReuseHeader(response, [generation])
 }
 
-/** What a call without a question is for: to load a model, or to let go of any. */
+/** Loads or unloads a model, for requests without a prompt. */
 async function acknowledge(
   call: RouteCall,
   body: ChatOrGenerateRequest,
@@ -83,7 +83,7 @@ async function acknowledge(
   return json(renderAcknowledgement(model, await loadOrUnload(call, body), formatContent))
 }
 
-/** Throws `invalid_request` for a model that only reads. */
+/** Throws `invalid_request` for a pooling model. */
 async function requireGenerativeModel(
   llm: LlmClient,
   model: string,

@@ -11,11 +11,11 @@ import { create, pull, push } from './transfers.ts'
 
 export const ollama = defineDialect({
   name: 'ollama',
-  // And what anybody asks a server for, such as `/metrics`, unless it is the library of another API.
+  // Paths of one segment, such as `/metrics`, are Ollama's, too, unless an OpenAI or Anthropic SDK asks for them.
   isSpokenBy: ({ path, header }) =>
     /^\/(api(\/|$)|$)/.test(path) ||
     (/^\/(?!v1$)[^/]+$/.test(path) && header('x-stainless-lang') === undefined),
-  // Clients look at the root to find out whether a server is there, and some read what it says.
+  // Clients request the root as a health check, and some match on this text.
   home: 'Ollama is running',
   requestIdHeader: 'x-request-id',
   renderError,

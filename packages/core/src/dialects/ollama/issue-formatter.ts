@@ -1,14 +1,14 @@
-/** What is wrong with a field, as Ollama's clients know it: the words of Go's `encoding/json`, and of Ollama's own checks. */
+/** Words issues with fields as Go's `encoding/json` and Ollama's checks do. */
 import type { FieldIssue, IssueFormatter } from '../parse.ts'
 
-/** @param bodyName what Ollama calls the body: `ChatRequest` */
+/** @param bodyName Ollama's name of the body, such as `ChatRequest` */
 export const createIssueFormatter =
   (bodyName: string): IssueFormatter =>
   (problem) =>
     formatGoError(bodyName, problem) ??
     (hasCompleteReason(problem) ? problem.reason : formatFieldError(problem))
 
-/** Where JSON of one type stands for another. Nothing where it is wrong in another way. */
+/** Words a wrong JSON type. Returns `undefined` for other issues. */
 function formatGoError(bodyName: string, { param, expected, received }: FieldIssue): string | undefined {
   const type = jsonTypeOf(received)
   if (expected === undefined || type === undefined || type === typeNames[expected]) return undefined
@@ -19,19 +19,19 @@ function formatGoError(bodyName: string, { param, expected, received }: FieldIss
   const field = param.replaceAll(/\[\d+\]/g, '')
   const goType = (param.endsWith(']') ? itemOf(goTypes[field]) : goTypes[field]) ?? scalars[expected]
   if (goType === undefined) return undefined
-  // A number says itself where it is one of another kind.
+  // Go quotes a number that is no integer.
   const number = expected === 'int' && Number.isFinite(received) ? ` ${received}` : ''
   return `json: cannot unmarshal ${type}${number} into Go struct field ${bodyName}.${field} of type ${goType}`
 }
 
-/** As Go calls what JSON has. */
+/** Go's name of a JSON type. */
 function jsonTypeOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined
   if (typeof value === 'boolean') return 'bool'
   return Array.isArray(value) ? 'array' : typeof value
 }
 
-/** Zod's names, and those of our checks. */
+/** Go's names for the types of zod and of this package's checks. */
 const typeNames: Readonly<Record<string, string>> = {
   ...{ string: 'string', boolean: 'bool', array: 'array', object: 'object', record: 'object' },
 }
@@ -49,7 +49,7 @@ const goTypes: Readonly<Record<string, string>> = {
   ...{ files: digests, adapters: digests },
 }
 
-/** `api.Message` of `[]api.Message`, `api.Tool` of `api.Tools`. */
+/** Item type: `api.Message` for `[]api.Message`, `api.Tool` for `api.Tools`. */
 const itemOf = (type: string | undefined): string | undefined => type?.replace(/^\[\]|s$/, '')
 
 function optionType(name: string, expected: string): string {
@@ -57,7 +57,7 @@ function optionType(name: string, expected: string): string {
   return /^temperature$|_p$|_penalty$/.test(name) ? 'float32' : 'integer'
 }
 
-/** Fields whose checks say all, as Ollama's do. */
+/** Fields whose checks return Ollama's complete message. */
 const hasCompleteReason = ({ param, isCustom }: FieldIssue): boolean =>
   isCustom && ['format', 'input', 'keep_alive', 'think', 'top_logprobs'].includes(param)
 

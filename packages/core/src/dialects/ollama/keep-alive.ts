@@ -1,11 +1,11 @@
-/** How long a model stays loaded, as Ollama's clients say it and as they are told. */
+/** Parses and renders Ollama's keep-alive. */
 import { parseDuration } from '../../units.ts'
 import { truncateForError } from '../fields.ts'
 
-/** What Go can say in nanoseconds: about 292 years. */
+/** Go's longest duration, 2^63 ns: about 292 years. */
 const maxDurationMs = 2 ** 63 / 1e6
 
-/** Seconds, or a duration with units: `"10m"`. In milliseconds; nothing where it is neither. */
+/** Parses seconds, or a duration such as `"10m"`, to milliseconds. Returns `undefined` for other values. */
 export function toKeepAlive(value: unknown): number | 'forever' | undefined {
   const ms =
     typeof value === 'number' ? value * 1_000 : typeof value === 'string' ? parseDuration(value) : undefined
@@ -13,7 +13,7 @@ export function toKeepAlive(value: unknown): number | 'forever' | undefined {
   return ms < 0 ? 'forever' : Math.min(ms, maxDurationMs)
 }
 
-/** Why it is none, as Go says it. */
+/** Words the error as Go does. */
 export function describeKeepAliveError(value: unknown): string {
   if (typeof value !== 'string') return `Unsupported type: '${goTypeOf(value)}'`
   const quoted = JSON.stringify(truncateForError(value))
@@ -32,6 +32,6 @@ function goTypeOf(value: unknown): string {
   return typeof value === 'boolean' ? 'bool' : 'map[string]interface {}'
 }
 
-/** "Never" is a date that none of us will see. */
+/** Renders "never" as a date about 292 years ahead. */
 export const toExpiry = (expiresAt: Date | 'never'): string =>
   (expiresAt === 'never' ? new Date(Date.now() + maxDurationMs) : expiresAt).toISOString()

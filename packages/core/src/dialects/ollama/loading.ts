@@ -1,4 +1,4 @@
-/** Calls that ask nothing: they load a model, or let go of it. */
+/** Requests without a prompt, which load or unload a model. */
 import type { LoadOptions } from '../../engine/request.ts'
 import { LlmError } from '../../errors.ts'
 import { parseNameKey } from '../../models/ollama-store/name.ts'
@@ -7,7 +7,7 @@ import { findDetails, findModel } from './models.ts'
 import type { ChatRequest } from './schema.ts'
 import { toLoad } from './translate.ts'
 
-/** Says which. Throws `not_found`, `invalid_request` for what is no name, and `permission` for a key that may only ask. */
+/** Throws `not_found`, `invalid_request` for an invalid name, and `permission` for a key without the scope `models`. */
 export async function loadOrUnload(
   call: RouteCall,
   body: Pick<ChatRequest, 'model' | 'options' | 'keep_alive'>,
@@ -26,7 +26,7 @@ export async function loadOrUnload(
   return 'load'
 }
 
-/** Keys are many, and the model is one: whether it stays, and with which context, is for those who may change models. */
+/** All keys share a model, so unloading it or changing its context size needs the scope `models`. */
 function requiresModelsScope(
   { llm, caller }: RouteCall,
   model: string,

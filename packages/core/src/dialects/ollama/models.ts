@@ -1,4 +1,4 @@
-/** Which models there are, and which are loaded. Shape: Ollama API reference, "List models" and the like. */
+/** Lists, copies and deletes models. Shape: Ollama API reference, "List models" and the like. */
 import type * as z from 'zod'
 import type { LlmClient } from '../../calls/client.ts'
 import { invalidRequest, LlmError } from '../../errors.ts'
@@ -13,21 +13,21 @@ import { cloudDisabled } from './cloud.ts'
 import { toExpiry } from './keep-alive.ts'
 import { CopyRequest, NamedRequest } from './schema.ts'
 
-/** The version of the API that is spoken here. Clients compare it to know what they may ask. */
+/** The Ollama version that this API follows. Clients compare it to detect features. */
 const apiVersion = '0.33.0'
 
 /** `GET /api/version` */
 export const getVersion: Handler = async () => json({ version: apiVersion })
 
-/** `GET /api/tags`: the newest first. */
+/** `GET /api/tags`: newest first. */
 export const listModels: Handler = async ({ llm }) => {
   const models = [...(await llm.models.list())].sort(compareNewestFirst)
   return json({ models: await Promise.all(models.map((model) => toTag(llm, model))) })
 }
 
-/** `GET /api/ps`: what stays longest first. */
+/** `GET /api/ps`: the latest expiry first. */
 export const listLoadedModels: Handler = async ({ llm }) => {
-  // A name may be gone while it is loaded.
+  // A loaded model's name may have been deleted.
   const all = await llm.models.list()
   const models = await Promise.all(
     llm.loaded().map(async ({ name, digest, sizeBytes, gpuBytes, contextSize, expiresAt }) => {
@@ -62,7 +62,7 @@ export const copy: Handler = async ({ request, llm }) => {
   return empty()
 }
 
-/** `DELETE /api/delete`. What is loaded stays so until nobody uses it. */
+/** `DELETE /api/delete`. A loaded model stays loaded until its keep-alive ends. */
 export const remove: Handler = async ({ request, llm }) => {
   const name = requireName(await readBody(request, NamedRequest, 'DeleteRequest'))
   checkName('name', name.trim())
@@ -70,29 +70,29 @@ export const remove: Handler = async ({ request, llm }) => {
   return empty()
 }
 
-/** Throws `invalid_request` where there is none. */
+/** Throws `invalid_request` if no name is given. */
 export function requireName({ model, name }: z.output<typeof NamedRequest>): string {
   const found = model || name
   if (found) return found
   throw invalidRequest('model is required', { param: 'model' })
 }
 
-/** @param field it is the name of, as clients are told */
+/** @param field named in the error */
 function checkName(field: string, name: string): void {
   if (name !== name.trim() || !parseModelName(name))
     throw invalidRequest(`${field} "${truncateForError(name)}" is invalid`, { param: field })
 }
 
 /**
- * Nothing of a model that is not there: an engine of the app's own may know it. Throws `invalid_request` for what is no name,
- * `permission` where its weights are in the cloud, and what `details` throws.
+ * Returns `undefined` for an unknown model, which a custom engine may know. Throws `invalid_request` for an invalid name,
+ * `permission` for a cloud model, and the errors of `details`.
  */
 export async function findDetails(llm: LlmClient, name: string): Promise<ModelDetails | undefined> {
   const model = await findModel(llm, name)
   return model && llm.models.details(model)
 }
 
-/** The same, of a model that nobody wants to read. */
+/** Like `findDetails`, without reading the model's file. */
 export async function findModel(llm: LlmClient, name: string): Promise<Model | undefined> {
   const model = await llm.models.get(name).catch((cause) => {
     parseMissingName(cause, name)
@@ -102,7 +102,7 @@ export async function findModel(llm: LlmClient, name: string): Promise<Model | u
   return model
 }
 
-/** The name of a model that is not there, and could be. Throws where something else is wrong. */
+/** Parses the name of a missing model. Throws if the name is invalid or of a cloud model, or if `cause` is another error. */
 export function parseMissingName(
   cause: unknown,
   name: string,
@@ -115,7 +115,7 @@ export function parseMissingName(
   return parsed
 }
 
-/** A file that cannot be read is there all the same. */
+/** Lists a model even if its file cannot be read. */
 const ignoreErrors = <T>(promise: Promise<T>): Promise<T | undefined> => promise.catch(() => undefined)
 
 async function toTag(llm: LlmClient, model: Model): Promise<object> {

@@ -1,5 +1,5 @@
 /**
- * From neutral events to the Ollama API.
+ * Renders neutral events as the Ollama API.
  * Shape: Ollama API reference, "Generate a response" and "Generate a chat message".
  */
 
@@ -15,17 +15,17 @@ import {
 import { jsonLine } from '../../http/streams.ts'
 import { tryParseJson } from '../../util/try-parse-json.ts'
 
-/** What is said in a line, or in all of them. */
+/** Content of one line, or of a complete response. */
 interface ResponseContent {
   readonly text?: string
   readonly thinking?: string
   readonly calls?: readonly object[]
 }
 
-/** What a piece of an answer is called: `response` in one route, `message` in the other. */
+/** Wraps content as `response` or as `message`, depending on the route. */
 export type ContentFormatter = (content: ResponseContent) => object
 
-/** Without thoughts the key is left out: clients take an empty one for an answer without text. */
+/** Omits an empty `thinking`, which clients take for an answer without text. */
 export const formatMessage: ContentFormatter = ({ text = '', thinking = '', calls = [] }) => ({
   message: {
     role: 'assistant',
@@ -39,7 +39,7 @@ export const formatResponse: ContentFormatter = ({ text = '', thinking = '' }) =
   ...(thinking !== '' && { thinking }),
 })
 
-/** A whole answer. Throws an `AbortError` when it was cancelled before its end. */
+/** Complete response. Throws an `AbortError` if the generation was cancelled. */
 export async function renderCompletion(
   generation: Generation,
   startedAt: number,
@@ -57,7 +57,7 @@ export async function renderCompletion(
   }
 }
 
-/** Of thoughts, too, which an `Answer` leaves out. */
+/** Collects logprobs of text and reasoning; a `GenerateResult` contains only those of the text. */
 async function* collectLogprobs(events: Generation, tokens: SampledToken[]) {
   for await (const event of events) {
     if (event.type === 'text' || event.type === 'reasoning') tokens.push(...(event.logprobs ?? []))
@@ -65,7 +65,7 @@ async function* collectLogprobs(events: Generation, tokens: SampledToken[]) {
   }
 }
 
-/** The lines of a streamed answer. A call is a line when it is whole; one that is broken off is none. */
+/** Lines of a streamed response. A complete call is one line; an incomplete call is omitted. */
 export async function* renderLines(
   generation: Generation,
   startedAt: number,
@@ -94,13 +94,13 @@ export async function* renderLines(
   }
 }
 
-/** Nothing of one that was broken off. */
+/** Returns `undefined` for an incomplete call. */
 function toCall({ id, name, arguments: json }: ToolCall, index: number): object | undefined {
   const values = tryParseJson(json)
   return values === undefined ? undefined : { id, function: { index, name, arguments: values } }
 }
 
-/** No key where none were asked for. */
+/** Omits the key if no logprobs were requested. */
 const toLogprobs = (tokens: readonly SampledToken[] = []): object =>
   tokens.length === 0 ? {} : { logprobs: tokens.map(toLogprob) }
 
@@ -111,11 +111,11 @@ const toLogprob = ({ top, ...token }: SampledToken): object => ({
 
 const toToken = ({ text: token, logprob, bytes }: TokenLogprob): object => ({ token, logprob, bytes })
 
-/** A piece that says nothing. There is no other line that breaks a silence and disturbs no client. */
+/** A line without content: the only heartbeat that all clients ignore. */
 export const renderHeartbeat = (model: string, formatContent: ContentFormatter): string =>
   toLine(model, formatContent({}))
 
-/** That a model was loaded or let go: always one object, even where a stream was asked for. */
+/** Response to loading or unloading a model: one object, even if a stream was requested. */
 export const renderAcknowledgement = (
   model: string,
   reason: 'load' | 'unload',
@@ -127,7 +127,7 @@ export const renderAcknowledgement = (
   done_reason: reason,
 })
 
-/** The prompt, instead of an answer. */
+/** Rendered prompt, for `_debug_render_only`. */
 export const renderPrompt = (model: string, prompt: string, formatContent: ContentFormatter): object => ({
   ...toHead(model),
   ...formatContent({}),
@@ -140,7 +140,7 @@ const toLine = (model: string, content: object, tokens?: readonly SampledToken[]
 
 const toHead = (model: string) => ({ model, created_at: new Date().toISOString() })
 
-/** Counts and durations stand in the last line only: clients add them up. */
+/** Counts and durations. Only the last line has them, since clients add them up. */
 const toEnding = (
   {
     finishReason,
@@ -168,5 +168,5 @@ const doneReasons = {
   'tool-calls': 'stop',
 } as const satisfies Record<FinishReason, string>
 
-/** Never none: clients divide by them. */
+/** At least 1, since clients divide by durations. */
 export const toNanoseconds = (ms: number): number => Math.max(1, Math.round(ms * 1e6))

@@ -1,6 +1,6 @@
 /**
- * Request shapes. Unknown fields are ignored, and so are options that only change how fast an answer is;
- * what would change it and is not built yet is refused by name.
+ * Request schemas. Unknown fields are ignored, and so are options that only affect speed.
+ * Fields that would change the response and are not implemented are rejected by name.
  * Shape: Ollama API reference, by the names of its sections.
  */
 import { z } from 'zod'
@@ -11,15 +11,15 @@ import { integerFrom, isEmpty, JsonObject, optional, truncateForError, unsupport
 import { list } from '../parse.ts'
 import { describeKeepAliveError, toKeepAlive } from './keep-alive.ts'
 
-/** Upper and lower case do not matter in the names of fields, and the last of two counts. */
+/** A struct as Go decodes it: field names ignore case, and the last duplicate counts. */
 const struct = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.preprocess((value) => foldKeys(value, shape), z.object(shape))
 
-/** `null` asks for nothing at all. */
+/** A body; `null` counts as an empty object. */
 const body = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.preprocess((value) => value ?? {}, struct(shape))
 
-/** Only what the shape has: a hostile object has a million fields. */
+/** Copies only known fields, since a hostile object may have a million. */
 function foldKeys(value: unknown, shape: z.ZodRawShape): unknown {
   if (!isRecord(value)) return value
   const fields: Record<string, unknown> = {}
@@ -30,7 +30,7 @@ function foldKeys(value: unknown, shape: z.ZodRawShape): unknown {
   return fields
 }
 
-/** An object is a JSON Schema: what it may say is another's to know. */
+/** An object is a JSON Schema, which the grammar compiler checks. */
 const Format = z.custom<'' | 'json' | object>(
   (value) => value === '' || value === 'json' || isRecord(value),
   {
@@ -38,7 +38,7 @@ const Format = z.custom<'' | 'json' | object>(
       `invalid format: ${JSON.stringify(quoteForError(input))}; expected "json" or a valid JSON Schema object`,
   },
 )
-/** As JSON, where that is short. */
+/** Quotes a value as JSON, shortened. */
 const quoteForError = (value: unknown): string =>
   Array.isArray(value) ? '[]' : JSON.stringify(typeof value === 'string' ? truncateForError(value) : value)
 
@@ -60,7 +60,7 @@ const KeepAlive = z.unknown().transform((value, context) => {
   return z.NEVER
 })
 
-/** What both ways to ask have. */
+/** Fields of `/api/generate` and `/api/chat`. */
 const commonFields = {
   model: optional(z.string().max(limits.modelLength)),
   stream: optional(z.boolean()),
@@ -68,11 +68,11 @@ const commonFields = {
   keep_alive: optional(KeepAlive),
   think: optional(Think),
   truncate: optional(z.boolean()),
-  // An answer ends where its context does: nothing is shifted out of it.
+  // Ignored: an answer ends where its context does.
   shift: optional(z.boolean()),
   format: optional(Format),
   logprobs: optional(z.boolean()),
-  // Without `logprobs` it says nothing.
+  // Ignored without `logprobs`.
   top_logprobs: optional(
     integerFrom(Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY).refine(
       (count) => count >= 0 && count <= 20,
@@ -98,13 +98,13 @@ export const OllamaGenerateRequest = body({
 })
 export type OllamaGenerateRequest = z.output<typeof OllamaGenerateRequest>
 
-/** Any word: some templates have roles of their own. Who says none is the user. */
+/** Any word, since some templates have further roles. An empty role is the user's. */
 const Role = z
   .string()
   .max(limits.roleLength)
   .transform((role) => role.toLowerCase() || 'user')
 
-/** What shows at a glance; the rest is for whoever makes a grammar of it. */
+/** Checks only the structure; the grammar compiler checks the rest. */
 const ToolParameters = JsonObject.superRefine((schema, context) => {
   const { properties } = schema as { readonly properties?: unknown }
   if (!isRecord(properties ?? {}))
@@ -153,7 +153,7 @@ export const ChatRequest = body({
 })
 export type ChatRequest = z.output<typeof ChatRequest>
 
-/** What both ways to ask for vectors have. */
+/** Fields of both embedding routes. */
 const embedFields = {
   model: commonFields.model,
   options: commonFields.options,
@@ -179,7 +179,7 @@ export const EmbedRequest = body({
 
 export const EmbeddingsRequest = body({ ...embedFields, prompt: optional(z.string()) })
 
-/** `name`: as clients wrote it once. */
+/** `name` is the deprecated field of older clients. */
 const nameFields = {
   model: optional(z.string().max(limits.modelLength)),
   name: optional(z.string().max(limits.modelLength)),
@@ -190,7 +190,7 @@ export const ShowRequest = body({
   ...nameFields,
   system: optional(z.string()),
   verbose: optional(z.boolean()),
-  // Clients send them along; what is shown is the model as it is.
+  // Ignored: the stored model is shown.
   template: optional(z.string()),
   options: optional(z.looseObject({})),
 })
@@ -200,14 +200,14 @@ export const CopyRequest = body({
   destination: optional(z.string().max(limits.modelLength)),
 })
 
-/** To another server, or from one. */
+/** Body of pull and push. */
 export const TransferRequest = body({
   ...nameFields,
   insecure: optional(z.boolean()),
   stream: optional(z.boolean()),
 })
 
-/** By hand: a hostile one has a million of them. */
+/** Checked by hand, since a hostile object may have a million fields. */
 const Digests = z.custom<Readonly<Record<string, string>>>(
   (value) => isRecord(value) && Object.values(value).every((digest) => typeof digest === 'string'),
   { params: { expected: 'object' }, error: 'expected names of files with the digests of blobs.' },
@@ -228,7 +228,7 @@ export const CreateRequest = body({
     list(struct({ role: z.string().max(limits.roleLength), content: z.string() }), { max: limits.messages }),
   ),
   quantize: optional(z.string()),
-  // As clients wrote it once.
+  // Deprecated name of `quantize`.
   quantization: optional(z.string()),
   renderer: optional(z.string()),
   parser: optional(z.string()),

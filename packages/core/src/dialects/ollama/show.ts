@@ -1,4 +1,4 @@
-/** What a model is, to the last detail. Shape: Ollama API reference, "Show model details". */
+/** Shows a model's details. Shape: Ollama API reference, "Show model details". */
 import { modelNotFound } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
 import type { ModelDetails } from '../../models/gguf/details.ts'
@@ -32,7 +32,7 @@ export const show: Handler = async ({ request, llm }) => {
     ...(defaults.messages.length > 0 && { messages: defaults.messages }),
     model_info: {
       ...toModelInfo(details),
-      // By this name it tells people which model it is.
+      // Copilot Chat displays this name.
       ...(request.header('user-agent')?.startsWith('GitHubCopilotChat/') && { 'general.basename': name }),
     },
     tensors: details.tensors,
@@ -44,7 +44,7 @@ export const show: Handler = async ({ request, llm }) => {
 
 const unavailable = 'remote model details are unavailable'
 
-/** All that the file says of itself, but what is elsewhere in the answer. */
+/** Metadata of the file, without the fields that the response has elsewhere. */
 function toModelInfo({ metadata, parameterCount }: ModelDetails): object {
   const info: Record<string, unknown> = {
     'general.quantization_version': quantizationVersion,
@@ -56,5 +56,5 @@ function toModelInfo({ metadata, parameterCount }: ModelDetails): object {
   return Object.fromEntries(Object.entries(info).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** What llama.cpp takes where a file does not say. */
+/** llama.cpp's default for files without the field. */
 const quantizationVersion = 2

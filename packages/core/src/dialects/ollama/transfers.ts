@@ -1,4 +1,4 @@
-/** What takes long, and tells how far it is. Shape: Ollama API reference, "Create a model", "Pull a model", "Push a model". */
+/** Routes that report progress. Shape: Ollama API reference, "Create a model", "Pull a model", "Push a model". */
 import type * as z from 'zod'
 import { invalidRequest } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
@@ -64,7 +64,7 @@ function toCreateModel(body: z.output<typeof CreateRequest>): CreateModelRequest
   }
 }
 
-/** What fails before the first step has a status of its own; without `stream`, all does. */
+/** Waits for the first step, so that an earlier failure has its own status code. Without `stream`, every failure has. */
 async function respondWithProgress(
   { onError }: RouteCall,
   { stream = true }: { readonly stream?: boolean | undefined },
@@ -88,18 +88,18 @@ async function respondWithProgress(
   }
   const lines: AsyncIterableIterator<string> = {
     next,
-    // A generator that was never pulled would swallow it, and the transfer would go on.
+    // A generator that was never started would ignore `return`, and the transfer would continue.
     return: async () => {
       await steps.return?.()
       return { value: undefined, done: true }
     },
     [Symbol.asyncIterator]: () => lines,
   }
-  // Nothing new: the same again.
+  // The heartbeat repeats the last step.
   return ndjson(lines, { onError, heartbeat: () => jsonLine(toStep(last)) })
 }
 
-/** What is nothing yet is left out. */
+/** Omits empty fields. */
 const toStep = ({ status, digest, totalBytes, completedBytes }: Progress): object => ({
   status,
   ...(digest && { digest }),

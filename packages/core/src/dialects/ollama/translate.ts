@@ -1,4 +1,4 @@
-/** From the Ollama API to the neutral language. */
+/** Translates the Ollama API to neutral requests. */
 import type * as neutral from '../../engine/request.ts'
 import { isRaw, limits } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
@@ -23,7 +23,7 @@ export function toPrompt(body: schema.OllamaGenerateRequest): neutral.TextInput 
     kind: 'text',
     prompt: [...(isContinued ? [context] : []), prompt],
     ...(system && { system }),
-    // What a conversation begins with was in the answer that the context is from.
+    // The context already contains the Modelfile's messages.
     ...(context && !raw && { messages: [] }),
     ...(raw ? { template: false } : template && { template }),
   }
@@ -62,10 +62,10 @@ function toMessage(message: schema.OllamaMessage, callIds: ToolCallIds): neutral
   }
 }
 
-/** Few clients of this API send ids: a result is of the first call that waits for one, and has its name if it says one. */
+/** Assigns results to calls, since few clients send ids: to the first unanswered call, or the first one of the same name. */
 class ToolCallIds {
   #count = 0
-  /** Names by ids, and ids by names. A hostile conversation has ten thousand results for a hundred thousand calls. */
+  /** Names by id, and below ids by name: a hostile conversation may have ten thousand results for a hundred thousand calls. */
   readonly #pending = new Map<string, string>()
   readonly #idsByName = new Map<string, Set<string>>()
   #isTurnOver = false
@@ -82,12 +82,12 @@ class ToolCallIds {
     return id
   }
 
-  /** Something else was said: what still waits when the next call is made waits in vain. */
+  /** Ends a turn: the next call discards those still unanswered. */
   endTurn(): void {
     this.#isTurnOver = true
   }
 
-  /** Which one: what the result says itself is right, also where there is no such call. */
+  /** Finds the call of a result. An id or name in the result takes precedence, even if no call has it. */
   resolve({ tool_call_id: ownId, tool_name: ownName }: schema.OllamaMessage): { id?: string; name?: string } {
     const [next] = (ownName ? this.#idsByName.get(ownName) : this.#pending.keys()) ?? []
     const id = ownId || next
@@ -106,7 +106,7 @@ const toTool = ({ function: { name, description, parameters } }: schema.OllamaTo
   parameters: parameters ?? { type: 'object', properties: {} },
 })
 
-/** @param details of the model, where they are known */
+/** @param details of the model, if known */
 export function toGenerateRequest(
   body: schema.OllamaGenerateRequest | schema.ChatRequest,
   input: neutral.GenerateRequest['input'],
@@ -119,18 +119,18 @@ export function toGenerateRequest(
   const lacks = (capability: Capability): boolean => details?.capabilities.includes(capability) === false
   if (input.kind === 'chat' && input.tools && lacks('tools'))
     throw invalidRequest(`${toQualifiedName(model)} does not support tools`, { param: 'tools' })
-  // A template of the request's own may know how.
+  // A template in the request may support it.
   if (input.kind === 'infill' && input.template === undefined && lacks('insert'))
     throw invalidRequest(`${toQualifiedName(model)} does not support insert`, { param: 'suffix' })
   return {
     model,
     input: isRaw(input) ? input : { ...input, ...toEffort(body, details) },
-    // Who says that there is none has none, whatever the model's own is.
+    // A negative limit is none, and overrides the Modelfile's.
     ...(limit !== undefined && { maxTokens: limit > 0 ? limit : limits.int32 }),
     ...(stop && { stop }),
     sampling: toSampling(options),
     defaultSampling: defaultOllamaSampling,
-    // What continues a text is not looked into.
+    // The continuation of a raw prompt is not parsed.
     ...(reasoning !== undefined && !isRaw(input) && { reasoning }),
     ...(format && { format: toFormat(format) }),
     ...(logprobs && { logprobs: alternatives ?? 0 }),
@@ -139,7 +139,7 @@ export function toGenerateRequest(
   }
 }
 
-/** As Ollama names it there. */
+/** The full name, as Ollama's error messages have it. */
 function toQualifiedName(model: string): string {
   const name = parseModelName(model)
   return name ? fullName(name) : `"${model}"`
@@ -154,7 +154,7 @@ export const toLoad = ({
 }: Pick<schema.ChatRequest, 'options' | 'keep_alive'>): neutral.LoadOptions =>
   omitUndefined({ contextSize: toContextSize(options), keepAlive })
 
-/** A model that can think does so, unless it is told not to. */
+/** Enables reasoning for models that can, unless `think` is false. */
 function toReasoning(
   { model, think }: Pick<schema.ChatRequest, 'model' | 'think'>,
   details: ModelDetails | undefined,
@@ -165,7 +165,7 @@ function toReasoning(
   throw invalidRequest(`"${model}" does not support thinking`, { param: 'think' })
 }
 
-/** How much it thinks, for templates that ask. gpt-oss knows no more than `high`. */
+/** Reasoning effort, for templates that use it. `high` is the most for gpt-oss. */
 function toEffort(
   { think }: Pick<schema.ChatRequest, 'think'>,
   details: ModelDetails | undefined,

@@ -13,7 +13,7 @@ const EmbeddingRequest = z.object({
   model: z.string().min(1).max(limits.modelLength),
   input: textsOrTokens(z.string().min(1, 'expected a text that is not empty.')),
   dimensions: optional(integerFrom(1)),
-  // OpenAI's own clients ask for base64 unless they are told otherwise.
+  // OpenAI's clients ask for base64 by default.
   encoding_format: optional(z.enum(['float', 'base64'])),
 })
 
@@ -39,7 +39,7 @@ export const embeddings: Handler = async ({ request, llm }) => {
   })
 }
 
-/** The model says how wide its vectors are, and says it late. */
+/** Compares with the result, since the model's dimensions are known only after it has run. */
 function checkDimensions(available: number, requested = 0): void {
   if (requested > available)
     throw invalidRequest(`Invalid 'dimensions': the vectors of this model have ${available}.`, {
@@ -48,6 +48,6 @@ function checkDimensions(available: number, requested = 0): void {
     })
 }
 
-/** Floats of 32 bits, the lowest byte first, as all that models run on have them. */
+/** Little-endian 32-bit floats: the byte order of every machine that runs models. */
 const toBase64 = (vector: readonly number[]): string =>
   Buffer.from(Float32Array.from(vector).buffer).toString('base64')

@@ -1,4 +1,4 @@
-/** `LlmError` in the OpenAI envelope. The codes are those that SDKs and proxies look for. */
+/** `LlmError` in the OpenAI envelope, with the codes that SDKs and proxies match on. */
 import type { Issue, LlmError, LlmErrorCode } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'
@@ -11,16 +11,16 @@ export function renderError(error: LlmError): HttpResponse {
   return json(toEnvelope(error), status, retryHeaders(error))
 }
 
-/** What is wrong with a field. */
+/** Words an issue with a field. */
 export const formatIssue: IssueFormatter = ({ param, issue, reason }) => {
   if (param === '') return 'The request body has to be a JSON object.'
   return issue === 'missing' ? `Missing required parameter: '${param}'.` : `Invalid '${param}': ${reason}`
 }
 
-/** What ends a stream that has already begun. */
+/** Last frame of a stream that fails after its headers. */
 export const renderErrorFrame = (error: LlmError): string => dataFrame(JSON.stringify(toEnvelope(error)))
 
-/** What a response says that has failed after it had begun. */
+/** Error of a response that fails after its headers. */
 export function toResponseError(error: LlmError): { readonly code: string; readonly message: string } {
   const [status] = kinds[error.code]
   return {
@@ -53,7 +53,7 @@ function codeOf(error: LlmError): string | null {
 const isAboutModel = ({ code, details }: LlmError): boolean =>
   code === 'not_found' && details.param === 'model'
 
-/** Some messages are read by machines: proxies and agents look for these words. */
+/** Proxies and agents match on these texts. */
 function messageOf({ code, message, details: { inputTokens, contextSize } }: LlmError): string {
   return code === 'context_length' && inputTokens !== undefined
     ? `This model's maximum context length is ${contextSize} tokens. However, your messages resulted in ${inputTokens} tokens. Please reduce the length of the messages.`

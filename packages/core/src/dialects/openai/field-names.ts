@@ -1,11 +1,11 @@
-/** What the engine says of a field is said of the one that it came from, which is another one in each route. */
+/** Maps the engine's field names in errors to those of each route. */
 import { LlmError } from '../../errors.ts'
 import type { Handler } from '../dialect.ts'
 import { createFieldMapper } from '../fields.ts'
 
 type FieldMapper = ReturnType<typeof createFieldMapper>
 
-/** Of completions and vectors. */
+/** Fields of completions and embeddings. */
 export const mapCompletionField = createFieldMapper([
   [/^format\.source/, 'grammar'],
   [/^format\.schema/, 'response_format.json_schema.schema'],
@@ -14,13 +14,13 @@ export const mapCompletionField = createFieldMapper([
   [/^inputs(?=\[)/, 'input'],
 ])
 
-/** Of responses, which have no envelope around a function or a schema. */
+/** Fields of responses, where functions and schemas have no envelope. */
 export const mapResponsesField = createFieldMapper([
   [/^format\.source/, 'grammar'],
   [/^format(?=$|\.)/, 'text.format'],
 ])
 
-/** A handler whose errors name the fields of its own route. */
+/** Wraps a handler so that its errors name the fields of its route. */
 export const withFieldNames =
   (mapField: FieldMapper, handler: Handler): Handler =>
   async (call, app) => {

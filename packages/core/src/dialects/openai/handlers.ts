@@ -49,7 +49,7 @@ export const completions: Handler = async (call) => {
 
 const generationsOf = (texts: readonly TextCompletion[]) => texts.map(({ generation }) => generation)
 
-/** What is said again in front of an answer. */
+/** Text of the prompt, to repeat before the completion. */
 async function echoOf(
   { model, prompt, echo }: CompletionRequest,
   index: number,

@@ -1,5 +1,5 @@
 /**
- * Sampling that OpenAI's API has not, under the names of other local servers.
+ * Sampling fields that other local servers add to OpenAI's API.
  * Shape: llama.cpp's server, "POST /completion"; vLLM, "Sampling Parameters".
  */
 import { z } from 'zod'
@@ -28,10 +28,10 @@ export const localServerFields = {
 }
 type LocalServerFields = z.output<z.ZodObject<typeof localServerFields>>
 
-/** llama.cpp's. */
+/** llama.cpp's default. */
 const xtcThreshold = 0.1
 
-/** Some may be there and undefined. */
+/** Fields may be present and undefined. */
 export function toLocalSampling(body: LocalServerFields): {
   [Key in keyof Sampling]: Sampling[Key] | undefined
 } {

@@ -1,6 +1,6 @@
 /**
- * The messages of a conversation, with the calls of tools and their results.
- * Shape: OpenAI API reference, "Create chat completion"; `reasoning_content` and `reasoning` as other local servers say them.
+ * Messages of a conversation, with tool calls and their results.
+ * Shape: OpenAI API reference, "Create chat completion"; `reasoning_content` and `reasoning` as other local servers name them.
  */
 import { z } from 'zod'
 import type * as neutral from '../../engine/request.ts'
@@ -16,9 +16,9 @@ const Refusal = z
 type PartTypes = readonly [string, ...string[]]
 
 /**
- * A text, or parts of one.
- * @param texts the types of parts that are text
- * @param others of those that no model here takes
+ * Content: a text, or a list of parts.
+ * @param texts types of text parts
+ * @param others types of parts that are rejected as unsupported
  */
 export const contentOf = (texts: PartTypes, others: PartTypes) => {
   const TextPart = z
@@ -36,7 +36,7 @@ export const contentOf = (texts: PartTypes, others: PartTypes) => {
 const Content = contentOf(['text'], ['image_url', 'input_audio', 'file'])
 export type Content = z.output<typeof Content>
 
-/** Functions are the only tools that a model can be told of. */
+/** Tool type; only functions are supported. */
 export const FunctionType = z
   .enum(['function', 'custom'])
   .refine((type) => type === 'function', unsupported('A custom tool'))
@@ -107,11 +107,11 @@ export const toCall = (id: string, name: string, json: string): neutral.Part => 
   type: 'tool-call',
   id,
   name,
-  // So clients say that there are none.
+  // Clients send an empty text for a call without arguments.
   arguments: json === '' ? '{}' : json,
 })
 
-/** Templates go wrong in silence, where OpenAI says what is missing. The words are its own. */
+/** Rejects unmatched calls and results with OpenAI's texts; templates would render them wrongly without an error. */
 function checkResults(messages: readonly ChatMessage[]): void {
   let called: ReadonlySet<string> = new Set()
   let calledAt = 0

@@ -1,12 +1,12 @@
-/** The answers to several prompts of one request: streamed one after the other, whole ones side by side. */
+/** Completions of several prompts in one request: streamed in order, or collected concurrently. */
 import { collect } from '../../engine/events.ts'
 import { runConcurrently } from '../../util/run-concurrently.ts'
 import type { FinishedTextCompletion, TextCompletion } from './render-text.ts'
 
-/** Asks for the answer to one prompt. */
+/** Starts the completion of one prompt. */
 export type CompletionStarter = (signal: AbortSignal) => Promise<TextCompletion>
 
-/** Resolves when the first has begun. A prompt waits for the answer to the one before it. */
+/** Resolves when the first completion has started. Each prompt waits for the completion before it. */
 export async function streamInOrder(
   [first, ...others]: readonly CompletionStarter[],
   signal: AbortSignal,
@@ -19,10 +19,10 @@ export async function streamInOrder(
   return { started, texts: texts() }
 }
 
-/** So many prompts of one request are answered at a time: as many as a model has places for, where nobody says otherwise. */
+/** Concurrent prompts of one request: a model's default number of slots. */
 const maxConcurrent = 4
 
-/** Whole answers, in the order of their prompts. The first failure ends all. */
+/** Completions in the order of their prompts. The first failure cancels the others. */
 export async function collectConcurrently(
   starters: readonly CompletionStarter[],
   clientSignal: AbortSignal,

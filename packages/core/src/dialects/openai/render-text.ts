@@ -1,4 +1,4 @@
-/** Completions without a conversation. Shape: OpenAI API reference, "The completion object". */
+/** Renders text completions. Shape: OpenAI API reference, "The completion object". */
 
 import type { Generation } from '../../calls/generation.ts'
 import type { GenerateResult, PromptToken } from '../../engine/events.ts'
@@ -6,10 +6,10 @@ import { dataFrame } from '../../http/streams.ts'
 import { clampLogprob, finishReasons, toHead, toUsage, type UsageCounts, usageFrame } from './render.ts'
 import type { CompletionRequest } from './schema.ts'
 
-/** The answer to a prompt. */
+/** Completion of one prompt. */
 export interface TextCompletion {
   readonly generation: Generation
-  /** What is said again in front of it; empty where that was not asked for. */
+  /** Prompt text to repeat before it; empty without `echo`. */
   readonly echo: string
 }
 
@@ -17,7 +17,7 @@ export interface FinishedTextCompletion extends TextCompletion {
   readonly answer: GenerateResult
 }
 
-/** Whole answers, one choice each. */
+/** Complete response with one choice per prompt. */
 export function renderTextCompletion(
   completions: readonly FinishedTextCompletion[],
   body: CompletionRequest,
@@ -39,7 +39,7 @@ export function renderTextCompletion(
   }
 }
 
-/** The frames of streamed answers, one after the other. */
+/** Frames of a streamed response, prompt by prompt. */
 export async function* renderTextChunks(
   completions: AsyncIterable<TextCompletion>,
   body: CompletionRequest,
@@ -59,7 +59,7 @@ export async function* renderTextChunks(
     for await (const event of generation) {
       if (event.type === 'start') {
         const common = toHead(generation, 'text_completion', 'cmpl')
-        // Of the first, for all.
+        // All choices share the head of the first.
         opening ||= JSON.stringify({ ...common, system_fingerprint: event.fingerprint }).slice(0, -1)
         if (echo) yield chunk(echo)
       } else if (event.type === 'prompt') {
@@ -85,7 +85,7 @@ const addUsage = (a: UsageCounts, b: UsageCounts): UsageCounts => ({
   outputTokens: a.outputTokens + b.outputTokens,
 })
 
-/** Offsets go on from piece to piece; they count code points, as the clients that read them do. */
+/** Formats logprobs of successive pieces. Offsets continue across pieces, and count code points as clients do. */
 function createLogprobFormatter(): (tokens: readonly PromptToken[]) => object {
   // Tokens can be parts of characters.
   const decoder = new TextDecoder()
@@ -103,7 +103,7 @@ function createLogprobFormatter(): (tokens: readonly PromptToken[]) => object {
   })
 }
 
-/** The one that came is among them. Tokens that are spelt alike are one, as likely as the likeliest. */
+/** Includes the sampled token. Tokens with the same text become one, with the highest logprob. */
 function toTopLogprobs({ text, logprob, top }: PromptToken): Readonly<Record<string, number>> | null {
   if (logprob === null) return null
   const found = new Map<string, number>()

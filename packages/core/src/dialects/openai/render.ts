@@ -1,7 +1,7 @@
 /**
- * From neutral events to the OpenAI API.
- * Shape: OpenAI API reference, "The chat completion object" and "The chat completion chunk object"; thoughts are
- * `reasoning_content` and `reasoning`, as clients know them from other local servers: some read the one, some the other.
+ * Renders neutral events as the OpenAI API.
+ * Shape: OpenAI API reference, "The chat completion object" and "The chat completion chunk object". Reasoning is sent as
+ * `reasoning_content` and `reasoning`, as other local servers do, since each client reads only one of them.
  */
 
 import type { Generation } from '../../calls/generation.ts'
@@ -16,7 +16,7 @@ import type {
 import { dataFrame } from '../../http/streams.ts'
 import type { ChatCompletionRequest } from './schema.ts'
 
-/** A whole answer. */
+/** Complete response. */
 export function renderCompletion(
   generation: Generation,
   answer: GenerateResult,
@@ -38,7 +38,7 @@ export function renderCompletion(
           ...(isCalling && { tool_calls: toolCalls.map(toToolCall) }),
         },
         logprobs: body.logprobs ? toLogprobs(logprobs) : null,
-        // Calls count, also where a stop sequence came behind them.
+        // Calls take precedence over a stop sequence after them.
         finish_reason: isCalling && finishReason === 'stop' ? 'tool_calls' : finishReasons[finishReason],
       },
     ],
@@ -46,7 +46,7 @@ export function renderCompletion(
   }
 }
 
-/** The frames of a streamed answer. */
+/** Frames of a streamed response. */
 export async function* renderChunks(
   generation: Generation,
   body: ChatCompletionRequest,
@@ -65,7 +65,7 @@ export async function* renderChunks(
   for await (const event of generation) {
     switch (event.type) {
       case 'start':
-        // Prepared once: serialising whole chunks costs more than the tokens in them.
+        // Serialised once, since serialising whole chunks costs more than generating their tokens.
         opening = JSON.stringify({ ...common, system_fingerprint: event.fingerprint }).slice(0, -1)
         yield chunk('{"role":"assistant","content":"","refusal":null}')
         break
@@ -82,7 +82,7 @@ export async function* renderChunks(
       }
       case 'tool-call': {
         isCalling = true
-        // Said once: clients join what they are told twice.
+        // Sent once, since clients concatenate repeated names.
         const call = { index: event.index, ...toToolCall({ ...event, arguments: '' }) }
         yield chunk(`{"tool_calls":[${JSON.stringify(call)}]}`)
         break
@@ -93,7 +93,7 @@ export async function* renderChunks(
         break
       }
       case 'end': {
-        // What was said of a call that was broken off cannot be taken back, and must not look whole.
+        // An incomplete call has been sent already, and must not look complete.
         const isBroken = event.incompleteCalls !== undefined
         const effectiveReason = isCalling && event.finishReason === 'stop' ? 'tool-calls' : event.finishReason
         yield chunk('{}', JSON.stringify(isBroken ? 'length' : finishReasons[effectiveReason]))
@@ -104,7 +104,7 @@ export async function* renderChunks(
   }
 }
 
-/** The last that has JSON, in a stream whose reader wants to know. */
+/** Frame with the usage, before `[DONE]`, for `stream_options.include_usage`. */
 export const usageFrame = (opening: string, usage: object): string =>
   dataFrame(`${opening},"choices":[],"usage":${JSON.stringify(usage)}}`)
 
@@ -144,7 +144,7 @@ const toLogprob = ({ text, bytes, logprob }: TokenLogprob) => ({
   bytes,
 })
 
-/** What cannot be is OpenAI's -9999: JSON has no infinity. */
+/** Clamps minus infinity, which JSON cannot express, to OpenAI's -9999. */
 export const clampLogprob = (logprob: number): number => Math.max(logprob, -9999)
 
 export type UsageCounts = Pick<TokenUsage, 'inputTokens' | 'reusedTokens' | 'outputTokens'>

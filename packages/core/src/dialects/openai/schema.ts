@@ -1,6 +1,6 @@
 /**
- * Request shapes. Unknown fields are ignored, as clients of other local servers send many;
- * known ones that are not built yet are refused by name, never ignored.
+ * Request schemas. Unknown fields are ignored, since clients of other local servers send many.
+ * Known fields that are not implemented are rejected by name.
  * Shape: OpenAI API reference, "Create chat completion" and "Create completion".
  */
 import { z } from 'zod'
@@ -13,12 +13,12 @@ import { localServerFields } from './local-server-fields.ts'
 import { Messages } from './messages.ts'
 import { toolFields } from './tools.ts'
 
-/** OpenAI's, of prompts and of texts for vectors. */
+/** OpenAI's limit of prompts, and of texts to embed. */
 const maxInputs = 2_048
 
 const tokenCount = integerFrom(1)
 
-/** OpenAI's have 64 bits. A JSON number keeps 53 of them: the same seed stays the same. */
+/** A 64-bit integer, as in OpenAI's API. A JSON number keeps 53 bits, so the remainder is the same for the same seed. */
 const Seed = z
   .number()
   .refine(Number.isInteger, { params: { issue: 'type' }, error: 'expected a whole number.' })
@@ -32,12 +32,12 @@ const Seed = z
   })
   .transform((value) => value % 2 ** 53)
 
-/** Of functions, before there were tools. */
+/** Predecessor of `tool_choice`. */
 const FunctionCall = z.union([z.enum(['none', 'auto']), z.looseObject({})], {
   error: "expected 'none', 'auto' or an object.",
 })
 
-/** By hand: zod would list hundreds of thousands of wrong entries. */
+/** Checked by hand, since zod would list hundreds of thousands of invalid entries. */
 const LogitBias = z
   .custom<Readonly<Record<string, unknown>>>(isRecord, {
     params: { issue: 'type' },
@@ -64,7 +64,7 @@ function findBiasError(token: string, bias: unknown): readonly [issue: Issue, me
   return undefined
 }
 
-/** What all that is answered in text has. */
+/** Fields of all requests that generate text. */
 export const generationFields = {
   model: z.string().min(1).max(limits.modelLength),
   stream: optional(z.boolean()),
@@ -80,7 +80,7 @@ export const generationFields = {
   frequency_penalty: optional(z.number().min(-2).max(2)),
   presence_penalty: optional(z.number().min(-2).max(2)),
   logit_bias: optional(LogitBias),
-  // Not OpenAI's, but understood by the other local servers.
+  // Extensions of other local servers.
   top_k: optional(integerFrom(0, limits.int32)),
   min_p: optional(z.number().min(0).max(1)),
   ...localServerFields,
@@ -90,7 +90,7 @@ export const generationFields = {
 }
 export type GenerationFields = z.output<z.ZodObject<typeof generationFields>>
 
-/** All but `none` say how much; models without such a switch do as they always do. */
+/** Reasoning effort. Models without such a setting ignore it. */
 export const Effort = z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
 
 export const JsonSchema = z.object({
@@ -98,7 +98,7 @@ export const JsonSchema = z.object({
   schema: optional(z.looseObject({})),
   strict: optional(z.boolean()),
 })
-/** How an answer that is held to nothing, or to nothing but JSON, is asked for. */
+/** Formats without a schema: free text, and any JSON object. */
 export const textFormats = [
   z.object({ type: z.literal('text') }),
   z.object({ type: z.literal('json_object') }),
@@ -117,13 +117,13 @@ export const ChatCompletionRequest = z
     ...toolFields,
     messages: Messages,
     max_completion_tokens: optional(tokenCount),
-    // Other local servers take -1 as "no limit", and their users send it.
+    // Other local servers accept -1 as "no limit", and their users send it.
     max_tokens: z.preprocess((value) => (value === -1 ? undefined : value), optional(tokenCount)),
     reasoning_effort: optional(Effort),
     response_format: optional(ResponseFormat),
     logprobs: optional(z.boolean()),
     top_logprobs: optional(integerFrom(0, 20)),
-    // The other local servers': variables of the model's template.
+    // Extension of other local servers: variables of the chat template.
     chat_template_kwargs: optional(z.looseObject({})),
 
     functions: unsupportedUnless(z.array(z.unknown()), '`functions`', isEmpty),
@@ -146,7 +146,7 @@ export const ChatCompletionRequest = z
   .refine(({ grammar, response_format: format }) => !grammar || !format || format.type === 'text', {
     path: ['grammar'],
     params: { issue: 'value' },
-    error: "an answer cannot be held to it and to a 'response_format'.",
+    error: "it cannot be combined with 'response_format'.",
   })
 export type ChatCompletionRequest = z.output<typeof ChatCompletionRequest>
 
@@ -154,7 +154,7 @@ const Tokens = z
   .custom<readonly number[]>(areTokens, { params: { issue: 'type' }, error: 'expected text or token ids.' })
   .refine(({ length }) => length > 0, { params: { issue: 'empty' }, error: 'expected at least one token.' })
 
-/** One or more, each a text or token ids. A list of numbers is one of them. */
+/** One or more inputs, each a text or token ids. A list of numbers is one input. */
 export const textsOrTokens = (Text: z.ZodString) =>
   z
     .union([Text, list(z.union([Text, Tokens]), { min: 1, max: maxInputs }), Tokens], {
@@ -169,7 +169,7 @@ export const CompletionRequest = z
   .object({
     ...generationFields,
     prompt: textsOrTokens(z.string()),
-    // -1 is "no limit" here, too.
+    // -1 means "no limit", as above.
     max_tokens: optional(integerFrom(-1)),
     suffix: optional(z.string()),
     echo: optional(z.boolean()),

@@ -1,4 +1,4 @@
-/** What the model may call, and must. Shape: OpenAI API reference, "Create chat completion". */
+/** Tools and tool choice. Shape: OpenAI API reference, "Create chat completion". */
 import { z } from 'zod'
 import type * as neutral from '../../engine/request.ts'
 import { limits } from '../../engine/request.ts'
@@ -17,13 +17,13 @@ type FunctionFields = z.output<typeof FunctionFields>
 
 const Tool = z.object({ type: FunctionType, function: FunctionFields })
 
-/** Of either API of OpenAI. @param named what chooses among tools by name */
+/** Schema of `tool_choice` for both OpenAI APIs. @param named schema of a choice by name */
 export const createToolChoiceSchema = <Named extends z.ZodType>(named: Named) =>
   z.union([z.enum(['none', 'auto', 'required']), named], {
     error: "expected 'none', 'auto', 'required' or an object.",
   })
 
-/** Of either API of OpenAI. */
+/** Tool fields of both OpenAI APIs. */
 export const createToolFields = <One extends z.ZodType, Choice extends z.ZodType>(
   tool: One,
   choice: Choice,
@@ -55,10 +55,10 @@ type ChatToolChoice = z.output<typeof ChatToolChoice>
 export const toolFields = createToolFields(Tool, ChatToolChoice)
 type ChatToolFields = z.output<z.ZodObject<typeof toolFields>>
 
-/** OpenAI's meaning of a function that says nothing of its parameters. */
+/** OpenAI's default: a function without `parameters` takes none. */
 const noParameters = { type: 'object', properties: {}, additionalProperties: false } as const
 
-/** Throws `invalid_request`, as `offer` does. */
+/** Throws `invalid_request`, as `toToolInput` does. */
 export function toTools({
   tools = [],
   tool_choice: choice = 'auto',
@@ -71,8 +71,8 @@ export function toTools({
 type ToolInput = Pick<neutral.ChatInput, 'tools' | 'toolChoice'>
 
 /**
- * What the model is told of functions, each under the field that it came in. Throws `invalid_request` for a name that is there
- * twice, and for a choice that is not among them.
+ * Translates functions, each with its field for errors. Throws `invalid_request` for a duplicate name, and for a choice
+ * of a function that is not listed.
  */
 export function toToolInput(
   functions: readonly (readonly [field: string, FunctionFields])[],

@@ -1,4 +1,4 @@
-/** From the OpenAI API to the neutral language. */
+/** Translates the OpenAI API to neutral requests. */
 import type { GenerateRequest, OutputFormat, Sampling } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
 import { omitUndefined } from '../fields.ts'
@@ -7,14 +7,14 @@ import { toMessages } from './messages.ts'
 import type { ChatCompletionRequest, CompletionRequest, GenerationFields, ResponseFormat } from './schema.ts'
 import { toTools } from './tools.ts'
 
-/** So short is a completion of which neither the request nor its model says anything. */
+/** OpenAI's default for text completions, if neither the request nor the model sets a limit. */
 const defaultMaxTokens = 16
 
 /** Throws `invalid_request`, as `toMessages` and `toTools` do. */
 export function toGenerateRequest(body: ChatCompletionRequest): GenerateRequest {
   const maxTokens = body.max_completion_tokens ?? body.max_tokens
   const tools = toTools(body)
-  // Where a call is forced, nothing is said that could have a format.
+  // A forced call leaves no text that could have a format.
   const format = tools.toolChoice?.mode === 'required' ? undefined : toFormat(body)
   return {
     ...toCommon(body),
@@ -26,7 +26,7 @@ export function toGenerateRequest(body: ChatCompletionRequest): GenerateRequest 
   }
 }
 
-/** One for each prompt. Throws `invalid_request`. */
+/** Translates each prompt to a request. Throws `invalid_request`. */
 export function toTextRequests(body: CompletionRequest): readonly GenerateRequest[] {
   const { max_tokens: maxTokens, logprobs } = body
   const promptLogprobs = body.echo && logprobs !== undefined
@@ -66,7 +66,7 @@ export function toCommon(body: GenerationFields): Pick<GenerateRequest, 'model' 
 
 type ReasoningFields = Pick<ChatCompletionRequest, 'reasoning_effort' | 'chat_template_kwargs'>
 
-/** Thoughts are never shown as text. Those who say nothing of them get what the model does by itself. */
+/** Reasoning is never part of the text. Without a setting, the model decides (`auto`). */
 export function toReasoning({
   reasoning_effort: effort,
   chat_template_kwargs: variables,
@@ -91,7 +91,7 @@ interface FormatFields {
   readonly response_format?: ResponseFormat | undefined
 }
 
-/** Kept whether or not it is said to be strict. */
+/** Constrains the output with and without `strict`. */
 function toFormat({ grammar, response_format: format }: FormatFields): OutputFormat | undefined {
   if (grammar) return { type: 'grammar', source: grammar }
   if (!format || format.type === 'text') return undefined

@@ -1,4 +1,4 @@
-/** A response on its way: as events, and as the object that they lead to. Shape: OpenAI API reference, "Streaming events". */
+/** Renders a response as events, or as the object of its last event. Shape: OpenAI API reference, "Streaming events". */
 
 import type { Generation } from '../../../calls/generation.ts'
 import { answerCancelled, type GenerateEvent, type TokenUsage } from '../../../engine/events.ts'
@@ -27,14 +27,14 @@ export class ResponseEvents {
   }
 
   async *frames(): AsyncGenerator<string> {
-    // Before the model has begun: whatever comes next, clients want this first.
+    // Sent before the model starts, since clients expect these first even if it fails.
     yield this.#toFrame(this.#createEvent('created', this.#createResponse('in_progress')))
     yield this.#toFrame(this.#createEvent('in_progress', this.#createResponse('in_progress')))
     for await (const event of this.#generation)
       for (const responseEvent of this.#toEvents(event)) yield this.#toFrame(responseEvent)
   }
 
-  /** The response when it has ended. Throws an `AbortError` when the answer was cancelled. */
+  /** Collects the complete response. Throws an `AbortError` if the generation was cancelled. */
   async collect(): Promise<unknown> {
     let last: ResponseStreamEvent | undefined
     for await (const event of this.#generation)
@@ -43,7 +43,7 @@ export class ResponseEvents {
     return last.response
   }
 
-  /** The last frame of one that went wrong, with what was said until then. */
+  /** Last frame of a failed response, with the output so far. */
   fail(error: LlmError): string {
     Array.from(this.#output.end(true))
     return this.#toFrame(
@@ -61,7 +61,7 @@ export class ResponseEvents {
     const isCut = event.finishReason === 'length' || event.finishReason === 'context'
     yield* this.#output.end(isCut)
     const usage = toUsage(event.usage, this.#reasoningTokens)
-    // What was said of a call that the model broke off cannot be taken back, and must not look whole.
+    // An incomplete call has been sent already, and must not look complete.
     if (isCut || this.#output.isIncomplete) {
       const details = { incomplete_details: { reason: 'max_output_tokens' } }
       yield this.#createEvent('incomplete', this.#createResponse('incomplete', { ...details, usage }))

@@ -1,4 +1,4 @@
-/** OpenAI's Responses API, of a server that keeps none of them. */
+/** OpenAI's Responses API, without stored responses. */
 import { LlmError } from '../../../errors.ts'
 import { json } from '../../../http/respond.ts'
 import { sse } from '../../../http/streams.ts'
@@ -37,7 +37,7 @@ export const countInputTokens: Handler = async ({ request, llm }) => {
   return json({ object: 'response.input_tokens', input_tokens: count })
 }
 
-/** Of one that is kept, whichever it is. */
+/** All routes of a stored response. */
 export const rejectStoredResponse: Handler = async ({ request: { params } }) => {
   const id = truncateForError(params.id ?? '')
   throw new LlmError('not_found', `Response with id '${id}' not found: this server keeps none.`)

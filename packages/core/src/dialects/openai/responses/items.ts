@@ -1,4 +1,4 @@
-/** The items of a conversation. Shape: OpenAI API reference, "Create a model response", `input`. */
+/** Items of a conversation. Shape: OpenAI API reference, "Create a model response", `input`. */
 import { z } from 'zod'
 import type * as neutral from '../../../engine/request.ts'
 import { limits } from '../../../engine/request.ts'
@@ -15,7 +15,7 @@ const Content = contentOf(
 const texts = (type: string) =>
   optional(list(z.object({ type: z.literal(type), text: z.string() }), { max: limits.parts }))
 
-/** What was kept is only named by clients that were not told `store: false`. */
+/** Reference to a stored item, which clients send unless they set `store: false`. */
 const ItemReference = z
   .object({ type: z.literal('item_reference'), id: z.string() })
   .refine(() => false, {
@@ -61,7 +61,7 @@ type InputItem = z.output<typeof InputItem>
 
 export const Items = list(InputItem, { min: 1, max: limits.messages })
 
-/** It may be left out where the other fields say which it is. */
+/** Adds the type, which clients may omit where other fields imply it. */
 function withType(item: unknown): unknown {
   if (typeof item !== 'object' || item === null) return item
   const { type, role, id } = item as Readonly<Record<string, unknown>>
@@ -78,7 +78,7 @@ export function toMessages(input: string | readonly InputItem[]): readonly neutr
   for (const item of input) {
     const { role, content } = toMessage(item)
     const last = messages.at(-1)
-    // What a model said in one answer is one turn, in however many items it comes back.
+    // All items of one response are one turn.
     if (role === 'assistant' && last?.role === role) last.content.push(...content)
     else messages.push({ role, content: [...content] })
   }
@@ -101,7 +101,7 @@ function toMessage(item: InputItem): neutral.Message {
   }
 }
 
-/** In full where that came back, else as they were sealed or summed up. */
+/** Reasoning text: the content, else the decoded `encrypted_content`, else the summary. */
 function toReasoningParts({
   content = [],
   encrypted_content: encrypted = '',
@@ -114,7 +114,7 @@ function toReasoningParts({
 const joinTexts = (parts: readonly { readonly text: string }[]): string =>
   parts.map(({ text }) => text).join('\n\n')
 
-/** Templates go wrong in silence, where OpenAI says what is missing. The words are its own. */
+/** Rejects unmatched calls and results with OpenAI's texts; templates would render them wrongly without an error. */
 function checkResults(items: readonly InputItem[]): void {
   const pending = new Map<string, number>()
   for (const [index, item] of items.entries()) {

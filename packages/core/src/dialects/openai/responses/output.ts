@@ -1,5 +1,5 @@
 /**
- * What a response consists of, item by item, and the events that tell of each.
+ * Output items of a response, and the events for each.
  * Shape: OpenAI API reference, "The response object", `output`, and "Streaming events".
  */
 import type { ContentEvent, SampledToken } from '../../../engine/events.ts'
@@ -7,18 +7,18 @@ import { tryParseJson } from '../../../util/try-parse-json.ts'
 import { toTokenLogprob } from '../render.ts'
 import { encodeReasoning } from './opaque-reasoning.ts'
 
-/** Without its number, which counts all of a response. */
+/** An event without its sequence number. */
 export interface ResponseStreamEvent {
   readonly type: string
   readonly [field: string]: unknown
 }
 
 export interface OutputOptions {
-  /** Of the response. */
+  /** Id of the response. */
   readonly id: string
-  /** Thoughts are told as summaries, too: some clients show nothing else of them. */
+  /** Repeats reasoning as its summary, since some clients show only that. */
   readonly hasSummary: boolean
-  /** Thoughts come back sealed, from clients that want it so. */
+  /** Adds reasoning as `encrypted_content`, for clients that send it back. */
   readonly hasEncryptedContent: boolean
 }
 
@@ -30,7 +30,7 @@ interface OutputItem {
   readonly [field: string]: unknown
 }
 
-/** Where texts of an item are, and what events about them are called. */
+/** Place of each kind of text in an item, and the names of its events. */
 const textKinds = {
   output_text: { list: 'content', index: 'content_index', part: 'content_part', text: 'output_text' },
   reasoning_text: { list: 'content', index: 'content_index', part: 'content_part', text: 'reasoning_text' },
@@ -43,12 +43,12 @@ const textKinds = {
 } as const
 type TextKind = keyof typeof textKinds
 
-/** One item after the other, each done before the next is added: clients go by their order. */
+/** Emits items one by one, each done before the next is added, since clients rely on the order. */
 export class ResponseOutput {
-  /** As they stand, the one that is being said among them. */
+  /** Items so far, with the open one last. */
   readonly items: OutputItem[] = []
   readonly #options: OutputOptions
-  /** Of the item that is being said. */
+  /** Text of the open item. */
   #text = ''
   #logprobs: object[] = []
   #isOpen = false
@@ -70,10 +70,10 @@ export class ResponseOutput {
     }
   }
 
-  /** @param isCut by a limit: the last item is no whole one then */
+  /** @param isCut whether a limit has left the last item incomplete */
   *end(isCut: boolean): Generator<ResponseStreamEvent> {
     yield* this.#close(isCut)
-    // Agents wait for a message or a call, and would ask again and again.
+    // Agents wait for a message or a call, and would otherwise repeat the request.
     if (isCut || this.items.some(({ type }) => type !== 'reasoning')) return
     yield* this.#begin('message')
     yield* this.#close(false)
@@ -138,7 +138,7 @@ export class ResponseOutput {
     yield { type: 'response.output_item.done', output_index: this.items.length - 1, item: done }
   }
 
-  /** What the item that is being said has said. */
+  /** Content of the open item when it is done. */
   #finalFields({ type }: OutputItem): object {
     if (type === 'function_call') return { arguments: this.#text }
     const lists = this.#textKinds().map((kind) => [textKinds[kind].list, [this.#part(kind)]] as const)
@@ -147,13 +147,13 @@ export class ResponseOutput {
     return { ...Object.fromEntries(lists), ...encrypted }
   }
 
-  /** A call may have been broken off by the model itself, and others come after it. */
+  /** A call can be incomplete without a limit, and further items may follow it. */
   #statusOf({ type }: OutputItem, isCut: boolean): ItemStatus {
     const isComplete = type === 'function_call' ? tryParseJson(this.#text) !== undefined : !isCut
     return isComplete ? 'completed' : 'incomplete'
   }
 
-  /** Those of the item that is being said. */
+  /** Kinds of text that the open item has. */
   #textKinds(): readonly TextKind[] {
     const type = this.items.at(-1)?.type
     if (type === 'function_call') return []

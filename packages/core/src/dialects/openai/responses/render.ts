@@ -1,9 +1,9 @@
-/** What a response says of itself and its request. Shape: OpenAI API reference, "The response object". */
+/** Fields of a response about itself and its request. Shape: OpenAI API reference, "The response object". */
 import type { Generation } from '../../../calls/generation.ts'
 import type { ResponsesRequest } from './schema.ts'
 import { renderTools } from './tools.ts'
 
-/** Before anything is said, and in the order of the reference. */
+/** Head of a response without output, in the order of the reference. */
 export const toHead = ({ id, createdAt }: Generation, body: ResponsesRequest) => ({
   id: `resp_${id}`,
   object: 'response',
@@ -24,7 +24,7 @@ export const toHead = ({ id, createdAt }: Generation, body: ResponsesRequest) =>
   frequency_penalty: body.frequency_penalty ?? 0,
   reasoning: { effort: body.reasoning?.effort ?? null, summary: body.reasoning?.summary ?? null },
   service_tier: 'default',
-  // Whatever was asked for: this server keeps none.
+  // This server stores no responses, whatever the request asks for.
   store: false,
   temperature: body.temperature ?? 1,
   text: { verbosity: 'medium', ...body.text, format: body.text?.format ?? { type: 'text' } },

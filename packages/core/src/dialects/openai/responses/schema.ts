@@ -1,5 +1,5 @@
 /**
- * The request. What would need responses to be kept is refused by name: this server keeps none.
+ * Request schema. Fields that need stored responses are rejected by name, since this server stores none.
  * Shape: OpenAI API reference, "Create a model response".
  */
 import { z } from 'zod'
@@ -10,7 +10,7 @@ import { Effort, formatError, generationFields, JsonSchema, textFormats } from '
 import { Items } from './items.ts'
 import { toolFields } from './tools.ts'
 
-/** Flat, where completions have an envelope around the schema. */
+/** Format without the envelope that completions have around the schema. */
 const Format = z.discriminatedUnion(
   'type',
   [
@@ -24,7 +24,7 @@ const Format = z.discriminatedUnion(
   formatError,
 )
 
-/** OpenAI's: it is said again in the response. */
+/** OpenAI's limits. The response repeats it. */
 const Metadata = JsonObject.refine(
   (given) => Object.keys(given).length <= 16,
   'expected at most 16 pairs.',
@@ -37,7 +37,7 @@ const Metadata = JsonObject.refine(
 )
 
 const storageUnsupported = { params: { issue: 'unsupported' }, error: 'this server keeps no responses.' }
-/** What only a server that keeps responses can do. */
+/** Field that needs stored responses. */
 const requiresStorage = (schema: z.ZodType) => optional(schema.refine(() => false, storageUnsupported))
 
 export const ResponsesRequest = z
@@ -58,9 +58,9 @@ export const ResponsesRequest = z
     top_logprobs: optional(integerFrom(0, limits.logprobs)),
     include: optional(list(z.string(), { max: 64 })),
     truncation: optional(z.enum(['auto', 'disabled'])),
-    // The other local servers': variables of the model's template.
+    // Extension of other local servers: variables of the chat template.
     chat_template_kwargs: optional(z.looseObject({})),
-    // Said again in the response.
+    // The response repeats these.
     metadata: optional(Metadata),
     max_tool_calls: optional(integerFrom(1)),
     user: optional(z.string()),
@@ -82,10 +82,10 @@ export const ResponsesRequest = z
   .refine(({ grammar, text }) => !grammar || !text?.format || text.format.type === 'text', {
     path: ['grammar'],
     params: { issue: 'value' },
-    error: "an answer cannot be held to it and to a 'text.format'.",
+    error: "it cannot be combined with 'text.format'.",
   })
 export type ResponsesRequest = z.output<typeof ResponsesRequest>
 
-/** Whether its reader wants to know how likely each token was. */
+/** Whether the client asks for logprobs. */
 export const wantsLogprobs = ({ include = [], top_logprobs = 0 }: ResponsesRequest): boolean =>
   top_logprobs > 0 || include.includes('message.output_text.logprobs')

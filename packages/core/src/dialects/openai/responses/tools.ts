@@ -1,6 +1,6 @@
 /**
- * What the model may call, and must. Tools that OpenAI runs itself, or whose schemas it knows, are left out: coding agents list
- * them always, and go on without. Shape: OpenAI API reference, "Create a model response", `tools` and `tool_choice`.
+ * Tools and tool choice. Tools that OpenAI hosts, or whose schemas it knows, are skipped: coding agents always list them, and
+ * work without. Shape: OpenAI API reference, "Create a model response", `tools` and `tool_choice`.
  */
 import { z } from 'zod'
 import type * as neutral from '../../../engine/request.ts'
@@ -15,7 +15,7 @@ import {
   toToolInput,
 } from '../tools.ts'
 
-/** With the dates that some have behind their names. */
+/** Whether OpenAI hosts a type of tool. Some names end in a date. */
 const isHosted = (type: string): boolean =>
   /^(web_search|file_search|code_interpreter|computer|image_generation|mcp|local_shell|shell|apply_patch|tool_search|namespace|programmatic_tool_calling)(_|$)/.test(
     type,
@@ -67,7 +67,7 @@ type ResponsesToolChoice = z.output<typeof ResponsesToolChoice>
 export const toolFields = createToolFields(ResponsesTool, ResponsesToolChoice)
 type ResponsesToolFields = z.output<z.ZodObject<typeof toolFields>>
 
-/** Throws `invalid_request` for a name that is there twice, and for a choice that is not among the tools. */
+/** Throws `invalid_request`, as `toToolInput` does. */
 export function toTools({
   tools = [],
   tool_choice: choice = 'auto',
@@ -88,7 +88,7 @@ function toChoice(choice: ResponsesToolChoice): FunctionChoice {
   }
 }
 
-/** Those that the model was told of, as the response says them again. */
+/** Functions of the request, as the response repeats them. */
 export const renderTools = (tools: readonly ResponsesTool[] = []): readonly object[] =>
   tools.flatMap((tool) => {
     if (tool.type !== 'function') return []

@@ -1,4 +1,4 @@
-/** From the Responses API to the neutral language. */
+/** Translates the Responses API to neutral requests. */
 import type { GenerateRequest, OutputFormat } from '../../../engine/request.ts'
 import { toCommon, toReasoning, toTemplateOptions } from '../translate.ts'
 import { toMessages } from './items.ts'
@@ -13,7 +13,7 @@ export function toGenerateRequest(body: ResponsesRequest): GenerateRequest {
     chat_template_kwargs: body.chat_template_kwargs,
   }
   const tools = toTools(body)
-  // Where a call is forced, nothing is said that could have a format.
+  // A forced call leaves no text that could have a format.
   const format = tools.toolChoice?.mode === 'required' ? undefined : toFormat(body)
   const system = { role: 'system', content: [{ type: 'text', text: instructions ?? '' }] } as const
   return {
@@ -32,7 +32,7 @@ export function toGenerateRequest(body: ResponsesRequest): GenerateRequest {
   }
 }
 
-/** Kept whether or not it is said to be strict. */
+/** Constrains the output with and without `strict`. */
 function toFormat({ grammar, text: { format } = {} }: ResponsesRequest): OutputFormat | undefined {
   if (grammar) return { type: 'grammar', source: grammar }
   if (!format || format.type === 'text') return undefined
