@@ -32,7 +32,7 @@ function speakerOf(response: { readonly body: unknown }): string {
   return 'request_id' in body ? 'anthropic' : 'openai'
 }
 
-test('all dialects are spoken, and a path that two of them have is one route', () => {
+test('all dialects are served by default, and a shared path is one route', () => {
   expect(dialectNames).toEqual(['ollama', 'openai', 'anthropic'])
   expect(pathsOf().sort()).toEqual([
     'DELETE /api/delete',
@@ -117,7 +117,7 @@ test.each<[readonly DialectName[], string, object, string]>([
   expect(speakerOf(table.renderError(request, new LlmError('internal', 'Later.')))).toBe(speaker)
 })
 
-test('a dialect that nobody knows is a mistake of the app', () => {
+test('an unknown dialect throws a TypeError', () => {
   expect(() => routesFor(['latin' as DialectName])).toThrow(
     "Expected a dialect of ollama, openai, anthropic, got 'latin'",
   )

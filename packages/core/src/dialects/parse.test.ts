@@ -6,7 +6,7 @@ import { type FieldIssue, type IssueFormatter, list, parse } from './parse.ts'
 
 const wording: IssueFormatter = ({ param, issue, reason }) => `${param} is ${issue}: ${reason}`
 
-test('what fits is given as the schema makes it', () => {
+test('a valid body is returned as the schema transforms it', () => {
   const schema = z.object({ name: z.string().trim(), size: z.number().optional() })
 
   const value = parse(schema, { name: ' a ', other: true }, wording)
@@ -119,13 +119,13 @@ test.each<[body: object, more: Partial<FieldIssue>]>([
   expect(told).toMatchObject([more])
 })
 
-test('a whole number that is not there is missing', () => {
+test('an absent integer is `missing`', () => {
   const parsing = (): unknown => parse(z.object({ whole: integerFrom(1) }), {}, wording)
 
   expect(parsing).toThrow(expect.objectContaining({ details: { param: 'whole', issue: 'missing' } }))
 })
 
-test.each([[null], [undefined], ['text'], [5], [[]], [true]])('%j is no body at all', (body) => {
+test.each([[null], [undefined], ['text'], [5], [[]], [true]])('the body %j is rejected', (body) => {
   const parsing = (): unknown => parse(schema, body, wording)
 
   expect(parsing).toThrow(
@@ -137,13 +137,13 @@ test.each([[null], [undefined], ['text'], [5], [[]], [true]])('%j is no body at 
   )
 })
 
-test('of several things that are wrong the first is said', () => {
+test('the first of several issues is reported', () => {
   const parsing = (): unknown => parse(schema, { name: 5, heat: 'hot' }, wording)
 
   expect(parsing).toThrow(expect.objectContaining({ details: { param: 'name', issue: 'type' } }))
 })
 
-test('a list is read up to its first wrong item', () => {
+test('a list is checked up to its first invalid item', () => {
   const read: unknown[] = []
   const item = z.unknown().refine((value) => read.push(value) && value !== 'wrong')
 
@@ -154,7 +154,7 @@ test('a list is read up to its first wrong item', () => {
   expect(read).toEqual([1, 'wrong'])
 })
 
-test('a list that is too long is not read at all', () => {
+test('the items of a too long list are not checked', () => {
   const read: unknown[] = []
   const item = z.unknown().refine((value) => read.push(value))
 
@@ -164,7 +164,7 @@ test('a list that is too long is not read at all', () => {
   expect(read).toEqual([])
 })
 
-test('the items of a list are given as the schema makes them', () => {
+test('the items of a list are returned as the schema transforms them', () => {
   const value = parse(list(z.string().trim(), { max: 2 }), [' a', 'b '], wording)
 
   expect(value).toEqual(['a', 'b'])

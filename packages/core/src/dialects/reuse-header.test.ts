@@ -27,7 +27,7 @@ test.each([
   })
 })
 
-test('where no answer has begun there is no header', () => {
+test('there is no header before a generation has started', () => {
   expect(withReuseHeader(response, [answer()])).toBe(response)
   expect(withReuseHeader(response, [])).toBe(response)
 })

@@ -25,7 +25,7 @@ async function serve(...chosen: Dialect[]): Promise<string> {
   return url
 }
 
-test('the mount point says what the first dialect that has something to say there does', async () => {
+test('the mount point responds with the text of the first dialect that has one', async () => {
   const url = await serve(openai, toy('Toys are running'), toy('More toys'))
 
   const home = await fetch(`${url}/?x=y`)
@@ -54,7 +54,7 @@ test.each([
   expect((await fetch(url + path, { method })).status).toBe(418)
 })
 
-test('where no dialect has something to say, the mount point is an unknown path', async () => {
+test('the mount point is an unknown path if no dialect has a text for it', async () => {
   const url = await serve(openai)
 
   expect((await fetch(url)).status).toBe(404)

@@ -8,7 +8,7 @@ import { internals, type Llm } from '../llm.ts'
 import type { Dialect } from './dialect.ts'
 
 export interface DialectTable extends RouteTable<Llm> {
-  /** Says what an app throws in front of a route, in the words of the API that the client speaks. */
+  /** Renders an error of earlier middleware in the client's dialect. */
   renderError(request: HttpRequest, error: LlmError): HttpResponse
 }
 
@@ -35,13 +35,13 @@ export function createDialectTable(chosen: readonly Dialect[]): DialectTable {
   }
 }
 
-/** Whose client asks: the dialect that knows it for its own, else the one that takes all others. */
+/** Selects the dialect that recognises the client, else the default dialect. */
 const selectDialect = (request: HttpRequest, among: readonly Dialect[]): Dialect =>
   among.find(({ isSpokenBy }) => isSpokenBy?.(request)) ??
   among.find(({ isSpokenBy }) => !isSpokenBy) ??
   (among[0] as Dialect)
 
-/** What two dialects have, such as `GET /v1/models`, is one route, and the client says whose answer it gets. */
+/** Merges routes that several dialects have, such as `GET /v1/models`; each request selects its dialect. */
 function mergeSharedRoutes(chosen: readonly Dialect[]): readonly Route<Llm>[] {
   const owners = new Map<string, Dialect[]>()
   const keyOf = ({ method, path }: Route<Llm>): string => `${method} ${path}`
@@ -62,7 +62,7 @@ function mergeSharedRoutes(chosen: readonly Dialect[]): readonly Route<Llm>[] {
   })
 }
 
-/** Every path answers a browser that asks what it may send there. */
+/** Adds a CORS preflight route for each path. */
 function withPreflights(
   routes: readonly Route<Llm>[],
   renderError: DialectTable['renderError'],
@@ -88,7 +88,7 @@ function withPreflights(
   return [...routes, ...preflights]
 }
 
-/** Every router answers HEAD by the route of GET. */
+/** Value of `allow`. Routers serve HEAD with the route of GET. */
 const toAllowHeader = (methods: readonly Method[]): string =>
   methods
     .filter((method) => method !== 'OPTIONS')

@@ -54,7 +54,7 @@ async function post(
 /** JSON of exactly this many bytes. */
 const jsonOf = (bytes: number): string => JSON.stringify('x'.repeat(bytes - 2))
 
-test('a body is read from one piece or from many', async () => {
+test('a body is read from one chunk or from many', async () => {
   const one = await post(['{"text":"ü😀"}'])
   const many = await post(['{"te', 'xt":', '"ü😀"}'])
 
@@ -68,19 +68,19 @@ test('a body of exactly the limit is read', async () => {
   expect(body).toEqual({ read: 'x'.repeat(998) })
 })
 
-test('a body over the limit is refused by its content-length', async () => {
+test('a body over the limit is rejected by its content-length', async () => {
   const { body } = await post([jsonOf(1_001)])
 
   expect(body).toEqual({ code: 'too_large', message: 'The request body is larger than 1000 bytes.' })
 })
 
-test('a body over the limit is refused by its bytes', async () => {
+test('a body over the limit is rejected by its bytes', async () => {
   const { body } = await post([jsonOf(900), jsonOf(101)])
 
   expect(body).toEqual({ code: 'too_large', message: 'The request body is larger than 1000 bytes.' })
 })
 
-test('a body that is announced as too large is refused before it comes', async () => {
+test('a body with a too large content-length is rejected before it is sent', async () => {
   const { port } = server.address() as AddressInfo
   const headers = { 'content-length': 1_001 }
   const req = request({ port, host: '127.0.0.1', method: 'POST', headers })
@@ -93,7 +93,7 @@ test('a body that is announced as too large is refused before it comes', async (
   req.destroy()
 })
 
-test('a body that grows too large is refused before it ends', async () => {
+test('a chunked body is rejected once it is too large', async () => {
   const { port } = server.address() as AddressInfo
   const req = request({ port, host: '127.0.0.1', method: 'POST' })
   req.on('error', () => {}) // It is never sent to its end.
@@ -118,7 +118,7 @@ test.each([
   expect(next).toEqual({ body: { read: { n: 2 } }, reused: true })
 })
 
-test('a body that is encoded is refused, and the connection goes on', async () => {
+test('a body with a content-encoding is rejected, and the connection stays open', async () => {
   const refused = await post([gzipSync('{"n":1}')], { 'content-encoding': 'gzip' })
 
   const next = await post(['{"n":2}'], { 'content-encoding': 'identity' })
@@ -130,13 +130,13 @@ test('a body that is encoded is refused, and the connection goes on', async () =
   expect(next).toEqual({ body: { read: { n: 2 } }, reused: true })
 })
 
-test('no body at all is not valid JSON', async () => {
+test('an absent body is not valid JSON', async () => {
   const { body } = await post([''])
 
   expect(body).toEqual({ code: 'invalid_request', message: 'The request body is not valid JSON.' })
 })
 
-test.each(['', ' \r\n\t'])('%j is told from JSON that is wrong', (blank) => {
+test.each(['', ' \r\n\t'])('the empty body %j is distinguished from invalid JSON', (blank) => {
   const detailsOf = (text: string): object => {
     try {
       return Object(parseJson(Buffer.from(text)))
@@ -153,7 +153,7 @@ const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
 const parseText = (text: string): unknown => parseJson(Buffer.from(text))
 const tooDeep = 'The request body is nested deeper than 128 levels.'
 
-test('128 levels are read', () => {
+test('128 levels are accepted', () => {
   expect(JSON.stringify(parseText(nested(128)))).toBe(nested(128))
 })
 
@@ -169,7 +169,7 @@ test.each([
   )
 })
 
-test('levels that are closed again do not count', () => {
+test('closed levels do not count', () => {
   const text = `[${Array.from({ length: 1_000 }, () => '[{}]').join()}]`
 
   expect(parseText(text)).toHaveLength(1_000)
@@ -203,7 +203,7 @@ test.each(['{"a":1', '{"a":1}}', '"never closed', '"', '{a:1}', "{'a':1}", 'NaN'
   },
 )
 
-test('what the parser says about the body stays in the cause', () => {
+test("the parser's message stays in the cause", () => {
   const parsing = (): unknown => parseText('{"secret": hunter2}')
 
   expect(parsing).toThrow(
@@ -225,7 +225,7 @@ test.each([
   )
 })
 
-test('bytes are parsed where they begin, also inside of a larger buffer', () => {
+test('bytes are parsed from their offset in a larger buffer', () => {
   const bytes = Buffer.from('[[[{"n":1}]]]').subarray(3, 10)
 
   expect(parseJson(bytes)).toEqual({ n: 1 })
@@ -259,7 +259,7 @@ test.each([
   expect(() => readParsedBody(parsed, contentType)).toThrow(readAsForm)
 })
 
-test('nothing at all from the parser in front is refused as a fault of the set-up', () => {
+test('a consumed body without a parsed one is rejected as a set-up error', () => {
   expect(() => readParsedBody(undefined)).toThrow(
     expect.objectContaining({
       code: 'invalid_request',
@@ -280,14 +280,14 @@ test.each([
   expect(() => readParsedBody(of(''))).toThrow('The request body is not valid JSON.')
 })
 
-test('half a million objects pass, more are refused unparsed', () => {
+test('half a million objects are accepted, and more are rejected unparsed', () => {
   const many = (count: number) => Buffer.from(`[${'{},'.repeat(count)}1]`)
 
   expect(parseJson(many(499_999))).toHaveLength(500_000)
   expect(() => parseJson(many(500_001))).toThrow('more than 1000000')
 })
 
-test('fields and items count, what is in texts does not', () => {
+test('fields and items count, and characters in strings do not', () => {
   const fields = Array.from({ length: 500_001 }, (_, i) => `"${i}":1`).join(',')
   const items = `[${'"x",'.repeat(1_000_001)}1]`
 

@@ -19,7 +19,7 @@ test.each([
   expect(of(headers)).toBe(key)
 })
 
-test('two that differ are none', () => {
+test('two different keys are rejected', () => {
   expect(() => of({ authorization: 'Bearer a', 'x-api-key': 'b' })).toThrow('name different keys')
 })
 

@@ -49,7 +49,7 @@ test('a body over the limit and broken JSON are errors', async () => {
   expect(await broken.json()).toMatchObject({ body: expect.stringContaining('not valid JSON') })
 })
 
-test('what has no route is answered by the table', async () => {
+test('the table responds to unknown routes', async () => {
   const wrongMethod = await handler(new Request('http://host/echo/a'))
   const wrongPath = await handler(new Request('http://host/nope%ff'))
 

@@ -26,7 +26,7 @@ test.each([
 })
 
 test.each(['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'])(
-  'a call with %s came through a proxy',
+  'a request with %s came through a proxy',
   (header) => {
     expect(isDirectLoopback(from('127.0.0.1', { [header]: '127.0.0.1' }))).toBe(false)
   },
@@ -69,7 +69,7 @@ const page = (origin: string | undefined, host = 'localhost:11434') => ({
   header: (name: string) => ({ origin, host })[name],
 })
 
-test('without an Origin header no page is behind a call', () => {
+test('a request without an Origin header is not from a web page', () => {
   expect(classifyOrigin(page(undefined), [])).toEqual({ kind: 'none' })
 })
 
@@ -101,7 +101,7 @@ test.each([
   expect(classifyOrigin(page(origin), localOrigins)).toEqual({ kind: 'refused', origin })
 })
 
-test('a pattern stands for any text, and its dots for dots', () => {
+test('`*` in a pattern matches any text, and a dot only a dot', () => {
   const allowed = ['https://*.example.com']
 
   expect(classifyOrigin(page('https://app.example.com'), allowed).kind).toBe('allowed')
@@ -109,6 +109,6 @@ test('a pattern stands for any text, and its dots for dots', () => {
   expect(classifyOrigin(page('https://app.example.com.evil.example'), allowed).kind).toBe('refused')
 })
 
-test('without a list no page is refused', () => {
+test('without a list every origin is allowed', () => {
   expect(classifyOrigin(page('https://anything.example'), undefined).kind).toBe('allowed')
 })

@@ -46,7 +46,7 @@ async function outcome(call: HttpRequest): Promise<unknown> {
 const post = async (url: string, body: string): Promise<unknown> =>
   (await fetch(url, { method: 'POST', body })).json()
 
-test('a call is its method, path, params and headers', async () => {
+test('a request has its method, path, params and headers', async () => {
   const calls: HttpRequest[] = []
   const url = await listen((req, res) => {
     calls.push(readNodeRequest(req, res, { path: '/v1/models/a/b', params: { model: ['a', 'b'] } }))
@@ -64,7 +64,7 @@ test('a call is its method, path, params and headers', async () => {
   expect(call?.query('none')).toBeUndefined()
 })
 
-test('a body that nobody has read is read', async () => {
+test('an unread body is read', async () => {
   const url = await listen(async (req, res) => {
     res.end(JSON.stringify(await outcome(readNodeRequest(req, res, { path: '/' }))))
   })
@@ -72,7 +72,7 @@ test('a body that nobody has read is read', async () => {
   expect(await post(url, '{"n":1}')).toEqual({ read: { n: 1 } })
 })
 
-test('a body that a parser in front has read is taken from it', async () => {
+test('the result of an earlier body parser is used', async () => {
   const url = await listen(async (req, res) => {
     let text = ''
     for await (const chunk of req) text += chunk
@@ -83,7 +83,7 @@ test('a body that a parser in front has read is taken from it', async () => {
   expect(await post(url, '{"n":1}')).toEqual({ read: { n: 1 } })
 })
 
-test('a parsed body of falsehood is a body, too', async () => {
+test('a falsy parsed body is used', async () => {
   const url = await listen(async (req, res) => {
     for await (const _chunk of req);
     const call = readNodeRequest(req, res, { path: '/', parsedBody: null })
@@ -93,7 +93,7 @@ test('a parsed body of falsehood is a body, too', async () => {
   expect(await post(url, 'null')).toEqual({ read: null })
 })
 
-test('a parsed body is not believed while the stream is unread', async () => {
+test('a parsed body is ignored while the stream is unread', async () => {
   const url = await listen(async (req, res) => {
     const call = readNodeRequest(req, res, { path: '/', parsedBody: {} })
     res.end(JSON.stringify(await outcome(call)))
@@ -114,7 +114,7 @@ test.each([
   expect(await post(url, '{"n":1}')).toEqual({ read: { n: 1 } })
 })
 
-test('a body that was eaten without being handed on is refused in so many words', async () => {
+test('a consumed body without a parsed one is rejected with an explanation', async () => {
   const url = await listen(async (req, res) => {
     for await (const _chunk of req);
     res.end(JSON.stringify(await outcome(readNodeRequest(req, res, { path: '/' }))))
@@ -152,7 +152,7 @@ test.each([
   ])
 })
 
-test('a body is held to the limit of its route', async () => {
+test('the limit of the route applies to its body', async () => {
   const url = await listen(async (req, res) => {
     const call = readNodeRequest(req, res, { path: '/', bodyLimit: '1kb' })
     res.end(JSON.stringify(await outcome(call)))
@@ -186,7 +186,7 @@ test('the bytes of a body have no limit', async () => {
   expect(await post(url, 'x'.repeat(5_000_000))).toEqual({ sizeBytes: 5_000_000 })
 })
 
-test('bytes that nobody asks for stay with the client', async () => {
+test('bytes are read only when they are pulled', async () => {
   const arrived = happening()
   const sockets: Socket[] = []
   const url = await listen(async (req, res) => {
@@ -208,7 +208,7 @@ test('bytes that nobody asks for stay with the client', async () => {
   expect(taken()).toBeLessThan(5_000_000)
 })
 
-test('who stops reading the bytes can still answer', async () => {
+test('a handler that stops reading can still respond', async () => {
   const url = await listen(async (req, res) => {
     for await (const chunk of readNodeRequest(req, res, { path: '/' }).bytes()) {
       res.end(JSON.stringify({ isSome: chunk.length > 0 }))
@@ -219,7 +219,7 @@ test('who stops reading the bytes can still answer', async () => {
   expect(await post(url, 'x'.repeat(5_000_000))).toEqual({ isSome: true })
 })
 
-test('bytes that a parser in front has read are handed on, if it has kept them', async () => {
+test('the bytes that an earlier body parser has kept are used', async () => {
   const kept: readonly unknown[] = [Buffer.from('four'), undefined, {}, 'four']
   const outcomes: unknown[] = []
   for (const parsedBody of kept) {
@@ -238,7 +238,7 @@ test('bytes that a parser in front has read are handed on, if it has kept them',
   expect(outcomes).toEqual([{ sizeBytes: 4 }, refused, refused, refused])
 })
 
-test('bytes cut short by a client that leaves are an error', async () => {
+test('a body that ends early because the client disconnects is an error', async () => {
   const arrived = happening()
   const settled = happening()
   const outcomes: unknown[] = []
@@ -260,7 +260,7 @@ test('bytes cut short by a client that leaves are an error', async () => {
   ])
 })
 
-test('a whole answer is sent with its status and headers', async () => {
+test('a complete response is sent with its status and headers', async () => {
   const url = await listen((_req, res) => {
     void writeNodeResponse({ status: 418, headers: { 'x-tea': 'yes' }, body: 'short and stout' }, res)
   })
@@ -273,7 +273,7 @@ test('a whole answer is sent with its status and headers', async () => {
   expect(await response.text()).toBe('short and stout')
 })
 
-test('an answer without a body is sent', async () => {
+test('a response without a body is sent', async () => {
   const url = await listen((_req, res) => {
     void writeNodeResponse({ status: 204, headers: {}, body: null }, res)
   })
@@ -284,7 +284,7 @@ test('an answer without a body is sent', async () => {
   expect(await response.text()).toBe('')
 })
 
-test('headers that the host has set stay, unless the answer has its own', async () => {
+test('headers of the host stay, unless the response overrides them', async () => {
   const url = await listen((_req, res) => {
     res.setHeader('access-control-allow-origin', '*')
     res.setHeader('cache-control', 'private')
@@ -297,7 +297,7 @@ test('headers that the host has set stay, unless the answer has its own', async 
   expect(headers.get('cache-control')).toBe('no-cache')
 })
 
-test('frames are sent as they are made, and the headers before the first', async () => {
+test('frames are sent one by one, and the headers before the first', async () => {
   const first = happening()
   const second = happening()
   async function* frames(): AsyncGenerator<string> {
@@ -323,7 +323,7 @@ test('frames are sent as they are made, and the headers before the first', async
   expect((await reader.read()).done).toBe(true)
 })
 
-test('the signal aborts when the answer is finished, too: nobody waits any more', async () => {
+test('the signal also aborts when the response is finished', async () => {
   const closed = happening()
   const signals: AbortSignal[] = []
   const url = await listen((req, res) => {
@@ -338,7 +338,7 @@ test('the signal aborts when the answer is finished, too: nobody waits any more'
   expect(signals.map(({ aborted }) => aborted)).toEqual([true])
 })
 
-test('the signal aborts when the client leaves before there is an answer', async () => {
+test('the signal aborts when the client disconnects before the response', async () => {
   const arrived = happening()
   const aborted = happening()
   const url = await listen((req, res) => {
@@ -354,7 +354,7 @@ test('the signal aborts when the client leaves before there is an answer', async
   await expect(aborted.happened).resolves.toBeUndefined()
 })
 
-test('the signal of a call whose client has left already is aborted', async () => {
+test('the signal is aborted if the client has already disconnected', async () => {
   const left = happening()
   const signals: AbortSignal[] = []
   const arrived = happening()
@@ -375,7 +375,7 @@ test('the signal of a call whose client has left already is aborted', async () =
   expect(signals.map(({ aborted }) => aborted)).toEqual([true])
 })
 
-test('a client that leaves mid-stream aborts the signal, ends the frames, and is no error', async () => {
+test('a client that disconnects mid-stream aborts the signal and ends the frames without an error', async () => {
   const ended = happening()
   const log: string[] = []
   let written: Promise<void> | undefined
@@ -407,7 +407,7 @@ test('a client that leaves mid-stream aborts the signal, ends the frames, and is
   await expect(written).resolves.toBeUndefined()
 })
 
-test('a client that stops reading stops the frames, and its leaving ends them', async () => {
+test('a client that stops reading pauses the frames, and its disconnect ends them', async () => {
   const ended = happening()
   let made = 0
   const url = await listen((_req, res) => {
@@ -437,7 +437,7 @@ test('a client that stops reading stops the frames, and its leaving ends them', 
   expect(made).toBeLessThan(100)
 })
 
-test('frames for a client that left before they begin are ended', async () => {
+test('frames for a client that disconnected before the first are ended', async () => {
   const arrived = happening()
   const ended = happening()
   let written: Promise<void> | undefined
@@ -467,7 +467,7 @@ test('frames for a client that left before they begin are ended', async () => {
   await expect(written).resolves.toBeUndefined()
 })
 
-test('an error in the frames rejects, and the client sees a broken answer', async () => {
+test('an error in the frames rejects, and the client sees a broken response', async () => {
   async function* frames(): AsyncGenerator<string> {
     yield 'frame'
     throw new Error('could not be rendered')
@@ -503,7 +503,7 @@ const tableOf = (...routes: Route<string>[]): RouteTable<string> => ({
   }),
 })
 
-test('a call reaches its route with params and context, whatever its query is', async () => {
+test('a request reaches its route with params and context, whatever its query', async () => {
   const url = await listen(toNodeHandler(tableOf(route('GET', '/models/*model')), 'ctx'))
 
   const response = await fetch(`${url}/models/team/tiny%20x?a=/models/other`)
@@ -516,7 +516,7 @@ test('a call reaches its route with params and context, whatever its query is', 
   })
 })
 
-test('unknown paths and methods are answered by the table', async () => {
+test('the table responds to unknown paths and methods', async () => {
   const url = await listen(toNodeHandler(tableOf(route('GET', '/models')), 'ctx'))
 
   const unknown = await fetch(`${url}/other?x=1`)
@@ -532,7 +532,7 @@ test('unknown paths and methods are answered by the table', async () => {
   ])
 })
 
-test("a path that cannot be decoded is nobody's", async () => {
+test('a path that cannot be decoded matches no route', async () => {
   const url = await listen(toNodeHandler(tableOf(route('GET', '/models/:model')), 'ctx'))
 
   const response = await fetch(`${url}/models/%E0%A4%A`)
@@ -540,7 +540,7 @@ test("a path that cannot be decoded is nobody's", async () => {
   expect(response.status).toBe(404)
 })
 
-test('HEAD is answered without a body', async () => {
+test('HEAD gets a response without a body', async () => {
   const url = await listen(toNodeHandler(tableOf(route('GET', '/models')), 'ctx'))
 
   const response = await fetch(`${url}/models`, { method: 'HEAD' })
@@ -549,7 +549,7 @@ test('HEAD is answered without a body', async () => {
   expect(await response.text()).toBe('')
 })
 
-test('a route has its own limit for bodies', async () => {
+test('a route can have its own body limit', async () => {
   const echo: Route<string>['handle'] = async (call) => say(await outcome(call))
   const small: Route<string> = { ...route('POST', '/small', echo), bodyLimit: 4 }
   const url = await listen(toNodeHandler(tableOf(small, route('POST', '/large', echo)), 'ctx'))
@@ -558,7 +558,7 @@ test('a route has its own limit for bodies', async () => {
   expect(await post(`${url}/large`, '12345')).toEqual({ read: 12_345 })
 })
 
-test('a route that fails against its contract is a 500 without words, and the others go on', async () => {
+test('a route that rejects is a 500 without a body, and the others still respond', async () => {
   const broken = route('GET', '/broken', async () => {
     throw new Error('never thrown by a dialect')
   })
@@ -570,7 +570,7 @@ test('a route that fails against its contract is a 500 without words, and the ot
   expect((await fetch(`${url}/fine`)).status).toBe(200)
 })
 
-test('where somebody in front has answered, the answer is dropped and its source closed', async () => {
+test('a response after that of an earlier middleware is dropped, and its source closed', async () => {
   let closed = false
   const frames = {
     [Symbol.asyncIterator]: () => ({

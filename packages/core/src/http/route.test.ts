@@ -28,26 +28,26 @@ test.each([
   expect(found).toEqual({ route: expected, params })
 })
 
-test('HEAD is answered by a GET route', () => {
+test('HEAD matches a GET route', () => {
   const found = match('HEAD', '/v1/models')
 
   expect(found).toEqual({ route: list, params: {} })
 })
 
-test('a method that a path does not have gets those that it has', () => {
+test('an unknown method of a known path gets the allowed methods', () => {
   expect(match('POST', '/v1/models/tiny')).toEqual({ allowed: ['GET', 'DELETE'] })
   expect(match('GET', '/v1/chat/completions')).toEqual({ allowed: ['POST'] })
   expect(match('OPTIONS', '/v1/models')).toEqual({ allowed: ['GET'] })
 })
 
 test.each(['/', '/v1', '/v1/model', '/V1/Models', '/v1/chat/completions/x', '/x/v1/models', ''])(
-  'the path %j is no route',
+  'the path %j matches no route',
   (path) => {
     expect(match('GET', path)).toEqual({ allowed: [] })
   },
 )
 
-test('of two routes for the same call the first is taken', () => {
+test('the first of two matching routes is used', () => {
   const special = route('GET', '/v1/models/special')
 
   const found = createMatcher([special, get])('GET', '/v1/models/special')

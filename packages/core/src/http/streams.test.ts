@@ -54,7 +54,7 @@ test('the headers keep proxies and compression from holding frames back', () => 
   })
 })
 
-test('lines of JSON have the same headers, but for their type', () => {
+test('JSON lines have the same headers, except for the content-type', () => {
   const { status, headers } = ndjson(framesOf(), { onError, heartbeat: '{}\n' })
 
   expect(status).toBe(200)
@@ -65,11 +65,11 @@ test('lines of JSON have the same headers, but for their type', () => {
   })
 })
 
-test('a value is one line, whatever is in it', () => {
+test('every value is one line', () => {
   expect(jsonLine({ a: '\n\u2028' })).toBe('{"a":"\\n\u2028"}\n')
 })
 
-test('between lines of JSON a silence is broken by the line that was given', async () => {
+test('the heartbeat between JSON lines is the given line', async () => {
   vi.useFakeTimers()
   const { frames, give } = controlled()
   const { body } = ndjson(frames, { onError, heartbeat: '{"said":""}\n', heartbeatMs: 1_000 })
@@ -86,7 +86,7 @@ test('between lines of JSON a silence is broken by the line that was given', asy
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('a failure is the last line of JSON', async () => {
+test('an error is the last JSON line', async () => {
   async function* failing(): AsyncGenerator<string> {
     yield '{"said":"Hi"}\n'
     throw new LlmError('upstream', 'The process ended.')
@@ -101,13 +101,13 @@ test('a failure is the last line of JSON', async () => {
   expect(lines).toEqual(['{"said":"Hi"}\n', '{"error":"The process ended."}\n'])
 })
 
-test('frames are handed on in order', async () => {
+test('frames are sent in order', async () => {
   const body = bodyOf(framesOf('a', 'b', 'c'))
 
   expect(await rest(body)).toEqual(['a', 'b', 'c'])
 })
 
-test('an error is said in-band as the last frame', async () => {
+test('an error is rendered as the last frame', async () => {
   async function* failing(): AsyncGenerator<string> {
     yield 'a'
     throw new LlmError('upstream', 'The process ended.')
@@ -118,7 +118,7 @@ test('an error is said in-band as the last frame', async () => {
   expect(frames).toEqual(['a', 'error: upstream The process ended.\n\n'])
 })
 
-test('an unknown error is said without what it holds', async () => {
+test('an unknown error is rendered without its message', async () => {
   async function* failing(): AsyncGenerator<string> {
     yield 'a'
     throw new Error('password is hunter2')
@@ -129,7 +129,7 @@ test('an unknown error is said without what it holds', async () => {
   expect(frames).toEqual(['a', 'error: internal Something went wrong inside the server.\n\n'])
 })
 
-test('nothing is pulled before it is asked for', async () => {
+test('the source is pulled only on demand', async () => {
   let pulled = 0
   async function* counted(): AsyncGenerator<string> {
     for (;;) yield String(pulled++)
@@ -145,7 +145,7 @@ test('nothing is pulled before it is asked for', async () => {
   await body.return?.()
 })
 
-test('silence is broken by a comment, again and again, and then the frame comes', async () => {
+test('comments are sent until the frame arrives', async () => {
   vi.useFakeTimers()
   const { frames, give } = controlled()
   const body = bodyOf(frames, 1_000)
@@ -173,7 +173,7 @@ test('silence is broken by a comment, again and again, and then the frame comes'
   await ending
 })
 
-test('silence is broken by the heartbeat that is asked for', async () => {
+test('the given heartbeat is sent', async () => {
   vi.useFakeTimers()
   const { frames, give } = controlled()
   const { body } = sse(frames, { onError, heartbeatMs: 1_000, heartbeat: 'event: ping\n\n' })
@@ -188,7 +188,7 @@ test('silence is broken by the heartbeat that is asked for', async () => {
   await ending
 })
 
-test('no frame is lost or said twice around heartbeats', async () => {
+test('no frame is lost or repeated around heartbeats', async () => {
   vi.useFakeTimers()
   const { frames, give } = controlled()
   const body = bodyOf(frames, 1_000)
@@ -221,7 +221,7 @@ test('no frame is lost or said twice around heartbeats', async () => {
   await ending
 })
 
-test('a frame that comes while the client is still busy with a heartbeat is not lost', async () => {
+test('a frame that arrives during a heartbeat is not lost', async () => {
   vi.useFakeTimers()
   const { frames, give } = controlled()
   const body = bodyOf(frames, 1_000)
@@ -237,7 +237,7 @@ test('a frame that comes while the client is still busy with a heartbeat is not 
   await body.return?.()
 })
 
-test('a stream that keeps talking needs no heartbeat', async () => {
+test('a stream without pauses gets no heartbeat', async () => {
   vi.useFakeTimers()
   const { frames, give } = controlled()
   const body = bodyOf(frames, 1_000)
@@ -256,7 +256,7 @@ test('a stream that keeps talking needs no heartbeat', async () => {
   await ending
 })
 
-test('heartbeats come every 7.5 s where nothing else is said', async () => {
+test('heartbeats are sent every 7.5 s during silence', async () => {
   vi.useFakeTimers()
   const { frames, give } = controlled()
   const body = bodyOf(frames)
@@ -277,7 +277,7 @@ test('heartbeats come every 7.5 s where nothing else is said', async () => {
   await ending
 })
 
-test('a client that does not read is sent no heartbeats to come', async () => {
+test('no heartbeats are buffered for a client that does not read', async () => {
   vi.useFakeTimers()
   const body = bodyOf(framesOf('a', 'b'), 1_000)
   await body.next()
@@ -332,7 +332,7 @@ test.each<
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('no timer stays after an error that cannot be said', async () => {
+test('no timer remains after an error that cannot be rendered', async () => {
   vi.useFakeTimers()
   const { body } = sse(failing(), {
     onError: () => {

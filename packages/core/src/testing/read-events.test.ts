@@ -13,7 +13,7 @@ async function* cut(text: string, ...positions: number[]): AsyncGenerator<Uint8A
   for (let i = 0; i <= positions.length; i++) yield bytes.subarray(positions[i - 1] ?? 0, positions[i])
 }
 
-test('events are read from text that has arrived', async () => {
+test('events are read from a complete text', async () => {
   const events = await all(readEvents('data: {"a":1}\n\nevent: ping\ndata: x\n\ndata: [DONE]\n\n'))
 
   expect(events).toEqual([
@@ -23,19 +23,19 @@ test('events are read from text that has arrived', async () => {
   ])
 })
 
-test('comments are no events', async () => {
+test('comments are skipped', async () => {
   const events = await all(readEvents(': keepalive\n\ndata: 1\n\n: keepalive\n\n'))
 
   expect(events).toEqual([{ event: undefined, data: '1' }])
 })
 
-test('an event without its empty line is not one yet', async () => {
+test('an event without its empty line is not emitted', async () => {
   const events = await all(readEvents('data: 1\n\ndata: 2\n'))
 
   expect(events).toEqual([{ event: undefined, data: '1' }])
 })
 
-test('events are read wherever the bytes are cut, inside of characters too', async () => {
+test('events are read wherever the bytes are cut, also inside characters', async () => {
   const text = 'data: ü😀\n\ndata: b\n\n'
   const length = Buffer.byteLength(text)
   const results = new Set<string>()
@@ -46,7 +46,7 @@ test('events are read wherever the bytes are cut, inside of characters too', asy
   expect(results).toEqual(new Set(['["ü😀","b"]']))
 })
 
-test('an event is given before the next bytes are asked for', async () => {
+test('an event is emitted before the next chunk is pulled', async () => {
   let asked = 0
   async function* body(): AsyncGenerator<Uint8Array> {
     asked++
@@ -70,7 +70,7 @@ test('the body of a Response is read', async () => {
   expect(events).toEqual([{ event: undefined, data: 'hello' }])
 })
 
-test('a reader that leaves ends the body', async () => {
+test('ending the events early ends the body', async () => {
   let closed = false
   async function* body(): AsyncGenerator<Uint8Array> {
     try {

@@ -27,14 +27,14 @@ const minutes = (count: number): number => count * 60_000
 const system = said('system', text('Be brief.', '5m'))
 const hi = { messages: [system, said('user', text('Hi'))] }
 
-test('what one prompt writes, the next one reads', () => {
+test('a prompt reads the cache writes of the one before', () => {
   const { ask } = cacheAt()
 
   expect(ask(hi)).toBe('0 + 1 + 0 of 2')
   expect(ask({ messages: [system, said('user', text('Hey'))] })).toBe('1 + 0 + 0 of 2')
 })
 
-test('what was read was reused', () => {
+test('cache reads count as reused', () => {
   const { use } = cacheAt()
 
   expect(use(hi).reusedTokens).toBe(0)
@@ -69,7 +69,7 @@ test('a conversation that grows reads more each time', () => {
   expect(ask({ messages: [first, second, said('user', text('c'), text('d', '5m'))] })).toBe('3 + 0 + 0 of 3')
 })
 
-test('nothing behind the last breakpoint is read', () => {
+test('nothing after the last breakpoint is read', () => {
   const { ask } = cacheAt()
   const both = { messages: [system, said('user', text('Hi', '5m'))] }
 
@@ -77,7 +77,7 @@ test('nothing behind the last breakpoint is read', () => {
   expect(ask(hi)).toBe('1 + 0 + 0 of 2')
 })
 
-test('an hour and five minutes are written apart', () => {
+test('writes for an hour and for five minutes are counted apart', () => {
   const { ask, clock } = cacheAt()
   const input = { tools: [tool('now', '1h')], ...hi }
 
@@ -86,7 +86,7 @@ test('an hour and five minutes are written apart', () => {
   expect(ask(input)).toBe('1 + 1 + 0 of 3')
 })
 
-test('each use puts off the end by a whole lifetime', () => {
+test('each hit renews the lifetime', () => {
   const { ask, clock } = cacheAt()
 
   ask(hi)
@@ -98,7 +98,7 @@ test('each use puts off the end by a whole lifetime', () => {
   expect(ask(hi)).toBe('0 + 1 + 0 of 2')
 })
 
-test('one model reads nothing of another, and one tenant nothing of another', () => {
+test('models and tenants have separate caches', () => {
   const { ask } = cacheAt()
 
   ask(hi)
@@ -108,7 +108,7 @@ test('one model reads nothing of another, and one tenant nothing of another', ()
   expect(ask(hi)).toBe('1 + 0 + 0 of 2')
 })
 
-test('texts side by side are one, wherever they are split, and of another role they are others', () => {
+test('adjacent texts match however they are split, and texts of another role do not', () => {
   const { ask } = cacheAt()
 
   ask({ messages: [said('user', text('a'), text('b', '5m'))] })

@@ -24,7 +24,7 @@ async function all(events: AsyncIterable<GenerateEvent>): Promise<GenerateEvent[
 const textsOf = (events: readonly GenerateEvent[]): string[] =>
   events.flatMap((event) => (event.type === 'text' ? [event.text] : []))
 
-test('a text is said word by word, between a start and an end', async () => {
+test('a text is streamed word by word, between a start and an end', async () => {
   const engine = scriptedEngine('Hello there.')
 
   const events = await all(engine.generate(request, live()))
@@ -43,7 +43,7 @@ test('a text is said word by word, between a start and an end', async () => {
 })
 
 test.each(['  leading', 'trailing \n', 'a\n\nb\tc', ' ', ''])(
-  'the words of %j are the text again',
+  'the words of %j join to the text',
   async (text) => {
     const engine = scriptedEngine(text)
 
@@ -53,7 +53,7 @@ test.each(['  leading', 'trailing \n', 'a\n\nb\tc', ' ', ''])(
   },
 )
 
-test('a list is said piece by piece', async () => {
+test('a list is streamed chunk by chunk', async () => {
   const engine = scriptedEngine(['Hel', 'lo', ''])
 
   const events = await all(engine.generate(request, live()))
@@ -61,7 +61,7 @@ test('a list is said piece by piece', async () => {
   expect(textsOf(events)).toEqual(['Hel', 'lo', ''])
 })
 
-test('a function says something for each request', async () => {
+test('a function answers each request', async () => {
   const engine = scriptedEngine(({ model }) => [model, '!'])
 
   const events = await all(engine.generate({ ...request, model: 'tiny' }, live()))
@@ -69,7 +69,7 @@ test('a function says something for each request', async () => {
   expect(textsOf(events)).toEqual(['tiny', '!'])
 })
 
-test('maxTokens cuts the answer, and its end says so', async () => {
+test('maxTokens cuts the answer, and its finish reason is `length`', async () => {
   const engine = scriptedEngine('one two three')
 
   const events = await all(engine.generate({ ...request, maxTokens: 2 }, live()))
@@ -78,7 +78,7 @@ test('maxTokens cuts the answer, and its end says so', async () => {
   expect(events.at(-1)).toMatchObject({ finishReason: 'length', usage: { outputTokens: 2 } })
 })
 
-test('an answer that just fits is whole', async () => {
+test('an answer of exactly maxTokens is complete', async () => {
   const engine = scriptedEngine('one two')
 
   const events = await all(engine.generate({ ...request, maxTokens: 2 }, live()))
@@ -86,7 +86,7 @@ test('an answer that just fits is whole', async () => {
   expect(events.at(-1)).toMatchObject({ finishReason: 'stop', usage: { outputTokens: 2 } })
 })
 
-test('a thought, a text and calls are said in order, the arguments of a call in pieces', async () => {
+test('reasoning, text and calls are streamed in order, the arguments of a call in pieces', async () => {
   const engine = scriptedEngine([
     { reasoning: 'Hm.' },
     'Wait',
@@ -121,7 +121,7 @@ test('a call that maxTokens cuts is incomplete', async () => {
   expect(events.at(-1)).toMatchObject({ finishReason: 'length', incompleteCalls: [1] })
 })
 
-test('a call whose arguments are not a whole object was broken off', async () => {
+test('a call whose arguments are not an object is incomplete', async () => {
   const engine = scriptedEngine([{ call: 'weather', arguments: ['{"city":'] }])
 
   const events = await all(engine.generate(request, live()))
@@ -129,7 +129,7 @@ test('a call whose arguments are not a whole object was broken off', async () =>
   expect(events.at(-1)).toMatchObject({ finishReason: 'stop', incompleteCalls: [0] })
 })
 
-test('logprobs are told to who asks, with as many alternatives', async () => {
+test('logprobs are emitted on request, with as many alternatives', async () => {
   const token = (text: string, logprob: number) => ({ id: 1, text, bytes: [...Buffer.from(text)], logprob })
   const top = [token('Hi', -0.1), token('Ho', -2)]
   const engine = scriptedEngine([{ text: 'Hi', logprobs: [{ ...token('Hi', -0.1), top }] }, '!'])
@@ -149,7 +149,7 @@ test('logprobs are told to who asks, with as many alternatives', async () => {
   expect(unasked[1]).toEqual({ type: 'text', text: 'Hi', tokens: 1 })
 })
 
-test('the tokens of the prompt are told to who asks, also where nothing is to be said', async () => {
+test('prompt tokens are emitted on request, also without output', async () => {
   const token = (text: string, logprob: number) => ({ id: 1, text, bytes: [...Buffer.from(text)], logprob })
   const asks = { ...request, logprobs: 0, promptLogprobs: true } as const
   const told = { ...token('Hi', -0.1), top: [token('Ho', -2)] }
@@ -166,7 +166,7 @@ test('the tokens of the prompt are told to who asks, also where nothing is to be
   expect(unasked.map(({ type }) => type)).toEqual(['start', 'text', 'end'])
 })
 
-test('an error alone is thrown before anything is said', async () => {
+test('a single error is thrown before the first event', async () => {
   const error = new LlmError('not_found', 'No such model.')
   const engine = scriptedEngine(error)
   const events: GenerateEvent[] = []
@@ -179,7 +179,7 @@ test('an error alone is thrown before anything is said', async () => {
   expect(events).toEqual([])
 })
 
-test('an error in a list ends the answer where it stands', async () => {
+test('an error in a list ends the answer at its position', async () => {
   const error = new LlmError('upstream', 'The process ended.')
   const engine = scriptedEngine(['Hel', error, 'lo'])
   const events: GenerateEvent[] = []
@@ -192,7 +192,7 @@ test('an error in a list ends the answer where it stands', async () => {
   expect(textsOf(events)).toEqual(['Hel'])
 })
 
-test('requests are kept in order', async () => {
+test('requests are recorded in order', async () => {
   const engine = scriptedEngine('Hi.')
   const second = { ...request, model: 'second' }
 
@@ -202,7 +202,7 @@ test('requests are kept in order', async () => {
   expect(engine.requests).toEqual([request, second])
 })
 
-test('running counts answers that are being made, and forgets them when they end in any way', async () => {
+test('running counts answers in progress, however they end', async () => {
   const engine = scriptedEngine(({ model }) => (model === 'bad' ? new LlmError('upstream', 'No.') : 'Hi.'))
   const counts = [engine.running]
 
@@ -274,7 +274,7 @@ test('texts come to vectors of length 1, to ranks by words, and to code points a
   expect(engine.requests).toEqual([])
 })
 
-test('a model that was asked is loaded until it is let go, with the context that was asked for', async () => {
+test('a model stays loaded until it is unloaded, with the requested context size', async () => {
   const engine = scriptedEngine('Hello there.', { contextSize: 32 })
 
   await engine.load('any', { contextSize: 16, keepAlive: 'forever' }, live())
@@ -290,7 +290,7 @@ test('a model that was asked is loaded until it is let go, with the context that
   expect(engine.loaded()).toMatchObject([{ name: 'asked' }])
 })
 
-test('an aborted answer ends quietly without an end, also while it waits', async () => {
+test('an aborted answer ends without an end event, also during a delay', async () => {
   const controller = new AbortController()
   const engine = scriptedEngine('Hello there.', { delayMs: 60_000 })
   const reading = all(engine.generate(request, { signal: controller.signal }))
@@ -302,7 +302,7 @@ test('an aborted answer ends quietly without an end, also while it waits', async
   expect(engine.running).toBe(0)
 })
 
-test.each([undefined, 5, [5], { text: 'Hi' }])('%j is nothing to say', (script) => {
+test.each([undefined, 5, [5], { text: 'Hi' }])('the script %j is rejected', (script) => {
   expect(() => scriptedEngine(script as unknown as Script)).toThrow('Expected a scripted answer: a text')
 })
 
@@ -310,7 +310,7 @@ test('a misspelt option is named', () => {
   expect(() => scriptedEngine('Hi', { delay: 300 } as object)).toThrow('Unknown option `delay`')
 })
 
-test('a prompt is kept up to its breakpoints, for the tenant, by a clock of the test', async () => {
+test('a prompt is cached up to its breakpoints, per tenant, by the injected clock', async () => {
   let now = 0
   const engine = scriptedEngine('Hello.', { now: () => now })
   const kept: GenerateRequest = {
@@ -341,7 +341,7 @@ test('a prompt is kept up to its breakpoints, for the tenant, by a clock of the 
   expect(await ask('ann')).toEqual([0, 2])
 })
 
-test('what fails before it begins leaves nothing behind', async () => {
+test('a failure before the start caches nothing', async () => {
   const failure = new LlmError('overloaded', 'Busy.')
   let said: string | LlmError = failure
   const engine = scriptedEngine(() => said)

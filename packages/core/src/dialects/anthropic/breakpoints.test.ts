@@ -41,7 +41,7 @@ function prompt(fields: object): string[] {
   ]
 }
 
-test('a breakpoint stands behind its block, and lasts five minutes unless it says an hour', () => {
+test('a breakpoint follows its block, and lasts five minutes by default', () => {
   const fields = {
     tools: [tool('now'), tool('later', long)],
     system: [text('Be brief.', long)],
@@ -57,7 +57,7 @@ test('a breakpoint stands behind its block, and lasts five minutes unless it say
   ])
 })
 
-test.each([null, undefined])('a breakpoint may be %j, which means that there is none', (none) => {
+test.each([null, undefined])('`cache_control` of %j means no breakpoint', (none) => {
   const fields = {
     cache_control: none,
     tools: [tool('now', { cache_control: none })],
@@ -111,7 +111,7 @@ test("a result's own breakpoint wins over those within", () => {
   expect(prompt({ messages })[1]).toBe('tool: result Noon.|1h')
 })
 
-test('one within the source of a document says nothing', () => {
+test('a breakpoint within the source of a document is ignored', () => {
   const parts = { type: 'content', content: [text('a', short), text('b', short)] }
 
   expect(prompt({ messages: [user({ type: 'document', source: parts })] })).toEqual([
@@ -119,7 +119,7 @@ test('one within the source of a document says nothing', () => {
   ])
 })
 
-test('one behind a tool that is left out stands behind the tool before it', () => {
+test('the breakpoint of a skipped tool moves to the tool before it', () => {
   const search = { type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' }
 
   expect(prompt({ tools: [tool('now'), { ...search, ...short }, tool('later')] }).slice(0, 2)).toEqual([
@@ -130,17 +130,17 @@ test('one behind a tool that is left out stands behind the tool before it', () =
   expect(prompt({ tools: [{ ...search, ...short }, tool('now')] })[0]).toBe('now')
 })
 
-test('tools that the API knows have them, too', () => {
+test('tools that the API defines can have breakpoints', () => {
   expect(prompt({ tools: [{ type: 'bash_20250124', name: 'bash', ...long }] })[0]).toBe('bash|1h')
 })
 
-test('one on the mark of a billing goes with it', () => {
+test('a breakpoint on the billing marker is dropped with it', () => {
   const billing = text('x-anthropic-billing-header: cch=1a2b;', short)
 
   expect(prompt({ system: [billing, text('Be brief.')] })).toEqual(['system: Be brief.', 'user: Hi'])
 })
 
-test('it goes where its block goes: results stand in front of what else a message says', () => {
+test('a breakpoint moves with its block: results precede the rest of a message', () => {
   const messages = [assistant(call), user(text('So?', short), { ...result, ...short })]
 
   expect(prompt({ messages }).slice(1)).toEqual(['tool: result Noon.|5m', 'user: So?|5m'])
@@ -158,16 +158,13 @@ test.each([
   ['the system', { system: 'Be brief.', messages: [user(text(''))] }, 'system: Be brief.|5m'],
   ['a tool', { tools: [tool('now'), tool('later')], messages: [user(text(''))] }, 'later|5m'],
   ['nothing', { messages: [user(text(''))] }, undefined],
-])(
-  'the breakpoint of the body stands behind the last block that can have one: %s',
-  (_what, fields, place) => {
-    const marked = prompt({ ...short, ...fields }).filter((line) => line.includes('|'))
+])('the request-level breakpoint follows the last block that can have one: %s', (_what, fields, place) => {
+  const marked = prompt({ ...short, ...fields }).filter((line) => line.includes('|'))
 
-    expect(marked).toEqual(place === undefined ? [] : [place])
-  },
-)
+  expect(marked).toEqual(place === undefined ? [] : [place])
+})
 
-test('that of the body is the one that its block has already, where they last as long', () => {
+test('the request-level breakpoint may repeat that of the last block', () => {
   const four = [1, 2, 3, 4].map((n) => text(`${n}`, short))
 
   expect(prompt({ ...short, messages: [user(...four)] })).toEqual(['user: 1|5m, 2|5m, 3|5m, 4|5m'])
@@ -259,7 +256,7 @@ test.each<[what: string, fields: object, message: string]>([
   ).toThrow(refused)
 })
 
-test('an hour may stand before five minutes, and four are not too many', () => {
+test('an hour may precede five minutes, and four breakpoints are allowed', () => {
   const fields = {
     ...short,
     tools: [tool('now', long)],

@@ -36,7 +36,7 @@ test.each<[LlmErrorCode, number, string]>([
   expect(JSON.parse(response.body as string)).toMatchObject({ type: 'error', error: { type } })
 })
 
-test('an error is an envelope that names the call', () => {
+test('an error is an envelope with the request id', () => {
   expect(bodyOf(new LlmError('upstream', 'It has ended.'))).toEqual({
     type: 'error',
     error: { type: 'api_error', message: 'It has ended.' },
@@ -48,13 +48,13 @@ test('an unknown model is named as the API names it', () => {
   expect(bodyOf(modelNotFound('team/llama:8b'))).toMatchObject({ error: { message: 'model: team/llama:8b' } })
 })
 
-test('a path that is not there keeps its message', () => {
+test('an unknown path keeps its message', () => {
   const error = new LlmError('not_found', 'Invalid URL (GET /v1/nope)')
 
   expect(bodyOf(error)).toMatchObject({ error: { message: 'Invalid URL (GET /v1/nope)' } })
 })
 
-test('a prompt that is too long is said in the words that agents look for', () => {
+test('the error for a too long prompt has the text that agents match on', () => {
   expect(bodyOf(contextLengthExceeded(210_000, 200_000))).toMatchObject({
     error: { message: 'prompt is too long: 210000 tokens > 200000 maximum' },
   })
@@ -69,19 +69,19 @@ test.each([
   expect(bodyOf(new LlmError('invalid_request', 'No.', { param }))).toMatchObject({ error: { message } })
 })
 
-test('when to come back is said in whole seconds', () => {
+test('`retry-after` is in whole seconds', () => {
   const error = new LlmError('overloaded', 'Later.', { retryAfterMs: 1_500 })
 
   expect(renderError(error, 'req_1').headers).toMatchObject({ 'retry-after': '2' })
 })
 
-test('the cause stays inside', () => {
+test('the cause is not sent', () => {
   const { body } = renderError(LlmError.from(new Error('ENOENT /home/ann/secret.gguf')), 'req_1')
 
   expect(body).not.toContain('secret')
 })
 
-test('in a stream an error is an event of that name', () => {
+test('an error in a stream is an `error` event', () => {
   const frame = renderErrorFrame(new LlmError('overloaded', 'Too many.'), 'req_1')
 
   expect(frame).toBe(
@@ -116,7 +116,7 @@ test.each<[Issue, Partial<FieldIssue>, string]>([
   expect(formatIssue({ ...problem, issue, ...more })).toBe(`messages.0.content.12.text: ${words}`)
 })
 
-test('a body that is no object has no field to name', () => {
+test('the error for a body that is no object names no field', () => {
   const problem = {
     param: '',
     issue: 'type',

@@ -3,7 +3,7 @@ import { limitHeaders } from './limit-headers.ts'
 
 afterEach(() => vi.useRealTimers())
 
-test('when a limit is full again is said as a moment, in whole seconds and not too early', () => {
+test('the reset of a limit is a timestamp in whole seconds, rounded up', () => {
   vi.useFakeTimers({ now: Date.parse('2026-01-12T23:59:58.200Z') })
 
   const headers = limitHeaders([{ name: 'tokens', limit: 1_000, remaining: 990, resetMs: 801 }])

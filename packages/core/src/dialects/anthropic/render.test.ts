@@ -67,7 +67,7 @@ const whole = (pieces: readonly Piece[], end: Ending = {}, thoughts: ThinkingDis
 const streamed = (pieces: readonly Piece[], end: Ending = {}, thoughts: ThinkingDisplay = 'hidden') =>
   dataOf(renderEvents(generationOf(pieces, end), thoughts, ['STOP']))
 
-test('a whole answer is a message', async () => {
+test('a complete response is a message', async () => {
   expect(await whole(['Hel', 'lo.'])).toEqual({
     ...common,
     content: [{ type: 'text', text: 'Hello.', citations: null }],
@@ -78,7 +78,7 @@ test('a whole answer is a message', async () => {
   })
 })
 
-test('a model that says nothing has no block, whole and streamed', async () => {
+test('an empty answer has no block, complete and streamed', async () => {
   const data = await streamed([])
 
   expect(await whole([])).toMatchObject({ content: [], stop_reason: 'end_turn' })
@@ -120,7 +120,7 @@ async function* cachedEvents(): AsyncGenerator<GenerateEvent> {
   yield { type: 'end', finishReason: 'stop', usage: { ...kept, outputTokens: 3 }, timings }
 }
 
-test('what was read from the cache, what was written to it and the rest are the prompt together', async () => {
+test('cache reads, cache writes and the rest add up to the prompt', async () => {
   const generation = { ...head, [Symbol.asyncIterator]: cachedEvents }
 
   expect(await renderMessage(generation, 'hidden')).toMatchObject({
@@ -133,7 +133,7 @@ test('what was read from the cache, what was written to it and the rest are the 
   })
 })
 
-test('a stream begins with what is going to be kept, and ends with what is', async () => {
+test('a stream begins with the expected cache writes, and ends with the actual ones', async () => {
   const data = await dataOf(renderEvents({ ...head, [Symbol.asyncIterator]: cachedEvents }, 'hidden'))
 
   expect(data[0]).toMatchObject({
@@ -157,7 +157,7 @@ test('a stream begins with what is going to be kept, and ends with what is', asy
   })
 })
 
-test('a stream says the message, its block, the pieces and the end', async () => {
+test('a stream has the message, its block, the pieces and the end', async () => {
   const { cache_creation, service_tier, ...lastUsage } = wireUsage
 
   const data = await streamed(['Hel', 'lo.'])
@@ -188,7 +188,7 @@ test('a stream says the message, its block, the pieces and the end', async () =>
 })
 
 test.each(['"quoted" \\ and \n\nbroken\r\n', 'event: error\n\n', '\u2028 ü 😀 \u0000', '}}\n\n'])(
-  'the piece %j arrives as it is',
+  'the piece %j arrives unchanged',
   async (text) => {
     const data = await streamed([text])
 
@@ -197,11 +197,11 @@ test.each(['"quoted" \\ and \n\nbroken\r\n', 'event: error\n\n', '\u2028 ü 😀
   },
 )
 
-test('a sign of life is an event, too', () => {
+test('a heartbeat is an event', () => {
   expect(ping).toBe('event: ping\ndata: {"type":"ping"}\n\n')
 })
 
-test('leaving the frames ends the answer', async () => {
+test('ending the frames early cancels the generation', async () => {
   let closed = false
   async function* answer(): AsyncGenerator<GenerateEvent> {
     try {
@@ -233,7 +233,7 @@ const use = (id: string, name: string, input: object) => ({
   caller: { type: 'direct' },
 })
 
-test('thoughts, text and calls are blocks in their order', async () => {
+test('reasoning, text and calls are blocks in their order', async () => {
   expect(await whole(turn, { finishReason: 'tool-calls' }, 'shown')).toMatchObject({
     content: [
       { type: 'thinking', thinking: 'Hm, a city.', signature: sha256('Hm, a city.') },
@@ -246,7 +246,7 @@ test('thoughts, text and calls are blocks in their order', async () => {
   })
 })
 
-test('in a stream each block is closed before the next is opened, and thoughts are signed', async () => {
+test('a streamed block is closed before the next opens, and reasoning is signed', async () => {
   const data = await streamed(turn, { finishReason: 'tool-calls' }, 'shown')
 
   const delta = (index: number, delta: object) => ({ type: 'content_block_delta', index, delta })
@@ -278,7 +278,7 @@ test('in a stream each block is closed before the next is opened, and thoughts a
   })
 })
 
-test('thoughts that nobody asked for are hidden, and counted', async () => {
+test('reasoning that was not requested is hidden, and counted', async () => {
   const data = await streamed([thought('Hm.'), 'Hello.'])
 
   expect(await whole([thought('Hm.'), 'Hello.'])).toMatchObject({
@@ -289,7 +289,7 @@ test('thoughts that nobody asked for are hidden, and counted', async () => {
   expect(data[1]).toMatchObject({ type: 'content_block_start', index: 0, content_block: { type: 'text' } })
 })
 
-test('while hidden thoughts are thought, no frame comes: pings are to break the silence', async () => {
+test('hidden reasoning has no frames, so that pings are sent', async () => {
   const frames: string[] = []
   for await (const frame of renderEvents(generationOf([thought('Hm.'), thought('So.')]), 'hidden'))
     frames.push(frame)
@@ -298,7 +298,7 @@ test('while hidden thoughts are thought, no frame comes: pings are to break the 
   expect(frames).toHaveLength(3)
 })
 
-test('of thoughts that are to be omitted only the signature is shown', async () => {
+test('omitted reasoning shows only its signature', async () => {
   const data = await streamed([thought('Hm.'), 'Hello.'], {}, 'omitted')
 
   const signature = sha256('Hm.')
@@ -312,7 +312,7 @@ test('of thoughts that are to be omitted only the signature is shown', async () 
   ])
 })
 
-test('a call that the limit broke off is no block of a whole answer, and ends as the beginning of one in a stream', async () => {
+test('a call that the limit cut is omitted from a complete response, and left incomplete in a stream', async () => {
   const cut = [...call(0, 'now', '{}'), ...call(1, 'weather', '{"ci')]
   const end = { finishReason: 'length', incompleteCalls: [1] } as const
 
@@ -323,7 +323,7 @@ test('a call that the limit broke off is no block of a whole answer, and ends as
   expect(data.at(-2)).toMatchObject({ delta: { stop_reason: 'max_tokens' } })
 })
 
-test('a whole call is announced, even where the model broke off another one', async () => {
+test('`tool_use` is the stop reason if one call is complete and another incomplete', async () => {
   const pieces = [...call(0, 'now', '{}'), ...call(1, 'weather', '{"ci')]
 
   expect(await whole(pieces, { incompleteCalls: [1] })).toMatchObject({ stop_reason: 'tool_use' })
@@ -333,7 +333,7 @@ test('a whole call is announced, even where the model broke off another one', as
   })
 })
 
-test('a call in front of a stop sequence is announced', async () => {
+test('`tool_use` is the stop reason if a stop sequence follows a call', async () => {
   const pieces = call(0, 'now', '{}')
   const end = { stopSequence: 'STOP' }
   const announced = { stop_reason: 'tool_use', stop_sequence: null }
@@ -342,7 +342,7 @@ test('a call in front of a stop sequence is announced', async () => {
   expect((await streamed(pieces, end)).at(-2)).toMatchObject({ delta: announced })
 })
 
-test('a whole answer that was cancelled is none', async () => {
+test('a cancelled generation throws an AbortError', async () => {
   async function* cancelled(): AsyncGenerator<GenerateEvent> {
     yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, ...uncached, fingerprint: 'fp_1' }
   }

@@ -13,7 +13,7 @@ test('a model, a limit and a message are enough', () => {
   expect(read(minimal)).toEqual(minimal)
 })
 
-test('every optional field is read', () => {
+test('every optional field is parsed', () => {
   const body = {
     ...minimal,
     system: [{ type: 'text', text: 'Be brief.' }],
@@ -47,7 +47,7 @@ test.each([
   expect(read({ ...minimal, [field]: null })).toEqual({ ...minimal, [field]: undefined })
 })
 
-test('fields that nobody knows, and those that change no answer here, are ignored', () => {
+test('unknown fields, and those that do not change the response, are ignored', () => {
   const more = {
     metadata: { user_id: null },
     service_tier: 'auto',
@@ -70,7 +70,7 @@ test.each([
   expect(read({ ...minimal, messages: [message] }).messages).toEqual([message])
 })
 
-test('what clients send along with a block of text is no obstacle', () => {
+test('further fields that clients send in text blocks are accepted', () => {
   const block = { type: 'text', text: 'Hi', citations: null, foo: 1 }
 
   expect(read(saying([block])).messages[0]?.content).toEqual([{ type: 'text', text: 'Hi' }])
@@ -284,7 +284,7 @@ test.each([
   expect(read({ ...minimal, ...fields, max_tokens: 0 }).max_tokens).toBe(0)
 })
 
-test('thoughts have no place in an answer that says nothing', () => {
+test('`max_tokens` of 0 rules out a thinking budget', () => {
   const thinking = { type: 'enabled', budget_tokens: 1 }
 
   expect(() => read({ ...minimal, max_tokens: 0, thinking })).toThrow(
@@ -306,7 +306,7 @@ test.each([
   ).toBeDefined()
 })
 
-test('to count, no limit is needed, and what is about sampling is not looked at', () => {
+test('counting needs no limit, and ignores sampling fields', () => {
   const body = parse(CountTokensRequest, { model: 'tiny', messages, temperature: 9 }, formatIssue)
 
   expect(body).toEqual({ model: 'tiny', messages })

@@ -8,18 +8,15 @@ const read = (fields: object): MessagesRequest =>
   parse(MessagesRequest, { ...minimal, ...fields }, formatIssue)
 const now = { name: 'now', input_schema: { type: 'object' } }
 
-test.each([{}, { type: 'custom' }, { type: null }])(
-  'a tool with %j is one that the caller describes',
-  (more) => {
-    const described = { ...now, description: 'Says the time.', strict: true, ...more }
+test.each([{}, { type: 'custom' }, { type: null }])('a tool with %j is a custom tool', (more) => {
+  const described = { ...now, description: 'Says the time.', strict: true, ...more }
 
-    expect(read({ tools: [described] }).tools).toEqual([
-      { name: 'now', description: 'Says the time.', input_schema: { type: 'object' }, strict: true },
-    ])
-  },
-)
+  expect(read({ tools: [described] }).tools).toEqual([
+    { name: 'now', description: 'Says the time.', input_schema: { type: 'object' }, strict: true },
+  ])
+})
 
-test('what nobody knows about a tool is ignored, and so is what changes no answer', () => {
+test('unknown fields of a tool, and those that do not change the response, are ignored', () => {
   const more = { defer_loading: true, input_examples: [{}], foo: 1 }
 
   expect(read({ tools: [{ ...now, ...more }] }).tools).toEqual([now])
@@ -42,7 +39,7 @@ test.each([
   expect(tool?.input_schema).toMatchObject({ properties: { [field]: { type: 'string' } } })
 })
 
-test('a search among tools is left out: all of them are there', () => {
+test('a tool search is skipped, since all tools are in the prompt', () => {
   const search = { type: 'tool_search_tool_regex_20251119', name: 'tool_search_tool_regex' }
 
   expect(read({ tools: [search, now] }).tools).toEqual([now])

@@ -19,7 +19,7 @@ const turns = (fields: object): string[] =>
     ({ role, content }) => `${role}: ${content.map((part) => ('text' in part ? part.text : '')).join('|')}`,
   )
 
-test("a minimal request is sampled as Anthropic's API does it", () => {
+test("a minimal request is sampled with the defaults of Anthropic's API", () => {
   expect(translate({})).toEqual({
     model: 'tiny',
     input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] },
@@ -30,7 +30,7 @@ test("a minimal request is sampled as Anthropic's API does it", () => {
   })
 })
 
-test('what is counted is what is read', () => {
+test('the counted prompt is the generated one', () => {
   const fields = { system: 'Be brief.', messages: [user('a'), user('b'), assistant('c')] }
   const { model, input, reasoning } = translate(fields)
 
@@ -56,7 +56,7 @@ test.each([
   expect(turns(fields)).toEqual(expected)
 })
 
-test("Claude Code's mark for its billing is no part of the prompt", () => {
+test("Claude Code's billing marker is not part of the prompt", () => {
   const billing = { type: 'text', text: 'x-anthropic-billing-header: cc_version=2.1; cch=1a2b;' }
 
   expect(turns({ system: [billing, { type: 'text', text: 'Be brief.' }] })).toEqual([
@@ -115,7 +115,7 @@ test.each([[{ top_k: 0 }], [{ top_k: null }], [{ stop_sequences: [] }], [{ tempe
 const now = { name: 'now', input_schema: { type: 'object' } }
 const chat = (fields: object): ChatInput => translate(fields).input as ChatInput
 
-test('tools get their neutral names, and nothing that was not said', () => {
+test('tools get their neutral names, without fields that were not given', () => {
   const described = {
     ...now,
     name: 'later',
@@ -168,7 +168,7 @@ const toolCall = (id: string, json = '{}'): object => ({
   arguments: json,
 })
 
-test('thoughts, calls and results of a conversation keep their order', () => {
+test('reasoning, calls and results of a conversation keep their order', () => {
   const messages = [
     user('Hi'),
     assistant([
@@ -237,7 +237,7 @@ test.each([
   ])
 })
 
-test('what tools of other servers did is told in words, and what only they can read is left out', () => {
+test('hosted tools of other servers become text, without their encrypted fields', () => {
   const found = [{ type: 'web_search_result', title: 'Oslo', encrypted_content: 'AAAA' }]
   const messages = [
     user('Hi'),
@@ -255,25 +255,22 @@ test('what tools of other servers did is told in words, and what only they can r
   )
 })
 
-test.each([{ toString: null }, 5, null, undefined])(
-  'a tool of others with the name %j is no failure',
-  (name) => {
-    const result = {
-      type: 'tool_result',
-      tool_use_id: 'a',
-      content: [{ type: 'tool_reference', tool_name: name }],
-    }
-    const messages = [
-      user('Hi'),
-      assistant([{ type: 'server_tool_use', name, input: { a: 1 } }, used('a')]),
-      user([result]),
-    ]
+test.each([{ toString: null }, 5, null, undefined])('a hosted tool with the name %j is accepted', (name) => {
+  const result = {
+    type: 'tool_result',
+    tool_use_id: 'a',
+    content: [{ type: 'tool_reference', tool_name: name }],
+  }
+  const messages = [
+    user('Hi'),
+    assistant([{ type: 'server_tool_use', name, input: { a: 1 } }, used('a')]),
+    user([result]),
+  ]
 
-    expect(turns({ messages })).toEqual(['user: Hi', 'assistant: \n: {"a":1}\n|', 'tool: '])
-  },
-)
+  expect(turns({ messages })).toEqual(['user: Hi', 'assistant: \n: {"a":1}\n|', 'tool: '])
+})
 
-test('documents and search results of text are what they say', () => {
+test('text documents and search results become their text', () => {
   const document = {
     type: 'document',
     title: 'Oslo',
@@ -308,7 +305,7 @@ test('documents and search results of text are what they say', () => {
   ])
 })
 
-test('thoughts alone are no turn', () => {
+test('reasoning alone is not a turn', () => {
   expect(
     turns({ messages: [user('a'), assistant([{ type: 'thinking', thinking: 'Hm.' }]), user('b')] }),
   ).toEqual(['user: a\n\nb'])
@@ -333,7 +330,7 @@ test.each(['output_format', 'output_config'])('a schema in %s is the format of t
   })
 })
 
-test('where a call is forced, there is nothing that a format could hold', () => {
+test('a forced call drops the format', () => {
   const output_format = { type: 'json_schema', schema: {} }
 
   expect(translate({ output_format, tools: [now], tool_choice: { type: 'any' } })).not.toHaveProperty(

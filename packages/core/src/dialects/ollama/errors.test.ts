@@ -48,11 +48,7 @@ test.each([
 
 test.each<[string, LlmError, string]>([
   ['a missing model', modelNotFound('llama'), "model 'llama' not found"],
-  [
-    'anything else that is missing',
-    new LlmError('not_found', 'The blob is not there.'),
-    'The blob is not there.',
-  ],
+  ['another missing thing', new LlmError('not_found', 'The blob is not there.'), 'The blob is not there.'],
   [
     'a prompt that is too long',
     contextLengthExceeded(5_000, 4_096),
@@ -85,13 +81,13 @@ test.each<[LlmErrorDetails, string | undefined]>([
   expect(headers['retry-after']).toBe(seconds)
 })
 
-test('in a stream an error is one line', () => {
+test('an error in a stream is one line', () => {
   const frame = renderErrorFrame(new LlmError('upstream', 'The process\nended.'))
 
   expect(frame).toBe('{"error":"The process\\nended."}\n')
 })
 
-test('the cause stays off the wire', () => {
+test('the cause is not sent', () => {
   const error = LlmError.from(new Error('password is hunter2'))
 
   expect(renderError(error).body).not.toContain('hunter2')

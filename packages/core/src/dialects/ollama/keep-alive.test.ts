@@ -22,7 +22,7 @@ test.each([
 })
 
 test.each([[''], ['300'], ['soon'], ['10 m'], ['1e9h'], ['9999999h'], [true], [{}], [[5]]])(
-  '%j is no time',
+  '%j is not a keep-alive',
   (value) => {
     expect(toKeepAlive(value)).toBeUndefined()
   },
@@ -44,14 +44,14 @@ test.each([
   expect(describeKeepAliveError(value)).toBe(problem)
 })
 
-test('a text of megabytes is refused at once', () => {
+test('a text of megabytes is rejected fast', () => {
   const startedAt = performance.now()
 
   expect(toKeepAlive('1'.repeat(1_000_000))).toBeUndefined()
   expect(performance.now() - startedAt).toBeLessThan(1_000)
 })
 
-test('a date is said as it is, and never is centuries away', () => {
+test('an expiry date is unchanged, and "never" is centuries ahead', () => {
   vi.useFakeTimers({ now: new Date('2026-01-02T03:04:05Z') })
 
   expect(toExpiry(new Date('2026-01-02T03:09:05Z'))).toBe('2026-01-02T03:09:05.000Z')

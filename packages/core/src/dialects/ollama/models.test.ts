@@ -70,7 +70,7 @@ test('the version is one that clients can compare', async () => {
   expect(await ask(getVersion, fakeLlm())).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+$/) })
 })
 
-test('models are listed with their details, the newest first', async () => {
+test('models are listed with their details, newest first', async () => {
   const older = { ...model, name: 'old:latest', modifiedAt: new Date(0) }
 
   const listed = await ask(listModels, fakeLlm({ models: [older, model] }))
@@ -91,7 +91,7 @@ test('models are listed with their details, the newest first', async () => {
   })
 })
 
-test('a model whose file cannot be read is listed all the same', async () => {
+test('a model whose file cannot be read is listed, too', async () => {
   const read = async (): Promise<ModelDetails> => {
     throw unreadable
   }
@@ -101,7 +101,7 @@ test('a model whose file cannot be read is listed all the same', async () => {
   })
 })
 
-test('a list looks for no model a second time', async () => {
+test('listing looks up each model once', async () => {
   const llm = fakeLlm()
 
   await ask(listModels, llm)
@@ -109,7 +109,7 @@ test('a list looks for no model a second time', async () => {
   expect(llm.models.details).toHaveBeenCalledExactlyOnceWith(model)
 })
 
-test('what is loaded says what it takes and when it goes', async () => {
+test('loaded models are listed with their size and expiry', async () => {
   const loaded: LoadedModel = {
     name: 'tiny:latest',
     state: 'ready',
@@ -138,7 +138,7 @@ test('what is loaded says what it takes and when it goes', async () => {
   })
 })
 
-test('what is loaded has the digest that it was loaded under, also when its name is gone', async () => {
+test('a loaded model keeps its digest after its name is deleted', async () => {
   const loaded: LoadedModel = {
     ...{ name: 'gone:latest', digest: 'abc', state: 'ready', contextSize: 9, sizeBytes: 9, gpuBytes: 0 },
     expiresAt: 'never',
@@ -160,7 +160,7 @@ const derived: Model = {
   config: { model_family: 'fam', model_families: ['fam', 'clip'], model_type: '9B', file_type: 'unknown' },
 }
 
-test('what a model was made as counts more than what its file says', async () => {
+test('the config of a model takes precedence over its file', async () => {
   const { models } = await ask(listModels, fakeLlm({ models: [derived] }))
 
   expect(models[0].details).toMatchObject({
@@ -183,7 +183,7 @@ const changing = (changed: unknown[] = []) =>
     },
   }) as unknown as LlmClient
 
-test('a copy and a deletion say nothing when they are done', async () => {
+test('copy and delete respond without a body', async () => {
   const changed: unknown[] = []
   const llm = changing(changed)
 
@@ -209,14 +209,14 @@ test.each<[Handler, object, string, string]>([
   await expect(answer(handler, changing(), body)).rejects.toMatchObject({ code, message })
 })
 
-test('a model that is not here may be one of the engine, and what is no name cannot', async () => {
+test('an unknown name may be a model of the engine, and an invalid name is rejected', async () => {
   expect(await findDetails(fakeLlm(), 'tiny')).toBe(details)
   expect(await findDetails(fakeLlm(), 'nope')).toBeUndefined()
   await expect(findDetails(fakeLlm(), '../etc')).rejects.toMatchObject({ code: 'invalid_request' })
 })
 
 test.each([[{ config: { remote_host: 'https://cloud.example' } }, 'permission', 'ollama cloud is disabled']])(
-  'a model with %j cannot be used here',
+  'a model with %j is rejected',
   async (found, code, message) => {
     const llm = fakeLlm({ models: [{ ...model, ...found }] })
 
@@ -227,7 +227,7 @@ test.each([[{ config: { remote_host: 'https://cloud.example' } }, 'permission', 
   },
 )
 
-test('a model whose file cannot be read fails as such', async () => {
+test('a model whose file cannot be read throws that error', async () => {
   const read = async (): Promise<ModelDetails> => {
     throw unreadable
   }

@@ -87,7 +87,7 @@ const wholeOf = (pieces: readonly Said[], end?: Partial<End>, piece = formatMess
   renderCompletion(generationOf(pieces, end), twoMsAgo(), piece)
 const twoMsAgo = (): number => performance.now() - 2
 
-test('a whole answer to a conversation is a message', async () => {
+test('a complete chat response has a message', async () => {
   expect(await wholeOf([said('Hel'), said('lo.')])).toEqual({
     ...head,
     message: { role: 'assistant', content: 'Hello.' },
@@ -95,13 +95,13 @@ test('a whole answer to a conversation is a message', async () => {
   })
 })
 
-test('a whole answer to a prompt is a response, with the tokens that continue it', async () => {
+test('a complete generate response has the context that continues it', async () => {
   const value = await wholeOf([thought('hm'), said('Hello.')], { tokens: [1, 2] }, formatResponse)
 
   expect(value).toEqual({ ...head, response: 'Hello.', thinking: 'hm', ...ending, context: [1, 2] })
 })
 
-test('thoughts and calls stand beside the text, and have no key where there are none', () => {
+test('reasoning and calls stand beside the text, and are omitted if empty', () => {
   expect(formatMessage({ text: '5', thinking: '2 + 3', calls: [{}] })).toEqual({
     message: { role: 'assistant', content: '5', thinking: '2 + 3', tool_calls: [{}] },
   })
@@ -121,7 +121,7 @@ test.each<[FinishReason, string]>([
   expect(await wholeOf([said('Hi')], { finishReason })).toMatchObject({ done: true, done_reason })
 })
 
-test('no duration is 0, since clients divide by them', async () => {
+test('no duration is 0, since clients divide by durations', async () => {
   const none = { loadMs: 0, promptMs: 0, generateMs: 0 }
 
   const value = await renderCompletion(generationOf([], { timings: none }), performance.now(), formatMessage)
@@ -134,7 +134,7 @@ test('no duration is 0, since clients divide by them', async () => {
   })
 })
 
-test('a stream says piece by piece, and how it was in its last line only', async () => {
+test('only the last line of a stream has counts', async () => {
   expect(await linesOf([thought('hm'), said('Hel'), said('lo.')], { tokens: [1, 2] })).toEqual([
     { ...head, message: { role: 'assistant', content: '', thinking: 'hm' }, done: false },
     { ...head, message: { role: 'assistant', content: 'Hel' }, done: false },
@@ -148,7 +148,7 @@ const call = (index: number, name: string, values: object) => ({
   function: { index, name, arguments: values },
 })
 
-test('each call is a line when it is whole, with an object of arguments', async () => {
+test('each complete call is one line, with its arguments as an object', async () => {
   const calls = [...called(0, 'a', '{"x":', '[1]}'), ...called(1, 'b', '{}')]
 
   const made = await linesOf([said('Wait.'), ...calls, said('Done.')], { finishReason: 'tool-calls' })
@@ -164,7 +164,7 @@ test('each call is a line when it is whole, with an object of arguments', async 
   expect(made.at(-1)).toMatchObject({ done_reason: 'stop' })
 })
 
-test('a whole answer has all calls beside its text', async () => {
+test('a complete response has all calls beside its text', async () => {
   const calls = [...called(0, 'a', '{"x":', '[1]}'), ...called(1, 'b', '{}')]
 
   expect(await wholeOf([said('Wait.'), ...calls], { finishReason: 'tool-calls' })).toEqual({
@@ -178,7 +178,7 @@ test('a whole answer has all calls beside its text', async () => {
   })
 })
 
-test('a call that was broken off is none', async () => {
+test('an incomplete call is omitted', async () => {
   const pieces = [...called(0, 'a', '{"x'), ...called(1, 'b', '{"y":1}'), ...called(2, 'c')]
   const end = { finishReason: 'length', incompleteCalls: [0, 2] } as const
   const only = { role: 'assistant', content: '', tool_calls: [call(0, 'b', { y: 1 })] }
@@ -201,7 +201,7 @@ const drawn = (text: string, ...top: readonly TokenLogprob[]): SampledToken => (
 })
 const told = (token: string, logprob: number) => ({ token, logprob, bytes: [...Buffer.from(token)] })
 
-test('logprobs stand beside the piece that they are of, and together in a whole answer, thoughts first', async () => {
+test('logprobs stand beside their piece, and together in a complete response, reasoning first', async () => {
   const pieces = [
     thought('hm', [drawn('hm')]),
     said('é!', [drawn('é', tokenOf('e', -0.1), tokenOf('é', -0.5)), drawn('!')]),
@@ -227,14 +227,14 @@ test.each(['"quoted" \\ and \n\nbroken\r\n', '\u2028 ü 😀 \u0000', '"}\n{"don
   },
 )
 
-test('an answer without text has a last line all the same', async () => {
+test('an answer without text has a last line, too', async () => {
   const made = await all(renderLines(generationOf([]), 0, formatResponse))
 
   expect(made).toHaveLength(1)
   expect(JSON.parse(made[0] ?? '')).toMatchObject({ response: '', done: true })
 })
 
-test('leaving the lines ends the answer', async () => {
+test('ending the lines early cancels the generation', async () => {
   let closed = false
   async function* events(): AsyncGenerator<GenerateEvent> {
     try {
@@ -251,7 +251,7 @@ test('leaving the lines ends the answer', async () => {
   expect(closed).toBe(true)
 })
 
-test('a heartbeat is a piece that says nothing', () => {
+test('a heartbeat is a line without content', () => {
   const line = renderHeartbeat('tiny', formatMessage)
 
   expect(line).toMatch(/^\{.*\}\n$/)
@@ -263,7 +263,7 @@ test('a heartbeat is a piece that says nothing', () => {
   })
 })
 
-test.each(['load', 'unload'] as const)('the %s of a model is one object without counts', (reason) => {
+test.each(['load', 'unload'] as const)('the response to %s is one object without counts', (reason) => {
   expect(renderAcknowledgement('team/tiny', reason, formatResponse)).toEqual({
     ...head,
     response: '',
@@ -272,7 +272,7 @@ test.each(['load', 'unload'] as const)('the %s of a model is one object without 
   })
 })
 
-test('a prompt that is only to be seen is no answer', () => {
+test('a rendered prompt is not marked as done', () => {
   expect(renderPrompt('team/tiny', '<user>Hi', formatMessage)).toEqual({
     ...head,
     message: { role: 'assistant', content: '' },
@@ -281,7 +281,7 @@ test('a prompt that is only to be seen is no answer', () => {
   })
 })
 
-test('what was reused is part of the prompt, whoever asked for it to be kept', async () => {
+test('reused tokens count as part of the prompt', async () => {
   const cached = { ...usage, cacheReadTokens: 3, cacheWriteTokens: { '5m': 2, '1h': 1 } }
 
   expect(await wholeOf([], { usage: cached })).toMatchObject({ prompt_eval_count: 10 })

@@ -10,14 +10,14 @@ const call = (values: unknown): object => ({ function: { name: 'f', arguments: v
 
 const taking = (properties: unknown): object => ({ function: { name: 'f', parameters: { properties } } })
 
-test('nothing at all is a request, and so is null', () => {
+test('an empty object and null are valid bodies', () => {
   expect(generate({})).toEqual({})
   expect(chat({})).toEqual({})
   expect(chat(null)).toEqual({})
   expect(parse(ShowRequest, null, createIssueFormatter('ChatRequest'))).toEqual({})
 })
 
-test('every field of a prompt is read', () => {
+test('every field of a generate request is parsed', () => {
   const body = {
     model: 'tiny',
     prompt: 'Hi',
@@ -38,7 +38,7 @@ test('every field of a prompt is read', () => {
   expect(generate({ ...body, keep_alive: '5m' })).toEqual({ ...body, keep_alive: 300_000 })
 })
 
-test('every option is read, whether it changes the answer or only how fast it comes', () => {
+test('every option is parsed, also those that only affect speed', () => {
   const options = {
     temperature: 0,
     top_k: 0,
@@ -65,7 +65,7 @@ test('every option is read, whether it changes the answer or only how fast it co
   expect(chat({ options }).options).toEqual(options)
 })
 
-test('options that nobody knows are ignored', () => {
+test('unknown options are ignored', () => {
   expect(chat({ options: { mirostat: 2, tfs_z: 1 }, extra: 1 })).toEqual({ options: {} })
 })
 
@@ -85,7 +85,7 @@ test.each([
   expect(chat({ [field]: null })[field as keyof ChatRequest]).toBeUndefined()
 })
 
-test('upper and lower case do not matter, and the last of two counts', () => {
+test('field names ignore case, and the last duplicate counts', () => {
   expect(generate({ Model: 'a', PROMPT: 'Hi', model: 'b' })).toEqual({ model: 'b', prompt: 'Hi' })
   expect(generate({ model: 'b', MODEL: 'a' })).toEqual({ model: 'a' })
   expect(chat({ Messages: [{ Role: 'system', CONTENT: 'Hi' }] })).toEqual({
@@ -93,7 +93,7 @@ test('upper and lower case do not matter, and the last of two counts', () => {
   })
 })
 
-test('of a conversation, tools, calls and results are read', () => {
+test('tools, calls and results of a chat are parsed', () => {
   const parameters = { type: 'object', properties: { Name: { type: 'string' } } }
   const body = {
     messages: [
@@ -107,7 +107,7 @@ test('of a conversation, tools, calls and results are read', () => {
   expect(chat({ tools: [{ Function: { NAME: 'f' } }] })).toEqual({ tools: [{ function: { name: 'f' } }] })
 })
 
-test('what a tool takes may be any schema whose properties are some', () => {
+test('parameters of a tool may be any schema with valid properties', () => {
   for (const properties of [
     null,
     {},
@@ -116,7 +116,7 @@ test('what a tool takes may be any schema whose properties are some', () => {
     expect(chat({ tools: [taking(properties)] })).toEqual({ tools: [taking(properties)] })
 })
 
-test('what is asked for vectors is a text or a list of them', () => {
+test('the input to embed is a text or a list of texts', () => {
   const embed = (input: unknown) => parse(EmbedRequest, { input }, createIssueFormatter('ChatRequest')).input
 
   expect([embed('a'), embed(['a', '']), embed([]), embed(null)]).toEqual(['a', ['a', ''], [], undefined])
@@ -143,7 +143,7 @@ test('what is asked for vectors is a text or a list of them', () => {
   })
 })
 
-test('fractions are cut off, toward zero', () => {
+test('fractions are truncated toward zero', () => {
   const { options } = chat({ options: { top_k: 40.9, num_predict: -1.9, num_ctx: 100.5 } })
 
   expect(options).toEqual({ top_k: 40, num_predict: -1, num_ctx: 100 })
@@ -158,7 +158,7 @@ test.each([
   expect(chat({ messages: [{ role, content: 'Hi' }] }).messages).toEqual([{ role: read, content: 'Hi' }])
 })
 
-test('of a message everything may be left out', () => {
+test('all fields of a message are optional', () => {
   const messages = [{}, { role: null, content: null, thinking: null, images: null, tool_calls: null }]
 
   expect(chat({ messages }).messages).toEqual([{}, {}])
@@ -176,9 +176,12 @@ test.each<[string, object]>([
   )
 })
 
-test.each([['An image', { images: ['aGk='] }]])('with a prompt, %s is refused by name', (what, body) => {
-  expect(() => generate(body)).toThrow(`${what} is not supported yet.`)
-})
+test.each([['An image', { images: ['aGk='] }]])(
+  '%s in a generate request is rejected by name',
+  (what, body) => {
+    expect(() => generate(body)).toThrow(`${what} is not supported yet.`)
+  },
+)
 
 test.each([
   { format: '', logprobs: false, images: [] },
@@ -236,7 +239,7 @@ test.each<[string, object]>([
   )
 })
 
-test.each([[5], [{}], [[1]], [['a', null]], [[['a']]], [true]])('of %j there are no vectors', (input) => {
+test.each([[5], [{}], [[1]], [['a', null]], [[['a']]], [true]])('%j cannot be embedded', (input) => {
   expect(() => parse(EmbedRequest, { input }, createIssueFormatter('ChatRequest'))).toThrow(/^invalid input/)
 })
 
@@ -247,7 +250,7 @@ test.each([[['5']], [[-1]], [[0.5]], [[2 ** 31]], [[null]], [[Number.NaN]]])(
   },
 )
 
-test('a context of a million tokens is read in no time, and a longer one than any model has is refused', () => {
+test('a context of a million tokens is parsed fast, and a longer one than any model has is rejected', () => {
   const context = Array(1_000_000).fill(5)
   const startedAt = performance.now()
   const read = generate({ context })
@@ -258,11 +261,11 @@ test('a context of a million tokens is read in no time, and a longer one than an
   expect(() => generate({ context: Array(2 ** 24 + 1).fill(5) })).toThrow('invalid context')
 })
 
-test.each(['hello', 5, true, [], [{}]])('%j is no body', (body) => {
+test.each(['hello', 5, true, [], [{}]])('the body %j is rejected', (body) => {
   expect(() => generate(body)).toThrow('into Go value of type api.GenerateRequest')
 })
 
-test('a model is shown by either of its two names for it', () => {
+test('show accepts `model` and `name`', () => {
   const body = { model: 'a', name: 'b', system: 'Be brief.', verbose: true }
 
   expect(

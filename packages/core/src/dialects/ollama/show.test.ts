@@ -44,7 +44,7 @@ async function shown(body: object, found: Partial<Model> = {}, client = 'node') 
   return JSON.parse(response.body as string)
 }
 
-test('a model is shown without a word about where it lies', async () => {
+test('show does not reveal the path of a model', async () => {
   const answer = await shown({ model: 'tiny', system: 'Be brief.' })
 
   expect(answer).toEqual({
@@ -71,7 +71,7 @@ test('a model is shown without a word about where it lies', async () => {
   expect(JSON.stringify(answer)).not.toContain('/secret')
 })
 
-test('what a Modelfile says of a model is shown, piece by piece', async () => {
+test('show returns the Modelfile and its parts', async () => {
   const answer = await shown(
     { model: 'tiny' },
     {
@@ -102,7 +102,7 @@ test('what a Modelfile says of a model is shown, piece by piece', async () => {
   })
 })
 
-test('to GitHub Copilot Chat a model says by which name it was asked for', async () => {
+test('GitHub Copilot Chat gets the requested name as the base name', async () => {
   const told = await shown({ model: 'tiny' }, {}, 'GitHubCopilotChat/1.0')
   const others = await shown({ model: 'tiny' })
 
@@ -110,7 +110,7 @@ test('to GitHub Copilot Chat a model says by which name it was asked for', async
   expect(others.model_info).not.toHaveProperty(['general.basename'])
 })
 
-test('a vocabulary is read only for those who ask for it', async () => {
+test('the vocabulary is read only with `verbose`', async () => {
   read.mockClear()
 
   await shown({ name: 'tiny' })

@@ -54,7 +54,7 @@ const steps: readonly Progress[] = [
   { status: 'success' },
 ]
 
-test('each step is a line, without what is nothing yet', async () => {
+test('each step is one line without empty fields', async () => {
   const { models, calls } = pulling(...steps)
 
   const response = await ask(pull, { model: 'team/tiny', insecure: true }, models)
@@ -69,13 +69,13 @@ test('each step is a line, without what is nothing yet', async () => {
   expect(calls).toEqual([['team/tiny', { signal, insecure: true }]])
 })
 
-test('without a stream the last step is the answer', async () => {
+test('without a stream the last step is the response', async () => {
   const { body, headers } = await ask(push, { name: 'tiny', stream: false }, pulling(...steps).models)
 
   expect([headers['content-type'], body]).toEqual(['application/json; charset=utf-8', '{"status":"success"}'])
 })
 
-test('what fails before the first step is thrown, and what fails later is the last line', async () => {
+test('a failure before the first step is thrown, and a later one is the last line', async () => {
   await expect(ask(pull, { model: 'tiny' }, pulling(failure).models)).rejects.toBe(failure)
 
   const response = await ask(pull, { model: 'tiny' }, pulling({ status: 'pulling manifest' }, failure).models)
@@ -98,7 +98,7 @@ test('a client that leaves before the first line ends the transfer', async () =>
   expect(closed).toHaveBeenCalledOnce()
 })
 
-test('a silence is broken by the step that was told last', async () => {
+test('the heartbeat repeats the last step', async () => {
   vi.useFakeTimers()
   async function* slow(): AsyncGenerator<Progress> {
     yield { status: 'verifying sha256 digest' }
@@ -115,7 +115,7 @@ test('a silence is broken by the step that was told last', async () => {
   vi.useRealTimers()
 })
 
-test('a model is made of what the body says', async () => {
+test('create passes the fields of the body', async () => {
   const made: CreateModelRequest[] = []
   const store = {
     async *create(spec: CreateModelRequest): AsyncGenerator<Progress> {

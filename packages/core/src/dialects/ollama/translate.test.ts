@@ -30,7 +30,7 @@ const input = { kind: 'text', prompt: ['Hi'] } as const
 const translate = (fields: object, details: ModelDetails | undefined = plain): neutral.GenerateRequest =>
   toGenerateRequest(bodyOf(fields), input, details)
 
-test('a minimal request is sampled as Ollama does it', () => {
+test("a minimal request is sampled with Ollama's defaults", () => {
   expect(translate({})).toEqual({
     model: 'tiny',
     input,
@@ -69,7 +69,7 @@ test('sampling options get their neutral names', () => {
   })
 })
 
-test('a negative seed is a new one each time', () => {
+test('a negative seed is random', () => {
   expect(translate({ options: { seed: -1 } }).sampling).toHaveProperty('seed', 'random')
 })
 
@@ -124,11 +124,11 @@ test.each([
   expect(translate({ think }, thinker).reasoning).toBe(reasoning)
 })
 
-test.each([[undefined], [false]])('a model that cannot think, told %j, is left alone', (think) => {
+test.each([[undefined], [false]])('`think` of %j is ignored for a model without reasoning', (think) => {
   expect(translate({ think })).not.toHaveProperty('reasoning')
 })
 
-test.each([[true], ['low']])('a model that cannot think, told %j, says so', (think) => {
+test.each([[true], ['low']])('`think` of %j is rejected for a model without reasoning', (think) => {
   expect(() => translate({ think })).toThrow(
     expect.objectContaining({ code: 'invalid_request', message: '"tiny" does not support thinking' }),
   )
@@ -179,13 +179,13 @@ test.each<[object, object]>([
 })
 
 test.each([{ system: 'Be brief.' }, { context: [1] }, { template: '{{ .Prompt }}' }])(
-  'raw text has no place for %j',
+  'raw mode rejects %j',
   (fields) => {
     expect(() => promptOf({ prompt: 'Hi', raw: true, ...fields })).toThrow('raw mode does not support')
   },
 )
 
-test('messages keep their order, thoughts stand before what was said, and a developer is the system', () => {
+test('messages keep their order, reasoning precedes the text, and `developer` becomes `system`', () => {
   const { messages = [] } = bodyOf({
     messages: [
       { role: 'developer', content: 'Be brief.' },
@@ -215,7 +215,7 @@ test('messages keep their order, thoughts stand before what was said, and a deve
 const conversationOf = (fields: object) => toChatInput(bodyOf(fields))
 const tool = { type: 'function', function: { name: 'now' } }
 
-test('tools keep their schemas as they are, and one without takes no arguments', () => {
+test('tools keep their schemas, and a tool without one takes no arguments', () => {
   const parameters = { type: 'object', properties: { city: { type: 'string', minLength: 1 } } }
   const weather = { type: 'function', function: { name: 'weather', description: 'By city.', parameters } }
 
@@ -228,7 +228,7 @@ test('tools keep their schemas as they are, and one without takes no arguments',
 
 const made = (name: string, more: object = {}) => ({ function: { name, arguments: {} }, ...more })
 
-test('calls stand behind what was said, with an id each', () => {
+test('calls follow the text, with an id each', () => {
   const call = { function: { name: 'weather', arguments: { city: 'Paris', days: [1, 2] } } }
 
   const { messages } = conversationOf({
@@ -268,7 +268,7 @@ test.each([
   expect(parts[0]).toMatchObject({ content: [{ type: 'text', text: '5' }] })
 })
 
-test('a call that nobody answered gets no result of another turn', () => {
+test('an unanswered call gets no result of another turn', () => {
   const { messages } = conversationOf({
     messages: [
       { role: 'assistant', tool_calls: [made('a')] },
@@ -286,7 +286,7 @@ test('a call that nobody answered gets no result of another turn', () => {
   ])
 })
 
-test('ten thousand results for a hundred thousand calls are sorted out in no time', () => {
+test('ten thousand results for a hundred thousand calls are assigned fast', () => {
   const calls = { role: 'assistant', tool_calls: Array(9_000).fill(made('a')) }
   const messages = [
     ...Array(12).fill(calls),
@@ -301,7 +301,7 @@ test('ten thousand results for a hundred thousand calls are sorted out in no tim
   expect(performance.now() - startedAt).toBeLessThan(2_000)
 })
 
-test('a model that knows no tools says so, and one of the app is asked', () => {
+test('tools are rejected for a model without them, and passed to an unknown model', () => {
   const withTools = conversationOf({ messages: [{ content: 'Hi' }], tools: [tool] })
 
   expect(() => toGenerateRequest(bodyOf({}), withTools, plain)).toThrow(
@@ -343,7 +343,7 @@ test.each([
   expect(templateOptions?.reasoning_effort).toBe(effort)
 })
 
-test('a suffix makes a gap to fill, with nothing around it', () => {
+test('a suffix makes an infill request', () => {
   const body = { prompt: 'a', suffix: 'c', system: 'Be brief.', context: [1] }
 
   expect(promptOf(body)).toEqual({ kind: 'infill', prefix: 'a', suffix: 'c' })

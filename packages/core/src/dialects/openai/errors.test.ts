@@ -68,7 +68,7 @@ test.each<[Issue, string]>([
   expect(body).toMatchObject({ error: { param: 'x', code } })
 })
 
-test('a response that is not kept has a code of its own', () => {
+test('an unknown previous response has its own code', () => {
   const body = bodyOf(invalidRequest('No.', { param: 'previous_response_id', issue: 'value' }))
 
   expect(body).toMatchObject({
@@ -86,7 +86,7 @@ test.each<[LlmErrorCode, string]>([
   expect(toResponseError(new LlmError(code, 'No.'))).toEqual({ code: said, message: 'No.' })
 })
 
-test('a missing model has a code of its own, and no param', () => {
+test('a missing model has its own code, and no param', () => {
   const response = renderError(modelNotFound('llama'))
 
   expect(response.status).toBe(404)
@@ -100,7 +100,7 @@ test('a missing model has a code of its own, and no param', () => {
   })
 })
 
-test('a prompt that is too long is said in the words that agents look for', () => {
+test('the error for a too long prompt has the text that agents match on', () => {
   const body = bodyOf(contextLengthExceeded(5_000, 4_096))
 
   expect(body).toEqual({
@@ -126,14 +126,14 @@ test.each([
   expect(headers['retry-after']).toBe(seconds)
 })
 
-test('the cause stays off the wire', () => {
+test('the cause is not sent', () => {
   const error = LlmError.from(new Error('password is hunter2'))
 
   expect(renderError(error).body).not.toContain('hunter2')
   expect(renderErrorFrame(error)).not.toContain('hunter2')
 })
 
-test('in a stream the envelope is one event', () => {
+test('an error in a stream is one event', () => {
   const frame = renderErrorFrame(new LlmError('upstream', 'The process\nended.'))
 
   expect(frame).toBe(

@@ -25,7 +25,7 @@ test.each<[keyof typeof names, param: string, field: string]>([
   expect(names[which](param)).toBe(field)
 })
 
-test('what a handler throws, and what it says later, names the field of its route', async () => {
+test('errors of a handler, thrown or in the stream, name the field of its route', async () => {
   const told: LlmError[] = []
   const call = { onError: (error: LlmError) => void told.push(error) } as unknown as RouteCall
   const failing = withFieldNames(mapCompletionField, async ({ onError }) => {

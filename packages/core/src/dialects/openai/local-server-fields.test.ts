@@ -35,12 +35,12 @@ test("the options of llama.cpp's server and of vLLM get their neutral names", ()
   })
 })
 
-test('nothing is left out or punished without a probability or a strength', () => {
+test('XTC and DRY are off without a probability or a strength', () => {
   expect(sampling({ dry_base: 2, dry_multiplier: 0, xtc_threshold: 0.2, xtc_probability: 0 })).toEqual(plain)
   expect(sampling({ dry_multiplier: null, xtc_probability: null })).toEqual(plain)
 })
 
-test('what is not said of both is as llama.cpp has it', () => {
+test("missing XTC and DRY fields have llama.cpp's defaults", () => {
   expect(sampling({ dry_multiplier: 1, xtc_probability: 1 })).toEqual({
     ...plain,
     dry: { strength: 1 },
@@ -48,7 +48,7 @@ test('what is not said of both is as llama.cpp has it', () => {
   })
 })
 
-test('of two names for the penalty of repeated tokens, the first one counts', () => {
+test('`repeat_penalty` takes precedence over `repetition_penalty`', () => {
   expect(sampling({ repeat_penalty: 1.1, repetition_penalty: 1.5 })).toEqual({ ...plain, repeatPenalty: 1.1 })
 })
 

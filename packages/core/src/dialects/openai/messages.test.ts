@@ -36,7 +36,7 @@ test.each([
   )
 })
 
-test('a turn has its thoughts, its text and its calls, in this order', () => {
+test('a turn has its reasoning, its text and its calls, in this order', () => {
   const turn = { ...calling('a'), content: 'I look.', reasoning_content: 'Hm.', reasoning: 'Hm.' }
 
   expect(read([turn, result('a')])[0]).toEqual({
@@ -49,7 +49,7 @@ test('a turn has its thoughts, its text and its calls, in this order', () => {
   })
 })
 
-test('what a hosted model refused is what it said', () => {
+test('a refusal becomes text', () => {
   const content = [
     { type: 'text', text: 'Sorry. ' },
     { type: 'refusal', refusal: 'I will not.' },
@@ -63,7 +63,7 @@ test('what a hosted model refused is what it said', () => {
   ])
 })
 
-test('arguments that are no JSON stay as they are', () => {
+test('arguments that are not JSON stay unchanged', () => {
   const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{"a":' } }
 
   const [turn] = read([{ role: 'assistant', tool_calls: [call] }, result('a')])

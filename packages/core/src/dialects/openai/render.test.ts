@@ -50,7 +50,7 @@ async function dataOf(frames: AsyncIterable<string>): Promise<unknown[]> {
   return data
 }
 
-test('a whole answer is a chat completion', () => {
+test('a complete response is a chat completion', () => {
   const answer = { text: 'Hello.', finishReason: 'stop', usage, timings, fingerprint: 'fp_1' } as const
 
   const value = renderCompletion(generationOf([]), answer, body)
@@ -94,7 +94,7 @@ test.each(reasons)('a stream that ends with %s finishes with %s', async (reason,
   expect(data.at(-2)).toMatchObject({ choices: [{ delta: {}, finish_reason: finish }] })
 })
 
-test('a stream says the role, the pieces, the reason and [DONE]', async () => {
+test('a stream has the role, the pieces, the finish reason and [DONE]', async () => {
   const common = {
     id: 'chatcmpl-abc',
     object: 'chat.completion.chunk',
@@ -118,7 +118,7 @@ test('a stream says the role, the pieces, the reason and [DONE]', async () => {
   ])
 })
 
-test('with include_usage every chunk has a usage, and one more without choices says it', async () => {
+test('with include_usage every chunk has a usage, and a last one without choices has the counts', async () => {
   const data = await dataOf(
     renderChunks(generationOf(['Hi']), { ...body, stream_options: { include_usage: true } }),
   )
@@ -143,7 +143,7 @@ test.each([[{}], [{ stream_options: {} }], [{ stream_options: { include_usage: f
 )
 
 test.each(['"quoted" \\ and \n\nbroken\r\n', 'data: [DONE]\n\n', '\u2028 ü 😀 \u0000', '}],"x":1'])(
-  'the piece %j arrives as it is',
+  'the piece %j arrives unchanged',
   async (text) => {
     const data = await dataOf(renderChunks(generationOf([text]), body))
 
@@ -152,7 +152,7 @@ test.each(['"quoted" \\ and \n\nbroken\r\n', 'data: [DONE]\n\n', '\u2028 ü 😀
   },
 )
 
-test('each frame is one event, made when it is asked for', async () => {
+test('each frame is one event, rendered when it is pulled', async () => {
   let made = 0
   async function* events(): AsyncGenerator<GenerateEvent> {
     made++
@@ -168,7 +168,7 @@ test('each frame is one event, made when it is asked for', async () => {
   expect(made).toBe(1)
 })
 
-test('leaving the frames ends the answer', async () => {
+test('ending the frames early cancels the generation', async () => {
   let closed = false
   async function* events(): AsyncGenerator<GenerateEvent> {
     try {
@@ -185,7 +185,7 @@ test('leaving the frames ends the answer', async () => {
   expect(closed).toBe(true)
 })
 
-test('calls in front of a stop sequence are calls', async () => {
+test('calls before a stop sequence finish with tool_calls', async () => {
   const call = { id: 'call_1', name: 'f', arguments: '{}' }
   const answer = {
     text: '',
@@ -210,7 +210,7 @@ test('calls in front of a stop sequence are calls', async () => {
 })
 
 test.each(['"quoted" \\ \n', '\u2028 ü 😀', '}],"x":1'])(
-  'arguments and names like %j arrive as they are',
+  'arguments and names like %j arrive unchanged',
   async (text) => {
     async function* events(): AsyncGenerator<GenerateEvent> {
       yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, ...uncached, fingerprint: 'fp_1' }
@@ -229,7 +229,7 @@ test.each(['"quoted" \\ \n', '\u2028 ü 😀', '}],"x":1'])(
   },
 )
 
-test('what was reused is part of the prompt, whoever asked for it to be kept', async () => {
+test('reused tokens count as part of the prompt', async () => {
   const cached = { ...usage, cacheReadTokens: 3, cacheWriteTokens: { '5m': 2, '1h': 1 } }
   const answer = { text: '', finishReason: 'stop', usage: cached, timings, fingerprint: 'fp_1' } as const
 

@@ -12,7 +12,7 @@ test('a model and a message are enough', () => {
   expect(read(minimal)).toEqual(minimal)
 })
 
-test('every optional field is read', () => {
+test('every optional field is parsed', () => {
   const body = {
     ...minimal,
     stream: true,
@@ -73,7 +73,7 @@ test.each([
   expect(body[field]).toBeUndefined()
 })
 
-test('fields that nobody knows are ignored', () => {
+test('unknown fields are ignored', () => {
   expect(read({ ...minimal, mirostat: 2, keep_alive: '5m' })).toEqual(minimal)
 })
 
@@ -97,7 +97,7 @@ test.each([
   expect(read({ ...minimal, messages: [message] }).messages).toEqual([message])
 })
 
-test('what SDKs send along with a message of the assistant is no obstacle', () => {
+test('further fields that SDKs send in assistant messages are accepted', () => {
   const message = { role: 'assistant', content: null, refusal: null, tool_calls: [], function_call: null }
 
   const body = read({ ...minimal, messages: [message] })

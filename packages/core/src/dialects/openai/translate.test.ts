@@ -15,7 +15,7 @@ const translate = (fields: object): GenerateRequest =>
     ),
   )
 
-test("a minimal request is sampled as OpenAI's API does it", () => {
+test("a minimal request is sampled with the defaults of OpenAI's API", () => {
   const request = translate({})
 
   expect(request).toEqual({
@@ -26,7 +26,7 @@ test("a minimal request is sampled as OpenAI's API does it", () => {
   })
 })
 
-test('messages keep their order, and a developer is the system', () => {
+test('messages keep their order, and `developer` becomes `system`', () => {
   const { input } = translate({
     messages: [
       { role: 'developer', content: 'Be brief.' },
@@ -112,7 +112,7 @@ test.each([[{}], [{ stop: null }], [{ stop: [] }], [{ stop: '' }], [{ stop: ['']
   },
 )
 
-test('what a model may say reaches it in neutral words', () => {
+test('output options get their neutral names', () => {
   const request = translate({
     tools: [{ type: 'function', function: { name: 'f' } }],
     tool_choice: 'none',

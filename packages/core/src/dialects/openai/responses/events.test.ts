@@ -32,7 +32,7 @@ async function typesOf(frames: readonly string[]): Promise<readonly unknown[]> {
   return types
 }
 
-test('what was reused of the prompt is cached, and thoughts are among what was said', async () => {
+test('reused tokens are cached input tokens, and reasoning tokens are output tokens', async () => {
   const thought: GenerateEvent = { type: 'reasoning', text: 'Hm.', tokens: 2 }
 
   const response = await new ResponseEvents(generationOf([thought, text, end('stop')]), body).collect()
@@ -61,7 +61,7 @@ test.each<[FinishReason, string]>([
   expect(response).toMatchObject({ status, output: [{ status }] })
 })
 
-test('text behind a call is a message of its own', async () => {
+test('text after a call is a separate message', async () => {
   const call: GenerateEvent = { type: 'tool-call', index: 0, id: 'call_a', name: 'f' }
   const json: GenerateEvent = { type: 'tool-arguments', index: 0, json: '{}', tokens: 1 }
 
@@ -79,13 +79,13 @@ test('text behind a call is a message of its own', async () => {
   })
 })
 
-test('an answer without an end is a cancelled one', async () => {
+test('a generation without an end was cancelled', async () => {
   const response = new ResponseEvents(generationOf([text]), body).collect()
 
   await expect(response).rejects.toMatchObject({ name: 'AbortError' })
 })
 
-test('a failure before the model has begun comes behind what clients want first', async () => {
+test('a failure before the start follows the first two events', async () => {
   const events = new ResponseEvents(generationOf([]), body)
   const frames: string[] = []
 
