@@ -382,7 +382,7 @@ test('a database is named by the option; keys have one beside the models; nobody
   expect(databaseOf({ auth: 'keys', models: ['/one.gguf', '/models'] })).toBe(
     join('/models', 'modelmount.db'),
   )
-  expect(() => databaseOf({ auth: 'keys', models: ['/one.gguf'] })).toThrow('expected the option `database`')
+  expect(() => databaseOf({ auth: 'keys', models: ['/one.gguf'] })).toThrow('Expected the option `database`')
   expect(() => databaseOf({ database: '' })).toThrow('Expected `database`')
   expect(() => databaseOf({ database: {} as never })).toThrow(
     'Expected `database` to have the method query()',

@@ -44,9 +44,9 @@ export interface LlmOptions extends AccessOptions {
 
   /**
    * The database for keys, limits and usage: the path of an SQLite file on a local disk, `':memory:'`, `postgres://…`, or the
-   * app's own `Pool` of `pg`. Processes with the same database share its contents.
+   * app's `Pool` of `pg`. Processes with the same database share its contents.
    *
-   * @default with `auth: 'keys'`, and with `prices`, the file `modelmount.db` in the first folder of models; else none is opened
+   * @default with `auth: 'keys'` or `prices`, the file `modelmount.db` in the first folder of models; else none
    */
   database?: DatabaseLocation | undefined
 
@@ -54,11 +54,11 @@ export interface LlmOptions extends AccessOptions {
    * Prices by model, in dollars per million tokens; `*` matches all others. Callers with a spending limit cannot use models
    * without a price.
    *
-   * @default none: with a database usage is counted, and costs nothing
+   * @default none: usage is counted, where there is a database, and costs nothing
    */
   prices?: Prices | undefined
 
-  /** Limits by tier name. Each caller of a tier is limited on its own. */
+  /** Limits by tier name. Each caller of a tier has separate buckets. */
   tiers?: Readonly<Record<string, Limits>> | undefined
 
   /** Limits by model, for all its callers together. */
@@ -136,7 +136,7 @@ export function resolveOptions(
     options.models,
     environment.OLLAMA_MODELS || join(homedir(), '.ollama', 'models'),
   )
-  // Said here, beside `index.ts`: from there it is found in the packed form, too.
+  // Resolved here, beside `index.ts`: this path also holds in the packed form.
   const modelProcess = fileURLToPath(new URL('./engine/local/model-process/main.js', import.meta.url))
   return {
     models,
@@ -163,6 +163,6 @@ function resolveDatabase(
   const folder = models.find((model) => typeof model === 'string' && !model.toLowerCase().endsWith('.gguf'))
   if (typeof folder === 'string') return join(folder, 'modelmount.db')
   throw new TypeError(
-    "With `auth: 'keys'` or `prices`, and no folder of models, expected the option `database`",
+    "Expected the option `database`: `auth: 'keys'` and `prices` need one, and `models` has no folder for it",
   )
 }

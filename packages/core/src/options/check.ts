@@ -29,6 +29,15 @@ export function checkInteger<T>(option: string, value: T, min: number, max: numb
   )
 }
 
+/** Names the option in the error of a parser. */
+export function parseOption<Value>(option: string, parse: () => Value): Value {
+  try {
+    return parse()
+  } catch (cause) {
+    throw new TypeError(`\`${option}\`: ${(cause as Error).message}`, { cause })
+  }
+}
+
 /** The spellings of Go's `strconv.ParseBool`. */
 export function parseBoolean(option: string, value: string | undefined): boolean | undefined {
   if (value === undefined) return undefined

@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { type ByteSize, type Duration, parseDuration, toBytes, toMs } from '../units.ts'
-import { checkInteger, checkKeys, describeValue, parseBoolean, trimVariable } from './check.ts'
+import { checkInteger, checkKeys, describeValue, parseBoolean, parseOption, trimVariable } from './check.ts'
 
 export interface LocalOptions {
   /**
@@ -102,7 +102,7 @@ type KvCacheType = (typeof kvCacheTypes)[number]
 const maxContext = 2 ** 24
 /** llama.cpp's limit of sequences. */
 const maxParallel = 256
-/** More than anybody has. */
+/** Beyond any real setup. */
 const maxModels = 1_024
 const maxLayers = 65_536
 
@@ -123,49 +123,89 @@ export interface ResolvedLocalOptions {
   readonly runtimeDir: string | undefined
 }
 
+const localOptionNames = [
+  'threads',
+  'contextSize',
+  'maxContextSize',
+  'parallel',
+  'maxLoadedModels',
+  'gpuLayers',
+  'flashAttention',
+  'kvCacheType',
+  'promptCache',
+  'keepAlive',
+  'modelProcessPath',
+  'runtimeDir',
+] as const satisfies readonly (keyof LocalOptions)[]
+
 /** @param defaultModelProcess path of the entry file in this package */
 export function resolveLocalOptions(
   options: LocalOptions = {},
   environment: NodeJS.ProcessEnv,
   defaultModelProcess: string,
 ): ResolvedLocalOptions {
-  checkKeys('local.', options, [
-    'threads',
-    'contextSize',
-    'maxContextSize',
-    'parallel',
-    'maxLoadedModels',
-    'gpuLayers',
-    'flashAttention',
-    'kvCacheType',
-    'promptCache',
-    'keepAlive',
-    'modelProcessPath',
-    'runtimeDir',
-  ])
-  const variable = (name: string): string | undefined => trimVariable(environment[name])
-  const readInteger = (name: string, min: number, max: number): number | undefined => {
-    // Ollama's value for the default.
-    const given = variable(name) ?? '0'
-    return given === '0' ? undefined : checkInteger(`$${name}`, Number(given), min, max)
-  }
+  checkKeys('local.', options, [...localOptionNames])
+  const defaults = readVariables(options, environment)
   const {
     threads,
-    contextSize = readInteger('OLLAMA_CONTEXT_LENGTH', 16, maxContext),
+    contextSize = defaults.contextSize,
     maxContextSize,
-    parallel = readInteger('OLLAMA_NUM_PARALLEL', 1, maxParallel),
-    maxLoadedModels = readInteger('OLLAMA_MAX_LOADED_MODELS', 1, maxModels) ?? 3,
+    parallel = defaults.parallel,
+    maxLoadedModels = defaults.maxLoadedModels ?? 3,
     gpuLayers = 'auto',
-    flashAttention = parseBoolean('$OLLAMA_FLASH_ATTENTION', variable('OLLAMA_FLASH_ATTENTION')),
-    kvCacheType = checkCacheType(
-      '$OLLAMA_KV_CACHE_TYPE',
-      variable('OLLAMA_KV_CACHE_TYPE')?.toLowerCase() ?? 'f16',
-    ),
     promptCache,
     keepAlive,
     modelProcessPath = defaultModelProcess,
     runtimeDir = resolveRuntimeDir(environment),
   } = options
+  return {
+    ...resolveAttention(options, defaults),
+    threads: checkInteger('local.threads', threads, 1, availableParallelism()),
+    contextSize: checkInteger('local.contextSize', contextSize, 16, maxContext),
+    maxContextSize: checkInteger('local.maxContextSize', maxContextSize, 16, maxContext),
+    parallel: checkInteger('local.parallel', parallel, 1, maxParallel),
+    maxLoadedModels: checkInteger('local.maxLoadedModels', maxLoadedModels, 1, maxModels),
+    gpuLayers: checkGpuLayers(gpuLayers),
+    promptCache:
+      promptCache === undefined ? undefined : parseOption('local.promptCache', () => toBytes(promptCache)),
+    keepAlive: resolveKeepAlive(keepAlive, trimVariable(environment.OLLAMA_KEEP_ALIVE)),
+    modelProcessPath,
+    runtimeDir,
+  }
+}
+
+type VariableName = 'contextSize' | 'parallel' | 'maxLoadedModels' | 'flashAttention' | 'kvCacheType'
+
+/** Reads Ollama's variables. A set option hides its variable, whose value is then not checked. */
+function readVariables(
+  options: LocalOptions,
+  environment: NodeJS.ProcessEnv,
+): Partial<Pick<LocalOptions, VariableName>> {
+  const read = <Value>(option: VariableName, name: string, parse: (text: string, name: string) => Value) => {
+    const text = options[option] === undefined ? trimVariable(environment[name]) : undefined
+    return text === undefined ? undefined : parse(text, `$${name}`)
+  }
+  const integer = (min: number, max: number) => (text: string, name: string) =>
+    // Ollama's value for the default.
+    text === '0' ? undefined : checkInteger(name, Number(text), min, max)
+  return {
+    contextSize: read('contextSize', 'OLLAMA_CONTEXT_LENGTH', integer(16, maxContext)),
+    parallel: read('parallel', 'OLLAMA_NUM_PARALLEL', integer(1, maxParallel)),
+    maxLoadedModels: read('maxLoadedModels', 'OLLAMA_MAX_LOADED_MODELS', integer(1, maxModels)),
+    flashAttention: read('flashAttention', 'OLLAMA_FLASH_ATTENTION', (text, name) =>
+      parseBoolean(name, text),
+    ),
+    kvCacheType: read('kvCacheType', 'OLLAMA_KV_CACHE_TYPE', (text, name) =>
+      checkCacheType(name, text.toLowerCase()),
+    ),
+  }
+}
+
+function resolveAttention(
+  options: LocalOptions,
+  defaults: Pick<LocalOptions, 'flashAttention' | 'kvCacheType'>,
+): Pick<ResolvedLocalOptions, 'flashAttention' | 'kvCacheType'> {
+  const { flashAttention = defaults.flashAttention, kvCacheType = defaults.kvCacheType ?? 'f16' } = options
   if (flashAttention !== undefined && typeof flashAttention !== 'boolean')
     throw new TypeError(
       `Expected \`local.flashAttention\` to be a boolean, got ${describeValue(flashAttention)}`,
@@ -174,20 +214,7 @@ export function resolveLocalOptions(
     throw new TypeError(
       `Expected flash attention for the KV cache type ${kvCacheType}: set \`local.kvCacheType\` to 'f16', or \`local.flashAttention\` to true`,
     )
-  return {
-    threads: checkInteger('local.threads', threads, 1, availableParallelism()),
-    contextSize: checkInteger('local.contextSize', contextSize, 16, maxContext),
-    maxContextSize: checkInteger('local.maxContextSize', maxContextSize, 16, maxContext),
-    parallel: checkInteger('local.parallel', parallel, 1, maxParallel),
-    maxLoadedModels: checkInteger('local.maxLoadedModels', maxLoadedModels, 1, maxModels),
-    gpuLayers: checkGpuLayers(gpuLayers),
-    flashAttention,
-    kvCacheType: checkCacheType('local.kvCacheType', kvCacheType),
-    promptCache: promptCache === undefined ? undefined : toBytes(promptCache),
-    keepAlive: resolveKeepAlive(keepAlive, variable('OLLAMA_KEEP_ALIVE')),
-    modelProcessPath,
-    runtimeDir,
-  }
+  return { flashAttention, kvCacheType: checkCacheType('local.kvCacheType', kvCacheType) }
 }
 
 function checkGpuLayers(value: number | 'auto' | 'max'): number | 'auto' | 'max' {
@@ -212,7 +239,7 @@ function resolveKeepAlive(
   variable: string | undefined,
 ): number | 'forever' {
   if (option === 'forever') return option
-  if (option !== undefined) return toMs(option)
+  if (option !== undefined) return parseOption('local.keepAlive', () => toMs(option))
   if (!variable) return toMs('5m')
   const ms = /^[+-]?\d+$/.test(variable) ? Number(variable) * 1_000 : parseDuration(variable)
   if (ms === undefined)

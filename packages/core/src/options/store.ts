@@ -2,7 +2,7 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { type ByteSize, toBytes } from '../units.ts'
-import { checkKeys, describeValue, parseBoolean, trimVariable } from './check.ts'
+import { checkKeys, describeValue, parseBoolean, parseOption, trimVariable } from './check.ts'
 
 export interface StoreOptions {
   /**
@@ -63,7 +63,10 @@ export function resolveStoreOptions(
       // The key of the `ollama` command: users register its public half with their accounts.
       keyFile: join(homedir(), '.ollama', 'id_ed25519'),
     },
-    maxBytes: maxBytes === undefined ? Number.POSITIVE_INFINITY : toBytes(maxBytes),
+    maxBytes:
+      maxBytes === undefined
+        ? Number.POSITIVE_INFINITY
+        : parseOption('store.maxBytes', () => toBytes(maxBytes)),
     prune: prune ?? !parseBoolean('$OLLAMA_NOPRUNE', trimVariable(environment.OLLAMA_NOPRUNE)),
   }
 }
