@@ -1,11 +1,11 @@
-/** One line for one transfer: `pulling 8eeb52dfb3bb:  42% ▕████      ▏ 1.9 GB/4.7 GB   31 MB/s   1m30s`. */
+/** A progress bar of one transfer: `pulling 8eeb52dfb3bb:  42% ▕████      ▏ 1.9 GB/4.7 GB   31 MB/s   1m30s`. */
 import { humanBytes, shortDuration } from './human.ts'
 
 export interface Transfer {
   readonly status: string
   readonly totalBytes: number
   readonly completedBytes: number
-  /** Of these, what was there before it began. */
+  /** Bytes that were present before the transfer started. */
   readonly resumedBytes: number
   readonly elapsedMs: number
 }

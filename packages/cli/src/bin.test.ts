@@ -74,7 +74,7 @@ test.each([
   expect(await server.exit).toMatchObject({
     code: 1,
     complaint:
-      'Error: 0.0.0.0 can be reached by others. Say --auth keys to ask for keys, or --no-auth to let everybody in.\n',
+      'Error: Other machines can reach 0.0.0.0. Add --auth keys to require an API key, or --no-auth to serve everyone.\n',
   })
   expect(server.printed).toEqual([])
 })
@@ -213,12 +213,13 @@ test.each([
   [['serve', '--gpu-layers', 'all'], 'whole number, max or auto'],
   [['serve', '--kv-type', 'Q8_0'], 'Allowed choices are f16, q8_0, q4_0'],
   [['serve', '--max-loaded', '0'], 'whole number from 1'],
-  [['serve', '--keep-alive', 'long'], "duration such as '5m'"],
-  [['serve', '--no-flash-attention', '--kv-type', 'q8_0'], 'flash attention'],
+  [['serve', '--keep-alive', 'long'], "`local.keepAlive` (--keep-alive): Expected a duration such as '5m'"],
+  [['serve', '--store-max', 'much'], "`store.maxBytes` (--store-max): Expected a byte size such as '32mb'"],
+  [['serve', '--no-flash-attention', '--kv-type', 'q8_0'], '`local.flashAttention` (--flash-attention)'],
   [['serve', '--prot', '1'], 'Did you mean --port'],
-  [['run', 'tiny', '--format', 'xml', 'Hello'], 'Expected json, or a JSON Schema as text.'],
-  [['run', 'tiny', '--format', '{"type":', 'Hello'], 'Expected json, or a JSON Schema as text.'],
-  [['run', 'tiny', '--format', '[]', 'Hello'], 'Expected json, or a JSON Schema as text.'],
+  [['run', 'tiny', '--format', 'xml', 'Hello'], 'Expected json, or a JSON Schema as a JSON object.'],
+  [['run', 'tiny', '--format', '{"type":', 'Hello'], 'Expected json, or a JSON Schema as a JSON object.'],
+  [['run', 'tiny', '--format', '[]', 'Hello'], 'Expected json, or a JSON Schema as a JSON object.'],
   [['serve', '--adapter', 'a.gguf=much'], 'file.gguf=0.5'],
   [['serve', '--adapter', 'a.gguf='], 'file.gguf=0.5'],
 ])('%j says what was expected', async (args, expected) => {
@@ -236,17 +237,25 @@ test('a port that is taken is one plain line that names who has it and the way o
 
   expect(code).toBe(1)
   expect(complaint).toBe(
-    `Error: Port ${port} on 127.0.0.1 is taken by another Modelmount. Stop it, or choose another port: --port ${port + 1}\n`,
+    `Error: Port ${port} on 127.0.0.1 is in use by another Modelmount. Stop it, or choose another port: --port ${port + 1}\n`,
   )
 })
 
 test.each([
   [['serve', '--port', '0', '--models', 'no-such-folder'], {}, 'no-such-folder does not exist'],
   [['serve', '--port', '0', '--model', 'no-such.gguf'], {}, 'no-such.gguf does not exist'],
-  [['serve', '--adapter', 'a.gguf'], {}, '--adapter is for the model of --model'],
-  [['serve', '--port', '0', '--auth', 'keys', '--no-auth'], {}, '--auth keys and --no-auth are opposites'],
-  [['serve', '--port', '0', '--no-auth', '--auth', 'keys'], {}, '--auth keys and --no-auth are opposites'],
-  [['serve', '--port', '0', '--model', noiseModel, '--auth', 'keys'], {}, 'Say --data FOLDER, too.'],
+  [['serve', '--adapter', 'a.gguf'], {}, '--adapter requires --model FILE'],
+  [
+    ['serve', '--port', '0', '--auth', 'keys', '--no-auth'],
+    {},
+    '--auth keys and --no-auth exclude each other',
+  ],
+  [
+    ['serve', '--port', '0', '--no-auth', '--auth', 'keys'],
+    {},
+    '--auth keys and --no-auth exclude each other',
+  ],
+  [['serve', '--port', '0', '--model', noiseModel, '--auth', 'keys'], {}, 'Add --data FOLDER.'],
   [['serve', '--model', noiseModel, '--adapter', 'a.gguf'], {}, 'a.gguf does not exist'],
   [
     ['serve', '--model', noiseModel, '--adapter', './a.gguf', '--adapter', 'a.gguf=0.5'],
@@ -272,7 +281,7 @@ test('a folder without a GGUF file is served, with a warning', async () => {
   await fetch(`${address}/v1/models`)
   await until(() => server.printed.length === 2, 5_000)
 
-  expect(server.printed[1]).toBe(`Warning: there is no GGUF file in ${folder}.`)
+  expect(server.printed[1]).toBe(`Warning: no GGUF file found in ${folder}.`)
   await rm(folder, { recursive: true })
 })
 

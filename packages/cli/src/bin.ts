@@ -1,4 +1,4 @@
-/** The command line. */
+/** The command `modelmount`. */
 import { createRequire } from 'node:module'
 import { Command } from 'commander'
 import { cp } from './commands/cp.ts'
@@ -20,12 +20,12 @@ const { version, description } = createRequire(import.meta.url)('../package.json
 const program = new Command('modelmount')
   .description(description ?? '')
   .version(version ?? '', '-v, --version')
-  // Behind a command `-v` is the command's.
+  // After a command, `-v` is an option of the command.
   .enablePositionalOptions()
 for (const command of [serve, run, pull, push, create, list, ps, show, cp, rm, stop, keys, usage])
   program.addCommand(command)
 
-// Whoever reads our output may have enough of it.
+// A pipe such as `| head` may close early.
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1))
 
 await program.parseAsync(thinkAlone(process.argv)).catch((error: Error) => {

@@ -1,4 +1,4 @@
-/** What `show` prints: a section for each part of a model. */
+/** Output of `show`: a section for each part of a model. */
 import { table } from './table.ts'
 
 /** Shape: Ollama API reference, "Show model information". */
@@ -63,13 +63,13 @@ const linesOf = (text: string): readonly string[] =>
 
 const splitOnce = (line: string): readonly string[] => line.split(/\s+(.*)/s, 2)
 
-/** Two lines of it: the rest is there for who asks. */
+/** The first two lines; `--system` and `--license` print all. */
 function opening(text: string): Rows {
   const lines = linesOf(text)
   return [...lines.slice(0, 2), ...(lines.length > 2 ? ['...'] : [])].map((line) => [line])
 }
 
-/** A vocabulary would fill many screens. */
+/** Cuts lists, since a vocabulary would fill many screens. */
 function brief(value: unknown): string {
   if (!Array.isArray(value)) return typeof value === 'string' ? value : JSON.stringify(value)
   const shown = value.slice(0, 3).map((one) => JSON.stringify(one))

@@ -18,14 +18,14 @@ export function parseHost(text: string, defaultPort = defaults.port): Host {
   return { host: bracketed || plain || defaults.host, port: number }
 }
 
-/** Where a client finds the server that listens there; a path stays, as that of a mount. Without a slash at its end. */
+/** URL of the server for clients, without a trailing slash. A path stays: the routes may be mounted there. */
 export function serverUrl(text: string): string {
   const [, scheme = 'http', path = ''] = /^(?:(\w+):\/\/)?[^/]*(.*)$/.exec(text.trim()) ?? []
   const { host, port } = parseHost(text, scheme === 'https' ? 443 : undefined)
   return `${scheme}://${withBrackets(reachable[host] ?? host)}:${port}${path.replace(/\/+$/, '')}`
 }
 
-/** Who listens on all addresses is asked on one of them. */
+/** Maps addresses that mean all interfaces to loopback. */
 const reachable: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
 export const withBrackets = (host: string): string => (host.includes(':') ? `[${host}]` : host)

@@ -1,8 +1,8 @@
-/** Sizes and times as people read them. Shape: Ollama `format/`. */
+/** Sizes and times for people. Shape: Ollama `format/`. */
 
 const units = ['B', 'KB', 'MB', 'GB', 'TB']
 
-/** Of thousands: `3.9 MB`, `71 MB`. */
+/** Decimal units: `3.9 MB`, `71 MB`. */
 export function humanBytes(bytes: number): string {
   let [value, unit] = [bytes, 0]
   for (; value >= 1_000 && unit < units.length - 1; unit++) value /= 1_000
@@ -17,7 +17,7 @@ export function humanTime(date: string, now = Date.now()): string {
   return ms < 0 ? `${humanDuration(-ms)} ago` : `${humanDuration(ms)} from now`
 }
 
-/** What is never unloaded has a date centuries ahead. */
+/** Models that are never unloaded have a date centuries ahead. */
 const foreverMs = 20 * 365 * 24 * 3_600_000
 
 function humanDuration(ms: number): string {
@@ -34,7 +34,7 @@ function humanDuration(ms: number): string {
   return hours < 24 * 730 ? `${months} months` : `${years} years`
 }
 
-/** Of a stopwatch: `312ms`, `4.2s`, `3m7s`. */
+/** `312ms`, `4.2s`, `3m7s`. */
 export function shortDuration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)}ms`
   const seconds = Math.round(ms / 1_000)

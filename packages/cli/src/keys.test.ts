@@ -74,10 +74,10 @@ test('the commands show the key of their environment to a server that asks for o
   expect((await list(secret)).stdout).toContain('tiny:latest')
   await expect(list('')).rejects.toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/No API key is given.*set \$MODELMOUNT_API_KEY to a key/),
+    stderr: expect.stringMatching(/No API key is given.*set \$MODELMOUNT_API_KEY\./),
   })
   await expect(list('wrong')).rejects.toMatchObject({
-    stderr: expect.stringMatching(/not valid.*that of \$MODELMOUNT_API_KEY/),
+    stderr: expect.stringMatching(/Invalid API key.*from \$MODELMOUNT_API_KEY/),
   })
 })
 
@@ -129,14 +129,14 @@ test('the secret is printed once, and never listed', async () => {
   const listed = JSON.parse(await keys('list', '--json')) as ApiKey[]
   expect(listed).toMatchObject([{ name: 'once', status: 'active', scopes: ['inference'] }])
   expect(JSON.stringify(listed)).not.toContain(secret.slice(-43))
-  expect(await keys('revoke', listed[0]?.id ?? '')).toContain('is let in no more')
+  expect(await keys('revoke', listed[0]?.id ?? '')).toContain('Revoked the key once')
 })
 
 test.each([
-  [['create', 'x', '--rpm', '0'], 'Expected a whole number from 1 on'],
+  [['create', 'x', '--rpm', '0'], 'Expected a whole number from 1 to 999999999'],
   [['create', 'x', '--spend', 'much'], 'Expected dollars'],
   [['create', 'x', '--spend', '9999999.5'], 'spendingLimit.usd'],
-  [['create', 'x', '--per', 'day'], '--per is for --spend'],
+  [['create', 'x', '--per', 'day'], '--per requires --spend'],
   [['create', 'x', '--scopes', 'root'], 'scopes[0]'],
   [['create', 'x', '--expires', 'soon'], 'expiresIn'],
   [['create', 'x', '--expires', '2027-02-30'], 'expiresAt'],
@@ -148,7 +148,7 @@ test('a key that is not there is not revoked', async () => {
   await keys('create', 'other')
 
   await expect(keys('revoke', 'key_none')).rejects.toMatchObject({
-    stderr: expect.stringContaining('There is no key of this id'),
+    stderr: expect.stringContaining('Key not found'),
   })
 })
 
@@ -167,7 +167,7 @@ test.each([['list'], ['rotate', 'key_a'], ['revoke', 'key_a']])(
   async (...args) => {
     await expect(keys(...args)).rejects.toMatchObject({
       code: 1,
-      stderr: `Error: There is no database at ${join(data, 'modelmount.db')}. Say where it is: --data FOLDER.\n`,
+      stderr: `Error: No database found at ${join(data, 'modelmount.db')}. Name its folder: --data FOLDER.\n`,
     })
     expect(existsSync(data)).toBe(false)
   },

@@ -1,4 +1,4 @@
-/** What `modelmount keys` does, in the database itself: no server has to run. */
+/** Work of `modelmount keys`, directly on the database: no server has to run. */
 import { type ApiKey, createLlm, type KeySettings, type KeyWithSecret, type Llm } from '@modelmount/core'
 import { databaseIn, existingDatabase } from './database.ts'
 import { humanTime } from './human.ts'
@@ -7,7 +7,7 @@ import { print } from './output.ts'
 import { table } from './table.ts'
 
 export interface KeysOptions {
-  /** A folder. @default that of the models */
+  /** A folder. @default the folder of models */
   readonly data?: string
   readonly json?: boolean
 }
@@ -28,7 +28,7 @@ export const rotate = async (
 export const revoke = async (id: string, options: KeysOptions): Promise<void> =>
   withKeys(existingDatabase(options.data), async (keys) => {
     const key = await keys.revoke(id)
-    print(options.json ? asJson(key) : `${key.name} (${key.id}) is let in no more.\n`)
+    print(options.json ? asJson(key) : `Revoked the key ${key.name} (${key.id}).\n`)
   })
 
 export const list = async (options: KeysOptions): Promise<void> =>
@@ -37,7 +37,7 @@ export const list = async (options: KeysOptions): Promise<void> =>
     print(options.json ? asJson(all) : table([columns, ...all.map(toRow)]))
   })
 
-/** @param database made where there is none @default that in the folder of models */
+/** @param database created where it does not exist @default `modelmount.db` in the folder of models */
 async function withKeys(
   database: string | undefined,
   work: (keys: Llm['keys']) => Promise<void>,
@@ -52,7 +52,7 @@ async function withKeys(
 
 function printSecret({ key, secret }: KeyWithSecret, { json = false }: KeysOptions): void {
   if (json) print(asJson({ key, secret }))
-  else print(`${secret}\n\nThis is the secret of ${key.name} (${key.id}). It is shown once: keep it now.\n`)
+  else print(`${secret}\n\nThis is the secret of ${key.name} (${key.id}). It is shown once: store it now.\n`)
 }
 
 const columns = ['NAME', 'ID', 'KEY', 'STATUS', 'SCOPES', 'MODELS', 'LIMITS', 'LAST USED']

@@ -104,5 +104,5 @@ test('--admin without keys is a mistake', async () => {
   })
 
   expect(await once(command, 'close')).toEqual([1, null])
-  expect(complained).toContain('Say --auth keys')
+  expect(complained).toContain('Add --auth keys')
 })

@@ -1,10 +1,10 @@
-/** What FROM and ADAPTER name: files on this machine, blobs of the server, or a model that it has or can pull. */
+/** Sources in FROM and ADAPTER: files on this machine, blobs of the server, or a model that the server has or can pull. */
 import { stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { type Modelfile, parseDigest } from '@modelmount/core/models'
 
-/** Paths, and digests of what the server has, by the names that it is told. */
+/** Paths, or digests of the server's blobs, by file name. */
 type Files = Readonly<Record<string, string>>
 
 export interface Sources {
@@ -13,7 +13,7 @@ export interface Sources {
   readonly adapters: Files
 }
 
-/** @param folder that of the Modelfile: what is relative begins there */
+/** @param folder the folder of the Modelfile, which relative paths start from */
 export async function findSources(
   { from, adapter }: Pick<Modelfile, 'from' | 'adapter'>,
   folder: string,
@@ -25,24 +25,24 @@ export async function findSources(
   const [model] = from
   if (model === undefined || paths.length === from.length)
     return { files: byName(paths), adapters: byName(adapterPath ? [adapterPath] : []) }
-  if (from.length > 1) throw new Error('FROM: expected one model, or files')
+  if (from.length > 1) throw new Error('FROM: expected one model, or files only')
   return { model, files: {}, adapters: byName(adapterPath ? [adapterPath] : []) }
 }
 
-/** A path or a digest, and nothing for what may be the name of a model. */
+/** A path or a digest; undefined for a name of a model. */
 async function fileOf(command: string, name: string, folder: string): Promise<string | undefined> {
   const path = resolve(folder, name.replace(/^~(?=$|[\\/])/, homedir()))
   const info = await stat(path).catch(() => undefined)
   if (info?.isFile()) return path
   if (info)
     throw new Error(
-      `${command} ${name} is a folder: expected a GGUF file. Safetensors have to be converted before, with llama.cpp's convert_hf_to_gguf.py.`,
+      `${command} ${name} is a folder: expected a GGUF file. Convert Safetensors with llama.cpp's convert_hf_to_gguf.py first.`,
     )
   if (/^[.~\\/]|\.gguf$/i.test(name)) throw new Error(`${command} ${name} does not exist`)
   return parseDigest(name)
 }
 
-/** Two files of one name are two all the same. */
+/** Adds the index to the names of further files with the same name. */
 const byName = (paths: readonly string[]): Files =>
   Object.fromEntries(
     paths.map((path, index) => {

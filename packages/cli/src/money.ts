@@ -1,6 +1,6 @@
-/** Amounts in dollars, as decimal strings: numbers would not be exact for all of them. */
+/** Amounts in dollars, as decimal strings, since numbers are not exact for all amounts. */
 
-/** At most 9,999,999 dollars, with at most 9 decimal places. Core has a lower maximum, and names it. */
+/** At most 9,999,999 dollars, with at most 9 decimal places. Core checks its lower maximum. */
 export const isUsd = (text: string): boolean => /^\d{1,7}(\.\d{1,9})?$/.test(text)
 
 /** `$0.10`, `$12.345`. JavaScript writes numbers below a millionth with an exponent. */

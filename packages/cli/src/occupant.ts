@@ -1,11 +1,11 @@
-/** Who answers on a port that is taken: mostly the user's own Ollama, or we ourselves in another terminal. */
+/** Identifies the program on a port in use: mostly Ollama, or another Modelmount. */
 
-/** So long somebody who listens but does not answer is waited for. */
+/** Time limit for a program that listens but does not answer. */
 const patienceMs = 1_000
 
 export async function occupantOf(address: string): Promise<string> {
   const [greeting, models] = await Promise.all([ask(`${address}/`), ask(`${address}/v1/models`)])
-  // Its greeting is ours, too: that is how clients of both find out that somebody is there.
+  // Modelmount has Ollama's greeting as well, which clients of Ollama probe for.
   if (models.includes('"owned_by":"modelmount"')) return 'another Modelmount'
   return greeting.startsWith('Ollama is running') ? 'Ollama' : 'another program'
 }

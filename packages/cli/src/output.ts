@@ -1,8 +1,8 @@
-/** What the commands say: to whoever reads, and of failures. */
+/** Output of the commands on stdout and stderr. */
 
 export const print = (text: string): boolean => process.stdout.write(text)
 
-/** For the logger. With the cause, if it says more: whoever reads this may know everything. */
+/** For the logger. Adds the cause, which clients do not see. */
 export function complain(details: object, message: string): void {
   const { err } = details as { readonly err?: Error }
   const [cause] = err?.cause instanceof Error ? err.cause.message.split('\n') : []

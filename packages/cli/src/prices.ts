@@ -1,17 +1,17 @@
-/** Prices in a file: `{"tiny": {"inputPerMillionUsd": 1, "outputPerMillionUsd": 2}, "*": …}`. What they may be, core checks. */
+/** Prices in a file: `{"tiny": {"inputPerMillionUsd": 1, "outputPerMillionUsd": 2}, "*": …}`. Core checks the values. */
 import { readFileSync } from 'node:fs'
 import type { Prices } from '@modelmount/core'
 
 export function readPrices(path: string): Prices {
   const prices = parse(path)
   if (typeof prices === 'object' && prices !== null && !Array.isArray(prices)) return prices as Prices
-  throw new Error(`Expected an object of prices by model in ${path}.`)
+  throw new Error(`--prices: Expected an object of prices by model in ${path}.`)
 }
 
 function parse(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'))
   } catch (cause) {
-    throw new Error(`The prices in ${path} cannot be read: ${(cause as Error).message}`, { cause })
+    throw new Error(`--prices: ${path} cannot be read: ${(cause as Error).message}`, { cause })
   }
 }

@@ -1,4 +1,4 @@
-/** What is told of something that takes long: bars on a terminal, else the lines as they come, for scripts. */
+/** Progress of long operations: bars on a terminal, else the lines as they arrive, for scripts. */
 import { bar } from './bar.ts'
 import { spinner } from './spinner.ts'
 
@@ -32,7 +32,7 @@ const redrawMs = 100
 
 interface Row extends ProgressLine {
   readonly startedMs: number
-  /** Of what had come before. */
+  /** Bytes that were present before the transfer started. */
   readonly first: number
 }
 
@@ -53,7 +53,7 @@ class Board {
     this.#rows.set(key, { ...line, startedMs, first })
   }
 
-  /** The last line of a transfer need not tell that it is whole. */
+  /** Completes all bars: the last line of a transfer may report less than its total. */
   finish(): void {
     this.#isFinished = true
     for (const [key, row] of this.#rows) if (row.total) this.#rows.set(key, { ...row, completed: row.total })

@@ -17,7 +17,7 @@ export interface ServeOptions {
   readonly port: number
   readonly models?: string
   readonly model?: string
-  /** Of this model. */
+  /** Adapters of `model`. */
   readonly adapter?: AdaptedModel['adapters']
   readonly threads?: number
   readonly context?: number
@@ -28,7 +28,7 @@ export interface ServeOptions {
   readonly flashAttention?: boolean
   readonly kvType?: LocalOptions['kvCacheType']
   readonly keepAlive?: LocalOptions['keepAlive']
-  /** False lets everybody in; `keys` those who have one. */
+  /** False: no authentication. `keys`: requires an API key. */
   readonly auth?: 'keys' | boolean
   /** Whether keys can be managed over HTTP. */
   readonly admin?: boolean
@@ -41,7 +41,7 @@ export interface ServeOptions {
   readonly prices?: string
 }
 
-/** So long running answers may take to end after SIGTERM or Ctrl-C. */
+/** How long running answers may take to end after SIGTERM or Ctrl-C. */
 const drainMs = 10_000
 
 export async function serve(options: ServeOptions): Promise<void> {
@@ -50,14 +50,14 @@ export async function serve(options: ServeOptions): Promise<void> {
   const open = !isLoopback(host) && auth !== 'keys'
   if (open && auth)
     fail(
-      `${host} can be reached by others. Say --auth keys to ask for keys, or --no-auth to let everybody in.`,
+      `Other machines can reach ${host}. Add --auth keys to require an API key, or --no-auth to serve everyone.`,
     )
   const isKept = auth === 'keys' || options.prices !== undefined
   if (isKept && options.data === undefined && models === undefined && options.model !== undefined)
-    fail('Keys and usage are kept in a folder, and --model names none. Say --data FOLDER, too.')
-  if (admin && auth !== 'keys') fail('--admin is for keys with the scope admin. Say --auth keys, too.')
+    fail('Keys and usage need a folder, and --model has none. Add --data FOLDER.')
+  if (admin && auth !== 'keys') fail('--admin requires API keys. Add --auth keys.')
   const llm = await createLlm({
-    // Who can log in here may change what lies here; who comes from elsewhere may only ask.
+    // Callers on this machine may also change models; callers from other machines only use them.
     ...(open ? { auth: 'host', origins: [] } : { scopes: ['inference', 'models'] }),
     ...(auth === 'keys' && { auth }),
     ...(options.data !== undefined && { database: databaseIn(options.data) }),
@@ -80,7 +80,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     },
     ...(options.prices !== undefined && { prices: readPrices(options.prices) }),
     logger: { warn: complain, error: complain },
-  })
+  }).catch(nameFlags)
   const app = express().disable('x-powered-by')
   if (admin) app.use('/admin', adminRouter(llm))
   app.use(llmRouter(llm, { unknownRoutes: 'error', ...(open && { authenticate: () => ({ id: 'anyone' }) }) }))
@@ -88,15 +88,42 @@ export async function serve(options: ServeOptions): Promise<void> {
 
   const { port: bound } = server.address() as AddressInfo
   print(`Listening on ${urlOf(host, bound)}`)
-  if (open) print(`Warning: ${host} can be reached by others, and nobody is asked for a key.`)
+  if (open) print(`Warning: other machines can reach ${host}, and no API key is required.`)
   drainAtSignals(server, llm)
-  await noteMissing(llm, models)
+  await warnWithoutModels(llm, models)
 }
 
-/** Under the name of its file, whatever is added to it. */
+/** Flags by option of `createLlm()`. */
+const flags: Readonly<Record<string, string>> = {
+  models: '--models',
+  database: '--data',
+  prices: '--prices',
+  'local.threads': '--threads',
+  'local.contextSize': '--context',
+  'local.maxContextSize': '--max-context',
+  'local.parallel': '--parallel',
+  'local.maxLoadedModels': '--max-loaded',
+  'local.gpuLayers': '--gpu-layers',
+  'local.flashAttention': '--flash-attention',
+  'local.kvCacheType': '--kv-type',
+  'local.keepAlive': '--keep-alive',
+  'store.registries': '--registry',
+  'store.privateRegistries': '--private-registry',
+  'store.maxBytes': '--store-max',
+}
+
+/** Adds the flag to each option that an error names. */
+function nameFlags(error: Error): never {
+  error.message = error.message.replaceAll(/`([\w.]+)[^`]*`/g, (text, option: string) =>
+    flags[option] === undefined ? text : `${text} (${flags[option]})`,
+  )
+  throw error
+}
+
+/** The model has the name of its file, also with adapters. */
 function modelOf({ model, adapter: adapters }: ServeOptions): string | AdaptedModel | undefined {
   if (!adapters) return model
-  if (model === undefined) fail('--adapter is for the model of --model, and none is named.')
+  if (model === undefined) fail('--adapter requires --model FILE.')
   return { name: basename(model, '.gguf'), file: model, adapters }
 }
 
@@ -109,24 +136,23 @@ async function listen(app: Express, host: string, port: number): Promise<Server>
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
     const occupant = await occupantOf(urlOf(host, port))
     return fail(
-      `Port ${port} on ${host} is taken by ${occupant}. Stop it, or choose another port: --port ${port < 65_535 ? port + 1 : port - 1}`,
+      `Port ${port} on ${host} is in use by ${occupant}. Stop it, or choose another port: --port ${port < 65_535 ? port + 1 : port - 1}`,
     )
   }
 }
 
-/** A list that holds less than one would think is worth a line. */
-async function noteMissing(llm: Llm, folder: string | undefined): Promise<void> {
+async function warnWithoutModels(llm: Llm, folder: string | undefined): Promise<void> {
   const models = await llm.models.list()
-  if (models.length === 0) print('Warning: there is no model. Put a GGUF file into the folder of models.')
+  if (models.length === 0) print('Warning: no model found. Put a GGUF file into the folder of models.')
   else if (folder !== undefined && models.every(({ isBuiltIn }) => isBuiltIn))
-    print(`Warning: there is no GGUF file in ${folder}.`)
+    print(`Warning: no GGUF file found in ${folder}.`)
 }
 
 function drainAtSignals(server: Server, llm: Llm): void {
   const drain = async (): Promise<void> => {
     const closed = once(server, 'close')
     server.close()
-    // A kept-alive connection becomes idle when its last answer ends, and would wait for another call.
+    // A keep-alive connection becomes idle when its last answer ends, and would stay open.
     const sweep = setInterval(() => server.closeIdleConnections(), 50)
     const deadline = setTimeout(() => server.closeAllConnections(), drainMs)
     await closed
@@ -136,7 +162,7 @@ function drainAtSignals(server: Server, llm: Llm): void {
   }
   let draining = false
   const stop = (signal: NodeJS.Signals): void => {
-    // A second Ctrl-C does not wait.
+    // A second Ctrl-C exits at once.
     if (draining && signal === 'SIGINT') process.exit(130)
     if (!draining) void drain()
     draining = true

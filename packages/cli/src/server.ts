@@ -1,19 +1,19 @@
-/** The server that a command speaks to: the one that is named, the one that listens, or the routes in this very process. */
+/** The server of a command: the named one, the one that listens, or the routes in this process. */
 import { createLlm, type Llm, routesFor } from '@modelmount/core'
 import { type FetchHandler, toFetchHandler } from '@modelmount/core/http'
 import { serverUrl } from './host.ts'
 import { complain } from './output.ts'
 
 export interface ServerOptions {
-  /** As in `$OLLAMA_HOST`; nothing else is tried then. */
+  /** As in `$OLLAMA_HOST`. No other server is tried. */
   readonly host?: string
-  /** False: none is asked, even where one listens. */
+  /** False: the routes in this process, also where a server listens. */
   readonly server?: boolean
   /** `host:port` of the registry that the command names. */
   readonly registry?: string | undefined
 }
 
-/** What the server says against it, in its words. */
+/** An error response of the server, with its text. */
 export class ServerError extends Error {
   readonly status: number
 
@@ -24,7 +24,7 @@ export class ServerError extends Error {
 }
 
 interface Sent {
-  /** An object goes as JSON. */
+  /** Objects are sent as JSON. */
   readonly body?: object | ReadableStream<Uint8Array>
   readonly signal?: AbortSignal
 }
@@ -34,14 +34,14 @@ export class Server {
   readonly #handle: FetchHandler
   readonly #llm: Llm | undefined
 
-  /** @param llm where the routes are in this process */
+  /** @param llm set where the routes are in this process */
   constructor(url: string, handle: FetchHandler, llm?: Llm) {
     this.#url = url
     this.#handle = handle
     this.#llm = llm
   }
 
-  /** Nobody listens: what is loaded here, only this command has loaded. */
+  /** Whether the routes are in this process, which then has loaded no other models. */
   get isOwn(): boolean {
     return this.#llm !== undefined
   }
@@ -72,7 +72,7 @@ export class Server {
     return (await (await this.send('POST', path, { body: { stream: false, ...body } })).json()) as Answer
   }
 
-  /** A streamed answer, object by object. Throws as `send` does, also where the error comes in the stream. */
+  /** Objects of a streamed answer. Throws as `send` does, also for an error in the stream. */
   async *stream<Line extends object>(
     path: string,
     body: object,
@@ -91,7 +91,7 @@ export class Server {
   }
 }
 
-/** A command's work with its server, which is let go of afterwards. */
+/** Connects, runs a command's work, and closes the server of this process. */
 export async function withServer(
   options: ServerOptions,
   work: (server: Server) => Promise<void>,
@@ -110,7 +110,7 @@ async function connect({ host, server, registry }: ServerOptions): Promise<Serve
   if (server !== false && (named || (await answers(url)))) return new Server(url, fetchWithKey)
   const llm = await createLlm({
     scopes: ['inference', 'models'],
-    // Nobody else asks this process: the registry that is named is the one that is meant.
+    // Only this command calls the process, so the registry that it names is allowed.
     ...(registry && { store: { registries: [registry], privateRegistries: [registry] } }),
     logger: { warn: complain, error: complainOfHidden },
   })
@@ -118,26 +118,26 @@ async function connect({ host, server, registry }: ServerOptions): Promise<Serve
   return new Server('http://localhost', handle, llm)
 }
 
-/** Of other errors the command itself says what the answer says. */
+/** Logs internal errors only: the command prints the text of upstream errors. */
 function complainOfHidden(details: { readonly err?: { readonly code?: unknown } }, message: string): void {
   if (details.err?.code !== 'upstream') complain(details, message)
 }
 
 const withKeyHint = (reason: string): string =>
   apiKey()
-    ? `${reason} It is that of $MODELMOUNT_API_KEY.`
-    : `${reason} Here: set $MODELMOUNT_API_KEY to a key.`
+    ? `${reason} The key is from $MODELMOUNT_API_KEY.`
+    : `${reason} On the command line, set $MODELMOUNT_API_KEY.`
 
 const apiKey = (): string | undefined => process.env.MODELMOUNT_API_KEY?.trim() || undefined
 
-/** For servers that ask for one. Where they send us on to another host, `fetch` leaves this header out. */
+/** Sends the API key, if one is set. On redirects to another host, `fetch` drops the header. */
 function fetchWithKey(request: Request): Promise<Response> {
   const key = apiKey()
   if (key) request.headers.set('authorization', `Bearer ${key}`)
   return fetch(request)
 }
 
-/** So long somebody who listens but does not answer is waited for. */
+/** Time limit for a server that listens but does not answer. */
 const patienceMs = 2_000
 
 const answers = (url: string): Promise<boolean> =>
@@ -160,19 +160,19 @@ async function* textsOf(body: Response['body']): AsyncGenerator<string> {
   try {
     yield* body?.pipeThrough(new TextDecoderStream()) ?? []
   } catch (cause) {
-    // What `fetch` says of it tells nobody anything.
-    throw cause instanceof TypeError ? new Error('the server broke off its answer', { cause }) : cause
+    // The text of `fetch` is only "terminated".
+    throw cause instanceof TypeError ? new Error('the server closed the connection', { cause }) : cause
   }
 }
 
-/** Of Ollama's errors, or of whoever stands before the server. */
+/** Text of an Ollama error, or of a proxy's error page. */
 async function reasonOf(response: Response): Promise<string> {
   const text = await response.text()
   try {
     const { error } = JSON.parse(text) as { readonly error?: unknown }
     if (typeof error === 'string') return error
   } catch {
-    // Then it is said as it is.
+    // Not JSON: the text itself is the reason.
   }
   return text.trim() || `${response.status} ${response.statusText}`
 }

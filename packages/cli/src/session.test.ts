@@ -424,7 +424,7 @@ describe('where no server is', () => {
 
     expect((await create('Wrong')).complaint).toMatch(/^Error: \(line 2\): command must be one of [^\n]*\n$/)
     expect((await create('Old')).complaint).toBe(
-      'Warning: the parameter mirostat does nothing any more\nError: FROM ./missing.gguf does not exist\n',
+      'Warning: the parameter mirostat no longer has an effect\nError: FROM ./missing.gguf does not exist\n',
     )
   })
 })

@@ -1,11 +1,11 @@
-/** Something that turns while somebody waits. */
+/** A spinner for terminals. */
 
 const frames = [...'⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏']
 const frameMs = 100
 
 export const spinner = (): string => frames[Math.trunc(performance.now() / frameMs) % frames.length] ?? ''
 
-/** On a terminal, until it is stopped. */
+/** Spins until it is stopped; does nothing where `out` is no terminal. */
 export function spin(out: Pick<NodeJS.WriteStream, 'isTTY' | 'write'>): { stop(): void } {
   if (!out.isTTY) return { stop: () => {} }
   let isTurning = true

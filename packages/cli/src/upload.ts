@@ -1,4 +1,4 @@
-/** Files go to the server, each under the digest of its bytes, and only what is not there yet. */
+/** Uploads files as blobs, except those that the server has. */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -12,7 +12,7 @@ const tellMs = 100
 
 type ByName = Readonly<Record<string, string>>
 
-/** Returns their digests; what is one already is on the server. */
+/** Returns digests by file name. Values that are digests already are on the server. */
 export async function* upload(server: Server, files: ByName): AsyncGenerator<ProgressLine, ByName> {
   const digests: Record<string, string> = {}
   for (const [name, path] of Object.entries(files))

@@ -66,7 +66,7 @@ test('days outside are left out', async () => {
 })
 
 test('without a database it says where it looked', async () => {
-  await expect(usage({ data: join(data, 'none'), by: 'key' })).rejects.toThrow('There is no database at')
+  await expect(usage({ data: join(data, 'none'), by: 'key' })).rejects.toThrow('No database found at')
 })
 
 test('prices that cannot be read are a mistake in the set-up', () => {

@@ -1,4 +1,4 @@
-/** What the ledger of a server says: read from its file, whether it runs or not. */
+/** Reports of a server's ledger, read from its database whether the server runs or not. */
 import { createLlm, type UsageQuery, type UsageRow } from '@modelmount/core'
 import { existingDatabase } from './database.ts'
 import { table } from './table.ts'
@@ -23,7 +23,7 @@ export async function usage({ data, json = false, ...query }: UsageOptions): Pro
   }
 }
 
-/** Nano-dollars may be more than JSON's numbers are exact for: they are a text. */
+/** Writes nano-dollars as a string, since they can exceed the exact numbers of JSON. */
 const toJson = ({ nanoUsd, ...row }: UsageRow) => ({ ...row, nanoUsd: `${nanoUsd}` })
 
 const toTable = (rows: readonly UsageRow[], by: UsageQuery['by']): string =>
@@ -40,7 +40,7 @@ const toTable = (rows: readonly UsageRow[], by: UsageQuery['by']): string =>
     ]),
   ])
 
-/** Exact, without zeros that say nothing: `0.000042`. */
+/** Exact dollars without trailing zeros: `0.000042`. */
 export function toUsd(nanoUsd: bigint): string {
   const fraction = `${nanoUsd % 1_000_000_000n}`.padStart(9, '0').replace(/0+$/, '').padEnd(2, '0')
   return `${nanoUsd / 1_000_000_000n}.${fraction}`

@@ -1,7 +1,7 @@
-/** An answer on the terminal, as it comes: what the model thinks set apart, then what it says. */
+/** Prints a streamed answer: the thinking set apart, then the content. */
 import { spin } from '../spinner.ts'
 
-/** Shape: a line of the streams of `/api/chat` and `/api/generate`, as far as it is read here. */
+/** Shape: a line of the streams of `/api/chat` and `/api/generate`; only the fields used here. */
 export interface AnswerLine extends Metrics {
   readonly message?: { readonly content: string; readonly thinking?: string }
   readonly response?: string
@@ -21,11 +21,11 @@ export interface Metrics {
 
 export interface Said {
   readonly text: string
-  /** Of the last line, which an answer that was stopped does not have. */
+  /** From the last line; absent where the answer was stopped. */
   readonly metrics?: Metrics
 }
 
-/** Ends quietly, with what was said so far, when the signal aborts. */
+/** Returns the text so far when the signal aborts. */
 export async function printAnswer(
   lines: AsyncIterable<AnswerLine>,
   { hideThinking, signal }: { readonly hideThinking: boolean; readonly signal?: AbortSignal },
@@ -57,6 +57,6 @@ export async function printAnswer(
   return { text }
 }
 
-/** In grey, where colours are welcome. */
+/** Grey text, unless stdout is no terminal or `NO_COLOR` is set. */
 export const faint = (text: string): string =>
   process.stdout.isTTY && !process.env.NO_COLOR ? `\x1b[90m${text}\x1b[0m` : text

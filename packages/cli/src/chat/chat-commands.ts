@@ -1,4 +1,4 @@
-/** What a line means that begins with `/`. */
+/** Commands in a conversation: lines that begin with `/`. */
 
 import { describeModel, type ShowAnswer } from '../describe-model.ts'
 import { print } from '../output.ts'
@@ -9,7 +9,7 @@ import { help } from './help.ts'
 
 type Work = (chat: Conversation, words: readonly string[], text: string) => string | Promise<string>
 
-/** Returns whether the conversation is at its end. Throws `ServerError`. */
+/** Returns true when the conversation ends. Throws `ServerError`. */
 export async function runCommand(chat: Conversation, text: string): Promise<boolean> {
   const [name = '', ...words] = text.match(/"[^"]*"|\S+/g) ?? []
   if (name === '/bye' || name === '/exit') return true
@@ -109,7 +109,7 @@ const settings: Readonly<Record<string, Setting>> = {
   },
 }
 
-/** Nothing for what no model has. */
+/** Undefined for an unknown part. */
 function shown(chat: Conversation, answer: ShowAnswer, what: string): string | undefined {
   if (what === 'info') return describeModel(answer, false)
   if (what === 'parameters') return parametersOf(chat, answer)

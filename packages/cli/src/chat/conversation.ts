@@ -1,4 +1,4 @@
-/** What has been said to a model, and how it is to answer. */
+/** Messages and settings of a conversation. */
 import type { Server } from '../server.ts'
 import { type AnswerLine, printAnswer, type Said } from './answer.ts'
 
@@ -7,7 +7,7 @@ export interface Message {
   readonly content: string
 }
 
-/** In the words of the Ollama API. */
+/** Fields of Ollama's API. */
 export interface Settings {
   readonly format?: unknown
   readonly think?: boolean | string
@@ -51,7 +51,7 @@ export class Conversation {
     await this.server.post('/api/generate', { model: this.model, keep_alive })
   }
 
-  /** Prints the answer. One that was stopped stays as far as it came; of one that failed nothing does. */
+  /** Prints the answer. The conversation keeps the text of a stopped answer, and nothing of a failed one. */
   async say(content: string, signal: AbortSignal): Promise<Said> {
     const messages = [...this.#messages, { role: 'user', content }]
     const { system, model, settings, hideThinking } = this

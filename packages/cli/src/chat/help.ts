@@ -1,43 +1,43 @@
-/** What can be said in a conversation that is not for the model. */
+/** Help texts of the commands in a conversation. */
 
 export const help: Readonly<Record<string, string>> = {
   '': `Commands:
-  /set            Change how the model answers
-  /show           Show what the model is
-  /load <model>   Go on with another model, from the beginning
-  /save <model>   Keep this conversation and its settings as a model
-  /clear          Forget what was said
-  /bye            Leave
-  /?, /help       Help; /? set, /? show and /? shortcuts tell more
+  /set            Set session variables
+  /show           Show model information
+  /load <model>   Load another model and clear the session
+  /save <model>   Save the session as a model
+  /clear          Clear session context
+  /bye            Exit
+  /?, /help       Help; also /? set, /? show and /? shortcuts
 
-Begin a message of several lines with """ and end it with """.
+Use """ to begin and to end a multi-line message.
 `,
   set: `Commands:
-  /set system <text>                     What the model is told first
-  /set parameter <name> <value>          Such as: temperature 0, num_ctx 8192, seed 1, stop <text> <text>
-  /set format json                       Answers in JSON
-  /set noformat                          Answers in any form
-  /set think                             The model thinks first
-  /set nothink                           It does not
-  /set verbose                           Tell how long answers take
-  /set quiet                             Do not
+  /set system <text>                     Set system message
+  /set parameter <name> <value>          Set a parameter: temperature 0, num_ctx 8192, seed 1, stop <text> <text>
+  /set format json                       Enable JSON mode
+  /set noformat                          Disable formatting
+  /set think                             Enable thinking
+  /set nothink                           Disable thinking
+  /set verbose                           Show metrics after each answer
+  /set quiet                             Hide metrics
 `,
   show: `Commands:
-  /show info         What the model is
-  /show license      Its license
-  /show modelfile    Its Modelfile
-  /show parameters   Its parameters, and those of this conversation
-  /show system       What it is told first
-  /show template     Its prompt template
+  /show info         Show details for this model
+  /show license      Show model license
+  /show modelfile    Show Modelfile for this model
+  /show parameters   Show parameters of this model and of the session
+  /show system       Show system message
+  /show template     Show prompt template
 `,
   shortcuts: `Keys:
-  Ctrl + a, Ctrl + e   To the beginning or the end of the line
-  Alt + b, Alt + f     A word back or forward
-  Ctrl + w             Delete the word in front
-  Ctrl + u, Ctrl + k   Delete all that is in front, or behind
-  Up, Down             What was said before
+  Ctrl + a, Ctrl + e   Move to the beginning or the end of the line
+  Alt + b, Alt + f     Move back or forward one word
+  Ctrl + w             Delete the word before the cursor
+  Ctrl + u, Ctrl + k   Delete the line before or after the cursor
+  Up, Down             Previous or next message
   Ctrl + l             Clear the screen
-  Ctrl + c             Stop the answer
-  Ctrl + d             Leave
+  Ctrl + c             Stop the model from responding
+  Ctrl + d             Exit
 `,
 }

@@ -1,4 +1,4 @@
-/** Lines that somebody types become messages and commands. What stands between `"""` and `"""` is one, however many lines it has. */
+/** Splits typed lines into messages and commands. A message between `"""` and `"""` may have several lines. */
 
 export type Entry =
   | { readonly kind: 'message'; readonly text: string }
@@ -8,12 +8,12 @@ export type Entry =
 export class MessageReader {
   #open: { readonly command: string; readonly lines: readonly string[] } | undefined
 
-  /** More lines are to come. */
+  /** Whether a multi-line message is open. */
   get isOpen(): boolean {
     return this.#open !== undefined
   }
 
-  /** Nothing while more lines are to come, and for an empty one. */
+  /** Undefined while a multi-line message is open, and for an empty line. */
   take(line: string): Entry | undefined {
     const [, command = '', opening] = (!this.#open && /^(\/set\s+system\s+)?"""(.*)$/s.exec(line)) || []
     if (!this.#open && opening === undefined) {
@@ -29,7 +29,7 @@ export class MessageReader {
     return { kind: open.command ? 'command' : 'message', text }
   }
 
-  /** What was begun is forgotten. */
+  /** Discards an open multi-line message. */
   drop(): void {
     this.#open = undefined
   }

@@ -1,4 +1,4 @@
-/** How long an answer took. Shape: what Ollama prints with `--verbose`. */
+/** Metrics of an answer. Shape: output of Ollama's `--verbose`. */
 import type { Metrics } from './answer.ts'
 
 export function describeMetrics(metrics: Metrics): string {

@@ -1,4 +1,4 @@
-/** A conversation in the terminal: lines are read, answers printed, until somebody leaves. */
+/** A conversation in the terminal: reads lines and prints answers until the user exits. */
 import { createInterface, type Interface } from 'node:readline'
 import { print } from '../output.ts'
 import { faint } from './answer.ts'
@@ -20,7 +20,7 @@ export async function chatInTerminal(chat: Conversation): Promise<void> {
     isHinting = !reader.isOpen
     if (isHinting) print(`${faint(hint)}\x1b[${hint.length}D`)
   }
-  // What is typed takes the place of the hint.
+  // The first key erases the hint.
   process.stdin.on('keypress', () => {
     if (isHinting) print('\x1b[K')
     isHinting = false
@@ -37,7 +37,7 @@ export async function chatInTerminal(chat: Conversation): Promise<void> {
   for await (const line of lines) {
     const entry = reader.take(line)
     answering = new AbortController()
-    // Closed by hand: until then the terminal keeps the process.
+    // An open interface would keep the process alive.
     if (entry && (await answerTo(chat, entry, answering.signal))) return lines.close()
     answering = undefined
     prompt()
@@ -45,7 +45,7 @@ export async function chatInTerminal(chat: Conversation): Promise<void> {
   print('\n')
 }
 
-/** Returns whether the conversation is at its end. What goes wrong is a line, and the conversation goes on. */
+/** Returns true when the conversation ends. Prints errors, after which the conversation continues. */
 async function answerTo(
   chat: Conversation,
   { kind, text }: { readonly kind: 'message' | 'command'; readonly text: string },

@@ -1,29 +1,29 @@
-/** What the commands have in common that speak to a server. */
+/** Common options of commands that call a server. */
 import { Command } from 'commander'
 import type { Server, ServerOptions } from '../server.ts'
 
 export type HostOption = Pick<ServerOptions, 'host' | 'server'>
 
-/** @param usage its name and arguments */
+/** @param usage name and arguments */
 export function clientCommand(usage: string, description: string): Command {
   const [name = '', ...words] = usage.split(' ')
   const command = new Command(name)
     .description(description)
     .option(
       '--host <host>',
-      'the server to ask (default: $OLLAMA_HOST, else the one that listens, else none)',
+      'server to call (default: $OLLAMA_HOST, else a running server, else this process)',
     )
-    .option('--no-server', 'ask none, even where one listens')
+    .option('--no-server', 'run the command in this process, even if a server is running')
   for (const word of words) command.argument(word)
   return command
 }
 
-/** The registry of a name that has one: `localhost:5000` of `localhost:5000/library/tiny`. */
+/** The registry in a model's name: `localhost:5000` in `localhost:5000/library/tiny`. */
 export const registryOf = (model: string): string | undefined =>
   /^(?:\w+:\/\/)?([^/]+)\/[^/]+\/[^/]+$/.exec(model)?.[1]
 
-/** Without a server, what is loaded is known to the apps that have loaded it, and not here. */
+/** Without a server, this process cannot know the models that apps have loaded. */
 export function noteIfAlone(server: Server): void {
   if (server.isOwn)
-    process.stderr.write('No server was asked: what is loaded, only the apps know that have loaded it.\n')
+    process.stderr.write('No server was asked: models that apps have loaded are not listed here.\n')
 }

@@ -1,4 +1,4 @@
-/** `modelmount cp`: a second name for a model. */
+/** `modelmount cp`: copies a model to another name. */
 
 import { print } from '../output.ts'
 import { withServer } from '../server.ts'

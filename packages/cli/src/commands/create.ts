@@ -1,4 +1,4 @@
-/** `modelmount create`: a model, of a Modelfile and the files that it names. */
+/** `modelmount create`: creates a model from a Modelfile and the files that it names. */
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
@@ -14,14 +14,14 @@ interface CreateOptions extends HostOption {
   readonly quantize?: string
 }
 
-export const create = clientCommand('create <model>', 'make a model from a Modelfile')
-  .option('-f, --file <file>', 'the Modelfile; - is what is piped in', 'Modelfile')
-  .option('-q, --quantize <type>', 'what its weights are to become, such as q4_K_M')
+export const create = clientCommand('create <model>', 'create a model from a Modelfile')
+  .option('-f, --file <file>', 'the Modelfile; - reads stdin', 'Modelfile')
+  .option('-q, --quantize <type>', 'quantize the weights to this type, such as q4_K_M')
 
 create.action(async (name: string, { file, quantize, ...options }: CreateOptions) => {
   const { from, adapter, draft, ignored, ...recipe } = parseModelfile(await bytesOf(file))
-  if (draft !== undefined) throw new Error('DRAFT: models that guess for others are not used here')
-  for (const one of ignored) process.stderr.write(`Warning: the parameter ${one} does nothing any more\n`)
+  if (draft !== undefined) throw new Error('DRAFT: draft models are not supported. Remove the line.')
+  for (const one of ignored) process.stderr.write(`Warning: the parameter ${one} no longer has an effect\n`)
   const { model, files, adapters } = await findSources(
     { from, ...(adapter && { adapter }) },
     dirname(resolve(file)),

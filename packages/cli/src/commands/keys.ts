@@ -1,4 +1,4 @@
-/** `modelmount keys`: what can be said, and what it means. */
+/** `modelmount keys`: arguments and options. */
 import type { KeySettings } from '@modelmount/core'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { KeysOptions } from '../keys.ts'
@@ -16,30 +16,30 @@ interface CreateKeyOptions extends KeysOptions {
   readonly expires?: string
 }
 
-/** Other commands start faster without what does it. */
+/** Loaded on use, so that other commands start faster. */
 const work = () => import('../keys.ts')
 
-export const keys = new Command('keys').description('make and manage API keys')
+export const keys = new Command('keys').description('create and manage API keys')
 
-keysCommand('create <name>', 'make a key, and show its secret once')
+keysCommand('create <name>', 'create a key and show its secret once')
   .option('--rpm <count>', 'requests per minute', count)
-  .option('--tpm <count>', 'tokens per minute, read and written', count)
-  .option('--concurrent <count>', 'calls at the same time', count)
-  .option('--spend <usd>', 'the most that it may spend, such as 10 or 2.50', usd)
+  .option('--tpm <count>', 'tokens per minute, input and output', count)
+  .option('--concurrent <count>', 'concurrent calls', count)
+  .option('--spend <usd>', 'spending limit in dollars, such as 10 or 2.50', usd)
   .addOption(
-    new Option('--per <period>', 'what --spend is for (default: lifetime)').choices([
+    new Option('--per <period>', 'period of --spend (default: lifetime)').choices([
       'day',
       'month',
       'lifetime',
     ]),
   )
   .option('--scopes <list>', 'inference, models, admin (default: inference)', list)
-  .option('--models <list>', 'the models that it may use (default: all)', list)
-  .option('--tier <name>', 'limits that the app has a name for')
-  .option('--expires <time>', 'how long it lives, such as 12h or 30d, or a date (default: for ever)')
+  .option('--models <list>', 'models that the key may use (default: all)', list)
+  .option('--tier <name>', 'name of limits in the option `tiers` of the app')
+  .option('--expires <time>', 'lifetime, such as 12h or 30d, or a date (default: never expires)')
   .action(async (name: string, options: CreateKeyOptions) => {
     const { rpm, tpm, concurrent, spend, per, expires, json, data, ...rest } = options
-    if (per !== undefined && spend === undefined) throw new Error('--per is for --spend, and none is said.')
+    if (per !== undefined && spend === undefined) throw new Error('--per requires --spend USD.')
     const limits = { requestsPerMinute: rpm, tokensPerMinute: tpm, concurrent }
     const isLimited = Object.values(limits).some((limit) => limit !== undefined)
     const settings: KeySettings = {
@@ -54,11 +54,11 @@ keysCommand('create <name>', 'make a key, and show its secret once')
 
 keysCommand('list', 'list the keys').action(async (options: KeysOptions) => (await work()).list(options))
 
-keysCommand('rotate <id>', 'give a key another secret, and show it once')
-  .option('--grace <time>', 'how long the old one is let in yet: 0s for not at all (default: 24h)')
+keysCommand('rotate <id>', 'create another secret for a key and show it once')
+  .option('--grace <time>', 'how long the old secret stays valid; 0s ends it at once (default: 24h)')
   .action(async (id: string, options: KeysOptions) => (await work()).rotate(id, options))
 
-keysCommand('revoke <id>', 'let a key in no more, from the next call on').action(
+keysCommand('revoke <id>', 'revoke a key, from the next call on').action(
   async (id: string, options: KeysOptions) => (await work()).revoke(id, options),
 )
 
@@ -66,13 +66,13 @@ function keysCommand(usage: string, description: string): Command {
   return keys
     .command(usage)
     .description(description)
-    .option('--data <folder>', 'folder with modelmount.db (default: that of the models)')
+    .option('--data <folder>', 'folder with modelmount.db (default: the folder of models)')
     .option('--json', 'print JSON')
 }
 
 function count(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('Expected a whole number from 1 on.')
+  throw new InvalidArgumentError('Expected a whole number from 1 to 999999999.')
 }
 
 /** Core checks the values. */
@@ -86,7 +86,7 @@ function usd(text: string): string {
   throw new InvalidArgumentError('Expected dollars, such as 10 or 2.50.')
 }
 
-/** The names of scopes are checked where keys are made. */
+/** Core checks the names of scopes. */
 function list<Item extends string>(text: string): readonly Item[] {
   return text.split(',').map((one) => one.trim() as Item)
 }

@@ -1,4 +1,4 @@
-/** `modelmount list`: the models on disk. */
+/** `modelmount list`: lists the models on disk. */
 import { humanBytes, humanTime } from '../human.ts'
 import { print } from '../output.ts'
 import { withServer } from '../server.ts'

@@ -1,4 +1,4 @@
-/** `modelmount ps`: the models in memory. */
+/** `modelmount ps`: lists the models in memory. */
 import { humanBytes, humanTime } from '../human.ts'
 import { print } from '../output.ts'
 import { withServer } from '../server.ts'
@@ -17,7 +17,7 @@ interface Running {
   }[]
 }
 
-export const ps = clientCommand('ps', 'list models that are loaded')
+export const ps = clientCommand('ps', 'list running models')
 
 ps.action((options: HostOption) =>
   withServer(options, async (server) => {

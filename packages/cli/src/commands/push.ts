@@ -1,11 +1,11 @@
-/** `modelmount push`: a model to a registry, with its progress. */
+/** `modelmount push`: pushes a model to a registry, with progress. */
 import { type ProgressLine, showProgress } from '../progress.ts'
 import { withServer } from '../server.ts'
 import { clientCommand, type HostOption, registryOf } from './command.ts'
 
 export const push = clientCommand('push <model>', 'push a model to a registry').option(
   '--insecure',
-  'over http instead of https; the server has to know the registry as a private one',
+  'use http instead of https; the server must list the registry as a private one',
 )
 
 push.action((model: string, { insecure, ...options }: HostOption & { readonly insecure?: true }) =>

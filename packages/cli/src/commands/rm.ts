@@ -1,4 +1,4 @@
-/** `modelmount rm`: models go from the disk, and from memory. */
+/** `modelmount rm`: unloads models and deletes them from disk. */
 
 import { print } from '../output.ts'
 import { withServer } from '../server.ts'
@@ -10,7 +10,7 @@ export const rm = clientCommand('rm <models...>', 'remove models')
 rm.action((models: readonly string[], options: HostOption) =>
   withServer(options, async (server) => {
     for (const model of models) {
-      // Whether it was loaded, or can be, does not matter any more.
+      // The model may be unloaded already, or broken.
       await unload(server, model).catch(() => {})
       await server.send('DELETE', '/api/delete', { body: { model } })
       print(`deleted '${model}'\n`)

@@ -21,14 +21,21 @@ interface RunOptions extends HostOption {
   readonly insecure?: true
 }
 
-export const run = clientCommand('run <model> [prompt...]', 'ask a model, or talk with it in the terminal')
-  .option('--format <format>', 'json, or a JSON Schema that the answer keeps to', toFormat)
-  .option('--think <how>', 'whether the model thinks first: true, false or a level such as high', toThink)
-  .option('--hidethinking', 'leave out what the model thinks')
-  .option('--keepalive <time>', 'how long the model stays loaded, such as 10m; 0 for not at all', toKeepAlive)
-  .option('--system <text>', 'what the model is told first')
-  .option('--verbose', 'tell how long the answer took')
-  .option('--insecure', 'pull over http instead of https, where the model is not there yet')
+export const run = clientCommand(
+  'run <model> [prompt...]',
+  'run a model: answer one prompt, or chat in the terminal',
+)
+  .option('--format <format>', 'response format: json, or a JSON Schema', toFormat)
+  .option('--think <how>', 'thinking mode: true, false or a level such as high', toThink)
+  .option('--hidethinking', 'hide thinking output')
+  .option(
+    '--keepalive <time>',
+    'how long the model stays loaded, such as 10m; 0 unloads it at once',
+    toKeepAlive,
+  )
+  .option('--system <text>', 'system message')
+  .option('--verbose', 'show timings for the response')
+  .option('--insecure', 'pull a missing model over http instead of https')
 
 run.action((model: string, words: readonly string[], options: RunOptions) =>
   withServer({ ...options, registry: registryOf(model) }, async (server) => {
@@ -41,7 +48,7 @@ run.action((model: string, words: readonly string[], options: RunOptions) =>
   }),
 )
 
-/** As it may stand without a value, which would take the prompt for one: `--think` is `--think=true`. */
+/** Rewrites `--think` to `--think=true`: otherwise it would take the prompt as its value. */
 export const thinkAlone = (words: readonly string[]): readonly string[] =>
   words.map((word, index) =>
     word === '--think' && !words.slice(0, index).includes('--') ? '--think=true' : word,
@@ -78,7 +85,7 @@ async function printVector(server: Server, model: string, input: string): Promis
   print(`${JSON.stringify(embeddings[0])}\n`)
 }
 
-/** What it is. Pulled first, if it is not there; the progress of that is no part of the answer. */
+/** Shows a model; pulls it first where it is missing, with progress on stderr. */
 async function showOrPull(server: Server, model: string, { insecure }: RunOptions): Promise<ShowAnswer> {
   const show = (): Promise<ShowAnswer> => server.post('/api/show', { model })
   try {
@@ -105,9 +112,9 @@ function toFormat(text: string): unknown {
     const schema: unknown = JSON.parse(text)
     if (typeof schema === 'object' && schema !== null && !Array.isArray(schema)) return schema
   } catch {
-    // Said below.
+    // Reported below.
   }
-  throw new InvalidArgumentError('Expected json, or a JSON Schema as text.')
+  throw new InvalidArgumentError('Expected json, or a JSON Schema as a JSON object.')
 }
 
 function toThink(text: string): boolean | string {

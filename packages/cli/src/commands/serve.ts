@@ -1,4 +1,4 @@
-/** `modelmount serve`: what can be said, and what it means. */
+/** `modelmount serve`: options. */
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { parseHost } from '../host.ts'
 import type { ServeOptions } from '../serve.ts'
@@ -11,87 +11,81 @@ export const serve = new Command('serve')
   .addOption(
     new Option(
       '--auth <how>',
-      'let in who has a key: see modelmount keys (default: who is on this machine)',
+      'require an API key: see modelmount keys (default: serve callers on this machine only)',
     ).choices(['keys']),
   )
-  .option('--admin', 'manage keys over HTTP, too, under /admin: for keys with the scope admin')
-  .option('--data <folder>', 'folder with modelmount.db, which has the keys (default: that of the models)')
-  .option('--no-auth', 'ask nobody for a key; needed for a host that others can reach')
+  .option('--admin', 'serve the admin API under /admin, for keys with the scope admin')
+  .option('--data <folder>', 'folder with modelmount.db for keys and usage (default: the folder of models)')
+  .option('--no-auth', 'serve without authentication on a host that other machines can reach')
   .option('--models <folder>', 'folder with GGUF files (default: $OLLAMA_MODELS, else ~/.ollama/models)')
-  .option('--model <file>', 'one GGUF file to serve, without a folder or before it')
+  .option('--model <file>', 'one GGUF file to serve, alone or before the folder')
   .option(
     '--adapter <file>',
-    'a LoRA adapter (GGUF) for the model of --model, file.gguf=0.5 for half of it; may be said several times',
+    'LoRA adapter (GGUF) for --model; file.gguf=0.5 sets its scale; repeatable',
     adapter,
   )
-  .option(
-    '--threads <count>',
-    'compute threads (default: one less than there are cores)',
-    wholeNumber(1, 1_024),
-  )
+  .option('--threads <count>', 'compute threads (default: one less than the cores)', wholeNumber(1, 1_024))
   .option(
     '--parallel <count>',
-    'answers side by side (default: $OLLAMA_NUM_PARALLEL, else 4)',
+    'parallel answers per model (default: $OLLAMA_NUM_PARALLEL, else 4)',
     wholeNumber(1, 256),
   )
   .option(
     '--context <tokens>',
-    'context size (default: $OLLAMA_CONTEXT_LENGTH, else 4096)',
+    'context size in tokens (default: $OLLAMA_CONTEXT_LENGTH, else 4096)',
     wholeNumber(16, 2 ** 24),
   )
   .option(
     '--max-context <tokens>',
-    'the most that a call may ask for (default: what the model was trained for)',
+    'largest context size that a call may request (default: the trained context size)',
     wholeNumber(16, 2 ** 24),
   )
   .option(
     '--max-loaded <count>',
-    'models in memory at the same time (default: $OLLAMA_MAX_LOADED_MODELS, else 3)',
+    'models in memory at once (default: $OLLAMA_MAX_LOADED_MODELS, else 3)',
     wholeNumber(1, 1_024),
   )
   .option(
     '--keep-alive <time>',
-    'how long an unused model stays loaded: 10m, seconds, or forever (default: $OLLAMA_KEEP_ALIVE, else 5m)',
+    'idle timeout of a loaded model: 10m, seconds, or forever (default: $OLLAMA_KEEP_ALIVE, else 5m)',
     keepAlive,
   )
   .option(
     '--gpu-layers <count>',
-    'layers on the graphics card: a number, max, or auto for as many as fit (default: auto)',
+    'layers on the GPU: a number, max, or auto for as many as fit (default: auto)',
     gpuLayers,
   )
   .addOption(
-    new Option(
-      '--kv-type <type>',
-      'how a context is kept (default: $OLLAMA_KV_CACHE_TYPE, else f16)',
-    ).choices(['f16', 'q8_0', 'q4_0']),
+    new Option('--kv-type <type>', 'KV cache data type (default: $OLLAMA_KV_CACHE_TYPE, else f16)').choices([
+      'f16',
+      'q8_0',
+      'q4_0',
+    ]),
   )
-  .option('--flash-attention', 'compute with it (default: $OLLAMA_FLASH_ATTENTION, else where possible)')
-  .option('--no-flash-attention', 'compute without it')
+  .option('--flash-attention', 'use flash attention (default: $OLLAMA_FLASH_ATTENTION, else where supported)')
+  .option('--no-flash-attention', 'do not use flash attention')
   .option(
     '--registry <host>',
-    'a registry that models may be pulled from; may be said several times (default: registry.ollama.ai, hf.co and huggingface.co)',
+    'registry for pulls and pushes; repeatable (default: registry.ollama.ai, hf.co and huggingface.co)',
     another,
   )
   .option(
     '--private-registry <host>',
-    'host:port of a registry at a private address, which --insecure may reach by http; may be said several times',
+    'host:port of a registry at a private address, also over http with --insecure; repeatable',
     another,
   )
-  .option(
-    '--store-max <size>',
-    'the most that models on disk may take, such as 100gb (default: no limit)',
-    size,
-  )
-  .option('--prices <file>', 'JSON with what a million tokens of each model cost, in dollars')
+  .option('--store-max <size>', 'maximum size of models on disk, such as 100gb (default: no limit)', size)
+  .option('--prices <file>', 'JSON file with dollars per million tokens by model')
   .action(async (options: Partial<ServeOptions>) => {
-    if (saidOfAuth.size > 1) throw new Error('--auth keys and --no-auth are opposites: say one of them.')
+    if (saidOfAuth.size > 1)
+      throw new Error('--auth keys and --no-auth exclude each other: remove one of them.')
     const { host, port } = parseHost(process.env.OLLAMA_HOST ?? '')
-    // Other commands start faster without it.
+    // Loaded on use, so that other commands start faster.
     const server = await import('../serve.ts')
     await server.serve({ host, port, ...options })
   })
 
-/** Of two options with one value the last would win, and a server that was to ask for keys ask nobody. */
+/** Commander lets the last of two options with one value win, which could turn authentication off. */
 const saidOfAuth = new Set<string>()
 for (const option of ['auth', 'no-auth']) serve.on(`option:${option}`, () => saidOfAuth.add(option))
 
@@ -103,7 +97,7 @@ function wholeNumber(least: number, most: number): (text: string) => number {
   }
 }
 
-/** Behind those that were said before. */
+/** Appends to the adapters of earlier options. */
 function adapter(text: string, before: ServeOptions['adapter'] = []): NonNullable<ServeOptions['adapter']> {
   const [, file = text, scale = '1'] = /^(.+\.gguf)=(.*)$/.exec(text) ?? []
   if (scale.trim() !== '' && Number.isFinite(Number(scale)))
@@ -117,7 +111,7 @@ function gpuLayers(text: string): number | 'auto' | 'max' {
   throw new InvalidArgumentError('Expected a whole number, max or auto.')
 }
 
-/** As in Ollama: a bare number is seconds, and what is negative means for ever. */
+/** As in Ollama, a bare number is seconds, and a negative one never expires. */
 function keepAlive(text: string): NonNullable<ServeOptions['keepAlive']> {
   if (text.startsWith('-')) return 'forever'
   return /^\d+$/.test(text) ? `${Number(text)}s` : (text as `${number}m`)

@@ -1,4 +1,4 @@
-/** `modelmount show`: what a model is, or one part of it. */
+/** `modelmount show`: shows a model, or one part of it. */
 import { Option } from 'commander'
 import { describeModel, type ShowAnswer } from '../describe-model.ts'
 import { print } from '../output.ts'
@@ -8,13 +8,13 @@ import { clientCommand, type HostOption } from './command.ts'
 const parts = ['license', 'modelfile', 'parameters', 'system', 'template'] as const
 type Part = (typeof parts)[number]
 
-export const show = clientCommand('show <model>', 'show what a model is').option(
+export const show = clientCommand('show <model>', 'show information for a model').option(
   '-v, --verbose',
-  'its metadata and tensors, too',
+  'show metadata and tensors as well',
 )
 for (const part of parts)
   show.addOption(
-    new Option(`--${part}`, `only its ${part === 'modelfile' ? 'Modelfile' : part}`).conflicts(
+    new Option(`--${part}`, `show only the ${part === 'modelfile' ? 'Modelfile' : part}`).conflicts(
       parts.filter((other) => other !== part),
     ),
   )

@@ -1,8 +1,8 @@
-/** `modelmount stop`: a model goes from memory. */
+/** `modelmount stop`: unloads a model. */
 import { type Server, ServerError, withServer } from '../server.ts'
 import { clientCommand, type HostOption, noteIfAlone } from './command.ts'
 
-export const stop = clientCommand('stop <model>', 'free the memory of a model')
+export const stop = clientCommand('stop <model>', 'stop a running model')
 
 stop.action((model: string, options: HostOption) =>
   withServer(options, async (server) => {
@@ -14,6 +14,6 @@ stop.action((model: string, options: HostOption) =>
   }),
 )
 
-/** When its running answers have ended. */
+/** Unloads the model once its running answers have ended. */
 export const unload = (server: Server, model: string): Promise<unknown> =>
   server.post('/api/generate', { model, keep_alive: 0 })
