@@ -25,7 +25,7 @@ const mounts: Readonly<Record<string, (llm: Llm) => RequestListener>> = {
 }
 
 const messages = [{ role: 'user', content: 'Hi' }]
-const wrong = 'This API key is not valid: it is unknown, revoked or expired.'
+const wrong = 'Invalid API key: it is unknown, revoked or expired.'
 const missing = 'No API key is given. Send it as `x-api-key`, or as `authorization: Bearer`.'
 
 /** One route of each API, with how that says who may not come in. */

@@ -63,7 +63,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
 
       const said = await read(await ask(url, path, secret), () => llm.keys.revoke(key.id))
 
-      expect(said.slice(-400)).toContain('This API key is not valid')
+      expect(said.slice(-400)).toContain('Invalid API key')
       expect(said).not.toContain('[DONE]')
       expect(llm.running()).toBe(0)
       const [call] = await vi.waitFor(async () => {
@@ -90,7 +90,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
       other.keys.revoke(leaked.key.id),
     )
 
-    expect(said.slice(-400)).toContain('This API key is not valid')
+    expect(said.slice(-400)).toContain('Invalid API key')
     await vi.waitFor(() => expect(llm.running()).toBe(1))
     await going.body?.cancel()
     await vi.waitFor(() => expect(llm.running()).toBe(0))

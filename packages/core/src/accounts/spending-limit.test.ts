@@ -36,19 +36,19 @@ test.each([
   expect(parseUsd(usd)).toBeUndefined()
 })
 
-test('an amount is reported as a number wherever that is exact, else as a decimal string', () => {
+test('reports an amount as a number where that is exact, else as a decimal string', () => {
   expect([0, 1, 100_000_001, 2_500_000_000].map(toUsd)).toEqual([0, 1e-9, 0.100000001, 2.5])
   expect(toUsd(8_999_999_999_999_999)).toBe('8999999.999999999')
 })
 
-test('each amount survives the way out and in', () => {
+test('each amount survives a round trip', () => {
   const largest = Array.from({ length: 1_000 }, (_, index) => Number.MAX_SAFE_INTEGER - index * 7)
   const others = Array.from({ length: 1_000 }, (_, index) => Math.floor(1.7 ** (index % 69)) + index)
   for (const nanoUsd of [...largest, ...others]) expect(parseUsd(toUsd(nanoUsd))).toBe(nanoUsd)
   for (const nanoUsd of others) if (nanoUsd < 8e15) expect(toUsd(nanoUsd)).toBeTypeOf('number')
 })
 
-test('a limit that is not an amount is never read as no limit', () => {
+test('an invalid amount throws instead of meaning no limit', () => {
   expect(toNanoUsdLimit({ usd: 0, period: 'day' })).toEqual({ nanoUsd: 0, period: 'day' })
   expect(() => toNanoUsdLimit({ usd: 'all', period: 'day' })).toThrow(
     'Expected `usd` to be an amount of dollars, got all',

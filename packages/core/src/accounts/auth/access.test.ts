@@ -43,14 +43,14 @@ const thrownBy = async (attempt: () => unknown): Promise<unknown> => {
   }
 }
 
-test('a direct call from this machine is anonymous, and may ask models', async () => {
+test('a direct call from this machine is anonymous and has the scope inference', async () => {
   const { authorize } = createAccess({})
 
   expect(await authorize(call(), 'inference')).toEqual({ id: 'anonymous' })
   expect(await thrownBy(() => authorize(call(), 'models'))).toMatchObject({ code: 'permission' })
 })
 
-test('any other call is refused with a text that names the option, for the log, too', async () => {
+test('rejects any other call with an error that names the option, also in the log', async () => {
   const { authorize } = createAccess({})
 
   for (const from of [{ address: '10.0.0.7' }, { headers: { 'x-forwarded-for': '10.0.0.7' } }]) {
@@ -62,7 +62,7 @@ test('any other call is refused with a text that names the option, for the log, 
   }
 })
 
-test('a name in the Host header that is not this machine is refused', async () => {
+test('rejects a Host header that names another machine', async () => {
   const { authorize } = createAccess({})
 
   expect(
@@ -72,7 +72,7 @@ test('a name in the Host header that is not this machine is refused', async () =
   })
 })
 
-test('where the app says who calls, only that counts', async () => {
+test('with auth `host`, only the caller of `authenticate` counts', async () => {
   const { authorize } = createAccess({ auth: 'host' })
   const ada = { id: 'ada', scopes: ['inference', 'models'] as const }
 
@@ -85,7 +85,7 @@ test('where the app says who calls, only that counts', async () => {
   })
 })
 
-test('an id that is a number becomes a text, and nobody is who is something else than an object', async () => {
+test('converts numeric ids to strings and treats falsy callers as absent', async () => {
   const { authorize } = createAccess({ auth: 'host' })
   const named = (caller: unknown) => authorize(call({ caller: caller as Caller }), 'inference')
 
@@ -115,17 +115,17 @@ test.each([
     { id: 'ada', spendingLimit: { usd: Number.POSITIVE_INFINITY, period: 'day' } },
     'caller.spendingLimit.usd',
   ],
-])('a caller %j of the app is a mistake in the set-up that names %s', async (caller, field) => {
+])('a caller %j is a set-up error that names %s', async (caller, field) => {
   const { authorize } = createAccess({ auth: 'host' })
 
   expect(await thrownBy(() => authorize(call({ caller: caller as Caller }), 'inference'))).toMatchObject({
     code: 'internal',
-    message: expect.stringContaining(`wrong: ${field}: `),
+    message: expect.stringContaining(`Invalid caller from the app: ${field}: `),
     details: { setup: true },
   })
 })
 
-test('a caller that the app names may not come along where nobody is asked', async () => {
+test('ignores the caller of `authenticate` with auth `anonymous`', async () => {
   const { authorize } = createAccess({})
 
   expect(await authorize(call({ caller: { id: 'admin', scopes: ['admin'] } }), 'inference')).toEqual({
@@ -133,7 +133,7 @@ test('a caller that the app names may not come along where nobody is asked', asy
   })
 })
 
-test('who says nothing of scopes has those of the options', async () => {
+test('callers without scopes have those of the option', async () => {
   const { authorize } = createAccess({ scopes: ['inference', 'models'] })
   const { authorize: callerOfApp } = createAccess({ auth: 'host', scopes: ['inference', 'models'] })
 
@@ -145,11 +145,11 @@ test('who says nothing of scopes has those of the options', async () => {
   ).toMatchObject({ code: 'permission' })
 })
 
-test('a scope that nobody knows is a mistake', async () => {
+test('rejects an unknown scope in the options', async () => {
   expect(() => createAccess({ scopes: ['all' as 'admin'] })).toThrow('Expected `scopes` to be some of')
 })
 
-test('a configured page may call, others may not, and the default pages are no longer there', async () => {
+test('configured origins replace the default origins', async () => {
   const { checkOrigin } = createAccess({ origins: ['https://app.example.com'] })
   const from = (origin: string) => call({ headers: { origin } })
 
@@ -162,13 +162,13 @@ test('a configured page may call, others may not, and the default pages are no l
   })
 })
 
-test('where the app says who calls, pages are the affair of its own middleware', async () => {
+test("with auth `host`, origins are left to the app's CORS middleware", async () => {
   const { checkOrigin } = createAccess({ auth: 'host' })
 
   expect(checkOrigin(call({ headers: { origin: 'https://anything.example' } }))).toEqual({})
 })
 
-test('where keys are asked for, the one of the call says who calls, in either header', async () => {
+test('with auth `keys`, the key in either header identifies the caller', async () => {
   const { authorize, auth } = createAccess({ auth: 'keys' })
   const from = (headers: Record<string, string>) => call({ address: '10.0.0.7', headers })
 
@@ -183,7 +183,7 @@ test('where keys are asked for, the one of the call says who calls, in either he
     expect(await authorize(from(headers), 'inference')).toBe(known['the-secret'])
 })
 
-test('nobody is let in without one, also not who calls from this machine or whom the app names', async () => {
+test('requires a key also of local calls and of callers that the app names', async () => {
   const { authorize } = createAccess({ auth: 'keys' })
 
   for (const headers of [
@@ -200,7 +200,7 @@ test('nobody is let in without one, also not who calls from this machine or whom
     })
 })
 
-test('two keys that differ are refused, even where both are good', async () => {
+test('rejects two different keys, even where both are valid', async () => {
   const { authorize } = createAccess({ auth: 'keys' })
   const headers = { 'x-api-key': 'the-secret', authorization: 'Bearer admin' }
 
@@ -209,7 +209,7 @@ test('two keys that differ are refused, even where both are good', async () => {
   })
 })
 
-test('a key may do what its scopes say, and no more: an admin asks no model', async () => {
+test('a key has only its scopes: `admin` does not include `inference`', async () => {
   const { authorize } = createAccess({ auth: 'keys', scopes: ['inference', 'models', 'admin'] })
   const headers = { 'x-api-key': 'the-secret' }
 
@@ -219,14 +219,14 @@ test('a key may do what its scopes say, and no more: an admin asks no model', as
   ).toMatchObject({ code: 'permission' })
 })
 
-test('a key in a page of somebody else is refused as without keys', async () => {
+test('rejects a page of another origin, also with a key', async () => {
   const { checkOrigin } = createAccess({ auth: 'keys' })
   const headers = { origin: 'https://evil.example', 'x-api-key': 'the-secret' }
 
   expect(await thrownBy(() => checkOrigin(call({ headers })))).toMatchObject({ code: 'permission' })
 })
 
-test('another word for `auth` is a mistake in the set-up', () => {
+test('rejects an unknown value of `auth`', () => {
   expect(() => createAccess({ auth: 'key' as 'host' })).toThrow(
     "Expected `auth` to be one of anonymous, host, keys, got 'key'",
   )

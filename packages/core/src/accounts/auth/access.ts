@@ -15,23 +15,22 @@ import { parseCaller } from './parse-caller.ts'
 
 export interface AccessOptions {
   /**
-   * How a caller is authenticated. `anonymous`: not at all; only direct calls from this machine are answered.
-   * `host`: by the option `authenticate` of the router. `keys`: by the API key of the call, which has to be in the database.
+   * How callers are authenticated. `anonymous`: not at all, and only direct calls from this machine are answered.
+   * `host`: by the option `authenticate` of the router. `keys`: by an API key that is in the database.
    *
    * @default 'anonymous'
    */
   auth?: AuthMode | undefined
 
   /**
-   * Pages whose browsers may call, as origins: `https://app.example.com`, `http://*.example.com`.
+   * Allowed origins of browser pages: `https://app.example.com`, `http://*.example.com`.
    *
    * @default pages from this machine; with `auth: 'host'` all, since the app's own CORS middleware decides
    */
   origins?: readonly string[] | undefined
 
   /**
-   * Scopes of callers without scopes of their own: use models (`inference`), add and delete models (`models`), manage keys
-   * (`admin`).
+   * Scopes of callers that have none set: use models (`inference`), add and delete models (`models`), manage keys (`admin`).
    *
    * @default ['inference']
    */
@@ -78,7 +77,7 @@ export function createAccess(
     authorize: async (request, scope) => {
       const caller = await authenticators[auth](request)
       if (!(caller.scopes ?? scopes).includes(scope))
-        throw new LlmError('permission', `This caller may not do that: it has no scope '${scope}'.`)
+        throw new LlmError('permission', `This route requires the scope '${scope}', which the caller lacks.`)
       return caller
     },
   }
@@ -89,7 +88,11 @@ const allScopes: readonly Scope[] = ['inference', 'models', 'admin']
 function authenticateLoopback(request: HttpRequest): Caller {
   if (!isDirectLoopback(request)) throw loopbackRequired()
   if (!isLocalHost(request.header('host')))
-    throw new LlmError('permission', 'The Host header of this call names another machine.', { page: true })
+    throw new LlmError(
+      'permission',
+      'The Host header names another machine. Call this server as localhost or 127.0.0.1.',
+      { page: true },
+    )
   return { id: 'anonymous' }
 }
 
@@ -103,13 +106,13 @@ const authenticationRequired = (): LlmError =>
 const loopbackRequired = (): LlmError =>
   new LlmError(
     'authentication',
-    "Without authentication only direct calls from this machine are answered. In the app, authenticate callers: createLlm({ auth: 'host' }), and the option `authenticate` where the routes are mounted.",
+    "Authentication required: without it, only direct calls from this machine are answered. In the app, set `auth: 'host'` of createLlm() and the option `authenticate` of the router, or `auth: 'keys'`.",
     { setup: true },
   )
 
 const originNotAllowed = (origin: string): LlmError =>
   new LlmError(
     'permission',
-    `Pages from ${origin} may not call. In the app, allow them: createLlm({ origins: ['${origin}'] }).`,
+    `Origin not allowed: ${origin}. In the app, allow it: createLlm({ origins: ['${origin}'] }).`,
     { page: true },
   )

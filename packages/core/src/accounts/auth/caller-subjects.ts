@@ -1,4 +1,4 @@
-/** Which limits a caller comes under: its own, or those of its tier. */
+/** Limits of a caller: its own, then those of its tier. */
 import { LlmError } from '../../errors.ts'
 import type { Limits, Subject } from '../../limits/limits.ts'
 import type { Caller } from './caller.ts'
@@ -35,4 +35,8 @@ const omitUndefined = (limits: Limits = {}): Limits =>
   Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined))
 
 const unknownTier = (tier: string): LlmError =>
-  new LlmError('internal', `The tier "${tier}" of this caller is not one of the server's.`, { setup: true })
+  new LlmError(
+    'internal',
+    `Unknown tier "${tier}" of the caller. In the app, add it to the option \`tiers\` of createLlm().`,
+    { setup: true },
+  )

@@ -5,7 +5,7 @@ import { KeySettings } from '../keys/schema.ts'
 import type { Caller } from './caller.ts'
 
 const { scopes, limits, spendingLimit } = KeySettings.shape
-const id = z.union([z.string().min(1), z.int(), z.bigint()], 'Expected a text that is not empty.')
+const id = z.union([z.string().min(1), z.int(), z.bigint()], 'Expected a non-empty string.')
 
 const callerSchema = z.strictObject({
   id,
@@ -19,7 +19,7 @@ const callerSchema = z.strictObject({
   key: z.object({ id: z.string(), name: z.string() }).optional(),
 })
 
-/** Converts numeric ids to texts. Throws a set-up error that names the field. */
+/** Converts numeric ids to strings. Throws a set-up error that names the field. */
 export function parseCaller(given: unknown): Caller {
   const result = callerSchema.safeParse(given)
   if (!result.success) throw invalidCaller(result.error.issues[0] as z.core.$ZodIssue)
@@ -31,7 +31,7 @@ export function parseCaller(given: unknown): Caller {
 
 function invalidCaller({ path, message }: z.core.$ZodIssue): LlmError {
   const param = ['caller', formatFieldPath(path)].filter(Boolean).join('.')
-  return new LlmError('internal', `In the app, what says who calls is wrong: ${param}: ${message}`, {
+  return new LlmError('internal', `Invalid caller from the app: ${param}: ${message}`, {
     setup: true,
   })
 }

@@ -17,7 +17,7 @@ export const keyMigrations: readonly Migration[] = [
       revoked_at BIGINT,
       last_used_at BIGINT
     )`,
-    // A rotated key has several until their grace periods end.
+    // A rotated key has several secrets until their grace periods end.
     `CREATE TABLE modelmount_key_secrets (
       public_id TEXT PRIMARY KEY,
       key_id TEXT NOT NULL REFERENCES modelmount_keys (id),
@@ -52,7 +52,7 @@ export interface KeyRow {
   readonly expires_at: number | null
   readonly revoked_at: number | null
   readonly last_used_at: number | null
-  /** When it was read, by the database's clock. */
+  /** Time of the query, by the database's clock. */
   readonly now: number
 }
 
@@ -66,7 +66,7 @@ export async function lockKey({ query }: Queries, clock: string, id: string): Pr
     [id],
   )
   if (!row) throw keyNotFound()
-  if (row.revoked_at !== null) throw new LlmError('conflict', 'This key is revoked for ever.')
+  if (row.revoked_at !== null) throw new LlmError('conflict', 'This key is revoked. Create another key.')
   return row
 }
 
@@ -89,7 +89,7 @@ interface StoredGrant extends Omit<Grant, 'spendingLimit'> {
   readonly spendLimit?: { readonly nanoUsd: number; readonly per: NanoUsdLimit['period'] }
 }
 
-/** Reads the former names, too: a key must never lose its spending limit. */
+/** Reads the former names as well: a key must never lose its spending limit. */
 export function parseGrant({ granted }: Pick<KeyRow, 'granted'>): Grant {
   const { spendingLimit, spendLimit, ...grant } = JSON.parse(granted) as StoredGrant
   const limit = spendingLimit ?? (spendLimit && { nanoUsd: spendLimit.nanoUsd, period: spendLimit.per })
@@ -104,8 +104,8 @@ export function serializeGrant({ spendingLimit, ...grant }: Grant): string {
   return JSON.stringify(stored)
 }
 
-export const keyNotFound = (): LlmError => new LlmError('not_found', 'There is no key of this id.')
+export const keyNotFound = (): LlmError => new LlmError('not_found', 'Key not found.')
 
 function throwRowMissing(): never {
-  throw new Error('A locked row is gone.')
+  throw new Error('A locked row of modelmount_keys is missing.')
 }

@@ -9,7 +9,7 @@ import type { KeySettings } from './settings.ts'
 
 const refused = {
   code: 'authentication',
-  message: 'This API key is not valid: it is unknown, revoked or expired.',
+  message: 'Invalid API key: it is unknown, revoked or expired.',
   details: {},
 }
 
@@ -42,7 +42,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       close: () => database.close(),
     })
 
-    test('a key is made, and its secret lets in who has it', async () => {
+    test('creates a key whose secret authenticates its caller', async () => {
       const settings: KeySettings = {
         name: 'Ada’s "laptop"; -- ',
         scopes: ['inference', 'models'],
@@ -64,7 +64,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       expect(await keys.get(key.id)).toMatchObject(key)
     })
 
-    test('one that nothing is said of may ask models, for ever', async () => {
+    test('a key without settings has the scope inference and never expires', async () => {
       const { key, secret } = await keys.create({ name: 'plain' })
 
       expect(key).toEqual({
@@ -79,7 +79,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       expect(await keys.authenticate(secret)).toMatchObject({ id: key.id, scopes: ['inference'] })
     })
 
-    test('the secret is nowhere in the database', async () => {
+    test('the database does not contain the secret', async () => {
       const { secret } = await keys.create({ name: 'hidden' })
       await keys.authenticate(secret)
 
@@ -91,7 +91,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       expect(JSON.stringify(rows)).not.toContain(secret.slice(-43))
     })
 
-    test('what is unknown, revoked or expired is refused in the same words', async () => {
+    test('rejects unknown, revoked and expired keys with the same text', async () => {
       const revoked = await keys.create({ name: 'revoked' })
       await keys.revoke(revoked.key.id)
       const expired = await keys.create({ name: 'expired', expiresIn: '10s' })
@@ -110,7 +110,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       expect(await keys.authenticate(secret)).toMatchObject({ key: { name: 'good' } })
     })
 
-    test('hostile texts are refused like any other, and quickly', async () => {
+    test('rejects hostile strings like any other, and quickly', async () => {
       const start = performance.now()
 
       for (const text of ["'", '"', '\0', "sk-mm-' OR '1'='1", '\u{d800}', 'x'.repeat(2 ** 20), ''])
@@ -119,7 +119,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       expect(performance.now() - start).toBeLessThan(500)
     })
 
-    test('one that has no time left to live is expired to the millisecond, and listed as that', async () => {
+    test('expires a key to the millisecond, also in the list', async () => {
       const { key, secret } = await keys.create({ name: 'short', expiresIn: 60_000 })
 
       expect(key.expiresAt?.getTime()).toBe(key.createdAt.getTime() + 60_000)
@@ -138,7 +138,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       expect(key.expiresAt?.getTime()).toBe(key.createdAt.getTime() + ms)
     })
 
-    test('a moment is one, as a date and as a text', async () => {
+    test('accepts a timestamp as a Date and as a string', async () => {
       const at = new Date('2040-02-03T04:05:06.007Z')
       const asDate = await keys.create({ name: 'date', expiresAt: at })
       const asText = await keys.create({ name: 'text', expiresAt: at.toISOString() as unknown as Date })
@@ -176,13 +176,13 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       expect(await keys.list()).toEqual([])
     })
 
-    test('a setting that is misspelt is not ignored', async () => {
+    test('rejects a misspelt setting', async () => {
       const misspelt = { name: 'x', scope: ['admin'] } as KeySettings
 
       await expect(keys.create(misspelt)).rejects.toMatchObject({ code: 'invalid_request' })
     })
 
-    test('what is changed holds at the next call, and what is not named stays', async () => {
+    test('changes apply at the next call, and other settings stay', async () => {
       const { key, secret } = await keys.create({
         name: 'before',
         models: ['tiny'],
@@ -214,7 +214,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       })
     })
 
-    test('changes at the same time are all there', async () => {
+    test('keeps all concurrent changes', async () => {
       const { key } = await keys.create({ name: 'busy' })
 
       await Promise.all([
@@ -230,14 +230,14 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       })
     })
 
-    test('a day is its beginning in UTC, and days are let in for as a grace, too', async () => {
+    test('a day means its beginning in UTC, and a grace period may have days', async () => {
       const { key } = await keys.create({ name: 'dated', expiresAt: '2040-01-02' })
 
       expect(key.expiresAt).toEqual(new Date('2040-01-02T00:00:00Z'))
       await keys.rotate(key.id, { grace: '7d' })
     })
 
-    test.each(['abc', '-1s', Number.NaN, null, {}])('a grace of %j is refused', async (grace) => {
+    test.each(['abc', '-1s', Number.NaN, null, {}])('rejects a grace of %j', async (grace) => {
       const { key } = await keys.create({ name: 'rotated' })
 
       await expect(keys.rotate(key.id, { grace: grace as '1h' })).rejects.toMatchObject({
@@ -246,7 +246,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       })
     })
 
-    test('a key that is rotated has two secrets for a while', async () => {
+    test('a rotated key has two valid secrets during the grace period', async () => {
       const { key, secret: first } = await keys.create({ name: 'rotated' })
       const { key: rotated, secret: second } = await keys.rotate(key.id, { grace: '1h' })
 
@@ -259,7 +259,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       expect(await keys.authenticate(second)).toMatchObject({ id: key.id })
     })
 
-    test('a longer grace does not give an old secret more time', async () => {
+    test('a longer grace does not extend an old secret', async () => {
       const { key, secret } = await keys.create({ name: 'twice' })
       await keys.rotate(key.id, { grace: '1s' })
       await keys.rotate(key.id, { grace: '1h' })
@@ -268,7 +268,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       await expect(keys.authenticate(secret)).rejects.toMatchObject(refused)
     })
 
-    test('one that has leaked is let in no more at once', async () => {
+    test('a grace of 0 ends the old secret at once', async () => {
       const { key, secret } = await keys.create({ name: 'leaked' })
       const { secret: next } = await keys.rotate(key.id, { grace: 0 })
 
@@ -276,7 +276,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       expect(await keys.authenticate(next)).toMatchObject({ id: key.id })
     })
 
-    test('one that is revoked stays so: nothing changes it, and it can be revoked again', async () => {
+    test('a revoked key cannot be changed, and can be revoked again', async () => {
       const { key } = await keys.create({ name: 'gone' })
       const first = await keys.revoke(key.id)
       aheadMs = 1_000
@@ -287,7 +287,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
         await expect(change()).rejects.toMatchObject({ code: 'conflict' })
     })
 
-    test('ids that no key has are not found, whatever is in them', async () => {
+    test('rejects unknown ids with not_found, whatever they contain', async () => {
       for (const id of ['key_none', '', "' OR 1=1 --", '\0', 'x'.repeat(2 ** 20)])
         for (const attempt of [
           () => keys.get(id),
@@ -298,7 +298,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
           await expect(attempt()).rejects.toMatchObject({ code: 'not_found' })
     })
 
-    test('all are listed, the newest first', async () => {
+    test('lists all keys, newest first', async () => {
       for (const name of ['first', 'second', 'third']) {
         await keys.create({ name })
         aheadMs += 10
@@ -307,7 +307,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       expect((await keys.list()).map(({ name }) => name)).toEqual(['third', 'second', 'first'])
     })
 
-    test('the last use is noted once a minute, behind the call', async () => {
+    test('records the last use once a minute, in the background', async () => {
       const writes: string[] = []
       const watched: Database = {
         ...withClock(database),
@@ -336,7 +336,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       expect((await keys.get(key.id)).lastUsedAt).not.toEqual(before)
     })
 
-    test('a note of use that cannot be written fails no call', async () => {
+    test('a failed record of use fails no call', async () => {
       const { secret } = await keys.create({ name: 'on a full disk' })
       const failing = await openKeys({
         ...withClock(database),
@@ -351,8 +351,8 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       await failing.close()
     })
 
-    describe('that asks for higher limits', () => {
-      test('has them when it is told yes, beside those that it has', async () => {
+    describe('limit requests', () => {
+      test('an approved request adds its limits to those of the key', async () => {
         const { key, secret } = await keys.create({
           name: 'eager',
           tier: 'gold',
@@ -376,7 +376,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
         expect(await keys.requests.list({ status: 'pending' })).toEqual([])
       })
 
-      test('keeps what it has when it is told no, and may ask again', async () => {
+      test('a refused request changes nothing, and the key may request again', async () => {
         const { secret } = await keys.create({ name: 'eager', limits: { concurrent: 1 } })
         const caller = await keys.authenticate(secret)
         const ask = () => keys.requests.create(caller, { limits: { concurrent: 9 } })
@@ -390,7 +390,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
         expect(await keys.requests.list()).toHaveLength(2)
       })
 
-      test('is answered once', async () => {
+      test('a request is decided once', async () => {
         const { secret } = await keys.create({ name: 'eager' })
         const { id } = await keys.requests.create(await keys.authenticate(secret), {
           limits: { concurrent: 9 },
@@ -403,7 +403,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
         await expect(keys.requests.approve('limreq_none')).rejects.toMatchObject({ code: 'not_found' })
       })
 
-      test('is not approved once it is revoked, and still waits then', async () => {
+      test('a request of a revoked key cannot be approved and stays pending', async () => {
         const { key, secret } = await keys.create({ name: 'eager' })
         const { id } = await keys.requests.create(await keys.authenticate(secret), {
           limits: { concurrent: 9 },
@@ -414,7 +414,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
         expect(await keys.requests.list({ status: 'pending' })).toHaveLength(1)
       })
 
-      test('has to say what it wants, and to be a key', async () => {
+      test('a request requires a limit and a key', async () => {
         const { secret } = await keys.create({ name: 'eager' })
         const caller = await keys.authenticate(secret)
 
@@ -448,7 +448,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
         return stdout
       }
 
-      test('one that is revoked there is refused here at the next call', async () => {
+      test('a key revoked there is rejected here at the next call', async () => {
         const { key, secret } = await keys.create({ name: 'shared' })
         expect(await keys.authenticate(secret)).toMatchObject({ id: key.id })
 
@@ -457,7 +457,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
         await expect(keys.authenticate(secret)).rejects.toMatchObject(refused)
       })
 
-      test('one that is made there is let in here', async () => {
+      test('a key created there is accepted here', async () => {
         const secret = await inAnotherProcess(
           "process.stdout.write((await keys.create({ name: 'made there' })).secret)",
         )
@@ -468,7 +468,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
   },
 )
 
-test('without a database, what is asked of keys says which option makes one', async () => {
+test('without a database, each method names the option that is missing', async () => {
   const keys = await openKeys(undefined)
 
   for (const attempt of [

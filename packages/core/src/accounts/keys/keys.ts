@@ -58,10 +58,10 @@ export class Keys {
   readonly #database: Database
   readonly #tiers: readonly string[] | undefined
   readonly #revocations: RevocationWatcher
-  /** Notes of use that are on their way, by key. */
+  /** Writes of `last_used_at` in flight, by key. */
   readonly #pendingUses = new Map<string, Promise<unknown>>()
 
-  /** @param hasDatabase false: in a database that is none */
+  /** @param hasDatabase false: each query rejects */
   constructor(database: Database, tiers: readonly string[] | undefined, hasDatabase = true) {
     this.#database = database
     this.hasDatabase = hasDatabase
@@ -163,7 +163,7 @@ export class Keys {
     })
   }
 
-  /** For ever, from the next call on; answers that run end within seconds, in all processes. One that is revoked stays as it is. */
+  /** Revokes a key for good, from the next call on. Running answers end within seconds, in all processes. */
   async revoke(id: string): Promise<ApiKey> {
     const { clock } = this.#database
     const [row] = await this.#database.query<KeyRow>(
@@ -201,7 +201,7 @@ export class Keys {
     return this.#revocations.watch(id, () => listener(invalidKey()))
   }
 
-  /** Waits for what is on its way. The database stays open. */
+  /** Waits for writes in flight. The database stays open. */
   async close(): Promise<void> {
     this.#revocations.close()
     await Promise.all(this.#pendingUses.values())
@@ -210,7 +210,7 @@ export class Keys {
   /** With an unknown tier each call of the key would fail. */
   #checkTier(tier: string | null | undefined): void {
     if (!this.#tiers || typeof tier !== 'string' || this.#tiers.includes(tier)) return
-    const known = this.#tiers.length > 0 ? `one of ${this.#tiers.join(', ')}` : 'none: there are no tiers'
+    const known = this.#tiers.length > 0 ? `one of ${this.#tiers.join(', ')}` : 'no tier: the server has none'
     throw invalidRequest(`tier: Expected ${known}.`, { param: 'tier' })
   }
 
@@ -270,8 +270,8 @@ function toCaller(row: KeyRow): Caller {
   return { id, ...parseGrant(row), key: { id, name } }
 }
 
-/** Some texts, such as NUL, are errors in PostgreSQL. */
+/** PostgreSQL rejects some strings, such as NUL. */
 const toSafeId = (id: string): string => (/^\w{1,100}$/.test(id) ? id : '')
 
 const invalidKey = (): LlmError =>
-  new LlmError('authentication', 'This API key is not valid: it is unknown, revoked or expired.')
+  new LlmError('authentication', 'Invalid API key: it is unknown, revoked or expired.')

@@ -13,7 +13,7 @@ export interface LimitRequest {
   readonly keyId: string
   /** Requested limits; others stay. */
   readonly limits: Limits
-  /** Text of the requester. */
+  /** Written by the requester. */
   readonly reason: string
   readonly status: 'pending' | 'approved' | 'refused'
   readonly createdAt: Date
@@ -30,16 +30,16 @@ export class LimitRequests {
   /** Rejects with `conflict` while another request of the key is pending, and with `permission` for callers without a key. */
   async create({ key }: Pick<Caller, 'key'>, input: LimitRequestInput): Promise<LimitRequest> {
     const { limits, reason = '' } = schema.parseSettings(schema.LimitRequestInput, input)
-    if (!key) throw new LlmError('permission', 'Only a key can ask for higher limits.')
+    if (!key) throw new LlmError('permission', 'Limit requests require an API key. Call this route with one.')
     if (Object.values(limits).every((limit) => limit === undefined))
-      throw invalidRequest('limits: Expected one limit at least.', { param: 'limits' })
+      throw invalidRequest('limits: Expected at least one limit.', { param: 'limits' })
     const [row] = await this.#database.query<LimitRequestRow>(
       `INSERT INTO modelmount_limit_requests (id, key_id, limits, reason, status, created_at)
        VALUES (?, ?, ?, ?, 'pending', ${this.#database.clock})
        ON CONFLICT DO NOTHING RETURNING ${columns}`,
       [`limreq_${randomBytes(12).toString('hex')}`, key.id, JSON.stringify(limits), reason],
     )
-    if (!row) throw new LlmError('conflict', 'This key has asked already, and nobody has decided yet.')
+    if (!row) throw new LlmError('conflict', 'Another limit request of this key is pending.')
     return toRequest(row)
   }
 
@@ -82,8 +82,8 @@ export class LimitRequests {
       [safeId],
     )
     throw decided
-      ? new LlmError('conflict', `This request is ${decided.status} already.`)
-      : new LlmError('not_found', 'There is no request of this id.')
+      ? new LlmError('conflict', `This limit request is already ${decided.status}.`)
+      : new LlmError('not_found', 'Limit request not found.')
   }
 }
 

@@ -1,9 +1,9 @@
-/** Finds out which keys of running answers were revoked, by whichever process. */
+/** Notices revocations of keys that have running answers, also by other processes. */
 import type { Database } from '../../storage/database.ts'
 
 export class RevocationWatcher {
   readonly #database: Database
-  /** By key, the listeners of its running answers. */
+  /** Listeners of running answers, by key. */
   readonly #listeners = new Map<string, Set<() => void>>()
   #timer: NodeJS.Timeout | undefined
 
@@ -15,7 +15,7 @@ export class RevocationWatcher {
   watch(id: string, onRevoked: () => void): () => void {
     const listeners = this.#listeners.get(id) ?? new Set()
     this.#listeners.set(id, listeners.add(onRevoked))
-    // After an error the next look asks the database again.
+    // After an error, the next interval queries the database again.
     this.#timer ??= setInterval(() => void this.look().catch(() => {}), lookEveryMs).unref()
     return () => {
       listeners.delete(onRevoked)
@@ -24,7 +24,7 @@ export class RevocationWatcher {
     }
   }
 
-  /** Tells the listeners of a key. */
+  /** Calls the listeners of a key. */
   end(id: string): void {
     for (const onRevoked of this.#listeners.get(id) ?? []) onRevoked()
   }

@@ -7,14 +7,14 @@ import type { Lifetime, Timestamp } from './settings.ts'
 
 const limitValue = z.int().min(1).max(1_000_000_000)
 
-/** Such texts are printed on terminals, and PostgreSQL stores no NUL. */
+/** A string without control characters: terminals print it, and PostgreSQL stores no NUL. */
 const singleLine = (max: number) =>
   z
     .string()
     .trim()
     .min(1)
     .max(max)
-    .regex(/^\P{Cc}*$/u, 'Expected a text in one line.')
+    .regex(/^\P{Cc}*$/u, 'Expected a single line without control characters.')
 
 const limits = z.strictObject({
   requestsPerMinute: limitValue.optional(),
@@ -33,7 +33,7 @@ const spendingLimit = z.strictObject({
         { type: 'number', minimum: 0, maximum: 9007199.254740991 },
         { type: 'string', pattern: String.raw`^\d{1,7}(\.\d{1,9})?$` },
       ],
-      description: 'Dollars. In answers a number where that is exact, else a string.',
+      description: 'Dollars. Responses contain a number where it is exact, else a string.',
     }),
   period: z.enum(['day', 'month', 'lifetime']),
 })
@@ -115,11 +115,11 @@ export const LimitRequestInput = z.strictObject({
     .string()
     .trim()
     .max(2_000)
-    .regex(/^[^\0]*$/, 'Expected a text without NUL.')
+    .regex(/^[^\0]*$/, 'Expected a string without NUL.')
     .optional(),
 })
 
-/** Throws `invalid_request` that names the field. */
+/** Throws an `invalid_request` that names the field. */
 export function parseSettings<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
   const result = schema.safeParse(value)
   if (result.success) return result.data
@@ -129,7 +129,7 @@ export function parseSettings<Schema extends z.ZodType>(schema: Schema, value: u
 }
 
 /**
- * The end of a key in milliseconds since 1970; null for never, undefined where the settings do not say.
+ * Expiry of a key in milliseconds since 1970; null for never, undefined where the settings have none.
  *
  * @param nowMs of the clock that expires the key
  */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createSecret, matchesHash, parsePublicId } from './secret.ts'
 
-test('a secret says which one it is, and fits its hash only', () => {
+test('a secret contains its public id and matches only its hash', () => {
   const [one, other] = [createSecret(), createSecret()]
 
   expect(one.secret).toMatch(/^sk-mm-[\da-f]{16}-[\w-]{43}$/)
@@ -10,7 +10,7 @@ test('a secret says which one it is, and fits its hash only', () => {
   expect(matchesHash(other.secret, one.hash)).toBe(false)
 })
 
-test('what is kept and shown does not tell it', () => {
+test('hash and hint do not reveal the secret', () => {
   const { secret, hash, hint, publicId } = createSecret()
   const hidden = secret.slice(-43)
 

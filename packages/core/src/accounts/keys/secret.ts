@@ -1,6 +1,6 @@
 /**
- * Secrets of keys: `sk-mm-<public id>-<43 characters>`. The public id says which one it is, and is no secret; of the whole only a
- * hash is kept. It is a plain one, since nobody guesses 256 random bits.
+ * Secrets of keys: `sk-mm-<public id>-<43 characters>`. The public id identifies the secret and is not confidential. Only a hash of
+ * the whole is stored: plain SHA-256, since 256 random bits cannot be guessed.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 
@@ -9,7 +9,7 @@ export interface NewSecret {
   readonly secret: string
   readonly publicId: string
   readonly hash: string
-  /** By which people tell keys apart. */
+  /** Beginning and end of the secret, for people. */
   readonly hint: string
 }
 
@@ -24,13 +24,13 @@ export function createSecret(): NewSecret {
   }
 }
 
-/** Nothing for a text that is no secret of ours, of whatever length. */
+/** Undefined for a string that is not a secret. */
 export const parsePublicId = (text: string): string | undefined =>
   text.length === secretLength ? /^sk-mm-([\da-f]{16})-[\w-]{43}$/.exec(text)?.[1] : undefined
 
 const secretLength = 'sk-mm-'.length + 16 + '-'.length + 43
 
-/** Takes as long for a wrong one as for the right one. */
+/** Compares in constant time. */
 export const matchesHash = (secret: string, hash: string): boolean =>
   timingSafeEqual(digestOf(secret), Buffer.from(hash, 'base64url'))
 

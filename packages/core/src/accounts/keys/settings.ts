@@ -7,7 +7,7 @@ import type { Caller, Scope } from '../auth/caller.ts'
 /** Milliseconds, or a number with a unit: `'12h'`, `'30d'`. */
 export type Lifetime = Duration | `${number}d`
 
-/** A date, or an ISO text. A day alone, such as `'2027-01-31'`, means its beginning in UTC. */
+/** A date, or an ISO string. A day alone, such as `'2027-01-31'`, means its beginning in UTC. */
 export type Timestamp = Date | `${number}-${number}-${number}${string}`
 
 /** Settings of a new key. */
@@ -35,7 +35,7 @@ export interface Grant extends Pick<KeySettings, 'models' | 'limits' | 'tier' | 
 
 /** The limits that a key requests. */
 export interface LimitRequestInput {
-  /** At least one; limits that are not named stay. */
+  /** At least one. Other limits stay. */
   readonly limits: Limits
   /** @default '' */
   readonly reason?: string | undefined

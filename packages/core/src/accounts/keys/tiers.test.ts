@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { openDatabase } from '../../storage/open.ts'
 import { type Keys, openKeys } from './keys.ts'
 
-describe('where it is known which tiers there are', () => {
+describe('with known tiers', () => {
   let keys: Keys
 
   beforeEach(async () => {
@@ -11,11 +11,11 @@ describe('where it is known which tiers there are', () => {
     return () => database.close()
   })
 
-  test('a key is made with one of them', async () => {
+  test('creates a key with a known tier', async () => {
     expect((await keys.create({ name: 'ann', tier: 'gold' })).key.tier).toBe('gold')
   })
 
-  test('another one is refused when a key is made or changed, not when it is used', async () => {
+  test('rejects an unknown tier when a key is created or changed', async () => {
     const { key } = await keys.create({ name: 'ann', tier: 'gold' })
     const refusal = {
       code: 'invalid_request',
@@ -29,7 +29,7 @@ describe('where it is known which tiers there are', () => {
     expect(await keys.list()).toHaveLength(1)
   })
 
-  test('it can be changed to another one, and taken away', async () => {
+  test('changes and removes a tier', async () => {
     const { key } = await keys.create({ name: 'ann', tier: 'gold' })
 
     expect((await keys.update(key.id, { tier: 'silver' })).tier).toBe('silver')

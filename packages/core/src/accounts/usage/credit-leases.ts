@@ -1,9 +1,9 @@
-/** What calls that run have reserved: leases of a minute, renewed by their process. When that dies, they are soon counted no more. */
+/** Reservations of running calls: leases of a minute, renewed by their process. Leases of a dead process expire. */
 import type { Database, Queries } from '../../storage/database.ts'
 import { Leases, leaseMs } from '../../storage/leases.ts'
 
 export interface ReservedCredit {
-  /** Of the call. */
+  /** Id of the call. */
   readonly id: string
   readonly caller: string
   readonly at: number
@@ -17,19 +17,19 @@ const table = {
   owner: 'caller',
 } as const
 
-/** Of calls that run in this process, and of those that are not written yet. */
+/** Leases of calls that run in this process, and of settled calls that are not written yet. */
 export class CreditLeases {
   readonly #leases: Leases<(typeof table.columns)[number]>
 
   /**
    * @param clock an expression of SQL
-   * @param onRenew called while there are any, and never rejects
+   * @param onRenew called while there are leases; never rejects
    */
   constructor(database: Database, clock: () => string, onRenew: () => Promise<void>) {
     this.#leases = new Leases(database, table, clock, onRenew)
   }
 
-  /** The caller's account has to be locked, here, in `of` and in `remove`. What is added is to be kept, when that is sure. */
+  /** The caller's account must be locked here, in `sumFor` and in `remove`. Call `track` once the transaction is committed. */
   async add({ query }: Queries, { id, caller, at, nanoUsd }: ReservedCredit): Promise<void> {
     await query(
       'INSERT INTO modelmount_funds (id, caller, at, nano_usd, expires_at) VALUES (?, ?, ?, ?, ?)',
@@ -37,7 +37,7 @@ export class CreditLeases {
     )
   }
 
-  /** @param reserved nothing: it is only to be written */
+  /** @param reserved undefined for a settled call that is not written yet */
   track(id: string, reserved: ReservedCredit | undefined): void {
     if (reserved) {
       const { caller, at, nanoUsd } = reserved
@@ -45,7 +45,7 @@ export class CreditLeases {
     } else this.#leases.add(id, [], Number.POSITIVE_INFINITY)
   }
 
-  /** Before it is removed: nothing puts it back any more. */
+  /** Stops renewing a lease. Call it before `remove`. */
   untrack(id: string): Promise<void> {
     return this.#leases.release(id)
   }

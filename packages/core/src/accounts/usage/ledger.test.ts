@@ -61,7 +61,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     for (const database of opened.splice(0)) await database.close()
   })
 
-  test('a call is one row, with its tokens by kind, its cost, and how it ended', async () => {
+  test('writes one row per call, with tokens by kind, cost and outcome', async () => {
     const ledger = await open()
     const funds = await ledger.reserve(call(payer(1_000_000), { id: 'call' }), {
       inputTokens: 100,
@@ -87,7 +87,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     ])
   })
 
-  test('who has a limit is refused what the worst case of goes beyond it, and told until when', async () => {
+  test('rejects a call whose worst case exceeds the limit, and reports when access resumes', async () => {
     const ledger = await open()
     const most = { inputTokens: 100, outputTokens: 50 }
     await (await ledger.reserve(call(payer(399_999)), most)).settle(ended(100, 50))
@@ -103,7 +103,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     expect(refusal.message).toContain('2026-11-23T00:00:00Z')
   })
 
-  test('what was reserved and not used can be spent', async () => {
+  test('releases credit that was reserved and not used', async () => {
     const ledger = await open()
     const caller = payer(300_000)
     const most = { inputTokens: 100, outputTokens: 100 }
@@ -118,7 +118,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     await expect(ledger.reserve(call(caller), { inputTokens: 1, outputTokens: 0 })).rejects.toThrow('Reports')
   })
 
-  test('what calls that run may still need is refused for a second only, and is nothing to warn of', async () => {
+  test('credit reserved by running calls rejects with a retry after 1 s, without a warning', async () => {
     const heard: number[] = []
     const ledger = await open({ warnings: { onWarning: ({ threshold }) => void heard.push(threshold) } })
     const running = await ledger.reserve(call(payer(399_999)), { inputTokens: 100, outputTokens: 50 })
@@ -136,14 +136,14 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     expect(heard).toEqual([1])
   })
 
-  test('whoever has reserved everything makes others wait, who have spent nothing', async () => {
+  test('a call that has reserved all credit blocks other calls of its caller', async () => {
     const ledger = await open()
     await ledger.reserve(call(payer(100_000)), { inputTokens: 0 })
 
     expect((await refusalOf(ledger.expectCredit(call(payer(100_000))))).code).toBe('rate_limit')
   })
 
-  test('calls that run here hold what they have reserved, however the clock jumps', async () => {
+  test('running calls keep their reservations when the clock jumps', async () => {
     const ledger = await open()
     const caller = payer(100_000, 'lifetime')
     const most = { inputTokens: 0, outputTokens: 50 }
@@ -159,7 +159,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     expect(await ledger.report({ by: 'key' })).toMatchObject([{ nanoUsd: 100_000n }])
   })
 
-  test('what others took for dead is put back by who runs it', async () => {
+  test('restores a lease that another process took for expired', async () => {
     const where = await fresh()
     if (where === ':memory:') return
     const slept = await open({}, where)
@@ -174,7 +174,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     expect((await refusalOf(other.reserve(call(payer(150_000, 'month')), most))).code).toBe('rate_limit')
   })
 
-  test('what is settled while it is renewed stays settled', async () => {
+  test('a call that is settled during a renewal stays settled', async () => {
     const database = await openDatabase(await fresh())
     opened.push(database)
     let goOn: () => void = () => {}
@@ -224,7 +224,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     },
   )
 
-  test('a model without a price is refused to who has a limit, by its name, and is free where its price is nothing', async () => {
+  test('rejects a model without a price for callers with a limit, and charges nothing for a price of 0', async () => {
     const ledger = await open({ prices: { free: { inputPerMillionUsd: 0, outputPerMillionUsd: 0 } } })
     const most = { inputTokens: 1, outputTokens: 1 }
 
@@ -236,7 +236,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     expect(free.maxOutputTokens).toBe(Number.POSITIVE_INFINITY)
   })
 
-  test('what cannot be reckoned is told once, and holds nothing for ever', async () => {
+  test('reports a cost that cannot be computed once, and releases its reservation', async () => {
     const errors: unknown[] = []
     const ledger = await open({ onError: (error) => errors.push(error) })
     const caller = payer(100_000)
@@ -252,7 +252,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     expect((await ledger.reserve(call(caller), most)).maxOutputTokens).toBe(50)
   })
 
-  test('what is settled when the ledger is closed, and the database with it, starts nothing', async () => {
+  test('settling after the ledger and its database are closed starts no work', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     try {
       const errors: unknown[] = []
@@ -270,7 +270,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     }
   })
 
-  test('of a call of yesterday that ends today, nobody is warned about today', async () => {
+  test('a call of yesterday that ends today causes no warning for today', async () => {
     const heard: number[] = []
     const ledger = await open({ warnings: { onWarning: ({ threshold }) => void heard.push(threshold) } })
     const caller = payer(100_000)
@@ -284,7 +284,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     expect(heard).toEqual([0.8])
   })
 
-  test('that too little is left and that nothing is, is one warning; a larger limit has its own', async () => {
+  test('warns once for an exhausted limit, and again for a larger limit', async () => {
     const heard: number[] = []
     const ledger = await open({ warnings: { onWarning: ({ threshold }) => void heard.push(threshold) } })
     const spend = async (outputTokens: number, nanoUsd: number) =>
@@ -301,7 +301,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     expect(heard).toEqual([0.8, 1, 0.8, 1])
   })
 
-  test('without a maximum an answer is as long as can be paid for', async () => {
+  test('without a maximum, the credit bounds the answer', async () => {
     const ledger = await open()
 
     const funds = await ledger.reserve(call(payer(150_999)), { inputTokens: 100 })
@@ -310,7 +310,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     await expect(ledger.reserve(call(payer(150_999)), { inputTokens: 0 })).rejects.toThrow('Reports')
   })
 
-  test('a hundred at once get what the limit pays for, to the nano-dollar', async () => {
+  test('a hundred concurrent calls get what the limit pays for, to the nano-dollar', async () => {
     const ledger = await open()
     const caller = payer(10 * 200_000)
     const tried = await Promise.allSettled(
@@ -324,7 +324,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 10, nanoUsd: 2_000_000n }])
   })
 
-  test('a day is over at midnight in UTC, a month at its end, a lifetime never', async () => {
+  test('a day ends at midnight in UTC, a month at its end, a lifetime never', async () => {
     const ledger = await open()
     const most = { inputTokens: 0, outputTokens: 50 }
     const spend = async (period: 'day' | 'month' | 'lifetime') => {
@@ -345,7 +345,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     expect(refusal.details).not.toHaveProperty('resumesAt')
   })
 
-  test('what a call costs is of the day on which it was reserved', async () => {
+  test('a cost counts for the day of its reservation', async () => {
     const ledger = await open()
     const caller = payer(100_000)
     const funds = await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 50 })
@@ -362,7 +362,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     ])
   })
 
-  test('what a process had reserved that died can be spent a minute later, but not while it runs', async () => {
+  test('leases of a dead process expire after a minute, leases of a running one do not', async () => {
     const where = await fresh()
     if (where === ':memory:') return
     const dead = await open({}, where)
@@ -381,7 +381,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     expect(funds.maxOutputTokens).toBe(50)
   })
 
-  test('a call that is settled twice, by two processes too, is charged once', async () => {
+  test('charges a call once that is settled twice, also by two processes', async () => {
     const where = await fresh()
     const ledger = await open({}, where)
     const again = where === ':memory:' ? ledger : await open({}, where)
@@ -400,7 +400,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 1, nanoUsd: 30_000n }])
   })
 
-  test('what the database does not take now is written later, and is no failure of the answer', async () => {
+  test('retries failed writes later, without failing the answer', async () => {
     const database = await openDatabase(await fresh())
     opened.push(database)
     const errors: unknown[] = []
@@ -429,7 +429,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 40 })
   })
 
-  test('a charge of which the answer of the database was lost is written again, and charged once', async () => {
+  test('retries a charge whose response was lost, and charges once', async () => {
     const database = await openDatabase(await fresh())
     opened.push(database)
     let isLost = false
@@ -459,7 +459,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     )
   })
 
-  test('who has no limit is counted, too; a model without a price costs nothing, and that is said', async () => {
+  test('counts callers without a limit, and marks calls of models without a price', async () => {
     const ledger = await open()
 
     const funds = await ledger.reserve(call({ id: 'app' }, { model: 'other' }), { inputTokens: 5 })
@@ -477,7 +477,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     ])
   })
 
-  test('`*` is the price of models that have none of their own', async () => {
+  test('`*` is the price of all other models', async () => {
     const ledger = await open({ prices: { '*': prices.tiny } })
 
     await (await ledger.reserve(call({ id: 'app' }, { model: 'other' }), { inputTokens: 5 })).settle(
@@ -487,7 +487,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     expect(await ledger.calls()).toMatchObject([{ nanoUsd: 15_000, isPriced: true }])
   })
 
-  test('reports have the days from one to the other, by key, model or day', async () => {
+  test('reports a range of days by key, model or day', async () => {
     const ledger = await open()
     const one = async (at: string, caller: string, model: string) => {
       clock.at = Date.parse(at)
@@ -518,7 +518,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     ])
   })
 
-  test('warnings come once: when most is spent, and when it is all or too little is left', async () => {
+  test('warns once per threshold: when most is spent, and when the rest is too small', async () => {
     const heard: number[] = []
     const published: SpendingWarning[] = []
     const listen = (message: unknown): void => void published.push(message as SpendingWarning)
@@ -556,7 +556,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     }
   })
 
-  test('names that no text of a database can hold are kept all the same', async () => {
+  test('stores names that a database string cannot hold', async () => {
     const ledger = await open()
 
     const funds = await ledger.reserve(call({ id: `nul \0 ${'x'.repeat(10_000)}` }, { model: 'a\0b' }), {
@@ -573,7 +573,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     await (await ledger.reserve(call(caller), { inputTokens: 1 })).settle(ended(1, 1))
   }
 
-  test('the row of a call goes when it is old enough, and its sum stays', async () => {
+  test('deletes old rows of calls and keeps their sums', async () => {
     const ledger = await open({ retentionMs: 90 * day })
     await spendAt(ledger, evening)
     await spendAt(ledger, evening + 1)
@@ -589,7 +589,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 4, nanoUsd: 12_000n }])
   })
 
-  test('of many old rows all go, whoever else is at it; where they are kept for ever, none', async () => {
+  test('deletes many old rows, also concurrently, and none with retention forever', async () => {
     const first = await open()
     const database = opened[0] as Database
     await database.query(
@@ -614,7 +614,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     expect(await count()).toBe(4)
   })
 
-  test('a key is called as it was at last, and as it is now where somebody knows', async () => {
+  test('reports the last name of a key, or its current name where known', async () => {
     const where = await fresh()
     const ledger = await open({}, where)
     await spendAt(ledger, evening, 'Zebra')

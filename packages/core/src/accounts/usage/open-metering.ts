@@ -15,7 +15,7 @@ export interface OpenMeteringOptions {
   readonly warnings: SpendingWarningOptions
   readonly retentionMs: number
   readonly namesOf: LedgerOptions['namesOf']
-  /** Called when the database fails where no caller can notice. */
+  /** Called when the database fails in the background. */
   readonly onError: (cause: unknown) => void
 }
 
@@ -26,7 +26,7 @@ export interface OpenedMetering {
   /** The limits of all callers of a model. */
   readonly modelSubjectOf: (model: string) => Subject | undefined
   readonly usage: UsageReports
-  /** Tries once more to write what could not be written. The database stays open. */
+  /** Retries failed writes once. The database stays open. */
   close(): Promise<void>
 }
 
@@ -71,6 +71,6 @@ async function openLedgerLazily(
 const keyOf = (model: string): string => nameKeyOf(model) ?? model
 
 const rejectWithoutDatabase = async (): Promise<never> => {
-  throw new TypeError('Nothing is kept of usage: expected the option `database` or `prices` of createLlm')
+  throw new TypeError('Usage is not stored: expected the option `database` or `prices` of createLlm()')
 }
 const absentReports: UsageReports = { report: rejectWithoutDatabase, calls: rejectWithoutDatabase }

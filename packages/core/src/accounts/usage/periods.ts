@@ -4,13 +4,13 @@ import type { NanoUsdLimit } from '../spending-limit.ts'
 export const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 export const monthOf = (at: number): string => new Date(at).toISOString().slice(0, 7)
 
-/** When the period began that this is in, in milliseconds since 1970. */
+/** Start of the period that contains the time, in milliseconds since 1970. */
 export function startOfPeriod(period: NanoUsdLimit['period'], at: number): number {
   if (period === 'lifetime') return 0
   return Date.parse(period === 'day' ? dayOf(at) : monthOf(at))
 }
 
-/** When the next one begins; nothing for a lifetime. */
+/** Start of the next period; undefined for a lifetime. */
 export function nextPeriodStart(period: NanoUsdLimit['period'], at: number): Date | undefined {
   const date = new Date(startOfPeriod(period, at))
   if (period === 'lifetime') return undefined

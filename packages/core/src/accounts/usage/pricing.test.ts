@@ -30,7 +30,7 @@ const tokens: fc.Arbitrary<TokensByKind> = fc.record({
 })
 
 describe('a cost', () => {
-  test('is the price of each kind of token, and of cached input a tenth of input where nobody says', () => {
+  test('is the price of each kind of token; cached input defaults to a tenth of input', () => {
     const rates = toRates({ inputPerMillionUsd: 1, outputPerMillionUsd: 2 })
 
     expect(computeCost({ input: 100, cachedInput: 0, cacheWrite: 0, output: 0 }, rates)).toBe(100_000)
@@ -39,7 +39,7 @@ describe('a cost', () => {
     expect(computeCost({ input: 0, cachedInput: 0, cacheWrite: 0, output: 100 }, rates)).toBe(200_000)
   })
 
-  test('is half of it for batches', () => {
+  test('is halved for batches', () => {
     const rates = toRates({ inputPerMillionUsd: 3, outputPerMillionUsd: 15 })
 
     expect(computeCost({ input: 1_000, cachedInput: 0, cacheWrite: 0, output: 1_000 }, rates, true)).toBe(
@@ -55,7 +55,7 @@ describe('a cost', () => {
     expect(computeCost({ input: 1, cachedInput: 0, cacheWrite: 0, output: 0 }, rates)).toBe(0)
   })
 
-  test('is a whole number, never below nothing', () => {
+  test('is a whole number from 0 on', () => {
     fc.assert(
       fc.property(price, tokens, fc.boolean(), (price, tokens, isBatch) => {
         const cost = computeCost(tokens, toRates(price), isBatch)
@@ -84,8 +84,8 @@ describe('a cost', () => {
   })
 })
 
-describe('what a call may say', () => {
-  test('is what can be paid for, whichever kind its prompt turns out to be', () => {
+describe('affordable output', () => {
+  test('is affordable for each possible kind of prompt tokens', () => {
     fc.assert(
       fc.property(price, count, fc.nat(1e9), fc.boolean(), (price, inputTokens, nanoUsd, isBatch) => {
         const rates = toRates(price)
@@ -132,7 +132,7 @@ describe('the tokens of a prompt', () => {
     ).toEqual({ input: 20, cachedInput: 30, cacheWrite: 50, output: 7 })
   })
 
-  test('that were there already cost little, also where they are kept only now', () => {
+  test('that were cached cost little, also before a new breakpoint', () => {
     const tokens = countByKind(usage({ reusedTokens: 60, cacheWriteTokens: { '5m': 80, '1h': 0 } }))
 
     expect(tokens).toEqual({ input: 20, cachedInput: 60, cacheWrite: 20, output: 7 })

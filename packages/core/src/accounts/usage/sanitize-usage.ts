@@ -1,4 +1,4 @@
-/** What an engine says that it has used, as it is charged: an engine of the app's own may say anything. */
+/** Makes the usage that an engine reports safe to charge: a custom engine may report anything. */
 import type { TokenUsage } from '../../engine/events.ts'
 
 /** A whole number from 0 on. */

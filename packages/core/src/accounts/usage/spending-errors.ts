@@ -11,7 +11,7 @@ export function quotaExceeded(caller: Caller, limit: NanoUsdLimit, now: number):
   const rest = resumesAt ? ` Access resumes at ${resumesAt.toISOString().replace('.000', '')}.` : ''
   return new LlmError(
     'quota',
-    `${describeCaller(caller)} has too little left of ${describeLimit(limit)} for this request.${rest}`,
+    `${describeCaller(caller)} has too little credit left for this request: ${describeLimit(limit)}.${rest}`,
     {
       ...(caller.key && { keyName: caller.key.name }),
       period,
@@ -24,7 +24,7 @@ export function quotaExceeded(caller: Caller, limit: NanoUsdLimit, now: number):
 export const creditReserved = (caller: Caller, limit: NanoUsdLimit): LlmError =>
   new LlmError(
     'rate_limit',
-    `${describeCaller(caller)} has enough left of ${describeLimit(limit)}, but its requests that are running may need it. Try again when they have ended.`,
+    `${describeCaller(caller)} has no free credit: running requests have reserved the rest of ${describeLimit(limit)}. Try again when they have ended.`,
     { retryAfterMs: 1_000 },
   )
 
@@ -32,11 +32,11 @@ export const creditReserved = (caller: Caller, limit: NanoUsdLimit): LlmError =>
 export const modelUnpriced = (model: string): LlmError =>
   new LlmError(
     'permission',
-    `The model "${model.slice(0, 200).toWellFormed()}" has no price, so a caller with a spending limit may not use it. In the app, give it one: createLlm({ prices: … }); of 0, where it costs nothing.`,
+    `The model "${model.slice(0, 200).toWellFormed()}" has no price, so callers with a spending limit cannot use it. In the app, add one to the option \`prices\` of createLlm(): 0 for a free model.`,
     { setup: true },
   )
 
 const describeCaller = ({ key }: Caller): string => (key ? `The key "${key.name}"` : 'This caller')
 
 const describeLimit = ({ nanoUsd, period }: NanoUsdLimit): string =>
-  `its spending limit of $${nanoUsd / 1e9}${period === 'lifetime' ? '' : ` per ${period}`}`
+  `the spending limit of $${nanoUsd / 1e9}${period === 'lifetime' ? '' : ` per ${period}`}`

@@ -6,7 +6,7 @@ import type { Caller } from '../auth/caller.ts'
 import type { NanoUsdLimit } from '../spending-limit.ts'
 import { dayOf, monthOf, startOfPeriod } from './periods.ts'
 
-/** Nano-dollars may be more than numbers are exact for. */
+/** Sums of nano-dollars can exceed `Number.MAX_SAFE_INTEGER`. */
 export interface Spending {
   readonly day: string
   readonly day_spent: number | bigint
@@ -49,9 +49,9 @@ export async function lockAccount(
 }
 
 /**
- * The account has to be locked.
+ * Adds to the spending of an account, which must be locked.
  *
- * @param at when it was spent: of this day and month it is
+ * @param at time of the spending: it counts for this day and month
  */
 export async function addSpending(
   { query }: Queries,
@@ -88,7 +88,7 @@ export async function noteExhausted(
   return noted.length > 0
 }
 
-/** What was spent in the period of `at`; undefined for a period that is over. */
+/** Spending in the period of `at`; undefined for a period that is over. */
 export function spentIn(spending: Spending, period: NanoUsdLimit['period'], at: number): bigint | undefined {
   if (period === 'lifetime') return BigInt(spending.lifetime_spent)
   if (period === 'day') return spending.day === dayOf(at) ? BigInt(spending.day_spent) : undefined

@@ -1,4 +1,4 @@
-/** What is kept of usage. Steps of `storage/migrations.ts`: they stay as they are for ever. */
+/** Tables of usage, as steps of `storage/migrations.ts`. Released steps must not change. */
 import type { Migration } from '../../storage/migrations.ts'
 
 export const usageTables: readonly Migration[] = [
@@ -35,7 +35,7 @@ export const usageTables: readonly Migration[] = [
       unpriced_calls BIGINT NOT NULL,
       PRIMARY KEY (day, caller, model)
     )`,
-    // Of the last day and month that something was spent in; and the period whose limit was too little for a call.
+    // Sums of the last day and month with spending, and the period whose limit was too small for a call.
     `CREATE TABLE modelmount_spending (
       caller TEXT NOT NULL PRIMARY KEY,
       day TEXT NOT NULL,
@@ -54,6 +54,6 @@ export const usageTables: readonly Migration[] = [
     )`,
     'CREATE INDEX modelmount_funds_caller ON modelmount_funds (caller)',
   ],
-  // Which limit that was: a larger one is not exhausted yet.
+  // The exhausted limit: a larger one is not exhausted yet.
   ['ALTER TABLE modelmount_spending ADD COLUMN exhausted_limit BIGINT NOT NULL DEFAULT 0'],
 ]

@@ -1,4 +1,4 @@
-/** `LlmError` as the admin API says it. */
+/** Errors of the admin API. */
 import type { LlmError } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'
@@ -7,7 +7,7 @@ import { retryHeaders } from '../../limits/headers.ts'
 export const renderError = (error: LlmError): HttpResponse =>
   json(toEnvelope(error), error.status, retryHeaders(error))
 
-/** No answer of it is a stream; a dialect has to say it all the same. */
+/** Required of each dialect, though no response of the admin API is a stream. */
 export const renderErrorFrame = (error: LlmError): string => JSON.stringify(toEnvelope(error))
 
 const toEnvelope = ({ code, message, details: { param } }: LlmError): object => ({

@@ -1,4 +1,4 @@
-/** An API of our own: keys, and what they may. Mounted only where the app asks for it. */
+/** The admin API: keys, limit requests and usage. The app mounts it separately. */
 
 import type { Access } from '../../accounts/auth/access.ts'
 import { parseSettings } from '../../accounts/keys/schema.ts'
@@ -26,7 +26,7 @@ const toHandler =
     return json(result, status)
   }
 
-/** Its own requests per minute: who answers with all of theirs can still be managed, and nobody guesses ids by the thousand. */
+/** Counts requests per minute in a separate bucket, so that a caller that has used up its limit can still manage keys. */
 const withRateLimit =
   (handler: Handler): Handler =>
   async (call, app) => {
@@ -50,9 +50,9 @@ const admin = defineDialect({
   ],
 })
 
-/** Pages of other origins never manage keys, whichever may ask models. */
+/** Rejects pages of other origins, also those that the option `origins` allows. */
 function checkSameOrigin(request: Parameters<Access['checkOrigin']>[0]): Readonly<Record<string, string>> {
   if (classifyOrigin(request, []).kind === 'refused')
-    throw new LlmError('permission', 'Pages from elsewhere may not call the admin API.')
+    throw new LlmError('permission', 'Pages of other origins cannot call the admin API.')
   return {}
 }

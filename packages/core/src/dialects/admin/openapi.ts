@@ -1,4 +1,4 @@
-/** The admin API's description of itself, as OpenAPI 3.1. */
+/** The OpenAPI 3.1 document of the admin API. */
 import { z } from 'zod'
 import type { AdminRoute } from './routes.ts'
 
@@ -14,7 +14,7 @@ export function createOpenApiDocument(routes: readonly AdminRoute[]): object {
       title: 'Modelmount admin API',
       version: '1',
       description:
-        'Keys, and what they may. It takes a key with the scope `admin`, where an operation names no other; the requests per minute of that key hold for these calls, too, counted apart from those of models.',
+        'Manages API keys, limit requests and usage. Requires a key with the scope `admin`, unless an operation names another scope. The requests per minute of the key apply to these calls in a separate bucket.',
     },
     paths,
     components: {
@@ -48,25 +48,25 @@ function toOperation(route: AdminRoute): object {
     parameters: [...pathParameters, ...queryParameters],
     ...(body && { requestBody: { content: toJsonContent(toJsonSchema(body)), required: !isBodyOptional } }),
     responses: {
-      [status]: { description: 'Done.', content: toJsonContent(toJsonSchema(response)) },
+      [status]: { description: 'Success.', content: toJsonContent(toJsonSchema(response)) },
       ...Object.fromEntries(
         errorStatusesOf(route).map((errorStatus) => [
           errorStatus,
           toErrorResponse(errorDescriptions[errorStatus]),
         ]),
       ),
-      default: toErrorResponse('Refused.'),
+      default: toErrorResponse('Error.'),
     },
   }
 }
 
 const errorDescriptions = {
-  400: 'Something in it is wrong: `param` says which field.',
-  401: 'No key, or one that is not valid.',
-  403: 'A key without the scope, or a page of another origin.',
-  404: 'There is nothing of this id.',
-  409: 'It is so already, or was decided otherwise.',
-  429: 'More requests in a minute than the key may make.',
+  400: 'Invalid request: `param` names the field.',
+  401: 'The API key is missing or invalid.',
+  403: 'The key lacks the scope, or the page is of another origin.',
+  404: 'Id not found.',
+  409: 'Conflict with the current state, such as a revoked key or a decided limit request.',
+  429: 'The key has exceeded its requests per minute.',
 } as const
 
 function errorStatusesOf({
@@ -94,13 +94,13 @@ const ErrorBody = z.object({
   error: z.object({
     code: z.string(),
     message: z.string(),
-    param: z.string().optional().describe('The field that is wrong.'),
+    param: z.string().optional().describe('The invalid field.'),
   }),
 })
 
 const toJsonContent = (schema: object): object => ({ 'application/json': { schema } })
 
-/** As it is sent, and not as it is read. */
+/** Describes the input of the schema, before defaults and transforms. */
 function toJsonSchema(schema: z.ZodType): object {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
   return rest

@@ -1,4 +1,4 @@
-/** The admin API as a table: its routes are made of it, and so is its description. */
+/** Routes of the admin API. The OpenAPI document is created from this table. */
 import type { z } from 'zod'
 import type { Caller, Scope } from '../../accounts/auth/caller.ts'
 import {
@@ -15,17 +15,17 @@ import { ApiKey, Day, KeyWithSecret, LimitRequest, LimitStatus, listOf, UsageBy,
 export interface AdminRoute {
   readonly method: 'GET' | 'POST'
   readonly path: string
-  /** In the description: what clients that are made of it call it. */
+  /** The `operationId`, which generated clients use as the method's name. */
   readonly name: string
   readonly summary: string
   /** @default 'admin' */
   readonly scope?: Scope
-  /** What may stand in the query. */
+  /** Schemas of the query parameters. */
   readonly query?: Readonly<Record<string, z.ZodType>>
   readonly body?: z.ZodType
-  /** Then an absent one is an empty object. @default false */
+  /** True: an absent body is an empty object. @default false */
   readonly isBodyOptional?: boolean
-  /** Whether it is refused where something is so already. @default false */
+  /** Whether the route can answer 409. @default false */
   readonly canConflict?: boolean
   readonly response: z.ZodType
   /** @default 200 */
@@ -36,10 +36,10 @@ export interface AdminRoute {
 export interface AdminCall {
   readonly llm: Llm
   readonly caller: Caller
-  /** Of the path; empty where it has none. */
+  /** The path's `:id`; empty where it has none. */
   readonly id: string
   query(name: string): string | undefined
-  /** Checked. */
+  /** Checked by the route's schema. */
   readonly body: unknown
 }
 
@@ -48,7 +48,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     method: 'GET',
     path: '/keys',
     name: 'listKeys',
-    summary: 'All keys, the newest first.',
+    summary: 'List all keys, newest first.',
     response: listOf(ApiKey),
     handle: async ({ llm }) => ({ data: await llm.keys.list() }),
   },
@@ -56,7 +56,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     method: 'POST',
     path: '/keys',
     name: 'createKey',
-    summary: 'Makes a key. Its secret is in this answer, and nowhere else.',
+    summary: 'Create a key. Only this response contains its secret.',
     body: KeySettings,
     response: KeyWithSecret,
     status: 201,
@@ -66,7 +66,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     method: 'GET',
     path: '/keys/:id',
     name: 'getKey',
-    summary: 'One key.',
+    summary: 'Get a key.',
     response: ApiKey,
     handle: ({ llm, id }) => llm.keys.get(id),
   },
@@ -74,7 +74,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     method: 'POST',
     path: '/keys/:id',
     name: 'updateKey',
-    summary: 'Changes what is given; null takes it away.',
+    summary: 'Update the given settings of a key; null removes one.',
     body: KeyChanges,
     canConflict: true,
     response: ApiKey,
@@ -84,7 +84,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     method: 'POST',
     path: '/keys/:id/rotate',
     name: 'rotateKey',
-    summary: 'Gives a key another secret.',
+    summary: 'Rotate a key: create another secret and expire the previous ones.',
     body: Rotation,
     isBodyOptional: true,
     canConflict: true,
@@ -95,7 +95,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     method: 'POST',
     path: '/keys/:id/revoke',
     name: 'revokeKey',
-    summary: 'Lets a key in no more, from the next call on.',
+    summary: 'Revoke a key, from the next call on.',
     response: ApiKey,
     handle: ({ llm, id }) => llm.keys.revoke(id),
   },
@@ -103,7 +103,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     method: 'GET',
     path: '/keys/:id/limits',
     name: 'getKeyLimits',
-    summary: 'How the limits per minute of a key stand. Empty where it has none.',
+    summary: 'Get the state of the limits per minute of a key. Empty if it has none.',
     response: listOf(LimitStatus),
     handle: async ({ llm, id }) => ({ data: await llm.limits.of(await llm.keys.get(id)) }),
   },
@@ -111,7 +111,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     method: 'GET',
     path: '/limit-requests',
     name: 'listLimitRequests',
-    summary: 'What keys have asked for, the oldest first.',
+    summary: 'List limit requests, oldest first.',
     query: { status: LimitRequest.shape.status },
     response: listOf(LimitRequest),
     handle: async ({ llm, query }) => {
@@ -123,7 +123,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     method: 'POST',
     path: '/limit-requests',
     name: 'createLimitRequest',
-    summary: 'Asks for higher limits for the key of the call.',
+    summary: 'Request higher limits for the key of the call.',
     scope: 'inference',
     body: LimitRequestInput,
     canConflict: true,
@@ -135,7 +135,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     method: 'POST',
     path: '/limit-requests/:id/approve',
     name: 'approveLimitRequest',
-    summary: 'Gives the key the limits that it asked for.',
+    summary: 'Approve a limit request: the key gets the requested limits.',
     canConflict: true,
     response: LimitRequest,
     handle: ({ llm, id }) => llm.keys.requests.approve(id),
@@ -144,7 +144,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     method: 'POST',
     path: '/limit-requests/:id/refuse',
     name: 'refuseLimitRequest',
-    summary: 'Leaves the limits of the key as they are.',
+    summary: 'Refuse a limit request: the limits of the key stay.',
     canConflict: true,
     response: LimitRequest,
     handle: ({ llm, id }) => llm.keys.requests.refuse(id),
@@ -153,7 +153,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     method: 'GET',
     path: '/usage',
     name: 'reportUsage',
-    summary: 'What was used in some days, in UTC, and what it cost.',
+    summary: 'Report usage and cost of a range of days, in UTC.',
     query: { by: UsageBy, from: Day, to: Day },
     response: listOf(UsageRow),
     handle: async ({ llm, query }) => {

@@ -1,4 +1,4 @@
-/** What the admin API answers. It takes what `llm.keys` takes, under the same names. */
+/** Response schemas of the admin API. Requests have the schemas of `llm.keys`. */
 import { z } from 'zod'
 import { KeySettings } from '../../accounts/keys/schema.ts'
 
@@ -8,7 +8,7 @@ const { name, tier, models, limits, spendingLimit, scopes } = KeySettings.shape
 export const ApiKey = z.strictObject({
   id: z.string(),
   name,
-  hint: z.string().describe('How its secret begins and ends.'),
+  hint: z.string().describe('Beginning and end of the secret.'),
   status: z.enum(['active', 'expired', 'revoked']),
   scopes: scopes.unwrap(),
   models,
@@ -18,12 +18,12 @@ export const ApiKey = z.strictObject({
   createdAt: timestamp,
   expiresAt: timestamp.optional(),
   revokedAt: timestamp.optional(),
-  lastUsedAt: timestamp.optional().describe('To the minute.'),
+  lastUsedAt: timestamp.optional().describe('Precise to the minute.'),
 })
 
 export const KeyWithSecret = z.strictObject({
   key: ApiKey,
-  secret: z.string().describe('Told here, and never again.'),
+  secret: z.string().describe('Cannot be read again.'),
 })
 
 export const LimitRequest = z.strictObject({
@@ -38,9 +38,9 @@ export const LimitRequest = z.strictObject({
 
 export const LimitStatus = z.strictObject({
   name: z.enum(['requests', 'tokens']),
-  limit: z.int().min(1).describe('For a minute; and how many may come at once.'),
-  remaining: z.int().min(0).describe('How many may come now.'),
-  resetMs: z.int().min(0).describe('Until as many may come as ever.'),
+  limit: z.int().min(1).describe('Maximum per minute, also the size of the bucket.'),
+  remaining: z.int().min(0).describe('Currently available.'),
+  resetMs: z.int().min(0).describe('Time until the bucket is full, in ms.'),
 })
 
 export const UsageBy = z.enum(['key', 'model', 'day'])
@@ -48,10 +48,10 @@ export const Day = z.iso.date()
 
 const count = z.int().min(0)
 export const UsageRow = z.strictObject({
-  group: z.string().describe('The id of a key, a model or a day.'),
-  name: z.string().optional().describe('Of a key.'),
+  group: z.string().describe('Id of a key, a model or a day.'),
+  name: z.string().optional().describe('Name of the key.'),
   calls: count,
-  unpricedCalls: count.describe('Of models without a price: they cost nothing.'),
+  unpricedCalls: count.describe('Calls of models without a price, which cost nothing.'),
   tokens: z.strictObject({ input: count, cachedInput: count, cacheWrite: count, output: count }),
   nanoUsd: z.string().regex(/^\d+$/).describe('Billionths of a dollar.'),
 })
