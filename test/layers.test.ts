@@ -15,7 +15,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     values: ['errors', 'http', 'limits', 'models', 'storage', 'units'],
     types: ['engine'],
   },
-  engine: {},
+  engine: { types: ['models'] },
   'engine/index': { values: ['errors', 'engine'] },
   http: { values: ['errors', 'options/check', 'units'], types: ['accounts'] },
   template: { values: ['engine', 'template/go-template', 'util'], types: ['grammar'] },
@@ -23,7 +23,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   grammar: { values: ['errors', 'util'] },
   models: { values: ['errors', 'http', 'engine', 'template/go-template', 'util'] },
   storage: {},
-  limits: { values: ['errors', 'options/check', 'units', 'storage'] },
+  limits: { values: ['errors', 'options/check', 'units', 'storage', 'util'] },
   logger: { types: ['errors'] },
   'options/check': {},
   options: {
@@ -35,7 +35,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   },
   'engine/local/ipc': { values: ['errors', 'engine'] },
   'engine/local/supervisor': {
-    values: ['errors', 'engine', 'engine/local', 'engine/local/ipc'],
+    values: ['errors', 'engine', 'engine/local', 'engine/local/ipc', 'util'],
     types: ['models'],
   },
   'engine/local/model-process': {
@@ -86,7 +86,7 @@ const homes: Record<string, readonly string[]> = {
   'eventsource-parser': ['testing'],
   '@eslint-community/regexpp': ['grammar'],
   'path-to-regexp': ['http'],
-  'lru-cache': ['engine/local/model-process', 'models', 'storage'],
+  'lru-cache': ['engine/local/model-process', 'engine/local/supervisor', 'models', 'storage'],
   zod: ['dialects', 'engine/local/ipc', 'accounts', 'models'],
   undici: ['models'],
   nanoid: ['calls', 'dialects'],

@@ -3,7 +3,7 @@ import { register } from 'node:module'
 
 const hooks = `export async function load(url, context, next) {
   const module = await next(url, context)
-  if (!url.endsWith('/engine/local/ipc/protocol.js')) return module
+  if (!url.endsWith('/engine/local/ipc/process-config.js')) return module
   return { ...module, source: String(module.source).replace(/protocolVersion = \\d+/, 'protocolVersion = 1') }
 }`
 register(`data:text/javascript,${encodeURIComponent(hooks)}`)

@@ -160,7 +160,7 @@ test('how models are loaded is said by options', async () => {
 
   expect([tooLarge.status, answered.status]).toEqual([400, 200])
   expect(await tooLarge.json()).toEqual({
-    error: 'A context of 1025 tokens is more than the 1024 that may be asked for here.',
+    error: 'A context of 1025 tokens exceeds the limit of 1024 tokens.',
   })
   expect(models).toMatchObject([{ name: 'tiny:latest', context_length: 512, size_vram: 0 }])
 })

@@ -2,7 +2,8 @@
 import type { WorstCase } from '../accounts/usage/ledger.ts'
 import type { EmbedRequest, RerankRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
-import { type GenerateRequest, measureTextBytes, toTemplateMessages } from '../engine/request.ts'
+import type { GenerateRequest } from '../engine/request.ts'
+import { measureTextBytes, toTemplateMessages } from '../engine/request-input.ts'
 import { type Call, isGenerateRequest, type ModelRequest } from './call.ts'
 
 /** A token has about 4 bytes, and the markup of a message about 4 tokens. */

@@ -1,21 +1,21 @@
-/** What is asked of models that make vectors and ranks instead of text, and what they answer. */
+/** Requests and results of pooling models: embedding and reranking. */
 import type { LoadOptions } from './request.ts'
 
 export interface EmbedRequest {
   readonly model: string
-  /** Each a text, or ids in this model's vocabulary; an empty one is refused. None come to no vectors. */
+  /** Texts or lists of token ids in this model's vocabulary. An empty input is rejected; an empty list gives no vectors. */
   readonly inputs: readonly (string | readonly number[])[]
-  /** An input that is longer than the model takes: refused, or its end is left out. @default 'error' */
+  /** For an input longer than the context: reject it, or cut its end. @default 'error' */
   readonly overflow?: 'error' | 'truncate'
-  /** Only the first so many numbers of each vector, of length 1 again; of a shorter one all. @default all */
+  /** Keeps this many leading numbers of each vector and normalises it again; a shorter vector stays whole. @default all */
   readonly dimensions?: number
   readonly load?: LoadOptions
 }
 
 export interface Embeddings {
-  /** One for each input, in order, of length 1. */
+  /** One vector of length 1 per input, in order. */
   readonly embeddings: readonly (readonly number[])[]
-  /** Of all inputs, as they were read. */
+  /** Evaluated tokens of all inputs. */
   readonly inputTokens: number
   readonly loadMs: number
   readonly totalMs: number
@@ -24,16 +24,16 @@ export interface Embeddings {
 export interface RerankRequest {
   readonly model: string
   readonly query: string
-  /** An empty one is refused. */
+  /** An empty document is rejected. */
   readonly documents: readonly string[]
-  /** A query and document that are longer than the model takes together: refused, or the document's end is left out. @default 'error' */
+  /** For a query and document longer than the context: reject them, or cut the document's end. @default 'error' */
   readonly overflow?: 'error' | 'truncate'
   readonly load?: LoadOptions
 }
 
 export interface Ranking {
-  /** From 0 to 1, one for each document, in order. */
+  /** One score from 0 to 1 per document, in order. */
   readonly scores: readonly number[]
-  /** Of all documents, each with the query, as they were read. */
+  /** Evaluated tokens of all documents, each with the query. */
   readonly inputTokens: number
 }

@@ -1,4 +1,5 @@
-/** The contract of everything that makes tokens. */
+/** The engine contract: everything that produces tokens implements it. */
+import type { Model } from '../models/model.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './embeddings.ts'
 import type { GenerateEvent } from './events.ts'
 import type { GenerateRequest, LoadOptions } from './request.ts'
@@ -6,56 +7,58 @@ import type { DetokenizeRequest, TokenizeRequest } from './tokens.ts'
 
 export interface Engine {
   /**
-   * Streams one answer. Ends early, without an error, when `call.signal` aborts.
+   * Streams the events of one generation. Ends early, without an error, when `call.signal` aborts.
    * Throws `LlmError` only: `invalid_request`, `not_found`, `context_length`, `overloaded`, `upstream`.
    */
   generate(request: GenerateRequest, call: EngineCall): AsyncIterable<GenerateEvent>
   /**
-   * How many tokens the prompt of `request` has, also when they are more than the context holds.
+   * Counts the tokens of the prompt, also of one larger than the context.
    * Rejects with an `AbortError` when `call.signal` aborts. Throws `LlmError` only, like `generate`.
    */
   countTokens(request: GenerateRequest, call: EngineCall): Promise<number>
-  /** The prompt of `request`, as the model's template makes it. Rejects and throws like `countTokens`. */
+  /** Renders the prompt with the model's template. Rejects and throws like `countTokens`. */
   render(request: GenerateRequest, call: EngineCall): Promise<string>
-  /** Vectors of texts. Rejects and throws like `countTokens`; `invalid_request` where the model makes none. */
+  /** Rejects and throws like `countTokens`; `invalid_request` for a model without embeddings. */
   embed(request: EmbedRequest, call: EngineCall): Promise<Embeddings>
-  /** How well documents answer a query. Rejects and throws like `countTokens`; `invalid_request` where the model cannot say. */
+  /** Scores documents against a query. Rejects and throws like `countTokens`; `invalid_request` for a model that cannot rerank. */
   rerank(request: RerankRequest, call: EngineCall): Promise<Ranking>
-  /** A text as the model reads it. Rejects and throws like `countTokens`. */
+  /** Rejects and throws like `countTokens`. */
   tokenize(request: TokenizeRequest, call: EngineCall): Promise<readonly number[]>
-  /** The text of tokens, special ones by their names. Rejects and throws like `countTokens`. */
+  /** Special tokens become their names. Rejects and throws like `countTokens`. */
   detokenize(request: DetokenizeRequest, call: EngineCall): Promise<string>
   /** Resolves when the model is loaded. Rejects and throws like `countTokens`. */
   load(model: string, options: LoadOptions, call: EngineCall): Promise<void>
-  /** Lets go of a model when its running answers have ended. Nothing happens where it is not loaded. */
+  /** Unloads a model after its running calls. Does nothing when it is not loaded. */
   unload(model: string): Promise<void>
   loaded(): readonly LoadedModel[]
-  /** Ends running answers and frees everything. */
+  /** Ends running calls and frees all resources. */
   close(): Promise<void>
 }
 
 export interface EngineCall {
   readonly signal: AbortSignal
-  /** Who asks. What was read for one is never used for another. @default one for all */
+  /** The model that the store resolved `request.model` to. Absent: the engine looks it up. */
+  readonly model?: Model | undefined
+  /** Cache partition of the caller: KV state of one tenant is never reused for another. @default one for all */
   readonly tenant?: string
-  /** Nobody waits for it: it pauses while the model has others to answer. @default false */
+  /** Pauses while the model has foreground calls. @default false */
   readonly background?: boolean
-  /** So many tokens at most wait for a slow reader; then the model waits for it. @default a whole answer */
+  /** How many tokens may wait for a slow reader before the model pauses. @default the whole output */
   readonly readAheadTokens?: number
 }
 
 export interface LoadedModel {
   readonly name: string
-  /** Of the model when it was loaded; the name may mean another one by now, or none. */
+  /** The digest at load time; the name may refer to another model by now, or to none. */
   readonly digest?: string
   readonly state: 'loading' | 'ready'
-  /** The process that holds it, where there is one. */
+  /** The model process, where the engine uses one. */
   readonly processId?: number | undefined
-  /** Tokens that a prompt and its answer may have together; 0 until it is known. */
+  /** Tokens of prompt and output together; 0 while unknown. */
   readonly contextSize: number
-  /** The memory that it takes, in bytes, and how much of it is a graphics card's; 0 until it is known. */
+  /** Memory in bytes, and the part of it on a graphics card; 0 while unknown. */
   readonly sizeBytes: number
   readonly gpuBytes: number
-  /** When it goes, if nobody uses it any more. */
+  /** When the model is unloaded if no call uses it. */
   readonly expiresAt: Date | 'never'
 }

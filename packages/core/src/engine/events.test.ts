@@ -16,7 +16,7 @@ const end = {
   timings: { loadMs: 1, promptMs: 2, generateMs: 3 },
 } as const satisfies GenerateEvent
 
-test('the pieces of an answer are joined, and its end says the rest', async () => {
+test('collect joins the pieces and adds the fields of the end event', async () => {
   async function* events(): AsyncGenerator<GenerateEvent> {
     yield start
     yield { type: 'text', text: 'Hel', tokens: 1 }
@@ -35,7 +35,7 @@ test('the pieces of an answer are joined, and its end says the rest', async () =
   })
 })
 
-test('the stop sequence that ended an answer is kept', async () => {
+test('collect keeps the stop sequence', async () => {
   async function* events(): AsyncGenerator<GenerateEvent> {
     yield start
     yield { ...end, finishReason: 'stop', stopSequence: 'STOP' }
@@ -46,7 +46,7 @@ test('the stop sequence that ended an answer is kept', async () => {
   expect(answer).toMatchObject({ finishReason: 'stop', stopSequence: 'STOP' })
 })
 
-test('an answer without a word is an empty text', async () => {
+test('a generation without text collects to an empty text', async () => {
   async function* events(): AsyncGenerator<GenerateEvent> {
     yield start
     yield end
@@ -57,7 +57,7 @@ test('an answer without a word is an empty text', async () => {
   expect(answer.text).toBe('')
 })
 
-test('the tokens of the prompt are joined', async () => {
+test('collect joins prompt tokens', async () => {
   const token = { id: 1, text: 'a', bytes: [97], logprob: null, top: [] }
   async function* events(): AsyncGenerator<GenerateEvent> {
     yield start
@@ -71,7 +71,7 @@ test('the tokens of the prompt are joined', async () => {
   expect(answer).toMatchObject({ text: '', promptLogprobs: [{ logprob: null }, { logprob: -1 }] })
 })
 
-test('an answer that was cancelled rejects with an AbortError', async () => {
+test('collect rejects with an AbortError when the generation was cancelled', async () => {
   async function* events(): AsyncGenerator<GenerateEvent> {
     yield start
     yield { type: 'text', text: 'Hel', tokens: 1 }
@@ -82,7 +82,7 @@ test('an answer that was cancelled rejects with an AbortError', async () => {
   await expect(answer).rejects.toMatchObject({ name: 'AbortError' })
 })
 
-test('an error on the way rejects with that error', async () => {
+test('collect rejects with an error of the stream', async () => {
   const error = new Error('process ended')
   async function* events(): AsyncGenerator<GenerateEvent> {
     yield start
@@ -94,7 +94,7 @@ test('an error on the way rejects with that error', async () => {
   await expect(answer).rejects.toBe(error)
 })
 
-test('nothing is read behind the end, and the source is closed', async () => {
+test('collect stops at the end event and closes the source', async () => {
   let closed = false
   async function* events(): AsyncGenerator<GenerateEvent> {
     try {
@@ -110,7 +110,7 @@ test('nothing is read behind the end, and the source is closed', async () => {
   expect(closed).toBe(true)
 })
 
-test('the calls of an answer are those that are whole', async () => {
+test('collect keeps complete tool calls only', async () => {
   async function* events(): AsyncGenerator<GenerateEvent> {
     yield start
     yield { type: 'tool-call', index: 0, id: 'call_a', name: 'get_time' }

@@ -1,34 +1,34 @@
-/** What an engine says while it answers, in nobody's dialect. */
+/** Events of a generation, independent of any API dialect. */
 import type { CacheLifetime } from './request.ts'
 
 /**
- * One `start`, then the prompt where it is asked for, then pieces in order, then one `end`. Each piece carries the
- * tokens it took, so that an abandoned answer can be metered exactly.
+ * One `start`, then the prompt if `promptLogprobs` is set, then pieces in order, then one `end`. Each piece carries its token
+ * count, so that a cancelled generation is metered exactly.
  */
 export type GenerateEvent =
   | ({
       readonly type: 'start'
       readonly model: string
-      /** Changes with the weights and the settings of the engine. */
+      /** Changes with the weights and the engine settings. */
       readonly fingerprint: string
       /**
-       * Where this prompt goes another way than the one that it has most in common with, though that one goes on: behind so
-       * many tokens, and this text. What is behind that has to be read again.
+       * Where this prompt diverges from the cached prompt with the longest common prefix: after this many tokens and this
+       * text. The tokens after it are evaluated again. Absent when the prompt extends the cached one.
        */
       readonly divergence?: { readonly tokens: number; readonly behind: string }
     } & PromptUsage)
-  /** Some tokens of the prompt, in order: all but the one that the model begins every text with. */
+  /** Prompt tokens in order, without the begin token of the model. */
   | { readonly type: 'prompt'; readonly tokens: readonly PromptToken[] }
   | {
       readonly type: 'text' | 'reasoning'
       readonly text: string
       readonly tokens: number
-      /** Of these tokens, where they were asked for. */
+      /** One entry per token, if requested. */
       readonly logprobs?: readonly SampledToken[]
     }
-  /** Calls are numbered from 0, and come one after the other. */
+  /** Calls are numbered from 0 and never interleave. */
   | { readonly type: 'tool-call'; readonly index: number; readonly id: string; readonly name: string }
-  /** A piece of JSON: those of a whole call, joined, are an object. */
+  /** A piece of JSON. The pieces of a complete call, joined, are an object. */
   | {
       readonly type: 'tool-arguments'
       readonly index: number
@@ -41,46 +41,46 @@ export type GenerateEvent =
       readonly stopSequence?: string
       readonly usage: TokenUsage
       readonly timings: Timings
-      /** The calls that were broken off, by the limit or by the model: their arguments are the beginning of an object. */
+      /** Calls cut off by a limit or by the model: their arguments are the beginning of an object. */
       readonly incompleteCalls?: readonly number[]
-      /** Prompt and answer, with the token that ended it, where `returnTokens` asked for them. */
+      /** Prompt and output with its end token, if `returnTokens` is set. */
       readonly tokens?: readonly number[]
     }
 
 /** A piece of an answer. */
 export type ContentEvent = Exclude<GenerateEvent, { type: 'start' | 'prompt' | 'end' }>
 
-/** Natural logarithms, of what the model says itself: with biases, before temperature and whatever else shapes the draw. */
+/** Natural logarithms of the model's own probabilities: after logit biases, before temperature and other samplers. */
 export interface TokenLogprob {
   readonly id: number
-  /** What it says by itself; a part of a character is U+FFFD. */
+  /** The text of this token alone; a partial character is U+FFFD. */
   readonly text: string
   readonly bytes: readonly number[]
   readonly logprob: number
 }
 
 export interface SampledToken extends TokenLogprob {
-  /** The likeliest, in order; the drawn one need not be among them. */
+  /** The likeliest tokens, in order; the sampled one may be absent. */
   readonly top: readonly TokenLogprob[]
 }
 
-/** The first has no logprob: nothing is before it. */
+/** The first token has no logprob, since nothing precedes it. */
 export interface PromptToken extends Omit<SampledToken, 'logprob'> {
   readonly logprob: number | null
 }
 
-/** `context`: the context was full. `length`: `maxTokens` was reached. `tool-calls`: it ended with calls, all of them whole. */
+/** `context`: the context is full. `length`: `maxTokens` is reached. `tool-calls`: the output ends with complete calls. */
 export type FinishReason = 'stop' | 'length' | 'context' | 'tool-calls'
 
-/** Counted from what was evaluated, never from what was asked. */
+/** Counts of evaluated tokens, never of requested ones. */
 export interface PromptUsage {
   /** The whole prompt. */
   readonly inputTokens: number
-  /** Prompt tokens whose state was already there, for whatever reason. */
+  /** Prompt tokens whose KV state was reused, for any reason. */
   readonly reusedTokens: number
-  /** Of these, the ones up to a breakpoint of an earlier call. */
+  /** Reused tokens up to a breakpoint of an earlier call. */
   readonly cacheReadTokens: number
-  /** Others up to a breakpoint, whose state is kept from now on; at the start of an answer: is going to be. */
+  /** Other tokens up to a breakpoint, whose state is cached from now on. In `start`: will be cached. */
   readonly cacheWriteTokens: Readonly<Record<CacheLifetime, number>>
 }
 
@@ -89,9 +89,9 @@ export interface TokenUsage extends PromptUsage {
 }
 
 /**
- * What is written behind the part of a prompt that was read: what is kept for longer comes first, so up to the last
- * breakpoint of an hour all is.
- * @param breakpoints ascending, behind so many tokens
+ * Splits the tokens after the cache read by lifetime. Longer lifetimes come first, so that all tokens up to the last `1h`
+ * breakpoint count as `1h`.
+ * @param breakpoints ascending by `length`, in tokens
  */
 export function computeCacheWrites(
   cacheReadTokens: number,
@@ -125,24 +125,24 @@ export interface Timings {
   readonly generateMs: number
 }
 
-/** A whole answer. */
+/** The collected output of one generation. */
 export interface GenerateResult {
   readonly text: string
-  /** What the model thought first, where it did and that was asked to be told apart. */
+  /** The model's reasoning, if `reasoning` was requested and the model reasoned. */
   readonly reasoning?: string
-  /** How many tokens that took; they are among its `outputTokens`. */
+  /** Included in `outputTokens`. */
   readonly reasoningTokens?: number
-  /** Those that are whole. */
+  /** Complete calls only. */
   readonly toolCalls?: readonly ToolCall[]
   readonly finishReason: FinishReason
-  /** The one that ended it, where one did. */
+  /** The stop sequence that ended the output. */
   readonly stopSequence?: string
   readonly usage: TokenUsage
   readonly timings: Timings
   readonly tokens?: readonly number[]
-  /** Of the tokens of `text`. */
+  /** One entry per token of `text`. */
   readonly logprobs?: readonly SampledToken[]
-  /** Of the prompt's. */
+  /** One entry per prompt token. */
   readonly promptLogprobs?: readonly PromptToken[]
   readonly fingerprint: string
 }
@@ -154,7 +154,7 @@ export interface ToolCall {
   readonly arguments: string
 }
 
-/** Waits for the end of an answer. Throws an `AbortError` when it was cancelled before. */
+/** Collects all events. Throws an `AbortError` when the generation was cancelled before its end. */
 export async function collect(events: AsyncIterable<GenerateEvent>): Promise<GenerateResult> {
   let text = ''
   let reasoning = ''

@@ -15,21 +15,21 @@ export {
   type ToolCall,
   uncached,
 } from './events.ts'
-export {
-  type CacheLifetime,
-  type ChatInput,
-  type DryPenalty,
-  type ExcludeTop,
-  type GenerateRequest,
-  type InfillInput,
-  type LoadOptions,
-  type Message,
-  type OutputFormat,
-  type Part,
-  type Sampling,
-  type TextInput,
-  type Tool,
-  type ToolChoice,
-  toTemplateMessages,
+export type {
+  CacheLifetime,
+  ChatInput,
+  DryPenalty,
+  ExcludeTop,
+  GenerateRequest,
+  InfillInput,
+  LoadOptions,
+  Message,
+  OutputFormat,
+  Part,
+  Sampling,
+  TextInput,
+  Tool,
+  ToolChoice,
 } from './request.ts'
+export { toTemplateMessages } from './request-input.ts'
 export type { DetokenizeRequest, TokenizeRequest } from './tokens.ts'

@@ -6,26 +6,26 @@ const text = (text: string): Part => ({ type: 'text', text })
 const call = (id: string): Part => ({ type: 'tool-call', id, name: 'now', arguments: '{}' })
 const turn = (role: Message['role'], ...content: Part[]): Message => ({ role, content })
 
-test('turns of one role are one, with a blank line between their texts', () => {
+test('merges turns of one role with a blank line between their texts', () => {
   const turns = [turn('user', text('a'), text('b')), turn('user', text('c')), turn('assistant', text('d'))]
 
   expect(mergeTurns(turns)).toEqual([turn('user', text('ab\n\nc')), turn('assistant', text('d'))])
 })
 
-test('calls between texts stay between them', () => {
+test('keeps calls between texts', () => {
   const turns = [turn('assistant', text('a'), call('1')), turn('assistant', call('2'), text('b'))]
 
   expect(mergeTurns(turns)).toEqual([turn('assistant', text('a'), call('1'), call('2'), text('\n\nb'))])
 })
 
-test('what says nothing leaves no gap, and no turn but that of the user', () => {
+test('drops empty texts and turns without a gap, but keeps the turn of the user', () => {
   expect(mergeTurns([turn('user', text('')), turn('user', text('a')), turn('assistant')])).toEqual([
     turn('user', text('a')),
   ])
   expect(mergeTurns([turn('user')])).toEqual([turn('user', text(''))])
 })
 
-test('a text that ends at a breakpoint ends there, and together they say the same', () => {
+test('a breakpoint ends its part, and the joined text stays the same', () => {
   const kept = (said: string): Part => ({ type: 'text', text: said, cache: '5m' })
   const turns = (a: Part, c: Part): readonly Message[] => [
     turn('user', text('x'), a, text('b')),
@@ -40,7 +40,7 @@ test('a text that ends at a breakpoint ends there, and together they say the sam
   expect(joined(merged)).toBe(joined(mergeTurns(turns(text('a'), text('c')))))
 })
 
-test('what comes behind a breakpoint at the end of a turn brings the gap with it', () => {
+test('a text after a breakpoint at the end of a turn starts with the blank line', () => {
   const kept: Part = { type: 'text', text: 'a', cache: '1h' }
 
   expect(mergeTurns([turn('user', kept)])[0]?.content).toEqual([kept])

@@ -1,7 +1,7 @@
-/** Turns of one role in a row as one: some APIs mean that by them, and many templates insist on it. */
+/** Merging of consecutive turns of one role: some APIs define it, and many templates require it. */
 import type { Message, Part } from './request.ts'
 
-/** With a blank line between their texts. Of turns without content only those of the user stay. */
+/** Joins texts with a blank line. Drops turns without content, but keeps those of the user. */
 export function mergeTurns(turns: readonly Message[]): readonly Message[] {
   const merged: MergedTurn[] = []
   for (const { role, content } of turns) {
@@ -21,7 +21,7 @@ interface MergedTurn {
   hasText: boolean
 }
 
-/** Texts side by side are one, as they are; one that ends at a breakpoint ends there, whatever comes behind it. */
+/** Appends adjacent texts to one part. A breakpoint ends its part. */
 function appendParts(turn: MergedTurn, content: readonly Part[]): void {
   let separator = turn.hasText ? '\n\n' : ''
   for (const part of content) {

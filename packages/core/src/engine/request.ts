@@ -1,81 +1,80 @@
-/** What is asked of a model, in nobody's dialect. */
+/** Request types of the engine contract, independent of any API dialect. */
 
 export interface GenerateRequest {
-  /** As the client wrote it: `llama3.2`, `team/model:tag`. */
+  /** The name as the client wrote it: `llama3.2`, `team/model:tag`. */
   readonly model: string
   readonly input: ChatInput | TextInput | InfillInput
-  /** Upper bound on generated tokens; the context size bounds it further. With 0 the prompt is read, and nothing said. */
+  /** Upper bound on generated tokens; the context size bounds it further. With 0 the prompt is evaluated and no token sampled. */
   readonly maxTokens?: number
-  /** The bound where neither the request nor the model's own parameters set one. */
+  /** Applies when neither the request nor the Modelfile sets `maxTokens`. */
   readonly defaultMaxTokens?: number
-  /** Texts that end the answer; they are not part of it. At most 64, of at most 1,024 characters. */
+  /** Stop sequences; they are not part of the output. At most 64, of at most 1,024 characters. */
   readonly stop?: readonly string[]
   readonly sampling?: Sampling
-  /** What holds where neither `sampling` nor the model's own parameters say otherwise. */
+  /** Applies where neither `sampling` nor the Modelfile sets a field. */
   readonly defaultSampling?: Sampling
   /**
-   * Whether a model that can think first, does; `auto`: its template decides. Given, its thoughts are told apart from its
-   * text; absent, all is text, and the model's template decides, too.
+   * Whether a model that can reason does; `auto` leaves it to the template. When the field is given, reasoning and text are
+   * separate events. When it is absent, all output is text and the template decides.
    */
   readonly reasoning?: boolean | 'auto'
-  /** What the answer is held to. With tools: what is said instead of a call; where a call is forced there is none. */
+  /** Output constraint. With tools it constrains the text instead of a call; with a forced call it is rejected. */
   readonly format?: OutputFormat
-  /** How many of the likeliest tokens are told beside each that was drawn, at most 20; 0: that one alone. @default none is */
+  /** How many of the likeliest tokens to report beside each sampled one, at most 20. 0 reports the sampled one alone. @default none */
   readonly logprobs?: number
-  /** The tokens of the prompt are told, too, with as many beside each. All of it is read for that, also what was before. */
+  /** Reports prompt tokens, too, with as many alternatives. The whole prompt is evaluated for that, cached parts included. */
   readonly promptLogprobs?: true
-  /** A prompt that is longer than the context: refused, or its oldest messages are left out. @default 'error' */
+  /** For a prompt longer than the context: reject it, or drop its oldest messages. @default 'error' */
   readonly overflow?: 'error' | 'truncate'
   readonly load?: LoadOptions
-  /** Report prompt and answer as token ids at the end. */
+  /** Report prompt and output as token ids at the end. */
   readonly returnTokens?: true
 }
 
-/** Any JSON object, the JSON that a schema allows, or what a grammar in llama.cpp's GBNF takes. */
+/** Output constraint: any JSON object, JSON of a schema, or text of a grammar in llama.cpp's GBNF. */
 export type OutputFormat =
   | { readonly type: 'json' }
   | { readonly type: 'json-schema'; readonly schema: object | boolean }
   | { readonly type: 'grammar'; readonly source: string }
 
-/** How a model is loaded, where it is not. */
+/** How to load a model that is not loaded yet. */
 export interface LoadOptions {
-  /** In tokens; a model that is loaded with another one is loaded anew. @default the engine's own, or as it is loaded where that is more */
+  /** In tokens. A model with another context size is loaded again. @default the engine's size, or the loaded one where that is larger */
   readonly contextSize?: number
   /**
-   * So long it stays loaded when nobody uses it, in milliseconds. It holds until another call says otherwise.
-   * @default the engine's own
+   * How long an unused model stays loaded, in milliseconds. The value stays until another call sets one.
+   * @default the engine's setting
    */
   readonly keepAlive?: number | 'forever'
 }
 
 export interface ChatInput {
   readonly kind: 'chat'
-  /** A trailing assistant message is continued, in every dialect. */
+  /** The model continues a trailing assistant message, in every dialect. */
   readonly messages: readonly Message[]
-  /** What the model may call. */
   readonly tools?: readonly Tool[]
   readonly toolChoice?: ToolChoice
-  /** In Go's template language, in place of the model's own. */
+  /** In Go's template language; replaces the model's own. */
   readonly template?: string
   /** Variables for the model's template. */
   readonly templateOptions?: Readonly<Record<string, unknown>>
 }
 
 export interface Tool {
-  /** No other tool of the request has it. */
+  /** Unique in the request. */
   readonly name: string
   readonly description?: string
   /** JSON Schema of an object. */
   readonly parameters: object
-  /** A schema that no grammar can keep is refused; else its arguments are any object. @default false */
+  /** Rejects a schema that no grammar can enforce. Without it, such a tool takes any object. @default false */
   readonly strict?: boolean
-  /** A breakpoint stands behind it. */
+  /** Sets a cache breakpoint after the tool. */
   readonly cache?: CacheLifetime
 }
 
 /**
- * How long what the model has read up to a breakpoint is kept for the next call, if nobody uses it: five minutes or an hour.
- * At most four a request. A prompt is ordered as tools, system messages, other messages, and a longer lifetime comes first.
+ * How long the prompt cache keeps the state up to a breakpoint after its last use. A request has at most four breakpoints.
+ * A prompt is ordered as tools, system messages, other messages; longer lifetimes come first.
  */
 export type CacheLifetime = '5m' | '1h'
 
@@ -87,35 +86,32 @@ export const cacheLifetimes = {
 
 export interface ToolChoice {
   readonly mode: 'auto' | 'none' | 'required'
-  /** Only these may be called. @default all */
+  /** The tools that may be called. @default all */
   readonly names?: readonly string[]
-  /** `false`: at most one call an answer. */
+  /** `false`: at most one call per generation. */
   readonly parallel?: false
 }
 
 /** A prompt without a conversation. */
 export interface TextInput {
   readonly kind: 'text'
-  /**
-   * Text and token ids, in order. The model's template makes a user's message of all the text, behind the
-   * ids; those stay as they are.
-   */
+  /** Text and token ids, in order. The template renders all text as one user message after the ids; ids stay as they are. */
   readonly prompt: readonly (string | readonly number[])[]
   readonly system?: string
-  /** Turns before it. @default those that the model begins every conversation with, where there are no ids */
+  /** Earlier turns. @default the Modelfile's messages, when the prompt has no ids */
   readonly messages?: readonly Message[]
-  /** In Go's template language, in place of the model's own. `false` leaves out all: the model continues the text. */
+  /** In Go's template language; replaces the model's own. `false`: no template, the model continues the text. */
   readonly template?: string | false
   /** Variables for the model's template. */
   readonly templateOptions?: Readonly<Record<string, unknown>>
 }
 
-/** A gap in a text, which the model fills. One that was not made for it refuses. */
+/** A gap for the model to fill. A model without infill tokens rejects it. */
 export interface InfillInput {
   readonly kind: 'infill'
   readonly prefix: string
   readonly suffix: string
-  /** In Go's template language, in place of the model's tokens for that. */
+  /** In Go's template language; replaces the model's infill tokens. */
   readonly template?: string
 }
 
@@ -126,11 +122,11 @@ export interface Message {
 }
 
 export type Part = {
-  /** A breakpoint stands behind it. */
+  /** Sets a cache breakpoint after the part. */
   readonly cache?: CacheLifetime
 } & (
   | {
-      /** `reasoning`: what the model thought before it said the rest. */
+      /** `reasoning`: the model's reasoning before its text. */
       readonly type: 'text' | 'reasoning'
       readonly text: string
     }
@@ -143,7 +139,7 @@ export type Part = {
     }
   | {
       readonly type: 'tool-result'
-      /** Of the call; absent, its name or its place among the results says which. */
+      /** The id of the call. When absent, the name or the position among the results identifies the call. */
       readonly id?: string
       readonly name?: string
       readonly content: readonly Part[]
@@ -152,17 +148,17 @@ export type Part = {
 )
 
 export interface Sampling {
-  /** 0 takes the likeliest token always, and so does less than a millionth. */
+  /** Greedy at 0 and below 1e-6. */
   readonly temperature?: number
   readonly topP?: number
-  /** How many of the likeliest tokens stay in the draw; 0 keeps all. */
+  /** How many of the likeliest tokens to sample from; 0 keeps all. */
   readonly topK?: number
   readonly minP?: number
-  /** Absent: a new one each time. `random`: the same, also where the model's recipe says one. */
+  /** Absent: the Modelfile's seed, or a random one. `random`: a random one in any case. */
   readonly seed?: number | 'random'
-  /** 1 is none; from 0.01 to 100. */
+  /** From 0.01 to 100; 1 turns it off. */
   readonly repeatPenalty?: number
-  /** How many tokens back it looks, as the other two do; 0 is none, -1 the whole context. @default 64 */
+  /** How many tokens the three penalties look back; 0 is none, -1 the whole context. @default 64 */
   readonly repeatLastN?: number
   readonly presencePenalty?: number
   readonly frequencyPenalty?: number
@@ -170,151 +166,32 @@ export interface Sampling {
   readonly logitBias?: readonly (readonly [token: number, bias: number])[]
   readonly dry?: DryPenalty
   readonly xtc?: ExcludeTop
-  /** The model does not end its answer: the limit does, the context or a stop sequence. @default false */
+  /** Bans the end-of-sequence token: only a limit, the context or a stop sequence ends the output. @default false */
   readonly ignoreEos?: boolean
-  /** So many tokens at least, unless a limit or a stop sequence ends them. @default 0 */
+  /** Minimum of generated tokens; limits and stop sequences still apply. @default 0 */
   readonly minTokens?: number
 }
 
-/** Against repetition ("don't repeat yourself"): what would go on with one is less likely, the more the longer it is. */
+/** DRY penalty ("don't repeat yourself"): a token that would extend a repetition becomes less likely, growing with its length. */
 export interface DryPenalty {
-  /** 0 is none. */
+  /** 0 turns it off. */
   readonly strength: number
-  /** It grows by this factor with each token. @default 1.75 */
+  /** Growth factor per token. @default 1.75 */
   readonly base?: number
-  /** Repetitions of so many tokens are free. @default 2 */
+  /** Repetitions up to this length, in tokens, are free. @default 2 */
   readonly allowedLength?: number
-  /** How many tokens of the answer back it looks; 0 is none, -1 all of them. The prompt is not looked at. @default -1 */
+  /** How many generated tokens it looks back; 0 is none, -1 all. The prompt does not count. @default -1 */
   readonly lastN?: number
-  /** No repetition goes beyond these texts. @default a new line, `:`, `"` and `*` */
+  /** Texts that end a repetition. @default a new line, `:`, `"` and `*` */
   readonly breakers?: readonly string[]
 }
 
 /**
- * Exclude top choices (XTC): with this probability all tokens from this threshold up but the least likely of them are
- * left out of the draw. At temperature 0 it does nothing.
+ * Exclude top choices (XTC): with this probability, all tokens at or above the threshold but the least likely of them are
+ * excluded. Without effect at temperature 0.
  */
 export interface ExcludeTop {
   readonly probability: number
-  /** Above 0.5 there is never more than one. */
+  /** Above 0.5 at most one token reaches it, so that nothing is excluded. */
   readonly threshold: number
 }
-
-/**
- * What no honest request exceeds. Numbers become 32-bit integers and floats in native code, where
- * larger ones wrap around or end as NaN, and the answer is noise.
- */
-export const limits = {
-  modelLength: 1_024,
-  roleLength: 64,
-  /** OpenAI takes 2,048; a context of a million tokens has room for more. */
-  messages: 10_000,
-  /** In one message. */
-  parts: 10_000,
-  /** As many as Anthropic takes. */
-  breakpoints: 4,
-  /** That are read into vectors or ranks by one call. OpenAI takes 2,048. */
-  inputs: 10_000,
-  /** OpenAI takes 128. */
-  tools: 1_024,
-  /** OpenAI takes 64, Anthropic 128. */
-  toolNameLength: 128,
-  /** A schema that an answer is held to, as JSON, in characters. No grammar is made of a larger one. */
-  schemaLength: 1024 * 1024,
-  /** A grammar, in characters. */
-  grammarLength: 256 * 1024,
-  /** One in Go’s language, in characters: the longest that models come with is a ninth of it. */
-  templateLength: 64 * 1024,
-  /** Of all messages together, in characters. */
-  text: 64 * 1024 * 1024,
-  /** Of a context, in tokens: the largest models are trained for ten million. */
-  context: 2 ** 24,
-  /** OpenAI takes 4, llama.cpp any number; but each is looked for in each piece of the answer. */
-  stops: 64,
-  stopLength: 1_024,
-  temperature: 100,
-  repeatPenalty: { min: 0.01, max: 100 },
-  /** Of presence and frequency, to both sides. */
-  penalty: 100,
-  /** To both sides, as OpenAI takes it; it outweighs whatever a model says. */
-  bias: 100,
-  /** No vocabulary is larger. */
-  biases: 300_000,
-  dry: { strength: 100, base: 100 },
-  /** Each is looked for in the whole vocabulary; of its bytes llama.cpp takes 40. */
-  breakers: 8,
-  breakerLength: 40,
-  /** As many as OpenAI and Ollama tell. */
-  logprobs: 20,
-  int32: 2 ** 31 - 1,
-} as const
-
-/** By hand: a schema would take a second for a million of them. */
-export const areTokens = (value: unknown): value is readonly number[] =>
-  Array.isArray(value) &&
-  value.length <= limits.context &&
-  value.every((id) => Number.isInteger(id) && id >= 0 && id <= limits.int32)
-
-/** Of all that is asked, in characters; a token that is given by its id is one. */
-export const measureTextLength = (request: Pick<GenerateRequest, 'input'>): number =>
-  measureInput(request, ({ length }) => length)
-
-/** The same in bytes; a token has some four. */
-export const measureTextBytes = (request: Pick<GenerateRequest, 'input'>): number =>
-  measureInput(request, (text) => (typeof text === 'string' ? Buffer.byteLength(text) : 4 * text.length))
-
-type Measure = (text: string | readonly number[]) => number
-
-function measureInput({ input }: Pick<GenerateRequest, 'input'>, measure: Measure): number {
-  if (input.kind === 'infill') return measure(input.prefix) + measure(input.suffix)
-  const { messages = [] } = input
-  const messagesSize = messages.reduce((sum, { content }) => sum + measureParts(content, measure), 0)
-  if (input.kind === 'text')
-    return input.prompt.reduce(
-      (sum, piece) => sum + measure(piece),
-      messagesSize + measure(input.system ?? ''),
-    )
-  return messagesSize + (input.tools?.length ? measure(JSON.stringify(input.tools)) : 0)
-}
-
-const measureParts = (content: readonly Part[], measure: Measure): number =>
-  content.reduce((sum, part) => {
-    if (part.type === 'tool-call') return sum + measure(part.name) + measure(part.arguments)
-    return sum + (part.type === 'tool-result' ? measureParts(part.content, measure) : measure(part.text))
-  }, 0)
-
-/** Of the breakpoints, in the order of a prompt. */
-export function lifetimesOf(input: GenerateRequest['input']): readonly CacheLifetime[] {
-  if (input.kind !== 'chat') return []
-  return [...(input.tools ?? []), ...input.messages.flatMap(({ content }) => content)].flatMap(
-    ({ cache }) => cache ?? [],
-  )
-}
-
-/** It goes to the model as it is, around its template. */
-export const isRaw = (input: GenerateRequest['input']): boolean =>
-  input.kind === 'infill' || (input.kind === 'text' && input.template === false)
-
-/** What the model may call: none, some or all of the tools. */
-export function callableTools(input: GenerateRequest['input']): readonly Tool[] {
-  if (input.kind !== 'chat') return []
-  const { tools = [], toolChoice: { mode = 'auto', names } = {} } = input
-  return mode === 'none' ? [] : tools.filter(({ name }) => names?.includes(name) ?? true)
-}
-
-/** What the template is given: a conversation, or the one message that a text makes; of a gap, what is around it. */
-export function toTemplateMessages(input: GenerateRequest['input']): readonly Message[] {
-  if (input.kind === 'chat') return input.messages
-  if (input.kind === 'infill') return [toTextMessage('user', input.prefix + input.suffix)]
-  const text = input.prompt.filter((piece) => typeof piece === 'string').join('')
-  return [
-    ...(input.system ? [toTextMessage('system', input.system)] : []),
-    ...(input.messages ?? []),
-    toTextMessage('user', text),
-  ]
-}
-
-const toTextMessage = (role: Message['role'], text: string): Message => ({
-  role,
-  content: [{ type: 'text', text }],
-})

@@ -4,10 +4,10 @@ import { FairQueue } from './fair-queue.ts'
 
 const never = new AbortController().signal
 
-/** Until all that is decided has been told. */
+/** Lets pending promises settle. */
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Notes who got in, in order, and keeps the ways out. */
+/** Records admitted calls in order and keeps their release functions. */
 function watched(queue: FairQueue) {
   const entered: string[] = []
   const ways: (() => void)[] = []
@@ -20,7 +20,7 @@ function watched(queue: FairQueue) {
         ways.push(leave)
         return 'entered'
       }),
-    /** One ends, and whoever is next gets in. */
+    /** Ends the oldest running call and lets the next one enter. */
     end: async () => {
       await turn()
       ways.shift()?.()
@@ -29,8 +29,8 @@ function watched(queue: FairQueue) {
   }
 }
 
-describe('a queue with one place', () => {
-  test('lets in one of each caller in turn', async () => {
+describe('a queue with one permit', () => {
+  test('admits one call of each caller in turn', async () => {
     const { entered, come, end } = watched(new FairQueue({ permits: 1, maxQueued: 10 }))
     for (const call of ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'b2']) void come(call.charAt(0), call)
 
@@ -39,7 +39,7 @@ describe('a queue with one place', () => {
     expect(entered).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4'])
   })
 
-  test('forgets who leaves', async () => {
+  test('drops calls that abort', async () => {
     const queue = new FairQueue({ permits: 1, maxQueued: 10 })
     const { entered, come, end } = watched(queue)
     const leaving = new AbortController()
@@ -55,14 +55,14 @@ describe('a queue with one place', () => {
     expect(entered).toEqual(['a1', 'c1'])
   })
 
-  test('does not let in who has left before', async () => {
+  test('does not admit a call with an aborted signal', async () => {
     const { come } = watched(new FairQueue({ permits: 1, maxQueued: 10 }))
 
     expect(await come('a', 'a1', AbortSignal.abort())).toBe('left')
     expect(await come('b')).toBe('entered')
   })
 
-  test('counts a way out that is taken twice once', async () => {
+  test('counts a double release once', async () => {
     const queue = new FairQueue({ permits: 1, maxQueued: 10 })
     const leave = await queue.acquire('a', never)
     leave?.()
@@ -76,7 +76,7 @@ describe('a queue with one place', () => {
   })
 })
 
-test('as many are inside as there are places', async () => {
+test('admits as many calls as there are permits', async () => {
   const queue = new FairQueue({ permits: 3, maxQueued: 10 })
   const { entered, come, end } = watched(queue)
   for (let call = 0; call < 5; call++) void come('a', `a${call}`)
@@ -87,7 +87,7 @@ test('as many are inside as there are places', async () => {
 })
 
 describe('a queue that is full', () => {
-  test('refuses the next one, and says how long it takes', async () => {
+  test('rejects the next call with the estimated wait', async () => {
     const clock = { now: 0 }
     const queue = new FairQueue({ permits: 2, maxQueued: 4, now: () => clock.now })
     const { come, end } = watched(queue)
@@ -104,7 +104,7 @@ describe('a queue that is full', () => {
     expect(queue.queued).toBe(4)
   })
 
-  test('refuses the last call of the caller with most of them, and not who comes first', async () => {
+  test('rejects the last call of the caller with the most waiting calls, not the new one', async () => {
     const { entered, come, end } = watched(new FairQueue({ permits: 1, maxQueued: 3 }))
     const greedy = ['a1', 'a2', 'a3', 'a4'].map((call) => come('a', call))
     const refused = expect(greedy[3]).rejects.toMatchObject({ code: 'overloaded' })
@@ -116,14 +116,14 @@ describe('a queue that is full', () => {
     expect(entered).toEqual(['a1', 'a2', 'b1', 'a3'])
   })
 
-  test('that holds nobody lets in who finds a place', async () => {
+  test('admits a call that finds a free permit without a queue', async () => {
     const { come } = watched(new FairQueue({ permits: 1, maxQueued: 0 }))
 
     expect(await come('a')).toBe('entered')
     await expect(come('b')).rejects.toMatchObject({ code: 'overloaded', details: { retryAfterMs: 1_000 } })
   })
 
-  test('knows nothing of who was refused when they leave', async () => {
+  test('ignores the abort of a rejected call', async () => {
     const queue = new FairQueue({ permits: 1, maxQueued: 1 })
     const { come } = watched(queue)
     const leaving = new AbortController()

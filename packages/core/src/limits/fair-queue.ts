@@ -1,32 +1,44 @@
 /**
- * Who is next, where only so many get in at once: one of each caller in turn, so that nobody's hundred calls are in front of another's
- * first. Bounded: where it is full, the last call of the caller with most of them is the one too many.
+ * A bounded queue for a limited number of permits: each caller in turn gets one, so that one caller's hundred calls do not delay
+ * the first call of another. When the queue is full, it rejects the last call of the caller with the most waiting calls.
  */
 import { LlmError } from '../errors.ts'
+import { WaitQueue } from '../util/wait-queue.ts'
 
 export interface FairQueueOptions {
-  /** How many are inside at once. */
+  /** How many calls may run at once. */
   readonly permits: number
-  /** How many wait, of all callers together. */
+  /** How many calls may wait, for all callers together. */
   readonly maxQueued: number
-  /** @default a clock that nobody can set, in milliseconds */
+  /** @default a monotonic clock, in milliseconds */
   readonly now?: (() => number) | undefined
 }
 
+/** The waiting calls of one caller. The line with the lowest position is next. */
+interface CallerLine {
+  readonly caller: string
+  position: number
+}
+
 interface QueuedCall {
-  admit(): void
-  reject(error: LlmError): void
+  readonly line: CallerLine
 }
 
 export class FairQueue {
   readonly #permits: number
   readonly #maxQueued: number
   readonly #now: () => number
-  /** By caller, each in order of arrival; the first caller is the next. */
-  readonly #callsByCaller = new Map<string, QueuedCall[]>()
-  #queued = 0
+  readonly #queue = new WaitQueue<QueuedCall>({
+    select: (waiting) => (this.#admitted < this.#permits ? this.#selectNext(waiting) : undefined),
+    admit: ({ line }) => {
+      this.#admitted++
+      // Behind the lines of all other callers.
+      line.position = ++this.#lastPosition
+    },
+  })
+  #lastPosition = 0
   #admitted = 0
-  /** How long one stays inside, of those that came lately. */
+  /** How long a permit is held, as a moving average over the last calls. */
   #averageHoldMs: number | undefined
 
   constructor({ permits, maxQueued, now = () => performance.now() }: FairQueueOptions) {
@@ -36,15 +48,15 @@ export class FairQueue {
   }
 
   get queued(): number {
-    return this.#queued
+    return this.#queue.size
   }
 
   /**
-   * Resolves with the way out, or with nothing once the signal has aborted. Rejects with `overloaded`, and how long the queue
-   * takes, where too many wait.
+   * Resolves with a function that releases the permit, or with `undefined` when the signal aborts first. When too many calls
+   * wait, one of them rejects with `overloaded` and the estimated wait.
    */
   async acquire(caller: string, signal: AbortSignal): Promise<(() => void) | undefined> {
-    if (signal.aborted || !(await this.#waitForPermit(caller, signal))) return undefined
+    if (!(await this.#waitForPermit(caller, signal))) return undefined
     const admittedAt = this.#now()
     let isHeld = true
     return () => {
@@ -54,80 +66,44 @@ export class FairQueue {
       const holdMs = this.#now() - admittedAt
       this.#averageHoldMs =
         this.#averageHoldMs === undefined ? holdMs : this.#averageHoldMs + (holdMs - this.#averageHoldMs) / 8
-      this.#admit()
+      this.#queue.pump()
     }
   }
 
   #waitForPermit(caller: string, signal: AbortSignal): Promise<boolean> {
-    return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        this.#remove(caller, queuedCall)
-        resolve(false)
-      }
-      const queuedCall: QueuedCall = {
-        admit: () => {
-          signal.removeEventListener('abort', leave)
-          resolve(true)
-        },
-        reject: (error) => {
-          signal.removeEventListener('abort', leave)
-          reject(error)
-        },
-      }
-      signal.addEventListener('abort', leave, { once: true })
-      this.#callsOf(caller).push(queuedCall)
-      this.#queued++
-      this.#admit()
-      if (this.#queued > this.#maxQueued) this.#rejectOne()
-    })
+    const line = this.#queue.waiting.find((call) => call.line.caller === caller)?.line
+    const admission = this.#queue.wait({ line: line ?? { caller, position: ++this.#lastPosition } }, signal)
+    if (this.#queue.size > this.#maxQueued) this.#rejectOne()
+    return admission
   }
 
-  #admit(): void {
-    while (this.#admitted < this.#permits) {
-      const [next] = this.#callsByCaller
-      if (!next) return
-      const [caller, calls] = next
-      const queuedCall = calls.shift()
-      // Behind all others, if there is more of it.
-      this.#callsByCaller.delete(caller)
-      if (calls.length > 0) this.#callsByCaller.set(caller, calls)
-      this.#queued--
-      this.#admitted++
-      queuedCall?.admit()
-    }
+  #selectNext(waiting: readonly QueuedCall[]): QueuedCall | undefined {
+    return waiting.reduce<QueuedCall | undefined>(
+      (next, call) => (next && next.line.position <= call.line.position ? next : call),
+      undefined,
+    )
   }
 
-  /** Of several longest lines, that of who came last. */
+  /** Rejects the last call of the longest line; of equal lines, the one whose turn comes last. */
   #rejectOne(): void {
-    let longest: [caller: string, line: QueuedCall[]] | undefined
-    for (const entry of this.#callsByCaller)
-      if (!longest || entry[1].length >= longest[1].length) longest = entry
-    const [caller, calls] = longest ?? []
-    const last = calls?.at(-1)
-    if (caller === undefined || !last) return
-    this.#remove(caller, last)
-    last.reject(
+    const { waiting } = this.#queue
+    const lengths = new Map<CallerLine, number>()
+    for (const { line } of waiting) lengths.set(line, (lengths.get(line) ?? 0) + 1)
+    const [longest] = [...lengths].sort(
+      ([a, aLength], [b, bLength]) => bLength - aLength || b.position - a.position,
+    )
+    const last = waiting.findLast(({ line }) => line === longest?.[0])
+    if (!last) return
+    this.#queue.reject(
+      last,
       new LlmError('overloaded', 'Too many requests are waiting. Try again later.', {
-        retryAfterMs: this.#estimateWaitMs(),
+        retryAfterMs: this.#estimateWaitMs(waiting.length - 1),
       }),
     )
   }
 
-  #remove(caller: string, queuedCall: QueuedCall): void {
-    const calls = this.#callsOf(caller)
-    calls.splice(calls.indexOf(queuedCall), 1)
-    if (calls.length === 0) this.#callsByCaller.delete(caller)
-    this.#queued--
-  }
-
-  #callsOf(caller: string): QueuedCall[] {
-    const calls = this.#callsByCaller.get(caller) ?? []
-    this.#callsByCaller.set(caller, calls)
-    return calls
-  }
-
-  #estimateWaitMs(): number {
-    const rounds = Math.ceil(this.#queued / this.#permits)
+  #estimateWaitMs(queued: number): number {
+    const rounds = Math.ceil(queued / this.#permits)
     return Math.max(1_000, Math.ceil((this.#averageHoldMs ?? 0) * rounds))
   }
 }

@@ -1,11 +1,7 @@
 /** A prompt cache without a model, for tests of metering and limits. */
 import { computeCacheWrites, type PromptUsage, uncached } from '../engine/events.ts'
-import {
-  type CacheLifetime,
-  cacheLifetimes,
-  type GenerateRequest,
-  toTemplateMessages,
-} from '../engine/request.ts'
+import { type CacheLifetime, cacheLifetimes, type GenerateRequest } from '../engine/request.ts'
+import { toTemplateMessages } from '../engine/request-input.ts'
 
 /**
  * Caches prompt prefixes that end at a breakpoint. Each tool and each message is one token; the one with the breakpoint counts.

@@ -31,12 +31,12 @@ async function mostAtOnce(count: number): Promise<number> {
   return most
 }
 
-test('one works at a time, and nothing is left', async () => {
+test('runs one task at a time and leaves no file', async () => {
   expect(await mostAtOnce(8)).toBe(1)
   expect(await readdir(folder)).toEqual([])
 })
 
-test('of several that find the lock of a dead process one works at a time', async () => {
+test('runs one task at a time after a dead owner', async () => {
   await writeFile(path, '')
   await utimes(path, new Date(0), new Date(0))
 
@@ -44,7 +44,7 @@ test('of several that find the lock of a dead process one works at a time', asyn
   expect(await readdir(folder)).toEqual([])
 })
 
-test('what work throws comes out, and the lock is free', async () => {
+test('passes an error of the task on and frees the lock', async () => {
   await expect(withFileLock(path, signal, () => Promise.reject(new Error('failed')))).rejects.toThrow(
     'failed',
   )
@@ -52,7 +52,7 @@ test('what work throws comes out, and the lock is free', async () => {
   expect(await readdir(folder)).toEqual([])
 })
 
-test('a new lock is as old as this machine’s clock says, whatever the disk’s says', async () => {
+test('sets the time of a new lock by the clock of this machine', async () => {
   const now = new Date('2100-01-01')
   vi.useFakeTimers({ now, toFake: ['Date'] })
   try {
@@ -62,7 +62,7 @@ test('a new lock is as old as this machine’s clock says, whatever the disk’s
   }
 })
 
-test('who leaves waits no longer', async () => {
+test('rejects when the signal aborts', async () => {
   await writeFile(path, '')
   const controller = new AbortController()
 
@@ -72,7 +72,7 @@ test('who leaves waits no longer', async () => {
   await expect(waiting).rejects.toThrow('left')
 })
 
-test('who lost it is told, and leaves the one of the other', async () => {
+test('reports a lost lock and keeps the file of the new owner', async () => {
   const lost = withFileLock(path, signal, async (lost) => {
     await rm(path)
     await writeFile(path, '')

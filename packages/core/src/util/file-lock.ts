@@ -1,23 +1,23 @@
 /**
- * One at a time, of all processes that share a folder: a file that its owner keeps fresh. By hand, since the packages for
- * it listen to the signals of the app's process. The file stays empty: what is deleted on a full disk takes a lock, too.
+ * A lock between all processes that share a folder: a file whose owner renews its time. Packages for this install signal
+ * handlers in the app's process. The file stays empty, since a deletion on a full disk takes a lock, too.
  */
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 
-/** The owner of a lock that has not been freshened for so long has died, or been stopped. */
+/** The owner of a lock that was not renewed for this long has died or was stopped. */
 const staleMs = 5_000
 const heartbeatMs = 1_000
 const pollMs = 25
-/** More than between a look at a stale lock and taking its place. */
+/** Longer than another process takes between finding a stale lock and replacing it. */
 const settleMs = 100
 
 /**
- * Waits for who has it; rejects with the signal's reason when that aborts.
+ * Waits for the lock and runs `work`. Rejects with the signal's reason when that aborts.
  *
- * @param work is told when the lock was lost, as it is by a process that was stopped for long; `expectMine` throws then
- *   without delay, before what others could be hurt by
+ * @param work `lost` aborts when another process has taken the lock, as after a long stop of this one. `expectOwned` throws
+ *   at once in that case; call it before changes that could harm others
  */
 export async function withFileLock<T>(
   path: string,
@@ -56,17 +56,17 @@ async function tryAcquire(path: string): Promise<FileHandle | undefined> {
   }
 }
 
-/** Fresh by the clock of this machine, which may not be that of the disk. */
+/** Sets the time by the clock of this machine, which may differ from that of the disk. */
 async function createLockFile(path: string): Promise<FileHandle> {
   const file = await open(path, 'wx')
   await touch(file)
   return file
 }
 
-/** Whether somebody has the lock that this file is. */
+/** Whether the lock has a live owner. */
 export const isFresh = ({ mtimeMs }: { readonly mtimeMs: number }): boolean => Date.now() - mtimeMs < staleMs
 
-/** Of several that find a dead owner's lock the last to put its own there has it. */
+/** When several processes find a stale lock, the last to replace it owns it. */
 async function takeOverStaleLock(path: string): Promise<FileHandle | undefined> {
   const found = await stat(path).catch(() => undefined)
   if (!found || isFresh(found)) return undefined
@@ -99,7 +99,7 @@ async function expectOwned(path: string, file: FileHandle): Promise<void> {
   if (!(await isOwned(path, file))) throw new Error('The lock was lost.')
 }
 
-/** As long as a file is open, no other one has its number. */
+/** An inode number is not reused while its file is open. */
 async function isOwned(path: string, file: FileHandle): Promise<boolean> {
   const [current, own] = await Promise.all([
     stat(path, { bigint: true }).catch(() => undefined),

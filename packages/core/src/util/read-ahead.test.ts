@@ -9,11 +9,11 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   return read
 }
 
-/** Ends with its signal, as every producer has to. */
+/** Ends with its signal, like every producer. */
 const untilAborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 
-test('items are read in the order in which they were pushed', async () => {
+test('delivers items in the order they were pushed', async () => {
   const items = readAhead<number>(live(), async (push) => {
     push(1)
     push(2)
@@ -26,7 +26,7 @@ test('items are read in the order in which they were pushed', async () => {
   expect(read).toEqual([1, 2, 3])
 })
 
-test('nothing is produced before the first pull', async () => {
+test('starts the producer on the first pull', async () => {
   let produced = 0
   const items = readAhead<number>(live(), async (push) => {
     produced++
@@ -42,7 +42,7 @@ test('nothing is produced before the first pull', async () => {
   expect(produced).toBe(1)
 })
 
-test('a slow reader does not hold the producer', async () => {
+test('a slow reader does not delay the producer', async () => {
   let finished = false
   const items = readAhead<number>(live(), async (push) => {
     for (let i = 0; i < 1_000; i++) {
@@ -60,7 +60,7 @@ test('a slow reader does not hold the producer', async () => {
   expect((await all(items)).length).toBe(999)
 })
 
-test('a reader that waits gets an item when it is pushed', async () => {
+test('a waiting reader gets an item when it is pushed', async () => {
   let give: (item: string) => void = () => {}
   const controller = new AbortController()
   const items = readAhead<string>(controller.signal, (push, signal) => {
@@ -75,7 +75,7 @@ test('a reader that waits gets an item when it is pushed', async () => {
   controller.abort()
 })
 
-test('what was pushed before a failure is still read, then the failure is thrown once', async () => {
+test('delivers items pushed before a failure, then throws it once', async () => {
   const error = new Error('process ended')
   const items = readAhead<number>(live(), async (push) => {
     push(1)
@@ -89,7 +89,7 @@ test('what was pushed before a failure is still read, then the failure is thrown
   expect(await items.next()).toEqual({ value: undefined, done: true })
 })
 
-test('a reader that waits gets the failure', async () => {
+test('a waiting reader gets the failure', async () => {
   let fail: (error: Error) => void = () => {}
   const error = new Error('process ended')
   const items = readAhead<number>(
@@ -123,7 +123,7 @@ test("return() aborts the producer's signal and ends the iteration", async () =>
   expect(await items.next()).toEqual({ value: undefined, done: true })
 })
 
-test('return() ends a pull that waits', async () => {
+test('return() ends a waiting pull', async () => {
   const items = readAhead<number>(live(), (_push, signal) => untilAborted(signal))
   const waiting = items.next()
 
@@ -132,7 +132,7 @@ test('return() ends a pull that waits', async () => {
   expect(await waiting).toEqual({ value: undefined, done: true })
 })
 
-test('return() before the first pull means that nothing is ever produced', async () => {
+test('return() before the first pull starts no producer', async () => {
   let produced = false
   const items = readAhead<number>(live(), async () => {
     produced = true
@@ -144,7 +144,7 @@ test('return() before the first pull means that nothing is ever produced', async
   expect(produced).toBe(false)
 })
 
-test('leaving a loop early aborts the producer', async () => {
+test('breaking out of a loop aborts the producer', async () => {
   let seen: AbortSignal | undefined
   const items = readAhead<number>(live(), (push, signal) => {
     seen = signal
@@ -158,7 +158,7 @@ test('leaving a loop early aborts the producer', async () => {
   expect(seen?.aborted).toBe(true)
 })
 
-test('the iteration ends quietly when the signal aborts, also for a pull that waits', async () => {
+test('an abort ends the iteration and a waiting pull without an error', async () => {
   const controller = new AbortController()
   const items = readAhead<number>(controller.signal, (push, signal) => {
     push(1)
@@ -172,7 +172,7 @@ test('the iteration ends quietly when the signal aborts, also for a pull that wa
   expect(await waiting).toEqual({ value: undefined, done: true })
 })
 
-test('a reader that waits is let go when the signal aborts, though the producer does not notice', async () => {
+test('an abort ends a waiting pull, even when the producer ignores it', async () => {
   const controller = new AbortController()
   const items = readAhead<number>(controller.signal, () => new Promise(() => {}))
   const waiting = items.next()
@@ -182,7 +182,7 @@ test('a reader that waits is let go when the signal aborts, though the producer 
   expect(await waiting).toEqual({ value: undefined, done: true })
 })
 
-test('a producer that fails because it was aborted fails quietly', async () => {
+test('a failure of an aborted producer is not thrown', async () => {
   const controller = new AbortController()
   const items = readAhead<number>(controller.signal, async (_push, signal) => {
     await untilAborted(signal)
@@ -196,7 +196,7 @@ test('a producer that fails because it was aborted fails quietly', async () => {
   expect(await items.next()).toEqual({ value: undefined, done: true })
 })
 
-test('a signal that has aborted already means that nothing is ever produced', async () => {
+test('an aborted signal starts no producer', async () => {
   let produced = false
   const items = readAhead<number>(AbortSignal.abort(), async () => {
     produced = true

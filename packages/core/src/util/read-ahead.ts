@@ -1,75 +1,91 @@
-/** A slow reader must not hold the model: what is produced waits here, one answer at most. */
+/** Decouples a producer from a slow reader: items wait here, so that the producer never does. */
+
+type Produce<T> = (push: (item: T) => void, signal: AbortSignal) => Promise<void>
 
 /**
- * Runs `produce` in front of its reader, from the first pull on. Ends quietly when the
- * signal aborts or the reader stops reading; `produce` learns of both from its own signal.
- * What was pushed before a failure is still read.
+ * Runs `produce` ahead of its reader, from the first pull on. Ends without an error when the signal aborts or the reader
+ * stops; the producer's own signal aborts in both cases. Items pushed before a failure are still delivered.
  *
- * @param onConsume hears of each item that the reader takes
+ * @param onConsume called with each item that the reader takes
  */
 export function readAhead<T>(
   signal: AbortSignal,
-  produce: (push: (item: T) => void, signal: AbortSignal) => Promise<void>,
+  produce: Produce<T>,
   onConsume: (item: T) => void = () => {},
 ): AsyncIterableIterator<T> {
-  // Not `AbortSignal.any`: on a signal that lives long, each call would leave something behind.
-  const controller = new AbortController()
-  const stopped = controller.signal
-  const abort = (): void => controller.abort()
-  const items: T[] = []
-  let state: 'idle' | 'running' | 'ended' | { readonly error: unknown } = 'idle'
-  let wake: (() => void) | undefined
-  const notify = (): void => wake?.()
+  return new ReadAheadQueue(signal, produce, onConsume)
+}
 
-  const start = (): void => {
-    state = 'running'
-    stopped.addEventListener('abort', notify, { once: true })
-    signal.addEventListener('abort', abort, { once: true })
-    if (signal.aborted) abort()
-    const push = (item: T): void => {
-      items.push(item)
-      notify()
-    }
-    produce(push, stopped)
-      .then(
-        () => (state = 'ended'),
-        (error: unknown) => (state = { error }),
-      )
-      .then(() => {
-        signal.removeEventListener('abort', abort)
-        notify()
-      })
+class ReadAheadQueue<T> implements AsyncIterableIterator<T> {
+  readonly #signal: AbortSignal
+  readonly #produce: Produce<T>
+  readonly #onConsume: (item: T) => void
+  /** Not `AbortSignal.any`: each call would leave an entry on a signal that lives long. */
+  readonly #controller = new AbortController()
+  readonly #items: T[] = []
+  #state: 'idle' | 'running' | 'ended' | { readonly error: unknown } = 'idle'
+  #wake: (() => void) | undefined
+
+  constructor(signal: AbortSignal, produce: Produce<T>, onConsume: (item: T) => void) {
+    this.#signal = signal
+    this.#produce = produce
+    this.#onConsume = onConsume
   }
 
-  const next = async (): Promise<IteratorResult<T>> => {
-    if (state === 'idle' && !signal.aborted && !stopped.aborted) start()
-    while (state !== 'idle' && !stopped.aborted) {
-      if (items.length > 0) {
-        const value = items.shift() as T
-        onConsume(value)
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  async next(): Promise<IteratorResult<T>> {
+    const stopped = this.#controller.signal
+    if (this.#state === 'idle' && !this.#signal.aborted && !stopped.aborted) this.#start()
+    while (this.#state !== 'idle' && !stopped.aborted) {
+      if (this.#items.length > 0) {
+        const value = this.#items.shift() as T
+        this.#onConsume(value)
         return { value, done: false }
       }
-      if (state === 'ended') break
-      if (typeof state === 'object') {
-        const { error } = state
-        state = 'ended'
+      if (this.#state === 'ended') break
+      if (typeof this.#state === 'object') {
+        const { error } = this.#state
+        this.#state = 'ended'
         throw error
       }
       await new Promise<void>((resolve) => {
-        wake = resolve
+        this.#wake = resolve
       })
     }
     return { value: undefined, done: true }
   }
 
-  return {
-    next,
-    return: async (value?: unknown) => {
-      abort()
-      return { value, done: true }
-    },
-    [Symbol.asyncIterator]() {
-      return this
-    },
+  async return(value?: unknown): Promise<IteratorResult<T>> {
+    this.#controller.abort()
+    return { value, done: true }
+  }
+
+  #start(): void {
+    this.#state = 'running'
+    const notify = (): void => this.#wake?.()
+    const abort = (): void => this.#controller.abort()
+    this.#controller.signal.addEventListener('abort', notify, { once: true })
+    this.#signal.addEventListener('abort', abort, { once: true })
+    if (this.#signal.aborted) abort()
+    const push = (item: T): void => {
+      this.#items.push(item)
+      notify()
+    }
+    this.#produce(push, this.#controller.signal)
+      .then(
+        () => {
+          this.#state = 'ended'
+        },
+        (error: unknown) => {
+          this.#state = { error }
+        },
+      )
+      .then(() => {
+        this.#signal.removeEventListener('abort', abort)
+        notify()
+      })
   }
 }

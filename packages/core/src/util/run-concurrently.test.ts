@@ -4,7 +4,7 @@ import { runConcurrently } from './run-concurrently.ts'
 
 const never = new AbortController().signal
 
-test('so many jobs run at a time, and all of them are done', async () => {
+test('runs all jobs with limited concurrency', async () => {
   let [running, most] = [0, 0]
   const done: string[] = []
 
@@ -18,7 +18,7 @@ test('so many jobs run at a time, and all of them are done', async () => {
   expect([most, done]).toEqual([2, ['a', 'b', 'c', 'd', 'e']])
 })
 
-test('the first failure aborts the others, and is thrown when they have ended', async () => {
+test('the first failure aborts the other jobs and is thrown after they have ended', async () => {
   const ended: number[] = []
   const failing = runConcurrently([0, 1, 2, 3], 2, never, async (item, _index, signal) => {
     if (item === 1) throw new Error('no')
@@ -30,7 +30,7 @@ test('the first failure aborts the others, and is thrown when they have ended', 
   expect(ended).toEqual([0])
 })
 
-test('who leaves has no more jobs begun', async () => {
+test('starts no further jobs after an abort', async () => {
   const leaving = new AbortController()
   const begun: number[] = []
 

@@ -1,9 +1,9 @@
-/** Jobs side by side, so many at a time, in the order of what they are for. */
+/** Runs a job per item, in order, with limited concurrency. */
 import { setMaxListeners } from 'node:events'
 
 /**
- * Ends quietly when the signal aborts, with jobs not begun. The first failure aborts the signal of the others, and is
- * thrown when they have ended.
+ * Resolves without starting further jobs when the signal aborts. The first failure aborts the signal of the other jobs and is
+ * thrown after they have ended.
  */
 export async function runConcurrently<Item>(
   items: readonly Item[],

@@ -1,6 +1,6 @@
 /** Content blocks of messages. Shape: Anthropic API reference, "Create a Message". */
 import { z } from 'zod'
-import { limits } from '../../engine/request.ts'
+import { limits } from '../../engine/request-limits.ts'
 import { tryParseJson } from '../../util/try-parse-json.ts'
 import { JsonObject, optional, truncateForError } from '../fields.ts'
 import { list } from '../parse.ts'

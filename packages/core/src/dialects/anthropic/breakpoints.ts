@@ -1,6 +1,7 @@
 /** Breakpoints of the prompt cache (`cache_control`). Reference: Anthropic guides, "Prompt caching". */
 import { z } from 'zod'
-import { type CacheLifetime, limits } from '../../engine/request.ts'
+import type { CacheLifetime } from '../../engine/request.ts'
+import { limits } from '../../engine/request-limits.ts'
 import { optional } from '../fields.ts'
 
 /** Field of blocks that can end a cached prefix. */

@@ -4,7 +4,7 @@
  * Shape: Anthropic API reference, "Create a Message" and "Count tokens in a Message".
  */
 import { z } from 'zod'
-import { limits } from '../../engine/request.ts'
+import { limits } from '../../engine/request-limits.ts'
 import {
   integerFrom,
   isEmpty,

@@ -1,6 +1,6 @@
 /** Tools and tool choice. Shape: Anthropic API reference, "Create a Message", `tools` and `tool_choice`. */
 import { z } from 'zod'
-import { limits } from '../../engine/request.ts'
+import { limits } from '../../engine/request-limits.ts'
 import { JsonObject, optional, truncateForError } from '../fields.ts'
 import { list } from '../parse.ts'
 import { breakpoint } from './breakpoints.ts'

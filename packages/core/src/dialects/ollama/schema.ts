@@ -4,7 +4,7 @@
  * Shape: Ollama API reference, by the names of its sections.
  */
 import { z } from 'zod'
-import { areTokens, limits } from '../../engine/request.ts'
+import { areTokens, limits } from '../../engine/request-limits.ts'
 import { integer, ModelParameters } from '../../models/modelfile/parameters.ts'
 import { isRecord } from '../../util/is-record.ts'
 import { integerFrom, isEmpty, JsonObject, optional, truncateForError, unsupportedUnless } from '../fields.ts'

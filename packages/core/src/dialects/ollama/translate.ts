@@ -1,6 +1,7 @@
 /** Translates the Ollama API to neutral requests. */
 import type * as neutral from '../../engine/request.ts'
-import { isRaw, limits } from '../../engine/request.ts'
+import { isRaw } from '../../engine/request-input.ts'
+import { limits } from '../../engine/request-limits.ts'
 import { invalidRequest } from '../../errors.ts'
 import type { Capability, ModelDetails } from '../../models/gguf/details.ts'
 import {

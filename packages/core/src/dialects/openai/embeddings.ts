@@ -1,6 +1,6 @@
 /** Shape: OpenAI API reference, "Create embeddings". */
 import { z } from 'zod'
-import { limits } from '../../engine/request.ts'
+import { limits } from '../../engine/request-limits.ts'
 import { invalidRequest } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
 import type { Handler } from '../dialect.ts'

@@ -3,7 +3,8 @@
  * Shape: llama.cpp's server, "POST /completion"; vLLM, "Sampling Parameters".
  */
 import { z } from 'zod'
-import { limits, type Sampling } from '../../engine/request.ts'
+import type { Sampling } from '../../engine/request.ts'
+import { limits } from '../../engine/request-limits.ts'
 import { integerFrom, omitUndefined, optional } from '../fields.ts'
 import { list } from '../parse.ts'
 

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import type * as neutral from '../../engine/request.ts'
-import { limits } from '../../engine/request.ts'
+import { limits } from '../../engine/request-limits.ts'
 import { invalidRequest, type LlmError } from '../../errors.ts'
 import { optional, unsupported, unsupportedUnless } from '../fields.ts'
 import { list } from '../parse.ts'

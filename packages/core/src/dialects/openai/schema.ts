@@ -4,7 +4,7 @@
  * Shape: OpenAI API reference, "Create chat completion" and "Create completion".
  */
 import { z } from 'zod'
-import { areTokens, limits } from '../../engine/request.ts'
+import { areTokens, limits } from '../../engine/request-limits.ts'
 import type { Issue } from '../../errors.ts'
 import { isRecord } from '../../util/is-record.ts'
 import { integerFrom, isEmpty, optional, StopSequence, unsupportedUnless } from '../fields.ts'

@@ -1,7 +1,7 @@
 /** Tools and tool choice. Shape: OpenAI API reference, "Create chat completion". */
 import { z } from 'zod'
 import type * as neutral from '../../engine/request.ts'
-import { limits } from '../../engine/request.ts'
+import { limits } from '../../engine/request-limits.ts'
 import { invalidRequest } from '../../errors.ts'
 import { optional, truncateForError, unsupported } from '../fields.ts'
 import { list } from '../parse.ts'

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type GenerateRequest, toTemplateMessages } from '../../engine/request.ts'
+import type { GenerateRequest } from '../../engine/request.ts'
+import { toTemplateMessages } from '../../engine/request-input.ts'
 import { parse } from '../parse.ts'
 import { formatIssue } from './errors.ts'
 import { ChatCompletionRequest, CompletionRequest } from './schema.ts'

@@ -1,14 +1,14 @@
-/** What a model process is called, and what answers say of it: the same weights, loaded in the same way, have the same name. */
+/** Names and fingerprints of model processes: the same weights with the same load settings get the same name. */
 import { createHash } from 'node:crypto'
 import { basename, resolve } from 'node:path'
 import type { Model } from '../../models/model.ts'
 import { parseDigest } from '../../models/ollama-store/digest.ts'
-import { protocolVersion } from './ipc/protocol.ts'
+import { protocolVersion } from './ipc/process-config.ts'
 
 export interface ProcessIdentity {
-  /** Of the process. */
+  /** Names the socket and the record of the process. */
   readonly name: string
-  /** Of weights and settings, for clients. */
+  /** Shown to clients. */
   readonly fingerprint: string
 }
 
@@ -22,10 +22,10 @@ export function identifyProcess(
   return { name: digest.slice(0, 16), fingerprint: `fp_${digest.slice(0, 12)}` }
 }
 
-/** A blob is named by its content, and the same for all models that are made of it. */
-/** Equal for models that share weights and adapters, whatever they are called. */
+/** Equal for models that share weights and adapters, whatever their names are. */
 export const weightsKeyOf = ({ path, adapters = [] }: Pick<Model, 'path' | 'adapters'>): string =>
   JSON.stringify([resolve(path), ...adapters.map((adapter) => [resolve(adapter.path), adapter.scale])])
 
+/** A blob's name is the digest of its content; any other file is identified by size and date, too. */
 const partsOf = ({ path, sizeBytes, modifiedAt }: Pick<Model, 'path' | 'sizeBytes' | 'modifiedAt'>) =>
   parseDigest(basename(path)) ? [resolve(path)] : [resolve(path), sizeBytes, modifiedAt.getTime()]

@@ -1,4 +1,4 @@
-/** The engine on this machine: models in processes of their own, over node-llama-cpp. */
+/** The engine of this machine: each model runs in a process of its own, with node-llama-cpp. */
 import { createHash } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { availableParallelism } from 'node:os'
@@ -8,30 +8,23 @@ import { readAhead } from '../../util/read-ahead.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../embeddings.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine.ts'
 import type { GenerateEvent, PromptUsage } from '../events.ts'
-import {
-  cacheLifetimes,
-  type GenerateRequest,
-  type LoadOptions,
-  lifetimesOf,
-  measureTextLength,
-} from '../request.ts'
+import { cacheLifetimes, type GenerateRequest, type LoadOptions } from '../request.ts'
+import { lifetimesOf, measureTextLength } from '../request-input.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 import { weightsKeyOf } from './identity.ts'
+import type { CallResult, CallType, VectorResult } from './ipc/messages.ts'
 import {
-  type CallResult,
-  type CallType,
-  decodeVector,
-  type LoadConfig,
   parseDetokenizeRequest,
   parseEmbedRequest,
   parseGenerateRequest,
   parseRerankRequest,
   parseTokenizeRequest,
   sumLengths,
-  type VectorResult,
-} from './ipc/protocol.ts'
+} from './ipc/parse-request.ts'
+import type { LoadConfig } from './ipc/process-config.ts'
 import { countEventTokens } from './ipc/reader-lag.ts'
 import { RuntimeDir } from './ipc/runtime-dir.ts'
+import { decodeVector } from './ipc/vectors.ts'
 import type { LoadedProcess, LoadedTask } from './local-model.ts'
 import { CallCap } from './supervisor/call-cap.ts'
 import { GrammarQuarantine } from './supervisor/grammar-quarantine.ts'
@@ -40,7 +33,7 @@ import { LoadedModels } from './supervisor/loaded-models.ts'
 export interface LocalEngineOptions {
   readonly threads: number | undefined
   readonly contextSize: number | undefined
-  /** The most that a call may ask for, in tokens. */
+  /** Upper bound for the `contextSize` of a call, in tokens. */
   readonly maxContextSize: number | undefined
   readonly parallel: number | undefined
   readonly maxLoadedModels: number
@@ -53,13 +46,14 @@ export interface LocalEngineOptions {
   readonly keepAlive: number | 'forever'
   readonly modelProcessPath: string
   readonly runtimeDir: string | undefined
-  /** Hears what about a loaded model is not as it was wanted. */
+  /** Receives deviations of a loaded model from its settings. */
   readonly warn?: (message: string) => void
-  /** Hears where prompts go another way than those before. */
+  /** Receives divergences of prompts from cached ones. */
   readonly debug?: (details: object, message: string) => void
 }
 
 type ModelsOnDisk = Pick<ModelStore, 'get' | 'check' | 'details'>
+type ReportConsumed = (tokens: number) => void
 
 export class LocalEngine implements Engine {
   readonly #models: ModelsOnDisk
@@ -99,45 +93,15 @@ export class LocalEngine implements Engine {
   }
 
   generate(request: GenerateRequest, call: EngineCall): AsyncIterableIterator<GenerateEvent> {
-    let reportConsumed: ((tokens: number) => void) | undefined
-    const onConsume = (event: GenerateEvent): void => reportConsumed?.(countEventTokens(event))
-    const produce = async (push: (event: GenerateEvent) => void, signal: AbortSignal): Promise<void> => {
-      let hasBegun = false
-      let endEvent: GenerateEvent | undefined
-      const checked = parseGenerateRequest(request)
-      this.#grammarQuarantine.check(checked)
-      await this.#withLoadedModel(
-        checked,
-        measureTextLength(checked),
-        signal,
-        async (loaded, loadMs) => {
-          const { fingerprint, process } = loaded
-          try {
-            const engineCall = { ...call, tenant: scopeTenant(call), signal }
-            const onEvent = (event: GenerateEvent): void => {
-              hasBegun = true
-              if (event.type === 'text') this.#loaded.failures.onText(fingerprint)
-              if (event.type === 'start') {
-                extendCacheExpiry(loaded, checked, event)
-                this.#logDivergence(event)
-              }
-              if (event.type === 'end') endEvent = { ...event, timings: { ...event.timings, loadMs } }
-              else push(event)
-            }
-            await process.generate(checked, engineCall, onEvent, (report) => {
-              reportConsumed = report
-            })
-          } catch (error) {
-            if (process.hasCrashed || process.isStuck) this.#grammarQuarantine.add(checked)
-            throw error
-          }
-        },
-        () => hasBegun,
-      )
-      // Behind the call: who has heard the end finds the model at rest.
-      if (endEvent) push(endEvent)
-    }
-    return readAhead(call.signal, produce, onConsume)
+    let reportConsumed: ReportConsumed = () => {}
+    return readAhead<GenerateEvent>(
+      call.signal,
+      (push, signal) =>
+        this.#produceEvents(request, { ...call, signal }, push, (report) => {
+          reportConsumed = report
+        }),
+      (event) => reportConsumed(countEventTokens(event)),
+    )
   }
 
   async countTokens(request: GenerateRequest, call: EngineCall): Promise<number> {
@@ -156,13 +120,8 @@ export class LocalEngine implements Engine {
   async embed(request: EmbedRequest, call: EngineCall): Promise<Embeddings> {
     const startedAt = performance.now()
     const checked = parseEmbedRequest(request)
-    const { results, loadMs } = await this.#request(
-      'embed',
-      checked,
-      sumLengths(checked.inputs),
-      call,
-      toDecodedVector,
-    )
+    const size = sumLengths(checked.inputs)
+    const { results, loadMs } = await this.#request('embed', checked, size, call, toDecodedVector)
     return {
       embeddings: sortVectors(results),
       inputTokens: sumInputTokens(results),
@@ -191,13 +150,13 @@ export class LocalEngine implements Engine {
     return results.join('')
   }
 
-  async load(model: string, load: LoadOptions, { signal }: EngineCall): Promise<void> {
+  async load(model: string, load: LoadOptions, call: EngineCall): Promise<void> {
     const emptyRequest = parseGenerateRequest({ model, input: { kind: 'text', prompt: [] }, load })
-    if (!(await this.#withLoadedModel(emptyRequest, 0, signal, async () => true))) throw callCancelled()
+    if (!(await this.#withLoadedModel(emptyRequest, 0, call, async () => true))) throw callCancelled()
   }
 
   async unload(model: string): Promise<void> {
-    // By the name that it is loaded under it is let go even when its file is gone.
+    // A loaded model is found by its name, even when its file is gone.
     const named = this.#loaded.all().find(({ loaded }) => loaded?.name === model)
     const loaded = named ?? this.#loaded.get(weightsKeyOf(await this.#models.get(model)))
     await loaded?.unload()
@@ -211,15 +170,61 @@ export class LocalEngine implements Engine {
     this.#loaded.close()
   }
 
-  /** What comes of it, piece by piece. */
+  /** @param onStart receives the function that reports consumed tokens to the model process */
+  async #produceEvents(
+    request: GenerateRequest,
+    call: EngineCall,
+    push: (event: GenerateEvent) => void,
+    onStart: (reportConsumed: ReportConsumed) => void,
+  ): Promise<void> {
+    const checked = parseGenerateRequest(request)
+    this.#grammarQuarantine.check(checked)
+    let hasBegun = false
+    let endEvent: GenerateEvent | undefined
+    const task: LoadedTask<void> = async (loaded, loadMs) => {
+      const onEvent = (event: GenerateEvent): void => {
+        hasBegun = true
+        this.#observeEvent(event, checked, loaded)
+        if (event.type === 'end') endEvent = { ...event, timings: { ...event.timings, loadMs } }
+        else push(event)
+      }
+      await this.#generateInProcess(checked, call, loaded, onEvent, onStart)
+    }
+    await this.#withLoadedModel(checked, measureTextLength(checked), call, task, () => hasBegun)
+    // Pushed after the call, so that a reader of the end event finds the model idle.
+    if (endEvent) push(endEvent)
+  }
+
+  async #generateInProcess(
+    request: GenerateRequest,
+    call: EngineCall,
+    { process }: LoadedProcess,
+    onEvent: (event: GenerateEvent) => void,
+    onStart: (reportConsumed: ReportConsumed) => void,
+  ): Promise<void> {
+    try {
+      await process.generate(request, { ...call, tenant: scopeTenant(call) }, onEvent, onStart)
+    } catch (error) {
+      if (process.hasCrashed || process.isStuck) await this.#grammarQuarantine.add(request)
+      throw error
+    }
+  }
+
+  #observeEvent(event: GenerateEvent, request: GenerateRequest, loaded: LoadedProcess): void {
+    if (event.type === 'text') this.#loaded.failures.onText(loaded.fingerprint)
+    if (event.type !== 'start') return
+    extendCacheExpiry(loaded, request, event)
+    this.#logDivergence(event)
+  }
+
+  /** Runs a call without events. Its results arrive in one or more pieces. */
   async #request<T>(
     type: Exclude<CallType, 'generate'>,
-    request: EngineRequest,
+    request: LoadableRequest,
     size: number,
     call: EngineCall,
     parseResult: (result: CallResult) => T,
   ): Promise<{ readonly results: readonly T[]; readonly loadMs: number }> {
-    const { signal } = call
     const results: T[] = []
     const task: LoadedTask<{ readonly loadMs: number }> = async ({ fingerprint, process }, loadMs) => {
       await process.request(type, request, { ...call, tenant: scopeTenant(call) }, (result) => {
@@ -228,39 +233,35 @@ export class LocalEngine implements Engine {
       })
       return { loadMs }
     }
-    const outcome = await this.#withLoadedModel(request, size, signal, task, () => results.length > 0)
-    if (!outcome || signal.aborted) throw callCancelled()
+    const outcome = await this.#withLoadedModel(request, size, call, task, () => results.length > 0)
+    if (!outcome || call.signal.aborted) throw callCancelled()
     return { results, ...outcome }
   }
 
-  /** Of the prompt nothing is logged but numbers. */
-  #logDivergence({
-    model,
-    divergence,
-    inputTokens,
-    reusedTokens,
-  }: Extract<GenerateEvent, { type: 'start' }>): void {
+  /** Logs numbers only, never text of the prompt. */
+  #logDivergence(event: Extract<GenerateEvent, { type: 'start' }>): void {
+    const { model, divergence, inputTokens, reusedTokens } = event
     if (divergence)
       this.#debug(
         { model, inputTokens, reusedTokens, sharedTokens: divergence.tokens },
-        'A prompt goes another way than the one before: what is behind that is read again.',
+        'prompt diverges from the cached one',
       )
   }
 
-  /** Waits for a place, its turn, and the model. Nothing when the caller has left. */
+  /** Waits for a slot, the load gate and the model. Resolves with `undefined` when the signal aborts first. */
   async #withLoadedModel<T>(
-    request: EngineRequest,
+    request: LoadableRequest,
     size: number,
-    signal: AbortSignal,
+    { model: resolvedModel, signal }: EngineCall,
     task: LoadedTask<T>,
     hasBegun = (): boolean => false,
   ): Promise<T | undefined> {
-    // A signal may be shared by any number of calls, which is no leak and no reason for a warning.
+    // Any number of calls may share a signal; Node.js would warn of a leak.
     setMaxListeners(0, signal)
     const { load = {} } = request
     if (load.contextSize && load.contextSize > this.#maxContextSize)
       throw contextTooLarge(load.contextSize, this.#maxContextSize)
-    const model = await this.#models.get(request.model)
+    const model = resolvedModel ?? (await this.#models.get(request.model))
     return this.#callCap.run(size, () =>
       this.#loaded.use(weightsKeyOf(model), signal, (localModel) =>
         localModel.use(model, load, signal, task, hasBegun),
@@ -269,7 +270,7 @@ export class LocalEngine implements Engine {
   }
 }
 
-/** A model stays loaded while it keeps something for the next call. */
+/** Keeps a model loaded at least as long as its prompt cache holds state behind a breakpoint. */
 function extendCacheExpiry(loaded: LoadedProcess, { input }: GenerateRequest, prompt: PromptUsage): void {
   const { cacheReadTokens, cacheWriteTokens } = prompt
   if (cacheReadTokens + cacheWriteTokens['5m'] + cacheWriteTokens['1h'] === 0) return
@@ -277,8 +278,8 @@ function extendCacheExpiry(loaded: LoadedProcess, { input }: GenerateRequest, pr
   loaded.cachedUntil = Math.max(loaded.cachedUntil, Date.now() + cacheLifetimes[lifetime])
 }
 
-/** Of every request. */
-interface EngineRequest {
+/** The fields that all requests share. */
+interface LoadableRequest {
   readonly model: string
   readonly load?: LoadOptions
 }
@@ -296,7 +297,7 @@ const toDecodedVector = (result: CallResult): DecodedVector => {
   return { ...fields, vector: decodeVector(vector) }
 }
 
-/** They come as they are ready. */
+/** Vectors arrive in order of completion. */
 const sortVectors = (results: readonly DecodedVector[]): readonly (readonly number[])[] =>
   [...results].sort((a, b) => a.index - b.index).map(({ vector }) => vector)
 
@@ -306,13 +307,11 @@ const sumInputTokens = (results: readonly DecodedVector[]): number =>
 const callCancelled = (): DOMException => new DOMException('The call was cancelled.', 'AbortError')
 
 const contextTooLarge = (requested: number, max: number): LlmError =>
-  new LlmError(
-    'invalid_request',
-    `A context of ${requested} tokens is more than the ${max} that may be asked for here.`,
-    { param: 'contextSize' },
-  )
+  new LlmError('invalid_request', `A context of ${requested} tokens exceeds the limit of ${max} tokens.`, {
+    param: 'contextSize',
+  })
 
-/** Apps share model processes, but not what was read for their callers; the workers of one app do. */
+/** Apps share model processes but not cached prompts; the workers of one app share both. */
 const scopeTenant = ({ tenant = '' }: EngineCall): string => `${appId}/${tenant}`
 const appId = createHash('sha256')
   .update(process.argv[1] ?? process.cwd())

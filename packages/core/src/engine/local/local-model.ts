@@ -1,20 +1,21 @@
 /**
- * One model as an app has it: its process joined or started when somebody asks, replaced when somebody wants it
- * loaded otherwise, left when nobody has asked for a while.
+ * One model of an app: joins or starts its process on the first call, replaces it when a call needs another load, and
+ * releases it after the keep-alive.
  */
 import { resolve } from 'node:path'
 import { LlmError } from '../../errors.ts'
 import type { Model } from '../../models/model.ts'
+import { unlessAborted } from '../../util/abort.ts'
 import type { LoadedModel } from '../engine.ts'
 import type { LoadOptions } from '../request.ts'
 import { identifyProcess, type ProcessIdentity } from './identity.ts'
-import type { LoadConfig } from './ipc/protocol.ts'
+import type { LoadConfig } from './ipc/process-config.ts'
 import type { RuntimeDir } from './ipc/runtime-dir.ts'
 import type { Failures } from './supervisor/failures.ts'
 import { LoadGate } from './supervisor/load-gate.ts'
 import { ProcessClient } from './supervisor/process-client.ts'
 
-/** How models are loaded in this app, where a call says nothing else. */
+/** Load settings of the app; a call may override some. */
 export interface LocalModelSettings {
   readonly load: Omit<LoadConfig, 'modelPath' | 'modelName' | 'fingerprint' | 'contextSize' | 'adapters'>
   readonly contextSize: number
@@ -22,35 +23,35 @@ export interface LocalModelSettings {
   readonly keepAlive: number | 'forever'
   readonly processFile: string
   readonly runtimeDir: RuntimeDir
-  /** Throws `upstream` for a file that would end the native code. */
+  /** Throws `upstream` for a file that would crash the native code. */
   readonly check: (model: Model) => Promise<void>
-  /** Whether it reads texts, and does not write. */
+  /** Whether the model is a pooling model. */
   readonly isPooling: (model: Model) => Promise<boolean>
-  /** Hears what about a loaded model is not as it was wanted. */
+  /** Receives deviations of a loaded model from its settings. */
   readonly warn: (message: string) => void
 }
 
 export interface LoadedProcess {
-  /** Of the model that it was loaded for: others may have the same weights. */
+  /** The model that it was loaded for; others may share the weights. */
   readonly name: string
   readonly digest: string
   readonly fingerprint: string
   readonly contextSize: number
   readonly process: ProcessClient
-  /** As the last call that said so wants it. */
+  /** From the last call that set it. */
   keepAlive: number | 'forever'
-  /** So long it keeps what somebody asked for by a breakpoint, in milliseconds since 1970. */
+  /** Until when its prompt cache keeps state up to a breakpoint, in milliseconds since 1970. */
   cachedUntil: number
-  /** It goes as soon as nobody uses it. */
+  /** Released as soon as it is idle. */
   isUnwanted: boolean
 }
 
-/** What is asked of a loaded model. */
+/** Work on a loaded model. */
 export type LoadedTask<T> = (loaded: LoadedProcess, loadMs: number) => Promise<T>
 
 type ResolvedLoad = LoadOptions & { readonly contextSize: number; readonly identity: ProcessIdentity }
 
-/** A timer cannot wait longer. */
+/** Longest delay of a Node.js timer. */
 const maxTimerMs = 2 ** 31 - 1
 
 export class LocalModel {
@@ -61,7 +62,7 @@ export class LocalModel {
   readonly #loadGate = new LoadGate()
   #loaded: LoadedProcess | undefined
   #expiryTimer: NodeJS.Timeout | undefined
-  /** The process that was let go last. */
+  /** Release of the previous process. */
   #releasing: Promise<void> | undefined
   #starting: Promise<LoadedProcess> | undefined
   #activeCalls = 0
@@ -69,8 +70,8 @@ export class LocalModel {
   #closed = false
 
   /**
-   * @param key the weights, whatever they are called
-   * @param onIdle called when nobody uses it any more, and when it is let go
+   * @param key identifies the weights, see `weightsKeyOf`
+   * @param onIdle called after the last call, and when the process is released
    */
   constructor(key: string, settings: LocalModelSettings, failures: Failures, onIdle: () => void) {
     this.key = key
@@ -79,7 +80,7 @@ export class LocalModel {
     this.#onIdle = onIdle
   }
 
-  /** Whether somebody uses it, or waits for it. */
+  /** Whether calls run or wait. */
   get isBusy(): boolean {
     return this.#activeCalls > 0
   }
@@ -88,7 +89,7 @@ export class LocalModel {
     return this.#loaded !== undefined && !this.#loaded.process.hasEnded
   }
 
-  /** When somebody used it last, in milliseconds since 1970. */
+  /** In milliseconds since 1970; now while calls run. */
   get lastUsedAt(): number {
     return this.#activeCalls > 0 ? Date.now() : this.#lastUsedAt
   }
@@ -103,8 +104,8 @@ export class LocalModel {
   }
 
   /**
-   * Waits until it is loaded as wanted, beside the calls that want the same. Nothing when the caller has left.
-   * @param hasBegun whether something was said already, so that it cannot begin anew
+   * Waits for the load that the call needs, then runs the task. Resolves with `undefined` when the signal aborts first.
+   * @param hasBegun whether the call has output, so that it cannot be repeated
    */
   async use<T>(
     model: Model,
@@ -124,7 +125,7 @@ export class LocalModel {
       const leaveGate = await this.#loadGate.enter(signal, chooseKey)
       if (!leaveGate || !resolvedLoad) return undefined
       try {
-        // Decided with the turn: when a process dies, all that are inside still want the same of the next.
+        // Resolved on entry: when the process dies, all calls inside need the same load of the next one.
         return await this.#runTask(task, model, resolvedLoad, signal, hasBegun)
       } finally {
         leaveGate()
@@ -136,14 +137,14 @@ export class LocalModel {
     }
   }
 
-  /** Who is being answered is answered to the end, and who asks meanwhile wants it again. */
+  /** Running calls go on to their end. A call that arrives meanwhile keeps the model loaded. */
   async unload(): Promise<void> {
     if (!this.#loaded) return
     this.#loaded.isUnwanted = true
     if (this.#activeCalls === 0) await this.release()
   }
 
-  /** Waits for the end of a process that was let go before, too. */
+  /** Also waits for a release that is under way. */
   async release(): Promise<void> {
     clearTimeout(this.#expiryTimer)
     const releasing = this.#loaded?.process.release()
@@ -153,7 +154,7 @@ export class LocalModel {
     this.#onIdle()
   }
 
-  /** Its process goes on for other apps, and for a while without any. */
+  /** The process serves other apps, and waits a while for new ones. */
   close(): void {
     this.#closed = true
     clearTimeout(this.#expiryTimer)
@@ -177,14 +178,14 @@ export class LocalModel {
       return await task(loaded, loadMs)
     } catch (error) {
       if (loaded.process.hasEnded) this.#onProcessEnd(loaded)
-      // It had ended since the last call, unnoticed: this one has not begun, and gets a new process.
+      // The process had ended unnoticed since the last call. This call has no output yet and gets a new process.
       if (!wasLoaded || hasBegun() || !loaded.process.hasEnded || loaded.process.hasCrashed || this.#closed)
         throw error
       return this.#runTask(task, model, load, signal, hasBegun)
     }
   }
 
-  /** The process of this model, started where it does not run. Nothing when the caller has left. */
+  /** Starts the process if needed and waits for the load. Resolves with `undefined` when the signal aborts first. */
   async #ensureLoaded(
     model: Model,
     load: ResolvedLoad,
@@ -196,28 +197,28 @@ export class LocalModel {
     loaded.keepAlive = load.keepAlive ?? loaded.keepAlive
     loaded.isUnwanted = false
     try {
-      // The load goes on when its first caller leaves: the next one wants it, too.
-      const ready = await raceAbort(loaded.process.ready, signal)
+      // The load goes on when its first caller aborts, for the next one.
+      const ready = await unlessAborted(loaded.process.ready, signal)
       if (ready === undefined) return undefined
       this.#failures.onLoaded(loaded.fingerprint)
       return loaded
     } catch (error) {
-      // One that has no room is nothing that would be better after a while.
+      // Other codes, such as too little memory, do not count as failures.
       this.#onProcessEnd(loaded, LlmError.from(error).code === 'upstream')
       throw error
     }
   }
 
-  /** As it is loaded, where that is enough: whoever says nothing gets no less than he would alone. */
+  /** Keeps the loaded size where it is sufficient. A call without a size gets at least the setting of the app. */
   #resolveContextSize(load: LoadOptions): number {
     const loaded = this.isLoaded ? this.#loaded : undefined
     const size = load.contextSize ?? Math.max(this.#settings.contextSize, loaded?.contextSize ?? 0)
     const actual = loaded?.process.footprint?.contextSize ?? Number.POSITIVE_INFINITY
-    // The model was made for less: it has all that there is.
+    // The model was trained for less, so that it is loaded at its maximum.
     return loaded && actual < loaded.contextSize && actual <= size ? loaded.contextSize : size
   }
 
-  /** All calls inside want the same: whoever comes first starts it. */
+  /** Calls inside the gate need the same load: the first one starts the process. */
   async #ensureStarted(
     model: Model,
     load: ResolvedLoad,
@@ -226,9 +227,9 @@ export class LocalModel {
     const { name, fingerprint } = load.identity
     if (this.#isRunning(fingerprint)) return this.#loaded
     this.#failures.check(fingerprint, model.name)
-    // A process that runs was started for a file that was found good.
+    // A running process was started after a successful check.
     if (!this.#settings.runtimeDir.hasProcess(name)) await this.#settings.check(model)
-    // Who has left must not cost the others their model.
+    // An aborted call must not replace the model of others.
     if (signal.aborted) return undefined
     this.#starting ??= this.#startProcess(model, load).finally(() => {
       this.#starting = undefined
@@ -263,7 +264,7 @@ export class LocalModel {
     })
     process.ready.then(
       ({ notes }) => notes.forEach(warn),
-      () => {}, // Whoever waits for it hears of it.
+      () => {}, // Each caller handles it.
     )
     this.#loaded = {
       ...{ name: model.name, digest: model.digest, fingerprint, contextSize, process, keepAlive },
@@ -281,13 +282,13 @@ export class LocalModel {
     if (this.#activeCalls > 0 || this.#closed) return
     this.#onIdle()
     if (!loaded) return
-    // Room is not made for somebody who has left.
+    // A load that waits for memory is abandoned with its last caller.
     const keepAlive =
       loaded.isUnwanted || loaded.process.isWaitingForMemory ? 0 : getKeepAliveMs(loaded, Date.now())
     if (keepAlive !== 'forever') this.#releaseAfter(keepAlive)
   }
 
-  /** By a timer even when there is no time left: the next in line may want it, and stops it. */
+  /** Uses a timer even for 0 ms, so that a queued call can stop it. */
   #releaseAfter(ms: number): void {
     clearTimeout(this.#expiryTimer)
     const waitMs = Math.min(ms, maxTimerMs)
@@ -298,7 +299,7 @@ export class LocalModel {
     this.#expiryTimer = setTimeout(onTime, waitMs).unref()
   }
 
-  /** However many calls it had: once. */
+  /** Called by every call of the process; only the first one counts. */
   #onProcessEnd(loaded: LoadedProcess, isFailure = true): void {
     if (this.#loaded !== loaded) return
     this.#loaded = undefined
@@ -315,25 +316,10 @@ export class LocalModel {
 
 export const engineClosed = (): LlmError => new LlmError('overloaded', 'The engine was closed.')
 
-/** Nothing once the signal has aborted. Leaves nothing behind on it: it may be one that lives long. */
-async function raceAbort<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  let onAbort = (): void => {}
-  const aborted = new Promise<undefined>((resolve) => {
-    onAbort = () => resolve(undefined)
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
-  })
-  try {
-    return await Promise.race([promise, aborted])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
-}
-
-/** Who keeps it alive for no time wants it gone, whatever it holds. */
+/** A keep-alive of 0 releases the model even when its prompt cache holds state. */
 const getKeepAliveMs = ({ keepAlive, cachedUntil }: LoadedProcess, time: number): number | 'forever' =>
   keepAlive === 'forever' || keepAlive === 0 ? keepAlive : Math.max(keepAlive, cachedUntil - time)
 
-/** No later than dates go. */
+/** Capped at the latest `Date`. */
 const toExpiryDate = (time: number, keepAlive: number | 'forever'): Date | 'never' =>
   keepAlive === 'forever' ? 'never' : new Date(Math.min(time + keepAlive, 8.64e15))

@@ -3,7 +3,8 @@
  * ignored, and so are unknown ones. Shape: Ollama API reference, "Valid parameters and values".
  */
 import { z } from 'zod'
-import { limits, type Sampling } from '../../engine/request.ts'
+import type { Sampling } from '../../engine/request.ts'
+import { limits } from '../../engine/request-limits.ts'
 
 /** Rejects lone surrogates: they would match inside a character, and leave its other half in the output. */
 export const StopSequence = z

@@ -2,7 +2,8 @@
  * Go templates (`text/template`) of Modelfiles. Depending on the fields that a template names, it renders the whole
  * conversation, one turn at a time, or a prompt with a suffix. Shape: Ollama `template/template.go`.
  */
-import { limits, type Tool } from '../../engine/request.ts'
+import type { Tool } from '../../engine/request.ts'
+import { limits } from '../../engine/request-limits.ts'
 import type { TemplateMessage } from '../template-message.ts'
 import { collate, toMessage, toTool } from './data.ts'
 import { GoTemplateError } from './error.ts'

@@ -1,7 +1,7 @@
 /** Items of a conversation. Shape: OpenAI API reference, "Create a model response", `input`. */
 import { z } from 'zod'
 import type * as neutral from '../../../engine/request.ts'
-import { limits } from '../../../engine/request.ts'
+import { limits } from '../../../engine/request-limits.ts'
 import { invalidRequest } from '../../../errors.ts'
 import { optional, truncateForError } from '../../fields.ts'
 import { list } from '../../parse.ts'

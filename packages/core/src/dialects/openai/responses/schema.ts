@@ -3,7 +3,7 @@
  * Shape: OpenAI API reference, "Create a model response".
  */
 import { z } from 'zod'
-import { limits } from '../../../engine/request.ts'
+import { limits } from '../../../engine/request-limits.ts'
 import { integerFrom, JsonObject, optional, truncateForError, unsupportedUnless } from '../../fields.ts'
 import { list } from '../../parse.ts'
 import { Effort, formatError, generationFields, JsonSchema, textFormats } from '../schema.ts'

@@ -15,7 +15,7 @@ function frame(json: string): Buffer {
 /** What a socket is to its reader: chunks as they come. */
 const fakeSocket = (): Socket => new PassThrough() as unknown as Socket
 
-test('messages cross a real socket whole and in order, however long they are', async () => {
+test('messages of any length arrive complete and in order over a real socket', async () => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
@@ -35,7 +35,7 @@ test('messages cross a real socket whole and in order, however long they are', a
   server.close()
 })
 
-test('a message is read wherever the chunks are cut', async () => {
+test('a message is parsed however its chunks are cut', async () => {
   const bytes = Buffer.concat([frame('{"text":"ü😀"}'), frame('[]'), frame('{"n":1}')])
   const results: string[] = []
 
@@ -53,7 +53,7 @@ test('a message is read wherever the chunks are cut', async () => {
   expect(new Set(results)).toEqual(new Set(['[{"text":"ü😀"},[],{"n":1}]']))
 })
 
-test('a message is read byte by byte', async () => {
+test('a message is parsed byte by byte', async () => {
   const socket = fakeSocket()
   const received: unknown[] = []
   receive(socket, (message) => received.push(message))
@@ -65,7 +65,7 @@ test('a message is read byte by byte', async () => {
   expect(received).toEqual([{ text: 'ü' }])
 })
 
-test('a message is handed over when its last byte is there, not before', async () => {
+test('a message is delivered with its last byte, not before', async () => {
   const socket = fakeSocket()
   const received: unknown[] = []
   receive(socket, (message) => received.push(message))
@@ -86,7 +86,7 @@ test.each([
   ['a message without content', frame('')],
   ['a length of 256 MiB and one byte', Buffer.from([0x10, 0x00, 0x00, 0x01])],
   ['something that is no frame at all', Buffer.from('GET / HTTP/1.1\r\n\r\n')],
-])('a peer that sends %s is cut off', async (_what, bytes) => {
+])('disconnects a peer that sends %s', async (_what, bytes) => {
   const socket = fakeSocket()
   const received: unknown[] = []
   receive(socket, (message) => received.push(message))
@@ -98,7 +98,7 @@ test.each([
   expect(received).toEqual([])
 })
 
-test('a peer whose message is refused by its reader is cut off, and the messages behind are not read', async () => {
+test('a message that its reader rejects destroys the socket, and later messages are dropped', async () => {
   const socket = fakeSocket()
   const received: unknown[] = []
   receive(socket, (message) => {
@@ -112,7 +112,7 @@ test('a peer whose message is refused by its reader is cut off, and the messages
   expect(received).toEqual([{ type: 'bogus' }])
 })
 
-test('sending to a socket that is closed does nothing', async () => {
+test('sending to a closed socket does nothing', async () => {
   const destroyed = fakeSocket()
   destroyed.destroy()
   const ended = fakeSocket()

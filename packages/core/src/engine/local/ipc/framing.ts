@@ -1,10 +1,10 @@
-/** JSON messages over a local socket: four bytes of length, then UTF-8. Linear in the size of a message. */
+/** JSON messages over a local socket: four bytes of length, then UTF-8. Takes time linear in the message size. */
 import { connect, type Socket } from 'node:net'
 
-/** A prompt can hold a whole book; nothing honest is larger than this. */
+/** A prompt can hold a whole book; no valid message is larger than this. */
 const maxMessageBytes = 256 * 1024 * 1024
 
-/** Nothing where nobody answers. */
+/** Resolves with `undefined` when no process listens. */
 export function tryConnect(address: string): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const socket = connect(address)
@@ -24,7 +24,7 @@ export function send(socket: Socket, message: object): void {
   socket.uncork()
 }
 
-/** Calls back for every whole message; a peer that sends anything else is cut off. */
+/** Calls `onMessage` for every complete message. Destroys the socket on an invalid one, or when `onMessage` throws. */
 export function receive(socket: Socket, onMessage: (message: unknown) => void): void {
   let chunks: Buffer[] = []
   let buffered = 0

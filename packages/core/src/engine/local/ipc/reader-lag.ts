@@ -1,4 +1,4 @@
-/** How far behind a reader is: both sides count the tokens of events alike. */
+/** Backpressure: the app and the model process count the tokens of an event alike. */
 import type { GenerateEvent } from '../../events.ts'
 
 export const countEventTokens = (event: GenerateEvent): number =>

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, write
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { ProcessRecord } from './protocol.ts'
+import type { ProcessRecord } from './process-config.ts'
 import {
   getPidNamespace,
   isAlive,
@@ -38,7 +38,7 @@ const record: ProcessRecord = {
 }
 const onUnix = test.skipIf(process.platform === 'win32')
 
-test('two apps that name the same folder meet there, also when it was removed meanwhile', () => {
+test('two apps with the same runtime dir share it, also after its removal', () => {
   const path = join(temporary, 'deep', 'run')
   const [one, other] = [new RuntimeDir(path), new RuntimeDir(path)]
 
@@ -49,7 +49,7 @@ test('two apps that name the same folder meet there, also when it was removed me
   expect(statSync(path).mode & 0o777).toBe(0o700)
 })
 
-test('where no folder is named, the apps of one user meet in one for temporary files', () => {
+test('without a setting, the apps of one user share a temporary folder', () => {
   expect(new RuntimeDir(undefined).ensure()).toBe(new RuntimeDir(undefined).ensure())
   expect(new RuntimeDir(undefined).ensure().startsWith(temporary)).toBe(true)
 })
@@ -77,7 +77,7 @@ onUnix('the address of a process fits into that of a socket', () => {
   rmSync(longest, { recursive: true })
 })
 
-test('a record is read as it was written, until it is removed', () => {
+test('a record is read as written, until it is removed', () => {
   writeRecord(temporary, 'a', record)
   writeRecord(temporary, 'b', { ...record, state: 'busy' })
 
@@ -87,7 +87,7 @@ test('a record is read as it was written, until it is removed', () => {
   expect([...readRecords(temporary).keys()]).toEqual(['b'])
 })
 
-test('a folder has the processes that live, and none where it cannot be entered', () => {
+test('hasProcess finds live processes, and none in an inaccessible folder', () => {
   const path = join(temporary, 'run')
   const folder = new RuntimeDir(path)
   writeRecord(folder.ensure(), 'alive', record)
@@ -98,14 +98,14 @@ test('a folder has the processes that live, and none where it cannot be entered'
   expect(new RuntimeDir('/dev/null/run').hasProcess('alive')).toBe(false)
 })
 
-test.each(['', '{', '[]', '{"processId":0}'])('a record that says %j is none', (text) => {
+test.each(['', '{', '[]', '{"processId":0}'])('the invalid record %j is ignored', (text) => {
   writeFileSync(join(temporary, 'a.json'), text)
 
   expect(readRecord(temporary, 'a')).toBeUndefined()
   expect(readRecords(temporary).size).toBe(0)
 })
 
-test('whether a process lives is known by its id, but not across namespaces of ids, where nobody is killed either', () => {
+test('isAlive checks the process id; in another PID namespace it is true, and killProcess does nothing', () => {
   const kill = vi.spyOn(process, 'kill')
   // No process has the largest id.
   const dead = { ...record, processId: 2 ** 31 - 1 }

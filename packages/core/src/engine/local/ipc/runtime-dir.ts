@@ -1,6 +1,6 @@
 /**
- * The folder where the apps of one user meet the model processes of the machine: beside the socket of each process
- * lies its record, which says what it takes and whether it is busy.
+ * The runtime directory, where the apps of one user find the model processes of the machine. It holds the socket of each
+ * process and its record: memory and state.
  */
 import { randomBytes } from 'node:crypto'
 import {
@@ -16,24 +16,23 @@ import {
 } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { ProcessRecord } from './protocol.ts'
+import { ProcessRecord } from './process-config.ts'
 
-/** The path of a Unix socket over about 100 bytes is silently cut, and the socket lands elsewhere. */
+/** A Unix socket path over about 100 bytes is silently cut, and the socket is created elsewhere. */
 const maxPathBytes = 75
 
-/** Where an app meets its model processes. */
 export class RuntimeDir {
   readonly #preferredPath: string
   #fallbackPath: string | undefined
 
-  /** @param preferredPath `undefined`: one in the system's folder for temporary files */
+  /** @param preferredPath `undefined`: a folder in the system's temporary folder */
   constructor(preferredPath: string | undefined) {
     this.#preferredPath = preferredPath ?? join(tmpdir(), `modelmount-${getUserId()}`)
   }
 
   /**
-   * Makes it where it is missing. Where others can get inside, or nothing can be written, there is a folder for this
-   * app alone: then its model processes are not shared. Throws system errors where that cannot be made either.
+   * Creates the folder if it is missing. When it is not private or not writable, the app gets a folder of its own and
+   * shares no model processes. Throws system errors when that cannot be created either.
    */
   ensure(): string {
     try {
@@ -47,7 +46,7 @@ export class RuntimeDir {
     return this.#fallbackPath
   }
 
-  /** Whether a process of this name runs. */
+  /** Whether a process with this name runs. */
   hasProcess(name: string): boolean {
     try {
       const record = readRecord(this.ensure(), name)
@@ -58,7 +57,7 @@ export class RuntimeDir {
   }
 }
 
-/** Not every user of a container has a name. */
+/** A user of a container may have no name. */
 const getUserId = (): string => String(process.getuid?.() ?? userInfo().username)
 
 const isShort = (folder: string): boolean =>
@@ -70,16 +69,15 @@ function isPrivate(path: string): boolean {
   return stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o077) === 0
 }
 
-/** Of a process: what it is called says what it has loaded, and how. */
 export const socketAddressOf = (runtimeDir: string, name: string): string =>
   process.platform === 'win32'
     ? `\\\\.\\pipe\\modelmount-${getUserId()}-${name}`
     : join(runtimeDir, `${name}.sock`)
 
-/** Its private folder, for its log and what it puts aside. */
+/** Creates the private folder of a process, for its log and snapshots. */
 export const createProcessFolder = (runtimeDir: string): string => mkdtempSync(join(runtimeDir, 'process-'))
 
-/** What is said of no process, or half, is nothing. */
+/** Returns `undefined` for a missing or invalid record. */
 export function readRecord(runtimeDir: string, name: string): ProcessRecord | undefined {
   try {
     return ProcessRecord.parse(JSON.parse(readFileSync(recordPathIn(runtimeDir, name), 'utf8')))
@@ -97,7 +95,7 @@ export function writeRecord(runtimeDir: string, name: string, record: ProcessRec
 export const removeRecord = (runtimeDir: string, name: string): void =>
   rmSync(recordPathIn(runtimeDir, name), { force: true })
 
-/** Of all processes, by name; of those, too, that have died without removing it. */
+/** Reads all records by name, including those of processes that died without removing them. */
 export function readRecords(runtimeDir: string): ReadonlyMap<string, ProcessRecord> {
   const names = readdirSync(runtimeDir).flatMap((file) => /^(\w+)\.json$/.exec(file)?.[1] ?? [])
   return new Map(
@@ -108,7 +106,7 @@ export function readRecords(runtimeDir: string): ReadonlyMap<string, ProcessReco
   )
 }
 
-/** Whether the process of a record lives, as far as that can be told from here. */
+/** Whether the process of a record runs. True for another PID namespace, where it cannot be checked. */
 export function isAlive({ processId, namespace }: Pick<ProcessRecord, 'processId' | 'namespace'>): boolean {
   if (namespace !== getPidNamespace()) return true
   try {
@@ -119,20 +117,19 @@ export function isAlive({ processId, namespace }: Pick<ProcessRecord, 'processId
   }
 }
 
-/** SIGKILL, where its id means the same process here: containers may share the folder, and not their ids. */
+/** Sends SIGKILL, but not into another PID namespace: containers may share the folder without sharing ids. */
 export function killProcess({ processId, namespace }: ProcessRecord): void {
   if (namespace !== getPidNamespace()) return
   try {
     process.kill(processId, 'SIGKILL')
-  } catch {} // It has ended by itself.
+  } catch {} // It has already ended.
 }
 
-/** Of process ids. */
 export function getPidNamespace(): string {
   try {
     return readlinkSync('/proc/self/ns/pid')
   } catch {
-    return '' // There are none here.
+    return '' // No namespaces on this system.
   }
 }
 

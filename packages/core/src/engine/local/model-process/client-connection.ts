@@ -1,19 +1,16 @@
 import type { Socket } from 'node:net'
 import type { GenerateEvent } from '../../events.ts'
 import { receive, send } from '../ipc/framing.ts'
+import { type CallResult, type CallType, type FromProcess, ToProcess } from '../ipc/messages.ts'
 import {
-  type CallResult,
-  type CallType,
-  type FromProcess,
   parseDetokenizeRequest,
   parseEmbedRequest,
   parseGenerateRequest,
   parseRerankRequest,
   parseTokenizeRequest,
-  ToProcess,
-  toWireError,
-} from '../ipc/protocol.ts'
+} from '../ipc/parse-request.ts'
 import { countEventTokens } from '../ipc/reader-lag.ts'
+import { toWireError } from '../ipc/wire-error.ts'
 import { embed, rerank } from './embed.ts'
 import type { RuntimeModel } from './model.ts'
 import { countTokens, renderPrompt } from './prompt/prompt.ts'
@@ -95,7 +92,7 @@ export class ClientConnection {
         this.#calls.get(message.id)?.controller.abort()
         this.#host.wake()
         break
-      case 'read': {
+      case 'consumed': {
         const call = this.#calls.get(message.id)
         if (call) call.unreadTokens -= message.tokens
         this.#host.wake()

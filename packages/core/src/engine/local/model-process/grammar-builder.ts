@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { invalidRequest } from '../../../errors.ts'
 import type { OutputConstraint } from '../../../grammar/constraint.ts'
-import { fromWireError, type WireError } from '../ipc/protocol.ts'
+import { fromWireError, type WireError } from '../ipc/wire-error.ts'
 import { BoundedWorker } from './bounded-worker.ts'
 
 const deadlineMs = 2_000

@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads'
 import { LlmError } from '../../../errors.ts'
 import type { OutputConstraint } from '../../../grammar/constraint.ts'
 import { buildOutputGrammar } from '../../../grammar/output-grammar.ts'
-import { toWireError } from '../ipc/protocol.ts'
+import { toWireError } from '../ipc/wire-error.ts'
 import type { GrammarResult } from './grammar-builder.ts'
 
 parentPort?.on('message', (constraint: OutputConstraint) => {

@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
 import type { DetokenizeRequest, TokenizeRequest } from '../../tokens.ts'
-import type { CallResult } from '../ipc/protocol.ts'
+import type { CallResult } from '../ipc/messages.ts'
 import { Detokenizer } from './decoding/detokenize.ts'
 import type { RuntimeModel } from './model.ts'
 import { checkTokenIds } from './prompt/prompt.ts'

@@ -1,33 +1,35 @@
-/** What is remembered of models that fail, so that one bad file does not cost everybody else their model. */
+/** Failures of models, by fingerprint, so that a bad file does not occupy the engine. A changed file has another fingerprint. */
 import { LlmError } from '../../../errors.ts'
 
-/** A file that crashes the loader twice in a row mostly does so always. */
+/** A file that crashes the loader twice in a row usually always does. */
 const maxLoadCrashes = 2
-/** So long it is then left alone. It may have been the machine after all. */
+/** Bounded, since the machine may have caused the crash. */
 const loadBanMs = 10 * 60_000
-/** So many ends in a row without a word are met by a new process at once; then it is 1 s, 2 s, 4 s, up to 30 s. */
+/** Ends in a row without output that restart at once. Later restarts pause for 1 s, 2 s, 4 s, up to 30 s. */
 const immediateRestarts = 3
 const maxPauseMs = 30_000
+/** The least recent failure is forgotten first. */
+const maxEntries = 1_000
 
 interface Failure {
-  /** Ends of the process in a row, before it said anything. */
+  /** Ends of the process in a row without output. */
   ends: number
-  /** Crashes in a row while the model was loaded. */
+  /** Crashes in a row during load. */
   loadCrashes: number
-  /** Of the last one, in milliseconds of a clock that only goes forward. */
+  /** Time of the last failure on a monotonic clock, in milliseconds. */
   at: number
 }
 
-/** By fingerprint: a file that has changed starts anew. */
 export class Failures {
   readonly #now: () => number
+  /** In order of the last failure. */
   readonly #failures = new Map<string, Failure>()
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
   }
 
-  /** Throws at once, rather than keep others waiting: `upstream` for a bad file, `overloaded` while a restart pauses. */
+  /** Throws `upstream` for a bad file and `overloaded` during a restart pause, so that callers do not wait. */
   check(fingerprint: string, name: string): void {
     const failure = this.#failures.get(fingerprint)
     if (!failure) return
@@ -35,14 +37,14 @@ export class Failures {
     if (failure.loadCrashes >= maxLoadCrashes && age < loadBanMs) {
       throw new LlmError(
         'upstream',
-        `The file of the model "${name}" has crashed the engine ${maxLoadCrashes} times while it was loaded. It is tried again when the file changes, or in ${toMinutes(loadBanMs - age)} minutes.`,
+        `The file of the model "${name}" crashed the engine ${maxLoadCrashes} times while loading. The next attempt is in ${toMinutes(loadBanMs - age)} minutes, or when the file changes.`,
       )
     }
     const restarts = failure.ends - immediateRestarts
     const pauseMs = restarts < 0 ? 0 : Math.min(maxPauseMs, 1_000 * 2 ** restarts)
     if (age < pauseMs) {
       const retryAfterMs = pauseMs - age
-      throw new LlmError('overloaded', `The model "${name}" keeps failing. It is tried again soon.`, {
+      throw new LlmError('overloaded', `The model "${name}" keeps failing. Try again later.`, {
         retryAfterMs,
       })
     }
@@ -68,7 +70,10 @@ export class Failures {
   #record(fingerprint: string): Failure {
     const failure = this.#failures.get(fingerprint) ?? { ends: 0, loadCrashes: 0, at: 0 }
     failure.at = this.#now()
+    this.#failures.delete(fingerprint)
     this.#failures.set(fingerprint, failure)
+    const [oldest] = this.#failures.keys()
+    if (this.#failures.size > maxEntries && oldest !== undefined) this.#failures.delete(oldest)
     return failure
   }
 }

@@ -3,31 +3,31 @@ import { GrammarQuarantine } from './grammar-quarantine.ts'
 
 const grammar = (source: string) => ({ format: { type: 'grammar', source } as const })
 
-test('a grammar that a process ended with is refused for ten minutes', () => {
+test('rejects a grammar that ended a process for ten minutes', async () => {
   let now = 0
-  const suspects = new GrammarQuarantine(() => now)
-  suspects.add(grammar('root ::= "a"'))
+  const quarantine = new GrammarQuarantine(() => now)
+  await quarantine.add(grammar('root ::= "a"'))
 
-  expect(() => suspects.check(grammar('root ::= "a"'))).toThrow(
+  expect(() => quarantine.check(grammar('root ::= "a"'))).toThrow(
     expect.objectContaining({ code: 'invalid_request', details: { param: 'format.source', issue: 'value' } }),
   )
-  expect(() => suspects.check(grammar('root ::= "b"'))).not.toThrow()
+  expect(() => quarantine.check(grammar('root ::= "b"'))).not.toThrow()
   now = 10 * 60_000
-  expect(() => suspects.check(grammar('root ::= "a"'))).not.toThrow()
+  expect(() => quarantine.check(grammar('root ::= "a"'))).not.toThrow()
 })
 
-test('only grammars of users are', () => {
-  const suspects = new GrammarQuarantine()
+test('ignores requests without a grammar of the user', async () => {
+  const quarantine = new GrammarQuarantine()
   for (const request of [{}, { format: { type: 'json' } as const }]) {
-    suspects.add(request)
-    expect(() => suspects.check(request)).not.toThrow()
+    await quarantine.add(request)
+    expect(() => quarantine.check(request)).not.toThrow()
   }
 })
 
-test('a thousand are remembered', () => {
-  const suspects = new GrammarQuarantine()
-  for (let index = 0; index <= 1_000; index++) suspects.add(grammar(`root ::= "${index}"`))
+test('keeps the last thousand grammars', async () => {
+  const quarantine = new GrammarQuarantine()
+  for (let index = 0; index <= 1_000; index++) await quarantine.add(grammar(`root ::= "${index}"`))
 
-  expect(() => suspects.check(grammar('root ::= "0"'))).not.toThrow()
-  expect(() => suspects.check(grammar('root ::= "1"'))).toThrow()
+  expect(() => quarantine.check(grammar('root ::= "0"'))).not.toThrow()
+  expect(() => quarantine.check(grammar('root ::= "1"'))).toThrow()
 })

@@ -1,19 +1,19 @@
-/** Grammars of users that were at work when a model process crashed or hung. */
+/** Rejects grammars of users that were in use when a model process crashed or hung. */
 import { createHash } from 'node:crypto'
+import type { LRUCache } from 'lru-cache'
 import { invalidRequest } from '../../../errors.ts'
 import type { GenerateRequest } from '../../request.ts'
 
-/** So long one is refused. It may have been another's fault. */
+/** Bounded, since another call may have caused the crash. */
 const quarantineMs = 10 * 60_000
-/** The oldest is forgotten first. */
 const maxEntries = 1_000
 
 type ConstrainedRequest = Pick<GenerateRequest, 'format'>
 
 export class GrammarQuarantine {
   readonly #now: () => number
-  /** When, by hash. */
-  readonly #quarantinedAt = new Map<string, number>()
+  /** Times by hash of the grammar. lru-cache's own ttl ignores a clock that starts at 0. */
+  #quarantinedAt: LRUCache<string, number> | undefined
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
@@ -21,24 +21,22 @@ export class GrammarQuarantine {
 
   /** Throws `invalid_request`. */
   check(request: ConstrainedRequest): void {
-    const at = this.#quarantinedAt.get(hashGrammar(request) ?? '')
-    if (at !== undefined && this.#now() - at < quarantineMs)
-      throw invalidRequest(
-        'A model process has ended while it worked with this grammar: it is refused for now.',
-        {
-          param: 'format.source',
-          issue: 'value',
-        },
-      )
+    const at = this.#quarantinedAt?.peek(hashGrammar(request) ?? '')
+    if (at === undefined || this.#now() - at >= quarantineMs) return
+    throw invalidRequest(
+      'A model process crashed or hung while it used this grammar. It is rejected for 10 minutes.',
+      { param: 'format.source', issue: 'value' },
+    )
   }
 
-  add(request: ConstrainedRequest): void {
+  async add(request: ConstrainedRequest): Promise<void> {
     const hash = hashGrammar(request)
     if (hash === undefined) return
-    this.#quarantinedAt.delete(hash)
-    this.#quarantinedAt.set(hash, this.#now())
-    for (const [oldest] of this.#quarantinedAt)
-      if (this.#quarantinedAt.size > maxEntries) this.#quarantinedAt.delete(oldest)
+    const at = this.#now()
+    // Loaded on the first crash, to keep the start light.
+    const { LRUCache } = await import('lru-cache')
+    this.#quarantinedAt ??= new LRUCache({ max: maxEntries })
+    this.#quarantinedAt.set(hash, at)
   }
 }
 

@@ -1,12 +1,12 @@
-/** Starting a model process, with a private folder and its log in it. */
+/** Starts a model process with a private folder for its log. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { LlmError } from '../../../errors.ts'
-import type { ProcessConfig } from '../ipc/protocol.ts'
+import type { ProcessConfig } from '../ipc/process-config.ts'
 import { createProcessFolder } from '../ipc/runtime-dir.ts'
 
-/** In MB. V8's own 16 let the process grow more over short calls, and save no work there. */
+/** In MB. V8's default of 16 lets the process grow more over short calls and saves no time there. */
 const semiSpaceFlag = '--max-semi-space-size=4'
 
 export interface LaunchedProcess {
@@ -15,8 +15,8 @@ export interface LaunchedProcess {
 }
 
 /**
- * Throws `upstream`, and leaves nothing behind then.
- * @param poolThreads on which the library works
+ * Throws `upstream` and removes the folder when the process cannot be started.
+ * @param poolThreads size of libuv's pool, which runs the native code
  */
 export function launchProcess(
   file: string,
@@ -24,7 +24,7 @@ export function launchProcess(
   poolThreads: number,
 ): LaunchedProcess {
   if (!existsSync(file))
-    throw processNotStarted('its file is missing. Where a bundler lost it, set `local.modelProcessPath`.')
+    throw processNotStarted('its file is missing. If a bundler omitted it, set `local.modelProcessPath`.')
   let folder: string | undefined
   try {
     folder = createProcessFolder(config.runtimeDir)
@@ -39,9 +39,9 @@ function spawnProcess(file: string, config: ProcessConfig, poolThreads: number):
   const log = openSync(logPathIn(config.folder), 'w')
   try {
     const child = spawn(process.execPath, [semiSpaceFlag, file, JSON.stringify(config)], {
-      // A group of its own: Ctrl-C in a terminal goes to the whole group, and the app drains first.
+      // A separate process group: Ctrl-C in a terminal signals the whole group, and the app drains first.
       detached: true,
-      // It may outlive the app, whose folder may go.
+      // The process may outlive the app, whose folder may be removed.
       cwd: config.runtimeDir,
       windowsHide: true,
       stdio: ['ignore', log, log],
@@ -54,7 +54,7 @@ function spawnProcess(file: string, config: ProcessConfig, poolThreads: number):
   }
 }
 
-/** What the native code wrote before it ended. */
+/** The last output of the native code. */
 export function readLogTail(folder: string): string {
   try {
     return readFileSync(logPathIn(folder), 'utf8').slice(-2_000)
@@ -63,14 +63,14 @@ export function readLogTail(folder: string): string {
   }
 }
 
-/** Called in a listener of the host, where an error would end it; a folder that stays is the lesser evil. */
+/** Never throws: an error in an event listener would end the host app. A leftover folder is the lesser evil. */
 export function removeFolder(folder: string): void {
   try {
     rmSync(folder, { recursive: true, force: true })
   } catch {}
 }
 
-/** What may be shown: the message of a system error has paths in it. */
+/** Safe to show to clients, unlike the message of a system error, which contains paths. */
 export const errorCodeOf = (error: unknown): string =>
   (error as NodeJS.ErrnoException).code ?? 'unknown reason'
 

@@ -2,25 +2,24 @@ import { expect, test } from 'vitest'
 import { LoadGate } from './load-gate.ts'
 
 const live = (): AbortSignal => new AbortController().signal
-/** Each call with a model of its own, unless it says which. */
+/** Without a given model, each call uses another one. */
 let models = 0
-const take = (turns: LoadGate, signal = live(), model = `model ${models++}`) =>
-  turns.enter(signal, () => model)
+const take = (gate: LoadGate, signal = live(), model = `model ${models++}`) => gate.enter(signal, () => model)
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-test('the first call gets its turn at once', async () => {
-  const turns = new LoadGate()
+test('the first call enters at once', async () => {
+  const gate = new LoadGate()
 
-  const end = await take(turns)
+  const end = await take(gate)
 
   expect(end).toBeTypeOf('function')
 })
 
-test('turns are given one at a time, in order of arrival', async () => {
-  const turns = new LoadGate()
+test('calls with different keys enter one at a time, in order of arrival', async () => {
+  const gate = new LoadGate()
   const log: string[] = []
   const work = async (name: string): Promise<void> => {
-    const end = await take(turns)
+    const end = await take(gate)
     log.push(`${name} begins`)
     await settle()
     log.push(`${name} ends`)
@@ -32,17 +31,17 @@ test('turns are given one at a time, in order of arrival', async () => {
   expect(log).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends'])
 })
 
-test('a call that comes while a turn is handed over does not slip in', async () => {
-  const turns = new LoadGate()
+test('a call that arrives during a hand-over does not overtake', async () => {
+  const gate = new LoadGate()
   const order: string[] = []
-  const endFirst = await take(turns)
-  const second = take(turns).then((end) => {
+  const endFirst = await take(gate)
+  const second = take(gate).then((end) => {
     order.push('second')
     return end
   })
 
   endFirst?.()
-  const third = take(turns).then(() => order.push('third'))
+  const third = take(gate).then(() => order.push('third'))
   const endSecond = await second
   await settle()
 
@@ -54,21 +53,21 @@ test('a call that comes while a turn is handed over does not slip in', async () 
   expect(order).toEqual(['second', 'third'])
 })
 
-test('the turn is free again when nobody waits', async () => {
-  const turns = new LoadGate()
-  const end = await take(turns)
+test('the gate is free again after the last call', async () => {
+  const gate = new LoadGate()
+  const end = await take(gate)
 
   end?.()
 
-  expect(await take(turns)).toBeTypeOf('function')
+  expect(await take(gate)).toBeTypeOf('function')
 })
 
-test('who leaves the queue never gets a turn, and the next in line does', async () => {
-  const turns = new LoadGate()
+test('an aborted call never enters, and the next one does', async () => {
+  const gate = new LoadGate()
   const leaving = new AbortController()
-  const endFirst = await take(turns)
-  const second = take(turns, leaving.signal)
-  const third = take(turns)
+  const endFirst = await take(gate)
+  const second = take(gate, leaving.signal)
+  const third = take(gate)
 
   leaving.abort()
   endFirst?.()
@@ -77,23 +76,23 @@ test('who leaves the queue never gets a turn, and the next in line does', async 
   expect(await third).toBeTypeOf('function')
 })
 
-test('leaving the queue is answered at once, though the turn before goes on', async () => {
-  const turns = new LoadGate()
+test('an abort in the queue resolves at once, while the call inside runs on', async () => {
+  const gate = new LoadGate()
   const leaving = new AbortController()
-  await take(turns)
-  const second = take(turns, leaving.signal)
+  await take(gate)
+  const second = take(gate, leaving.signal)
 
   leaving.abort()
 
   expect(await second).toBeUndefined()
 })
 
-test('who has had a turn and aborts later takes nobody out of the queue', async () => {
-  const turns = new LoadGate()
+test('an abort after entry removes no other call from the queue', async () => {
+  const gate = new LoadGate()
   const aborting = new AbortController()
-  const endFirst = await take(turns)
-  const second = take(turns, aborting.signal)
-  const third = take(turns)
+  const endFirst = await take(gate)
+  const second = take(gate, aborting.signal)
+  const third = take(gate)
   endFirst?.()
   const endSecond = await second
 
@@ -103,47 +102,47 @@ test('who has had a turn and aborts later takes nobody out of the queue', async 
   expect(await third).toBeTypeOf('function')
 })
 
-test('a call that was cancelled before takes no turn', async () => {
-  const turns = new LoadGate()
+test('a call with an aborted signal does not enter', async () => {
+  const gate = new LoadGate()
 
-  const end = await take(turns, AbortSignal.abort())
+  const end = await take(gate, AbortSignal.abort())
 
   expect(end).toBeUndefined()
-  expect(await take(turns)).toBeTypeOf('function')
+  expect(await take(gate)).toBeTypeOf('function')
 })
 
-test('a place in the queue that was left can be taken', async () => {
-  const turns = new LoadGate()
+test('calls enter around one that left the queue', async () => {
+  const gate = new LoadGate()
   const leaving = new AbortController()
-  const endFirst = await take(turns)
-  const left = take(turns, leaving.signal)
-  const waiting = Array.from({ length: 10 }, () => take(turns))
+  const endFirst = await take(gate)
+  const left = take(gate, leaving.signal)
+  const waiting = Array.from({ length: 10 }, () => take(gate))
 
   leaving.abort()
-  const last = take(turns)
+  const last = take(gate)
   for (const turn of [Promise.resolve(endFirst), ...waiting]) (await turn)?.()
 
   expect(await left).toBeUndefined()
   expect(await last).toBeTypeOf('function')
 })
 
-test('calls for the same model go side by side', async () => {
-  const turns = new LoadGate()
+test('calls with the same key run side by side', async () => {
+  const gate = new LoadGate()
 
-  const ends = await Promise.all(['a', 'a', 'a'].map((model) => take(turns, live(), model)))
+  const ends = await Promise.all(['a', 'a', 'a'].map((model) => take(gate, live(), model)))
 
   expect(ends.every((end) => end !== undefined)).toBe(true)
 })
 
-test('one for another model waits for all of them, and nobody overtakes it', async () => {
-  const turns = new LoadGate()
+test('a call with another key waits for all of them, and no call overtakes it', async () => {
+  const gate = new LoadGate()
   const order: string[] = []
-  const [first, second] = await Promise.all([take(turns, live(), 'a'), take(turns, live(), 'a')])
-  const other = take(turns, live(), 'b').then((end) => {
+  const [first, second] = await Promise.all([take(gate, live(), 'a'), take(gate, live(), 'a')])
+  const other = take(gate, live(), 'b').then((end) => {
     order.push('b')
     return end
   })
-  const late = take(turns, live(), 'a').then(() => order.push('a'))
+  const late = take(gate, live(), 'a').then(() => order.push('a'))
 
   first?.()
   await settle()
@@ -155,12 +154,12 @@ test('one for another model waits for all of them, and nobody overtakes it', asy
   expect(order).toEqual(['b', 'a'])
 })
 
-test('who leaves from the head of the queue lets those behind in', async () => {
-  const turns = new LoadGate()
+test('an abort at the head of the queue admits those behind it', async () => {
+  const gate = new LoadGate()
   const leaving = new AbortController()
-  await take(turns, live(), 'a')
-  const other = take(turns, leaving.signal, 'b')
-  const same = take(turns, live(), 'a')
+  await take(gate, live(), 'a')
+  const other = take(gate, leaving.signal, 'b')
+  const same = take(gate, live(), 'a')
 
   leaving.abort()
 
@@ -168,10 +167,10 @@ test('who leaves from the head of the queue lets those behind in', async () => {
   expect(await same).toBeTypeOf('function')
 })
 
-test('what a call wants may depend on what there is', async () => {
-  const turns = new LoadGate()
-  const first = await take(turns, live(), 'small')
-  const second = turns.enter(live(), (current) => current ?? 'large')
+test('the key of a call may depend on the current key', async () => {
+  const gate = new LoadGate()
+  const first = await take(gate, live(), 'small')
+  const second = gate.enter(live(), (current) => current ?? 'large')
 
   expect(await second).toBeTypeOf('function')
   first?.()

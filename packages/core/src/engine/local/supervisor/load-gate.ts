@@ -1,61 +1,38 @@
-/**
- * Which calls of a model are let in: those that want it loaded in one way, side by side, then those of the next
- * way, in order of arrival. Who leaves the queue never gets in.
- */
-/** What a call wants, given what the calls inside have. Those with the same get in together. */
+/** Admits the calls of one model: calls that need the same load run side by side, the others wait in order of arrival. */
+import { WaitQueue } from '../../../util/wait-queue.ts'
+
+/** Returns the load that a call needs, given that of the calls inside. Calls with equal keys run side by side. */
 export type ChooseLoadKey = (current: string | undefined) => string
 
 interface QueuedLoad {
   readonly chooseKey: ChooseLoadKey
-  admit(): void
 }
 
 export class LoadGate {
-  #queue: QueuedLoad[] = []
+  readonly #queue = new WaitQueue<QueuedLoad>({
+    select: (waiting) => this.#select(waiting),
+    admit: () => {
+      this.#activeCalls++
+    },
+  })
   #currentKey: string | undefined
   #activeCalls = 0
 
-  /** Resolves with the way out, or with nothing once the signal has aborted. */
+  /** Resolves with a function that leaves the gate, or with `undefined` when the signal aborts first. */
   async enter(signal: AbortSignal, chooseKey: ChooseLoadKey): Promise<(() => void) | undefined> {
-    if (signal.aborted || !(await this.#waitForAdmission(signal, chooseKey))) return undefined
+    if (!(await this.#queue.wait({ chooseKey }, signal))) return undefined
     return () => {
       this.#activeCalls--
-      this.#admitQueued()
+      this.#queue.pump()
     }
   }
 
-  #waitForAdmission(signal: AbortSignal, chooseKey: ChooseLoadKey): Promise<boolean> {
-    return new Promise((resolve) => {
-      const onAbort = (): void => {
-        this.#queue = this.#queue.filter((one) => one !== queued)
-        resolve(false)
-        // Others may have waited for this one.
-        this.#admitQueued()
-      }
-      const queued: QueuedLoad = {
-        chooseKey,
-        admit: () => {
-          signal.removeEventListener('abort', onAbort)
-          resolve(true)
-        },
-      }
-      signal.addEventListener('abort', onAbort, { once: true })
-      this.#queue.push(queued)
-      this.#admitQueued()
-    })
-  }
-
-  /** Nobody overtakes: who wants it otherwise would wait for ever. */
-  #admitQueued(): void {
-    for (;;) {
-      const [next] = this.#queue
-      if (!next) return
-      const key = next.chooseKey(this.#currentKey)
-      if (this.#activeCalls > 0 && key !== this.#currentKey) return
-      this.#queue.shift()
-      this.#currentKey = key
-      this.#activeCalls++
-      next.admit()
-    }
+  /** Only the head of the queue: if calls with the current key overtook it, it could wait for ever. */
+  #select([head]: readonly QueuedLoad[]): QueuedLoad | undefined {
+    if (!head) return undefined
+    const key = head.chooseKey(this.#currentKey)
+    if (this.#activeCalls > 0 && key !== this.#currentKey) return undefined
+    this.#currentKey = key
+    return head
   }
 }

@@ -1,15 +1,14 @@
 /**
- * Which weights this app has loaded, each once for all names that share them: so many at most. Where one more is wanted, the one that was not used longest
- * has to go, but not before its answers have ended.
+ * The weights that this app has loaded, once for all names that share them. When every slot is taken, the least recently used
+ * model is evicted after its running calls have ended.
  */
-import type { LlmError } from '../../../errors.ts'
+import { WaitQueue } from '../../../util/wait-queue.ts'
 import { engineClosed, LocalModel, type LocalModelSettings } from '../local-model.ts'
 import { Failures } from './failures.ts'
 
 interface QueuedUse {
   readonly key: string
-  admit(model: LocalModel): void
-  reject(error: LlmError): void
+  run(model: LocalModel): void
 }
 
 export class LoadedModels {
@@ -17,9 +16,12 @@ export class LoadedModels {
   readonly #settings: LocalModelSettings
   readonly #maxModels: number
   readonly #models = new Map<string, LocalModel>()
-  /** It takes nobody in any more, and goes for somebody who waits. */
+  /** Admits no calls any more: a call for another model waits for its slot. */
   #evicting: LocalModel | undefined
-  #queue: readonly QueuedUse[] = []
+  readonly #queue = new WaitQueue<QueuedUse>({
+    select: (waiting) => this.#select(waiting),
+    admit: ({ key, run }) => run(this.#models.get(key) as LocalModel),
+  })
   #closed = false
 
   constructor(settings: LocalModelSettings, maxModels: number) {
@@ -27,76 +29,54 @@ export class LoadedModels {
     this.#maxModels = maxModels
   }
 
-  /** @param key what is loaded */
   get(key: string): LocalModel | undefined {
     return this.#models.get(key)
   }
 
-  /** Also those that are on their way into memory. */
+  /** Includes models that are still loading. */
   all(): readonly LocalModel[] {
     return [...this.#models.values()]
   }
 
-  /** Waits until the model has a place. Nothing when the caller has left. Throws `overloaded`. */
-  use<T>(
+  /** Waits for a slot and runs the task. Resolves with `undefined` when the signal aborts first. Throws `overloaded`. */
+  async use<T>(
     key: string,
     signal: AbortSignal,
     task: (model: LocalModel) => Promise<T | undefined>,
   ): Promise<T | undefined> {
-    return new Promise((resolve, reject) => {
-      if (this.#closed) throw engineClosed()
-      if (signal.aborted) return resolve(undefined)
-      const onAbort = (): void => {
-        this.#dequeue(queued)
-        resolve(undefined)
-        // Nobody has to go for this one any more.
-        this.#admitQueued()
-      }
-      const queued: QueuedUse = {
-        key,
-        admit: (model) => {
-          signal.removeEventListener('abort', onAbort)
-          // At once: the place must not look empty to anybody.
-          task(model).then(resolve, reject)
-        },
-        reject: (error) => {
-          signal.removeEventListener('abort', onAbort)
-          reject(error)
-        },
-      }
-      signal.addEventListener('abort', onAbort, { once: true })
-      this.#queue = [...this.#queue, queued]
-      this.#admitQueued()
-    })
+    if (this.#closed) throw engineClosed()
+    let result: Promise<T | undefined> | undefined
+    // The task starts on admission, so that its slot counts as busy at once.
+    const run = (model: LocalModel): void => {
+      result = task(model)
+    }
+    await this.#queue.wait({ key, run }, signal)
+    return result
   }
 
   close(): void {
     this.#closed = true
-    for (const { reject } of this.#queue) reject(engineClosed())
+    this.#queue.rejectAll(engineClosed())
     for (const model of this.#models.values()) model.close()
-    this.#queue = []
     this.#models.clear()
   }
 
-  /** In order of arrival; who waits for a place does not hold up those whose model has one. */
-  #admitQueued(): void {
-    if (this.#closed) return
-    for (const waiting of this.#queue) {
-      const model = this.#findOrAddModel(waiting.key)
-      if (!model) continue
-      this.#dequeue(waiting)
-      waiting.admit(model)
-    }
-    if (this.#queue.some(({ key }) => !this.#models.has(key))) {
+  /** In order of arrival, but a call whose model has a slot overtakes those that wait for one. */
+  #select(waiting: readonly QueuedUse[]): QueuedUse | undefined {
+    const admissible = waiting.find(({ key }) => this.#findOrAddModel(key))
+    if (admissible) return admissible
+    if (waiting.some(({ key }) => !this.#models.has(key))) {
       this.#evicting ??= this.#findEvictionCandidate()
       if (this.#evicting?.isBusy === false) void this.#evicting.release()
-    } else if (this.#evicting?.isLoaded) {
-      this.#evicting = undefined
-      if (this.#queue.length > 0) this.#admitQueued()
+      return undefined
     }
+    if (!this.#evicting?.isLoaded) return undefined
+    // No call waits for a slot any more.
+    this.#evicting = undefined
+    return waiting[0]
   }
 
-  /** The place that it has, or an empty one. */
+  /** Takes a free slot for a model that has none; `undefined` when all are taken or the model is evicted. */
   #findOrAddModel(key: string): LocalModel | undefined {
     const model = this.#models.get(key)
     if (model) return model === this.#evicting ? undefined : model
@@ -106,11 +86,11 @@ export class LoadedModels {
     return added
   }
 
-  /** Idle ones first. */
+  /** Idle models first, then the least recently used. */
   #findEvictionCandidate(): LocalModel | undefined {
-    const byUsefulness = (a: LocalModel, b: LocalModel): number =>
+    const byLeastUseful = (a: LocalModel, b: LocalModel): number =>
       Number(a.isBusy) - Number(b.isBusy) || a.lastUsedAt - b.lastUsedAt
-    return [...this.#models.values()].sort(byUsefulness)[0]
+    return [...this.#models.values()].sort(byLeastUseful)[0]
   }
 
   #onModelIdle(model: LocalModel): void {
@@ -118,10 +98,6 @@ export class LoadedModels {
       this.#models.delete(model.key)
       if (this.#evicting === model) this.#evicting = undefined
     }
-    this.#admitQueued()
-  }
-
-  #dequeue(queued: QueuedUse): void {
-    this.#queue = this.#queue.filter((one) => one !== queued)
+    this.#queue.pump()
   }
 }

@@ -28,7 +28,7 @@ function watched() {
 /** It answers, and does nothing. */
 const atRest = (): number => 7
 
-test('a process that answers and works is left alone', () => {
+test('a process that answers and makes progress is not stuck', () => {
   const { watch, stuck, answersFor } = watched()
   watch.start(60)
 
@@ -37,7 +37,7 @@ test('a process that answers and works is left alone', () => {
   expect(stuck).toEqual([])
 })
 
-test('five pings without an answer mean that the event loop is stuck', () => {
+test('five unanswered pings mean that the event loop is stuck', () => {
   const { watch, stuck, pings } = watched()
   watch.start(60)
 
@@ -49,7 +49,7 @@ test('five pings without an answer mean that the event loop is stuck', () => {
   expect(pings.length).toBeGreaterThanOrEqual(5)
 })
 
-test('calls that keep coming do not hide that it is stuck', () => {
+test('further calls do not hide a stuck process', () => {
   const { watch, stuck } = watched()
 
   for (let second = 0; second < 10; second++) {
@@ -69,7 +69,7 @@ test('answers without progress mean that the native code is stuck', () => {
   expect(stuck).toEqual(['it made no progress'])
 })
 
-test('an app that was stopped for an hour blames nobody', () => {
+test('a stopped app does not count the time against the process', () => {
   const { watch, stuck } = watched()
   watch.start(60)
   vi.advanceTimersByTime(1_000)
@@ -81,7 +81,7 @@ test('an app that was stopped for an hour blames nobody', () => {
   expect(stuck).toEqual([])
 })
 
-test('at rest it has to answer, but not to work', () => {
+test('an idle process has to answer, but not to make progress', () => {
   const { watch, stuck, answersFor } = watched()
   watch.start(60)
   watch.pause()
@@ -93,7 +93,7 @@ test('at rest it has to answer, but not to work', () => {
   expect(stuck).toEqual(['it stopped answering'])
 })
 
-test('what it was not asked to do while it rested does not count against it', () => {
+test('idle time does not count as missing progress', () => {
   const { watch, stuck, answersFor } = watched()
   watch.start(60)
   watch.pause()
@@ -105,7 +105,7 @@ test('what it was not asked to do while it rested does not count against it', ()
   expect(stuck).toEqual([])
 })
 
-test('once it is left nothing is sent', () => {
+test('a stopped watchdog sends nothing', () => {
   const { watch, pings } = watched()
   watch.start(60)
   watch.stop()

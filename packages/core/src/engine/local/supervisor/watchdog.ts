@@ -1,8 +1,8 @@
-/** Notices when a model process is stuck, by two signs: pings without an answer, also at rest, and work without progress. */
+/** Detects a stuck model process: it leaves pings unanswered, busy or idle, or makes no progress in a call. */
 
-/** A ping goes out at each tick. Ticks are counted, not time: an app that was stopped itself sends none. */
+/** One ping per tick. Limits count ticks, not time: an app that is stopped sends no pings. */
 const tickMs = 1_000
-/** So many pings without an answer: the event loop is stuck. */
+/** With more unanswered pings, the event loop counts as stuck. */
 const maxUnansweredPings = 5
 
 export class Watchdog {
@@ -19,16 +19,16 @@ export class Watchdog {
     this.#onStuck = onStuck
   }
 
-  /** @param maxStalledTicks so many ticks without a step: the native code is stuck */
+  /** @param maxStalledTicks with more ticks without a step, the native code counts as stuck */
   start(maxStalledTicks: number): void {
     if (this.#maxStalledTicks === Number.POSITIVE_INFINITY) this.#stalledTicks = 0
     this.#maxStalledTicks = maxStalledTicks
-    // One more call is no sign of life.
+    // A running timer goes on: a further call is no sign of life.
     this.#timer ??= setInterval(() => this.#tick(), tickMs)
     this.#timer.ref()
   }
 
-  /** It has nothing to do, and still has to answer; the app does not stay for that. */
+  /** An idle process has to answer pings, but does not keep the app alive. */
   pause(): void {
     this.#maxStalledTicks = Number.POSITIVE_INFINITY
     this.#timer?.unref()

@@ -1,6 +1,7 @@
 /** Translates sampling options into the configuration of node-llama-cpp's samplers. */
 import type { SequenceEvaluateOptions, Token, TokenBias } from 'node-llama-cpp'
-import { type DryPenalty, type ExcludeTop, limits, type Sampling } from '../../../request.ts'
+import type { DryPenalty, ExcludeTop, Sampling } from '../../../request.ts'
+import { limits } from '../../../request-limits.ts'
 
 /** Sampling options with defaults applied. */
 export interface SamplingParams {

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { ContextPool } from './context-pool.ts'
 
-/** Tasks that run until the test ends them. */
+/** Texts that stay active until the test ends them. */
 function crowd(pool: ContextPool<string>) {
   const inside: string[] = []
   const seen = new Map<string, string>()
@@ -25,7 +25,7 @@ const live = (): AbortSignal => new AbortController().signal
 const pool = (most: number, make = async (): Promise<string> => 'another') =>
   new ContextPool('first', make, most)
 
-test('runs at most `maxContexts` tasks, and the next one when a task ends', async () => {
+test('as many texts are active as there may be contexts, and others follow as those end', async () => {
   const { inside, seen, enter, leave } = crowd(pool(2))
   const all = ['a', 'b', 'c'].map((name) => enter(name))
   await setImmediate()
@@ -39,7 +39,7 @@ test('runs at most `maxContexts` tasks, and the next one when a task ends', asyn
   expect([...seen.values()]).toEqual(['first', 'another', 'first'])
 })
 
-test('creates a context only when it is needed', async () => {
+test('a context is not created before it is needed', async () => {
   let made = 0
   const contexts = pool(4, async () => `made ${++made}`)
   const { enter, leave } = crowd(contexts)
@@ -54,7 +54,7 @@ test('creates a context only when it is needed', async () => {
   expect(made).toBe(0)
 })
 
-test('prefers the tenant with the fewest active tasks, then first come, first served', async () => {
+test('the tenant with the fewest active texts is next, then the first to arrive', async () => {
   const { inside, enter, leave } = crowd(pool(2))
   for (const name of ['a1', 'a2', 'a3', 'a4']) void enter(name, { tenant: 'ann' })
   void enter('b1', { tenant: 'bob' })
@@ -69,7 +69,7 @@ test('prefers the tenant with the fewest active tasks, then first come, first se
   expect(inside).toEqual(['a3', 'c1'])
 })
 
-test('runs background tasks when no foreground task runs or waits', async () => {
+test('background texts run when no other is active or waits', async () => {
   const { inside, enter, leave } = crowd(pool(2))
   void enter('quiet', { background: true })
   void enter('a')
@@ -85,7 +85,7 @@ test('runs background tasks when no foreground task runs or waits', async () => 
   expect(inside).toEqual(['other quiet'])
 })
 
-test('drops a task whose signal aborts before its turn', async () => {
+test('an aborted text never runs, and an aborted signal does not wait', async () => {
   const { inside, enter, leave } = crowd(pool(1))
   const leaving = new AbortController()
   const first = enter('a')
@@ -102,7 +102,7 @@ test('drops a task whose signal aborts before its turn', async () => {
   expect(await enter('d', { signal: AbortSignal.abort() })).toBeUndefined()
 })
 
-test('applies a new limit from the next task on, and always admits one', async () => {
+test('a limit applies from the next admission on, and is at least one', async () => {
   const contexts = pool(3)
   const { inside, enter, leave } = crowd(contexts)
   for (const name of ['a', 'b', 'c', 'd']) void enter(name)
@@ -120,7 +120,7 @@ test('applies a new limit from the next task on, and always admits one', async (
   expect(inside).toEqual(['d', 'e'])
 })
 
-test('waits for an existing context where another cannot be created', async () => {
+test('a text waits for an existing context when no other can be created', async () => {
   const contexts = pool(3, () => Promise.reject(new Error('no memory')))
   const { inside, enter, leave } = crowd(contexts)
   const all = ['a', 'b', 'c'].map((name) => enter(name))
@@ -135,7 +135,7 @@ test('waits for an existing context where another cannot be created', async () =
   expect(contexts.size).toBe(1)
 })
 
-test('passes the error of a task to its caller, and the context to the next task', async () => {
+test('a failure rejects its caller, and the next one gets the context', async () => {
   const contexts = pool(1)
   const caller = { tenant: '', background: false, signal: live() }
   const failed = contexts.run(caller, () => Promise.reject(new Error('no')))
@@ -144,7 +144,7 @@ test('passes the error of a task to its caller, and the context to the next task
   expect(await contexts.run(caller, async (context) => context)).toBe('first')
 })
 
-test('is idle when the last task has ended', async () => {
+test('whenIdle resolves when no text is active', async () => {
   const contexts = pool(2)
   const { enter, leave } = crowd(contexts)
   await contexts.whenIdle()

@@ -1,12 +1,8 @@
-/** Pool of contexts, which are created when they are needed. */
+/** Contexts that evaluate one text at a time, created when they are needed. */
+import { WaitQueue } from '../../../../util/wait-queue.ts'
 import type { EngineCall } from '../../../engine.ts'
 
 type PoolCaller = Required<Pick<EngineCall, 'signal' | 'tenant' | 'background'>>
-
-interface QueuedText {
-  readonly caller: PoolCaller
-  admit(): void
-}
 
 export class ContextPool<Context> {
   readonly #create: () => Promise<Context>
@@ -14,11 +10,14 @@ export class ContextPool<Context> {
   #maxContexts: number
   #activeLimit = Number.POSITIVE_INFINITY
   #createdCount: number
-  #queue: QueuedText[] = []
-  #active: PoolCaller[] = []
+  readonly #queue = new WaitQueue<PoolCaller>({
+    select: (waiting) => this.#select(waiting),
+    admit: (caller) => this.#active.push(caller),
+  })
+  readonly #active: PoolCaller[] = []
   #idleCallbacks: (() => void)[] = []
 
-  /** @param maxContexts maximum number of contexts, `first` included */
+  /** @param maxContexts includes `first` */
   constructor(first: Context, create: () => Promise<Context>, maxContexts: number) {
     this.#create = create
     this.#idle = [first]
@@ -30,15 +29,15 @@ export class ContextPool<Context> {
     return this.#maxContexts
   }
 
-  /** Limits how many contexts work at a time, from the next task on. */
+  /** Limits how many texts run at a time, at least 1. Running texts are not interrupted. */
   limitActive(max: number): void {
     this.#activeLimit = Math.max(1, max)
-    this.#admitQueued()
+    this.#queue.pump()
   }
 
-  /** Resolves with `undefined` when the signal aborts before a context is free. */
+  /** Resolves with `undefined` when the signal aborts before admission. */
   async run<T>(caller: PoolCaller, task: (context: Context) => Promise<T>): Promise<T | undefined> {
-    if (!(await this.#waitForTurn(caller))) return undefined
+    if (!(await this.#queue.wait(caller, caller.signal))) return undefined
     let context: Context | undefined
     try {
       context = this.#idle.pop() ?? (await this.#createContext())
@@ -46,18 +45,18 @@ export class ContextPool<Context> {
     } finally {
       if (context !== undefined) this.#idle.push(context)
       this.#active.splice(this.#active.indexOf(caller), 1)
-      this.#admitQueued()
+      this.#queue.pump()
       if (this.#active.length === 0) for (const resolve of this.#idleCallbacks.splice(0)) resolve()
     }
     return this.run(caller, task)
   }
 
-  /** Resolves when no context is at work. */
+  /** Resolves when no text is active. */
   async whenIdle(): Promise<void> {
     if (this.#active.length > 0) await new Promise<void>((resolve) => this.#idleCallbacks.push(resolve))
   }
 
-  /** Returns `undefined` where memory has no room for another. Then the task waits for an existing one. */
+  /** Returns `undefined` when no further context can be created; the text then waits for an existing one. */
   async #createContext(): Promise<Context | undefined> {
     this.#createdCount++
     try {
@@ -68,44 +67,14 @@ export class ContextPool<Context> {
     }
   }
 
-  #waitForTurn(caller: PoolCaller): Promise<boolean> {
-    const { signal } = caller
-    if (signal.aborted) return Promise.resolve(false)
-    return new Promise((resolve) => {
-      const onAbort = (): void => {
-        this.#queue = this.#queue.filter((one) => one !== queued)
-        resolve(false)
-      }
-      const queued: QueuedText = {
-        caller,
-        admit: () => {
-          signal.removeEventListener('abort', onAbort)
-          resolve(true)
-        },
-      }
-      signal.addEventListener('abort', onAbort, { once: true })
-      this.#queue.push(queued)
-      this.#admitQueued()
-    })
-  }
-
-  #admitQueued(): void {
-    while (this.#active.length < Math.min(this.#maxContexts, this.#activeLimit)) {
-      const next = this.#selectNext()
-      if (!next) return
-      this.#queue.splice(this.#queue.indexOf(next), 1)
-      this.#active.push(next.caller)
-      next.admit()
-    }
-  }
-
-  /** The tenant with the fewest active texts, then first come, first served. The background runs only alone. */
-  #selectNext(): QueuedText | undefined {
-    const countActive = ({ caller: { tenant } }: QueuedText): number =>
+  /** Picks the first text of the tenant with the fewest active ones. Background texts run when no other is active or waits. */
+  #select(waiting: readonly PoolCaller[]): PoolCaller | undefined {
+    if (this.#active.length >= Math.min(this.#maxContexts, this.#activeLimit)) return undefined
+    const countActive = ({ tenant }: PoolCaller): number =>
       this.#active.filter((caller) => caller.tenant === tenant).length
-    const foreground = this.#queue.filter(({ caller }) => !caller.background)
+    const foreground = waiting.filter(({ background }) => !background)
     const isForegroundBusy = foreground.length > 0 || this.#active.some(({ background }) => !background)
-    return (isForegroundBusy ? foreground : this.#queue).reduce<QueuedText | undefined>(
+    return (isForegroundBusy ? foreground : waiting).reduce<PoolCaller | undefined>(
       (best, one) => (best && countActive(best) <= countActive(one) ? best : one),
       undefined,
     )

@@ -1,6 +1,6 @@
 /** Opens a generative model: its context, decoder and scheduler. */
 import type { Llama, LlamaContext, LlamaModel } from 'node-llama-cpp'
-import type { ProcessConfig } from '../../ipc/protocol.ts'
+import type { ProcessConfig } from '../../ipc/process-config.ts'
 import { Scheduler } from '../decoding/scheduler.ts'
 import { SequentialRunner } from '../decoding/sequential-runner.ts'
 import { openSnapshotStore, type SnapshotStore } from '../kv-cache/snapshots.ts'

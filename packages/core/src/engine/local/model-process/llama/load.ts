@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import type { GgufInsights, Llama, LlamaModel, LlamaModelOptions } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
-import type { ProcessConfig } from '../../ipc/protocol.ts'
+import type { ProcessConfig } from '../../ipc/process-config.ts'
 import type { RuntimeModel, StepCounter } from '../model.ts'
 import { detectModelTask } from '../model-kind.ts'
 import { minChunkSize } from '../resources/calibrate.ts'

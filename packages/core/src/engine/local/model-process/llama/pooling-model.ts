@@ -1,6 +1,6 @@
 import type { LlamaModel } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
-import type { ProcessConfig } from '../../ipc/protocol.ts'
+import type { ProcessConfig } from '../../ipc/process-config.ts'
 import type { ModelBackend } from '../model.ts'
 import type { ModelTask } from '../model-kind.ts'
 import { defaultStepMs } from '../resources/calibrate.ts'

@@ -2,13 +2,8 @@ import type { Token } from 'node-llama-cpp'
 import { expect, test } from 'vitest'
 import { invalidRequest } from '../../../../errors.ts'
 import { chatMl, parseChatTemplate } from '../../../../template/jinja.ts'
-import {
-  type ChatInput,
-  callableTools,
-  type GenerateRequest,
-  type Message,
-  type Part,
-} from '../../../request.ts'
+import type { ChatInput, GenerateRequest, Message, Part } from '../../../request.ts'
+import { callableTools } from '../../../request-input.ts'
 import type { RuntimeModel } from '../model.ts'
 import type { PromptRenderer } from '../render.ts'
 import type { RunContext } from '../run-context.ts'

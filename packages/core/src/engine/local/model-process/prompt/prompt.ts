@@ -1,15 +1,8 @@
 /** Turns a request into a prompt: renders the template and tokenizes the result. */
 import type { Token } from 'node-llama-cpp'
 import { contextLengthExceeded, invalidRequest, LlmError } from '../../../../errors.ts'
-import {
-  type ChatInput,
-  callableTools,
-  type GenerateRequest,
-  type InfillInput,
-  isRaw,
-  type Tool,
-  toTemplateMessages,
-} from '../../../request.ts'
+import type { ChatInput, GenerateRequest, InfillInput, Tool } from '../../../request.ts'
+import { callableTools, isRaw, toTemplateMessages } from '../../../request-input.ts'
 import type { RuntimeModel } from '../model.ts'
 import type { RunContext } from '../run-context.ts'
 import { parseRequestTemplate, resolveReasoning } from './template-profile.ts'

@@ -6,7 +6,8 @@ import {
   type TemplateFeatures,
 } from '../../../../template/go-template/index.ts'
 import type { ExpectedOutput } from '../../../../template/output.ts'
-import { type GenerateRequest, isRaw } from '../../../request.ts'
+import type { GenerateRequest } from '../../../request.ts'
+import { isRaw } from '../../../request-input.ts'
 import type { RuntimeModel } from '../model.ts'
 
 interface RequestTemplate {

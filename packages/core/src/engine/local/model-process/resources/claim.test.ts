@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { ProcessRecord } from '../../ipc/protocol.ts'
+import type { ProcessRecord } from '../../ipc/process-config.ts'
 import { getPidNamespace, readRecord, writeRecord } from '../../ipc/runtime-dir.ts'
 import { claimName, withLock } from './claim.ts'
 

@@ -5,7 +5,7 @@ import type { Server } from 'node:net'
 import { join } from 'node:path'
 import { withFileLock } from '../../../../util/file-lock.ts'
 import { tryConnect } from '../../ipc/framing.ts'
-import type { ProcessConfig, ProcessRecord } from '../../ipc/protocol.ts'
+import type { ProcessConfig, ProcessRecord } from '../../ipc/process-config.ts'
 import { isAlive, readRecords, removeRecord, socketAddressOf, writeRecord } from '../../ipc/runtime-dir.ts'
 
 type ProcessLocation = Pick<ProcessConfig, 'runtimeDir' | 'name'>

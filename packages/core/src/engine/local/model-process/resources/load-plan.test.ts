@@ -1,6 +1,6 @@
 import type { GgufInsights } from 'node-llama-cpp'
 import { expect, test } from 'vitest'
-import type { ProcessConfig } from '../../ipc/protocol.ts'
+import type { ProcessConfig } from '../../ipc/process-config.ts'
 import { type MemoryEnvironment, planMemory } from './load-plan.ts'
 import type { MemoryNeed } from './memory-estimate.ts'
 

@@ -1,7 +1,7 @@
 /** Decides from the header of a model file, before its weights are read, how much of the wanted settings fits into memory. */
 import type { GgufInsights } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
-import type { ProcessConfig } from '../../ipc/protocol.ts'
+import type { ProcessConfig } from '../../ipc/process-config.ts'
 import { batchSizeOf, type LoadSettings, type LoadTarget, resolveLoadSettings } from './load-settings.ts'
 import type { MemorySpace } from './machine-memory.ts'
 import { estimateMemory, type MemoryNeed } from './memory-estimate.ts'

@@ -1,5 +1,5 @@
 import type { GgmlType, GgufInsights } from 'node-llama-cpp'
-import type { ProcessConfig } from '../../ipc/protocol.ts'
+import type { ProcessConfig } from '../../ipc/process-config.ts'
 import { detectModelTask } from '../model-kind.ts'
 import type { MemorySpace } from './machine-memory.ts'
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { receive, send } from '../../ipc/framing.ts'
-import type { ProcessRecord } from '../../ipc/protocol.ts'
+import type { ProcessRecord } from '../../ipc/process-config.ts'
 import {
   getPidNamespace,
   readRecord,

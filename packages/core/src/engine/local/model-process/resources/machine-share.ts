@@ -1,7 +1,8 @@
 /** Shares memory and cores with the other model processes of the machine: writes this one's record and reads theirs. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { send, tryConnect } from '../../ipc/framing.ts'
-import type { ProcessConfig, ProcessRecord, ToProcess } from '../../ipc/protocol.ts'
+import type { ToProcess } from '../../ipc/messages.ts'
+import type { ProcessConfig, ProcessRecord } from '../../ipc/process-config.ts'
 import {
   getPidNamespace,
   isAlive,

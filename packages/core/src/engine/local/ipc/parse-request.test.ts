@@ -1,21 +1,12 @@
 import { expect, test } from 'vitest'
-import { LlmError } from '../../../errors.ts'
-import { uncached } from '../../events.ts'
-import { toTemplateMessages } from '../../request.ts'
+import { toTemplateMessages } from '../../request-input.ts'
 import {
-  decodeVector,
-  encodeVector,
-  FromProcess,
-  fromWireError,
-  ProcessConfig,
   parseDetokenizeRequest,
   parseEmbedRequest,
   parseGenerateRequest,
   parseRerankRequest,
   parseTokenizeRequest,
-  ToProcess,
-  toWireError,
-} from './protocol.ts'
+} from './parse-request.ts'
 
 const messages = [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }]
 const request = { model: 'tiny', input: { kind: 'chat', messages } }
@@ -23,7 +14,7 @@ const request = { model: 'tiny', input: { kind: 'chat', messages } }
 const chat = (messages: unknown): object => ({ model: 'tiny', input: { kind: 'chat', messages } })
 const text = (...prompt: unknown[]): object => ({ model: 'tiny', input: { kind: 'text', prompt } })
 
-test('a request is read as it was sent', () => {
+test('a valid request is parsed unchanged', () => {
   const full = {
     ...request,
     maxTokens: 1,
@@ -56,7 +47,7 @@ test('a request is read as it was sent', () => {
   expect(read).toEqual(full)
 })
 
-test('breakpoints arrive, on tools and on parts, and no lifetime that nobody knows', () => {
+test('breakpoints on tools and parts are kept, and an unknown lifetime is rejected', () => {
   const input = (cache: string): object => ({
     kind: 'chat',
     tools: [{ name: 'now', parameters: {}, cache }],
@@ -79,7 +70,7 @@ test.each([
   [{ kind: 'text', prompt: ['Hi', [], [0, 2_147_483_647], ''] }],
   [{ kind: 'text', prompt: ['Hi'], system: '', template: false }],
   [{ kind: 'infill', prefix: 'a', suffix: '' }],
-])('the text %j is read as it was sent', (input) => {
+])('the input %j is parsed unchanged', (input) => {
   expect(parseGenerateRequest({ model: 'tiny', input })).toEqual({ model: 'tiny', input })
 })
 
@@ -88,7 +79,7 @@ test.each([
   { type: 'json-schema', schema: true },
   { type: 'json-schema', schema: { type: 'object', properties: {} } },
   { type: 'grammar', source: 'root ::= "a"' },
-])('the format %j is read as it was sent', (format) => {
+])('the format %j is parsed unchanged', (format) => {
   expect(parseGenerateRequest({ ...request, format })).toEqual({ ...request, format })
 })
 
@@ -101,13 +92,13 @@ test.each([
   ['format.schema', { type: 'json-schema', schema: circular }],
   ['format.source', { type: 'grammar', source: '' }],
   ['format.source', { type: 'grammar', source: 'x'.repeat(256 * 1024 + 1) }],
-])('%s that nothing can be made of is refused', (param, format) => {
+])('an invalid %s is rejected', (param, format) => {
   expect(() => parseGenerateRequest({ ...request, format })).toThrow(
     expect.objectContaining({ code: 'invalid_request', details: { param } }),
   )
 })
 
-test('where a call is forced, there is no format', () => {
+test('a forced call excludes a format', () => {
   const input = { ...request.input, tools: [{ name: 'a', parameters: {} }], toolChoice: { mode: 'required' } }
 
   expect(() => parseGenerateRequest({ ...request, input })).not.toThrow()
@@ -116,7 +107,7 @@ test('where a call is forced, there is no format', () => {
   )
 })
 
-test('tools, calls and results are read as they were sent', () => {
+test('tools, calls and results are parsed unchanged', () => {
   const input = {
     kind: 'chat',
     messages: [
@@ -154,7 +145,7 @@ test.each([
   ['tools[0].strict', { tools: [{ name: 'a', parameters: {}, strict: 1 }] }],
   ['toolChoice.names', { toolChoice: { mode: 'auto', names: ['a'] } }],
   ['messages', { tools: [{ name: 'a', parameters: { long: 'a'.repeat(64 * 1024 * 1024) } }] }],
-])('%s is refused where it cannot be kept', (param, input) => {
+])('an invalid %s is rejected', (param, input) => {
   const bad = { model: 'tiny', input: { kind: 'chat', messages, ...input } }
 
   expect(() => parseGenerateRequest(bad)).toThrow(
@@ -162,11 +153,11 @@ test.each([
   )
 })
 
-test.each([0, 1e300, 'forever'])('a model can be kept for %j', (keepAlive) => {
+test.each([0, 1e300, 'forever'])('a keep-alive of %j is accepted', (keepAlive) => {
   expect(parseGenerateRequest({ ...request, load: { keepAlive } }).load).toEqual({ keepAlive })
 })
 
-test('half a character in a text, a system text or a role is a replacement character', () => {
+test('a lone surrogate in a text, a system text or a role becomes U+FFFD', () => {
   const text = parseGenerateRequest({
     model: 'tiny',
     input: { kind: 'text', prompt: ['a\ud83d', [5]], system: '\udc69' },
@@ -177,19 +168,19 @@ test('half a character in a text, a system text or a role is a replacement chara
   expect(toTemplateMessages(role.input)).toEqual([{ role: 'we\ufffdrd', content: [] }])
 })
 
-test('a request without anything optional stays without', () => {
+test('absent optional fields stay absent', () => {
   const read = parseGenerateRequest(request)
 
   expect(read).toEqual(request)
 })
 
-test('what the native code does not know does not reach it', () => {
+test('unknown fields are dropped', () => {
   const read = parseGenerateRequest({ ...request, extra: 1, sampling: { temperature: 1, mirostat: 2 } })
 
   expect(read).toEqual({ ...request, sampling: { temperature: 1 } })
 })
 
-test('half a character in a message is a replacement character, and whole ones stay', () => {
+test('a lone surrogate in a message becomes U+FFFD, and surrogate pairs stay', () => {
   const read = parseGenerateRequest(
     chat([{ role: 'user', content: [{ type: 'text', text: 'a\ud83d👩‍🚀\udc69' }] }]),
   )
@@ -197,7 +188,7 @@ test('half a character in a message is a replacement character, and whole ones s
   expect(toTemplateMessages(read.input)[0]?.content).toEqual([{ type: 'text', text: 'a\ufffd👩‍🚀\ufffd' }])
 })
 
-test('a temperature so small that logits divided by it are infinite is 0', () => {
+test('a temperature that makes logits infinite becomes 0', () => {
   const read = parseGenerateRequest({ ...request, sampling: { temperature: 1e-40 } })
 
   expect(read.sampling).toEqual({ temperature: 0 })
@@ -221,8 +212,8 @@ test.each<[what: string, value: unknown, param: string]>([
     },
     'messages[0].content[0].text',
   ],
-  ['fewer than no tokens to make', { ...request, maxTokens: -1 }, 'maxTokens'],
-  ['half a token to make', { ...request, maxTokens: 1.5 }, 'maxTokens'],
+  ['a negative maxTokens', { ...request, maxTokens: -1 }, 'maxTokens'],
+  ['a fractional maxTokens', { ...request, maxTokens: 1.5 }, 'maxTokens'],
   ['an empty stop sequence', { ...request, stop: ['\n', ''] }, 'stop[1]'],
   ['a temperature below zero', { ...request, sampling: { temperature: -0.1 } }, 'temperature'],
   ['a temperature that is no number', { ...request, sampling: { temperature: Number.NaN } }, 'temperature'],
@@ -236,37 +227,41 @@ test.each<[what: string, value: unknown, param: string]>([
   ['a seed that is no whole number', { ...request, sampling: { seed: 0.5 } }, 'seed'],
   ['a seed that a double cannot hold', { ...request, sampling: { seed: 2 ** 53 } }, 'seed'],
   ['a bias that is no number', { ...request, sampling: { logitBias: [[5, '1']] } }, 'logitBias[0][1]'],
-  ['more messages than any context holds', chat(Array(10_001).fill(messages[0])), 'messages'],
+  ['10,001 messages', chat(Array(10_001).fill(messages[0])), 'messages'],
   [
-    'more parts than any message has',
+    '10,001 parts in a message',
     chat([{ role: 'user', content: Array(10_001).fill({ type: 'text', text: 'a' }) }]),
     'messages[0].content',
   ],
   ['65 stop sequences', { ...request, stop: Array(65).fill('a') }, 'stop'],
   ['a stop sequence of 1,025 characters', { ...request, stop: ['a'.repeat(1_025)] }, 'stop[0]'],
-  ['half a character as a stop sequence', { ...request, stop: ['\udc69'] }, 'stop[0]'],
-  ['more tokens to make than a double counts', { ...request, maxTokens: 2 ** 60 }, 'maxTokens'],
+  ['a lone surrogate as a stop sequence', { ...request, stop: ['\udc69'] }, 'stop[0]'],
+  ['a maxTokens that a double cannot count', { ...request, maxTokens: 2 ** 60 }, 'maxTokens'],
   [
     'a temperature that divides all logits to zero',
     { ...request, sampling: { temperature: 1e308 } },
     'temperature',
   ],
-  ['a repetition that gets likelier', { ...request, sampling: { dry: { strength: -1 } } }, 'dry.strength'],
-  ['a base below one', { ...request, sampling: { dry: { strength: 1, base: 0.5 } } }, 'dry.base'],
+  ['a negative DRY strength', { ...request, sampling: { dry: { strength: -1 } } }, 'dry.strength'],
+  ['a DRY base below one', { ...request, sampling: { dry: { strength: 1, base: 0.5 } } }, 'dry.base'],
   [
-    'nine breakers',
+    'nine DRY breakers',
     { ...request, sampling: { dry: { strength: 1, breakers: Array(9).fill('a') } } },
     'dry.breakers',
   ],
-  ['an empty breaker', { ...request, sampling: { dry: { strength: 1, breakers: [''] } } }, 'dry.breakers[0]'],
   [
-    'a probability above one',
+    'an empty DRY breaker',
+    { ...request, sampling: { dry: { strength: 1, breakers: [''] } } },
+    'dry.breakers[0]',
+  ],
+  [
+    'an XTC probability above one',
     { ...request, sampling: { xtc: { probability: 2, threshold: 0 } } },
     'xtc.probability',
   ],
-  ['an answer of no length at least', { ...request, sampling: { minTokens: -1 } }, 'minTokens'],
+  ['a negative minTokens', { ...request, sampling: { minTokens: -1 } }, 'minTokens'],
   ['21 logprobs a token', { ...request, logprobs: 21 }, 'logprobs'],
-  ['logprobs of the prompt alone', { ...request, promptLogprobs: true }, 'promptLogprobs'],
+  ['promptLogprobs without logprobs', { ...request, promptLogprobs: true }, 'promptLogprobs'],
   ['a topK that 32 bits cannot hold', { ...request, sampling: { topK: 2 ** 31 } }, 'topK'],
   ['a repeat penalty that divides by zero', { ...request, sampling: { repeatPenalty: 0 } }, 'repeatPenalty'],
   [
@@ -294,48 +289,40 @@ test.each<[what: string, value: unknown, param: string]>([
     { ...request, sampling: { logitBias: [[2 ** 33, 1]] } },
     'logitBias[0][0]',
   ],
-  [
-    'a bias on more tokens than there are',
-    { ...request, sampling: { logitBias: Array(300_001).fill([5, 1]) } },
-    'logitBias',
-  ],
+  ['300,001 biases', { ...request, sampling: { logitBias: Array(300_001).fill([5, 1]) } }, 'logitBias'],
   ['a bias on half a token', { ...request, sampling: { logitBias: [[0.5, 1]] } }, 'logitBias[0][0]'],
-  ['a role longer than any word', chat([{ role: 'x'.repeat(65), content: [] }]), 'messages[0].role'],
+  ['a role of 65 characters', chat([{ role: 'x'.repeat(65), content: [] }]), 'messages[0].role'],
   [
     'a part of an unknown kind',
     chat([{ role: 'user', content: [{ type: 'image', text: '' }] }]),
     'messages[0].content[0].type',
   ],
-  ['half a token in its text', text([0.5]), 'prompt[0]'],
-  ['a token below zero', text('Hi', [5, -1]), 'prompt[1]'],
-  ['a token that 32 bits cannot hold', text([2 ** 31]), 'prompt[0]'],
-  ['more tokens than any context holds', text(Array(2 ** 24 + 1).fill(5)), 'prompt[0]'],
+  ['a fractional token id', text([0.5]), 'prompt[0]'],
+  ['a negative token id', text('Hi', [5, -1]), 'prompt[1]'],
+  ['a token id that 32 bits cannot hold', text([2 ** 31]), 'prompt[0]'],
+  ['more token ids than the largest context', text(Array(2 ** 24 + 1).fill(5)), 'prompt[0]'],
   ['a number among its texts', text('Hi', 5), 'prompt[1]'],
-  ['more pieces of text than anybody sends', text(...Array(10_001).fill('a')), 'prompt'],
+  ['10,001 pieces of text', text(...Array(10_001).fill('a')), 'prompt'],
   ['no text', { model: 'tiny', input: { kind: 'text' } }, 'prompt'],
   [
-    'a template longer than anybody writes',
+    'a template that is too long',
     { model: 'tiny', input: { kind: 'text', prompt: [], template: 'x'.repeat(64 * 1024 + 1) } },
     'template',
   ],
-  [
-    'a template that is neither a text nor none',
-    { model: 'tiny', input: { kind: 'text', prompt: [], template: true } },
-    'template',
-  ],
-  ['a context of fifteen tokens', { ...request, load: { contextSize: 15 } }, 'contextSize'],
-  ['a context larger than any', { ...request, load: { contextSize: 2 ** 24 + 1 } }, 'contextSize'],
-  ['a negative time to stay', { ...request, load: { keepAlive: -1 } }, 'keepAlive'],
-  ['an infinite time to stay', { ...request, load: { keepAlive: Number.POSITIVE_INFINITY } }, 'keepAlive'],
-  ['no number as a time to stay', { ...request, load: { keepAlive: Number.NaN } }, 'keepAlive'],
-  ['a word as a time to stay', { ...request, load: { keepAlive: 'always' } }, 'keepAlive'],
-  ['a repeatLastN below all', { ...request, sampling: { repeatLastN: -2 } }, 'repeatLastN'],
-  ['thinking that is neither on nor off', { ...request, reasoning: 'high' }, 'reasoning'],
-  ['an unknown way to overflow', { ...request, overflow: 'shift' }, 'overflow'],
-])('a request with %s is refused by its field', (_what, value, param) => {
-  const read = (): unknown => parseGenerateRequest(value)
+  ['a template of true', { model: 'tiny', input: { kind: 'text', prompt: [], template: true } }, 'template'],
+  ['a context size of 15', { ...request, load: { contextSize: 15 } }, 'contextSize'],
+  ['a context size above the limit', { ...request, load: { contextSize: 2 ** 24 + 1 } }, 'contextSize'],
+  ['a negative keep-alive', { ...request, load: { keepAlive: -1 } }, 'keepAlive'],
+  ['an infinite keep-alive', { ...request, load: { keepAlive: Number.POSITIVE_INFINITY } }, 'keepAlive'],
+  ['a keep-alive of NaN', { ...request, load: { keepAlive: Number.NaN } }, 'keepAlive'],
+  ['a keep-alive of an unknown word', { ...request, load: { keepAlive: 'always' } }, 'keepAlive'],
+  ['a repeatLastN below -1', { ...request, sampling: { repeatLastN: -2 } }, 'repeatLastN'],
+  ['an unknown reasoning mode', { ...request, reasoning: 'high' }, 'reasoning'],
+  ['an unknown overflow mode', { ...request, overflow: 'shift' }, 'overflow'],
+])('a request with %s is rejected by its field', (_what, value, param) => {
+  const parse = (): unknown => parseGenerateRequest(value)
 
-  expect(read).toThrow(expect.objectContaining({ code: 'invalid_request', details: { param } }))
+  expect(parse).toThrow(expect.objectContaining({ code: 'invalid_request', details: { param } }))
 })
 
 test.each<[read: (value: unknown) => object, request: object]>([
@@ -344,7 +331,7 @@ test.each<[read: (value: unknown) => object, request: object]>([
   [parseRerankRequest, { model: 'm', query: 'Who?', documents: ['a', 'b'], overflow: 'error' }],
   [parseTokenizeRequest, { model: 'm', text: '', addSpecial: true, parseSpecial: false }],
   [parseDetokenizeRequest, { model: 'm', tokens: [], load: { contextSize: 16 } }],
-])('%o reads what was sent', (read, request) => {
+])('%o parses a valid request unchanged', (read, request) => {
   expect(read(JSON.parse(JSON.stringify(request)))).toEqual(request)
 })
 
@@ -364,43 +351,13 @@ test.each<[read: (value: unknown) => object, request: object, param: string]>([
   [parseTokenizeRequest, { model: 'm', text: 'x'.repeat(65 * 1024 * 1024) }, 'text'],
   [parseDetokenizeRequest, { model: 'm', tokens: [-1] }, 'tokens'],
   [parseDetokenizeRequest, { model: 'm', tokens: 'Hi' }, 'tokens'],
-])('%o refuses what is not for native code by its field', (read, request, param) => {
+])('%o rejects an invalid request by its field', (read, request, param) => {
   expect(() => read(request)).toThrow(
     expect.objectContaining({ code: 'invalid_request', details: { param } }),
   )
 })
 
-test('vectors cross the wire as 32-bit numbers', () => {
-  const vector = [0, -1, 0.5, Math.fround(0.1), 3.4e38]
-
-  expect(decodeVector(encodeVector(vector))).toEqual(vector.map(Math.fround))
-  expect(decodeVector('')).toEqual([])
-})
-
-test('an error crosses the wire with its code, message and details', () => {
-  const error = new LlmError('context_length', 'Too long.', { inputTokens: 9, contextSize: 8 })
-
-  const received = fromWireError(JSON.parse(JSON.stringify(toWireError(error))))
-
-  expect(received).toBeInstanceOf(LlmError)
-  expect(received.code).toBe('context_length')
-  expect(received.message).toBe('Too long.')
-  expect(received.details).toEqual({ inputTokens: 9, contextSize: 8 })
-})
-
-test('the cause of an error crosses the wire for the log, apart from what clients see', () => {
-  const unknown = fromWireError(toWireError(new Error('/home/me/secret.gguf is broken')))
-  const known = fromWireError(
-    toWireError(new LlmError('upstream', 'The model could not be loaded.', {}, { cause: 'secret' })),
-  )
-
-  expect(unknown).toMatchObject({ code: 'internal', message: expect.not.stringContaining('secret') })
-  expect(String(unknown.cause)).toContain('/home/me/secret.gguf is broken')
-  expect(known).toMatchObject({ code: 'upstream', message: 'The model could not be loaded.' })
-  expect(known.cause).toEqual(new Error('secret'))
-})
-
-test('a library of text is more than a prompt', () => {
+test('a text above the limit is rejected', () => {
   const text = 'x'.repeat(65 * 1024 * 1024)
   const library = {
     ...request,
@@ -408,109 +365,4 @@ test('a library of text is more than a prompt', () => {
   }
 
   expect(() => parseGenerateRequest(library)).toThrow('longer than')
-})
-
-test.each([
-  [{ type: 'generate', id: 1, request: { anything: true }, tenant: 'ann', background: false }],
-  [{ type: 'count', id: 1, request: null, tenant: '', background: false }],
-  [{ type: 'render', id: 1, request: {}, tenant: '', background: false }],
-  [{ type: 'embed', id: 1, request: {}, tenant: '', background: true }],
-  [{ type: 'cancel', id: 1 }],
-  [{ type: 'ping' }],
-])('the model process understands %j', (message) => {
-  expect(ToProcess.parse(message)).toEqual(message)
-})
-
-test.each([[{ type: 'cancel' }], [{ type: 'cancel', id: '1' }], [{ type: 'exit' }], ['ping'], [null]])(
-  'the model process refuses %j',
-  (message) => {
-    expect(ToProcess.safeParse(message).success).toBe(false)
-  },
-)
-
-test.each([
-  [{ type: 'loaded', contextSize: 4096, sizeBytes: 1, gpuBytes: 0, notes: [], stepMs: 90 }],
-  [{ type: 'failed', error: { code: 'upstream', message: 'No.', details: {} } }],
-  [
-    {
-      type: 'events',
-      events: [
-        {
-          id: 1,
-          event: {
-            type: 'start',
-            model: 'tiny',
-            inputTokens: 3,
-            reusedTokens: 0,
-            ...uncached,
-            fingerprint: 'fp_1',
-          },
-        },
-      ],
-    },
-  ],
-  [{ type: 'events', events: [{ id: 1, event: { type: 'text', text: '', tokens: 0 } }] }],
-  [{ type: 'events', events: [{ id: 1, event: { type: 'reasoning', text: 'hm', tokens: 1 } }] }],
-  [{ type: 'result', id: 1, value: 12 }],
-  [{ type: 'result', id: 1, value: '<user>Hi' }],
-  [{ type: 'result', id: 1, value: [0, 5, 2_147_483_647] }],
-  [{ type: 'result', id: 1, value: { index: 3, vector: 'AACAPw==', inputTokens: 4 } }],
-  [
-    {
-      type: 'events',
-      events: [
-        {
-          id: 1,
-          event: {
-            type: 'end',
-            finishReason: 'stop',
-            stopSequence: '\n',
-            usage: { inputTokens: 3, reusedTokens: 0, ...uncached, outputTokens: 1 },
-            timings: { loadMs: 0, promptMs: 0.5, generateMs: 1.5 },
-            tokens: [1, 2],
-          },
-        },
-      ],
-    },
-  ],
-  [{ type: 'done', id: 1 }],
-  [{ type: 'done', id: 1, error: { code: 'internal', message: 'Oh.', details: {} } }],
-  [{ type: 'pong', steps: 12 }],
-])('the app understands %j', (message) => {
-  expect(FromProcess.parse(message)).toEqual(message)
-})
-
-test.each([
-  [{ type: 'loaded' }],
-  [{ type: 'loaded', contextSize: 4096, sizeBytes: Number.NaN, gpuBytes: 0, notes: [], stepMs: 90 }],
-  [{ type: 'result', id: 1, value: null }],
-  [{ type: 'events', events: [{ id: 1, event: { type: 'thought', text: 'hm' } }] }],
-  [{ type: 'events', events: [{ event: { type: 'text', text: 'a', tokens: 1 } }] }],
-  [{ type: 'done', id: 1, error: 'no' }],
-  [{ type: 'pong', steps: 0.5 }],
-])('the app refuses %j', (message) => {
-  expect(FromProcess.safeParse(message).success).toBe(false)
-})
-
-test('a process is not started without a context or without threads', () => {
-  const config = {
-    runtimeDir: '/tmp/run',
-    name: 'm',
-    folder: '/tmp/run/process',
-    modelPath: '/m.gguf',
-    modelName: 'm:latest',
-    fingerprint: 'fp_1',
-    threads: 1,
-    tuneThreads: false,
-    contextSize: 1,
-    parallel: 1,
-    gpuLayers: 'auto',
-    kvCacheType: 'f16',
-  }
-
-  expect(ProcessConfig.parse(config)).toEqual(config)
-  expect(ProcessConfig.safeParse({ ...config, threads: 0 }).success).toBe(false)
-  expect(ProcessConfig.safeParse({ ...config, contextSize: 0 }).success).toBe(false)
-  for (const kvCacheType of ['i32', 'Q8_0', 'q4_1', 'currentQuant', 26])
-    expect(ProcessConfig.safeParse({ ...config, kvCacheType }).success).toBe(false)
 })

@@ -1,13 +1,7 @@
 import { expect, test } from 'vitest'
-import {
-  areTokens,
-  type ChatInput,
-  callableTools,
-  measureTextLength,
-  type TextInput,
-  type Tool,
-  toTemplateMessages,
-} from './request.ts'
+import type { ChatInput, TextInput, Tool } from './request.ts'
+import { callableTools, measureTextLength, toTemplateMessages } from './request-input.ts'
+import { areTokens } from './request-limits.ts'
 
 const chat: ChatInput = {
   kind: 'chat',
@@ -25,7 +19,7 @@ const chat: ChatInput = {
 }
 const user = (text: string) => ({ role: 'user', content: [{ type: 'text', text }] })
 
-test('a conversation is its messages', () => {
+test('the template messages of a chat are its messages', () => {
   expect(toTemplateMessages(chat)).toBe(chat.messages)
 })
 
@@ -39,7 +33,7 @@ test.each<[TextInput, object[]]>([
     [{ role: 'system', content: [{ type: 'text', text: 'Be brief.' }] }, user('Hi')],
   ],
   [{ kind: 'text', prompt: ['Hi'], system: '' }, [user('Hi')]],
-])('%j is what a user says', (input, messages) => {
+])('%j becomes a user message', (input, messages) => {
   expect(toTemplateMessages(input)).toEqual(messages)
 })
 
@@ -47,7 +41,7 @@ test.each<[ChatInput | TextInput, number]>([
   [chat, 16],
   [{ kind: 'text', prompt: [] }, 0],
   [{ kind: 'text', prompt: ['Hi', [1, 2, 3], ' there'], system: 'Be brief.' }, 20],
-])('%j is %i characters long, a token counting as one', (input, length) => {
+])('the input %j measures %i characters, a token id counting as one', (input, length) => {
   expect(measureTextLength({ input })).toBe(length)
 })
 
@@ -61,7 +55,7 @@ test.each<[unknown, boolean]>([
   [[Number.NaN], false],
   ['5', false],
   [{ length: 0 }, false],
-])('%j are tokens: %j', (value, are) => {
+])('areTokens(%j) is %j', (value, are) => {
   expect(areTokens(value)).toBe(are)
 })
 
@@ -75,15 +69,15 @@ test.each<[ChatInput['toolChoice'], readonly Tool[]]>([
   [{ mode: 'auto', names: ['get_date', 'other'] }, [date]],
   [{ mode: 'required', names: [] }, []],
   [{ mode: 'none' }, []],
-])('with the choice %j these may be called: %j', (toolChoice, expected) => {
+])('the tool choice %j allows %j', (toolChoice, expected) => {
   expect(callableTools({ ...chat, tools, ...(toolChoice && { toolChoice }) })).toEqual(expected)
 })
 
-test('a text has no tools', () => {
+test('a text prompt has no callable tools', () => {
   expect(callableTools({ kind: 'text', prompt: ['Hi'] })).toEqual([])
 })
 
-test('calls, results and tools are a part of the length', () => {
+test('calls, results and tools count towards the length', () => {
   const messages = [
     { role: 'assistant', content: [{ type: 'tool-call', id: 'a', name: 'abc', arguments: '{}' }] },
     { role: 'tool', content: [{ type: 'tool-result', content: [{ type: 'text', text: 'four' }] }] },

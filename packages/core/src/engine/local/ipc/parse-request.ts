@@ -1,0 +1,71 @@
+/** Validation of requests, in the app before a call and in the model process after it. */
+import type { z } from 'zod'
+import { formatFieldPath, invalidRequest } from '../../../errors.ts'
+import type { EmbedRequest, RerankRequest } from '../../embeddings.ts'
+import type { GenerateRequest } from '../../request.ts'
+import { measureTextLength } from '../../request-input.ts'
+import { limits } from '../../request-limits.ts'
+import type { DetokenizeRequest, TokenizeRequest } from '../../tokens.ts'
+import {
+  DetokenizeSchema,
+  EmbedSchema,
+  GenerateSchema,
+  RerankSchema,
+  TokenizeSchema,
+} from './request-schema.ts'
+
+/** Omitted from an error's `param`: no caller of `chat()` or of a dialect writes these keys. */
+const omittedParamKeys: ReadonlySet<PropertyKey> = new Set(['input', 'sampling', 'load'])
+
+/** Throws `invalid_request` for a value that the native code must not receive. */
+export const parseGenerateRequest = createParser<GenerateRequest>(
+  GenerateSchema,
+  measureTextLength,
+  'messages',
+)
+export const parseEmbedRequest = createParser<EmbedRequest>(
+  EmbedSchema,
+  ({ inputs }) => sumLengths(inputs),
+  'inputs',
+)
+export const parseRerankRequest = createParser<RerankRequest>(
+  RerankSchema,
+  ({ query, documents }) => sumLengths([query, ...documents]),
+  'documents',
+)
+export const parseTokenizeRequest = createParser<TokenizeRequest>(
+  TokenizeSchema,
+  ({ text }) => text.length,
+  'text',
+)
+export const parseDetokenizeRequest = createParser<DetokenizeRequest>(
+  DetokenizeSchema,
+  ({ tokens }) => tokens.length,
+  'tokens',
+)
+
+/** In characters; a token id counts as one. */
+export function sumLengths(pieces: readonly { readonly length: number }[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0)
+}
+
+/** @param longestField the field that an error about the length names */
+function createParser<T>(
+  schema: z.ZodType,
+  length: (request: T) => number,
+  longestField: string,
+): (value: unknown) => T {
+  return (value) => {
+    const result = schema.safeParse(value)
+    if (!result.success) {
+      const [issue] = result.error.issues
+      const param = formatFieldPath(issue?.path.filter((key) => !omittedParamKeys.has(key)) ?? [])
+      throw invalidRequest(`Invalid '${param}': ${issue?.message}`, { param })
+    }
+    const request = result.data as T
+    if (length(request) <= limits.text) return request
+    throw invalidRequest(`The text of '${longestField}' is longer than ${limits.text} characters.`, {
+      param: longestField,
+    })
+  }
+}

@@ -1,0 +1,26 @@
+/** Races between a promise and an abort signal. The signal may live long: no listener stays on it. */
+
+/** Settles like `work`, or rejects with the signal's reason when that aborts first. */
+export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let onAbort = (): void => {}
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => reject(signal.reason)
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
+  })
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+/** Settles like `work`, or resolves with `undefined` when the signal aborts first. */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+  try {
+    return await raceAbort(work, signal)
+  } catch (error) {
+    if (signal.aborted && error === signal.reason) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,79 @@
+/** Entries that wait for admission. The owner decides the order and the capacity. */
+export interface WaitQueueOptions<Entry> {
+  /** Picks the next entry to admit from those in order of arrival; `undefined`: none now. */
+  select(waiting: readonly Entry[]): Entry | undefined
+  /** Runs when an entry has left the queue, before its `wait` resolves. */
+  admit?(entry: Entry): void
+}
+
+interface Waiter {
+  resolve(isAdmitted: boolean): void
+  reject(error: Error): void
+}
+
+export class WaitQueue<Entry extends object> {
+  readonly #options: WaitQueueOptions<Entry>
+  /** In order of arrival. */
+  readonly #waiters = new Map<Entry, Waiter>()
+
+  constructor(options: WaitQueueOptions<Entry>) {
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#waiters.size
+  }
+
+  get waiting(): readonly Entry[] {
+    return [...this.#waiters.keys()]
+  }
+
+  /** Resolves with `true` on admission, with `false` when the signal aborts first. An entry waits once at a time. */
+  wait(entry: Entry, signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted) return Promise.resolve(false)
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => {
+        this.#waiters.delete(entry)
+        resolve(false)
+        // The entry may have held up others.
+        this.pump()
+      }
+      const forget = (): void => signal.removeEventListener('abort', onAbort)
+      this.#waiters.set(entry, {
+        resolve: (isAdmitted) => {
+          forget()
+          resolve(isAdmitted)
+        },
+        reject: (error) => {
+          forget()
+          reject(error)
+        },
+      })
+      signal.addEventListener('abort', onAbort, { once: true })
+      this.pump()
+    })
+  }
+
+  /** Admits entries as long as `select` picks one. */
+  pump(): void {
+    for (;;) {
+      const entry = this.#options.select(this.waiting)
+      const waiter = entry && this.#waiters.get(entry)
+      if (!waiter) return
+      this.#waiters.delete(entry)
+      this.#options.admit?.(entry)
+      waiter.resolve(true)
+    }
+  }
+
+  /** Removes an entry; its `wait` rejects. */
+  reject(entry: Entry, error: Error): void {
+    const waiter = this.#waiters.get(entry)
+    this.#waiters.delete(entry)
+    waiter?.reject(error)
+  }
+
+  rejectAll(error: Error): void {
+    for (const entry of this.waiting) this.reject(entry, error)
+  }
+}
