@@ -1,7 +1,7 @@
-/** What clients of the public APIs rely on. One line each here, one check each in the file of its API: `openai.ts`, `anthropic.ts`, `ollama.ts`. */
+/** Requirements of the public APIs' clients. Each has one check in the file of its API: `openai.ts`, `anthropic.ts`, `ollama.ts`. */
 
 export interface Requirement {
-  /** Where the API's own documents say it. */
+  /** Section of the API's documentation. */
   readonly source: string
   readonly behavior: string
 }
@@ -74,7 +74,7 @@ export const requirements = {
   },
   'openai:transport:request-id': {
     source: debugging,
-    behavior: 'Every response, also an error, has an `x-request-id` of its own.',
+    behavior: 'Every response, also an error, has a unique `x-request-id`.',
   },
   'openai:transport:client-headers-have-no-effect': {
     source: debugging,
@@ -82,11 +82,11 @@ export const requirements = {
   },
   'openai:transport:parsed-body': {
     source: create,
-    behavior: "A body that the host's parser has already read is answered like one that it has not.",
+    behavior: "A body that the host's parser has read gets the same response as an unread one.",
   },
   'openai:transport:large-body': {
     source: create,
-    behavior: 'A body of 3 MB, as inlined images make it, is read and judged by its content.',
+    behavior: 'A body of 3 MB, as with inlined images, is accepted.',
   },
   'openai:transport:too-large-body': {
     source: errors,
@@ -102,7 +102,7 @@ export const requirements = {
   },
   'openai:errors:wrong-method': {
     source: errors,
-    behavior: 'A known path with another method is a 405 in the error envelope and says what is allowed.',
+    behavior: 'A known path with another method is a 405 in the error envelope with the allowed methods.',
   },
   'openai:errors:unknown-path': {
     source: errors,
@@ -110,38 +110,37 @@ export const requirements = {
   },
   'openai:errors:engine-failure': {
     source: errors,
-    behavior: 'A failure inside is a 500 of type `server_error` that shows neither stack nor path.',
+    behavior: 'An internal failure is a 500 of type `server_error` without stack or path.',
   },
   'openai:errors:overloaded': {
     source: errors,
-    behavior: 'A server with too much to do is a 503 with `retry-after` in whole seconds.',
+    behavior: 'An overloaded server responds with 503 and `retry-after` in whole seconds.',
   },
   'openai:limits:on-every-answer': {
     source: rateLimits,
-    behavior:
-      'Every answer of a model, also a stream, says how the limits stand: `x-ratelimit-*`, with durations.',
+    behavior: 'Every model response, also a stream, has `x-ratelimit-*` headers with durations.',
   },
   'openai:limits:to-nobody-else': {
     source: rateLimits,
-    behavior: 'Who comes under no limits hears of none.',
+    behavior: 'A caller without limits gets no limit headers.',
   },
   'openai:limits:refused': {
     source: rateLimits,
     behavior:
-      'A call over a limit is a 429 with `retry-after` and `retry-after-ms`, as long as the limit takes to have room.',
+      'A request over a limit is a 429. `retry-after` and `retry-after-ms` are the time until the limit has room.',
   },
   'openai:limits:too-many-at-once': {
     source: rateLimits,
-    behavior: 'One call too many at the same time is refused with 429, and told to try again in a second.',
+    behavior: 'A request over the limit of concurrent requests is a 429 with `retry-after` of one second.',
   },
   'openai:limits:spent': {
     source: errors,
     behavior:
-      'A key whose spending limit is used up gets a 429 `insufficient_quota` that nobody is to try again; models are listed still.',
+      'A key at its spending limit gets a 429 `insufficient_quota` that forbids retries; it can still list models.',
   },
   'openai:limits:queue-is-full': {
     source: errors,
-    behavior: 'Where too many wait, one more is a 503 with `retry-after`, whole and streamed.',
+    behavior: 'A request to a full queue is a 503 with `retry-after`, complete and streamed.',
   },
   'openai:chat:unknown-field': {
     source: create,
@@ -189,11 +188,11 @@ export const requirements = {
   },
   'openai:chat:temperature-range': {
     source: create,
-    behavior: 'A temperature above 2 or below 0 is a 400 that says which side.',
+    behavior: 'A temperature above 2 or below 0 is a 400 that names the bound.',
   },
   'openai:chat:top-p-range': {
     source: create,
-    behavior: '`top_p` above 1 is a 400 that says so.',
+    behavior: '`top_p` above 1 is a 400 that names the bound.',
   },
   'openai:chat:empty-messages': {
     source: create,
@@ -242,7 +241,7 @@ export const requirements = {
   },
   'openai:chat:n-range': {
     source: create,
-    behavior: '`n` of 0 or above 128 is a 400 that says which side.',
+    behavior: '`n` of 0 or above 128 is a 400 that names the bound.',
   },
   'openai:chat:several-choices-are-refused': {
     source: create,
@@ -270,7 +269,7 @@ export const requirements = {
   },
   'openai:chat:client-leaves': {
     source: create,
-    behavior: 'A client that leaves before the answer ends the work on it.',
+    behavior: 'A client that disconnects before the response ends the generation.',
   },
   'openai:chat:stream-ends-with-done': {
     source: streaming,
@@ -278,11 +277,11 @@ export const requirements = {
   },
   'openai:chat:stream-is-live': {
     source: streaming,
-    behavior: 'The first frames arrive while the answer is still being made.',
+    behavior: 'The first frames arrive while the answer is being generated.',
   },
   'openai:chat:stream-starts-with-role': {
     source: chunk,
-    behavior: 'The first chunk says the role, and no other does.',
+    behavior: 'Only the first chunk has the role.',
   },
   'openai:chat:stream-joins-to-whole': {
     source: streaming,
@@ -315,11 +314,11 @@ export const requirements = {
   },
   'openai:chat:stream-client-leaves': {
     source: streaming,
-    behavior: 'A client that leaves a stream ends the work on it, and the next call is answered.',
+    behavior: 'A client that disconnects mid-stream ends the generation, and the next request succeeds.',
   },
   'openai:chat:stream-many-at-once': {
     source: streaming,
-    behavior: 'Of fifty streams at once each has its own answer.',
+    behavior: 'Fifty concurrent streams each have their own answer.',
   },
   'openai:chat:tools': {
     source: functions,
@@ -328,7 +327,7 @@ export const requirements = {
   },
   'openai:chat:stream-tools': {
     source: functions,
-    behavior: 'A streamed call is told its index, id and name once, and then its arguments piece by piece.',
+    behavior: 'A streamed call has its index, id and name once, and then its arguments in pieces.',
   },
   'openai:chat:text-beside-calls': {
     source: functions,
@@ -374,16 +373,15 @@ export const requirements = {
   },
   'openai:chat:response-formats': {
     source: structured,
-    behavior: 'A JSON object or a schema, strict or not, is what the model is held to.',
+    behavior: '`response_format` constrains the output to a JSON object or a schema, strict or not.',
   },
   'openai:chat:response-format-beside-tools': {
     source: structured,
-    behavior:
-      'With tools it is for what is said instead of a call, and means nothing where a call is forced.',
+    behavior: 'With tools it constrains text instead of calls, and is ignored if a call is forced.',
   },
   'openai:chat:engine-errors': {
     source: structured,
-    behavior: 'A schema that cannot be kept is a 400 that names the keyword, whole and streamed.',
+    behavior: 'An unsupported schema is a 400 that names the keyword, complete and streamed.',
   },
   'openai:chat:response-format-incomplete': {
     source: structured,
@@ -391,15 +389,16 @@ export const requirements = {
   },
   'openai:chat:grammar': {
     source: 'llama.cpp: tools/server/README.md',
-    behavior: "A `grammar` in llama.cpp's GBNF holds the answer; together with a format it is a 400.",
+    behavior: "A `grammar` in llama.cpp's GBNF constrains the output; together with a format it is a 400.",
   },
   'openai:chat:logprobs': {
     source: object,
-    behavior: 'Each token is told with its bytes, its logprob and the likeliest others.',
+    behavior: 'Each token has its bytes, its logprob and the likeliest alternatives.',
   },
   'openai:chat:logprobs-without-alternatives': {
     source: object,
-    behavior: 'Without `top_logprobs` their list is empty; what cannot be has a logprob of -9999.',
+    behavior:
+      'Without `top_logprobs` the alternatives are empty; an impossible token has a logprob of -9999.',
   },
   'openai:chat:stream-logprobs': {
     source: chunk,
@@ -408,12 +407,12 @@ export const requirements = {
   'openai:chat:reasoning': {
     source: deepSeek,
     behavior:
-      'Thoughts are `reasoning_content` and `reasoning`, never content, and their tokens are counted apart.',
+      'Reasoning is `reasoning_content` and `reasoning`, never content, and its tokens are counted apart.',
   },
   'openai:chat:reasoning-effort': {
     source: create,
     behavior:
-      '`reasoning_effort` none turns thoughts off, another turns them on and reaches the template; without it that decides.',
+      '`reasoning_effort` none disables reasoning, another enables it and reaches the template; without it the template decides.',
   },
   'openai:chat:template-variables': {
     source: 'llama.cpp: tools/server/README.md',
@@ -421,11 +420,11 @@ export const requirements = {
   },
   'openai:chat:refusals-handed-back': {
     source: create,
-    behavior: 'What a hosted model refused is taken back as what it said.',
+    behavior: 'A refusal of a hosted model is accepted as its text.',
   },
   'openai:chat:reasoning-handed-back': {
     source: deepSeek,
-    behavior: "Thoughts of earlier turns reach the model's template.",
+    behavior: "Reasoning of earlier turns reaches the model's template.",
   },
   'openai:completions:whole-shape': {
     source: text,
@@ -446,12 +445,12 @@ export const requirements = {
   },
   'openai:completions:several-prompts': {
     source: text,
-    behavior: 'Each prompt has a choice of its own, in order, whole and streamed; the usage is of all.',
+    behavior: 'Each prompt has its own choice, in order, complete and streamed; the usage counts all.',
   },
   'openai:completions:side-by-side': {
     source: text,
     behavior:
-      'Whole answers to several prompts are made side by side, in order all the same; a failure ends all.',
+      'Complete answers to several prompts are generated concurrently and returned in order; a failure cancels all.',
   },
   'openai:completions:stream': {
     source: text,
@@ -489,7 +488,7 @@ export const requirements = {
   },
   'openai:responses:said-again': {
     source: responseObject,
-    behavior: 'It says again what was asked, but that it is stored: none is.',
+    behavior: 'It repeats the fields of the request, except `store`, which is false.',
   },
   'openai:responses:null-means-absent': {
     source: response,
@@ -506,7 +505,7 @@ export const requirements = {
   },
   'openai:responses:turns': {
     source: response,
-    behavior: 'Thoughts, messages and calls in a row are one turn of the model; results of calls follow.',
+    behavior: 'Consecutive reasoning, messages and calls are one turn of the model; results of calls follow.',
   },
   'openai:responses:results-that-do-not-fit': {
     source: response,
@@ -526,11 +525,11 @@ export const requirements = {
   },
   'openai:responses:engine-errors': {
     source: errors,
-    behavior: 'What the engine says of a schema names the field of this API.',
+    behavior: "The engine's schema errors name the field of this API.",
   },
   'openai:responses:tools': {
     source: functions,
-    behavior: 'Calls are items with an id of their own and one for their results; functions are flat.',
+    behavior: 'Calls are items with an item id and a `call_id`; functions have no envelope.',
   },
   'openai:responses:tool-choice': {
     source: functions,
@@ -538,7 +537,7 @@ export const requirements = {
   },
   'openai:responses:hosted-tools': {
     source: response,
-    behavior: 'Tools that OpenAI runs are left out; a custom one or one of an unknown type is a 400.',
+    behavior: 'Tools that OpenAI hosts are skipped; a custom tool or an unknown type is a 400.',
   },
   'openai:responses:call-broken-off': {
     source: responseObject,
@@ -546,16 +545,16 @@ export const requirements = {
   },
   'openai:responses:reasoning': {
     source: responseObject,
-    behavior: 'Thoughts are an item of their own, in front; summed up and sealed for who asks for that.',
+    behavior: 'Reasoning is the first item, with a summary and `encrypted_content` on request.',
   },
   'openai:responses:reasoning-effort': {
     source: response,
-    behavior: '`reasoning.effort` none turns thoughts off, another turns them on and reaches the template.',
+    behavior: '`reasoning.effort` none disables reasoning, another enables it and reaches the template.',
   },
   'openai:responses:reasoning-handed-back': {
     source: response,
     behavior:
-      'Thoughts that come back, in full, sealed or summed up, reach the template; other servers’ seals do not.',
+      'Reasoning that is sent back, as content, encoded or as a summary, reaches the template; encrypted content of other servers does not.',
   },
   'openai:responses:nothing-said': {
     source: responseObject,
@@ -563,7 +562,7 @@ export const requirements = {
   },
   'openai:responses:logprobs': {
     source: responseObject,
-    behavior: 'Each token of a text is told with its logprob, for who asks by `include` or `top_logprobs`.',
+    behavior: 'Each token of a text has its logprob if `include` or `top_logprobs` asks for it.',
   },
   'openai:responses:stream': {
     source: responseStream,
@@ -583,15 +582,15 @@ export const requirements = {
   },
   'openai:responses:client-leaves': {
     source: response,
-    behavior: 'When the client leaves, the answer ends, whole and streamed.',
+    behavior: 'A client that disconnects ends the generation, complete and streamed.',
   },
   'openai:responses:none-is-kept': {
     source: response,
-    behavior: 'What needs a response or an item to be kept is a 4xx that says that none is.',
+    behavior: 'A request that needs a stored response or item is a 4xx that explains that none is stored.',
   },
   'openai:responses:input-tokens': {
     source: response,
-    behavior: '`input_tokens` counts what the same call would have as input, and answers nothing.',
+    behavior: '`input_tokens` counts the input of the same request without generating.',
   },
   'openai:responses:bad-input': {
     source: errors,
@@ -659,15 +658,15 @@ export const requirements = {
   },
   'anthropic:transport:request-id': {
     source: anthropicErrors,
-    behavior: 'Every response has a `request-id` of its own, and an error says the same in its body.',
+    behavior: 'Every response has a unique `request-id`, which an error repeats in its body.',
   },
   'anthropic:transport:accept-has-no-say': {
     source: anthropicStreaming,
-    behavior: '`stream` alone says whether the answer is a stream, never `accept`.',
+    behavior: 'Only `stream` determines whether the response is a stream, never `accept`.',
   },
   'anthropic:transport:browsers': {
     source: anthropicOverview,
-    behavior: 'A browser that asks beforehand may send the headers of the clients.',
+    behavior: 'A CORS preflight allows the headers of the clients.',
   },
   'anthropic:errors:body-is-not-json': {
     source: anthropicErrors,
@@ -687,43 +686,42 @@ export const requirements = {
   },
   'anthropic:errors:engine-failure': {
     source: anthropicErrors,
-    behavior: 'A failure inside is a 500 of the type `api_error` that shows neither stack nor path.',
+    behavior: 'An internal failure is a 500 of the type `api_error` without stack or path.',
   },
   'anthropic:errors:overloaded': {
     source: anthropicErrors,
-    behavior: 'A server with too much to do is a 529 of the type `overloaded_error`, with `retry-after`.',
+    behavior: 'An overloaded server responds with 529, `overloaded_error` and `retry-after`.',
   },
   'anthropic:limits:on-every-answer': {
     source: anthropicRateLimits,
     behavior:
-      'Every answer of a model, also a stream, says how the limits stand: `anthropic-ratelimit-*`, with the moment when they are full again.',
+      'Every model response, also a stream, has `anthropic-ratelimit-*` headers with the time of the reset.',
   },
   'anthropic:limits:to-nobody-else': {
     source: anthropicRateLimits,
-    behavior: 'Who comes under no limits hears of none.',
+    behavior: 'A caller without limits gets no limit headers.',
   },
   'anthropic:limits:refused': {
     source: anthropicRateLimits,
     behavior:
-      'A call over a limit is a 429 with `retry-after` and `retry-after-ms`, as long as the limit takes to have room.',
+      'A request over a limit is a 429. `retry-after` and `retry-after-ms` are the time until the limit has room.',
   },
   'anthropic:limits:too-many-at-once': {
     source: anthropicRateLimits,
-    behavior: 'One call too many at the same time is refused with 429, and told to try again in a second.',
+    behavior: 'A request over the limit of concurrent requests is a 429 with `retry-after` of one second.',
   },
   'anthropic:limits:counting-apart': {
     source: anthropicRateLimits,
-    behavior:
-      'Counting tokens comes under requests per minute of its own, as many as those of messages and apart from them.',
+    behavior: 'Counting tokens has its own limit of requests per minute, equal to that of messages.',
   },
   'anthropic:limits:spent': {
     source: anthropicRateLimits,
     behavior:
-      'A key whose spending limit is used up gets a 400 that says so, and when it ends; tokens are counted still, and models listed.',
+      'A key at its spending limit gets a 400 with the time of the reset; it can still count tokens and list models.',
   },
   'anthropic:limits:queue-is-full': {
     source: anthropicErrors,
-    behavior: 'Where too many wait, one more is a 529 with `retry-after`, whole and streamed.',
+    behavior: 'A request to a full queue is a 529 with `retry-after`, complete and streamed.',
   },
   'anthropic:messages:whole-shape': {
     source: anthropicCreate,
@@ -752,7 +750,7 @@ export const requirements = {
   'anthropic:messages:stop-sequence': {
     source: anthropicStops,
     behavior:
-      'A stop sequence ends the answer with `stop_sequence`, and the answer says which, whole and streamed.',
+      'A stop sequence ends the answer with `stop_sequence` and names the sequence, complete and streamed.',
   },
   'anthropic:messages:context-is-full': {
     source: anthropicStops,
@@ -760,11 +758,11 @@ export const requirements = {
   },
   'anthropic:messages:says-nothing': {
     source: anthropicStops,
-    behavior: 'A model that says nothing gives an empty list of blocks and `end_turn`.',
+    behavior: 'An empty answer is an empty list of blocks and `end_turn`.',
   },
   'anthropic:messages:sampling-ranges': {
     source: anthropicCreate,
-    behavior: '`temperature` and `top_p` are from 0 to 1; what is outside is a 400 that says which side.',
+    behavior: '`temperature` and `top_p` are from 0 to 1; other values are a 400 that names the bound.',
   },
   'anthropic:messages:turns-are-merged': {
     source: anthropicTurns,
@@ -801,7 +799,7 @@ export const requirements = {
   },
   'anthropic:messages:billing-block': {
     source: claudeCode,
-    behavior: 'The block of system that tells of billing is no part of the prompt.',
+    behavior: 'The billing block of `system` is not part of the prompt.',
   },
   'anthropic:messages:mcp-servers-are-refused': {
     source: anthropicCreate,
@@ -809,8 +807,7 @@ export const requirements = {
   },
   'anthropic:messages:threads-are-refused': {
     source: '@anthropic-ai/sdk 1.12, lib/internal/threads/ThreadState',
-    behavior:
-      'A conversation that the server is to keep is a 400 with the code by which clients send all of it instead.',
+    behavior: 'A server-side thread is a 400 with the code after which clients send the whole conversation.',
   },
   'anthropic:messages:output-format': {
     source: anthropicFormats,
@@ -820,11 +817,11 @@ export const requirements = {
   'anthropic:messages:engine-errors': {
     source: anthropicFormats,
     behavior:
-      'A schema that cannot be kept is a 400 that says which, of the answer or of a tool, and streamed, too.',
+      'An unsupported schema, of the output or of a tool, is a 400 that names it, complete and streamed.',
   },
   'anthropic:tools:whole': {
     source: anthropicTools,
-    behavior: 'A call is a block `tool_use` with an id of its own and an object, and stops by `tool_use`.',
+    behavior: 'A call is a `tool_use` block with an id and an object, and stops with `tool_use`.',
   },
   'anthropic:tools:streamed': {
     source: anthropicStreaming,
@@ -836,16 +833,15 @@ export const requirements = {
   },
   'anthropic:tools:long-arguments': {
     source: anthropicStreaming,
-    behavior: 'Four kilobytes of quotes, line breaks and emoji in an argument arrive as they are.',
+    behavior: 'Four kilobytes of quotes, line breaks and emoji in an argument arrive unchanged.',
   },
   'anthropic:tools:blocks-in-order': {
     source: anthropicStreaming,
-    behavior:
-      'Thoughts, text and two calls are blocks numbered from 0, one closed before the next is opened.',
+    behavior: 'Reasoning, text and two calls are blocks numbered from 0, each closed before the next opens.',
   },
   'anthropic:tools:broken-off': {
     source: anthropicStops,
-    behavior: 'A call that the limit breaks off stops by `max_tokens`, and is no block of a whole answer.',
+    behavior: 'A call that the limit cuts stops with `max_tokens`, and is omitted from a complete response.',
   },
   'anthropic:tools:round-trip': {
     source: anthropicTools,
@@ -857,7 +853,7 @@ export const requirements = {
   },
   'anthropic:tools:history-without-tools': {
     source: anthropicTools,
-    behavior: 'A conversation with calls goes on without tools.',
+    behavior: 'A conversation with calls can continue without tools.',
   },
   'anthropic:tools:choice': {
     source: anthropicToolChoice,
@@ -874,11 +870,11 @@ export const requirements = {
   },
   'anthropic:tools:known-schemas': {
     source: anthropicTools,
-    behavior: 'Tools whose schemas the API knows, and the caller runs, reach the model with these.',
+    behavior: 'Tools that the API defines and the client runs reach the model with their schemas.',
   },
   'anthropic:tools:hosted-are-refused': {
     source: anthropicTools,
-    behavior: 'Tools that the server would have to run are a 400 that names them, and so are unknown ones.',
+    behavior: 'Hosted and unknown tools are a 400 that names them.',
   },
   'anthropic:tools:pairs': {
     source: anthropicTools,
@@ -887,19 +883,19 @@ export const requirements = {
   'anthropic:thinking:asked-for': {
     source: anthropicThinking,
     behavior:
-      'Thoughts that were asked for are the first block, signed; in a stream the signature comes last.',
+      'Requested thinking is the first block, with a signature; in a stream the signature comes last.',
   },
   'anthropic:thinking:not-asked-for': {
     source: anthropicThinking,
-    behavior: 'Thoughts that nobody asked for, or that are disabled, are no block, but counted.',
+    behavior: 'Thinking that was not requested, or is disabled, has no block but is counted.',
   },
   'anthropic:thinking:omitted': {
     source: anthropicThinking,
-    behavior: 'Thoughts that are to be omitted are an empty block with a signature.',
+    behavior: 'Omitted thinking is an empty block with a signature.',
   },
   'anthropic:thinking:handed-back': {
     source: anthropicThinking,
-    behavior: 'Thoughts are taken back, whoever signed them; those that are encrypted are left out.',
+    behavior: 'Thinking is accepted with any signature; redacted thinking is dropped.',
   },
   'anthropic:thinking:budget': {
     source: anthropicThinking,
@@ -908,30 +904,28 @@ export const requirements = {
   'anthropic:cache:accounting': {
     source: anthropicCaching,
     behavior:
-      'What is up to a breakpoint is written by the first call and read by the next; what is read, written and neither is the prompt together, as it is counted.',
+      'The first request writes the prefix up to a breakpoint, and the next reads it. Reads, writes and the rest add up to the counted prompt.',
   },
   'anthropic:cache:changes': {
     source: anthropicCaching,
-    behavior:
-      'With another description of a tool nothing is read and all is written anew; with another question the system is read.',
+    behavior: 'Another tool description invalidates everything; another question keeps tools and system.',
   },
   'anthropic:cache:other-choice': {
     source: anthropicCaching,
-    behavior: 'With another `tool_choice` tools and system are read all the same.',
+    behavior: 'Another `tool_choice` keeps tools and system.',
   },
   'anthropic:cache:tenants': {
     source: anthropicCaching,
-    behavior:
-      'Nothing is read of what another tenant wrote; callers of one tenant read what the others wrote.',
+    behavior: 'Tenants have separate caches; callers of one tenant share theirs.',
   },
   'anthropic:cache:not-asked-for': {
     source: anthropicCaching,
     behavior:
-      'Without a breakpoint nothing is read and nothing written, whatever was reused: all of the prompt is `input_tokens`.',
+      'Without a breakpoint there are no cache reads or writes, whatever was reused: the whole prompt is `input_tokens`.',
   },
   'anthropic:cache:billing-block': {
     source: claudeCode,
-    behavior: 'A block that tells of billing may change with each call: what is behind it is read.',
+    behavior: 'A billing block may change with each request: the prefix after it is read.',
   },
   'anthropic:cache:growing-conversation': {
     source: anthropicCaching,
@@ -939,7 +933,7 @@ export const requirements = {
   },
   'anthropic:cache:streams': {
     source: anthropicStreaming,
-    behavior: '`message_start` and `message_delta` say the same of the cache as a whole answer.',
+    behavior: '`message_start` and `message_delta` report the same cache usage as a complete response.',
   },
   'anthropic:cache:pre-warm': {
     source: anthropicCaching,
@@ -973,44 +967,44 @@ export const requirements = {
   },
   'anthropic:cache:longer-first': {
     source: anthropicCaching,
-    behavior: 'A breakpoint for an hour behind one for five minutes, in the order of the prompt, is a 400.',
+    behavior: 'A breakpoint for an hour after one for five minutes, in the order of the prompt, is a 400.',
   },
   'anthropic:cache:mixed-lifetimes': {
     source: anthropicCaching,
     behavior:
-      'What is written up to the last breakpoint for an hour, and from there up to the last one, is told apart.',
+      'Writes up to the last breakpoint for an hour, and from there to the last one, are counted apart.',
   },
   'anthropic:cache:automatic': {
     source: anthropicCaching,
     behavior:
-      'The breakpoint of the body stands behind the last block that can have one; where none can, nothing is kept.',
+      'The request-level breakpoint applies to the last block that can have one; without such a block nothing is cached.',
   },
   'anthropic:cache:automatic-beside-others': {
     source: anthropicCaching,
     behavior:
-      'The breakpoint of the body is the one that the last block has already; with another `ttl` there, or four others, it is a 400.',
+      'The request-level breakpoint may repeat that of the last block; with another `ttl` there, or four others, it is a 400.',
   },
   'anthropic:cache:lifetime': {
     source: anthropicCaching,
-    behavior: 'What is kept goes five minutes or an hour after its last use; each use begins them anew.',
+    behavior: 'Cached prefixes expire five minutes or an hour after their last use.',
   },
   'anthropic:cache:at-breakpoints': {
     source: anthropicCaching,
-    behavior: 'Prompts are kept up to breakpoints and nowhere else, and nothing behind the last one is read.',
+    behavior: 'Prompts are cached only up to breakpoints, and nothing after the last one is read.',
   },
   'anthropic:cache:far-back': {
     source: anthropicCaching,
-    behavior: 'What was kept is found, also more than 20 blocks in front of a breakpoint.',
+    behavior: 'A cached prefix is found, also more than 20 blocks before a breakpoint.',
   },
   'anthropic:cache:exact': {
     source: anthropicCaching,
     behavior:
-      'Only the same is read: to the letter, in the same order, also of tools and keys. One block of text is the text.',
+      'Only an identical prefix is read, with tools and keys in the same order. A text equals one block of it.',
   },
   'anthropic:cache:invalidation': {
     source: anthropicCaching,
     behavior:
-      'Other tools and another model lose all, another system keeps the tools, and what changes messages alone keeps tools and system.',
+      'Other tools or another model invalidate everything; another system keeps the tools; other messages keep tools and system.',
   },
   'anthropic:cache:same-answer': {
     source: anthropicCaching,
@@ -1018,12 +1012,12 @@ export const requirements = {
   },
   'anthropic:cache:nobody-waits': {
     source: anthropicCaching,
-    behavior: 'A call does not wait for another one that is going to write what it could read.',
+    behavior: 'A request does not wait for another one that is about to write the prefix.',
   },
   'anthropic:messages:context-length': {
     source: anthropicErrors,
     behavior:
-      'A prompt longer than the context is a 400 in the words that agents look for, whole and streamed.',
+      'A prompt longer than the context is a 400 with the text that agents match on, complete and streamed.',
   },
   'anthropic:messages:stream-order': {
     source: anthropicStreaming,
@@ -1048,11 +1042,11 @@ export const requirements = {
   },
   'anthropic:messages:stream-of-invalid-request': {
     source: anthropicStreaming,
-    behavior: 'What is wrong with a request for a stream has a status code.',
+    behavior: 'An invalid request for a stream has a status code.',
   },
   'anthropic:messages:stream-client-leaves': {
     source: anthropicStreaming,
-    behavior: 'A client that leaves ends its answer.',
+    behavior: 'A client that disconnects ends the generation.',
   },
   'anthropic:count:prompt': {
     source: anthropicCount,
@@ -1060,7 +1054,7 @@ export const requirements = {
   },
   'anthropic:count:invalid': {
     source: anthropicCount,
-    behavior: 'What is refused in a call is refused when it is counted.',
+    behavior: 'Requests that are rejected by messages are rejected by counting.',
   },
   'anthropic:count:unknown-model': {
     source: anthropicCount,
@@ -1088,11 +1082,11 @@ export const requirements = {
   },
   'ollama:home:says-that-it-runs': {
     source: ollamaRoutes,
-    behavior: '`GET /` is a text that says so, and `HEAD /` the same without it.',
+    behavior: '`GET /` is the text `Ollama is running`, and `HEAD /` the same without it.',
   },
   'ollama:home:wrong-method': {
     source: ollamaRoutes,
-    behavior: 'Another method on `/` is a 405 that says what is allowed.',
+    behavior: 'Another method on `/` is a 405 with the allowed methods.',
   },
   'ollama:version:shape': {
     source: ollamaVersion,
@@ -1100,11 +1094,11 @@ export const requirements = {
   },
   'ollama:transport:content-type-has-no-say': {
     source: ollamaRoutes,
-    behavior: 'A body is JSON, whatever its content type says, also that of a form.',
+    behavior: 'A body is parsed as JSON, whatever its content-type.',
   },
   'ollama:transport:accept-has-no-say': {
     source: ollamaStreaming,
-    behavior: '`stream` alone says whether the answer is a stream, never `accept`.',
+    behavior: 'Only `stream` determines whether the response is a stream, never `accept`.',
   },
   'ollama:transport:any-key-is-accepted': {
     source: ollamaAuthentication,
@@ -1112,23 +1106,23 @@ export const requirements = {
   },
   'ollama:transport:request-id': {
     source: ollamaRoutes,
-    behavior: 'Every answer of a route, also an error, has an `x-request-id` of its own.',
+    behavior: 'Every response of a route, also an error, has a unique `x-request-id`.',
   },
   'ollama:transport:browsers': {
     source: ollamaFaq,
-    behavior: 'A browser that asks beforehand may send the headers of the clients.',
+    behavior: 'A CORS preflight allows the headers of the clients.',
   },
   'ollama:transport:head': {
     source: ollamaRoutes,
-    behavior: 'What can be read can be asked for with HEAD, without a body.',
+    behavior: 'GET routes respond to HEAD without a body.',
   },
   'ollama:errors:unknown-path': {
     source: ollamaErrors,
-    behavior: 'An unknown path under `/api` is a 404 of text, in the words of its router.',
+    behavior: "An unknown path under `/api` is a 404 with the text of Ollama's router.",
   },
   'ollama:errors:wrong-method': {
     source: ollamaRoutes,
-    behavior: 'A known path with another method is a 405 that says what is allowed.',
+    behavior: 'A known path with another method is a 405 with the allowed methods.',
   },
   'ollama:errors:body-is-not-json': {
     source: ollamaErrors,
@@ -1140,38 +1134,36 @@ export const requirements = {
   },
   'ollama:errors:engine-failure': {
     source: ollamaErrors,
-    behavior: 'A failure inside is a 500 that shows neither stack nor path.',
+    behavior: 'An internal failure is a 500 without stack or path.',
   },
   'ollama:errors:overloaded': {
     source: ollamaErrors,
-    behavior: 'A server with too much to do is a 503 with `retry-after` in whole seconds.',
+    behavior: 'An overloaded server responds with 503 and `retry-after` in whole seconds.',
   },
   'ollama:limits:on-every-answer': {
     source: ollamaErrors,
-    behavior:
-      'Every answer of a model, also a stream, says how the limits stand: `x-ratelimit-*`, with durations.',
+    behavior: 'Every model response, also a stream, has `x-ratelimit-*` headers with durations.',
   },
   'ollama:limits:to-nobody-else': {
     source: ollamaErrors,
-    behavior: 'Who comes under no limits hears of none.',
+    behavior: 'A caller without limits gets no limit headers.',
   },
   'ollama:limits:refused': {
     source: ollamaErrors,
     behavior:
-      'A call over a limit is a 429 with `retry-after` and `retry-after-ms`, as long as the limit takes to have room.',
+      'A request over a limit is a 429. `retry-after` and `retry-after-ms` are the time until the limit has room.',
   },
   'ollama:limits:too-many-at-once': {
     source: ollamaErrors,
-    behavior: 'One call too many at the same time is refused with 429, and told to try again in a second.',
+    behavior: 'A request over the limit of concurrent requests is a 429 with `retry-after` of one second.',
   },
   'ollama:limits:spent': {
     source: ollamaErrors,
-    behavior:
-      'A key whose spending limit is used up gets a 429 with a text; models are listed and shown still.',
+    behavior: 'A key at its spending limit gets a 429 with a text; it can still list and show models.',
   },
   'ollama:limits:queue-is-full': {
     source: ollamaErrors,
-    behavior: 'Where too many wait, one more is a 503 with `retry-after`, whole and streamed.',
+    behavior: 'A request to a full queue is a 503 with `retry-after`, complete and streamed.',
   },
   'ollama:errors:before-the-first-line': {
     source: ollamaErrors,
@@ -1183,11 +1175,11 @@ export const requirements = {
   },
   'ollama:errors:context-length': {
     source: ollamaErrors,
-    behavior: 'A prompt longer than the context is a 400 that says so, whole and streamed.',
+    behavior: 'A prompt longer than the context is a 400 that explains it, complete and streamed.',
   },
   'ollama:body:null': {
     source: ollamaRoutes,
-    behavior: 'A body that is null asks for nothing: what it lacks is said.',
+    behavior: 'A null body is an empty one: the error names the missing field.',
   },
   'ollama:body:null-means-absent': {
     source: ollamaTypes,
@@ -1203,11 +1195,11 @@ export const requirements = {
   },
   'ollama:body:duplicate-names': {
     source: ollamaTypes,
-    behavior: 'Of a name that is there twice the last counts.',
+    behavior: 'The last of two fields with the same name counts.',
   },
   'ollama:body:wrong-type': {
     source: ollamaErrors,
-    behavior: 'A field of a wrong type is a 400 that names it, however it was written.',
+    behavior: 'A field of a wrong type is a 400 that names it, in whatever case it was sent.',
   },
   'ollama:names:echoed': {
     source: ollamaRoutes,
@@ -1215,7 +1207,7 @@ export const requirements = {
   },
   'ollama:names:any-case': {
     source: ollamaNames,
-    behavior: 'Upper and lower case do not matter in the name of a model, nor the parts that all have.',
+    behavior: 'Model names ignore case and default parts.',
   },
   'ollama:names:local': {
     source: ollamaRoutes,
@@ -1235,7 +1227,7 @@ export const requirements = {
   },
   'ollama:names:cloud': {
     source: ollamaRoutes,
-    behavior: 'A model of the cloud is a 403, and no engine hears of it.',
+    behavior: 'A cloud model is a 403 and does not reach the engine.',
   },
   'ollama:generate:streams-by-default': {
     source: ollamaStreaming,
@@ -1251,7 +1243,7 @@ export const requirements = {
   },
   'ollama:generate:times-are-never-zero': {
     source: ollamaUsage,
-    behavior: 'What took no time took a nanosecond: clients divide by it.',
+    behavior: 'Durations are at least a nanosecond, since clients divide by them.',
   },
   'ollama:generate:whole': {
     source: ollamaGenerate,
@@ -1271,8 +1263,7 @@ export const requirements = {
   },
   'ollama:generate:raw': {
     source: ollamaGenerate,
-    behavior:
-      'A raw prompt goes without template, and its answer comes without `context` and is not looked into for thoughts.',
+    behavior: 'A raw prompt has no template, and its response has no `context` and no separated reasoning.',
   },
   'ollama:generate:raw-is-all': {
     source: ollamaRoutes,
@@ -1284,7 +1275,7 @@ export const requirements = {
   },
   'ollama:generate:thinking': {
     source: ollamaThinking,
-    behavior: 'Thoughts are told apart from the response, whole and streamed.',
+    behavior: 'Reasoning is separate from the response, complete and streamed.',
   },
   'ollama:generate:load': {
     source: ollamaFaq,
@@ -1293,7 +1284,7 @@ export const requirements = {
   },
   'ollama:generate:unload': {
     source: ollamaFaq,
-    behavior: 'Without a prompt, and not to be kept alive, a model is let go: one object, also for a stream.',
+    behavior: 'Without a prompt, `keep_alive` of 0 unloads a model: one object, also for a stream.',
   },
   'ollama:generate:render-only': {
     source: ollamaTypes,
@@ -1305,8 +1296,7 @@ export const requirements = {
   },
   'ollama:generate:encoder': {
     source: ollamaRoutes,
-    behavior:
-      'A model that cannot answer is a 400: it does not support generate. It can be let go all the same.',
+    behavior: 'A pooling model is a 400: it does not support generate. It can be unloaded.',
   },
   'ollama:chat:streams-by-default': {
     source: ollamaStreaming,
@@ -1326,11 +1316,11 @@ export const requirements = {
   },
   'ollama:chat:stream-is-live': {
     source: ollamaStreaming,
-    behavior: 'The first lines arrive while the answer is still being made.',
+    behavior: 'The first lines arrive while the answer is being generated.',
   },
   'ollama:chat:client-leaves': {
     source: ollamaStreaming,
-    behavior: 'A client that leaves ends its answer.',
+    behavior: 'A client that disconnects ends the generation.',
   },
   'ollama:chat:load': {
     source: ollamaFaq,
@@ -1339,7 +1329,7 @@ export const requirements = {
   },
   'ollama:chat:unload': {
     source: ollamaFaq,
-    behavior: 'Without messages, and not to be kept alive, a model is let go.',
+    behavior: 'Without messages, `keep_alive` of 0 unloads a model.',
   },
   'ollama:chat:roles': {
     source: ollamaTypes,
@@ -1359,7 +1349,7 @@ export const requirements = {
   },
   'ollama:chat:earlier-thoughts': {
     source: ollamaThinking,
-    behavior: 'What an assistant thought earlier reaches the model beside what it said.',
+    behavior: 'Reasoning of earlier turns reaches the model beside their text.',
   },
   'ollama:chat:images-are-refused': {
     source: ollamaChat,
@@ -1371,11 +1361,11 @@ export const requirements = {
   },
   'ollama:chat:encoder': {
     source: ollamaRoutes,
-    behavior: 'A model that cannot answer is a 400: it does not support chat. It can be let go all the same.',
+    behavior: 'A pooling model is a 400: it does not support chat. It can be unloaded.',
   },
   'ollama:chat:thinking': {
     source: ollamaThinking,
-    behavior: 'Thoughts come first, beside an empty content; the key is left out where there are none.',
+    behavior: 'Reasoning comes first, beside an empty content; without any the key is omitted.',
   },
   'ollama:tools:reach-the-model': {
     source: ollamaChat,
@@ -1383,7 +1373,7 @@ export const requirements = {
   },
   'ollama:tools:streamed': {
     source: ollamaTools,
-    behavior: 'Each call is whole, in a line of its own, with an object of arguments; the reason is `stop`.',
+    behavior: 'Each call is one complete line with its arguments as an object; the reason is `stop`.',
   },
   'ollama:tools:whole': {
     source: ollamaTools,
@@ -1391,7 +1381,7 @@ export const requirements = {
   },
   'ollama:tools:broken-off': {
     source: ollamaTools,
-    behavior: 'A call that the limit breaks off is left out, and the reason is `length`.',
+    behavior: 'A call that the limit cuts is omitted, and the reason is `length`.',
   },
   'ollama:tools:history': {
     source: ollamaTools,
@@ -1404,7 +1394,7 @@ export const requirements = {
   },
   'ollama:tools:cannot': {
     source: ollamaRoutes,
-    behavior: 'Tools for a model that knows none are a 400: it does not support tools.',
+    behavior: 'Tools for a model without them are a 400: it does not support tools.',
   },
   'ollama:format:forms': {
     source: ollamaStructured,
@@ -1412,12 +1402,12 @@ export const requirements = {
   },
   'ollama:format:anything-else': {
     source: ollamaStructured,
-    behavior: 'Any other format is a 400 that says what it may be.',
+    behavior: 'Any other format is a 400 with the valid ones.',
   },
   'ollama:format:engine-errors': {
     source: ollamaStructured,
     behavior:
-      'A schema that cannot be kept is a 400 that says which, of the answer or of a tool, and streamed, too.',
+      'An unsupported schema, of the output or of a tool, is a 400 that names it, complete and streamed.',
   },
   'ollama:logprobs:streamed': {
     source: ollamaTypes,
@@ -1447,7 +1437,7 @@ export const requirements = {
   },
   'ollama:embed:nothing': {
     source: ollamaRoutes,
-    behavior: 'Without an input the model is loaded, or let go, and there are no vectors.',
+    behavior: 'Without an input the model is loaded or unloaded, and there are no embeddings.',
   },
   'ollama:embed:options': {
     source: ollamaEmbed,
@@ -1455,7 +1445,7 @@ export const requirements = {
   },
   'ollama:embed:errors': {
     source: ollamaRoutes,
-    behavior: 'A missing model is told in the words of these routes, and a text that is too long is a 400.',
+    behavior: 'A missing model has the error text of these routes, and a too long text is a 400.',
   },
   'ollama:embeddings:shape': {
     source: ollamaEmbed,
@@ -1463,23 +1453,23 @@ export const requirements = {
   },
   'ollama:think:by-default': {
     source: ollamaThinking,
-    behavior: 'A model that can think does so, unless it is told not to.',
+    behavior: 'A model with reasoning uses it, unless `think` is false.',
   },
   'ollama:think:levels': {
     source: ollamaThinking,
-    behavior: '`low`, `medium`, `high` and `max` mean that it thinks, and reach its template.',
+    behavior: '`low`, `medium`, `high` and `max` enable reasoning, and reach the template.',
   },
   'ollama:think:anything-else': {
     source: ollamaTypes,
-    behavior: 'Anything else is a 400 that says what it may be.',
+    behavior: 'Any other value is a 400 with the valid ones.',
   },
   'ollama:think:cannot': {
     source: ollamaThinking,
-    behavior: 'A model that cannot think is a 400 in the words of Ollama, unless it is told not to.',
+    behavior: "`think` for a model without reasoning is a 400 with Ollama's text, unless it is false.",
   },
   'ollama:options:defaults': {
     source: ollamaOptions,
-    behavior: 'What is not said is as with Ollama, and reaches the model so.',
+    behavior: "Missing options reach the model with Ollama's defaults.",
   },
   'ollama:options:reach-the-model': {
     source: ollamaOptions,
@@ -1495,11 +1485,11 @@ export const requirements = {
   },
   'ollama:options:unknown': {
     source: ollamaTypes,
-    behavior: 'Options that nobody knows, or no longer, are ignored.',
+    behavior: 'Unknown and retired options are ignored.',
   },
   'ollama:options:about-speed': {
     source: ollamaOptions,
-    behavior: 'Options that change only how fast an answer is leave the answer as it is.',
+    behavior: 'Options that only affect speed do not change the answer.',
   },
   'ollama:options:wrong-types': {
     source: ollamaTypes,
@@ -1507,11 +1497,12 @@ export const requirements = {
   },
   'ollama:options:num-predict': {
     source: ollamaOptions,
-    behavior: '`num_predict` is the most tokens, below zero means no limit, and the end says `length`.',
+    behavior:
+      '`num_predict` is the limit of tokens, and the reason is then `length`; a negative one is no limit.',
   },
   'ollama:options:num-predict-zero': {
     source: ollamaOptions,
-    behavior: '`num_predict` of 0 loads the model, and nothing is said.',
+    behavior: '`num_predict` of 0 loads the model without generating.',
   },
   'ollama:options:stop': {
     source: ollamaOptions,
@@ -1519,19 +1510,19 @@ export const requirements = {
   },
   'ollama:options:seed': {
     source: ollamaOptions,
-    behavior: 'A seed below zero means a new one each time, whatever the model says of its own.',
+    behavior: 'A negative seed is random, whatever the Modelfile sets.',
   },
   'ollama:options:num-ctx': {
     source: ollamaOptions,
-    behavior: '`num_ctx` is the size of the context; zero and less mean that nobody said.',
+    behavior: '`num_ctx` is the context size; zero or less means unset.',
   },
   'ollama:keep-alive:forms': {
     source: ollamaFaq,
-    behavior: '`keep_alive` is in seconds or a duration; below zero is for ever.',
+    behavior: '`keep_alive` is in seconds or a duration; a negative one never expires.',
   },
   'ollama:keep-alive:absent': {
     source: ollamaFaq,
-    behavior: 'Without it, or null, the model is kept as it was.',
+    behavior: 'Without it, or with null, the keep-alive of the model stays.',
   },
   'ollama:keep-alive:anything-else': {
     source: ollamaTypes,
@@ -1563,11 +1554,11 @@ export const requirements = {
   },
   'ollama:show:model-info': {
     source: ollamaShow,
-    behavior: 'The metadata is without name and template, and says how many parameters there are.',
+    behavior: 'The metadata has no name or template, and has the parameter count.',
   },
   'ollama:show:name': {
     source: ollamaShow,
-    behavior: '`name` is an old word for `model`.',
+    behavior: '`name` is the deprecated name of `model`.',
   },
   'ollama:show:system': {
     source: ollamaShow,
@@ -1575,7 +1566,7 @@ export const requirements = {
   },
   'ollama:show:no-paths': {
     source: ollamaShow,
-    behavior: 'Nothing that is shown says where a file lies.',
+    behavior: 'show does not reveal the paths of files.',
   },
   'ollama:ps:none': {
     source: ollamaRunning,
@@ -1583,11 +1574,11 @@ export const requirements = {
   },
   'ollama:ps:shape': {
     source: ollamaRunning,
-    behavior: 'A loaded model has its memory, its context and when it goes.',
+    behavior: 'A loaded model has its memory, its context size and its expiry.',
   },
   'ollama:ps:order': {
     source: ollamaRunning,
-    behavior: 'What goes last comes first; what never goes has a date centuries ahead.',
+    behavior: 'The latest expiry comes first; a model that never expires has a date centuries ahead.',
   },
   'ollama:routes:root': {
     source: ollamaRoutes,
@@ -1599,7 +1590,7 @@ export const requirements = {
   },
   'ollama:routes:status': {
     source: ollamaRoutes,
-    behavior: '`GET /api/status` says that there is no cloud.',
+    behavior: '`GET /api/status` reports that the cloud is disabled.',
   },
   'ollama:routes:tags': {
     source: ollamaRoutes,
@@ -1643,11 +1634,11 @@ export const requirements = {
   },
   'ollama:routes:pull': {
     source: ollamaRoutes,
-    behavior: '`POST /api/pull` tells how far it is, and what went wrong.',
+    behavior: '`POST /api/pull` reports progress and errors.',
   },
   'ollama:routes:push': {
     source: ollamaRoutes,
-    behavior: '`POST /api/push` tells how far it is, and what went wrong.',
+    behavior: '`POST /api/push` reports progress and errors.',
   },
   'ollama:routes:blobs': {
     source: ollamaRoutes,
@@ -1655,7 +1646,7 @@ export const requirements = {
   },
   'ollama:routes:account': {
     source: ollamaRoutes,
-    behavior: 'Without a cloud there is no account: `/api/me` is a 503 on purpose, and nobody can sign out.',
+    behavior: 'Without a cloud there is no account: `/api/me` is a 503 on purpose, and signing out fails.',
   },
   'ollama:routes:web': {
     source: ollamaRoutes,
@@ -1675,7 +1666,7 @@ export const requirements = {
   },
   'ollama:routes:scope': {
     source: ollamaRoutes,
-    behavior: 'What changes the models takes the scope `models`; without it, it is a 403.',
+    behavior: 'Routes that change models need the scope `models`; without it they are a 403.',
   },
   'ollama:blobs:large': {
     source: ollamaRoutes,
@@ -1684,25 +1675,25 @@ export const requirements = {
   'ollama:blobs:parsed-body': {
     source: ollamaRoutes,
     behavior:
-      'A blob that a body parser in front has read is taken as the bytes that it kept; without them it is a 400 that says what to do.',
+      'A blob that an earlier body parser has read is taken from its bytes; without them it is a 400 with instructions.',
   },
   'ollama:blobs:client-leaves': {
     source: ollamaRoutes,
-    behavior: 'Of a blob whose client leaves nothing is kept.',
+    behavior: 'Nothing is stored of a blob whose client disconnects.',
   },
   'ollama:points:01-not-found': {
     source: ollamaRoutes,
     behavior:
-      'Each route has its own words for a model that is not there; without a name it is a 404 in one and a 400 in others.',
+      'Each route has its own text for a missing model; without a name it is a 404 in one and a 400 in others.',
   },
   'ollama:points:02-options': {
     source: ollamaRoutes,
     behavior:
-      'An option of a wrong type is a 400, as is a `keep_alive` that is none; an option that nobody knows is ignored.',
+      'An option of a wrong type is a 400, as is an invalid `keep_alive`; an unknown option is ignored.',
   },
   'ollama:points:03-load-and-unload': {
     source: ollamaRoutes,
-    behavior: 'That a model was loaded or let go is one JSON object without durations.',
+    behavior: 'The response to loading or unloading is one JSON object without durations.',
   },
   'ollama:points:04-last-line': {
     source: ollamaTypes,
@@ -1710,20 +1701,20 @@ export const requirements = {
   },
   'ollama:points:05-whole-prompt': {
     source: ollamaRoutes,
-    behavior: '`prompt_eval_count` is the whole prompt, also where it was there already.',
+    behavior: '`prompt_eval_count` counts the whole prompt, with reused tokens.',
   },
   'ollama:points:06-thinking': {
     source: ollamaRoutes,
     behavior:
-      "A model that can think does, where nobody says whether; under `/v1` its template decides, but in Anthropic's API, where only who asks for thoughts gets any.",
+      "A model with reasoning uses it by default. Under `/v1` its template decides, except in Anthropic's API, where reasoning is off by default.",
   },
   'ollama:points:07-pull-errors': {
     source: ollamaStreaming,
-    behavior: 'What goes wrong in a pull is said in the stream, whose status is 200.',
+    behavior: 'Errors of a pull are in the stream, whose status is 200.',
   },
   'ollama:points:08-progress': {
     source: ollamaStreaming,
-    behavior: 'What is nothing yet is no key of a progress line.',
+    behavior: 'Progress lines omit empty fields.',
   },
   'ollama:points:09-whole-calls': {
     source: ollamaRoutes,
@@ -1731,7 +1722,7 @@ export const requirements = {
   },
   'ollama:points:10-v1-sampling': {
     source: ollamaRoutes,
-    behavior: 'Chat completions draw at temperature 1 and top_p 1 where nothing is said.',
+    behavior: 'Chat completions sample at temperature 1 and top_p 1 by default.',
   },
   'ollama:points:11-digests': {
     source: ollamaRoutes,
@@ -1743,12 +1734,12 @@ export const requirements = {
   },
   'ollama:points:13-refused-pages': {
     source: ollamaRoutes,
-    behavior: "A page that may not call, or calls by another machine's name, gets a 403 without a body.",
+    behavior: 'A disallowed origin or a foreign `Host` gets a 403 without a body.',
   },
   'ollama:points:14-delete-and-mismatch': {
     source: ollamaRoutes,
     behavior:
-      'A model that is deleted stays loaded; a blob with another digest is refused, and kept under that one.',
+      'A deleted model stays loaded; a blob with another digest is rejected, and stored under its actual one.',
   },
   'ollama:points:15-names': {
     source: ollamaRoutes,
