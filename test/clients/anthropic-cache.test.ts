@@ -41,7 +41,7 @@ describe('by a scripted engine', () => {
     client = new Anthropic({ baseURL: server.url, apiKey: 'anything', maxRetries: 0 })
   })
 
-  // What the test before has kept is gone.
+  // The cache of the previous test is gone.
   beforeEach(() => {
     now += 3_600_000
   })
@@ -74,7 +74,7 @@ describe('by a scripted engine', () => {
     expect(await client.messages.countTokens({ ...asked })).toEqual({ input_tokens: 3 })
   })
 
-  test('a stream that writes says so from its beginning to its end', async () => {
+  test('a stream reports cache writes at its start and its end', async () => {
     const { usage } = await client.messages.stream(asked).finalMessage()
 
     expect(usage).toMatchObject({
@@ -92,7 +92,7 @@ describe('by a scripted engine', () => {
     expect(response.headers.get('x-prompt-tokens-reused')).toBe('2')
   })
 
-  test('a conversation that is kept up to its end by itself reads more with each turn', async () => {
+  test('a conversation with automatic caching reads more with each turn', async () => {
     const messages: Anthropic.MessageParam[] = []
     const reads: unknown[] = []
     for (const question of ['a', 'b', 'c']) {

@@ -86,7 +86,7 @@ describe.each([
     expect(answer.content).toMatchObject([{ type: 'text', text: expect.stringContaining('21') }])
   })
 
-  test('the same in a stream, whose helper events tell the arguments as they come', async () => {
+  test('the same in a stream, whose helper events have the arguments in pieces', async () => {
     const whole = await client.messages.create(question)
     const snapshots: unknown[] = []
     const blocks: string[] = []
@@ -148,7 +148,7 @@ describe.each([
     expect([whole.stop_reason, streamed.stop_reason]).toEqual(['max_tokens', 'max_tokens'])
   })
 
-  test('a tool that must be called is called, streamed, too, and nothing is said', async () => {
+  test('a forced tool is called without text, also in a stream', async () => {
     const now = { name: 'now', description: 'Says the time.', input_schema: { type: 'object' as const } }
     const tools = [weather, now]
     const messages = [{ role: 'user' as const, content: 'Hello' }]
@@ -173,7 +173,7 @@ describe.each([
     }
   })
 
-  test('an answer is held to a format, and one that cannot be kept is named', async () => {
+  test('a format constrains the output, and an unsupported one is named', async () => {
     const ask = (schema: Record<string, unknown>) =>
       client.messages.create({
         ...greeting,
@@ -220,7 +220,7 @@ describe.each([
     })
   })
 
-  test('thoughts are told as they come, signed, and handed back', async () => {
+  test('reasoning is streamed, signed, and accepted back', async () => {
     const { engine, client } = await scripted([{ reasoning: 'Hm, ' }, { reasoning: 'a greeting.' }, 'Hello.'])
     const body = { ...greeting, thinking }
     const thoughts: string[] = []

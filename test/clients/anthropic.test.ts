@@ -200,7 +200,7 @@ test('the models are listed and found', async () => {
   expect(unknown.message).toContain('model: org/x:Q4')
 })
 
-/** What a call rejects with. */
+/** Error that a call rejects with. */
 async function failure(call: Promise<unknown>): Promise<InstanceType<typeof Anthropic.APIError>> {
   const error = await call.then(
     () => undefined,

@@ -1,4 +1,4 @@
-/** An app with limits, and what of its calls can be seen from outside. A client is a caller of its own, and says its name as its key. */
+/** An app with limits that records its requests. Each client is a separate caller, with its name as its key. */
 import { createLlm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
@@ -8,7 +8,7 @@ import { listen } from '../support/listen.ts'
 
 export const greeting = 'Hello there.'
 
-/** Who has nothing left to spend. */
+/** A caller at its spending limit. */
 export const poor = 'poor'
 
 interface Arrival {
@@ -24,7 +24,7 @@ export interface LimitedServer {
   readonly arrivals: Arrival[]
   /** Takes all that a minute has; for the wait there is no more. */
   useUp(name: string): Promise<void>
-  /** Refused once, and answered when it came back, not before it was told to. */
+  /** Rejected once, and answered on the retry, which respects `retry-after`. */
   expectOneWait(): void
   close(): Promise<void>
 }

@@ -7,7 +7,7 @@ import { emptyFolder } from '../support/empty-folder.ts'
 import { greeting, type LimitedServer, poor, serveLimited } from './limited.ts'
 
 interface Sdk {
-  /** What it asks with the retries that it has by itself. */
+  /** Calls with the client's built-in retries. */
   ask(url: string, name: string): Promise<string | null | undefined>
   stream(url: string, name: string): Promise<string>
   /** The class of what it throws when its key has spent all. */

@@ -51,7 +51,7 @@ export interface Server {
   close(): Promise<void>
 }
 
-/** With the built-in model, and a process of its own for it. */
+/** Starts the built-in model in its own process. */
 export async function serve(mount: Mount, models: string): Promise<Server> {
   const llm = await createLlm({ models, auth: 'host', local: { contextSize: 4096 } })
   const { url, close } = await listen(mount.handler(llm))

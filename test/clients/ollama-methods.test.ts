@@ -34,7 +34,7 @@ const weather: Tool = {
   },
 }
 
-/** By its name. Each has models of its own, so that none needs another. */
+/** Checks by method name. Each has separate models, so that none depends on another. */
 const methods: Readonly<Record<string, (app: App) => Promise<void>>> = {
   generate: async ({ client }) => {
     const request = { model: 'tiny', prompt: 'Hello', options: greedy }
@@ -221,7 +221,7 @@ const methods: Readonly<Record<string, (app: App) => Promise<void>>> = {
     expect(parts.filter(({ digest }) => digest).every(isWhole)).toBe(true)
   },
 
-  // Neither we nor the Ollama whose API this is have that route.
+  // Neither this server nor this Ollama version has that route.
   systemone: async ({ client }) => {
     const questions = { sky: { type: 'noul', instructions: 'Is the sky blue?' } as const }
 

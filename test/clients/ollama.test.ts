@@ -84,7 +84,7 @@ test('a streamed call is the whole one, and so is the answer to its result', asy
   expect(answer.message.content).toContain('sunny')
 })
 
-test('an answer keeps to a schema that it would not keep to by itself', async () => {
+test('a schema constrains an answer that would not match it otherwise', async () => {
   const format = {
     type: 'object',
     properties: { mood: { enum: ['blue', 'green'] }, count: { type: 'integer', minimum: 3, maximum: 5 } },
@@ -149,7 +149,7 @@ test('vectors are those that Ollama makes, one or several', async () => {
   expect(cosine(old.embedding, vector)).toBeGreaterThan(0.9999)
 })
 
-test('a tool without a name is told to the client', async () => {
+test('a tool without a name is an error for the client', async () => {
   await expect(
     client.chat({ ...asking(), tools: [{ type: 'function', function: {} }] }),
   ).rejects.toMatchObject({

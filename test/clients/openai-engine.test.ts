@@ -1,4 +1,4 @@
-/** OpenAI's own client, and what the built-in model says when it is held to something. */
+/** OpenAI's own client with structured output of the built-in model. */
 import { createLlm } from '@modelmount/core'
 import { llmRouter } from '@modelmount/express'
 import express from 'express'

@@ -1,4 +1,4 @@
-/** What OpenAI's own client makes of calls, JSON, logprobs, thoughts, bare completions and vectors. */
+/** OpenAI's own client with tool calls, JSON, logprobs, reasoning, text completions and embeddings. */
 import { createLlm } from '@modelmount/core'
 import { type GenerateRequest, toTemplateMessages } from '@modelmount/core/engine'
 import { type ScriptedAnswer, scriptedEngine } from '@modelmount/core/testing'
@@ -12,7 +12,7 @@ import { z } from 'zod'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { listen } from '../support/listen.ts'
 
-/** What the engine says next. */
+/** Next answer of the engine. */
 let say: (request: GenerateRequest) => ScriptedAnswer
 const engine = scriptedEngine((request) => say(request))
 const llm = await createLlm({ engine, models: emptyFolder() })

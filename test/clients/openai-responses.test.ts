@@ -1,4 +1,4 @@
-/** What OpenAI's own client makes of responses: pieces put together, calls and their results, objects, failures. */
+/** OpenAI's own client with responses: joined pieces, calls and their results, objects, failures. */
 import { createLlm, LlmError } from '@modelmount/core'
 import { type GenerateRequest, toTemplateMessages } from '@modelmount/core/engine'
 import { type ScriptedAnswer, scriptedEngine } from '@modelmount/core/testing'
@@ -14,7 +14,7 @@ import { type Listening, listen } from '../support/listen.ts'
 const City = z.object({ city: z.string() })
 const question = { model: 'tiny', input: 'Is it raining in Paris?' }
 
-describe('with an engine that says what it is told', () => {
+describe('with a scripted engine', () => {
   let say: (request: GenerateRequest) => ScriptedAnswer
   const engine = scriptedEngine((request) => say(request))
   let server: Listening
@@ -71,7 +71,7 @@ describe('with an engine that says what it is told', () => {
     expect(deltas).toEqual(['I ', 'I ', 'look.', 'I look.', '{"city":', '{"city":"Paris"}'])
   })
 
-  test('what a response has said goes back as it is, with the result of its call', async () => {
+  test('the output of a response is accepted back, with the result of its call', async () => {
     say = ({ input }) => {
       const [result] = toTemplateMessages(input).at(-1)?.content ?? []
       return result?.type === 'tool-result'
@@ -120,7 +120,7 @@ describe('with an engine that says what it is told', () => {
     })
   })
 
-  test('a stream that fails says so in the response', async () => {
+  test('a failed stream ends with a failed response', async () => {
     say = () => ['Hel', new LlmError('upstream', 'The engine is gone.')]
 
     const events: OpenAI.Responses.ResponseStreamEvent[] = []

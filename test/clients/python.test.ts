@@ -103,7 +103,7 @@ describe.each(
   test('a limited call is answered after exactly one wait, and none is tried again that nothing is left to pay for', async () => {
     const limited = await serveLimited(models, 3_000)
     onTestFinished(() => limited.close())
-    /** What the script prints; it says first that its client is there, which takes a moment. */
+    /** Output of the script. Its first line reports that the client has loaded, which takes a moment. */
     const ask = async (name: string, meanwhile: () => Promise<void>): Promise<string | undefined> => {
       const env = { SERVER_URL: limited.url, KEY: name }
       const python = spawn(pythonIn(folder), [limitsScript, sdk, mode], {
@@ -131,7 +131,7 @@ describe.each(
   }, 60_000)
 })
 
-/** What the script prints: how a situation went, or what it cannot do itself. */
+/** Output of the script: the result of a situation, or a step for the test to take. */
 interface Line {
   readonly situation?: string
   readonly outcome?: string

@@ -1,8 +1,8 @@
-/** What every SDK is taken through on every mount. What it has to be for that, says `Sdk`. */
+/** Situations that every SDK passes on every mount, through the interface `Sdk`. */
 import { expect, vi } from 'vitest'
 import { keys, type Server } from './mounts.ts'
 
-/** One SDK: how it asks, and what it says when it gets no answer. */
+/** One SDK: its calls, and its errors. */
 export interface Sdk {
   /** Changes the base URL, and nothing else about where it calls. No call is tried twice: that would hide failures. */
   connect(url: string, key: string): Client
@@ -78,7 +78,7 @@ export const situations = {
         if (left) late++
         if (++count !== 2) continue
         abort()
-        // What has come in the same packet is handed out before this turn of the loop is over.
+        // Data of the same packet is emitted before this turn of the event loop ends.
         setImmediate(() => {
           left = true
         })

@@ -1,4 +1,4 @@
-/** What broken and hostile clients send to the Anthropic API: a 400 that names the field, and no engine hears of it. */
+/** Invalid and hostile bodies for the Anthropic API: each is a 400 that names the field, and does not reach the engine. */
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { ask, expectAnthropicError, greeting } from './calls.ts'
@@ -8,7 +8,7 @@ const withFields = (fields: object): object => ({ ...greeting, ...fields })
 const saying = (content: unknown): object => withFields({ messages: [{ role: 'user', content }] })
 const raw = (fields: string): string => `${JSON.stringify(greeting).slice(0, -1)},${fields}}`
 
-/** What each begins its message with, and the bodies: as JSON, or as they are. */
+/** Beginning of the error message, and the bodies: as JSON, or raw. */
 const refused: Readonly<Record<string, readonly [start: string, ...bodies: (string | object)[]]>> = {
   'malformed JSON': ['', '{', `${JSON.stringify(greeting)}}`, "{'model': 'tiny'}", raw('"temperature":NaN')],
   'an empty body': ['', '', ' \n'],

@@ -1,4 +1,4 @@
-/** What usage says of the prompt cache, by any engine: texts are long enough for a real one, and callers are new each time. */
+/** Cache usage with any engine: texts are long enough for a real one, and each test has a new caller. */
 import { randomUUID } from 'node:crypto'
 import type Anthropic from '@anthropic-ai/sdk'
 import type { Caller } from '@modelmount/core'
@@ -8,7 +8,7 @@ import type { AnthropicRequirementId } from './requirements.ts'
 
 export interface Site {
   readonly url: string
-  /** Who calls from now on. */
+  /** Sets the caller of the next requests. */
   callAs(caller: Caller): void
 }
 
@@ -30,7 +30,7 @@ const body = (fields: object): object => ({
   ...fields,
 })
 
-/** What an answer to these fields took. */
+/** Usage of the response to these fields. */
 export const usageOf = async ({ url }: Site, fields: object): Promise<Anthropic.Usage> =>
   (await messageOf(await ask(url, body(fields)))).usage
 

@@ -40,7 +40,7 @@ const result = (id: string, more: object = {}): object => ({
   ...more,
 })
 
-/** The routes with an empty cache, whose clock stands still. */
+/** The routes with an empty cache and a stopped clock. */
 async function siteOf(serve: Serve) {
   const clock = { ms: 0 }
   let caller: Caller = { id: 'ada' }
@@ -52,7 +52,7 @@ async function siteOf(serve: Serve) {
   return { clock, engine, url, callAs }
 }
 
-/** What was read and written, for each of these. */
+/** Cache reads and writes of each request. */
 async function numbersOf(
   site: Site,
   ...all: readonly object[]
@@ -378,7 +378,7 @@ export const caching = {
       system: [kept('Be brief.')],
       ...conversation('Noon.'),
     }
-    /** Of 6: one tool, one system, and four turns. */
+    /** Tokens of 6: one tool, one system and four turns. */
     const readAfter = async (change: object): Promise<number> => {
       const site = await siteOf(serve)
       await usageOf(site, fields)

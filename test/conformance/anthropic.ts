@@ -32,7 +32,7 @@ const count = (url: string, body: unknown) =>
 
 const asking = (...messages: readonly object[]): object => ({ ...greeting, messages })
 
-/** Ends as it is told to, which a script cannot. */
+/** An engine with a given end event, which a script cannot set. */
 const ending = (end: Partial<Extract<Event, { type: 'end' }>>): Engine => ({
   ...scriptedEngine(''),
   async *generate({ model }) {

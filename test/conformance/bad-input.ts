@@ -699,7 +699,7 @@ const post = (url: string, body: Body): Promise<Response> =>
     body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
   })
 
-/** With an agent of its own, which `fetch` does not take. */
+/** Sends with its own agent, which `fetch` does not support. */
 function send(
   url: string,
   agent: Agent,

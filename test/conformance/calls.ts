@@ -104,7 +104,7 @@ export const joined = (chunks: readonly OpenAI.ChatCompletionChunk[]) =>
 
 export const finishOf = ({ choices }: OpenAI.ChatCompletionChunk) => choices[0]?.finish_reason
 
-/** What the model is asked last. */
+/** Last request to the engine. */
 export const promptOf = ({ input }: GenerateRequest) =>
   (toTemplateMessages(input).at(-1)?.content ?? []).map((part) => ('text' in part ? part.text : '')).join('')
 

@@ -1,4 +1,4 @@
-/** What goes wrong around an answer, said in every dialect: the same in every mount. */
+/** Faults around an answer, in every dialect and on every mount. */
 import { once } from 'node:events'
 import { type DialectName, LlmError } from '@modelmount/core'
 import type { Engine } from '@modelmount/core/engine'
@@ -10,12 +10,12 @@ import type { Check } from './suite.ts'
 /** A dialect, as far as faults show in it. */
 interface Spoken {
   call(url: string, stream: boolean, signal?: AbortSignal): Promise<Response>
-  /** What says that the engine has died, as a body and as a frame. */
+  /** Error of a failed engine, as a body and as a frame. */
   readonly died: object
   readonly full: { readonly status: number; readonly body: object }
   /** The last frame of an answer that is whole, and of no other. */
   readonly end: RegExp
-  /** What breaks a silence. */
+  /** Heartbeat. */
   readonly heartbeat: RegExp
 }
 
@@ -54,14 +54,14 @@ const dialects: Readonly<Record<DialectName, Spoken>> = {
 const died = new LlmError('upstream', 'It died.')
 const full = new LlmError('overloaded', 'Full.', { retryAfterMs: 4_001 })
 
-/** Words that no dialect has of its own, so that they are found in any frame. */
+/** Words that no dialect uses, to find them in any frame. */
 const words = (count: number): string[] => Array.from({ length: count }, (_, index) => ` word${index}`)
 const wordsIn = (body: string): string[] => (body.match(/word\d+/g) ?? []).map((word) => ` ${word}`)
 
 const lastFrame = (body: string): unknown =>
   JSON.parse((body.trimEnd().split('\n').at(-1) ?? '').replace(/^data: /, ''))
 
-/** What comes until all is there, or until the answer ends. */
+/** Reads until all texts have arrived, or the response ends. */
 function reader({ body }: Response): (enough?: (read: string) => boolean) => Promise<string> {
   const chunks = (body as ReadableStream<Uint8Array>).getReader()
   const decoder = new TextDecoder()
@@ -76,7 +76,7 @@ function reader({ body }: Response): (enough?: (read: string) => boolean) => Pro
   }
 }
 
-/** An engine that says nothing until `load()`, as while a model is loaded. */
+/** An engine that emits nothing until `load()`, like one that is loading a model. */
 function loadingEngine(says: Script) {
   const scripted = scriptedEngine(says)
   const signals: AbortSignal[] = []
@@ -95,7 +95,7 @@ function loadingEngine(says: Script) {
   return { engine, signals, load }
 }
 
-/** Until the test is over, timers run when it says so; sockets do as they always do. */
+/** Fakes timers until the test ends; sockets stay real. */
 function stopTheClock(): void {
   vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval'] })
   onTestFinished(() => void vi.useRealTimers())

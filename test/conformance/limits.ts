@@ -1,4 +1,4 @@
-/** What callers hear of their limits: the same state in the headers of each API, and each API's own refusals. */
+/** Limits as callers see them: the same state in the headers of each API, and each API's own errors. */
 import type { Caller, DialectName } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect, vi } from 'vitest'
@@ -14,14 +14,14 @@ interface Spoken {
   readonly body: object
   /** All that is answered by a model. */
   readonly others: readonly Pick<Spoken, 'path' | 'body'>[]
-  /** What costs nothing. */
+  /** A request that costs nothing. */
   readonly free: readonly (string | Pick<Spoken, 'path' | 'body'>)[]
   readonly headers: (name: LimitName) => {
     readonly limit: string
     readonly remaining: string
     readonly reset: string
   }
-  /** How long until the limit is as if nothing had been asked, of what the header says. */
+  /** Parses the header's time until the limit is full again. */
   readonly untilFull: (reset: string) => number
   readonly refused: (name: LimitName | 'concurrent', message: unknown) => object
   readonly spent: { readonly status: number; readonly body: (message: string) => object }
@@ -158,7 +158,7 @@ const refused =
   async (serve) => {
     for (const [limits, name] of [
       [{ requestsPerMinute: 1 }, 'requests'],
-      // Of fewer tokens than are reserved for an answer the first call takes all.
+      // With fewer tokens than an answer reserves, the first request takes all.
       [{ requestsPerMinute: 60, tokensPerMinute: 10 }, 'tokens'],
     ] as const) {
       let isDone = (): void => {}

@@ -1,4 +1,4 @@
-/** Who may call, and from which pages: the same in every mount, and said in every dialect. */
+/** Authentication and allowed origins, in every dialect and on every mount. */
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import type { Caller, DialectName } from '@modelmount/core'
@@ -12,10 +12,10 @@ import type { Check } from './suite.ts'
 interface Spoken {
   readonly path: string
   readonly body: object
-  /** What it says to a caller that is not known, and to one that may not call. */
+  /** Errors for an unknown caller, and for one without permission. */
   readonly unknown: object
   readonly refused: object
-  /** What names a model, too. */
+  /** A request that names a model. */
   readonly others: readonly Pick<Spoken, 'path' | 'body'>[]
   /** Where the models are listed. */
   readonly list: string
@@ -76,7 +76,7 @@ const call = (url: string, { path, body }: Spoken, headers: Record<string, strin
 const askBeforehand = (url: string, { path }: Spoken, headers: Record<string, string>) =>
   fetch(url + path, { method: 'OPTIONS', headers: { 'access-control-request-method': 'POST', ...headers } })
 
-/** With a `Host` of its own, which `fetch` does not let anybody say. */
+/** Sends a custom `Host`, which `fetch` forbids. */
 function callHost(url: string, { path, body }: Spoken, host: string) {
   return new Promise<{ readonly status: number | undefined; readonly body: unknown }>((resolve, reject) => {
     const call = request(url + path, { method: 'POST', headers: { ...json, host } })
@@ -90,7 +90,7 @@ function callHost(url: string, { path, body }: Spoken, host: string) {
 
 const parsed = (body: string): unknown => (body === '' ? undefined : JSON.parse(body))
 
-/** Ollama says nothing to it. */
+/** Ollama responds without a body. */
 const refusedPage = ({ path, refused }: Spoken): object | undefined =>
   path.startsWith('/api/') ? undefined : refused
 

@@ -1,4 +1,4 @@
-/** What broken and hostile clients send to the Ollama API: a 400 with a text as its `error`, and no engine hears of it. */
+/** Invalid and hostile bodies for the Ollama API: each is a 400 with a text as its `error`, and does not reach the engine. */
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { callOllama, expectOllamaError, hello } from './calls.ts'
@@ -6,7 +6,7 @@ import type { Check } from './suite.ts'
 
 type Path = Parameters<typeof callOllama>[1]
 type Body = Parameters<typeof callOllama>[2]
-/** The routes, what the error says, and the bodies. */
+/** Routes, error texts and bodies. */
 type Refused = Readonly<
   Record<string, readonly [paths: readonly Path[], said: string | RegExp, ...bodies: Body[]]>
 >
@@ -36,7 +36,7 @@ function forEach<const Item>(items: readonly Item[], rows: (item: Item) => Refus
   return Object.assign({}, ...items.map(rows))
 }
 
-/** Of a field: in our words, or in those of Ollama where it has the wrong type. */
+/** Error of a field: this server's text, or Ollama's for a wrong type. */
 function wrong(param: string): RegExp {
   const literal = (text: string): string => text.replaceAll(/[.[\]]/g, '\\$&')
   const field = literal(param.replaceAll(/\[\d+\]/g, ''))

@@ -1,4 +1,4 @@
-/** What broken and hostile clients send to the routes that change the models: a 4xx, and nothing on disk is another than before. */
+/** Invalid and hostile names for the routes that change models: each is a 4xx, and the files on disk stay the same. */
 import { readdirSync } from 'node:fs'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
@@ -103,7 +103,7 @@ const badCreates: readonly object[] = [
   { from: 'made', template: '{{ .Prompt' },
 ]
 
-/** Each is refused, with a text as its `error`; before and after, the folder holds the same. */
+/** Checks that each is rejected with a text as its `error`, and that the folder stays the same. */
 const refusing =
   (...sent: readonly Sent[]): Check =>
   async (serve) => {

@@ -13,7 +13,7 @@ import type { Check, Given, InFront } from './suite.ts'
 
 const mayChange = (models = folderOf({})): Given => ({ models, scopes: ['inference', 'models'] })
 
-/** Of a blob that is in no folder, the address. */
+/** Address of a blob that does not exist. */
 const addressOf = (url: string, bytes: Uint8Array): string => `${url}/api/blobs/${digestOf(bytes)}`
 
 export const blobs = {

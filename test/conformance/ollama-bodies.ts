@@ -1,4 +1,4 @@
-/** How the Ollama API takes a body, names a model and says an error. */
+/** Bodies, model names and errors of the Ollama API. */
 import { LlmError } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'

@@ -77,7 +77,7 @@ export function engineOf(
   return { engine, requests }
 }
 
-/** Tells what it was told to load and let go. */
+/** An engine that records loads and unloads. */
 export function loader() {
   const told: unknown[] = []
   const engine = scriptedEngine('Hello there.')

@@ -1,4 +1,4 @@
-/** What the Ollama API says of itself and of its models. */
+/** Version and models of the Ollama API. */
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { gapModel } from '../support/made-models.ts'

@@ -1,4 +1,4 @@
-/** What the Ollama API lets its clients choose. */
+/** Options of the Ollama API. */
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { callOllama, expectOllamaError, hello, linesOf, said, wholeOf } from './calls.ts'

@@ -1,4 +1,4 @@
-/** What servers of the Ollama API get wrong: fifteen points that clients stumble over. */
+/** Fifteen common faults of servers with the Ollama API. */
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import {
@@ -109,7 +109,7 @@ export const points = {
 
     for (const body of [question, hello])
       expect(await asked(url, engine, body)).toMatchObject({ reasoning: true })
-    // There, the model's template says whether; and in Anthropic's API, who asks.
+    // There the template decides; in Anthropic's API, the request.
     for (const [path, body, reasoning] of [
       ['chat/completions', hello, 'auto'],
       ['messages', { ...hello, max_tokens: 9 }, false],
@@ -145,7 +145,7 @@ export const points = {
 
     const [before, last] = endOf(await linesOf(response))
     expect(last).toEqual({ status: 'success' })
-    // What is nothing is not there: no key says 0 or null.
+    // Empty fields are omitted: no key has 0 or null.
     for (const line of before)
       expect(Object.values(line).every((value) => typeof value === 'string' || value > 0)).toBe(true)
   },

@@ -1,4 +1,4 @@
-/** Every route of the Ollama API, asked for the least that it does; those that are refused on purpose, too. */
+/** A minimal request to every route of the Ollama API, also to those that are rejected on purpose. */
 import { createHash } from 'node:crypto'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
@@ -11,7 +11,7 @@ type Asked = readonly [
   call: `${'GET' | 'HEAD' | 'POST' | 'DELETE'} /${string}`,
   body: object | Uint8Array<ArrayBuffer> | undefined,
   status: number,
-  /** Of the answer, or of its last line. */
+  /** Fields or text of the response, or of its last line. */
   said?: object | string,
 ]
 
@@ -54,7 +54,7 @@ export async function expectAnswers(url: string, calls: readonly Asked[]): Promi
   }
 }
 
-/** In a registry that nobody answers for. */
+/** A name in an unreachable registry. */
 export const unreachable = '127.0.0.1:1/team/tiny'
 const some = expect.anything()
 const nothing = ''

@@ -1,4 +1,4 @@
-/** What the Ollama API has beside text: tools, formats, log probabilities, and gaps to fill. */
+/** Tools, formats, logprobs and infill of the Ollama API. */
 import { LlmError } from '@modelmount/core'
 import { type SampledToken, toTemplateMessages } from '@modelmount/core/engine'
 import { scriptedEngine } from '@modelmount/core/testing'

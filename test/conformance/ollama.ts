@@ -175,7 +175,7 @@ export const checks = {
     const some = await asked(url, engine, { ...question, context: [5, 0, 7] })
     const none = await asked(url, engine, { ...question, context: [] })
 
-    // What a conversation begins with is in the context that it came from.
+    // The context already contains the Modelfile's messages.
     expect(some.input).toEqual({ kind: 'text', prompt: [[5, 0, 7], 'Hello'], messages: [] })
     expect(none.input).toEqual({ kind: 'text', prompt: ['Hello'], messages: [] })
   },

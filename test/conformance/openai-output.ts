@@ -1,4 +1,4 @@
-/** What the OpenAI API lets a model say besides text: calls of tools, JSON, logprobs, thoughts. */
+/** Tool calls, JSON, logprobs and reasoning of the OpenAI API. */
 import { LlmError } from '@modelmount/core'
 import type { GenerateRequest } from '@modelmount/core/engine'
 import { type ScriptedChunk, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
@@ -16,7 +16,7 @@ const functionOf = (name: string, more: object = { parameters }): object => ({
 const tools = [functionOf('weather'), functionOf('time')]
 const named = (name: string) => ({ type: 'function', function: { name } })
 
-/** What the engine was asked last. */
+/** Last request to the engine. */
 async function asked(url: string, engine: ScriptedEngine, fields: object): Promise<GenerateRequest> {
   const response = await chat(url, { ...hello, ...fields })
   expect(response.status).toBe(200)

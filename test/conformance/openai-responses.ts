@@ -43,7 +43,7 @@ async function eventsOf(response: Response): Promise<Event[]> {
   return events
 }
 
-/** What the stream ends with. */
+/** Last event of the stream. */
 function endOf(events: readonly Event[]): Response_ {
   const last = events.at(-1)
   if (!last || !('response' in last)) throw new Error(`The last event is ${last?.type}.`)
@@ -56,7 +56,7 @@ const bare = (value: unknown): unknown =>
     key.endsWith('_at') && one !== null ? 0 : one,
   )
 
-/** What the engine was asked last. */
+/** Last request to the engine. */
 async function asked(url: string, engine: ScriptedEngine, fields: object): Promise<GenerateRequest> {
   const response = await respond(url, { ...hi, ...fields })
   expect(await response.text()).not.toContain('"error":{')

@@ -133,7 +133,7 @@ export const texts = {
     for (const prompt of ['a', ['a', 'b'], [5, 6], [[5], [6, 7]], ['a', [5]]]) {
       const before = engine.requests.length
       await asked(url, engine, { prompt })
-      // Side by side: which of several comes first nobody says.
+      // Concurrent prompts have no fixed order.
       prompts.push(
         engine.requests
           .slice(before)

@@ -1,4 +1,4 @@
-/** What a client gets does not depend on the framework, to the byte; only ids and times differ. */
+/** Responses do not depend on the framework, to the byte, except for ids and times. */
 import type { RequestListener } from 'node:http'
 import { Router } from '@koa/router'
 import { createLlm, type Llm, LlmError, routesFor } from '@modelmount/core'
@@ -130,7 +130,7 @@ test.each(['/v1/models', '/api/tags', '/api/ps', '/api/version'])(
   },
 )
 
-/** Without ids, and without what a clock says. */
+/** Removes ids and times. */
 const masked = (body: string): string =>
   body
     .replace(/"(id|request_id)":"(chatcmpl-|msg_|req_)[\w-]+"/g, '"$1":"…"')

@@ -34,11 +34,11 @@ export type Start = (engine: Engine, given?: Given) => Promise<Started>
 
 export interface Given extends Pick<LlmOptions, 'maxQueued' | 'prices' | 'scopes'> {
   readonly inFront?: InFront
-  /** A folder; the built-in model is always there. @default an empty one */
+  /** Model folder; the built-in model is always present. @default an empty folder */
   readonly models?: string
-  /** API keys are asked for, of a database of their own. */
+  /** Requires API keys, from a separate database. */
   readonly keys?: boolean
-  /** With `auth: 'host'`: who calls. @default `auth: 'anonymous'` */
+  /** Authenticates with `auth: 'host'`. @default `auth: 'anonymous'` */
   readonly caller?: WhoCalls
 }
 
@@ -48,7 +48,7 @@ export interface Started {
   readonly llm: Llm
 }
 
-/** What a host puts before the mounted routes. */
+/** Middleware of the host before the mounted routes. */
 export type InFront = (mounted: RequestListener) => RequestListener
 
 const nothing: InFront = (mounted) => mounted

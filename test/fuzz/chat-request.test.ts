@@ -72,7 +72,7 @@ const tool = fc
   .map(([name, parameters]) => object([...Object.entries({ name, parameters })]))
   .map((definition) => object([...Object.entries({ type: '"function"', function: definition })]))
 
-/** What is likely to be taken, for every field. */
+/** Likely valid values for every field. */
 const fields: Values = {
   stream: asJson(fc.boolean()),
   stream_options: asJson(fc.record({ include_usage: fc.boolean() }, { requiredKeys: [] })),
@@ -112,7 +112,7 @@ const almostValid = fc
   .map(([model, messages, others]) =>
     object([...Object.entries({ model, messages }), ...others, ['max_completion_tokens', '4']]),
   )
-/** Resolves with how many were answered: requests that are all refused at the door would show nothing. */
+/** Resolves with the number of accepted requests, since a run of rejected ones would prove nothing. */
 async function run(
   server: () => Listening,
   body: fc.Arbitrary<string | Uint8Array>,

@@ -30,7 +30,7 @@ export const list = (items: fc.Arbitrary<string>, lengths: fc.ArrayConstraints =
 export const text = asJson(anyText)
 export const numbers = (min: number, max: number) => asJson(fc.double({ min, max, noNaN: true }))
 
-/** What is likely to be taken, by the names of fields. */
+/** Likely valid values, by field name. */
 export type Values = Readonly<Record<string, fc.Arbitrary<string>>>
 
 /** One of the fields. */

@@ -94,7 +94,7 @@ const short: readonly (readonly [name: string, value: string])[] = [
   ['num_ctx', '0'],
 ]
 
-/** What is likely to be taken, for every field. */
+/** Likely valid values for every field. */
 const fields: Values = {
   stream: asJson(fc.boolean()),
   options: fc.array(oneOf(options, 10), { maxLength: 4 }).map((some) => object([...some, ...short])),
@@ -131,7 +131,7 @@ const almostValid = fc
 
 const routes = ['chat', 'generate'] as const
 
-/** Resolves with how many were answered: requests that are all refused at the door would show nothing. */
+/** Resolves with the number of accepted requests, since a run of rejected ones would prove nothing. */
 async function run(
   server: () => Listening,
   body: fc.Arbitrary<string | Uint8Array<ArrayBuffer>>,
