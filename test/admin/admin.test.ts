@@ -66,7 +66,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
       ...(body && { body: JSON.stringify(body) }),
     })
 
-  test('each route answers as it describes itself, and no other is described', async () => {
+  test('each route answers as the OpenAPI document describes, and no other is described', async () => {
     const document = (await (await send('GET', '/openapi.json')).json()) as Document
     const asked = new Set<string>()
     /** Its answer, once it fits what is said of it. */
@@ -139,7 +139,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     expect(document.openapi).toBe('3.1.0')
   })
 
-  test('its description is as strict as it is', async () => {
+  test('the OpenAPI schemas are as strict as the routes', async () => {
     const document = (await (await send('GET', '/openapi.json')).json()) as Document
     const operations = Object.values(document.paths).flatMap((one) => Object.values(one))
     const bodyOf = (path: string) => document.paths[path]?.post?.requestBody
@@ -172,7 +172,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     }
   })
 
-  test('a key is rotated without a body, where nothing else needs one', async () => {
+  test('rotates a key without a body', async () => {
     const { key } = await llm.keys.create({ name: 'made' })
 
     expect((await send('POST', `/keys/${key.id}/rotate`)).status).toBe(200)
@@ -180,7 +180,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     expect((await send('POST', `/keys/${key.id}`)).status).toBe(400)
   })
 
-  test('the wishes of keys can be listed by what became of them', async () => {
+  test('lists limit requests by status', async () => {
     const { secret } = await llm.keys.create({ name: 'eager' })
     const { id } = await llm.keys.requests.create(await llm.keys.authenticate(secret), {
       limits: { concurrent: 2 },
@@ -195,7 +195,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     expect((await send('GET', '/limit-requests?status=none')).status).toBe(400)
   })
 
-  test('nobody else comes in: no key, one without the scope, nor a page, not even one from this machine', async () => {
+  test('rejects calls without a key, without the scope, and from any page', async () => {
     const { secret } = await llm.keys.create({ name: 'plain', scopes: ['inference', 'models'] })
 
     for (const [method, path, body] of [
@@ -221,7 +221,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
   const codeOf = async (response: Response) =>
     ((await response.json()) as { readonly error: { readonly code: string } }).error.code
 
-  test('what is wrong is said, with the field', async () => {
+  test('errors name the invalid field', async () => {
     const response = await send('POST', '/keys', { name: 'x', limits: { requestsPerMinute: 0 } })
 
     expect([response.status, await response.json()]).toEqual([
@@ -236,7 +236,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     ])
   })
 
-  test('a path that it does not have, and a method, are refused in its words', async () => {
+  test('unknown paths and methods get errors of the admin API', async () => {
     const [path, method] = [await send('GET', '/nothing'), await send('DELETE', '/keys')]
 
     expect([path.status, await codeOf(path)]).toEqual([404, 'not_found'])
@@ -245,7 +245,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
   })
 })
 
-test('nothing of it is there where the app has not asked for it', async () => {
+test('is not mounted by default', async () => {
   const llm = await createLlm({
     engine: scriptedEngine(''),
     models: emptyFolder(),
@@ -263,7 +263,7 @@ test('nothing of it is there where the app has not asked for it', async () => {
     expect((await fetch(url + path, { headers: { 'x-api-key': secret } })).status).toBe(404)
 })
 
-test.each(['Express', 'Koa'])('in %s it is not mounted where nothing keeps keys', async (name) => {
+test.each(['Express', 'Koa'])('in %s it cannot be mounted without a database', async (name) => {
   const llm = await createLlm({ engine: scriptedEngine(''), models: emptyFolder() })
 
   expect(() => mounts[name]?.(llm)).toThrow(TypeError)

@@ -29,7 +29,7 @@ async function ask(llm: Awaited<ReturnType<typeof hosted>>['llm'], caller: unkno
   return answer
 }
 
-test('a caller with a number for an id is in the ledger under its text', async () => {
+test('a numeric caller id is in the ledger as a string', async () => {
   const { llm } = await hosted({ database: ':memory:' })
 
   expect(await ask(llm, { id: 42 })).toMatchObject({ status: 200 })
@@ -37,7 +37,7 @@ test('a caller with a number for an id is in the ledger under its text', async (
   expect(await llm.usage.report({ by: 'key' })).toMatchObject([{ group: '42', calls: 1 }])
 })
 
-test('what is wrong with a caller is said, and no model is asked for it', async () => {
+test('an invalid caller is an error that names the field, and no model is called', async () => {
   const { llm, engine } = await hosted()
 
   for (const [caller, field] of [
@@ -58,7 +58,7 @@ test('what is wrong with a caller is said, and no model is asked for it', async 
   expect(engine.requests).toEqual([])
 })
 
-test('in process, too, callers get only the models that are theirs', async () => {
+test("calls in process also get only the caller's models", async () => {
   const { llm, engine } = await hosted()
   const refused = { code: 'permission', message: expect.stringContaining('may not use the model "tiny') }
   const caller: Caller = { id: 'ann', models: ['other'] }
@@ -82,7 +82,7 @@ test('in process, too, callers get only the models that are theirs', async () =>
   })
 })
 
-test('chat() comes under the limits of its caller, and how they stand can be read', async () => {
+test('chat() takes the limits of its caller, and reports their state', async () => {
   const { llm } = await hosted({ tiers: { gold: { requestsPerMinute: 2 } } })
   const caller: Caller = { id: 'ann', tier: 'gold' }
   const standing = () => llm.limits.of(caller)

@@ -76,7 +76,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     },
   )
 
-  test('it ends, too, when another process revokes it, and answers of other keys go on', async () => {
+  test('ends also when another process revokes the key, and answers of other keys continue', async () => {
     const location = await fresh()
     const [llm, other] = [await open(location), await open(location)]
     const [leaked, good] = [
@@ -97,7 +97,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
   })
 })
 
-test('one that does not stream is refused, and who leaves by himself hears nothing', async () => {
+test('a unary call is rejected, and an aborted one ends quietly', async () => {
   const llm = await open(':memory:')
   const { key, secret } = await llm.keys.create({ name: 'leaked' })
   const caller = await llm.keys.authenticate(secret)

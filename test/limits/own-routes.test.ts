@@ -48,7 +48,7 @@ test.each([
   expect([(await time()).status, (await ask()).status]).toEqual([429, 429])
 })
 
-test('a key without limits has those of the route, and none for models', async () => {
+test('a key without limits has the limits of the route, and none for models', async () => {
   const { time, ask } = await start({})
 
   expect([(await time()).status, (await time()).status, (await time()).status]).toEqual([200, 200, 429])

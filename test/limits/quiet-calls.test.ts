@@ -33,7 +33,7 @@ async function start(settings: Omit<KeySettings, 'name'>) {
 
 const question = { model: 'tiny', max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }] }
 
-test('a key that runs the whole has requests per minute for that, too, of its own', async () => {
+test('a key with the scope admin has a separate bucket for admin requests', async () => {
   const { get, post } = await start({
     scopes: ['admin', 'inference'],
     limits: { requestsPerMinute: 3, concurrent: 1 },
@@ -59,7 +59,7 @@ test('a key that runs the whole has requests per minute for that, too, of its ow
   })
 })
 
-test('a change that is refused by the limit changes nothing', async () => {
+test('a rate-limited change has no effect', async () => {
   const { llm, post } = await start({ scopes: ['admin'], limits: { requestsPerMinute: 1 } })
   await post('/admin/keys', { name: 'bob' })
 
@@ -67,7 +67,7 @@ test('a change that is refused by the limit changes nothing', async () => {
   expect((await llm.keys.list()).map(({ name }) => name).sort()).toEqual(['ann', 'bob'])
 })
 
-test('to render a prompt takes a request of those for counting, whichever API is spoken', async () => {
+test('rendering a prompt takes a request from the bucket of counting, in each API', async () => {
   const { post } = await start({ limits: { requestsPerMinute: 2 } })
   const chat = { model: 'tiny', messages: question.messages, _debug_render_only: true }
   const count = { model: 'tiny', messages: question.messages }
@@ -82,7 +82,7 @@ test('to render a prompt takes a request of those for counting, whichever API is
   expect((await post('/v1/messages', question)).status).toBe(200)
 })
 
-test('to load a model takes a request like an answer; what is no name of one takes none', async () => {
+test('loading a model takes a request like an answer; an unknown name takes none', async () => {
   const { post } = await start({ limits: { requestsPerMinute: 2 } })
 
   expect((await post('/api/generate', { model: 'two words' })).status).toBe(400)
@@ -94,7 +94,7 @@ test('to load a model takes a request like an answer; what is no name of one tak
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(27)
 })
 
-test('whether a model stays, and with which context, is not for a key that may only ask', async () => {
+test('a key with the scope inference cannot set keep-alive or the context size', async () => {
   const asking = await start({})
   const changing = await start({ scopes: ['inference', 'models'] })
   const loads = [
@@ -112,7 +112,7 @@ test('whether a model stays, and with which context, is not for a key that may o
   expect((await asking.post('/api/generate', { model: 'tiny' })).status).toBe(200)
 })
 
-test('counting a prompt that is wrong, or of a model that is not allowed, takes nothing', async () => {
+test('counting an invalid prompt, or one of a forbidden model, takes nothing', async () => {
   const { post } = await start({ limits: { requestsPerMinute: 1 }, models: ['tiny'] })
   const count = { model: 'tiny', messages: question.messages }
 
@@ -122,7 +122,7 @@ test('counting a prompt that is wrong, or of a model that is not allowed, takes 
   expect((await post('/v1/messages/count_tokens', count)).status).toBe(429)
 })
 
-test('every route that reads or writes with a model takes requests and tokens, and is in the ledger', async () => {
+test('every inference route takes requests and tokens, and is in the ledger', async () => {
   const { llm, post } = await start({ limits: { requestsPerMinute: 100, tokensPerMinute: 100_000 } })
   const { messages } = question
   const routes = {

@@ -55,7 +55,7 @@ test.each([false, true])(
   },
 )
 
-test('several prompts are paid for before the first is answered, or none is', async () => {
+test('several prompts are admitted together or not at all', async () => {
   const worst = 10 * (1_000 + 2 * 2_000)
   const spendingLimit = { usd: worst / 1e9, period: 'month' } as const
   const poor = await serve({ id: 'poor', spendingLimit: { ...spendingLimit, usd: (worst - 1) / 1e9 } })
@@ -68,7 +68,7 @@ test('several prompts are paid for before the first is answered, or none is', as
   expect(await rich.llm.usage.calls()).toMatchObject([{ nanoUsd: worst }])
 })
 
-test('one prompt that fails ends the call, which then holds no place', async () => {
+test('a failed prompt ends the call and releases its permit', async () => {
   const { llm, url } = await serve(one)
 
   const response = await ask(url, { prompt: ['good', 'broken', 'good'] })
@@ -80,7 +80,7 @@ test('one prompt that fails ends the call, which then holds no place', async () 
   expect((await ask(url)).status).toBe(200)
 })
 
-test('who leaves between two prompts holds no place, and is charged for what was said', async () => {
+test('an abort between two prompts releases the permit and charges the output', async () => {
   const { llm, url } = await serve(one, 5)
   const left = new AbortController()
   const response = await ask(url, { stream: true }, left.signal)

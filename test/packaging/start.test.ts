@@ -24,14 +24,14 @@ beforeAll(async () => {
 
 afterAll(() => rm(project, { recursive: true }))
 
-test('an app loads few files of ours when it starts, and no package that it has no use for yet', async () => {
+test('an app loads few files at start, and no package that it does not use yet', async () => {
   const files = await loadedBy(`import '@modelmount/core'`)
 
   expect([...new Set(files.map(packageOf))].sort()).toEqual(['@modelmount/core', 'nanoid', 'path-to-regexp'])
   expect(files.length).toBeLessThanOrEqual(13)
 })
 
-test('the adapter adds what its framework loads, and few files', async () => {
+test('the adapter adds few files besides those of its framework', async () => {
   const framework = await loadedBy(`import 'express'`)
 
   const files = await loadedBy(`import '@modelmount/express'`)
@@ -39,7 +39,7 @@ test('the adapter adds what its framework loads, and few files', async () => {
   expect(files.filter((file) => !framework.includes(file)).length).toBeLessThanOrEqual(17)
 })
 
-test('what is bundled has its license beside it, and no translations', async () => {
+test('bundled code has its license beside it, and no translations', async () => {
   const dist = join(core, 'dist')
   const scripts = (await readdir(dist, { recursive: true })).filter((file) => file.endsWith('.js'))
 
@@ -51,7 +51,7 @@ test('what is bundled has its license beside it, and no translations', async () 
   expect(await readFile(join(dist, 'LICENSE.zod'), 'utf8')).toContain('Permission is hereby granted')
 })
 
-test('mistakes in requests are told in the same words as before it was bundled', async () => {
+test('the bundled validator has the same error texts', async () => {
   await cp(join(app, 'wrong-requests.mjs'), join(project, 'wrong-requests.mjs'))
 
   const { stdout } = await run(process.execPath, ['wrong-requests.mjs'], project)

@@ -61,7 +61,7 @@ describe.each(routes)('a stream of $dialect', ({ dialect, path, body, piece }) =
     throw new Error('Nothing was written.')
   }
 
-  test('that is left is billed for what was handed over, and the ledger says aborted', async () => {
+  test('that is aborted is charged for the emitted tokens, and recorded as aborted', async () => {
     const { llm, server, pulled } = await serve(2)
     const left = new AbortController()
     const response = await ask(server, left.signal)
@@ -81,7 +81,7 @@ describe.each(routes)('a stream of $dialect', ({ dialect, path, body, piece }) =
     expect(call.nanoUsd).toBe(1_000 + call.tokens.output * 2_000)
   })
 
-  test('that is read to its end is billed as the engine counts it', async () => {
+  test('that is read to its end is charged as the engine counts', async () => {
     const { llm, server } = await serve(0)
 
     await (await ask(server, new AbortController().signal)).text()

@@ -39,7 +39,7 @@ async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   return read
 }
 
-test('an answer is as long as its caller can pay for, to the token', async () => {
+test('the credit of the caller bounds an answer to the token', async () => {
   const input = await llm.countTokens(
     { model: 'tiny-llama-spm.f16', input: { kind: 'text', prompt: ['Once upon a time'], template: false } },
     { signal: new AbortController().signal },
@@ -101,7 +101,7 @@ test('an answer to a conversation that is longer than the context is as long as 
   }
 })
 
-test('of many calls at once those run that are paid for, and what is left behind is billed as it was read', async () => {
+test('runs the concurrent calls that the credit covers, and charges aborted ones for what was read', async () => {
   const caller = payer('busy', 100_000)
   const outcomes = await Promise.allSettled(
     Array.from({ length: 12 }, async (_, index) => {

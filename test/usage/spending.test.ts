@@ -130,7 +130,7 @@ const oneOf = <Item>(items: readonly Item[], index: number): Item => items[index
 describe.each([inMemory, ...databases()])('with credit for ten calls, in $name', ({ name, fresh }) => {
   const isKept = name !== 'memory'
 
-  test('of a hundred parallel streams ten run, whichever app is asked, and the ledger has their cost to the nano-dollar', async () => {
+  test('ten of a hundred parallel streams run, across apps, and the ledger has their cost to the nano-dollar', async () => {
     const where = await fresh()
     const apps = await serveSome(name, where, 1)
     const [{ llm }] = apps as [Served]
@@ -162,7 +162,7 @@ describe.each([inMemory, ...databases()])('with credit for ten calls, in $name',
     await expectLeft(llm, 0)
   })
 
-  test('streams that are left at random are billed for what was said, and what they did not use is spent by others', async () => {
+  test('streams aborted at random are charged for their output, and release the rest of their credit', async () => {
     const where = await fresh()
     const apps = await serveSome(name, where, 2)
     const [{ llm }] = apps as [Served]
@@ -240,7 +240,7 @@ describe.each([inMemory, ...databases()])('with credit for ten calls, in $name',
     },
   )
 
-  test('a server that is killed in the middle of its streams and started again bills what was seen, once', async () => {
+  test('a server that is killed during streams and restarted charges the seen output once', async () => {
     const where = await fresh()
     const rich: Caller = { ...caller, spendingLimit: { usd: (1_000 * costNanoUsd) / 1e9, period: 'month' } }
     const start = async () => {

@@ -9,11 +9,11 @@ const half = {
   elapsedMs: 10_000,
 }
 
-test('a bar tells how much is there, how fast it comes, and when it is whole', () => {
+test('a bar shows sizes, speed and remaining time', () => {
   expect(bar(half, 71)).toBe('pulling 8eeb52dfb3bb:  50% ▕█████     ▏ 100 MB/200 MB    8 MB/s    13s')
 })
 
-test('one that is whole tells its size', () => {
+test('a complete bar shows its size', () => {
   const whole = bar({ ...half, completedBytes: 200_000_000 }, 71)
 
   expect(whole.trimEnd()).toBe('pulling 8eeb52dfb3bb: 100% ▕██████████▏ 200 MB')
@@ -23,7 +23,7 @@ test.each([20, 40, 60, 80, 200])('it fits into %i columns', (columns) => {
   expect(bar(half, columns).length).toBeLessThan(columns)
 })
 
-test('a total of nothing and more bytes than said are no trouble', () => {
+test('handles a total of 0 and more bytes than the total', () => {
   expect(bar({ ...half, totalBytes: 0 }, 72)).toContain('  0% ')
   expect(bar({ ...half, completedBytes: 300_000_000 }, 72)).toContain('100% ')
 })

@@ -59,7 +59,7 @@ test('serve prints one line with its address and answers with the built-in model
   expect(server.printed).toEqual([expect.stringMatching(/^Listening on http:\/\/127\.0\.0\.1:\d+$/)])
 })
 
-test('OLLAMA_HOST says where to listen, and an option wins over it', async () => {
+test('listens at OLLAMA_HOST, which an option overrides', async () => {
   const server = run(['serve', '--port', '0'], { OLLAMA_HOST: 'http://localhost:1' })
 
   expect(await server.address).toMatch(/^http:\/\/localhost:\d{2,}$/)
@@ -68,7 +68,7 @@ test('OLLAMA_HOST says where to listen, and an option wins over it', async () =>
 test.each([
   ['--host', ['--host', '0.0.0.0'], ''],
   ['OLLAMA_HOST', [], '0.0.0.0'],
-])('a host beyond loopback, by %s, is refused with what to say', async (_how, args, OLLAMA_HOST) => {
+])('rejects a host beyond loopback, by %s, and names the flags', async (_how, args, OLLAMA_HOST) => {
   const server = run(['serve', '--port', '0', ...args], { OLLAMA_HOST })
 
   expect(await server.exit).toMatchObject({
@@ -79,7 +79,7 @@ test.each([
   expect(server.printed).toEqual([])
 })
 
-test('with --no-auth a host beyond loopback serves everybody, with a warning', async () => {
+test('with --no-auth, a host beyond loopback serves everyone, with a warning', async () => {
   const server = run(['serve', '--host', '0.0.0.0', '--port', '0', '--no-auth'])
   const address = await server.address
 
@@ -91,7 +91,7 @@ test('with --no-auth a host beyond loopback serves everybody, with a warning', a
   expect(server.printed).toEqual([expect.stringContaining('Listening'), expect.stringContaining('Warning')])
 })
 
-test('on loopback --no-auth changes nothing', async () => {
+test('--no-auth has no effect on loopback', async () => {
   const server = run(['serve', '--port', '0', '--no-auth'])
   const address = await server.address
 
@@ -111,7 +111,7 @@ test('--model serves one file', async () => {
   expect(await response.json()).toMatchObject({ usage: { completion_tokens: 3 } })
 })
 
-test('--adapter changes the model of --model, by as much as is said', async () => {
+test('--adapter changes the model of --model, by its scale', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'adapters-'))
   const [mine, other] = [join(folder, 'mine.gguf'), join(folder, 'other.gguf')]
   await writeFile(mine, adapterFile())
@@ -138,7 +138,7 @@ test('--adapter changes the model of --model, by as much as is said', async () =
   await rm(folder, { recursive: true })
 }, 60_000)
 
-test('how models are loaded is said by options', async () => {
+test('options set how models are loaded', async () => {
   const server = run(
     [
       ['serve', '--port', '0', '--context', '512', '--max-context', '1024', '--parallel', '1'],
@@ -192,7 +192,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)('%s lets running answers end, then lea
   expect(await server.exit).toMatchObject({ code: 0 })
 })
 
-test('a second Ctrl-C does not wait', async () => {
+test('a second Ctrl-C exits at once', async () => {
   const server = run(['serve', '--port', '0', '--model', noiseModel])
   const address = await server.address
   const { body } = await ask(address, { model: 'tiny-llama-spm.f16', stream: true })
@@ -222,14 +222,14 @@ test.each([
   [['run', 'tiny', '--format', '[]', 'Hello'], 'Expected json, or a JSON Schema as a JSON object.'],
   [['serve', '--adapter', 'a.gguf=much'], 'file.gguf=0.5'],
   [['serve', '--adapter', 'a.gguf='], 'file.gguf=0.5'],
-])('%j says what was expected', async (args, expected) => {
+])('%j names the expected value', async (args, expected) => {
   const { code, complaint } = await run(args).exit
 
   expect(code).toBe(1)
   expect(complaint).toContain(expected)
 })
 
-test('a port that is taken is one plain line that names who has it and the way out', async () => {
+test('a port in use is one line that names its program and another port', async () => {
   const first = run(['serve', '--port', '0'])
   const port = Number(new URL(await first.address).port)
 
@@ -265,7 +265,7 @@ test.each([
   [['serve', '--port', '0'], { OLLAMA_HOST: 'a:b:c' }, 'OLLAMA_HOST'],
   [['serve', '--port', '0'], { OLLAMA_CONTEXT_LENGTH: 'abc' }, 'OLLAMA_CONTEXT_LENGTH'],
   [['serve', '--port', '0'], { OLLAMA_KV_CACHE_TYPE: 'q9' }, 'OLLAMA_KV_CACHE_TYPE'],
-])('%j with %j is one plain line', async (args, environment, expected) => {
+])('%j with %j prints one line', async (args, environment, expected) => {
   const { code, complaint } = await run(args, environment).exit
 
   expect(code).toBe(1)
@@ -285,7 +285,7 @@ test('a folder without a GGUF file is served, with a warning', async () => {
   await rm(folder, { recursive: true })
 })
 
-test('a model that cannot be loaded is a line on stderr, beside the error that the client gets', async () => {
+test('logs a model that cannot be loaded on stderr', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'broken-'))
   await writeFile(join(folder, 'broken.gguf'), 'not a model')
   const server = run(['serve', '--port', '0', '--models', folder])

@@ -17,7 +17,7 @@ const answer = {
   tensors: [{ name: 'output.weight', type: 'Q8_0', shape: [256, 1024] }],
 }
 
-test('a model is described as Ollama does it', () => {
+test('describes a model as Ollama does', () => {
   expect(describeModel(answer, false)).toBe(`  Model
     architecture        llama
     parameters          3.64M
@@ -44,7 +44,7 @@ test('a model is described as Ollama does it', () => {
 `)
 })
 
-test('asked for more, it has the metadata with its lists cut, and the tensors', () => {
+test('--verbose adds the metadata with cut lists, and the tensors', () => {
   const text = describeModel(answer, true)
 
   expect(text).toContain('    tokenizer.ggml.tokens     ["a", "b", "c", ...+2 more]\n')
@@ -52,7 +52,7 @@ test('asked for more, it has the metadata with its lists cut, and the tensors', 
   expect(text).toContain('  Tensors\n    output.weight    Q8_0    [256 1024]\n')
 })
 
-test('what a model does not have is not mentioned', () => {
+test('omits absent parts', () => {
   const details = { family: 'bert', parameter_size: '', quantization_level: 'F16' }
 
   expect(describeModel({ details, model_info: {} }, true)).toBe(

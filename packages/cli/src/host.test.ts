@@ -41,7 +41,7 @@ test.each([
   expect(serverUrl(text)).toBe(url)
 })
 
-test.each(['localhost', '127.0.0.1', '127.1.2.3', '::1'])('%s can be reached only from here', (host) => {
+test.each(['localhost', '127.0.0.1', '127.1.2.3', '::1'])('%s is loopback', (host) => {
   expect(isLoopback(host)).toBe(true)
 })
 

@@ -43,7 +43,7 @@ async function serve() {
   return { url: String(line).replace('Listening on ', ''), said: () => said }
 }
 
-test('a key that was made is let in by a server that runs, and refused when it is revoked', async () => {
+test('a running server accepts a new key, and rejects it once revoked', async () => {
   const { url, said } = await serve()
   const { key, secret } = await created('laptop', '--models', 'tiny', '--expires', '30d')
   const status = async (headers: Record<string, string>) =>
@@ -63,7 +63,7 @@ test('a key that was made is let in by a server that runs, and refused when it i
   expect((statSync(join(data, 'modelmount.db')).mode & 0o777).toString(8)).toBe('600')
 })
 
-test('the commands show the key of their environment to a server that asks for one', async () => {
+test('commands send the key of $MODELMOUNT_API_KEY', async () => {
   const { url } = await serve()
   const { secret } = await created('commands')
   const list = (key: string) =>
@@ -81,7 +81,7 @@ test('the commands show the key of their environment to a server that asks for o
   })
 })
 
-test('what is said of a key is what it has', async () => {
+test('options set all settings of a key', async () => {
   const { key } = await created(
     ...[
       'everything',
@@ -120,7 +120,7 @@ test('what is said of a key is what it has', async () => {
   expect(await keys('list')).toContain('gold, 60 rpm, 10000 tpm, 2 at once, $2.50 a month')
 })
 
-test('the secret is printed once, and never listed', async () => {
+test('prints the secret once, and never lists it', async () => {
   const printed = await keys('create', 'once')
   const [secret = ''] = printed.split('\n')
 
@@ -140,11 +140,11 @@ test.each([
   [['create', 'x', '--scopes', 'root'], 'scopes[0]'],
   [['create', 'x', '--expires', 'soon'], 'expiresIn'],
   [['create', 'x', '--expires', '2027-02-30'], 'expiresAt'],
-])('%j is refused with what is wrong', async (args, complaint) => {
+])('%j is an error that names the field', async (args, complaint) => {
   await expect(keys(...args)).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining(complaint) })
 })
 
-test('a key that is not there is not revoked', async () => {
+test('rejects revoking an unknown key', async () => {
   await keys('create', 'other')
 
   await expect(keys('revoke', 'key_none')).rejects.toMatchObject({
@@ -152,7 +152,7 @@ test('a key that is not there is not revoked', async () => {
   })
 })
 
-test('an old secret may be let in for days, and a key may end with a day', async () => {
+test('accepts a grace in days, and an expiry date', async () => {
   const { key } = await created('old', '--expires', '2040-01-02')
 
   expect(key).toMatchObject({ expiresAt: '2040-01-02T00:00:00.000Z' })

@@ -35,7 +35,7 @@ async function say(...args: readonly string[]): Promise<string> {
   return said
 }
 
-test('a key that is served has its tokens and their cost in the ledger, and what it may not spend it does not get', async () => {
+test('records tokens and cost of a key, and enforces its spending limit', async () => {
   const prices = join(data, 'prices.json')
   writeFileSync(prices, '{"tiny": {"inputPerMillionUsd": 1, "outputPerMillionUsd": 2}}')
   const keyed = ['keys', 'create', 'reports', '--spend', '0.0002', '--per', 'day', '--data', data, '--json']
@@ -72,7 +72,7 @@ async function urlOf(server: { readonly stdout: NodeJS.ReadableStream }): Promis
   return String(line).replace('Listening on ', '')
 }
 
-test('with --admin a key that may makes others over HTTP; without it nobody does', async () => {
+test('with --admin, a key with the scope admin creates keys over HTTP; without it, none does', async () => {
   const made = await say('keys', 'create', 'root', '--scopes', 'admin', '--data', data, '--json')
   const { secret } = JSON.parse(made) as { secret: string }
   const served = ['serve', '--port', '0', '--models', models, '--auth', 'keys', '--data', data]
@@ -93,7 +93,7 @@ test('with --admin a key that may makes others over HTTP; without it nobody does
   expect(await say('keys', 'list', '--data', data)).toContain('made')
 })
 
-test('--admin without keys is a mistake', async () => {
+test('--admin without --auth keys is an error', async () => {
   const command = spawn(process.execPath, [bin, 'serve', '--port', '0', '--models', models, '--admin'], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -9,7 +9,7 @@ mkdirSync(join(folder, 'other'))
 for (const file of ['a.gguf', 'other/a.gguf', 'other/b.gguf', 'lora.gguf'])
   writeFileSync(join(folder, file), '')
 
-test('what is no file is the name of a model', async () => {
+test('a source that is not a file is the name of a model', async () => {
   expect(await findSources({ from: ['llama3.2'] }, folder)).toEqual({
     model: 'llama3.2',
     files: {},
@@ -17,7 +17,7 @@ test('what is no file is the name of a model', async () => {
   })
 })
 
-test('files are found from where the Modelfile lies, each under a name of its own', async () => {
+test('resolves files relative to the Modelfile, under unique names', async () => {
   const from = ['a.gguf', './other/a.gguf', join(folder, 'other/b.gguf')]
 
   expect(await findSources({ from }, folder)).toEqual({
@@ -30,7 +30,7 @@ test('files are found from where the Modelfile lies, each under a name of its ow
   })
 })
 
-test('an adapter may be for a model by its name', async () => {
+test('an adapter may extend a named model', async () => {
   expect(await findSources({ from: ['tiny'], adapter: 'lora.gguf' }, folder)).toEqual({
     model: 'tiny',
     files: {},
@@ -38,7 +38,7 @@ test('an adapter may be for a model by its name', async () => {
   })
 })
 
-test('blobs of the server are named as what is shown of a model names them', async () => {
+test('recognises blobs as the shown Modelfile names them', async () => {
   const [model, projector, lora] = ['1', '2', '3'].map((digit) => digit.repeat(64))
   const shown = { from: [`sha256-${model}`, `sha256-${projector}`], adapter: `sha256-${lora}` }
 
@@ -59,6 +59,6 @@ test.each([
   [{ from: ['tiny'], adapter: 'missing' }, 'ADAPTER missing does not exist'],
   [{ from: ['tiny'], adapter: 'other' }, 'ADAPTER other is a folder'],
   [{ from: ['tiny', 'a.gguf'] }, 'FROM: expected one model, or files'],
-])('%j says what is wrong', async (modelfile, expected) => {
+])('%j is an error that names the command', async (modelfile, expected) => {
   await expect(findSources(modelfile, folder)).rejects.toThrow(expected)
 })

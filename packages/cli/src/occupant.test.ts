@@ -18,13 +18,13 @@ async function occupied(server: Server): Promise<string> {
 
 const answering = (answer: RequestListener) => occupied(createServer(answer))
 
-test('Ollama is known by its greeting', async () => {
+test('recognises Ollama by its greeting', async () => {
   const address = await answering((_req, res) => res.end('Ollama is running'))
 
   expect(await occupantOf(address)).toBe('Ollama')
 })
 
-test('another Modelmount is known by its built-in model', async () => {
+test('recognises another Modelmount by its built-in model', async () => {
   const address = await answering((req, res) => {
     res.end(req.url === '/v1/models' ? '{"data":[{"id":"tiny:latest","owned_by":"modelmount"}]}' : '{}')
   })
@@ -32,13 +32,13 @@ test('another Modelmount is known by its built-in model', async () => {
   expect(await occupantOf(address)).toBe('another Modelmount')
 })
 
-test('any other web server is another program', async () => {
+test('reports any other web server as another program', async () => {
   const address = await answering((_req, res) => res.end('<h1>It works!</h1>'))
 
   expect(await occupantOf(address)).toBe('another program')
 })
 
-test('who accepts connections and says nothing is another program, after a moment', async () => {
+test('reports an unresponsive server as another program, after a time limit', async () => {
   const address = await occupied(createSocketServer((socket) => socket.unref()))
 
   expect(await occupantOf(address)).toBe('another program')

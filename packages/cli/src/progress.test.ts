@@ -19,7 +19,7 @@ const screen = (isTTY: boolean) => {
   return { isTTY, columns: 80, write: write as NodeJS.WriteStream['write'], text: () => written.join('') }
 }
 
-test('where no terminal is, the lines are written as they came', async () => {
+test('without a terminal, writes the lines as they arrive', async () => {
   const out = screen(false)
 
   await showProgress(told(), out)
@@ -27,7 +27,7 @@ test('where no terminal is, the lines are written as they came', async () => {
   expect(out.text()).toBe(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
 })
 
-test('a terminal shows a row for each step, and what was transferred is whole at the end', async () => {
+test('a terminal shows a row per step, with full bars at the end', async () => {
   const out = screen(true)
 
   await showProgress(told(), out)
@@ -41,7 +41,7 @@ test('a terminal shows a row for each step, and what was transferred is whole at
   ])
 })
 
-test('a failure leaves what was reached, and goes on to the caller', async () => {
+test('a failure keeps the progress shown, and rejects', async () => {
   const out = screen(true)
 
   await expect(showProgress(told(new Error('gone')), out)).rejects.toThrow('gone')

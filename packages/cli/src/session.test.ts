@@ -97,7 +97,7 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
 
   const modelfile = (text: string, name = 'Modelfile'): void => writeFileSync(join(work, name), text)
 
-  test('a model is made of a Modelfile and a file beside it, which is sent once', async () => {
+  test('creates a model from a Modelfile and a file beside it, and uploads the file once', async () => {
     copyFileSync(modelPath, join(work, 'tiny-chat.gguf'))
     modelfile(
       'FROM ./tiny-chat.gguf\nSYSTEM You are Bob.\nPARAMETER temperature 0\nPARAMETER stop "<|a b|>"\n',
@@ -118,7 +118,7 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
     expect(statusesOf(second).filter((status) => status.startsWith('creating new layer'))).toEqual([])
   })
 
-  test('a model is shown whole and in parts, as its Modelfile says', async () => {
+  test('shows a model, and each part of it', async () => {
     modelfile('FROM tiny\nSYSTEM You are Bob.\nPARAMETER temperature 0\nLICENSE MIT\n')
     await run(['create', 'shown'])
 
@@ -137,7 +137,7 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
     expect(verbose.printed).toContain('tokenizer.ggml.tokens')
   })
 
-  test('a Modelfile may be piped in, and its paths begin where the command is', async () => {
+  test('reads a Modelfile from stdin, with paths relative to the working folder', async () => {
     copyFileSync(modelPath, join(work, 'piped-in.gguf'))
 
     const made = await run(['create', 'from-pipe', '-f', '-'], 'FROM ./piped-in.gguf\nSYSTEM You are Pia.\n')
@@ -147,14 +147,14 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
     expect(printed).toBe('You are Pia.\n')
   })
 
-  test('what a registry does not answer is said once', async () => {
+  test('prints an unreachable registry once', async () => {
     const pulled = await run(['pull', '127.0.0.1:9/library/nope', '--insecure'])
 
     expect(pulled.code).toBe(1)
     expect(pulled.complaint).toMatch(/^Error: [^\n]+\n$/)
   })
 
-  test('what is shown of a model makes the same model again', async () => {
+  test('the shown Modelfile creates the same model', async () => {
     modelfile(
       'FROM tiny\nSYSTEM """You are "Bob".\nA man."""\nPARAMETER stop " x"\nMESSAGE user Hi\nLICENSE MIT\n',
     )
@@ -170,7 +170,7 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
     expect(once.printed).toMatch(/^FROM sha256-[0-9a-f]{64}$/m)
   })
 
-  test('a line that is taken out of what is shown does not come back', async () => {
+  test('a line removed from the shown Modelfile stays removed', async () => {
     modelfile('FROM tiny\nSYSTEM You are Bob.\nPARAMETER temperature 0\nLICENSE MIT\n')
     await run(['create', 'whole'])
     const whole = await run(['show', 'whole', '--modelfile'])
@@ -183,7 +183,7 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
     expect(printed).toMatch(/\nSYSTEM You are Bob\.\n+$/)
   })
 
-  test('models are listed, copied and removed', async () => {
+  test('lists, copies and removes models', async () => {
     const copied = await run(['cp', 'tiny', 'second'])
     await run(['cp', 'tiny', 'third'])
     const { printed } = await run(['list', 'SEC'])
@@ -199,7 +199,7 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
     expect((await run(['list'])).printed).not.toMatch(/^(second|third):/m)
   })
 
-  test('a model goes to a registry and comes back', async () => {
+  test('pushes a model to a registry and pulls it', async () => {
     const name = `${registry.host}/library/travelled-${hasServer}`
     modelfile('FROM tiny\nSYSTEM You have travelled.\n')
     await run(['create', name])
@@ -219,7 +219,7 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
     expect(printed).toBe('You have travelled.\n')
   })
 
-  test('a model that is not there is pulled before it answers, and only the answer is printed', async () => {
+  test('pulls a missing model before it answers, and prints only the answer on stdout', async () => {
     const name = `${registry.host}/library/answering-${hasServer}`
     await run(['cp', 'tiny', name])
     await run(['push', name, '--insecure'])
@@ -231,7 +231,7 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
     expect(answered.complaint).toContain('{"status":"pulling manifest"}')
   })
 
-  test('what the model thinks is set apart, or left out', async () => {
+  test('sets thinking apart, or hides it', async () => {
     const thinking = await run(['run', 'tiny', 'Hello', '--think'])
     const silent = await run(['run', 'tiny', '--think=false', 'Hello'])
 
@@ -239,7 +239,7 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
     expect(silent.printed).toBe(`${greeting}\n\n`)
   })
 
-  test('what comes through a pipe is the prompt, and words go behind it', async () => {
+  test('takes the prompt from stdin, and appends the arguments', async () => {
     modelfile('FROM tiny\nPARAMETER temperature 0\n')
     await run(['create', 'piped'])
     const args = ['run', 'piped', '--think=false', '--verbose']
@@ -254,13 +254,13 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
     expect(JSON.parse(both.printed)).toBeTypeOf('object')
   })
 
-  test('a model that only reads gives a vector', async () => {
+  test('an embedding model prints a vector', async () => {
     const { printed } = await run(['run', 'bert', 'hello world'])
 
     expect(JSON.parse(printed)).toHaveLength(64)
   })
 
-  test('what is loaded is listed with until when, and goes when it is told to', async () => {
+  test('lists loaded models with their expiry, and stops them', async () => {
     await run(['run', 'tiny', '--keepalive', '10m', 'Hello'])
     const loaded = await run(['ps'])
     const stopped = await run(['stop', 'tiny'])
@@ -305,7 +305,7 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
       await terminal?.exit
     })
 
-    test('a conversation goes on until somebody leaves', async () => {
+    test('a conversation continues until the user exits', async () => {
       const { type, shows, exit } = open('run', 'tiny', '--think=false')
 
       await shows('>>> Send a message (/? for help)')
@@ -332,7 +332,7 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
       expect(await exit).toBe(0)
     })
 
-    test('a conversation is kept as a model, which another one begins with', async () => {
+    test('saves a conversation as a model, which another conversation starts from', async () => {
       const name = `kept-${hasServer}`
       const first = open('run', 'tiny', '--think=false')
       await first.shows('>>> ')
@@ -351,7 +351,7 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
       await second.shows('>>> ')
     })
 
-    test('Ctrl-C stops an answer and not the conversation; at the prompt it tells how to leave', async () => {
+    test('Ctrl-C stops an answer, not the conversation; at the prompt it shows how to exit', async () => {
       copyFileSync(noiseModel, join(models, 'noise.gguf'))
       const { type, shows, exit } = open('run', 'noise')
 
@@ -378,7 +378,7 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
       expect(terminal.raw().includes('\x1b[90m')).toBe(NO_COLOR === '')
     })
 
-    test('a transfer has bars', async () => {
+    test('shows progress bars of a transfer', async () => {
       const name = `${registry.host}/library/barred-${hasServer}`
       await run(['cp', 'tiny', name])
       // What is there already is told of always, what comes fast need not be.
@@ -394,17 +394,17 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
   })
 })
 
-describe('where no server is', () => {
+describe('without a running server', () => {
   const environment = { OLLAMA_MODELS: emptyFolder() }
 
-  test.skipIf(!isAlone)('a command does the work itself', async () => {
+  test.skipIf(!isAlone)('a command runs in its own process', async () => {
     const { printed, code } = await runIn(['list'], { environment })
 
     expect(printed).toMatch(/^NAME .*\ntiny:latest .*\n$/)
     expect(code).toBe(0)
   })
 
-  test('one that is named is the one that is meant', async () => {
+  test('a named server is the only one that is tried', async () => {
     const gone = await listen(() => {})
     await gone.close()
 
@@ -415,7 +415,7 @@ describe('where no server is', () => {
     expect([byOption, byVariable]).toEqual(Array(2).fill({ code: 1, printed: '', complaint }))
   })
 
-  test('what is wrong with a Modelfile is known before anybody is asked', async () => {
+  test('checks the Modelfile before any server is called', async () => {
     const folder = environment.OLLAMA_MODELS
     writeFileSync(join(folder, 'Wrong'), 'FROM tiny\nNONSENSE 1\n')
     writeFileSync(join(folder, 'Old'), 'FROM ./missing.gguf\nPARAMETER mirostat 1\n')

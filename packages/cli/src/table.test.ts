@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { table } from './table.ts'
 
-test('columns are as wide as their widest cell, and nothing stands behind the last', () => {
+test('columns are as wide as their widest cell, without trailing spaces', () => {
   const rows = [
     ['NAME', 'ID'],
     ['clitiny:latest', '5d9167ae0343'],

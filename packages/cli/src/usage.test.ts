@@ -27,7 +27,7 @@ beforeAll(async () => {
   await llm.close()
 })
 
-test('usage is a table of what was used and what it cost', async () => {
+test('prints a table of usage and cost', async () => {
   const lines = (await usage({ data, by: 'key' })).trimEnd().split('\n')
 
   expect(lines.map((line) => line.split(/ {2,}/))).toEqual([
@@ -36,11 +36,11 @@ test('usage is a table of what was used and what it cost', async () => {
   ])
 })
 
-test('models without a price are said to have none', async () => {
+test('marks models without a price', async () => {
   expect(await usage({ data, by: 'model' })).toMatch(/^other .* no price$/m)
 })
 
-test('as JSON it is exact', async () => {
+test('JSON has exact amounts', async () => {
   const rows: unknown = JSON.parse(await usage({ data, by: 'model', json: true, from: new Date() }))
 
   expect(rows).toEqual([
@@ -61,21 +61,21 @@ test('as JSON it is exact', async () => {
   ])
 })
 
-test('days outside are left out', async () => {
+test('omits days out of range', async () => {
   expect(JSON.parse(await usage({ data, by: 'day', json: true, to: new Date(0) }))).toEqual([])
 })
 
-test('without a database it says where it looked', async () => {
+test('an absent database is an error with its path', async () => {
   await expect(usage({ data: join(data, 'none'), by: 'key' })).rejects.toThrow('No database found at')
 })
 
-test('prices that cannot be read are a mistake in the set-up', () => {
+test('unreadable prices are an error', () => {
   expect(() => readPrices(join(data, 'missing.json'))).toThrow('cannot be read')
   writeFileSync(join(data, 'list.json'), '[]')
   expect(() => readPrices(join(data, 'list.json'))).toThrow('Expected an object of prices')
 })
 
-test('dollars are written exactly', () => {
+test('writes exact dollars', () => {
   expect([0n, 42_000n, 1_500_000_000n, 12n * 10n ** 9n].map(toUsd)).toEqual([
     '0.00',
     '0.000042',

@@ -17,7 +17,7 @@ export type AdminRouterOptions = AdminMountOptions<Request>
 export const llmRouter = (llm: Llm, options: RouterOptions = {}): Router =>
   routerOf(llm, prepareMount(llm, options), options)
 
-/** Keys, and what they may, for callers with the scope `admin`. Mount it under a path of its own: `/admin`. */
+/** The admin API, for callers with the scope `admin`. Mount it under a separate path: `/admin`. */
 export const adminRouter = (llm: Llm, options: AdminRouterOptions = {}): Router =>
   routerOf(llm, prepareAdminMount(llm, options), options)
 
@@ -41,7 +41,7 @@ function routerOf(
       })
       await writeNodeResponse(await handle(request, llm), res)
     }
-    // Express 4 does not look at the promise of a handler.
+    // Express 4 ignores the promise of a handler.
     router[verb](toPattern(path), (req, res, next) => void answer(req, res).catch(next))
   }
 

@@ -26,7 +26,7 @@ export type AdminRouterOptions = AdminMountOptions<RouterContext>
 export const llmRouter = (llm: Llm, options: RouterOptions = {}): Router =>
   routerOf(llm, prepareMount(llm, options), options)
 
-/** Keys, and what they may, for callers with the scope `admin`. Give it a path of its own: `.prefix('/admin')`. */
+/** The admin API, for callers with the scope `admin`. Give it a separate path: `.prefix('/admin')`. */
 export const adminRouter = (llm: Llm, options: AdminRouterOptions = {}): Router =>
   routerOf(llm, prepareAdminMount(llm, options), options)
 
@@ -62,7 +62,7 @@ function routerOf(
     })
     return next()
   }
-  // The routes of the app behind share `ctx.params`, and did not ask for a `rest`.
+  // Later routes of the app share `ctx.params`, which must not contain our `rest`.
   router.register(everything, METHODS, unknown, { ignoreWildcardParameter: 'rest' })
   return router
 }
@@ -83,12 +83,12 @@ function read(ctx: RouterContext, pattern: string, options?: Omit<NodeRequestOpt
 /** Koa's body parsers leave it at Koa's request; serverless hosts have parsed it before Koa, at Node's. */
 const bodyOf = (request: object): unknown => ('body' in request ? request.body : undefined)
 
-/** By way of Koa: middleware in front sees the status and the body, and may change them. */
+/** Answers through Koa, so that middleware can see and change the status and the body. */
 function reply(ctx: RouterContext, { status, headers, body }: HttpResponse): void {
   if (body === null || typeof body === 'string') ctx.body = body
   else {
     ctx.body = Readable.from(body) // Koa closes it when the client leaves.
-    // Middleware may add headers until Koa sends it. Then they go at once: the first frame may take long.
+    // Middleware may add headers until Koa responds. Then they are flushed at once: the first frame may take long.
     ctx.res.once('pipe', () => ctx.res.flushHeaders())
   }
   ctx.status = status // After the body: Koa turns a null body into 204.

@@ -1,4 +1,4 @@
-/** Says what guards, pipes and interceptors of the app throw in the words that the client of a route reads. */
+/** Renders exceptions of the app's guards, pipes and interceptors as errors of the route's dialect. */
 import type { ServerResponse } from 'node:http'
 import { LlmError, type LlmErrorCode } from '@modelmount/core'
 import type { DialectTable } from '@modelmount/core/adapter'
@@ -20,9 +20,9 @@ export class DialectExceptionFilter implements ExceptionFilter {
 
   async catch(exception: unknown, host: ArgumentsHost): Promise<void> {
     const [req, res] = host.getArgs<[LlmRequest, ServerResponse]>()
-    // A middleware with a time limit has answered, and ours came too late.
+    // The response was sent already, such as by a timeout middleware.
     if (res.writableEnded) return
-    // What Nest itself says about what nobody has foreseen: nothing to the client, all to the log.
+    // As Nest does for unexpected errors: no details for the client, all of them in the log.
     if (!isForeseen(exception)) this.#logger.error(exception)
     if (res.headersSent) return void res.destroy()
 

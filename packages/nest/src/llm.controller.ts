@@ -28,13 +28,13 @@ import { LLM } from './llm.tokens.ts'
 export interface LlmRouteOptions {
   /** Which public APIs to speak. @default all */
   readonly dialects?: readonly DialectName[] | undefined
-  /** In front of our paths, behind the global prefix of the app: `llm` makes `/llm/v1/models`. @default none */
+  /** Path prefix of the routes, after the global prefix of the app: `llm` mounts `/llm/v1/models`. @default none */
   readonly path?: string | undefined
-  /** Where the admin API is, behind the global prefix of the app: `admin` makes `/admin/keys`. @default nowhere */
+  /** Path of the admin API, after the global prefix of the app: `admin` mounts `/admin/keys`. @default not mounted */
   readonly adminPath?: string | undefined
   /**
-   * Paths that no route of ours has: `pass` leaves them to the app, `error` answers 404 in the dialect of the
-   * client. At the root that takes all paths of the modules that are imported later.
+   * Answer to unknown paths: `pass` leaves them to the app, `error` answers 404 in the dialect of the client.
+   * At the root, `error` also takes the paths of modules that are imported later.
    *
    * @default `error` under a `path`, `pass` without one
    */
@@ -54,7 +54,7 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
   const spoken = routesFor(dialects)
   const { routes, handleUnmatched } = spoken
   const methods = methodsByPath(routes)
-  // Read now: a wrong one is a mistake in the set-up, not of each call.
+  // Checked now, so that an invalid option fails the set-up instead of each call.
   const limitBytes = toBytes(bodyLimit)
 
   const controller = (name: string, at = path): Type<LlmController> => {

@@ -8,11 +8,11 @@ const read = (...lines: readonly string[]): readonly (Entry | undefined)[] => {
 const message = (text: string): Entry => ({ kind: 'message', text })
 const command = (text: string): Entry => ({ kind: 'command', text })
 
-test('a line is a message, and one with a slash a command', () => {
+test('a line is a message, and a line with a slash a command', () => {
   expect(read('Hello', '/bye', '', '  ')).toEqual([message('Hello'), command('/bye'), undefined, undefined])
 })
 
-test('three quotes hold many lines together, also empty ones and those with a slash', () => {
+test('triple quotes join lines, also empty ones and those with a slash', () => {
   expect(read('"""one', '', '/bye', 'four"""', 'next')).toEqual([
     undefined,
     undefined,
@@ -22,17 +22,17 @@ test('three quotes hold many lines together, also empty ones and those with a sl
   ])
 })
 
-test('they may begin and end in one line, and stand in lines of their own', () => {
+test('triple quotes may stand in one line, and in separate lines', () => {
   expect(read('"""/bye"""')).toEqual([message('/bye')])
   expect(read('"""', 'a', '"""')).toEqual([undefined, undefined, message('\na\n')])
 })
 
-test('a system message may have many lines, too', () => {
+test('a system message may also have several lines', () => {
   expect(read('/set system """You are', 'Bob."""')).toEqual([undefined, command('/set system You are\nBob.')])
   expect(read('/set system "Bob"')).toEqual([command('/set system "Bob"')])
 })
 
-test('what was begun can be dropped', () => {
+test('discards an open message', () => {
   const reader = new MessageReader()
   reader.take('"""one')
 

@@ -9,7 +9,7 @@ const llm = await createLlm({ engine, models: emptyFolder() })
 const signal = new AbortController().signal
 const only = (...models: string[]) => llm.as({ id: 'key_a', models })
 
-test('whatever names a model is refused where it is another one, before anybody is asked', async () => {
+test('rejects other models in each method before the engine is called', async () => {
   const view = only('other')
   const refused = { code: 'permission', message: expect.stringMatching(/may not use the model "tiny/) }
   const text = { model: 'tiny', input: { kind: 'text', prompt: ['Hello'] } } as const
@@ -44,7 +44,7 @@ test('a call without a name is checked for the default model', async () => {
   expect(await only('tiny').embed({ inputs: ['Hello'] })).toMatchObject({ inputTokens: 5 })
 })
 
-test('its own are there, however they are spelled', async () => {
+test("accepts each spelling of the caller's models", async () => {
   for (const allowed of ['tiny', 'TINY:latest', 'registry.ollama.ai/library/tiny']) {
     const view = only(allowed)
 
@@ -54,17 +54,17 @@ test('its own are there, however they are spelled', async () => {
   }
 })
 
-test('another way to say a name may be the name of another model', async () => {
+test('a different spelling may be the name of another model', async () => {
   await expect(only('tiny').models.get('tiny:local')).rejects.toMatchObject({ code: 'permission' })
   expect(await only('tiny', 'tiny:local').models.get('tiny:local')).toMatchObject({ name: 'tiny:latest' })
 })
 
-test('names that are none are compared as they are', async () => {
+test('compares invalid names as they are', async () => {
   await expect(only('two words').models.get('two words')).rejects.toMatchObject({ code: 'not_found' })
   await expect(only('tiny').models.get('two words')).rejects.toMatchObject({ code: 'permission' })
 })
 
-test('a hostile name does not fill the answer', async () => {
+test('cuts a hostile name in the error', async () => {
   await expect(only('tiny').models.get('\ud800'.repeat(2 ** 20))).rejects.toSatisfy(
     ({ message }: Error) => message.length < 300 && message.isWellFormed(),
   )
@@ -94,7 +94,7 @@ describe('the limits that a client reports', () => {
     expect(client.limitStatus()).toMatchObject([{ name: 'requests', limit: 9, remaining: 6 }])
   })
 
-  test('refill while a whole answer takes its time', async () => {
+  test('refill during a long unary call', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     const client = llm.as({ id: 'slow', limits: { requestsPerMinute: 60 } })
     await client.countTokens(request)
@@ -106,7 +106,7 @@ describe('the limits that a client reports', () => {
     expect(client.limitStatus()).toMatchObject([{ remaining: 59, resetMs: 0 }])
   })
 
-  test('are known of a call that was admitted and failed, and of one that was rejected', async () => {
+  test('are reported for a call that failed and for one that was rejected', async () => {
     const broken = await createLlm({
       engine: scriptedEngine(new LlmError('upstream', 'It broke.')),
       models: emptyFolder(),

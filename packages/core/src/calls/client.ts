@@ -1,4 +1,4 @@
-/** What one caller can ask of an `Llm`: the allow-listed surface that dialects get. A method that is not listed here does not exist for them. */
+/** The client of one caller: the allow-listed methods of an `Llm` that dialects can use. */
 import type { Caller } from '../accounts/auth/caller.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine/engine.ts'
@@ -27,9 +27,9 @@ export type ModelActions = Pick<
 >
 
 export interface LlmClient {
-  /** Resolves when the answer has begun. Throws `LlmError`. */
+  /** Resolves at the start of the answer. Throws `LlmError`. */
   generate(request: ModelOptional<GenerateRequest>, options: ClientCallOptions): Promise<Generation>
-  /** Several requests for one model that are one call: admitted, counted and charged together. Throws `LlmError`. */
+  /** Several requests for one model as one call: admitted, counted and charged together. Throws `LlmError`. */
   generateGroup(requests: readonly GenerateRequest[], options: ClientCallOptions): Promise<GenerationGroup>
   /** Tokens of the prompt of a request. Throws `LlmError`. */
   countTokens(request: GenerateRequest, options?: ClientUnaryOptions): Promise<number>
@@ -302,7 +302,7 @@ class LimitLog {
     }
   }
 
-  /** As of now: a whole answer may have taken minutes. */
+  /** Computed at the time of reading: a unary answer may have taken minutes. */
   status(): readonly LimitStatus[] {
     return [...this.#least.values()].map(({ status, at }) => ({
       ...status,

@@ -22,10 +22,10 @@ export interface Generation extends AsyncIterable<GenerateEvent> {
 /** After this time a stream opens without its first event, in ms. Failures after that arrive in the stream. */
 const openAfterMs = 5_000
 
-/** Tokens that a metered answer may be ahead of a slow reader: what is never read is never charged. */
+/** Tokens that a metered answer may be ahead of a slow reader: unread tokens are never charged. */
 const readAheadTokens = 64
 
-/** How long an answer that has ended waits for the ledger, in ms. The ledger tries again by itself. */
+/** How long an ended answer waits for the ledger, in ms. The ledger retries in the background. */
 const settleTimeoutMs = 2_000
 
 export interface GenerationSettings {
@@ -154,7 +154,7 @@ class GenerationEvents implements AsyncIterator<GenerateEvent> {
   }
 
   readonly #onAbort = (): void => {
-    // Before the engine is asked, `#start` notices.
+    // Until the engine is called, `#start` checks the signal.
     if (this.#events) void this.#closeEngine().then(() => this.#settle('aborted'))
   }
 

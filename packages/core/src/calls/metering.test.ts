@@ -44,7 +44,7 @@ const errorOf = (promise: Promise<unknown>): Promise<LlmError> =>
   )
 
 describe('limits', () => {
-  test('of a caller are taken before the engine is asked, and an answer says how they stood', async () => {
+  test('of a caller are taken before the engine is called, and the answer reports their state', async () => {
     const { llm, engine } = await start()
     const caller: Caller = { id: 'ann', limits: { requestsPerMinute: 2 } }
 
@@ -99,7 +99,7 @@ describe('limits', () => {
     expect(await left()).toBeGreaterThan(later + 500)
   })
 
-  test('of tokens that are empty let nobody in while a long answer is written, and are exact when it is over', async () => {
+  test('of tokens reject calls while a long answer empties them, and are exact when it ends', async () => {
     const { llm } = await start({ engine: scriptedEngine(Array<string>(3_000).fill('word ')) })
     const caller: Caller = { id: 'ann', limits: { tokensPerMinute: 1_100 } }
     const long = (await llm.generate(asked(), { signal: live(), caller }))[Symbol.asyncIterator]()
@@ -117,7 +117,7 @@ describe('limits', () => {
     expect(after.details.retryAfterMs).toBeLessThanOrEqual(waitMs(3_001 - 1_100 + 6))
   })
 
-  test('that cannot be taken while an answer is written do not break it off, and are settled with it', async () => {
+  test('that are exhausted during an answer do not abort it, and are settled at its end', async () => {
     const database = `${await mkdtemp(join(tmpdir(), 'limits-'))}/limits.db`
     const beside = await openDatabase(database)
     const errors: unknown[] = []
@@ -142,7 +142,7 @@ describe('limits', () => {
     await beside.close()
   })
 
-  test('of a tier hold where the caller has none of its own', async () => {
+  test('of a tier apply where the caller has none of its own', async () => {
     const { llm } = await start({ tiers: { small: { requestsPerMinute: 1, concurrent: 5 } } })
     await read(llm, { id: 'ann', tier: 'small' })
     await read(llm, { id: 'bob', tier: 'small' })
@@ -152,14 +152,14 @@ describe('limits', () => {
     expect(generation.limits).toMatchObject([{ limit: 9 }])
   })
 
-  test('of a tier that nobody knows are a mistake in the set-up, not no limits', async () => {
+  test('of an unknown tier are a set-up error', async () => {
     const { llm } = await start()
 
     expect((await errorOf(read(llm, { id: 'ann', tier: 'gone' }))).message).toContain('"gone"')
     expect((await errorOf(read(llm, { id: 'ann', tier: 'constructor' }))).code).toBe('internal')
   })
 
-  test('of what no model answers are counted for themselves, by kind and caller', async () => {
+  test('of calls without tokens have separate buckets, by kind and caller', async () => {
     const { llm } = await start({ tiers: { small: { requestsPerMinute: 1, concurrent: 1 } } })
     const ann: Caller = { id: 'ann', tier: 'small' }
     await read(llm, ann)
@@ -181,7 +181,7 @@ describe('limits', () => {
     expect((await errorOf(count({ id: 'ann', tier: 'gone' }))).code).toBe('internal')
   })
 
-  test('of a model are of all its callers together, whichever way its name is written', async () => {
+  test('of a model are shared by all its callers, however its name is spelled', async () => {
     const { llm } = await start({ modelLimits: { tiny: { requestsPerMinute: 2 } } })
     await read(llm, { id: 'ann' })
     await read(llm, { id: 'bob' }, { model: 'tiny:latest' })
@@ -190,7 +190,7 @@ describe('limits', () => {
     await read(llm, { id: 'zoe' }, { model: 'other' })
   })
 
-  test('let so many run at the same time, until these end, fail or are left', async () => {
+  test('bound concurrent calls, until these end, fail or are aborted', async () => {
     const failing = scriptedEngine((request) =>
       request.maxTokens === 1 ? new LlmError('upstream', 'It broke.') : 'one two',
     )
@@ -208,7 +208,7 @@ describe('limits', () => {
     await expect.poll(() => read(llm, caller).then(({ events }) => events.length)).toBe(4)
   })
 
-  test('are not passed by who has left: nothing is read for such', async () => {
+  test('are not taken for a caller that has left', async () => {
     const scripted = scriptedEngine('one')
     let asked = 0
     const embed: typeof scripted.embed = (...given) => {
@@ -224,7 +224,7 @@ describe('limits', () => {
     expect(asked).toBe(0)
   })
 
-  test('of tokens expect of texts that are not in Latin letters as much as these are in bytes', async () => {
+  test('of tokens estimate non-Latin text by its bytes', async () => {
     const { llm } = await start()
     const caller: Caller = { id: 'ann', limits: { tokensPerMinute: 1_000 } }
     const text = '狐'.repeat(400)
@@ -234,7 +234,7 @@ describe('limits', () => {
     expect(limits).toMatchObject([{ name: 'tokens', remaining: 1_000 - 300 - 4 }])
   })
 
-  test('hold for vectors and ranks, too: by requests, and by the tokens that were read', async () => {
+  test('apply to embeddings and reranking, by requests and input tokens', async () => {
     const { llm } = await start()
     const caller: Caller = { id: 'ann', limits: { requestsPerMinute: 2, tokensPerMinute: 1_000 } }
     await llm.embed({ model: 'tiny', inputs: ['Hello'] }, { caller })
@@ -258,7 +258,7 @@ describe('money', () => {
     ...more,
   })
 
-  test('clamps an answer to what its caller can pay for', async () => {
+  test("bounds an answer by the caller's credit", async () => {
     const { llm, engine } = await start({ database: ':memory:', prices })
 
     const { events } = await read(llm, payer(1_000 + 2 * 2_000))
@@ -295,7 +295,7 @@ describe('money', () => {
     expect(both.map(({ events }) => events.at(-1)?.type)).toEqual(['end', 'end'])
   })
 
-  test('is charged by whole tokens, whatever an engine says', async () => {
+  test('is charged by whole tokens, whatever an engine reports', async () => {
     const scripted = scriptedEngine('one two')
     const engine: typeof scripted = {
       ...scripted,
@@ -327,7 +327,7 @@ describe('money', () => {
     expect((await errorOf(read(llm, payer(1e9, { limits })))).code).toBe('rate_limit')
   })
 
-  test('is counted for those who are let in, not for all who wait in front', async () => {
+  test('is counted for admitted calls, not for queued ones', async () => {
     const scripted = scriptedEngine('one two')
     let counting = 0
     let most = 0
@@ -359,7 +359,7 @@ describe('money', () => {
     expect(await llm.usage.report({ by: 'key' })).toMatchObject([{ calls: 64 }])
   })
 
-  test('of what still runs is charged when the app closes, and what was held for it is free', async () => {
+  test('of running calls is charged when the app closes, and their reservations are released', async () => {
     const database = `${await mkdtemp(join(tmpdir(), 'closing-'))}/usage.db`
     const errors: unknown[] = []
     const logger = { warn: () => {}, error: (details: object) => errors.push(details) }
@@ -382,7 +382,7 @@ describe('money', () => {
     await beside.close()
   })
 
-  test('that is not there is refused before the engine is asked, and costs no limit and no row', async () => {
+  test('that is missing rejects before the engine is called, and takes no limit and no row', async () => {
     const { llm, engine } = await start({ database: ':memory:', prices })
     const limits = { requestsPerMinute: 10 }
 
@@ -394,7 +394,7 @@ describe('money', () => {
     expect(await llm.usage.calls()).toHaveLength(1)
   })
 
-  test('who has nothing left makes no model count', async () => {
+  test('without credit, no model counts the prompt', async () => {
     const scripted = scriptedEngine('one')
     let counted = 0
     const engine = {
@@ -412,14 +412,14 @@ describe('money', () => {
     expect(counted).toBe(1)
   })
 
-  test('of a caller needs a database, and nothing is let through without', async () => {
+  test('of a caller needs a database; without one, calls are rejected', async () => {
     const { llm, engine } = await start()
 
     await expect(read(llm, payer(1))).rejects.toThrow('`database`')
     expect(engine.requests).toHaveLength(0)
   })
 
-  test('is charged for an answer that failed, for what was said before', async () => {
+  test('is charged for the output of an answer that failed', async () => {
     const engine = scriptedEngine(['one ', 'two ', new LlmError('upstream', 'It broke.')])
     const { llm } = await start({ engine, database: ':memory:', prices })
 
@@ -428,7 +428,7 @@ describe('money', () => {
     expect(await llm.usage.calls()).toMatchObject([{ status: 'failed', nanoUsd: 5_000 }])
   })
 
-  test('is charged for vectors by their tokens', async () => {
+  test('is charged for embeddings by their tokens', async () => {
     const { llm } = await start({ database: ':memory:', prices })
     const caller = payer(1_000_000)
 
@@ -439,7 +439,7 @@ describe('money', () => {
     ])
   })
 
-  test('is charged for ranks by their tokens', async () => {
+  test('is charged for reranking by its tokens', async () => {
     const { llm } = await start({ database: ':memory:', prices })
 
     await llm.rerank({ model: 'tiny', query: 'a', documents: ['a', 'b'] }, { caller: payer(1_000_000) })
@@ -449,7 +449,7 @@ describe('money', () => {
     ])
   })
 
-  test('is half of it for what is one of a batch', async () => {
+  test('is halved for an item of a batch', async () => {
     const { llm } = await start({ database: ':memory:', prices })
 
     for await (const _event of await llm.generate(asked(), {
@@ -461,7 +461,7 @@ describe('money', () => {
     expect(await llm.usage.calls()).toMatchObject([{ status: 'ended', nanoUsd: 3_500 }])
   })
 
-  test('is of the id that the answer has', async () => {
+  test('is recorded under the id of the response', async () => {
     const { llm } = await start({ database: ':memory:', prices })
 
     const { generation } = await read(llm, { id: 'ann' })
@@ -470,7 +470,7 @@ describe('money', () => {
   })
 })
 
-test('where too many wait, the caller with most of them hears it, and it costs nothing', async () => {
+test('a full queue rejects the caller with most queued calls, at no cost', async () => {
   const scripted = scriptedEngine('one two')
   let inside = 0
   let goOn: () => void = () => {}
@@ -507,7 +507,7 @@ test('where too many wait, the caller with most of them hears it, and it costs n
   ])
 })
 
-test('without a database nothing is kept, and that is said to who asks', async () => {
+test('without a database, usage reports reject with the missing option', async () => {
   const { llm } = await start()
 
   await expect(llm.usage.report({ by: 'key' })).rejects.toThrow('`database`')

@@ -69,7 +69,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('an answer gives the events of the engine in order', async () => {
+test('yields the events of the engine in order', async () => {
   const engine = engineOf(async function* () {
     yield start
     yield hello
@@ -81,7 +81,7 @@ test('an answer gives the events of the engine in order', async () => {
   expect(await all(generation)).toEqual([start, hello, end])
 })
 
-test('an answer has an id of its own, the model as it was named, and a date', async () => {
+test('an answer has a unique id, the model as it was named, and a date', async () => {
   const engine = engineOf(async function* () {
     yield start
     yield end
@@ -97,7 +97,7 @@ test('an answer has an id of its own, the model as it was named, and a date', as
   expect(one.createdAt.getTime()).toBeGreaterThanOrEqual(before)
 })
 
-test('the engine gets the request, the signal, who asks, and whether it can wait', async () => {
+test('the engine gets the request, the signal, the tenant and the background flag', async () => {
   const signal = live()
   const calls: unknown[] = []
   const engine = engineOf(async function* (...call) {
@@ -128,7 +128,7 @@ test.each([
   expect(tenants).toEqual([tenant])
 })
 
-test('an answer that has begun says what of its prompt was there already', async () => {
+test('a started answer reports the cached tokens of its prompt', async () => {
   const read = { ...uncached, inputTokens: 9, reusedTokens: 5 }
   const engine = engineOf(async function* () {
     yield { ...start, ...read }
@@ -240,7 +240,7 @@ test('no timer stays when the first event comes before 5 s', async () => {
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('an engine that ends without an end is an upstream error, after what it said', async () => {
+test('an engine that stops without a final event is an upstream error, after its output', async () => {
   const engine = engineOf(async function* () {
     yield start
     yield hello
@@ -256,7 +256,7 @@ test('an engine that ends without an end is an upstream error, after what it sai
   expect(read).toEqual([start, hello])
 })
 
-test('an engine that says nothing at all is an upstream error with a status', async () => {
+test('an engine without any event is an upstream error with a status', async () => {
   const engine = engineOf(async function* () {})
 
   const generation = generate(engine, request, { signal: live() })
@@ -264,7 +264,7 @@ test('an engine that says nothing at all is an upstream error with a status', as
   await expect(generation).rejects.toMatchObject({ name: 'LlmError', code: 'upstream' })
 })
 
-test('nothing is read behind the end, and the engine is closed', async () => {
+test('reads nothing after the final event, and closes the engine', async () => {
   let closed = false
   const engine = engineOf(async function* () {
     try {
@@ -283,7 +283,7 @@ test('nothing is read behind the end, and the engine is closed', async () => {
   expect(closed).toBe(true)
 })
 
-test('the events of the engine are ended when the signal aborts, though nobody ever pulls', async () => {
+test("an abort closes the engine's events, also without a reader", async () => {
   const controller = new AbortController()
   let closed = false
   const engine = engineOf(async function* () {
@@ -320,7 +320,7 @@ test('a reader that waits ends quietly when the signal aborts', async () => {
   expect(await reading).toEqual([start])
 })
 
-test('a call that is cancelled before its first event is an answer without events', async () => {
+test('a call aborted before its first event is an answer without events', async () => {
   const controller = new AbortController()
   const engine = engineOf(async function* (_request, { signal }) {
     await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
@@ -332,7 +332,7 @@ test('a call that is cancelled before its first event is an answer without event
   expect(await all(await opening)).toEqual([])
 })
 
-test('what an engine says after the signal has aborted is not handed on', async () => {
+test('drops events after the signal has aborted', async () => {
   const controller = new AbortController()
   const engine = engineOf(async function* () {
     yield start
@@ -384,7 +384,7 @@ test('a reader that leaves before the first pull closes the engine', async () =>
   expect(closed).toBe(true)
 })
 
-test('an engine that fails while it is closed hurts nobody', async () => {
+test("an engine's failure while closing is ignored", async () => {
   const controller = new AbortController()
   const unhandled = vi.fn()
   process.on('unhandledRejection', unhandled)
@@ -406,7 +406,7 @@ test('an engine that fails while it is closed hurts nobody', async () => {
   expect(unhandled).not.toHaveBeenCalled()
 })
 
-test('a signal that outlives its answers keeps no listeners', async () => {
+test('no listeners stay on a signal that outlives its answers', async () => {
   const controller = new AbortController()
   const engine = engineOf(async function* () {
     yield start
@@ -418,7 +418,7 @@ test('a signal that outlives its answers keeps no listeners', async () => {
   expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
 })
 
-test('an answer ends though the ledger does not: who reads it waits no longer than two seconds', async () => {
+test('an answer waits for the ledger at most two seconds', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const engine = engineOf(async function* () {
     yield start

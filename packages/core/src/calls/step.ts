@@ -1,4 +1,4 @@
-/** The one shape of what happens around a call. Tracing, limits and batches are added as steps, never as a wrapper of events. */
+/** A step around a call. Tracing, limits and batches are added as steps, never as wrappers of the event iterator. */
 import type { TokenUsage } from '../engine/events.ts'
 import type { Call, CallEnd } from './call.ts'
 
@@ -6,7 +6,7 @@ export interface CallStep {
   readonly name: string
   /** Whether `before` may take long. Such steps count towards the 5 s after which a stream opens without its first event. */
   readonly mayWait?: boolean
-  /** Runs in the order of the list, in front of the engine. An `LlmError` rejects the call. */
+  /** Runs before the engine, in the order of the list. An `LlmError` rejects the call. */
   before(call: Call): Promise<void> | void
   /** Runs whenever tokens are handed to the reader. Must not throw, and nothing waits for it. */
   onUsage?(call: Call, usage: TokenUsage): void

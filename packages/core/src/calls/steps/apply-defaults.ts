@@ -1,4 +1,4 @@
-/** Adds what the model's Modelfile says to each request. */
+/** Adds the Modelfile defaults of the model to each request. */
 import type { Logger } from '../../logger.ts'
 import type { Model } from '../../models/model.ts'
 import { applyDefaults, resolveDefaults } from '../../models/modelfile/defaults.ts'
@@ -7,7 +7,7 @@ import { isGenerateRequest, type ModelRequest } from '../call.ts'
 import type { CallStep } from '../step.ts'
 
 export interface DefaultsOptions {
-  /** In tokens. A Modelfile's `num_ctx` is cut to it. */
+  /** In tokens; caps a Modelfile's `num_ctx`. */
   readonly maxContextSize?: number | undefined
   readonly logger?: Logger | undefined
 }

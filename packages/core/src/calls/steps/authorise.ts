@@ -1,4 +1,4 @@
-/** Whether the caller may use the model. Its identity was checked where the call came in. */
+/** Checks that the caller may use the model. The entry point has authenticated the caller. */
 import { LlmError } from '../../errors.ts'
 import { createModelFilter, modelNotAllowed } from '../../models/model-filter.ts'
 import type { CallStep } from '../step.ts'
@@ -18,6 +18,6 @@ export const createAuthoriseStep = (hasLedger: boolean): CallStep => ({
 const spendingNeedsDatabase = (): LlmError =>
   new LlmError(
     'internal',
-    'In the app, a caller with `spendingLimit` needs the option `database` of createLlm().',
+    'A caller with `spendingLimit` requires a database. In the app, set the option `database` of createLlm().',
     { setup: true },
   )

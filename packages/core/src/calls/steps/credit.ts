@@ -1,4 +1,4 @@
-/** Reserves what a call can cost at most, and charges what it has used. */
+/** Reserves the worst-case cost of a call, and charges its usage. */
 
 import type { Ledger } from '../../accounts/usage/ledger.ts'
 import type { TokenUsage } from '../../engine/events.ts'
@@ -29,7 +29,7 @@ export class CreditStep implements CallStep {
     await this.#ledger.expectCredit(ledgerCall)
     call.throwIfOver()
     call.credit = postpaid
-    // The model works from here on: a call that fails while it counts costs a request, and has a row.
+    // Counting uses the model: a call that fails from here on costs a request, and has a row.
     call.hasStarted = true
     const worstCase = await call.computeWorstCase()
     call.throwIfOver()
@@ -39,7 +39,7 @@ export class CreditStep implements CallStep {
   }
 
   async after(call: Call, { usage = noUsage, status, durationMs }: CallEnd): Promise<void> {
-    // A rejected reservation has told its caller already.
+    // The caller of a failed reservation has the error already.
     const credit = await call.credit?.catch(() => undefined)
     await credit?.settle({ usage, status, durationMs })
   }

@@ -11,7 +11,7 @@ export interface LimitsStepOptions {
   readonly subjects: CallerSubjects
   /** The limits of all callers of a model. */
   readonly modelSubjectOf: (model: string) => Subject | undefined
-  /** Called when the limiter fails where no caller can notice. */
+  /** Called when the limiter fails in the background. */
   readonly onError: (cause: unknown) => void
 }
 
@@ -54,7 +54,7 @@ export class LimitsStep implements CallStep {
     }
   }
 
-  /** Takes more tokens for an answer that is longer than what was taken for it. The answer neither waits for that nor fails by it. */
+  /** Takes more tokens for an answer that exceeds the tokens taken so far. Runs in the background and never fails the answer. */
   onUsage(call: Call, { inputTokens, outputTokens }: { inputTokens: number; outputTokens: number }): void {
     const taken = call.limitReservation
     if (!taken) return
@@ -92,7 +92,7 @@ export class LimitsStep implements CallStep {
 const outputTokensToReserve = (maxTokens = Number.POSITIVE_INFINITY, written = 0): number =>
   Math.max(0, Math.min(maxTokens - written, reservedOutputTokens))
 
-/** Of all requests of the call; absent where one names no maximum. */
+/** Sum of the maximum output tokens of all requests; undefined where one has no maximum. */
 const maxTokensOf = ({ requests }: Call): number | undefined =>
   requests.reduce<number | undefined>((sum, request) => {
     const maxTokens = isGenerateRequest(request) ? request.maxTokens : 0

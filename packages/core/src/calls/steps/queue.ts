@@ -1,4 +1,4 @@
-/** Lets a bounded number of calls per model reach the engine, one of each caller in turn. */
+/** Admits a bounded number of calls per model to the engine, one of each caller in turn. */
 import { FairQueue } from '../../limits/fair-queue.ts'
 import type { Call } from '../call.ts'
 import type { CallStep } from '../step.ts'
@@ -6,7 +6,7 @@ import type { CallStep } from '../step.ts'
 export interface QueueOptions {
   /** Calls of one model that are in the engine at once. */
   readonly permits: number
-  /** Calls of one model that wait, of all callers. */
+  /** Queued calls of one model, of all callers. */
   readonly maxQueued: number
 }
 
@@ -21,7 +21,7 @@ export class QueueStep implements CallStep {
     this.#options = options
   }
 
-  /** Rejects with `overloaded` where too many wait. */
+  /** Rejects with `overloaded` when the queue is full. */
   async before(call: Call): Promise<void> {
     // The engine has a class of its own for background calls, and pools for embeddings.
     if (call.kind !== 'generate' || call.isBackground) return
