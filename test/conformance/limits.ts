@@ -242,8 +242,8 @@ const spent =
         else
           expect(words).toMatch(
             period === 'day'
-              ? /per day .* resumes at \d{4}-\d\d-\d\dT00:00:00Z/
-              : /per month .* resumes at \d{4}-\d\d-01T00:00:00Z/,
+              ? /per day\. Access resumes at \d{4}-\d\d-\d\dT00:00:00Z/
+              : /per month\. Access resumes at \d{4}-\d\d-01T00:00:00Z/,
           )
         expect(response.status).toBe(dialect.spent.status)
         expect(response.headers.get('x-should-retry')).toBe('false')
