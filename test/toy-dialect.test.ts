@@ -15,7 +15,7 @@ import { emptyFolder } from './support/empty-folder.ts'
 const toy = `
 import { collect } from '../../engine/events.ts'
 import { invalidRequest, type LlmError } from '../../errors.ts'
-import type { Generation } from '../../calls/generate.ts'
+import type { Generation } from '../../calls/generation.ts'
 import { text } from '../../http/respond.ts'
 import { sse } from '../../http/streams.ts'
 import { defineDialect, type Handler } from '../dialect.ts'
@@ -83,6 +83,8 @@ beforeAll(async () => {
   core = await import(join(folder, 'dist/index.js'))
   // The adapter as it is, with the other core under it.
   vi.doMock('@modelmount/core', () => core)
+  const adapter = await import(join(folder, 'dist/dialects/adapter.js'))
+  vi.doMock('@modelmount/core/adapter', () => adapter)
   llmRouter = (await import('../packages/express/src/router.ts')).llmRouter
 }, 120_000)
 
