@@ -7,15 +7,8 @@ import { openMetering } from './accounts/usage/open-metering.ts'
 import type { CallOptions } from './calls/call.ts'
 import { createChat } from './calls/chat.ts'
 import { CallerClient, type ClientParts } from './calls/client.ts'
-import { CallPipeline } from './calls/pipeline.ts'
-import type { CallStep } from './calls/step.ts'
-import { createDefaultsStep } from './calls/steps/apply-defaults.ts'
-import { createAuthoriseStep } from './calls/steps/authorise.ts'
-import { CreditStep } from './calls/steps/credit.ts'
-import { LimitsStep } from './calls/steps/limits.ts'
-import { QueueStep } from './calls/steps/queue.ts'
-import { modelStep } from './calls/steps/resolve-model.ts'
-import { createRevocationStep } from './calls/steps/revocation.ts'
+import { CallPipeline, createSteps } from './calls/pipeline.ts'
+import type { Engine } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
 import { invalidRequest, LlmError } from './errors.ts'
 import { expectCredential } from './http/credential.ts'
@@ -38,17 +31,14 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const engine = resolved.engine ?? createLocalEngine(models, resolved)
   const accounts = await openAccounts(resolved, options.tiers, (cause) => report(LlmError.from(cause)))
   const { database, keys, access, metering, subjects } = accounts
-  const pipeline = new CallPipeline(engine, createSteps(resolved, accounts))
-
-  const parts: ClientParts = {
-    ...{ pipeline, engine, models },
-    resolveDefaultModel: async () => {
-      // A custom engine may need no model at all.
-      const name = (await findDefaultModel(models)) ?? (resolved.engine && 'default')
-      if (!name) throw modelRequired()
-      return name
-    },
+  const pipeline = createPipeline(engine, resolved, accounts)
+  const resolveDefaultModel = async (): Promise<string> => {
+    // A custom engine may need no model at all.
+    const name = (await findDefaultModel(models)) ?? (resolved.engine && 'default')
+    if (!name) throw modelRequired()
+    return name
   }
+  const parts: ClientParts = { pipeline, engine, models, resolveDefaultModel }
   /** For calls of the app itself, whose caller is checked here. */
   const clientFor = ({ caller, dialect }: Pick<CallOptions, 'caller' | 'dialect'> = {}): CallerClient =>
     new CallerClient(parts, { caller: caller && parseCaller(caller), dialect })
@@ -103,7 +93,7 @@ function createLocalEngine(models: ModelStore, { local, logger }: Resolved): Loc
   })
 }
 
-/** What knows callers: keys, authentication, limits and the ledger. */
+/** Opens keys, authentication, limits and the ledger. */
 async function openAccounts(
   resolved: Resolved,
   tiers: LlmOptions['tiers'],
@@ -122,22 +112,19 @@ async function openAccounts(
   })
 }
 
-/** What happens around each call, in this order; afterwards in the reverse order. */
-function createSteps(
+const createPipeline = (
+  engine: Engine,
   { local, logger, metering: { queue } }: Resolved,
   { database, keys, metering, subjects, onError }: Awaited<ReturnType<typeof openAccounts>>,
-): readonly CallStep[] {
-  const { limiter, ledger, modelSubjectOf } = metering
-  return [
-    createAuthoriseStep(ledger !== undefined),
-    modelStep,
-    createDefaultsStep({ maxContextSize: local.maxContextSize, logger }),
-    ...(database ? [createRevocationStep(keys)] : []),
-    new LimitsStep({ limiter, subjects, modelSubjectOf, onError }),
-    ...(queue ? [new QueueStep(queue)] : []),
-    ...(ledger ? [new CreditStep(ledger)] : []),
-  ]
-}
+): CallPipeline =>
+  new CallPipeline(
+    engine,
+    createSteps({
+      ...{ ...metering, subjects, queue, logger, onError },
+      keys: database && keys,
+      maxContextSize: local.maxContextSize,
+    }),
+  )
 
 const createCallerLimits = (limiter: RateLimiter, subjects: CallerSubjects): CallerLimits => ({
   limits: limiter.limits,

@@ -1,4 +1,4 @@
-/** The toolkit's one error class. Thrown where the trouble is known, rendered once per dialect. */
+/** The toolkit's one error class. Thrown where the error is known, rendered once per dialect. */
 
 const codes = [
   'invalid_request',
@@ -20,7 +20,7 @@ export type LlmErrorCode = (typeof codes)[number]
 export interface LlmErrorDetails {
   /** The field that is wrong, as a path: `messages[0].role`. */
   readonly param?: string
-  /** What is wrong with it, for dialects that say. */
+  /** The kind of problem with the field, for dialects that tell it. */
   readonly issue?: Issue
   readonly inputTokens?: number
   readonly contextSize?: number
@@ -29,18 +29,18 @@ export interface LlmErrorDetails {
   /** The path that no route has. */
   readonly path?: string
   readonly retryAfterMs?: number
-  /** There is none, or white space only. */
+  /** The body is empty, or white space only. */
   readonly emptyBody?: true
-  /** A browser's page that may not call, or calls by another machine's name. */
+  /** A page of a browser was rejected: by its origin, or by a Host header of another machine. */
   readonly page?: true
-  /** Which limit a `rate_limit` is about, if not that of calls at the same time; and how all stand. */
+  /** The limit that rejected the call (absent for concurrent calls), and the status of all limits. */
   readonly exceeded?: LimitStatus['name']
   readonly limits?: readonly LimitStatus[]
-  /** Of a `quota`: the key's name, of what time its spending limit is, and when that begins anew; absent for one that never does. */
+  /** For `quota`: the name of the key, the period of its spending limit, and the start of the next period. `lifetime` has none. */
   readonly keyName?: string
   readonly period?: 'day' | 'month' | 'lifetime'
   readonly resumesAt?: Date
-  /** The app is mounted wrongly; the client cannot help it. */
+  /** A mistake in the setup of the app, which no client can correct. */
   readonly setup?: boolean
 }
 
@@ -57,7 +57,7 @@ export interface LimitStatus {
   readonly windowMs?: number
 }
 
-/** What can be wrong with one field of a request. */
+/** Kinds of problems with one field of a request. */
 export type Issue =
   | 'missing'
   | 'type'
@@ -71,7 +71,7 @@ export type Issue =
   | 'integer_too_small'
   | 'unsupported'
 
-/** The usual status of each, for routes of the app and for APIs whose clients look for no other. */
+/** HTTP status by error code, for routes of the app and for APIs without statuses of their own. */
 const statuses = {
   invalid_request: 400,
   context_length: 400,
@@ -95,7 +95,7 @@ export class LlmError extends Error {
   override readonly name = 'LlmError'
   readonly code: LlmErrorCode
   readonly details: LlmErrorDetails
-  /** By these the error handlers of Express and Koa answer it, and show its message. Koa writes them, too. */
+  /** Read by the error handlers of Express and Koa, which then show the message. Koa also writes them. */
   readonly status: number
   readonly expose = true
 
@@ -136,7 +136,7 @@ export const contextLengthExceeded = (inputTokens: number, contextSize: number):
     { inputTokens, contextSize },
   )
 
-/** `messages[0].role`. Keys come from clients, too, and can be megabytes or half a character. */
+/** A path such as `messages[0].role`. Keys come from clients: they may be megabytes, or lone surrogates. */
 export const formatFieldPath = (path: readonly PropertyKey[]): string =>
   path.reduce<string>((text, key) => {
     if (typeof key === 'number') return `${text}[${key}]`

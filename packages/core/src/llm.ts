@@ -45,7 +45,7 @@ export interface Llm {
   readonly models: ModelActions
   /** API keys. Its methods reject with a `TypeError` where no option names a `database` or needs one. */
   readonly keys: Keys
-  /** What was used and what it cost. Rejects with a `TypeError` where there is no database. */
+  /** Usage and cost reports. Rejects with a `TypeError` where there is no database. */
   readonly usage: UsageReports
   /** The limits of callers and models, also for routes of the app. */
   readonly limits: CallerLimits
@@ -66,7 +66,7 @@ export interface Llm {
 export const internals: unique symbol = Symbol.for('modelmount.internals') as never
 
 export interface LlmInternals {
-  /** Who may call the routes. */
+  /** Authentication and origin checks of the routes. */
   readonly access: Access
   /** Logs an error that the client cannot do anything about. */
   report(error: LlmError): void

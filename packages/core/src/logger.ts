@@ -1,15 +1,15 @@
-/** What the toolkit says to whoever runs the app: into the app's own logger, or nowhere. */
+/** Log events of the toolkit. They go to the app's logger; without one, nowhere. */
 import type { LlmError } from './errors.ts'
 
-/** A pino logger fits as it is. */
+/** A pino logger has this shape. */
 export interface Logger {
-  /** What a prompt has in common with the one before, and where it goes another way. */
+  /** Called with the common prefix of a prompt and the one before it. */
   debug?(details: object, message: string): void
   warn(details: object, message: string): void
   error(details: object, message: string): void
 }
 
-/** Passes on the errors that clients cannot help: each failure of ours, and each mistake in the set-up once. */
+/** Logs errors that no client can correct: each failure of the server, and each mistake in the setup once. */
 export function createErrorReporter(logger: Logger | undefined): (error: LlmError) => void {
   const reportedSetupErrors = new Set<string>()
   return (error) => {

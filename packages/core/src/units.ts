@@ -1,4 +1,4 @@
-/** Options with units: what users write, and reading it. */
+/** Byte sizes and durations with units, as options accept them. */
 
 /** Bytes, or a number with a unit: `'32mb'`. */
 export type ByteSize = number | `${number}${'kb' | 'mb' | 'gb'}`
@@ -35,7 +35,7 @@ export function toMs(duration: Duration): number {
   )
 }
 
-/** `1h30m`, `1.5s`, `-1m`, `0`, in milliseconds; the way Go writes durations. Nothing for all other texts. */
+/** Parses a duration in Go's form (`1h30m`, `1.5s`, `-1m`, `0`) into milliseconds. Returns `undefined` for other texts. */
 export function parseDuration(text: string): number | undefined {
   if (text.length > maxDurationLength) return undefined
   const [, sign, rest] = /^([+-]?)(0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.exec(text) ?? []
@@ -47,7 +47,7 @@ export function parseDuration(text: string): number | undefined {
   return sign === '-' ? 0 - ms : ms
 }
 
-/** `1h30m0s`, `1.5s`, `12ms`; the way Go writes durations. @param ms a whole number from 0 on */
+/** Formats a duration in Go's form: `1h30m0s`, `1.5s`, `12ms`. @param ms a whole number from 0 on */
 export function formatDuration(ms: number): string {
   if (ms > 0 && ms < 1_000) return `${ms}ms`
   const [hours, minutes] = [Math.floor(ms / 3_600_000), Math.floor(ms / 60_000) % 60]
@@ -56,5 +56,5 @@ export function formatDuration(ms: number): string {
   return minutes > 0 ? `${minutes}m${seconds}` : seconds
 }
 
-/** A text can be a client's, and megabytes. */
+/** A text may come from a client and be megabytes long. */
 const maxDurationLength = 100

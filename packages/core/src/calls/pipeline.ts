@@ -1,5 +1,7 @@
 /** The one way from a request to the engine. Every API and every in-process call takes it, through the same list of steps. */
 import { setMaxListeners } from 'node:events'
+import type { Keys } from '../accounts/keys/keys.ts'
+import type { Ledger } from '../accounts/usage/ledger.ts'
 import { sanitizeUsage } from '../accounts/usage/sanitize-usage.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
 import { type TokenUsage, uncached } from '../engine/events.ts'
@@ -11,9 +13,37 @@ import { computePoolingWorstCase, computeWorstCase } from './estimate.ts'
 import { type Generation, openGeneration } from './generation.ts'
 import { GenerationGroup } from './group.ts'
 import type { CallStep } from './step.ts'
+import { createDefaultsStep, type DefaultsOptions } from './steps/apply-defaults.ts'
+import { createAuthoriseStep } from './steps/authorise.ts'
+import { CreditStep } from './steps/credit.ts'
+import { LimitsStep, type LimitsStepOptions } from './steps/limits.ts'
+import { type QueueOptions, QueueStep } from './steps/queue.ts'
+import { modelStep } from './steps/resolve-model.ts'
+import { createRevocationStep } from './steps/revocation.ts'
 
 /** A result, with the limits when the call was admitted. */
 export type WithLimitStatus<Result> = Result & { readonly limits: readonly LimitStatus[] }
+
+/** What the steps work with. */
+export interface StepParts extends DefaultsOptions, LimitsStepOptions {
+  /** Absent: revocation is not watched. */
+  readonly keys: Pick<Keys, 'onRevoked'> | undefined
+  /** Absent: calls wait in the engine only. */
+  readonly queue: QueueOptions | undefined
+  /** Absent: spending is not counted. */
+  readonly ledger: Ledger | undefined
+}
+
+/** The steps around each call: `before` in this order, `after` in the reverse order. A new step gets its place here. */
+export const createSteps = ({ keys, queue, ledger, ...parts }: StepParts): readonly CallStep[] => [
+  createAuthoriseStep(ledger !== undefined),
+  modelStep,
+  createDefaultsStep(parts),
+  ...(keys ? [createRevocationStep(keys)] : []),
+  new LimitsStep(parts),
+  ...(queue ? [new QueueStep(queue)] : []),
+  ...(ledger ? [new CreditStep(ledger)] : []),
+]
 
 export class CallPipeline {
   readonly #engine: Engine
