@@ -47,9 +47,9 @@ export interface LlmErrorDetails {
 /** The status of a limit. Of several limits with the same name, the one with the least left. */
 export interface LimitStatus {
   readonly name: 'requests' | 'tokens'
-  /** Units per window, and the units that can be used at once. */
+  /** Requests or tokens per window, which is also the most that can be used at once. */
   readonly limit: number
-  /** The units that can be used now. */
+  /** Requests or tokens that can be used now. */
   readonly remaining: number
   /** Milliseconds until `remaining` is `limit`. */
   readonly resetMs: number

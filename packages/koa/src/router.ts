@@ -80,7 +80,7 @@ function read(ctx: RouterContext, pattern: string, options?: Omit<NodeRequestOpt
   return readNodeRequest(ctx.req, ctx.res, { path: path || '/', ...options })
 }
 
-/** Koa's body parsers leave it at Koa's request; serverless hosts have parsed it before Koa, at Node's. */
+/** The parsed body of a request. Koa's body parsers set it on `ctx.request`, serverless hosts on Node's request. */
 const bodyOf = (request: object): unknown => ('body' in request ? request.body : undefined)
 
 /** Answers through Koa, so that middleware can see and change the status and the body. */

@@ -39,7 +39,7 @@ export class RateLimitGuard implements CanActivate {
     return true
   }
 
-  /** Returns the exception for a rejected request, whose headers are set. */
+  /** Returns the exception for a rejected request. The response headers are already set. */
   protected refusal({ status, message }: LlmError): HttpException {
     return new HttpException({ statusCode: status, message, error: STATUS_CODES[status] }, status)
   }

@@ -10,6 +10,6 @@ export interface CallStep {
   before(call: Call): Promise<void> | void
   /** Runs whenever tokens are handed to the reader. Must not throw, and nothing waits for it. */
   onUsage?(call: Call, usage: TokenUsage): void
-  /** Runs once for each call whose `before` was started, however that ended. Must not reject. May run again for a `before` that ends late. */
+  /** Runs when the call ends, if `before` was started, even if that failed. Runs once more if `before` ends after the call. Must not reject. */
   after?(call: Call, end: CallEnd): Promise<void> | void
 }

@@ -1,4 +1,4 @@
-/** A header with the reused prompt tokens, for benchmarks: each API has other rules for them in its usage. */
+/** Response header with the number of reused prompt tokens. Benchmarks need it, because each API counts them differently in `usage`. */
 import type { Generation } from '../calls/generation.ts'
 import type { HttpResponse } from '../http/message.ts'
 

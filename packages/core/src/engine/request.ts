@@ -14,8 +14,8 @@ export interface GenerateRequest {
   /** Applies where neither `sampling` nor the Modelfile sets a field. */
   readonly defaultSampling?: Sampling
   /**
-   * Whether a model that can reason does; `auto` leaves it to the template. When the field is given, reasoning and text are
-   * separate events. When it is absent, all output is text and the template decides.
+   * Turns reasoning on or off; `auto` uses the default of the chat template. Reasoning and text are then separate events.
+   * Absent: the template's default, and reasoning is part of the text.
    */
   readonly reasoning?: boolean | 'auto'
   /** Output constraint. With tools it constrains the text instead of a call; with a forced call it is rejected. */
@@ -88,7 +88,7 @@ export interface ToolChoice {
   readonly mode: 'auto' | 'none' | 'required'
   /** The tools that may be called. @default all */
   readonly names?: readonly string[]
-  /** `false`: at most one call per generation. */
+  /** `false`: at most one tool call per generation. */
   readonly parallel?: false
 }
 

@@ -1,6 +1,6 @@
 /**
- * Rows that mark running work, and expire after a minute. Their process renews them, and restores rows that others removed
- * as expired. The rows of a dead process expire.
+ * Rows that mark running work. The owning process renews its rows, and inserts them again if another process removed them.
+ * A row expires a minute after its last renewal.
  */
 import type { Database, Queries, SqlValue } from './database.ts'
 

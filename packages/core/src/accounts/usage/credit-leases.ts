@@ -1,4 +1,4 @@
-/** Reservations of running calls: leases of a minute, renewed by their process. Leases of a dead process expire. */
+/** Credit that running calls have reserved, as leases of one minute. The process of a call renews its lease. */
 import type { Database, Queries } from '../../storage/database.ts'
 import { Leases, leaseMs } from '../../storage/leases.ts'
 

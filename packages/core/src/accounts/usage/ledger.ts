@@ -133,7 +133,7 @@ export class Ledger {
     return caller.spendingLimit !== undefined && !(rates && isFree(rates))
   }
 
-  /** Throws `quota` without remaining credit, and `rate_limit` where running calls have reserved all of it. */
+  /** Throws `quota` if the caller has no credit left, and `rate_limit` if running calls have reserved the rest. */
   async expectCredit({ caller }: Pick<LedgerCall, 'caller'>): Promise<void> {
     if (!caller.spendingLimit) return
     const limit = toNanoUsdLimit(caller.spendingLimit)

@@ -15,7 +15,7 @@ export interface Spending {
   readonly lifetime_spent: number | bigint
 }
 
-/** A locked account. */
+/** The account of a caller, whose row this transaction has locked. */
 export interface SpendingAccount extends Spending {
   readonly now: number
 }

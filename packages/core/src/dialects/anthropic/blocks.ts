@@ -45,7 +45,7 @@ const rolesByBlockType: ReadonlyMap<string, 'user' | 'assistant'> = new Map([
   ['redacted_thinking', 'assistant'],
 ])
 
-/** Rejects blocks of other types, by name if the API knows them. */
+/** Rejects blocks of other types. The error names the type if Anthropic's API has it. */
 const allowTypes =
   (tags: readonly string[], role?: 'user' | 'assistant') =>
   ({ type }: Tagged, context: z.RefinementCtx): void => {

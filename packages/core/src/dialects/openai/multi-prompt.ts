@@ -22,7 +22,7 @@ export async function streamInOrder(
 /** Concurrent prompts of one request: a model's default number of slots. */
 const maxConcurrent = 4
 
-/** Completions in the order of their prompts. The first failure cancels the others. */
+/** Completions in the order of their prompts. The first failure cancels the remaining prompts. */
 export async function collectConcurrently(
   starters: readonly CompletionStarter[],
   clientSignal: AbortSignal,

@@ -6,7 +6,7 @@ import { characters, type Expression, type Rules, repeat, sequence, text } from 
 export const userGrammarLimits = {
   /** In characters. */
   length: 256 * 1024,
-  /** Nested groups: native code recurses for each. */
+  /** Levels of nested groups. The native parser recurses once per level. */
   depth: 500,
   /** llama.cpp's own limit, above which it silently drops upper bounds. */
   repetitions: 2_000,

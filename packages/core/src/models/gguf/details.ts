@@ -12,7 +12,7 @@ export type Capability = 'completion' | 'embedding' | 'tools' | 'insert' | 'thin
 export interface ModelDetails extends Pick<Gguf, 'metadata' | 'tensors'> {
   /** `llama`, or `unknown`. */
   readonly architecture: string
-  /** For a split model, the count of its first file. */
+  /** Parameters of the model. For a split model, only those in its first file. */
   readonly parameterCount: number
   /** `parameterCount` in short: `3.64M`, `7B`. */
   readonly parameterSize: string

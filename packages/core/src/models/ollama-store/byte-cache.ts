@@ -12,7 +12,7 @@ export class ByteCache<T> {
   readonly #isPermanentFailure: (error: unknown) => boolean
   #outcomes: Promise<LRUCache<string, Outcome<T>, Read<T>>> | undefined
 
-  /** @param isPermanentFailure whether another read would fail in the same way. @default never */
+  /** @param isPermanentFailure whether to cache an error, because another read would fail in the same way. @default never */
   constructor(isPermanentFailure: (error: unknown) => boolean = () => false) {
     this.#isPermanentFailure = isPermanentFailure
   }

@@ -3,7 +3,7 @@ import type { Stats } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { invalidRequest, LlmError } from '../../errors.ts'
 
-/** Converts errors about space, permissions and names. Returns others unchanged. */
+/** Converts file system errors (disk full, no permission, name too long) to `LlmError`. Returns other errors unchanged. */
 export function toDiskError(cause: unknown): unknown {
   const { code } = (cause ?? {}) as NodeJS.ErrnoException
   if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG')

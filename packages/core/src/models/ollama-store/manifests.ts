@@ -229,7 +229,7 @@ export class ManifestStore implements Manifests {
   }
 }
 
-/** The package is imported with the first manifest: starting an app does not load it. */
+/** Imports `lru-cache` when the first manifest is read, so that an app starts without it. */
 async function createCache(): Promise<LRUCache<string, CachedManifest>> {
   const { LRUCache } = await import('lru-cache')
   return new LRUCache({ max: maxCachedManifests })

@@ -64,7 +64,7 @@ export class PartFiles {
     return writeFile(this.#statePath(part), formatPart(part), { flag: 'r+' })
   }
 
-  /** Removes the states once the partial file has become a blob or was discarded. */
+  /** Removes the saved state of the download. Called after the partial file has become a blob or was discarded. */
   async removeStates(): Promise<void> {
     if (!(await statOf(this.path))) await this.#removeAll()
   }

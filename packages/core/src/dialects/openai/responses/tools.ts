@@ -88,7 +88,7 @@ function toChoice(choice: ResponsesToolChoice): FunctionChoice {
   }
 }
 
-/** Functions of the request, as the response repeats them. */
+/** Function tools of the request, in the form in which the response repeats them. */
 export const renderTools = (tools: readonly ResponsesTool[] = []): readonly object[] =>
   tools.flatMap((tool) => {
     if (tool.type !== 'function') return []

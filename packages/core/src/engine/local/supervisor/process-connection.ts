@@ -60,7 +60,7 @@ export class ProcessConnection {
     return this.#record?.processId ?? this.#launched?.child.pid
   }
 
-  /** Whether the process has sent a message. */
+  /** Whether the connection works: the process has sent its first message. */
   get isJoined(): boolean {
     return this.#isJoined
   }

@@ -49,7 +49,7 @@ export class PrefixIndex<L extends PromptPrefix> {
     return this.#entries.peek(keyOf({ tenant, tokens }))
   }
 
-  /** Replaces a prefix with the same tokens. `false` where there is no room. */
+  /** Adds a prefix, or replaces the entry with the same tokens. Returns `false` if there is no room. */
   add(lease: L): boolean {
     const key = keyOf(lease)
     this.#entries.delete(key)

@@ -10,7 +10,7 @@ import { commonPrefixLength } from '../kv-cache/slots.ts'
 import type { RunContext } from '../run-context.ts'
 import { tokenizeInput } from './prompt.ts'
 
-/** Ascending and unique. Leaves out breakpoints that the template or the tokenizer does not separate. */
+/** Finds the token positions of cache breakpoints, ascending and unique. Omits those that lie within a token or a template's markup. */
 export async function findBreakpoints(
   request: GenerateRequest,
   prompt: readonly Token[],
