@@ -23,6 +23,9 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/usage/real-engine.test.ts': ['npm test', 'usage of real calls'],
 
   // `.ci/run` runs these after `npm test`.
+  'packages/cli/src/bin.test.ts': ['.ci/run', 'each command in a separate process'],
+  'test/golden/replay.test.ts': ['.ci/run', 'all recorded exchanges with the real engine'],
+  'test/toy-dialect.test.ts': ['.ci/run', 'compiles core with one more dialect'],
   'packages/cli/src/session.test.ts': [
     '.ci/run',
     'each command of a session with a model process, with and without a server',
