@@ -4,6 +4,7 @@ import { toNodeHandler } from '@modelmount/core/http'
 import { readEvents } from '@modelmount/core/testing'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { internals } from '../../packages/core/src/llm.ts'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { type Listening, listen } from '../support/listen.ts'
 import { anySchema, bounded } from '../support/random-schemas.ts'
@@ -14,12 +15,21 @@ let server: Listening
 
 beforeAll(async () => {
   llm = await createLlm({ models: emptyFolder(), local: { contextSize: 2_048 } })
-  // Anthropic's API has no seed.
+  const { clientOf, ...others } = llm[internals]
   const seeded: Llm = {
     ...llm,
-    generate: (request, call) => {
-      const seed = JSON.stringify(request.input).length
-      return llm.generate({ ...request, sampling: { seed, ...request.sampling } }, call)
+    [internals]: {
+      ...others,
+      clientOf: (...caller) => {
+        const client = clientOf(...caller)
+        const generate = client.generate.bind(client)
+        // Anthropic's API has no seed.
+        client.generate = (request, options) => {
+          const seed = JSON.stringify(request.input).length
+          return generate({ ...request, sampling: { seed, ...request.sampling } }, options)
+        }
+        return client
+      },
     },
   }
   server = await listen(toNodeHandler(routesFor(), seeded))
