@@ -24,6 +24,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
 
   // `.ci/run` runs these after `npm test`.
   'packages/cli/src/bin.test.ts': ['.ci/run', 'each command in a separate process'],
+  'packages/cli/src/{keys,metered}.test.ts': ['.ci/run', 'keys and usage commands in separate processes'],
   'test/golden/replay.test.ts': ['.ci/run', 'all recorded exchanges with the real engine'],
   'test/toy-dialect.test.ts': ['.ci/run', 'compiles core with one more dialect'],
   'packages/cli/src/session.test.ts': [
