@@ -28,8 +28,9 @@ export class CallRun {
     if (partCount > 1) this.#clientSignal.addEventListener('abort', this.#onAbort, { once: true })
   }
 
-  /** Runs the steps that decide at once. Rejects with what rejects the call. */
-  enter(): Promise<void> {
+  /** Runs the steps that decide at once. Rejects with what rejects the call. Returns nothing where there are no steps. */
+  enter(): Promise<void> | undefined {
+    if (this.#steps.length === 0) return undefined
     const waiting = this.#steps.findIndex(({ mayWait }) => mayWait)
     return this.#runSteps(waiting < 0 ? this.#steps.length : waiting)
   }
@@ -79,8 +80,11 @@ export class CallRun {
   readonly #onAbort = (): void => void this.#finish('aborted')
 
   async #runSteps(until: number): Promise<void> {
-    while (this.#entered < until && !this.call.signal.aborted) {
-      const step = this.#steps[this.#entered++] as CallStep
+    while (this.#entered < until) {
+      const step = this.#steps[this.#entered] as CallStep
+      // Nothing waits after an abort. The engine hears of an abort itself.
+      if (step.mayWait && this.call.signal.aborted) return
+      this.#entered++
       try {
         await step.before(this.call)
       } catch (cause) {

@@ -98,8 +98,10 @@ class GenerationEvents implements AsyncIterator<GenerateEvent> {
     const { call } = run
     try {
       const admission = run.admit()
-      if (admission) await admission
-      if (this.#signal.aborted) return await this.#endEarly()
+      if (admission) {
+        await admission
+        if (this.#signal.aborted) return await this.#endEarly()
+      }
       const maxTokens = run.maxTokensOf(request.maxTokens)
       const events = engine.generate(
         maxTokens === request.maxTokens

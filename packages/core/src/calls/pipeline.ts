@@ -59,15 +59,20 @@ export class CallPipeline {
 
   /** Resolves when the answer has begun. What fails before rejects here, and still has a status code. */
   async generate(settings: CallSettings, isStream: boolean): Promise<Generation> {
-    const run = await this.#enterGeneration(settings)
+    const run = this.#openGenerationRun(settings)
     const { call } = run
+    const entry = run.enter()
+    // Without steps the engine is called at once: it hears of an abort that follows immediately.
+    if (entry) await entry
     const request = call.requests[0] as GenerateRequest
     return openGeneration({ engine: this.#engine, run, part: 0, request, signal: call.signal }, isStream)
   }
 
   /** Several answers that are one call: admitted, counted and charged together. */
   async generateGroup(settings: CallSettings, isStream: boolean): Promise<GenerationGroup> {
-    return new GenerationGroup(this.#engine, await this.#enterGeneration(settings), isStream)
+    const run = this.#openGenerationRun(settings)
+    await run.enter()
+    return new GenerationGroup(this.#engine, run, isStream)
   }
 
   /** A call whose result arrives whole. Rejects with an `AbortError` when its signal aborts. */
@@ -100,10 +105,9 @@ export class CallPipeline {
     await Promise.all([...this.#runs].map((run) => run.close()))
   }
 
-  async #enterGeneration(settings: CallSettings): Promise<CallRun> {
+  #openGenerationRun(settings: CallSettings): CallRun {
     const run = this.#open(settings, settings.requests.length)
     const { call } = run
-    await run.enter()
     call.computeWorstCase = () =>
       computeWorstCase(
         this.#engine,
