@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs'
 import { type FileHandle, mkdir, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { invalidRequest, LlmError } from '../../errors.ts'
+import { raceAbort } from '../../util/abort.ts'
 import { withFileLock } from '../../util/file-lock.ts'
 import { blobName, type Digest, digestOf, digestOfHex, parseDigest } from './digest.ts'
 import { readOnlyError, statOf, syncFolder, toDiskError, withFile, writeAll } from './disk.ts'
@@ -221,7 +222,7 @@ async function* iterateUntilAborted<T>(signal: AbortSignal, items: AsyncIterable
   const iterator = items[Symbol.asyncIterator]()
   try {
     for (;;) {
-      const { done, value } = await raceAbort(signal, iterator.next())
+      const { done, value } = await raceAbort(iterator.next(), signal)
       if (done) return
       yield value
     }
@@ -229,15 +230,6 @@ async function* iterateUntilAborted<T>(signal: AbortSignal, items: AsyncIterable
     // Not awaited: a stalled source may never return.
     iterator.return?.().catch(() => {})
   }
-}
-
-function raceAbort<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const abort = (): void => reject(signal.reason)
-    if (signal.aborted) abort()
-    signal.addEventListener('abort', abort, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
 }
 
 /** The same key for all parts of a download and its lock. */

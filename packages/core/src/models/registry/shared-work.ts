@@ -1,4 +1,5 @@
 /** Work with several waiters, cancelled when the last one leaves. */
+import { raceAbort } from '../../util/abort.ts'
 
 export class SharedWork<T> {
   readonly work: T
@@ -22,23 +23,10 @@ export class SharedWork<T> {
   /** Settles with the work, or rejects with the signal's reason. */
   async join(signal: AbortSignal): Promise<void> {
     this.#waiterCount++
-    const abortion = whenAborted(signal)
     try {
-      await Promise.race([this.ended, abortion.promise])
+      await raceAbort(this.ended, signal)
     } finally {
-      abortion.forget()
       if (--this.#waiterCount === 0) this.#controller.abort(signal.reason)
     }
   }
-}
-
-function whenAborted(signal: AbortSignal): { readonly promise: Promise<never>; forget(): void } {
-  let dispose = (): void => {}
-  const promise = new Promise<never>((_, reject) => {
-    const onAbort = (): void => reject(signal.reason)
-    if (signal.aborted) onAbort()
-    signal.addEventListener('abort', onAbort)
-    dispose = () => signal.removeEventListener('abort', onAbort)
-  })
-  return { promise, forget: dispose }
 }
