@@ -93,7 +93,7 @@ export class Call {
   maxOutputTokens = Number.POSITIVE_INFINITY
   /** Set by the revocation step: frees what it holds. */
   stopWatching: (() => void) | undefined
-  /** Why the call ends early, for its reader. Absent: the client left, and nobody reads any more. */
+  /** The error that ended the call early, for its reader. Absent where the client has left. */
   endReason: LlmError | undefined
   /** From then on the call costs a request and gets a row in the ledger. */
   hasStarted = false

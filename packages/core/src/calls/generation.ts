@@ -73,7 +73,7 @@ class GenerationEvents implements AsyncIterator<GenerateEvent> {
     // A reader that never pulls never returns either, so the end of the call must not depend on it.
     this.#signal.addEventListener('abort', this.#onAbort, { once: true })
     this.#first = this.#start()
-    this.#first.catch(() => {}) // Whoever opens or reads the generation gets the error.
+    this.#first.catch(() => {}) // `waitForFirst` and `next` report the error.
   }
 
   async waitForFirst(limitMs: number | undefined): Promise<GenerateEvent | undefined> {
