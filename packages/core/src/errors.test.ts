@@ -9,6 +9,14 @@ test('an LlmError is passed on as it is', () => {
   expect(passed).toBe(error)
 })
 
+test('LlmError.is recognises errors of each copy of the package, and nothing else', () => {
+  const foreign = { [Symbol.for('modelmount.LlmError')]: true, code: 'quota', message: 'Spent.', details: {} }
+  const unknownCode = { ...foreign, code: 'spent' }
+
+  expect([new LlmError('quota', 'Spent.'), foreign].map(LlmError.is)).toEqual([true, true])
+  expect([new Error('Spent.'), unknownCode, 'quota', null, undefined].map(LlmError.is)).not.toContain(true)
+})
+
 test('an LlmError of another copy of the package is passed on as it is', () => {
   const foreign = { [Symbol.for('modelmount.LlmError')]: true, code: 'quota', message: 'Spent.', details: {} }
 

@@ -110,15 +110,16 @@ export class LlmError extends Error {
     return true
   }
 
+  /** Whether a value is an `LlmError`, of any copy of this package. */
+  static is(value: unknown): value is LlmError {
+    return (
+      typeof value === 'object' && value !== null && mark in value && codes.includes((value as LlmError).code)
+    )
+  }
+
   /** Passes an `LlmError` on (from any copy of this package); anything else becomes `internal`, with its cause off the wire. */
   static from(cause: unknown): LlmError {
-    if (
-      typeof cause === 'object' &&
-      cause !== null &&
-      mark in cause &&
-      codes.includes((cause as LlmError).code)
-    )
-      return cause as LlmError
+    if (LlmError.is(cause)) return cause
     return new LlmError('internal', 'Something went wrong inside the server.', {}, { cause })
   }
 }

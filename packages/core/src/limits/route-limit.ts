@@ -54,7 +54,7 @@ export function createRouteLimit<Request>(
         tokens: typeof tokens === 'number' ? tokens : await tokens(request),
       }
       const reservation = await limiter.reserve(subjects, cost).catch((cause: unknown) => {
-        if (isLlmError(cause) || cause instanceof TypeError) throw cause
+        if (LlmError.is(cause) || cause instanceof TypeError) throw cause
         const isAdmitted =
           typeof passOnStoreError === 'function' ? passOnStoreError(cause, request) : passOnStoreError
         if (isAdmitted === true) return createUnlimitedReservation(cost)
@@ -62,7 +62,7 @@ export function createRouteLimit<Request>(
       })
       return admit(reservation)
     } catch (cause) {
-      if (!isLlmError(cause) || cause.code === 'internal') throw cause
+      if (!LlmError.is(cause) || cause.code === 'internal') throw cause
       const limits = cause.details.limits ?? []
       return {
         headers: { ...limitHeaders(limits), ...standardLimitHeaders(limits), ...retryHeaders(cause) },
@@ -82,8 +82,6 @@ const admit = (reservation: Reservation): Admission => ({
   // The response is over, so no client can get the error. The limiter settles again later.
   finish: () => void reservation.settle().catch(() => {}),
 })
-
-const isLlmError = (cause: unknown): cause is LlmError => LlmError.from(cause) === cause
 
 const freeOfCharge: Cost = { requests: 0, tokens: 0 }
 

@@ -127,7 +127,7 @@ class ScriptRunner {
       const chunks = await this.#chunksFor(request)
       const startedAt = performance.now()
       const [first] = chunks
-      if (isError(first)) throw first
+      if (LlmError.is(first)) throw first
       const usage = this.#cache.use(request, tenant)
       yield { type: 'start', model: request.model, ...usage, fingerprint: 'fp_scripted' }
 
@@ -136,7 +136,7 @@ class ScriptRunner {
         if (exceedsLimit(event, output, request.maxTokens)) break
         if (this.#delayMs > 0) await delay(this.#delayMs, undefined, { signal }).catch(() => {})
         if (signal.aborted) return
-        if (isError(event)) throw event
+        if (LlmError.is(event)) throw event
         addToOutput(event, output)
         yield event
       }
@@ -150,7 +150,7 @@ class ScriptRunner {
     const script = this.#script
     const answer = typeof script === 'function' ? checkAnswer(await script(request)) : script
     if (typeof answer === 'string') return splitWords(answer)
-    return isError(answer) ? [answer] : answer
+    return LlmError.is(answer) ? [answer] : answer
   }
 }
 
@@ -168,7 +168,7 @@ function exceedsLimit(
   output: Output,
   maxTokens: number | undefined,
 ): boolean {
-  if (!isError(event) && event.type === 'prompt') return false
+  if (!LlmError.is(event) && event.type === 'prompt') return false
   output.isTruncated ||= output.tokens === maxTokens
   return output.isTruncated
 }
@@ -212,7 +212,7 @@ function* toEvents(
   const { logprobs, promptLogprobs } = request
   let index = 0
   for (const chunk of chunks) {
-    if (isError(chunk)) yield chunk
+    if (LlmError.is(chunk)) yield chunk
     else if (typeof chunk === 'string') yield { type: 'text', text: chunk, tokens: 1 }
     else if ('text' in chunk)
       yield { type: 'text', text: chunk.text, tokens: 1, ...selectLogprobs(chunk, logprobs) }
@@ -271,14 +271,11 @@ const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[
 const toTokens = (text: string): readonly number[] => [...text].map((one) => one.codePointAt(0) ?? 0)
 const toText = (tokens: readonly number[]): string => String.fromCodePoint(...tokens)
 
-/** Recognises errors of every copy of this package. */
-const isError = (value: unknown): value is LlmError => LlmError.from(value) === value
-
 const textKeys = ['text', 'reasoning', 'call'] as const
 
 const isScriptedChunk = (chunk: unknown): boolean =>
   typeof chunk === 'string' ||
-  isError(chunk) ||
+  LlmError.is(chunk) ||
   (typeof chunk === 'object' &&
     chunk !== null &&
     (textKeys.some((key) => typeof (chunk as Record<string, unknown>)[key] === 'string') ||
@@ -287,7 +284,7 @@ const isScriptedChunk = (chunk: unknown): boolean =>
 function checkAnswer(answer: unknown): ScriptedAnswer {
   if (
     typeof answer === 'string' ||
-    isError(answer) ||
+    LlmError.is(answer) ||
     (Array.isArray(answer) && answer.every(isScriptedChunk))
   )
     return answer as ScriptedAnswer
