@@ -33,6 +33,7 @@ export async function openConnection(port) {
   return {
     ask: () =>
       new Promise((resolve, reject) => {
+        if (socket.destroyed) reject(new Error('The server has closed the connection.'))
         answer = { pieces: [], resolve, reject }
         socket.write(asking)
       }),

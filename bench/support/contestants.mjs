@@ -65,7 +65,8 @@ export const contestants = {
 }
 
 export const listen = async (listener) => {
-  const server = createServer(listener).listen(0, '127.0.0.1')
+  // A round may take longer than Node's default of 5 s, and the client keeps its connections.
+  const server = createServer({ keepAliveTimeout: 600_000 }, listener).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return server.address().port
 }
