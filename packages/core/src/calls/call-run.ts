@@ -8,6 +8,7 @@ import type { CallStep } from './step.ts'
 export class CallRun {
   readonly call: Call
   readonly #steps: readonly CallStep[]
+  readonly #usageSteps: readonly CallStep[]
   readonly #partCount: number
   readonly #onOver: (run: CallRun) => void
   readonly #startedAt = performance.now()
@@ -21,6 +22,7 @@ export class CallRun {
   constructor(call: Call, steps: readonly CallStep[], partCount: number, onOver: (run: CallRun) => void) {
     this.call = call
     this.#steps = steps
+    this.#usageSteps = steps.filter(({ onUsage }) => onUsage)
     this.#partCount = partCount
     this.#onOver = onOver
     this.#clientSignal = call.signal
@@ -59,9 +61,9 @@ export class CallRun {
 
   onUsage(part: number, usage: TokenUsage): void {
     this.#usages[part] = usage
-    if (this.call.isOver) return
+    if (this.call.isOver || this.#usageSteps.length === 0) return
     const sum = this.#usage ?? usage
-    for (const step of this.#steps) step.onUsage?.(this.call, sum)
+    for (const step of this.#usageSteps) step.onUsage?.(this.call, sum)
   }
 
   /** Ends a part; the call ends with its last part, or with the first that fails or is aborted. Never rejects. */

@@ -55,6 +55,8 @@ export async function openGeneration(settings: GenerationSettings, isStream: boo
   }
 }
 
+type RunningUsage = Omit<TokenUsage, 'outputTokens'> & { outputTokens: number }
+
 type Step = IteratorResult<GenerateEvent, undefined>
 const done: Step = { value: undefined, done: true }
 
@@ -64,7 +66,8 @@ class GenerationEvents implements AsyncIterator<GenerateEvent> {
   #events: AsyncIterator<GenerateEvent> | undefined
   /** The first event, until it is read. */
   #first: Promise<Step> | undefined
-  #usage: TokenUsage | undefined
+  /** One object for all events, since an object per token costs as much as rendering the token. */
+  #usage: RunningUsage | undefined
   #isOver = false
 
   constructor(settings: GenerationSettings) {
@@ -128,7 +131,7 @@ class GenerationEvents implements AsyncIterator<GenerateEvent> {
       if (this.#isOver) return done
       if (hasEnded || run.call.isOver)
         throw new LlmError('upstream', 'The engine stopped before the answer was complete.')
-      this.#usage = usageAfter(this.#usage, event)
+      this.#countTokens(event)
       // Settled before the reader gets the end: then the ledger has the call.
       if (event.type === 'end') await this.#end('ended')
       else if (this.#usage) run.onUsage(part, this.#usage)
@@ -136,6 +139,21 @@ class GenerationEvents implements AsyncIterator<GenerateEvent> {
     } catch (cause) {
       return this.#fail(cause)
     }
+  }
+
+  #countTokens(event: GenerateEvent): void {
+    if (event.type === 'start') {
+      const { inputTokens, reusedTokens, cacheReadTokens, cacheWriteTokens } = event
+      this.#usage = sanitizeUsage({
+        inputTokens,
+        reusedTokens,
+        cacheReadTokens,
+        cacheWriteTokens,
+        outputTokens: 0,
+      })
+    } else if (event.type === 'end') this.#usage = sanitizeUsage(event.usage)
+    else if (this.#usage && 'tokens' in event && typeof event.tokens === 'number')
+      this.#usage.outputTokens += sanitizeTokenCount(event.tokens)
   }
 
   /** A cancelled call is not a failure. */
@@ -193,14 +211,4 @@ async function withTimeout<T>(promise: Promise<T>, limitMs: number): Promise<T |
   } finally {
     clearTimeout(timer)
   }
-}
-
-function usageAfter(usage: TokenUsage | undefined, event: GenerateEvent): TokenUsage | undefined {
-  if (event.type === 'start') {
-    const { inputTokens, reusedTokens, cacheReadTokens, cacheWriteTokens } = event
-    return sanitizeUsage({ inputTokens, reusedTokens, cacheReadTokens, cacheWriteTokens, outputTokens: 0 })
-  }
-  if (event.type === 'end') return sanitizeUsage(event.usage)
-  if (!usage || !('tokens' in event) || typeof event.tokens !== 'number') return usage
-  return { ...usage, outputTokens: usage.outputTokens + sanitizeTokenCount(event.tokens) }
 }
