@@ -1,4 +1,4 @@
-/** Takes one call through the steps. The call may have several parts, such as the answers to several prompts. */
+/** Runs the steps of one call. A call for answers to several prompts has several parts, one per answer. */
 import type { CallStatus } from '../accounts/usage/ledger.ts'
 import { addUsage, type TokenUsage } from '../engine/events.ts'
 import type { Call, CallEnd } from './call.ts'
@@ -26,18 +26,24 @@ export class CallRun {
     this.#partCount = partCount
     this.#onOver = onOver
     this.#clientSignal = call.signal
-    // A part that runs notices an abort itself; between two parts only the run does.
+    // A running part listens for the abort itself. While no part runs, only this listener ends the call.
     if (partCount > 1) this.#clientSignal.addEventListener('abort', this.#onAbort, { once: true })
   }
 
-  /** Runs the steps that decide at once. Rejects with what rejects the call. Returns nothing where there are no steps. */
+  /**
+   * Runs the steps before the first one that may wait. Rejects with the error of the step that rejects the
+   * call. Returns `undefined` if the pipeline has no steps.
+   */
   enter(): Promise<void> | undefined {
     if (this.#steps.length === 0) return undefined
     const waiting = this.#steps.findIndex(({ mayWait }) => mayWait)
     return this.#runSteps(waiting < 0 ? this.#steps.length : waiting)
   }
 
-  /** Runs the steps that may wait, once for all parts. Resolves also when the signal has aborted. Rejects with what rejects the call. */
+  /**
+   * Runs the steps that may wait, once for all parts. When the signal aborts, skips the remaining steps and
+   * resolves. Rejects with the error of the step that rejects the call.
+   */
   admit(): Promise<void> | undefined {
     if (this.#entered === this.#steps.length && !this.#admission) {
       this.call.throwIfOver()
@@ -50,7 +56,10 @@ export class CallRun {
     return this.#admission
   }
 
-  /** How many tokens the answer of a part may have. */
+  /**
+   * Maximum output tokens of one part. Parts without a requested maximum share the maximum of the call
+   * equally.
+   */
   maxTokensOf(requested: number | undefined): number | undefined {
     const { maxOutputTokens } = this.call
     if (!Number.isFinite(maxOutputTokens)) return requested
@@ -66,7 +75,10 @@ export class CallRun {
     for (const step of this.#usageSteps) step.onUsage?.(this.call, sum)
   }
 
-  /** Ends a part; the call ends with its last part, or with the first that fails or is aborted. Never rejects. */
+  /**
+   * Ends a part. The call ends with its last part, or with the first part that fails or is aborted. Never
+   * rejects.
+   */
   async settle(part: number, usage: TokenUsage | undefined, status: CallStatus): Promise<void> {
     if (this.#endedParts.has(part)) return this.#end
     this.#endedParts.add(part)
@@ -74,7 +86,7 @@ export class CallRun {
     if (status !== 'ended' || this.#endedParts.size === this.#partCount) await this.#finish(status)
   }
 
-  /** The app closes: charges what was used up to now. */
+  /** Ends the call because the app closes, and charges its usage up to now. */
   close(): Promise<void> {
     return this.#finish('aborted')
   }
@@ -84,7 +96,7 @@ export class CallRun {
   async #runSteps(until: number): Promise<void> {
     while (this.#entered < until) {
       const step = this.#steps[this.#entered] as CallStep
-      // Nothing waits after an abort. The engine hears of an abort itself.
+      // After an abort, steps that may wait are skipped. The engine checks the signal itself.
       if (step.mayWait && this.call.signal.aborted) return
       this.#entered++
       try {
@@ -94,7 +106,7 @@ export class CallRun {
         throw cause
       }
       if (this.call.isOver) {
-        // `after` has run without what this step has taken meanwhile.
+        // The call ended while `before` ran, so `after` could not yet release what `before` has reserved.
         await step.after?.(this.call, this.#callEnd('aborted'))
         throw serverClosing()
       }

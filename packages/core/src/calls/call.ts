@@ -1,4 +1,4 @@
-/** One call: what a caller asks for, and what the steps of the pipeline have found out about it. */
+/** The state of one call: the request of the caller, and the results of the pipeline's steps. */
 import { nanoid } from 'nanoid'
 import type { Caller } from '../accounts/auth/caller.ts'
 import type { CallStatus, CreditReservation, WorstCase } from '../accounts/usage/ledger.ts'
@@ -9,7 +9,9 @@ import { type LimitStatus, LlmError } from '../errors.ts'
 import type { Reservation } from '../limits/limits.ts'
 import type { Model } from '../models/model.ts'
 
-/** What a call does. Only `generate`, `embed` and `rerank` use tokens; `admin` concerns no model. */
+/**
+ * The operation of a call. Only `generate`, `embed` and `rerank` use tokens. An `admin` call has no model.
+ */
 export type CallKind =
   | 'generate'
   | 'embed'
@@ -24,30 +26,34 @@ export type CallKind =
 
 export interface CallOptions {
   readonly signal: AbortSignal
-  /** The caller that limits and spending are counted by. KV state of one caller's tenant is never used for another's. */
+  /**
+   * Limits and spending are counted for this caller. Its KV state is reused only within its tenant.
+   *
+   * @default none: the app itself
+   */
   readonly caller?: Caller
-  /** Pauses while other calls wait for an answer. */
+  /** Whether this call pauses while the model has foreground calls. @default false */
   readonly background?: boolean
-  /** Opens after the first event or 5 s, whichever comes first. Without it, after the first event. */
+  /** Whether `generate` resolves after 5 s even if the first event has not come yet. @default false */
   readonly stream?: boolean
-  /** The API that the call came by, for the ledger. */
+  /** Name of the API that received the call, such as `openai`. The ledger records it. */
   readonly dialect?: string
-  /** An item of a batch: costs half the price. */
+  /** Whether the call is an item of a batch, which costs half the price. @default false */
   readonly batch?: boolean
 }
 
-/** Options of a call whose result arrives whole. */
+/** Options of a call that returns one result instead of a stream. */
 export type UnaryCallOptions = Partial<Omit<CallOptions, 'stream'>>
 
-/** What every request to an engine has. */
+/** Fields that all engine requests share. */
 export interface ModelRequest {
   readonly model: string
   readonly load?: LoadOptions
 }
 
-/** The end of a call, for the steps' `after`. */
+/** How a call ended. Steps receive it in `after`. */
 export interface CallEnd {
-  /** Absent: the model has evaluated nothing. */
+  /** Undefined if the model has evaluated nothing. */
   readonly usage: TokenUsage | undefined
   readonly status: CallStatus
   readonly durationMs: number
@@ -56,15 +62,15 @@ export interface CallEnd {
 export interface CallSettings extends UnaryCallOptions {
   readonly kind: CallKind
   readonly signal: AbortSignal
-  /** All of one model; none for `admin`. */
+  /** All requests are for the same model. Empty for `admin`. */
   readonly requests: readonly ModelRequest[]
   /** Looks a model up by its name. Rejects with `not_found`. */
   readonly findModel?: ((name: string) => Promise<Model>) | undefined
-  /** Called with the state of the limits when the call was admitted or rejected. */
+  /** Called with the status of the limits when the limits step admits or rejects the call. */
   readonly onLimits?: ((limits: readonly LimitStatus[]) => void) | undefined
 }
 
-/** The state of one call. The steps of the pipeline write it; each field names its step. */
+/** The state of one call. The comment of a field names the step that sets it. */
 export class Call {
   readonly id = nanoid()
   readonly kind: CallKind
@@ -75,33 +81,42 @@ export class Call {
   readonly findModel: CallSettings['findModel']
   readonly #onLimits: CallSettings['onLimits']
 
-  /** Aborts when the client leaves. The revocation step replaces it by one that also aborts when the key is revoked. */
+  /**
+   * Aborts when the client leaves. The revocation step replaces this signal with one that also aborts when
+   * the key is revoked.
+   */
   signal: AbortSignal
-  /** The defaults step adds what the Modelfile says. */
+  /** The defaults step adds the Modelfile defaults. */
   requests: readonly ModelRequest[]
-  /** Set by the model step. Absent where the store does not know the name: a custom engine may. */
+  /**
+   * Set by the model step. Undefined if the store does not contain the model. A custom engine may still know
+   * it.
+   */
   model: Model | undefined
   /** The model's canonical name, for prices, limits and the ledger. */
   modelName: string
   /** Set by the limits step. */
   limits: readonly LimitStatus[] = []
   limitReservation: { readonly reservation: Reservation; tokens: number } | undefined
-  /** Set by the queue step: frees the permit. */
+  /** Releases the permit. Set by the queue step. */
   leaveQueue: (() => void) | undefined
   /** Set by the credit step. */
   credit: Promise<CreditReservation> | undefined
   maxOutputTokens = Number.POSITIVE_INFINITY
-  /** Set by the revocation step: frees what it holds. */
+  /** Stops watching the API key. Set by the revocation step. */
   stopWatching: (() => void) | undefined
-  /** The error that ended the call early, for its reader. Absent where the client has left. */
+  /** The error that the reader gets after a revocation ended the call. Undefined if the client has left. */
   endReason: LlmError | undefined
-  /** From then on the call costs a request and gets a row in the ledger. */
+  /** Whether the call has begun to use the engine. From then on it costs a request, even if it fails. */
   hasStarted = false
-  /** Whether its tokens are counted: then the engine generates only a little ahead of its reader. */
+  /**
+   * Whether tokens are counted for limits or spending. If so, the engine stays at most 64 tokens ahead of the
+   * reader.
+   */
   isMetered = false
-  /** Whether `after` has run: what is used from then on is not charged. */
+  /** Whether the call has ended. Later usage is not charged. */
   isOver = false
-  /** Counts the most that the call can use. Loads the model where it has to. Set by the pipeline. */
+  /** Computes the maximum tokens of the call. Loads the model to count the prompt. Set by the pipeline. */
   computeWorstCase: () => Promise<WorstCase> = async () => ({ inputTokens: 0, outputTokens: 0 })
 
   constructor({ kind, caller, dialect, batch = false, background = false, ...settings }: CallSettings) {
@@ -117,13 +132,13 @@ export class Call {
     this.#onLimits = settings.onLimits
   }
 
-  /** How the limits stood when the call was admitted or rejected. */
+  /** Records and reports the status of the limits when the call is admitted or rejected. */
   reportLimits(limits: readonly LimitStatus[]): void {
     this.limits = limits
     this.#onLimits?.(limits)
   }
 
-  /** Throws `overloaded` when the app has closed meanwhile. */
+  /** Throws `overloaded` if the call has already ended, such as because the app closes. */
   throwIfOver(): void {
     if (this.isOver) throw serverClosing()
   }

@@ -1,4 +1,4 @@
-/** `llm.chat()`: from a question to a request, and from events to text. */
+/** `llm.chat()`: turns a prompt into a request, and events into text. */
 import type { Caller } from '../accounts/auth/caller.ts'
 import { collect, type GenerateResult } from '../engine/events.ts'
 import type { GenerateRequest, Message, Sampling } from '../engine/request.ts'
@@ -6,25 +6,25 @@ import { readAhead } from '../util/read-ahead.ts'
 import type { LlmClient, ModelOptional } from './client.ts'
 import type { Generation } from './generation.ts'
 
-/** A question, or a whole conversation. */
+/** One user message, or a whole conversation. */
 export type ChatPrompt =
   | string
   | readonly { readonly role: 'system' | 'user' | 'assistant'; readonly content: string }[]
 
 export interface ChatOptions extends Sampling {
-  /** @default your own model if you have just one, the built-in one if you have none */
+  /** @default the app's own model if it has exactly one, or the built-in model if it has none */
   readonly model?: string
   readonly maxTokens?: number
   readonly stop?: readonly string[]
   readonly signal?: AbortSignal
-  /** The caller that limits and spending are counted by. @default none: the app itself */
+  /** Limits and spending are counted for this caller. @default none: the app itself */
   readonly caller?: Caller
 }
 
 export interface Chat {
   /**
-   * One answer, without HTTP. With `stream: true`, its text piece by piece.
-   * Throws `LlmError`; rejects with an `AbortError` when `signal` aborts, while a stream just ends.
+   * Generates one answer without HTTP. With `stream: true`, yields its text in pieces. Throws `LlmError`.
+   * When `signal` aborts, the promise rejects with an `AbortError`, but a stream ends without an error.
    */
   (input: ChatPrompt, options: ChatOptions & { readonly stream: true }): AsyncIterable<string>
   (input: ChatPrompt, options?: ChatOptions & { readonly stream?: false }): Promise<GenerateResult>
@@ -51,7 +51,7 @@ export function createChat(clientFor: (options: ChatOptions) => Pick<LlmClient, 
   return chat
 }
 
-/** Throws a `TypeError` for what is no prompt. */
+/** Throws a `TypeError` for an invalid prompt. */
 function toChatRequest(
   input: ChatPrompt,
   { model, maxTokens, stop, signal, caller, ...sampling }: ChatOptions,
@@ -65,7 +65,7 @@ function toChatRequest(
   }
 }
 
-/** The answer ends when its reader stops reading, and so does the engine. */
+/** Yields the text of an answer. The engine stops generating when the reader stops reading. */
 const streamText = (
   start: (signal: AbortSignal) => Promise<Generation>,
   signal: AbortSignal = new AbortController().signal,

@@ -1,4 +1,4 @@
-/** The client of one caller: the allow-listed methods of an `Llm` that dialects can use. */
+/** The methods of an `Llm` that one caller may use. Dialects get this client instead of the engine. */
 import type { Caller } from '../accounts/auth/caller.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine/engine.ts'
@@ -13,11 +13,11 @@ import type { Generation } from './generation.ts'
 import type { GenerationGroup } from './group.ts'
 import type { CallPipeline, WithLimitStatus } from './pipeline.ts'
 
-/** Without a name, the model that `chat()` takes. */
+/** A request whose `model` is optional. The default is the model that `chat()` uses. */
 export type ModelOptional<Request extends { readonly model: string }> = Omit<Request, 'model'> &
   Partial<Pick<Request, 'model'>>
 
-/** As `CallOptions`, for a caller that is known. */
+/** Options of a call through a client, which sets `caller` and `dialect` itself. */
 export type ClientCallOptions = Omit<CallOptions, 'caller' | 'dialect'>
 export type ClientUnaryOptions = Partial<Omit<ClientCallOptions, 'stream'>>
 
@@ -27,13 +27,15 @@ export type ModelActions = Pick<
 >
 
 export interface LlmClient {
-  /** Resolves at the start of the answer. Throws `LlmError`. */
+  /** Generates one answer. Resolves when the answer begins. Throws `LlmError`. */
   generate(request: ModelOptional<GenerateRequest>, options: ClientCallOptions): Promise<Generation>
-  /** Several requests for one model as one call: admitted, counted and charged together. Throws `LlmError`. */
+  /**
+   * Runs several requests for one model as one call, which is admitted and charged once. Throws `LlmError`.
+   */
   generateGroup(requests: readonly GenerateRequest[], options: ClientCallOptions): Promise<GenerationGroup>
-  /** Tokens of the prompt of a request. Throws `LlmError`. */
+  /** Counts the tokens of a request's prompt. Throws `LlmError`. */
   countTokens(request: GenerateRequest, options?: ClientUnaryOptions): Promise<number>
-  /** The prompt of a request, as the model's template renders it. Throws `LlmError`. */
+  /** Renders a request's prompt with the model's template. Throws `LlmError`. */
   render(request: GenerateRequest, options?: ClientUnaryOptions): Promise<string>
   embed(
     request: ModelOptional<EmbedRequest>,
@@ -47,17 +49,20 @@ export interface LlmClient {
   detokenize(request: ModelOptional<DetokenizeRequest>, options?: ClientUnaryOptions): Promise<string>
   load(model: string, options?: LoadOptions & ClientUnaryOptions): Promise<void>
   unload(model: string): Promise<void>
-  /** The caller's models that are loaded. */
+  /** Loaded models that the caller may use. */
   loaded(): readonly LoadedModel[]
-  /** The caller's models in the store. */
+  /** The model store, restricted to the models that the caller may use. */
   readonly models: ModelActions
-  /** How the limits stood when this client's calls were admitted; of several calls, the one with the least left. */
+  /**
+   * Status of the limits when this client's calls were admitted or rejected. Of several calls, reports the
+   * lowest `remaining` of each limit.
+   */
   limitStatus(): readonly LimitStatus[]
 }
 
 /** The client of one request to a route. */
 export interface RouteClient extends LlmClient {
-  /** Takes one of the caller's requests to the admin API. Throws `rate_limit`. */
+  /** Counts one request to the admin API against the caller's limits. Throws `rate_limit`. */
   admitAdmin(): Promise<void>
 }
 
@@ -65,15 +70,15 @@ export interface ClientParts {
   readonly pipeline: CallPipeline
   readonly engine: Engine
   readonly models: ModelActions
-  /** Rejects with `invalid_request` where there is no default. */
+  /** Rejects with `invalid_request` if there is no default model. */
   readonly resolveDefaultModel: () => Promise<string>
 }
 
 export interface ClientScope {
-  /** Checked. Absent: the app itself, which comes under the limits of models only. */
+  /** A validated caller. Undefined for the app itself, to which only the limits of models apply. */
   readonly caller?: Caller | undefined
   readonly dialect?: string | undefined
-  /** The client serves one HTTP request: a model is looked up once, whatever the request calls. */
+  /** Whether the client serves one HTTP request. If so, it looks each model up only once. */
   readonly isRequest?: boolean
 }
 
@@ -190,7 +195,10 @@ export class CallerClient implements RouteClient {
     await this.#parts.pipeline.run(this.#toSettings('admin', [], {}), async () => ({}))
   }
 
-  /** Passes a result that is no object in one. */
+  /**
+   * Runs a call whose result is not an object. The value is wrapped, since the pipeline adds `limits` to
+   * results.
+   */
   async #runForValue<Request extends ModelRequest, Value>(
     kind: CallKind,
     request: ModelOptional<Request>,
@@ -251,7 +259,7 @@ const listModelActions = (models: ModelActions): ModelActions => ({
   blobs: models.blobs,
 })
 
-/** Rejects also models that do not exist: an error must not tell which models there are. */
+/** Rejects all other names, even of models that do not exist. An error must not reveal which models exist. */
 function restrictModels(models: ModelActions, isAllowed: (name: string) => boolean): ModelActions {
   const expect = (...names: readonly (string | undefined)[]): void => {
     for (const name of names) if (name !== undefined && !isAllowed(name)) throw modelNotAllowed(name)
@@ -290,7 +298,7 @@ function restrictModels(models: ModelActions, isAllowed: (name: string) => boole
   }
 }
 
-/** By name of the limit, the state with the least left. */
+/** For each limit, the status with the lowest `remaining`. */
 class LimitLog {
   readonly #least = new Map<LimitStatus['name'], { readonly status: LimitStatus; readonly at: number }>()
 
@@ -302,7 +310,7 @@ class LimitLog {
     }
   }
 
-  /** Computed at the time of reading: a unary answer may have taken minutes. */
+  /** Subtracts the time since admission from `resetMs`, since a unary call may take minutes. */
   status(): readonly LimitStatus[] {
     return [...this.#least.values()].map(({ status, at }) => ({
       ...status,

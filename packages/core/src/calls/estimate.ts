@@ -1,4 +1,4 @@
-/** What a call may use, before a model has counted: bounds and estimates from the length of its texts. */
+/** Token usage of a call before it runs: estimates from the length of its texts, and upper bounds. */
 import type { WorstCase } from '../accounts/usage/ledger.ts'
 import type { EmbedRequest, RerankRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
@@ -6,10 +6,13 @@ import type { GenerateRequest } from '../engine/request.ts'
 import { measureTextBytes, toTemplateMessages } from '../engine/request-input.ts'
 import { type Call, isGenerateRequest, type ModelRequest } from './call.ts'
 
-/** A token has about 4 bytes, and the markup of a message about 4 tokens. */
+/** Assumes 4 bytes per token, and 4 tokens for the template markup of each message. */
 const estimateTokens = (bytes: number, messages: number): number => Math.ceil(bytes / 4) + 4 * messages
 
-/** For the limits: the model that would count exactly may not be loaded yet. What was used is settled afterwards. */
+/**
+ * Estimates input tokens for the rate limits, because an exact count would need the loaded model. The limits
+ * step corrects the estimate when the call ends.
+ */
 export const estimateInputTokens = ({ requests }: Call): number =>
   requests.reduce((sum, request) => {
     if (isGenerateRequest(request))
@@ -30,10 +33,12 @@ function textsOf(request: ModelRequest): readonly PoolingText[] {
   return inputs ?? []
 }
 
-/** Special tokens around each text. */
+/** Upper bound of the special tokens that a model adds around each text. */
 const tokensAroundText = 8
 
-/** The most that an embedding or reranking request can use: no token is shorter than a byte. */
+/**
+ * Upper bound of the tokens of an embedding or reranking request. Each token stands for at least one byte.
+ */
 export const computePoolingWorstCase = (request: ModelRequest): WorstCase => ({
   inputTokens: textsOf(request).reduce(
     (sum, text) =>
@@ -43,7 +48,10 @@ export const computePoolingWorstCase = (request: ModelRequest): WorstCase => ({
   outputTokens: 0,
 })
 
-/** The most that all requests of a call can use together. The model counts their prompts, and is loaded for that. */
+/**
+ * Sums the worst cases of all requests of a call. Loads the model if necessary, because it counts the
+ * prompts.
+ */
 export async function computeWorstCase(
   engine: Engine,
   requests: readonly GenerateRequest[],
@@ -75,14 +83,15 @@ async function computeOne(
   const names = [model, request.model]
   const contextSize = engine.loaded().find(({ name }) => names.includes(name))?.contextSize
   if (!contextSize) return { inputTokens, outputTokens }
-  // How many of the oldest messages are cut off depends on the length of the answer, so that must not change.
+  // The engine drops the oldest messages to make room for `maxTokens`. So the credit step must not lower
+  // `maxTokens`.
   if (overflow === 'truncate' && inputTokens >= contextSize)
     return { inputTokens: contextSize, outputTokens, contextRoom: contextSize }
-  // The last token of an answer needs no room.
+  // An upper bound: an engine need not evaluate the last output token.
   return { inputTokens, outputTokens, contextRoom: Math.max(1, contextSize - inputTokens + 1) }
 }
 
-/** Absent where one of them is not known. */
+/** Undefined if one of the numbers is unknown. */
 const sumKnown = (numbers: readonly (number | undefined)[]): number | undefined =>
   numbers.reduce<number | undefined>(
     (sum, number) => (sum === undefined || number === undefined ? undefined : sum + number),

@@ -1,4 +1,4 @@
-/** The events of one answer: the only iterator between the engine's events and what renders them. */
+/** The events of one answer. No other iterator wraps the events between the engine and the renderer. */
 import type { CallStatus } from '../accounts/usage/ledger.ts'
 import { sanitizeTokenCount, sanitizeUsage } from '../accounts/usage/sanitize-usage.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -7,22 +7,28 @@ import type { GenerateRequest } from '../engine/request.ts'
 import { type LimitStatus, LlmError } from '../errors.ts'
 import type { CallRun } from './call-run.ts'
 
-/** A running answer. Iterate it once. Ends quietly when the caller's signal aborts. */
+/** A running answer, which can be iterated once. Ends without an error when the caller's signal aborts. */
 export interface Generation extends AsyncIterable<GenerateEvent> {
   readonly id: string
-  /** As the caller named it. */
+  /** The model name from the request. */
   readonly model: string
   readonly createdAt: Date
   /** Usage of the prompt, from the `start` event. Absent in a stream that opened before that event. */
   readonly promptUsage?: PromptUsage
-  /** The limits when the call was admitted, for headers. Empty where there are none. */
+  /** Status of the limits when the call was admitted, for response headers. Empty if no limits apply. */
   readonly limits: readonly LimitStatus[]
 }
 
-/** After this time a stream opens without its first event, in ms. Failures after that arrive in the stream. */
+/**
+ * How long a stream waits for its first event before its headers are sent, in ms. Later failures arrive in
+ * the stream.
+ */
 const openAfterMs = 5_000
 
-/** Tokens that a metered answer may be ahead of a slow reader: unread tokens are never charged. */
+/**
+ * How many tokens of a metered answer the engine generates ahead of the reader. Unread tokens are never
+ * charged.
+ */
 const readAheadTokens = 64
 
 /** How long an ended answer waits for the ledger, in ms. The ledger retries in the background. */
@@ -31,15 +37,15 @@ const settleTimeoutMs = 2_000
 export interface GenerationSettings {
   readonly engine: Engine
   readonly run: CallRun
-  /** Which part of the call: 0 where it is the only one. */
+  /** Index of this answer among the answers of the call, from 0. */
   readonly part: number
   readonly request: GenerateRequest
   readonly signal: AbortSignal
 }
 
 /**
- * Runs the steps that may wait, asks the engine, and waits for the first event, for a stream 5 s at most.
- * Rejects with what fails until then.
+ * Runs the steps that may wait, calls the engine, and waits for the first event. A stream waits at most 5 s.
+ * Rejects with any error that occurs before the wait ends.
  */
 export async function openGeneration(settings: GenerationSettings, isStream: boolean): Promise<Generation> {
   const events = new GenerationEvents(settings)
@@ -64,7 +70,7 @@ class GenerationEvents implements AsyncIterator<GenerateEvent> {
   readonly #settings: GenerationSettings
   readonly #signal: AbortSignal
   #events: AsyncIterator<GenerateEvent> | undefined
-  /** The first event, until it is read. */
+  /** The first event. Undefined once the reader has taken it. */
   #first: Promise<Step> | undefined
   /** One object for all events, since an object per token costs as much as rendering the token. */
   #usage: RunningUsage | undefined
@@ -73,7 +79,8 @@ class GenerationEvents implements AsyncIterator<GenerateEvent> {
   constructor(settings: GenerationSettings) {
     this.#settings = settings
     this.#signal = settings.signal
-    // A reader that never pulls never returns either, so the end of the call must not depend on it.
+    // A reader that never calls `next` never calls `return` either. So an abort ends the call without the
+    // reader.
     this.#signal.addEventListener('abort', this.#onAbort, { once: true })
     this.#first = this.#start()
     this.#first.catch(() => {}) // `waitForFirst` and `next` report the error.
@@ -132,7 +139,7 @@ class GenerationEvents implements AsyncIterator<GenerateEvent> {
       if (hasEnded || run.call.isOver)
         throw new LlmError('upstream', 'The engine stopped before the answer was complete.')
       this.#countTokens(event)
-      // Settled before the reader gets the end: then the ledger has the call.
+      // Settles before the reader gets the `end` event, so the ledger already contains the call by then.
       if (event.type === 'end') await this.#end('ended')
       else if (this.#usage) run.onUsage(part, this.#usage)
       return { value: event, done: false }
@@ -156,7 +163,10 @@ class GenerationEvents implements AsyncIterator<GenerateEvent> {
       this.#usage.outputTokens += sanitizeTokenCount(event.tokens)
   }
 
-  /** A cancelled call is not a failure. */
+  /**
+   * Ends the answer after an error. After an abort the error is dropped, since a cancelled call has not
+   * failed.
+   */
   async #fail(cause: unknown): Promise<Step> {
     if (cause === this.#settings.run.call.endReason) throw cause
     if (this.#signal.aborted) return this.#endEarly()
@@ -164,7 +174,10 @@ class GenerationEvents implements AsyncIterator<GenerateEvent> {
     throw cause
   }
 
-  /** Ends quietly when the client has left, and with an error when the call was ended for another reason. */
+  /**
+   * Ends without an error if the client has left. Throws `endReason` if the call was ended for another
+   * reason.
+   */
   async #endEarly(): Promise<Step> {
     const { endReason } = this.#settings.run.call
     const wasOver = this.#isOver
@@ -195,12 +208,12 @@ class GenerationEvents implements AsyncIterator<GenerateEvent> {
   }
 
   async #closeEngine(): Promise<void> {
-    // An engine that fails while it is closed must not disturb anything else.
+    // The answer is over, so an error of the engine while it closes is ignored.
     await this.#events?.return?.().catch(() => {})
   }
 }
 
-/** Resolves with nothing after the time. */
+/** Resolves with `undefined` after `limitMs`. */
 async function withTimeout<T>(promise: Promise<T>, limitMs: number): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined
   const limit = new Promise<undefined>((resolve) => {

@@ -1,4 +1,4 @@
-/** Several generations that are one call: the answers to several prompts. */
+/** One call that generates answers to several prompts. */
 import type { Engine } from '../engine/engine.ts'
 import type { GenerateRequest } from '../engine/request.ts'
 import type { CallRun } from './call-run.ts'
@@ -16,9 +16,9 @@ export class GenerationGroup {
   }
 
   /**
-   * Asks for the answer to one of the requests. Each is started once, in any order.
+   * Starts the answer to one request of the group. The caller starts each request once, in any order.
    *
-   * @param signal aborts this answer alone @default the signal of the group
+   * @param signal aborts this answer only; the signal of the call aborts all answers
    */
   start(index: number, signal?: AbortSignal): Promise<Generation> {
     const { call } = this.#run

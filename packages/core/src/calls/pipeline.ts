@@ -1,4 +1,4 @@
-/** The one way from a request to the engine. Every API and every in-process call takes it, through the same list of steps. */
+/** Runs each call through the same list of steps, whether it comes from an HTTP API or from the app. */
 import { setMaxListeners } from 'node:events'
 import type { Keys } from '../accounts/keys/keys.ts'
 import type { Ledger } from '../accounts/usage/ledger.ts'
@@ -21,20 +21,20 @@ import { type QueueOptions, QueueStep } from './steps/queue.ts'
 import { modelStep } from './steps/resolve-model.ts'
 import { createRevocationStep } from './steps/revocation.ts'
 
-/** A result, with the limits when the call was admitted. */
+/** A result with the status of the limits when the call was admitted. */
 export type WithLimitStatus<Result> = Result & { readonly limits: readonly LimitStatus[] }
 
-/** What the steps work with. */
+/** The dependencies of the steps. */
 export interface StepParts extends DefaultsOptions, LimitsStepOptions {
-  /** Absent: revocation is not watched. */
+  /** Undefined: a revocation does not end running answers. */
   readonly keys: Pick<Keys, 'onRevoked'> | undefined
-  /** Absent: calls wait in the engine only. */
+  /** Undefined: calls wait in the engine only. */
   readonly queue: QueueOptions | undefined
-  /** Absent: spending is not counted. */
+  /** Undefined: spending is not counted. */
   readonly ledger: Ledger | undefined
 }
 
-/** The steps around each call: `before` in this order, `after` in the reverse order. A new step gets its place here. */
+/** The steps of each call. Their `before` runs in this order, and their `after` in the reverse order. */
 export const createSteps = ({ keys, queue, ledger, ...parts }: StepParts): readonly CallStep[] => [
   createAuthoriseStep(ledger !== undefined),
   modelStep,
@@ -48,7 +48,7 @@ export const createSteps = ({ keys, queue, ledger, ...parts }: StepParts): reado
 export class CallPipeline {
   readonly #engine: Engine
   readonly #steps: readonly CallStep[]
-  /** Calls that run. */
+  /** Running calls. */
   readonly #runs = new Set<CallRun>()
   #isClosed = false
 
@@ -57,25 +57,25 @@ export class CallPipeline {
     this.#steps = steps
   }
 
-  /** Resolves when the answer has begun. What fails before rejects here, and still has a status code. */
+  /** Resolves when the answer begins. An earlier failure rejects, so it can still become an HTTP status. */
   async generate(settings: CallSettings, isStream: boolean): Promise<Generation> {
     const run = this.#openGenerationRun(settings)
     const { call } = run
     const entry = run.enter()
-    // Without steps the engine is called at once: it hears of an abort that follows immediately.
+    // Without steps, the engine is called in the same tick. So it sees an abort that follows immediately.
     if (entry) await entry
     const request = call.requests[0] as GenerateRequest
     return openGeneration({ engine: this.#engine, run, part: 0, request, signal: call.signal }, isStream)
   }
 
-  /** Several answers that are one call: admitted, counted and charged together. */
+  /** Opens one call with several answers, which is admitted and charged once. */
   async generateGroup(settings: CallSettings, isStream: boolean): Promise<GenerationGroup> {
     const run = this.#openGenerationRun(settings)
     await run.enter()
     return new GenerationGroup(this.#engine, run, isStream)
   }
 
-  /** A call whose result arrives whole. Rejects with an `AbortError` when its signal aborts. */
+  /** Runs a call that returns one result. Rejects with an `AbortError` when its signal aborts. */
   async run<Request extends ModelRequest, Result>(
     settings: CallSettings & { readonly requests: readonly Request[] },
     work: (request: Request, call: EngineCall) => Promise<Result>,
@@ -99,7 +99,7 @@ export class CallPipeline {
     }
   }
 
-  /** Charges calls that still run for what they have used. Calls that come later are rejected with `overloaded`. */
+  /** Ends running calls and charges their usage. Later calls are rejected with `overloaded`. */
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all([...this.#runs].map((run) => run.close()))
@@ -120,7 +120,7 @@ export class CallPipeline {
 
   #open(settings: CallSettings, partCount: number): CallRun {
     if (this.#isClosed) throw serverClosing()
-    // Any number of calls may share a signal, which is no leak and no reason for a warning.
+    // Any number of calls may share a signal. Node.js would warn of a leak.
     setMaxListeners(0, settings.signal)
     const run = new CallRun(new Call(settings), this.#steps, partCount, (over) => this.#runs.delete(over))
     this.#runs.add(run)
@@ -128,7 +128,7 @@ export class CallPipeline {
   }
 }
 
-/** Tokens that an embedding or a ranking has used. */
+/** Usage that an embedding or ranking result reports. Undefined for other results. */
 function usageOf(result: unknown): TokenUsage | undefined {
   const { inputTokens } = Object(result) as { readonly inputTokens?: unknown }
   if (typeof inputTokens !== 'number') return undefined

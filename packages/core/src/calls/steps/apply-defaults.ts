@@ -7,19 +7,19 @@ import { isGenerateRequest, type ModelRequest } from '../call.ts'
 import type { CallStep } from '../step.ts'
 
 export interface DefaultsOptions {
-  /** In tokens; caps a Modelfile's `num_ctx`. */
+  /** Upper limit of a Modelfile's `num_ctx`, in tokens. */
   readonly maxContextSize?: number | undefined
   readonly logger?: Logger | undefined
 }
 
 export function createDefaultsStep({ maxContextSize, logger }: DefaultsOptions): CallStep {
-  /** Digests of models whose wrong parameters were logged. */
+  /** Digests of models whose invalid parameters have been logged. */
   const warned = new Set<string>()
   const warnOnce = ({ digest, name }: Model, parameters: Readonly<Record<string, unknown>>): void => {
     if (warned.has(digest)) return
     warned.add(digest)
     for (const problem of parseParameters(parameters).problems)
-      logger?.warn({ model: name }, `A parameter of the model is left out: ${problem}`)
+      logger?.warn({ model: name }, `ignored a parameter of the Modelfile: ${problem}`)
   }
 
   return {

@@ -9,7 +9,7 @@ export const createAuthoriseStep = (hasLedger: boolean): CallStep => ({
   before({ caller, requests }) {
     if (!caller) return
     const isAllowed = createModelFilter(caller.models)
-    // Also models that do not exist: an error must not tell which models there are.
+    // Also rejects names of models that do not exist. An error must not reveal which models exist.
     for (const { model } of requests) if (!isAllowed(model)) throw modelNotAllowed(model)
     if (caller.spendingLimit && !hasLedger) throw spendingNeedsDatabase()
   },

@@ -15,7 +15,10 @@ export class CreditStep implements CallStep {
     this.#ledger = ledger
   }
 
-  /** Rejects with `quota`, or with `rate_limit` while running calls have reserved what is left. */
+  /**
+   * Rejects with `quota` if the credit is too low, and with `rate_limit` while running calls have reserved
+   * the rest.
+   */
   async before(call: Call): Promise<void> {
     if (!usesTokens(call)) return
     call.isMetered = true
@@ -25,11 +28,12 @@ export class CreditStep implements CallStep {
       call.credit = postpaid
       return
     }
-    // Without credit no model is loaded to count.
+    // Rejects a caller without credit before a model is loaded to count the prompt.
     await this.#ledger.expectCredit(ledgerCall)
     call.throwIfOver()
     call.credit = postpaid
-    // Counting uses the model: a call that fails from here on costs a request, and has a row.
+    // Counting uses the model. So a call that fails while counting costs a request and gets a row in the
+    // ledger.
     call.hasStarted = true
     const worstCase = await call.computeWorstCase()
     call.throwIfOver()
@@ -39,7 +43,7 @@ export class CreditStep implements CallStep {
   }
 
   async after(call: Call, { usage = noUsage, status, durationMs }: CallEnd): Promise<void> {
-    // The caller of a failed reservation has the error already.
+    // If the reservation failed, `before` has already thrown the error.
     const credit = await call.credit?.catch(() => undefined)
     await credit?.settle({ usage, status, durationMs })
   }

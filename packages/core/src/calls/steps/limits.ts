@@ -1,4 +1,4 @@
-/** Takes from requests and tokens per minute, and settles what was used. */
+/** Reserves requests and tokens from the rate limits, and corrects the reservation to the actual usage. */
 import type { CallerSubjects } from '../../accounts/auth/caller-subjects.ts'
 import { LlmError } from '../../errors.ts'
 import type { RateLimiter, Subject } from '../../limits/limits.ts'
@@ -9,16 +9,21 @@ import type { CallStep } from '../step.ts'
 export interface LimitsStepOptions {
   readonly limiter: RateLimiter
   readonly subjects: CallerSubjects
-  /** The limits of all callers of a model. */
+  /** The subject whose limits all callers of a model share. */
   readonly modelSubjectOf: (model: string) => Subject | undefined
   /** Called when the limiter fails in the background. */
   readonly onError: (cause: unknown) => void
 }
 
-/** Output tokens taken in advance, each time: many clients ask for more than they ever get. */
+/**
+ * Output tokens that are reserved at a time. Many clients request far more output than the model generates.
+ */
 const reservedOutputTokens = 1_024
 
-/** Buckets of calls that use no tokens. `count` and `admin` have a bucket of their own per caller, as large as that of answers. */
+/**
+ * Request buckets of calls that use no tokens. The `count` and `admin` buckets are separate from the bucket
+ * that `generate` uses, and have the same size.
+ */
 const requestBuckets: Partial<Record<CallKind, string>> = {
   count: 'count',
   render: 'count',
@@ -54,7 +59,10 @@ export class LimitsStep implements CallStep {
     }
   }
 
-  /** Takes more tokens for an answer that exceeds the tokens taken so far. Runs in the background and never fails the answer. */
+  /**
+   * Reserves more tokens when the usage exceeds the reservation. Runs in the background, and a failure does
+   * not end the answer.
+   */
   onUsage(call: Call, { inputTokens, outputTokens }: { inputTokens: number; outputTokens: number }): void {
     const taken = call.limitReservation
     if (!taken) return
@@ -92,7 +100,7 @@ export class LimitsStep implements CallStep {
 const outputTokensToReserve = (maxTokens = Number.POSITIVE_INFINITY, written = 0): number =>
   Math.max(0, Math.min(maxTokens - written, reservedOutputTokens))
 
-/** Sum of the maximum output tokens of all requests; undefined where one has no maximum. */
+/** Sum of the maximum output tokens of all requests. Undefined if one request has no maximum. */
 const maxTokensOf = ({ requests }: Call): number | undefined =>
   requests.reduce<number | undefined>((sum, request) => {
     const maxTokens = isGenerateRequest(request) ? request.maxTokens : 0

@@ -1,12 +1,12 @@
-/** Admits a bounded number of calls per model to the engine, one of each caller in turn. */
+/** Admits a limited number of calls per model to the engine. Callers take turns. */
 import { FairQueue } from '../../limits/fair-queue.ts'
 import type { Call } from '../call.ts'
 import type { CallStep } from '../step.ts'
 
 export interface QueueOptions {
-  /** Calls of one model that are in the engine at once. */
+  /** How many calls of one model may be in the engine at once. */
   readonly permits: number
-  /** Queued calls of one model, of all callers. */
+  /** How many calls of one model may wait, for all callers together. */
   readonly maxQueued: number
 }
 
@@ -14,7 +14,7 @@ export class QueueStep implements CallStep {
   readonly name = 'queue'
   readonly mayWait = true
   readonly #options: QueueOptions
-  /** By model; those in use. */
+  /** Queues by model. A queue is removed when no call uses it. */
   readonly #queues = new Map<string, { readonly queue: FairQueue; users: number }>()
 
   constructor(options: QueueOptions) {
@@ -23,7 +23,7 @@ export class QueueStep implements CallStep {
 
   /** Rejects with `overloaded` when the queue is full. */
   async before(call: Call): Promise<void> {
-    // The engine has a class of its own for background calls, and pools for embeddings.
+    // The engine schedules background calls itself, and embeddings have context pools.
     if (call.kind !== 'generate' || call.isBackground) return
     const { modelName, caller, signal } = call
     const entry = this.#queues.get(modelName) ?? { queue: new FairQueue(this.#options), users: 0 }

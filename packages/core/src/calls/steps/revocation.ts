@@ -1,4 +1,4 @@
-/** Ends running answers of an API key that is revoked, by whichever process. */
+/** Ends the running answers of an API key when any process revokes the key. */
 import { setMaxListeners } from 'node:events'
 import type { Keys } from '../../accounts/keys/keys.ts'
 import type { CallStep } from '../step.ts'
@@ -10,7 +10,7 @@ export const createRevocationStep = (keys: Pick<Keys, 'onRevoked'>): CallStep =>
     if (kind !== 'generate' || !caller?.key) return
     const controller = new AbortController()
     const abort = (): void => controller.abort()
-    // Any number of calls may share a signal.
+    // Any number of calls may share a signal. Node.js would warn of a leak.
     setMaxListeners(0, signal)
     signal.addEventListener('abort', abort, { once: true })
     if (signal.aborted) abort()
