@@ -1,4 +1,4 @@
-/** Puts the parts together; the only file that knows all of them. */
+/** Creates an `Llm` from its parts. Only this file imports all parts below the dialects. */
 import { createAccess } from './accounts/auth/access.ts'
 import { CallerSubjects } from './accounts/auth/caller-subjects.ts'
 import { parseCaller } from './accounts/auth/parse-caller.ts'
@@ -23,7 +23,7 @@ import { type LlmOptions, resolveOptions } from './options.ts'
 import type { Database } from './storage/database.ts'
 import { openDatabase } from './storage/open.ts'
 
-/** Loads nothing and starts no process before the first call that needs it. */
+/** Creates an `Llm`. Models are loaded, and model processes started, by the first call that needs them. */
 export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const resolved = resolveOptions(options)
   const report = createErrorReporter(resolved.logger)
@@ -39,7 +39,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     return name
   }
   const parts: ClientParts = { pipeline, engine, models, resolveDefaultModel }
-  /** For calls of the app itself, whose caller is checked here. */
+  /** Creates the client for a call from the app, and validates the caller. */
   const clientFor = ({ caller, dialect }: Pick<CallOptions, 'caller' | 'dialect'> = {}): CallerClient =>
     new CallerClient(parts, { caller: caller && parseCaller(caller), dialect })
 
@@ -156,7 +156,7 @@ const toSource = (given: string | AdaptedModel): ModelSource =>
         adapters: given.adapters.map(({ file, scale = 1 }) => ({ path: file, scale })),
       }
 
-/** Closes the database when what needs it cannot be opened. A pool of the app stays open. */
+/** Closes the database if `open` fails. A pool of the host app stays open. */
 async function closeOnFailure<Opened>(
   database: Database | undefined,
   open: () => Promise<Opened>,
@@ -169,7 +169,7 @@ async function closeOnFailure<Opened>(
   }
 }
 
-/** The user's own model if there is just one, the built-in one if there is none. */
+/** Name of the app's own model if it has exactly one, or of the built-in model if it has none. */
 async function findDefaultModel(models: ModelStore): Promise<string | undefined> {
   const all = await models.list()
   const own = all.filter(({ isBuiltIn }) => !isBuiltIn)

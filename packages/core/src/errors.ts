@@ -1,4 +1,7 @@
-/** The toolkit's one error class. Thrown where the error is known, rendered once per dialect. */
+/**
+ * The only error class of the toolkit. Code throws it where it detects a problem, and each dialect renders
+ * it.
+ */
 
 const codes = [
   'invalid_request',
@@ -18,42 +21,51 @@ const codes = [
 export type LlmErrorCode = (typeof codes)[number]
 
 export interface LlmErrorDetails {
-  /** The field that is wrong, as a path: `messages[0].role`. */
+  /** Path of the invalid field, such as `messages[0].role`. */
   readonly param?: string
-  /** The kind of problem with the field, for dialects that tell it. */
+  /** The kind of problem with the field. Some dialects include it in their responses. */
   readonly issue?: Issue
   readonly inputTokens?: number
   readonly contextSize?: number
   /** The model that was not found, as the caller named it. */
   readonly model?: string
-  /** The path that no route has. */
+  /** The path of the request, if no route matches it. */
   readonly path?: string
   readonly retryAfterMs?: number
-  /** The body is empty, or white space only. */
+  /** Set if the request body is empty or only white space. */
   readonly emptyBody?: true
-  /** A page of a browser was rejected: by its origin, or by a Host header of another machine. */
+  /**
+   * Set if a browser page was rejected, either for its origin or for a Host header that names another
+   * machine.
+   */
   readonly page?: true
-  /** The limit that rejected the call (absent for concurrent calls), and the status of all limits. */
+  /** The limit that rejected the call. Absent for the limit of concurrent calls. */
   readonly exceeded?: LimitStatus['name']
+  /** The status of all limits of the call. */
   readonly limits?: readonly LimitStatus[]
-  /** For `quota`: the name of the key, the period of its spending limit, and the start of the next period. `lifetime` has none. */
+  /** For `quota`: name of the API key. */
   readonly keyName?: string
+  /** For `quota`: period of the spending limit. */
   readonly period?: 'day' | 'month' | 'lifetime'
+  /** For `quota`: start of the next period. Absent for `lifetime`. */
   readonly resumesAt?: Date
   /** A mistake in the setup of the app, which no client can correct. */
   readonly setup?: boolean
 }
 
-/** The status of a limit. Of several limits with the same name, the one with the least left. */
+/**
+ * The status of a limit. Of several limits with the same name, only the one with the lowest `remaining` is
+ * reported.
+ */
 export interface LimitStatus {
   readonly name: 'requests' | 'tokens'
-  /** Requests or tokens per window, which is also the most that can be used at once. */
+  /** Requests or tokens per window. A caller can use all of them at once. */
   readonly limit: number
   /** Requests or tokens that can be used now. */
   readonly remaining: number
-  /** Milliseconds until `remaining` is `limit`. */
+  /** Milliseconds until `remaining` equals `limit` again, without further calls. */
   readonly resetMs: number
-  /** @default 60,000 */
+  /** Length of the window in milliseconds. @default 60,000 */
   readonly windowMs?: number
 }
 
@@ -71,7 +83,7 @@ export type Issue =
   | 'integer_too_small'
   | 'unsupported'
 
-/** HTTP status by error code, for routes of the app and for APIs without statuses of their own. */
+/** HTTP status by error code, for routes of the host app and for dialects that define no other status. */
 const statuses = {
   invalid_request: 400,
   context_length: 400,
@@ -90,12 +102,15 @@ const statuses = {
 
 const mark = Symbol.for('modelmount.LlmError')
 
-/** Everything the toolkit throws on purpose. The message is safe to show a client; `cause` never is. */
+/** An error of the toolkit. Clients may see its message, but `cause` is never sent to them. */
 export class LlmError extends Error {
   override readonly name = 'LlmError'
   readonly code: LlmErrorCode
   readonly details: LlmErrorDetails
-  /** Read by the error handlers of Express and Koa, which then show the message. Koa also writes them. */
+  /**
+   * The error handlers of Express and Koa read `status`. Koa also reads `expose` and then sends the message.
+   * Koa assigns `status`, so it cannot be a getter.
+   */
   readonly status: number
   readonly expose = true
 
@@ -117,7 +132,10 @@ export class LlmError extends Error {
     )
   }
 
-  /** Passes an `LlmError` on (from any copy of this package); anything else becomes `internal`, with its cause off the wire. */
+  /**
+   * Returns an `LlmError` unchanged, even one from another copy of this package. Wraps any other value in an
+   * `internal` error, whose `cause` is never sent to clients.
+   */
   static from(cause: unknown): LlmError {
     if (LlmError.is(cause)) return cause
     return new LlmError('internal', 'Something went wrong inside the server.', {}, { cause })
@@ -137,7 +155,10 @@ export const contextLengthExceeded = (inputTokens: number, contextSize: number):
     { inputTokens, contextSize },
   )
 
-/** A path such as `messages[0].role`. Keys come from clients: they may be megabytes, or lone surrogates. */
+/**
+ * Formats the path of a field, such as `messages[0].role`. Keys come from clients, so a key may be megabytes
+ * long or contain lone surrogates.
+ */
 export const formatFieldPath = (path: readonly PropertyKey[]): string =>
   path.reduce<string>((text, key) => {
     if (typeof key === 'number') return `${text}[${key}]`

@@ -1,4 +1,4 @@
-/** The entry point `@modelmount/core`: what a host app needs. */
+/** The entry point `@modelmount/core` for host apps. */
 export type { AccessOptions } from './accounts/auth/access.ts'
 export type { Caller, Scope } from './accounts/auth/caller.ts'
 export type { ApiKey, Keys, KeyWithSecret } from './accounts/keys/keys.ts'

@@ -1,4 +1,4 @@
-/** The user's facade. `create-llm.ts` implements it. */
+/** The facade that host apps use. `create-llm.ts` implements it. */
 import type { Access } from './accounts/auth/access.ts'
 import type { Caller } from './accounts/auth/caller.ts'
 import type { Keys } from './accounts/keys/keys.ts'
@@ -17,59 +17,70 @@ import type { CallerLimits, Subject, WithHeaders } from './limits/limits.ts'
 
 export interface Llm {
   readonly chat: Chat
-  /** One answer, as events. Throws `LlmError`. */
+  /** Generates one answer as a stream of events. Throws `LlmError`. */
   generate(request: GenerateRequest, options: CallOptions): Promise<Generation>
   /**
-   * Vectors of texts, such as `{ inputs: ['Hello'] }`. Rejects with an `AbortError` when `signal` aborts; throws
-   * `LlmError`, also where the model computes none.
+   * Computes the embedding vectors of texts: `llm.embed({ inputs: ['Hello'] })`. Rejects with an `AbortError`
+   * when `signal` aborts. Throws `LlmError`: `invalid_request` for a model without embeddings.
    */
   embed(
     request: ModelOptional<EmbedRequest>,
     options?: UnaryCallOptions,
   ): Promise<WithLimitStatus<Embeddings>>
-  /** Scores of documents for a query. Rejects and throws like `embed`. */
+  /** Scores documents by their relevance to a query. Rejects and throws like `embed`. */
   rerank(request: ModelOptional<RerankRequest>, options?: UnaryCallOptions): Promise<WithLimitStatus<Ranking>>
-  /** Tokens of a text. Rejects and throws like `embed`. */
+  /** Splits a text into tokens. Rejects and throws like `embed`. */
   tokenize(request: ModelOptional<TokenizeRequest>, options?: UnaryCallOptions): Promise<readonly number[]>
-  /** The text of tokens. Rejects and throws like `embed`. */
+  /** Converts tokens back to text. Rejects and throws like `embed`. */
   detokenize(request: ModelOptional<DetokenizeRequest>, options?: UnaryCallOptions): Promise<string>
-  /** Tokens of the prompt of a request, without an answer. Rejects and throws like `embed`. */
+  /**
+   * Counts the tokens of a request's prompt without generating an answer. Rejects and throws like `embed`.
+   */
   countTokens(request: GenerateRequest, options?: UnaryCallOptions): Promise<number>
-  /** The prompt of a request, as the model's template renders it. Rejects and throws like `embed`. */
+  /** Renders a request's prompt with the model's template. Rejects and throws like `embed`. */
   render(request: GenerateRequest, options?: UnaryCallOptions): Promise<string>
   /** Loads a model ahead of its first call. Rejects and throws like `embed`. */
   load(model: string, options?: LoadOptions & UnaryCallOptions): Promise<void>
-  /** Frees the memory of a model when its running answers have ended. Throws `not_found`. */
+  /** Unloads a model after its running answers have ended. Throws `not_found` for an unknown model. */
   unload(model: string): Promise<void>
   readonly loaded: Engine['loaded']
   readonly models: ModelActions
-  /** API keys. Its methods reject with a `TypeError` where no option names a `database` or needs one. */
+  /** API keys. Without a database, the methods reject with a `TypeError`. */
   readonly keys: Keys
-  /** Usage and cost reports. Rejects with a `TypeError` where there is no database. */
+  /** Usage and cost reports. Without a database, the methods reject with a `TypeError`. */
   readonly usage: UsageReports
-  /** The limits of callers and models, also for routes of the app. */
+  /** The rate limiter of callers and models. The host app can use it for its own routes, too. */
   readonly limits: CallerLimits
   /**
-   * Returns the API key of a request to a route of the host app: `rateLimit(llm.limits, { keyGenerator: llm.apiKeyGenerator })`. An API
-   * key with limits spends them on such routes and on models together. A key without limits has those of the route. Throws
-   * `authentication`.
+   * Returns the API key of a request as a rate limit subject, for routes of the host app:
+   * `rateLimit(llm.limits, { keyGenerator: llm.apiKeyGenerator })`. Such routes and the models share the
+   * limits of a key. To a key without limits, the limits of the route apply. Throws `authentication`.
    */
   apiKeyGenerator(request: WithHeaders): Promise<Subject>
-  /** The surface that one caller can use: its models, its limits, its spending. Throws `LlmError` for a wrong caller. */
+  /**
+   * Creates a client that is restricted to one caller's models and limits. Throws `LlmError` for an invalid
+   * caller.
+   */
   as(caller: Caller): LlmClient
-  /** Ends running answers and the model processes, and charges what was used. */
+  /**
+   * Ends running answers, charges their usage, and closes the engine and the database. A pool of the app
+   * stays open.
+   */
   close(): Promise<void>
   readonly [internals]: LlmInternals
 }
 
-/** For dialects and adapters, which may come from another copy of this package. */
+/**
+ * Key of the members for dialects and adapters. It is global, since an adapter may use another copy of this
+ * package.
+ */
 export const internals: unique symbol = Symbol.for('modelmount.internals') as never
 
 export interface LlmInternals {
   /** Authentication and origin checks of the routes. */
   readonly access: Access
-  /** Logs an error that the client cannot do anything about. */
+  /** Logs an error that no client can correct. */
   report(error: LlmError): void
-  /** The client of one request. @param caller checked */
+  /** Creates the client of one request. @param caller a validated caller */
   clientOf(caller: Caller, dialect: string): RouteClient
 }

@@ -1,15 +1,18 @@
-/** Log events of the toolkit. They go to the app's logger; without one, nowhere. */
+/** Log events of the toolkit. Without a logger of the host app, they are dropped. */
 import type { LlmError } from './errors.ts'
 
-/** A pino logger has this shape. */
+/** The logger of the host app. A pino logger fits without a wrapper. */
 export interface Logger {
-  /** Called with the common prefix of a prompt and the one before it. */
+  /** Called when a prompt diverges from the cached prompt, with token counts but no text. */
   debug?(details: object, message: string): void
   warn(details: object, message: string): void
   error(details: object, message: string): void
 }
 
-/** Logs errors that no client can correct: each failure of the server, and each mistake in the setup once. */
+/**
+ * Creates a function that logs errors no client can correct: every server failure, and each setup mistake
+ * once.
+ */
 export function createErrorReporter(logger: Logger | undefined): (error: LlmError) => void {
   const reportedSetupErrors = new Set<string>()
   return (error) => {

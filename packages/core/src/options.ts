@@ -1,4 +1,7 @@
-/** All options of `createLlm`; larger groups are in `options/`. The environment is read nowhere else. */
+/**
+ * All options of `createLlm`. Larger groups are in `options/`. No other code reads the app's environment
+ * variables.
+ */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -21,9 +24,11 @@ import type { DatabaseLocation } from './storage/open.ts'
 
 export interface LlmOptions extends AccessOptions {
   /**
-   * Locations of models: folders in Ollama's layout or with `*.gguf` files, which are named by their stem; single GGUF
-   * files; or named files with LoRA adapters. Of two models with the same name the earlier wins, and the built-in model comes
-   * last. New models go to the first folder; the others are read-only. Given paths have to exist.
+   * Locations of models. A string is the path of a GGUF file, or of a folder in Ollama's layout or with
+   * `*.gguf` files. A `*.gguf` file is named by its file name without the extension. An object is a GGUF file
+   * with LoRA adapters. Each path must exist. If two models have the same name, the earlier location is used.
+   * The built-in model comes last. New models are stored in the first folder. The other folders are
+   * read-only.
    *
    * @default `$OLLAMA_MODELS`, else `~/.ollama/models`
    */
@@ -36,50 +41,55 @@ export interface LlmOptions extends AccessOptions {
   local?: LocalOptions | undefined
 
   /**
-   * A custom engine, which replaces the local one. For tests: `scriptedEngine()`.
+   * A custom engine that replaces the local one, such as `scriptedEngine()` in tests.
    *
-   * @default the engine on this machine, over node-llama-cpp
+   * @default the local engine, which runs node-llama-cpp on this machine
    */
   engine?: Engine | undefined
 
   /**
-   * The database for keys, limits and usage: the path of an SQLite file on a local disk, `':memory:'`, `postgres://…`, or the
-   * app's `Pool` of `pg`. Processes with the same database share its contents.
+   * The database for keys, limits and usage: the path of an SQLite file on a local disk, `':memory:'`,
+   * `postgres://…`, or the app's `Pool` of `pg`. Processes with the same database share keys, limits and
+   * usage.
    *
-   * @default with `auth: 'keys'` or `prices`, the file `modelmount.db` in the first folder of models; else none
+   * @default with `auth: 'keys'` or `prices`, the file `modelmount.db` in the first folder of models; else
+   *   none
    */
   database?: DatabaseLocation | undefined
 
   /**
-   * Prices by model, in dollars per million tokens; `*` matches all others. Callers with a spending limit cannot use models
-   * without a price.
+   * Prices by model, in dollars per million tokens. The name `*` matches all other models. Callers with a
+   * spending limit cannot use models without a price.
    *
-   * @default none: usage is counted, where there is a database, and costs nothing
+   * @default none: calls cost nothing, and usage is counted only if there is a database
    */
   prices?: Prices | undefined
 
   /** Limits by tier name. Each caller of a tier has separate buckets. */
   tiers?: Readonly<Record<string, Limits>> | undefined
 
-  /** Limits by model, for all its callers together. */
+  /** Limits by model. All callers of a model share its limits. */
   modelLimits?: Readonly<Record<string, Limits>> | undefined
 
   /**
-   * How many calls may wait for each model, from 0 on. Callers take turns in the queue. When it is full, the caller with the
-   * most queued calls is rejected.
+   * How many calls may wait for each model, from 0 to 1,000,000. Callers take turns in the queue. When it is
+   * full, the last call of the caller with the most queued calls is rejected.
    *
    * @default 448 with `auth: 'host'` or `'keys'`; else calls wait in the engine only
    */
   maxQueued?: number | undefined
 
-  /** Warnings that a spending limit is near. They are also published on the channel `modelmount:spending` of `node:diagnostics_channel`. */
+  /**
+   * Warnings that a spending limit is near. They are also published on the channel `modelmount:spending` of
+   * `node:diagnostics_channel`.
+   */
   spendingWarnings?: SpendingWarningOptions | undefined
 
   /** Retention of usage rows. */
   usage?: UsageOptions | undefined
 
   /**
-   * Receives errors that clients cannot fix. A pino logger fits as it is.
+   * Receives errors that no client can correct. A pino logger fits without a wrapper.
    *
    * @default nothing is logged
    */
@@ -136,7 +146,7 @@ export function resolveOptions(
     options.models,
     environment.OLLAMA_MODELS || join(homedir(), '.ollama', 'models'),
   )
-  // Resolved here, beside `index.ts`: this path also holds in the packed form.
+  // Relative to this file, which is beside `index.ts`. So the path is also valid in the published package.
   const modelProcess = fileURLToPath(new URL('./engine/local/model-process/main.js', import.meta.url))
   return {
     models,

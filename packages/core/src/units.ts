@@ -1,6 +1,6 @@
 /** Byte sizes and durations with units, as options accept them. */
 
-/** Bytes, or a number with a unit: `'32mb'`. */
+/** Bytes, or a number with a unit: `'32mb'`. 1 kb is 1,024 bytes. */
 export type ByteSize = number | `${number}${'kb' | 'mb' | 'gb'}`
 
 const byteUnits = { kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
@@ -35,7 +35,10 @@ export function toMs(duration: Duration): number {
   )
 }
 
-/** Parses a duration in Go's form (`1h30m`, `1.5s`, `-1m`, `0`) into milliseconds. Returns `undefined` for other texts. */
+/**
+ * Parses a duration in Go's form (`1h30m`, `1.5s`, `-1m`, `0`) into milliseconds. Returns `undefined` for
+ * other texts.
+ */
 export function parseDuration(text: string): number | undefined {
   if (text.length > maxDurationLength) return undefined
   const [, sign, rest] = /^([+-]?)(0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.exec(text) ?? []
@@ -56,5 +59,5 @@ export function formatDuration(ms: number): string {
   return minutes > 0 ? `${minutes}m${seconds}` : seconds
 }
 
-/** A text may come from a client and be megabytes long. */
+/** In characters. A text from a client may be megabytes long. */
 const maxDurationLength = 100

@@ -1,12 +1,15 @@
-/** Spending limits, in dollars where people set and read them and in nano-dollars where calls are charged. */
+/**
+ * Spending limits. Settings and reports use dollars, and the ledger uses nano-dollars (billionths of a
+ * dollar).
+ */
 
 export interface SpendingLimit {
   /**
-   * Dollars from 0 to 9,007,199.254740991, with at most 9 decimal places: a number, or a decimal string such as
-   * `'0.000000001'`. Keys report a number wherever it is exact, else a string.
+   * Dollars from 0 to 9,007,199.254740991, with at most 9 decimal places: a number, or a decimal string such
+   * as `'0.000000001'`. Responses about keys contain a number where that is exact, else a string.
    */
   readonly usd: number | string
-  /** Days and months are those of UTC. */
+  /** Days and months begin at midnight in UTC. */
   readonly period: 'day' | 'month' | 'lifetime'
 }
 
@@ -28,14 +31,20 @@ export const toSpendingLimit = ({ nanoUsd, period }: NanoUsdLimit): SpendingLimi
   period,
 })
 
-/** Nano-dollars of an amount in dollars, without rounding. Undefined for a value that `SpendingLimit.usd` does not allow. */
+/**
+ * Converts dollars to nano-dollars without rounding. Undefined for a value that `SpendingLimit.usd` does not
+ * allow.
+ */
 export function parseUsd(usd: unknown): number | undefined {
   const [, whole, fraction = ''] = /^(\d{1,7})(?:\.(\d{1,9}))?$/.exec(toDecimal(usd)) ?? []
   const nanoUsd = Number(whole) * nanoPerUsd + Number(fraction.padEnd(9, '0'))
   return Number.isSafeInteger(nanoUsd) ? nanoUsd : undefined
 }
 
-/** A number where it is exact; from 8,388,608 dollars on doubles are too coarse for single nano-dollars. */
+/**
+ * Converts nano-dollars to dollars: a number where that is exact, else a decimal string. From 8,388,608
+ * dollars on, a double cannot represent every nano-dollar.
+ */
 export function toUsd(nanoUsd: number): number | string {
   const usd = nanoUsd / nanoPerUsd
   if (parseUsd(usd) === nanoUsd) return usd
@@ -45,7 +54,7 @@ export function toUsd(nanoUsd: number): number | string {
 
 const nanoPerUsd = 1e9
 
-/** JavaScript writes numbers below a millionth with an exponent. */
+/** Formats a number without an exponent, which `String` would use below a millionth. */
 function toDecimal(usd: unknown): string {
   if (typeof usd !== 'number') return typeof usd === 'string' ? usd : ''
   const text = usd < 1e-6 ? usd.toFixed(9) : String(usd)

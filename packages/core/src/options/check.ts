@@ -2,7 +2,7 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
-/** A misspelt option would otherwise be ignored silently. */
+/** Throws for an unknown option. A misspelt option would otherwise be ignored silently. */
 export function checkKeys(group: string, options: object, names: readonly string[]): void {
   if (typeof options !== 'object')
     throw new TypeError(`Expected options, got ${String(options)} (${typeof options})`)
@@ -29,7 +29,7 @@ export function checkInteger<T>(option: string, value: T, min: number, max: numb
   )
 }
 
-/** Names the option in the error of a parser. */
+/** Adds the name of the option to the error of a parser. */
 export function parseOption<Value>(option: string, parse: () => Value): Value {
   try {
     return parse()
@@ -38,7 +38,7 @@ export function parseOption<Value>(option: string, parse: () => Value): Value {
   }
 }
 
-/** The spellings of Go's `strconv.ParseBool`. */
+/** Parses the spellings of Go's `strconv.ParseBool`. */
 export function parseBoolean(option: string, value: string | undefined): boolean | undefined {
   if (value === undefined) return undefined
   if (/^(?:1|t|T|TRUE|true|True)$/.test(value)) return true

@@ -6,69 +6,73 @@ import { checkInteger, checkKeys, describeValue, parseBoolean, parseOption, trim
 
 export interface LocalOptions {
   /**
-   * Compute threads, at most one per core: more make everything many times slower.
+   * Number of compute threads, from 1 to the number of cores. More threads than cores make a model many times
+   * slower.
    *
    * @default one less than the machine has cores, at least 1
    */
   threads?: number | undefined
 
   /**
-   * Context size in tokens, for a prompt and its output together. Its memory is allocated at load. Calls may override it.
+   * Context size in tokens, for a prompt and its output together, at least 16. Its memory is allocated when a
+   * model is loaded. Calls may override it.
    *
    * @default `$OLLAMA_CONTEXT_LENGTH`, else 4096; never more than the model was trained for
    */
   contextSize?: number | undefined
 
   /**
-   * Largest context size that a call may request, in tokens. Larger requests are rejected.
+   * Largest context size that a call may request, in tokens, at least 16. A larger requested size is
+   * rejected.
    *
-   * @default the trained context size, to which larger requests are reduced
+   * @default the trained context size; a larger requested size is reduced to it
    */
   maxContextSize?: number | undefined
 
   /**
-   * Sequences that a model decodes in parallel, each with its own context. Fewer where memory is short.
+   * Number of sequences that a model decodes in parallel, from 1 to 256. Each sequence has its own context.
+   * The model process uses fewer if memory is short.
    *
    * @default `$OLLAMA_NUM_PARALLEL`, else 4
    */
   parallel?: number | undefined
 
   /**
-   * Models in memory at the same time. Loading one more unloads an idle one.
+   * Maximum number of models in memory, from 1 to 1,024. Loading another model unloads an idle one.
    *
    * @default `$OLLAMA_MAX_LOADED_MODELS`, else 3
    */
   maxLoadedModels?: number | undefined
 
   /**
-   * Layers of a model on the GPU: a number, `'max'` for all, which fails where they do not fit, or `'auto'` for as many
-   * as fit. Ignored without a GPU.
+   * Number of a model's layers on the GPU. `'max'` means all layers, and loading fails if they do not fit.
+   * `'auto'` means as many as fit. Ignored without a GPU.
    *
    * @default 'auto'
    */
   gpuLayers?: number | 'auto' | 'max' | undefined
 
   /**
-   * Flash attention takes less memory. On a CPU it evaluates long prompts faster, and short prompts behind a long cached
-   * prefix slower.
+   * Whether models use flash attention, which takes less memory. On a CPU it evaluates long prompts faster,
+   * but short prompts after a long cached prefix more slowly.
    *
-   * @default `$OLLAMA_FLASH_ATTENTION`, else on where the model and the machine support it
+   * @default `$OLLAMA_FLASH_ATTENTION`, else true if the model and the machine support it
    */
   flashAttention?: boolean | undefined
 
   /**
-   * KV cache data type: `'q8_0'` takes half the memory of `'f16'`, `'q4_0'` a quarter. Both are slower on a CPU. A model
-   * that does not support the type gets `'f16'`, with a warning in the log.
+   * KV cache data type: `'q8_0'` takes half the memory of `'f16'`, `'q4_0'` a quarter. Both are slower on a
+   * CPU. A model that does not support the type gets `'f16'`, with a warning in the log.
    *
    * @default `$OLLAMA_KV_CACHE_TYPE`, else 'f16'
    */
   kvCacheType?: 'f16' | 'q8_0' | 'q4_0' | undefined
 
   /**
-   * Size of the prompt cache of each model: bytes, or `'2gb'`; 0 disables it. It is on a RAM disk with room, such as
-   * `/dev/shm`, else in the folder for temporary files.
+   * Maximum size of the prompt cache of each model: bytes, or `'2gb'`. 0 disables the cache. It is on the RAM
+   * disk `/dev/shm` if that has enough space, else in the folder for temporary files.
    *
-   * @default 1 GiB, or a quarter of the free memory where that is less
+   * @default 1 GiB, or a quarter of the free memory if that is less
    */
   promptCache?: ByteSize | undefined
 
@@ -80,17 +84,17 @@ export interface LocalOptions {
   keepAlive?: Duration | 'forever' | undefined
 
   /**
-   * Path of the model process's entry file, for bundlers that lose it.
+   * Path of the entry file of the model process. Set it if a bundler does not include that file.
    *
    * @default `@modelmount/core/model-process`
    */
   modelProcessPath?: string | undefined
 
   /**
-   * The folder of the sockets of model processes. Apps of one user with the same folder share loaded models. It has to be
-   * private (0700); otherwise, or where it cannot be created, this app does not share.
+   * The folder for the sockets of model processes. Apps of one user with the same folder share loaded models.
+   * If the folder is not private (mode 0700) or cannot be created, this app does not share its models.
    *
-   * @default `modelmount` in `$XDG_RUNTIME_DIR`, else one in the folder for temporary files
+   * @default `modelmount` in `$XDG_RUNTIME_DIR`, else a folder per user in the folder for temporary files
    */
   runtimeDir?: string | undefined
 }
@@ -100,9 +104,9 @@ type KvCacheType = (typeof kvCacheTypes)[number]
 
 /** The largest trained context is ten million tokens. */
 const maxContext = 2 ** 24
-/** llama.cpp's limit of sequences. */
+/** Maximum number of sequences in llama.cpp. */
 const maxParallel = 256
-/** Beyond any real setup. */
+/** More than any real setup has. */
 const maxModels = 1_024
 const maxLayers = 65_536
 
@@ -176,7 +180,7 @@ export function resolveLocalOptions(
 
 type VariableName = 'contextSize' | 'parallel' | 'maxLoadedModels' | 'flashAttention' | 'kvCacheType'
 
-/** Reads Ollama's variables. A set option hides its variable, whose value is then not checked. */
+/** Reads Ollama's variables. If an option is set, its variable is not read or checked. */
 function readVariables(
   options: LocalOptions,
   environment: NodeJS.ProcessEnv,
@@ -186,7 +190,7 @@ function readVariables(
     return text === undefined ? undefined : parse(text, `$${name}`)
   }
   const integer = (min: number, max: number) => (text: string, name: string) =>
-    // Ollama's value for the default.
+    // In Ollama, 0 means the default.
     text === '0' ? undefined : checkInteger(name, Number(text), min, max)
   return {
     contextSize: read('contextSize', 'OLLAMA_CONTEXT_LENGTH', integer(16, maxContext)),
@@ -233,7 +237,9 @@ function checkCacheType(option: string, value: string): KvCacheType {
   )
 }
 
-/** In Ollama's environment variable a bare number is seconds, and a negative one never expires. */
+/**
+ * In `$OLLAMA_KEEP_ALIVE`, a number without a unit means seconds, and a negative duration means `'forever'`.
+ */
 function resolveKeepAlive(
   option: Duration | 'forever' | undefined,
   variable: string | undefined,

@@ -6,16 +6,17 @@ import { checkLimits } from '../limits/demand.ts'
 import type { Limits } from '../limits/limits.ts'
 import { checkInteger, checkKeys, describeValue } from './check.ts'
 
-/** Calls that the engine schedules; all others wait in the fair queue. */
+/** Maximum number of calls of a model in the engine. All other calls wait in the fair queue. */
 const permits = 64
-/** With the permits, as many as the engine queues. */
+/** With the permits, this is the maximum number of calls that the engine accepts (512). */
 const defaultMaxQueued = 448
 
 const dayMs = 86_400_000
 
 export interface UsageOptions {
   /**
-   * How many days the row of each call is kept, or `'forever'`. Sums by day, key and model are never deleted, nor is what was spent.
+   * How many days the row of each call is kept, from 1 to 36,525, or `'forever'`. Sums by day, key and model
+   * are never deleted. The spending of callers is never deleted either.
    *
    * @default 90
    */
@@ -38,7 +39,7 @@ export interface ResolvedMeteringOptions {
   readonly modelLimits: Readonly<Record<string, Limits>>
   readonly queue: { readonly permits: number; readonly maxQueued: number } | undefined
   readonly warnings: SpendingWarningOptions
-  /** Infinite: never deleted. */
+  /** Infinite if rows are never deleted. */
   readonly retentionMs: number
 }
 

@@ -4,11 +4,11 @@ import { checkKeys, expandHome } from './check.ts'
 
 /** A model with LoRA adapters. */
 export interface AdaptedModel {
-  /** `pirate` means `pirate:latest`. */
+  /** Name of the model. `pirate` means `pirate:latest`. */
   readonly name: string
   /** The GGUF file of the model that the adapters were trained for. */
   readonly file: string
-  /** GGUF files, all applied together. */
+  /** LoRA adapters as GGUF files. All of them are applied together. */
   readonly adapters: readonly {
     readonly file: string
     /** Weight of the adapter. @default 1 */
@@ -18,7 +18,7 @@ export interface AdaptedModel {
 
 export type ModelLocations = readonly (string | AdaptedModel)[]
 
-/** @param defaultFolder a folder */
+/** @param defaultFolder path of a folder, for `undefined` */
 export function resolveModels(
   given: string | ModelLocations | undefined,
   defaultFolder: string,
@@ -61,7 +61,7 @@ const expandModelHome = (given: string | AdaptedModel): string | AdaptedModel =>
         adapters: given.adapters.map((adapter) => ({ ...adapter, file: expandHome(adapter.file) })),
       }
 
-/** With two scales for one file the engine would use the last. */
+/** Rejects a file that is named twice, because the engine would silently use only the last scale. */
 function rejectDuplicateAdapters({ name, adapters }: AdaptedModel): void {
   const files = adapters.map(({ file }) => resolve(file))
   const duplicate = files.find((file, index) => files.indexOf(file) !== index)

@@ -6,32 +6,35 @@ import { checkKeys, describeValue, parseBoolean, parseOption, trimVariable } fro
 
 export interface StoreOptions {
   /**
-   * Registries for pulls and pushes, as `host` or `host:port`. They are called over https only, and never at private
-   * addresses.
+   * Registries for pulls and pushes, as `host` or `host:port`. They are called over https only, and never at
+   * private addresses.
    *
    * @default ['registry.ollama.ai', 'hf.co', 'huggingface.co']
    */
   registries?: readonly string[] | undefined
 
   /**
-   * Further registries, which may have private addresses. Calls with `insecure` use http.
+   * Further registries, which may have private addresses. They are called over http if a call sets
+   * `insecure`, else over https.
    *
    * @default none
    */
   privateRegistries?: readonly string[] | undefined
 
   /**
-   * Maximum size of all blobs in the folder for new models: bytes, or `'200gb'`. Models beyond it are rejected. Processes that
-   * share the folder share the limit: a download claims its size before it starts, an upload is checked when it ends.
+   * Maximum size of all blobs in the folder for new models: bytes, or `'200gb'`. Models that would exceed it
+   * are rejected. Processes that share the folder share the limit. A download reserves its size before it
+   * starts. An upload is checked when it ends.
    *
    * @default the size of the disk
    */
   maxBytes?: ByteSize | undefined
 
   /**
-   * Whether replacing a model removes blobs that no model uses any more. Deleting a model always does.
+   * Whether replacing a model removes blobs that no model uses any more. Deleting a model always removes
+   * them.
    *
-   * @default not `$OLLAMA_NOPRUNE`
+   * @default the opposite of `$OLLAMA_NOPRUNE`, else true
    */
   prune?: boolean | undefined
 }
@@ -60,7 +63,7 @@ export function resolveStoreOptions(
     registries: {
       hosts: checkHosts('store.registries', registries),
       privateHosts: checkHosts('store.privateRegistries', privateRegistries),
-      // The key of the `ollama` command: users register its public half with their accounts.
+      // The `ollama` command uses the same key. Users register its public half with their registry accounts.
       keyFile: join(homedir(), '.ollama', 'id_ed25519'),
     },
     maxBytes:

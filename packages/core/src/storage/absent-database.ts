@@ -1,7 +1,9 @@
-/** Stands for a missing `database` option: every query rejects with an error that names it. */
+/**
+ * A placeholder for a missing database. Each query rejects with an error that names the option `database`.
+ */
 import type { Database } from './database.ts'
 
-/** @param what the API that needs a database: `llm.keys` */
+/** @param what the API that needs a database, such as `llm.keys` */
 export function createAbsentDatabase(what: string): Database {
   const refuse = async (): Promise<never> => {
     throw new TypeError(`Expected the option \`database\` of createLlm(), which ${what} needs`)

@@ -4,7 +4,7 @@ export type SqlValue = string | number | bigint | Uint8Array | null
 
 export interface Queries {
   /**
-   * Integers are numbers where these are exact, else bigints. Booleans are 1 and 0.
+   * Returns integers as numbers if that is exact, else as bigints. Returns booleans as 1 and 0.
    *
    * @param sql one statement, with `?` for each parameter
    */
@@ -12,12 +12,15 @@ export interface Queries {
 }
 
 export interface Database extends Queries {
-  /** SQL expression for the database's clock, evaluated per statement: milliseconds since 1970. */
+  /**
+   * SQL expression of the current time by the database's clock, in milliseconds since 1970. Each statement
+   * evaluates it.
+   */
   readonly clock: string
   /**
-   * Rolls back when `work` throws. `work` uses only the queries it gets, and is repeated after a conflict.
-   * SQLite runs one transaction at a time; all other queries wait. Rejects with `UncertainOutcome` where the commit may have
-   * succeeded.
+   * Runs `work` in a transaction, and rolls back when `work` throws. `work` must use only the queries that it
+   * receives. After a conflict, PostgreSQL repeats `work`. SQLite runs one transaction at a time, while all
+   * other queries wait. Rejects with `UncertainOutcome` if the commit was not confirmed.
    */
   transaction<Result>(
     work: (queries: Queries) => Promise<Result>,
@@ -36,7 +39,7 @@ export class UncertainOutcome extends Error {
   override readonly name = 'UncertainOutcome'
 }
 
-/** Replaces each `?` outside of strings, identifiers and comments. */
+/** Replaces each `?` that is not in a string, quoted identifier or comment. */
 export const replaceParameters = (sql: string, replace: (index: number) => string): string => {
   let index = 0
   return sql.replace(quotedOrParameter, (found) => (found === '?' ? replace(index++) : found))
@@ -48,7 +51,7 @@ export function checkParameterCount(sql: string, expected: number, given: number
   if (expected !== given) throw new TypeError(`Expected ${expected} parameters, got ${given}: ${sql}`)
 }
 
-/** A number where it is exact, else the bigint. */
+/** Converts a bigint to a number if that is exact. */
 export const toExact = (integer: bigint): number | bigint => {
   const number = Number(integer)
   return Number.isSafeInteger(number) ? number : integer

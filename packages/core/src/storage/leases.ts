@@ -1,6 +1,6 @@
 /**
- * Rows that mark running work. The owning process renews its rows, and inserts them again if another process removed them.
- * A row expires a minute after its last renewal.
+ * Rows that mark running work. The owning process renews its rows, and inserts them again if another process
+ * removed them. A row expires a minute after its last renewal.
  */
 import type { Database, Queries, SqlValue } from './database.ts'
 
@@ -52,7 +52,7 @@ export class Leases<Column extends string> {
   }
 
   /**
-   * Keeps a lease until `release`.
+   * Renews a lease until `release`.
    *
    * @param rows the rows that the caller has inserted
    */
@@ -62,14 +62,17 @@ export class Leases<Column extends string> {
     this.#timer ??= setInterval(() => void this.#onRenewalDue(), renewEveryMs).unref()
   }
 
-  /** Once this resolves, the rows can be deleted: nothing restores them. */
+  /**
+   * Stops renewing a lease. After this resolves, no renewal inserts its rows again, so the caller can delete
+   * them.
+   */
   async release(id: string): Promise<void> {
     this.#leases.delete(id)
     if (this.#leases.size === 0) this.#stopTimer()
     await this.#renewing
   }
 
-  /** Rejects where the database is unavailable. */
+  /** Renews all leases now. Rejects if the database is unavailable. */
   renew(): Promise<void> {
     const renewing = (this.#renewing ?? Promise.resolve()).then(() => this.#renew())
     const settled = renewing
@@ -82,8 +85,8 @@ export class Leases<Column extends string> {
   }
 
   /**
-   * Restores expired rows of running work before `owners` are counted; the caller has locked them. A process that slept, or
-   * lost its database, did not renew them.
+   * Restores expired rows of this process before the rows of `owners` are counted. The caller must have
+   * locked the owners. A process does not renew its rows while it sleeps or cannot reach the database.
    */
   async restore(queries: Queries, owners: readonly SqlValue[], now: number): Promise<void> {
     const { owner } = this.#table
@@ -94,7 +97,6 @@ export class Leases<Column extends string> {
     )
   }
 
-  /** Stops the timer. */
   close(): void {
     this.#isClosed = true
     this.#stopTimer()
@@ -118,7 +120,7 @@ export class Leases<Column extends string> {
     }
   }
 
-  /** Resolves with the earliest expiry. */
+  /** Inserts or renews rows. Resolves with their earliest expiry. */
   async #write(queries: Queries, rows: readonly LeaseRow<Column>[]): Promise<number> {
     if (rows.length === 0) return Number.POSITIVE_INFINITY
     const { name, columns, key } = this.#table

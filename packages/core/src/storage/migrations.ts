@@ -6,8 +6,8 @@ import type { Database } from './database.ts'
 export type Migration = readonly string[]
 
 /**
- * Runs the missing steps, each in a transaction. Several processes can migrate at once. Ignores steps of a newer version.
- * Throws where an applied step has changed.
+ * Runs the missing steps, each in a transaction. Several processes can migrate at once. Ignores applied steps
+ * of a newer version. Throws if an applied step has changed.
  *
  * @param owner the group of tables whose steps are counted together
  */

@@ -1,4 +1,4 @@
-/** PostgreSQL through `pg`, with an own pool for a URL or with the pool of the host app. */
+/** PostgreSQL through `pg`, either with a new pool for a URL or with the pool of the host app. */
 
 import {
   checkParameterCount,
@@ -31,7 +31,7 @@ interface PostgresQuery {
 
 /**
  * @param location `postgres://…`, or a pool, which `close` leaves open
- * @param responseTimeoutMs time limit of a statement; an unresponsive database counts as unavailable
+ * @param responseTimeoutMs time limit of a statement, after which the database counts as unavailable
  */
 export async function openPostgres(
   location: string | PostgresPool,
@@ -59,7 +59,7 @@ export async function openPostgres(
 }
 
 class Postgres implements Database {
-  // Not `now()`, which is the start of the transaction.
+  // Not `now()`, because it returns the start of the transaction.
   readonly clock = 'CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)'
   readonly #pool: PostgresPool
   readonly #isOwned: boolean
@@ -97,7 +97,7 @@ class Postgres implements Database {
     work: (queries: Queries) => Promise<Result>,
     { exclusive: isExclusive = false }: TransactionOptions,
   ): Promise<Result> {
-    // Exclusive transactions wait for each other, and are long.
+    // Exclusive transactions wait for each other and take longer.
     const responseTimeoutMs = isExclusive ? 6 * this.#responseTimeoutMs : this.#responseTimeoutMs
     return this.#withConnection(responseTimeoutMs, async (connection) => {
       let isOver = false
@@ -198,7 +198,7 @@ const ignore = (): void => {}
 /** Unlikely to clash with other users of the database: 'modelmnt' as a number. */
 const advisoryLockId = Buffer.from('modelmnt').readBigInt64BE()
 
-/** Keyed by type number: `pg_type.dat` of PostgreSQL. */
+/** Parsers by the type numbers of PostgreSQL's `pg_type.dat`. */
 const types = {
   getTypeParser: (typeId: number): ((text: string) => SqlValue) => parsers[typeId] ?? ((text) => text),
 }

@@ -4,7 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 const limitMs = 5_000
 
 /**
- * Throws the last error once `limitMs` is over. Pauses grow, with jitter: conflicting processes must not retry in step.
+ * Repeats `attempt` while it fails with a conflict, and throws the last error after 5 s. The pauses grow and
+ * are random, so that conflicting processes do not retry at the same time.
  */
 export async function retryOnConflict<Result>(
   attempt: () => Result | Promise<Result>,

@@ -1,4 +1,4 @@
-/** SQLite through the `DatabaseSync` API: Node's own where it has one, else that of `@photostructure/sqlite`. */
+/** SQLite through the `DatabaseSync` API of Node, or of `@photostructure/sqlite` if this Node has none. */
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { LRUCache } from 'lru-cache'
@@ -12,7 +12,7 @@ import {
 } from './database.ts'
 import { retryOnConflict } from './retry-on-conflict.ts'
 
-/** @param path a file on a local disk, created where it is missing, or `:memory:` */
+/** @param path a file on a local disk, which is created if it is missing, or `:memory:` */
 export async function openSqlite(path: string): Promise<Database> {
   const { DatabaseSync } = await loadSqlite()
   if (path !== inMemory) createPrivateFile(resolve(path))
@@ -27,12 +27,16 @@ export async function openSqlite(path: string): Promise<Database> {
 }
 
 const inMemory = ':memory:'
-/** Bounded, since statements with lists of values differ in length. */
+/**
+ * Number of cached statements. The cache is bounded, because statements with lists of values differ in
+ * length.
+ */
 const maxStatements = 200
 
 class Sqlite implements Database {
   readonly clock = `CAST(round(unixepoch('subsec') * 1000) AS INTEGER)`
-  // Kept alive with its statements: using one after its connection was garbage-collected crashes the process.
+  // References the connection as long as its statements. Using a statement after its connection was
+  // garbage-collected crashes the process.
   readonly #connection: SqliteConnection
   readonly #statements = new LRUCache<string, PreparedStatement>({ max: maxStatements })
   #tail: Promise<unknown> = Promise.resolve()
@@ -42,7 +46,8 @@ class Sqlite implements Database {
   }
 
   async configure(): Promise<void> {
-    // Waiting for other processes blocks the event loop, so it is short and continues in `retryOnConflict`.
+    // SQLite's own wait for a lock blocks the event loop, so it is only 10 ms. `retryOnConflict` continues
+    // the wait.
     this.#run('PRAGMA busy_timeout = 10')
     await retryOnConflict(() => this.#run('PRAGMA journal_mode = WAL'), isBusy)
     for (const setting of ['synchronous = NORMAL', 'foreign_keys = ON']) this.#run(`PRAGMA ${setting}`)
@@ -54,7 +59,8 @@ class Sqlite implements Database {
 
   transaction<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
     return this.#enqueue(async () => {
-      // Takes the write lock at once: a transaction that read first cannot write after another process has.
+      // Takes the write lock at once. A transaction that begins by reading cannot write once another process
+      // has written.
       await retryOnConflict(() => this.#run('BEGIN IMMEDIATE'), isBusy)
       let isOver = false
       const queries: Queries = {
@@ -140,13 +146,16 @@ async function loadSqlite(): Promise<SqliteModule> {
   }
 }
 
-/** Readable by its owner only; SQLite gives its side files the same mode. */
+/** Creates a file that only its owner can read. SQLite gives its side files the same mode. */
 function createPrivateFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true })
   closeSync(openSync(path, 'a', 0o600))
 }
 
-/** The driver binds numbers as REAL, which divide as fractions. */
+/**
+ * Converts integers to bigints. The driver binds numbers as REAL, so a division of integers would return a
+ * fraction.
+ */
 const toParameter = (value: SqlValue): SqlValue =>
   typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : value
 
@@ -155,5 +164,5 @@ const fromColumn = (value: SqlValue): SqlValue => (typeof value === 'bigint' ? t
 const mapValues = (row: Readonly<Record<string, SqlValue>>, map: (value: SqlValue) => SqlValue) =>
   Object.fromEntries(Object.entries(row).map(([name, value]) => [name, map(value)]))
 
-/** Matches the message: not every driver has the error number. */
+/** Matches the message, because not every driver reports the error number. */
 const isBusy = (error: unknown): boolean => error instanceof Error && /\bis locked\b/.test(error.message)

@@ -1,6 +1,9 @@
-/** Races between a promise and an abort signal. The signal may live long: no listener stays on it. */
+/**
+ * Races between a promise and an abort signal. The signal may outlive the promise, so no listener stays on
+ * it.
+ */
 
-/** Settles like `work`, or rejects with the signal's reason when that aborts first. */
+/** Settles like `work`, or rejects with the signal's reason when the signal aborts first. */
 export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let onAbort = (): void => {}
   const aborted = new Promise<never>((_resolve, reject) => {

@@ -1,12 +1,13 @@
 /**
- * A lock between all processes that share a folder: a file whose owner renews its time. Packages for this install signal
- * handlers in the app's process. The file stays empty, since a deletion on a full disk takes a lock, too.
+ * A lock between processes that share a folder. The lock is a file, and its owner regularly updates the
+ * modification time. No npm package is used, because such packages install signal handlers in the app's
+ * process. The file stays empty, so that models can be deleted on a full disk.
  */
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 
-/** The owner of a lock that was not renewed for this long has died or was stopped. */
+/** If a lock was not renewed for this long, its owner has died or was stopped. */
 const staleMs = 5_000
 const heartbeatMs = 1_000
 const pollMs = 25
@@ -14,10 +15,11 @@ const pollMs = 25
 const settleMs = 100
 
 /**
- * Waits for the lock and runs `work`. Rejects with the signal's reason when that aborts.
+ * Waits for the lock and runs `work`. Rejects with the signal's reason when the signal aborts.
  *
- * @param work `lost` aborts when another process has taken the lock, as after a long stop of this one. `expectOwned` throws
- *   at once in that case; call it before changes that could harm others
+ * @param work receives `lost`, which aborts when another process has taken the lock. That happens after
+ *   this process was stopped for long. `expectOwned` checks the lock at once, and rejects if it is lost. Call
+ *   it before changes that could harm other processes
  */
 export async function withFileLock<T>(
   path: string,
@@ -56,7 +58,9 @@ async function tryAcquire(path: string): Promise<FileHandle | undefined> {
   }
 }
 
-/** Sets the time by the clock of this machine, which may differ from that of the disk. */
+/**
+ * Sets the modification time by the clock of this machine, which may differ from the clock of a network disk.
+ */
 async function createLockFile(path: string): Promise<FileHandle> {
   const file = await open(path, 'wx')
   await touch(file)
@@ -99,7 +103,7 @@ async function expectOwned(path: string, file: FileHandle): Promise<void> {
   if (!(await isOwned(path, file))) throw new Error('The lock was lost.')
 }
 
-/** An inode number is not reused while its file is open. */
+/** Compares inode numbers. The number of an open file is not reused. */
 async function isOwned(path: string, file: FileHandle): Promise<boolean> {
   const [current, own] = await Promise.all([
     stat(path, { bigint: true }).catch(() => undefined),

@@ -10,7 +10,11 @@ export class PrefixMatcher<T> {
       this.#borders.push(at === 0 ? 0 : this.advance(this.#borders[at - 1] as number, pattern[at] as T))
   }
 
-  /** Returns how long a prefix of the pattern ends at `element`, if one of length `matched` ends before it. */
+  /**
+   * Returns the length of the longest prefix of the pattern that ends at `element`.
+   *
+   * @param matched length of the longest prefix that ends before `element`
+   */
   advance(matched: number, element: T): number {
     let length = matched
     while (length > 0 && this.#pattern[length] !== element) length = this.#borders[length - 1] as number

@@ -1,10 +1,11 @@
-/** Decouples a producer from a slow reader: items wait here, so that the producer never does. */
+/** Decouples a producer from a slow reader. Items are buffered, so the producer never waits. */
 
 type Produce<T> = (push: (item: T) => void, signal: AbortSignal) => Promise<void>
 
 /**
- * Runs `produce` ahead of its reader, from the first pull on. Ends without an error when the signal aborts or the reader
- * stops; the producer's own signal aborts in both cases. Items pushed before a failure are still delivered.
+ * Runs `produce` ahead of its reader, from the first pull on. Ends without an error when the signal aborts or
+ * the reader stops. In both cases, the signal of the producer aborts. Items pushed before a failure are still
+ * delivered.
  *
  * @param onConsume called with each item that the reader takes
  */
@@ -20,7 +21,7 @@ class ReadAheadQueue<T> implements AsyncIterableIterator<T> {
   readonly #signal: AbortSignal
   readonly #produce: Produce<T>
   readonly #onConsume: (item: T) => void
-  /** Not `AbortSignal.any`: each call would leave an entry on a signal that lives long. */
+  /** Not `AbortSignal.any`, because each call would leave an entry on a long-lived signal. */
   readonly #controller = new AbortController()
   readonly #items: T[] = []
   #state: 'idle' | 'running' | 'ended' | { readonly error: unknown } = 'idle'

@@ -2,8 +2,8 @@
 import { setMaxListeners } from 'node:events'
 
 /**
- * Resolves without starting further jobs when the signal aborts. The first failure aborts the signal of the other jobs and is
- * thrown after they have ended.
+ * Resolves without starting further jobs when the signal aborts. The first failure aborts the signal of the
+ * other jobs and is thrown after they have ended.
  */
 export async function runConcurrently<Item>(
   items: readonly Item[],

@@ -1,4 +1,4 @@
-/** Parses a text as JSON. Returns `undefined`, which JSON cannot express, when it is not valid. */
+/** Parses a text as JSON. Returns `undefined`, which JSON cannot express, for invalid JSON. */
 export function tryParseJson(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -1,6 +1,9 @@
-/** Entries that wait for admission. The owner decides the order and the capacity. */
+/** A queue of entries that wait for admission. The owner of the queue decides the order and the capacity. */
 export interface WaitQueueOptions<Entry> {
-  /** Picks the next entry to admit from those in order of arrival; `undefined`: none now. */
+  /**
+   * Picks the next entry to admit. `waiting` is in order of arrival. Returns `undefined` to admit no entry
+   * now.
+   */
   select(waiting: readonly Entry[]): Entry | undefined
   /** Runs when an entry has left the queue, before its `wait` resolves. */
   admit?(entry: Entry): void
@@ -28,14 +31,17 @@ export class WaitQueue<Entry extends object> {
     return [...this.#waiters.keys()]
   }
 
-  /** Resolves with `true` on admission, with `false` when the signal aborts first. An entry waits once at a time. */
+  /**
+   * Resolves with `true` on admission, or with `false` when the signal aborts first. The same entry cannot
+   * wait twice.
+   */
   wait(entry: Entry, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return Promise.resolve(false)
     return new Promise((resolve, reject) => {
       const onAbort = (): void => {
         this.#waiters.delete(entry)
         resolve(false)
-        // The entry may have held up others.
+        // The entry may have blocked entries behind it.
         this.pump()
       }
       const forget = (): void => signal.removeEventListener('abort', onAbort)
@@ -66,7 +72,7 @@ export class WaitQueue<Entry extends object> {
     }
   }
 
-  /** Removes an entry; its `wait` rejects. */
+  /** Removes an entry, whose `wait` then rejects. */
   reject(entry: Entry, error: Error): void {
     const waiter = this.#waiters.get(entry)
     this.#waiters.delete(entry)

@@ -1,4 +1,4 @@
-/** Authentication and scopes of the routes. Fixed by the options for the lifetime of an `Llm`. */
+/** Authentication, scopes and allowed origins of the routes. The options set them once for each `Llm`. */
 
 import { LlmError } from '../../errors.ts'
 import { expectCredential } from '../../http/credential.ts'
@@ -15,8 +15,9 @@ import { parseCaller } from './parse-caller.ts'
 
 export interface AccessOptions {
   /**
-   * How callers are authenticated. `anonymous`: not at all, and only direct calls from this machine are answered.
-   * `host`: by the option `authenticate` of the router. `keys`: by an API key that is in the database.
+   * How callers are authenticated. `anonymous` requires no credentials, but accepts only direct calls from
+   * this machine. `host` calls the option `authenticate` of the router. `keys` requires an API key from the
+   * database.
    *
    * @default 'anonymous'
    */
@@ -30,7 +31,8 @@ export interface AccessOptions {
   origins?: readonly string[] | undefined
 
   /**
-   * Scopes of callers that have none set: use models (`inference`), add and delete models (`models`), manage keys (`admin`).
+   * Scopes of callers without `scopes`. `inference` allows using models. `models` allows adding and deleting
+   * models. `admin` allows managing keys.
    *
    * @default ['inference']
    */
@@ -42,9 +44,15 @@ const authModes = ['anonymous', 'host', 'keys'] as const
 
 export interface Access {
   readonly auth: AuthMode
-  /** CORS headers for a page of an allowed origin; none for all other calls. Throws `permission` for other origins. */
+  /**
+   * Returns CORS headers for a browser page of an allowed origin, and none for other clients. Throws
+   * `permission` for a page of any other origin.
+   */
   checkOrigin(request: HttpRequest): Readonly<Record<string, string>>
-  /** Rejects with `authentication` without a caller, and with `permission` for a caller without the scope. */
+  /**
+   * Returns the authenticated caller. Rejects with `authentication`, or with `permission` if the caller lacks
+   * the scope.
+   */
   authorize(request: HttpRequest, scope: Scope): Promise<Caller>
 }
 
@@ -62,7 +70,7 @@ export function createAccess(
   const allowed = origins ?? (auth === 'host' ? undefined : localOrigins)
   const authenticators: Readonly<Record<AuthMode, (request: HttpRequest) => Caller | Promise<Caller>>> = {
     anonymous: authenticateLoopback,
-    // `req.user && …` may be any falsy value.
+    // An `authenticate` that returns `req.user && { … }` may return any falsy value.
     host: ({ caller }) => (caller ? parseCaller(caller) : raise(authenticationRequired())),
     keys: (request) => authenticate(expectCredential(request)),
   }

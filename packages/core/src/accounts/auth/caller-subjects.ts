@@ -1,4 +1,4 @@
-/** Limits of a caller: its own, then those of its tier. */
+/** Limits of callers. A caller's own limits take precedence over those of its tier. */
 import { LlmError } from '../../errors.ts'
 import type { Limits, Subject } from '../../limits/limits.ts'
 import type { Caller } from './caller.ts'
@@ -10,13 +10,19 @@ export class CallerSubjects {
     this.#tiers = tiers
   }
 
-  /** Without `limits` where the caller has none. Throws `internal` for an unknown tier. */
+  /**
+   * The rate limit subject of a caller, without `limits` if the caller has none. Throws `internal` for an
+   * unknown tier.
+   */
   of(caller: Pick<Caller, 'id' | 'tier' | 'limits'>): Subject {
     const limits = this.#limitsOf(caller)
     return { id: `caller:${caller.id}`, ...(Object.keys(limits).length > 0 && { limits }) }
   }
 
-  /** A bucket of requests per minute alone. Absent where the caller has no such limit. */
+  /**
+   * A separate bucket with the caller's limit of requests per minute. Undefined if the caller has no such
+   * limit.
+   */
   requestsOf(caller: Pick<Caller, 'id' | 'tier' | 'limits'>, bucket: string): Subject | undefined {
     const { requestsPerMinute } = this.#limitsOf(caller)
     return requestsPerMinute === undefined

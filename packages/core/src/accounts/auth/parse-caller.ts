@@ -1,4 +1,7 @@
-/** Checks callers of the host app by the schema of keys: a misspelt limit would silently be no limit. */
+/**
+ * Validates callers from the host app with the schema of keys. Otherwise a misspelt limit would silently be
+ * ignored.
+ */
 import { z } from 'zod'
 import { formatFieldPath, LlmError } from '../../errors.ts'
 import { KeySettings } from '../keys/schema.ts'

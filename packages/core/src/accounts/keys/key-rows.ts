@@ -36,7 +36,7 @@ export const keyMigrations: readonly Migration[] = [
       created_at BIGINT NOT NULL,
       decided_at BIGINT
     )`,
-    // One per key, so that a key cannot bury the requests of others.
+    // At most one pending request per key, so that one key cannot flood the list.
     `CREATE UNIQUE INDEX modelmount_limit_requests_pending
      ON modelmount_limit_requests (key_id) WHERE status = 'pending'`,
   ],
@@ -85,11 +85,11 @@ export async function saveKey(
 
 interface StoredGrant extends Omit<Grant, 'spendingLimit'> {
   readonly spendingLimit?: NanoUsdLimit
-  /** The former name, in rows that have not been written since. */
+  /** Former name of `spendingLimit`, in rows that an older version has written. */
   readonly spendLimit?: { readonly nanoUsd: number; readonly per: NanoUsdLimit['period'] }
 }
 
-/** Reads the former names as well: a key must never lose its spending limit. */
+/** Reads the former name `spendLimit` as well, so that no key loses its spending limit. */
 export function parseGrant({ granted }: Pick<KeyRow, 'granted'>): Grant {
   const { spendingLimit, spendLimit, ...grant } = JSON.parse(granted) as StoredGrant
   const limit = spendingLimit ?? (spendLimit && { nanoUsd: spendLimit.nanoUsd, period: spendLimit.per })

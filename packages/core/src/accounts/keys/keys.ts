@@ -1,4 +1,7 @@
-/** API keys. Each call reads its key from the database, so that a revocation takes effect at once in all processes. */
+/**
+ * API keys. Each call reads its key from the database, so that a revocation takes effect at once in all
+ * processes.
+ */
 import { randomBytes } from 'node:crypto'
 import { invalidRequest, LlmError } from '../../errors.ts'
 import { createAbsentDatabase } from '../../storage/absent-database.ts'
@@ -30,7 +33,7 @@ export interface ApiKey extends Grant {
   readonly createdAt: Date
   readonly expiresAt?: Date
   readonly revokedAt?: Date
-  /** To the minute. */
+  /** Accurate to the minute. */
   readonly lastUsedAt?: Date
 }
 
@@ -41,15 +44,17 @@ export interface KeyWithSecret {
 }
 
 /**
- * @param database without one each method rejects with a `TypeError`
- * @param tiers the tiers that a key may name; absent: all
+ * @param database if undefined, each method rejects with a `TypeError`
+ * @param tiers names of the tiers that a key may have @default all
  */
 export async function openKeys(database: Database | undefined, tiers?: readonly string[]): Promise<Keys> {
   if (database) await migrate(database, 'keys', keyMigrations)
   return new Keys(database ?? createAbsentDatabase('llm.keys'), tiers, database !== undefined)
 }
 
-/** All methods reject with `LlmError`: `invalid_request` for invalid settings, `not_found` for unknown ids. */
+/**
+ * All methods reject with `LlmError`: `invalid_request` for invalid settings, `not_found` for unknown ids.
+ */
 export class Keys {
   /** Requests of keys for higher limits. */
   readonly requests: LimitRequests
@@ -61,7 +66,7 @@ export class Keys {
   /** Writes of `last_used_at` in flight, by key. */
   readonly #pendingUses = new Map<string, Promise<unknown>>()
 
-  /** @param hasDatabase false: each query rejects */
+  /** @param hasDatabase false if `database` is a placeholder that rejects each query */
   constructor(database: Database, tiers: readonly string[] | undefined, hasDatabase = true) {
     this.#database = database
     this.hasDatabase = hasDatabase
@@ -163,7 +168,10 @@ export class Keys {
     })
   }
 
-  /** Revokes a key for good, from the next call on. Running answers end within seconds, in all processes. */
+  /**
+   * Revokes a key permanently, from its next call on. Its running answers end within seconds in all
+   * processes.
+   */
   async revoke(id: string): Promise<ApiKey> {
     const { clock } = this.#database
     const [row] = await this.#database.query<KeyRow>(
@@ -175,7 +183,10 @@ export class Keys {
     return toApiKey(row)
   }
 
-  /** Returns the caller of a secret. Rejects with `authentication`, with the same text for each cause. */
+  /**
+   * Returns the caller of a secret. Rejects with the same `authentication` error for unknown, revoked and
+   * expired keys.
+   */
   async authenticate(secret: string): Promise<Caller> {
     const { clock } = this.#database
     const publicId = parsePublicId(secret)
@@ -193,9 +204,10 @@ export class Keys {
   }
 
   /**
-   * Calls back when the key is revoked, within seconds in all processes. A key that expires meanwhile calls nothing.
+   * Calls the listener within seconds after any process has revoked the key. Expiry of the key does not call
+   * it.
    *
-   * @returns stops watching
+   * @returns a function that stops watching
    */
   onRevoked(id: string, listener: (error: LlmError) => void): () => void {
     return this.#revocations.watch(id, () => listener(invalidKey()))
@@ -207,14 +219,14 @@ export class Keys {
     await Promise.all(this.#pendingUses.values())
   }
 
-  /** With an unknown tier each call of the key would fail. */
+  /** Rejects an unknown tier, because each call of a key with this tier would fail. */
   #checkTier(tier: string | null | undefined): void {
     if (!this.#tiers || typeof tier !== 'string' || this.#tiers.includes(tier)) return
     const known = this.#tiers.length > 0 ? `one of ${this.#tiers.join(', ')}` : 'no tier: the server has none'
     throw invalidRequest(`tier: Expected ${known}.`, { param: 'tier' })
   }
 
-  /** Runs in the background; its errors are ignored. */
+  /** Writes `last_used_at` in the background. Errors are ignored. */
   #recordUse({ id, now }: KeyRow): void {
     if (this.#pendingUses.has(id)) return
     const recorded = this.#database
@@ -264,13 +276,15 @@ function toApiKey(row: KeyRow): ApiKey {
   }
 }
 
-/** The caller has the id of the key: limits, spending and cached prompts are per key. */
+/** The id of the caller is the id of the key, since limits, spending and cached prompts are per key. */
 function toCaller(row: KeyRow): Caller {
   const { id, name } = row
   return { id, ...parseGrant(row), key: { id, name } }
 }
 
-/** PostgreSQL rejects some strings, such as NUL. */
+/**
+ * Replaces an invalid id by an empty one, because PostgreSQL rejects some strings, such as those with NUL.
+ */
 const toSafeId = (id: string): string => (/^\w{1,100}$/.test(id) ? id : '')
 
 const invalidKey = (): LlmError =>

@@ -1,4 +1,4 @@
-/** Requests of keys for higher limits, and the decisions. */
+/** Requests of API keys for higher limits, and the decisions about them. */
 import { randomBytes } from 'node:crypto'
 import { invalidRequest, LlmError } from '../../errors.ts'
 import type { Limits } from '../../limits/limits.ts'
@@ -11,7 +11,7 @@ import type { LimitRequestInput } from './settings.ts'
 export interface LimitRequest {
   readonly id: string
   readonly keyId: string
-  /** Requested limits; others stay. */
+  /** Requested limits. The other limits of the key do not change. */
   readonly limits: Limits
   /** Written by the requester. */
   readonly reason: string
@@ -27,7 +27,10 @@ export class LimitRequests {
     this.#database = database
   }
 
-  /** Rejects with `conflict` while another request of the key is pending, and with `permission` for callers without a key. */
+  /**
+   * Rejects with `conflict` while another request of the key is pending, and with `permission` for callers
+   * without a key.
+   */
   async create({ key }: Pick<Caller, 'key'>, input: LimitRequestInput): Promise<LimitRequest> {
     const { limits, reason = '' } = schema.parseSettings(schema.LimitRequestInput, input)
     if (!key) throw new LlmError('permission', 'Limit requests require an API key. Call this route with one.')
@@ -52,7 +55,10 @@ export class LimitRequests {
     return rows.map(toRequest)
   }
 
-  /** Grants the limits from the key's next call on. Rejects with `not_found`, and with `conflict` for a decided request. */
+  /**
+   * Grants the limits from the key's next call on. Rejects with `not_found`, and with `conflict` for a
+   * decided request.
+   */
   approve(id: string): Promise<LimitRequest> {
     const { clock } = this.#database
     return this.#database.transaction(async (queries) => {
@@ -64,7 +70,7 @@ export class LimitRequests {
     })
   }
 
-  /** Rejects like `approve`. */
+  /** Refuses a request. Rejects like `approve`. */
   refuse(id: string): Promise<LimitRequest> {
     return this.#database.transaction((queries) => this.#decide(queries, id, 'refused'))
   }

@@ -1,4 +1,4 @@
-/** Notices revocations of keys that have running answers, also by other processes. */
+/** Watches for revocations of keys that have running answers, in this and in other processes. */
 import type { Database } from '../../storage/database.ts'
 
 export class RevocationWatcher {
@@ -11,7 +11,7 @@ export class RevocationWatcher {
     this.#database = database
   }
 
-  /** @returns stops watching */
+  /** @returns a function that stops watching */
   watch(id: string, onRevoked: () => void): () => void {
     const listeners = this.#listeners.get(id) ?? new Set()
     this.#listeners.set(id, listeners.add(onRevoked))
@@ -29,7 +29,7 @@ export class RevocationWatcher {
     for (const onRevoked of this.#listeners.get(id) ?? []) onRevoked()
   }
 
-  /** Looks for keys that other processes have revoked. Runs every 5 s while answers run. */
+  /** Queries which watched keys have been revoked. A timer calls this every 5 s while answers run. */
   async look(): Promise<void> {
     const ids = [...this.#listeners.keys()]
     for (let from = 0; from < ids.length; from += batchSize) {

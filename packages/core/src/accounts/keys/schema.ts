@@ -1,4 +1,4 @@
-/** Schemas of the settings of keys, in the app and over HTTP. */
+/** Schemas of key settings, both in the host app and over HTTP. */
 import { z } from 'zod'
 import { formatFieldPath, invalidRequest } from '../../errors.ts'
 import { parseDuration } from '../../units.ts'
@@ -7,7 +7,7 @@ import type { Lifetime, Timestamp } from './settings.ts'
 
 const limitValue = z.int().min(1).max(1_000_000_000)
 
-/** A string without control characters: terminals print it, and PostgreSQL stores no NUL. */
+/** A string without control characters, because terminals print it and PostgreSQL cannot store NUL. */
 const singleLine = (max: number) =>
   z
     .string()
@@ -129,9 +129,10 @@ export function parseSettings<Schema extends z.ZodType>(schema: Schema, value: u
 }
 
 /**
- * Expiry of a key in milliseconds since 1970; null for never, undefined where the settings have none.
+ * Expiry of a key in milliseconds since 1970. Null if the key never expires. Undefined if the settings
+ * contain no expiry.
  *
- * @param nowMs of the clock that expires the key
+ * @param nowMs current time of the database's clock, which also expires the key
  */
 export function resolveExpiry(
   {
@@ -158,7 +159,7 @@ const dayMs = 86_400_000
 /** Ten thousand years. */
 const maxMs = 3_652_500 * dayMs
 
-/** RFC 3339, with a time or the day alone. */
+/** A date in the format of RFC 3339, with or without a time. */
 const timestamp = z.union([z.iso.datetime({ offset: true }), z.iso.date()])
 
 function isTimestamp(value: unknown): boolean {

@@ -1,15 +1,16 @@
 /**
- * Secrets of keys: `sk-mm-<public id>-<43 characters>`. The public id identifies the secret and is not confidential. Only a hash of
- * the whole is stored: plain SHA-256, since 256 random bits cannot be guessed.
+ * Secrets of keys: `sk-mm-<public id>-<43 characters>`. The public id identifies the secret and is not
+ * confidential. The database contains only a SHA-256 hash of the secret. A slow hash is unnecessary, because
+ * 256 random bits cannot be guessed.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 
 export interface NewSecret {
-  /** Shown once. */
+  /** Shown to the user only once. */
   readonly secret: string
   readonly publicId: string
   readonly hash: string
-  /** Beginning and end of the secret, for people. */
+  /** Beginning and end of the secret, so that people recognise it. */
   readonly hint: string
 }
 
@@ -24,7 +25,7 @@ export function createSecret(): NewSecret {
   }
 }
 
-/** Undefined for a string that is not a secret. */
+/** Public id of a secret. Undefined for any other string. */
 export const parsePublicId = (text: string): string | undefined =>
   text.length === secretLength ? /^sk-mm-([\da-f]{16})-[\w-]{43}$/.exec(text)?.[1] : undefined
 

@@ -1,4 +1,4 @@
-/** Settings of keys, the same in the app and over HTTP. `schema.ts` checks them. */
+/** Settings of keys, both in the host app and over HTTP. `schema.ts` validates them. */
 
 import type { Limits } from '../../limits/limits.ts'
 import type { Duration } from '../../units.ts'
@@ -7,12 +7,15 @@ import type { Caller, Scope } from '../auth/caller.ts'
 /** Milliseconds, or a number with a unit: `'12h'`, `'30d'`. */
 export type Lifetime = Duration | `${number}d`
 
-/** A date, or an ISO string. A day alone, such as `'2027-01-31'`, means its beginning in UTC. */
+/**
+ * A `Date`, or an ISO string. A string without a time, such as `'2027-01-31'`, means the beginning of that
+ * day in UTC.
+ */
 export type Timestamp = Date | `${number}-${number}-${number}${string}`
 
 /** Settings of a new key. */
 export interface KeySettings extends Pick<Caller, 'scopes' | 'models' | 'limits' | 'tier' | 'spendingLimit'> {
-  /** For people: the user or the purpose of the key. */
+  /** Describes the user or the purpose of the key. */
   readonly name: string
   /** How long the key is valid. Excludes `expiresAt`. @default the key never expires */
   readonly expiresIn?: Lifetime | undefined
@@ -20,7 +23,7 @@ export interface KeySettings extends Pick<Caller, 'scopes' | 'models' | 'limits'
   readonly expiresAt?: Timestamp | undefined
 }
 
-/** Changed settings; `null` removes one. */
+/** Settings to change. `null` removes a setting. */
 export type KeyChanges = {
   readonly [Name in keyof KeySettings]?:
     | KeySettings[Name]
@@ -28,14 +31,14 @@ export type KeyChanges = {
     | undefined
 }
 
-/** What a key may do, and how much. */
+/** Permissions and limits of a key. */
 export interface Grant extends Pick<KeySettings, 'models' | 'limits' | 'tier' | 'spendingLimit'> {
   readonly scopes: readonly Scope[]
 }
 
 /** The limits that a key requests. */
 export interface LimitRequestInput {
-  /** At least one. Other limits stay. */
+  /** At least one limit is required. The other limits of the key do not change. */
   readonly limits: Limits
   /** @default '' */
   readonly reason?: string | undefined

@@ -16,7 +16,10 @@ export interface NewCall extends Pick<CallRow, 'id' | 'tokens' | 'nanoUsd' | 'is
   readonly durationMs: number
 }
 
-/** False where the row exists already: an earlier write succeeded without a response. Then nothing is added to the sums. */
+/**
+ * Writes the row of a call and adds the call to the sums. Returns false and changes nothing if the row exists
+ * already: an earlier write succeeded, but its response was lost.
+ */
 export async function writeCall({ query }: Queries, call: NewCall): Promise<boolean> {
   const { id, at, nanoUsd, isPriced } = call
   const [caller, model, name] = [

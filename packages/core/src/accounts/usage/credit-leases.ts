@@ -1,4 +1,6 @@
-/** Credit that running calls have reserved, as leases of one minute. The process of a call renews its lease. */
+/**
+ * Credit that running calls have reserved, as leases of one minute. The process of a call renews its lease.
+ */
 import type { Database, Queries } from '../../storage/database.ts'
 import { Leases, leaseMs } from '../../storage/leases.ts'
 
@@ -22,14 +24,17 @@ export class CreditLeases {
   readonly #leases: Leases<(typeof table.columns)[number]>
 
   /**
-   * @param clock an expression of SQL
-   * @param onRenew called while there are leases; never rejects
+   * @param clock SQL expression of the current time in milliseconds
+   * @param onRenew renews the leases, and never rejects; a timer calls it while there are leases
    */
   constructor(database: Database, clock: () => string, onRenew: () => Promise<void>) {
     this.#leases = new Leases(database, table, clock, onRenew)
   }
 
-  /** The caller's account must be locked here, in `sumFor` and in `remove`. Call `track` once the transaction is committed. */
+  /**
+   * Inserts a lease. The caller's account must be locked, as for `sumFor` and `remove`. Call `track` after
+   * the transaction is committed.
+   */
   async add({ query }: Queries, { id, caller, at, nanoUsd }: ReservedCredit): Promise<void> {
     await query(
       'INSERT INTO modelmount_funds (id, caller, at, nano_usd, expires_at) VALUES (?, ?, ?, ?, ?)',
@@ -37,7 +42,11 @@ export class CreditLeases {
     )
   }
 
-  /** @param reserved undefined for a settled call that is not written yet */
+  /**
+   * Keeps a lease until `untrack`.
+   *
+   * @param reserved undefined for a call without a reservation, whose row is not written yet
+   */
   track(id: string, reserved: ReservedCredit | undefined): void {
     if (reserved) {
       const { caller, at, nanoUsd } = reserved
@@ -54,7 +63,10 @@ export class CreditLeases {
     await query('DELETE FROM modelmount_funds WHERE id = ?', [id])
   }
 
-  /** In nano-dollars. */
+  /**
+   * Credit that calls of a caller have reserved since the time `since`, in nano-dollars. Deletes expired
+   * leases.
+   */
   async sumFor(
     queries: Queries,
     caller: string,

@@ -1,4 +1,4 @@
-/** Remaining credit of callers, and the errors for too little of it. */
+/** Remaining credit of callers, and errors for too little credit. */
 
 import type { LlmError } from '../../errors.ts'
 import { toStorableId } from '../../limits/demand.ts'
@@ -15,12 +15,17 @@ import { type SpendingWarnings, toWarning } from './warnings.ts'
 export interface Credit {
   /** Time at which the account was locked. */
   readonly now: number
+  /** The spending limit minus the spending of the current period. */
   readonly unspent: bigint
-  /** `unspent` without the reservations of running calls. */
+  /** `unspent` minus the reservations of running calls. */
   readonly remaining: bigint
 }
 
-/** Locks the caller's account. @param clock an expression of SQL */
+/**
+ * Locks the caller's account and computes its credit.
+ *
+ * @param clock SQL expression of the current time in milliseconds
+ */
 export async function lockCredit(
   queries: Queries,
   caller: Caller,
@@ -37,7 +42,12 @@ export async function lockCredit(
   return { now, unspent, remaining: unspent - BigInt(reservedNanoUsd) }
 }
 
-/** Records the first rejection of a period, so the transaction must commit. @param isEnough once running calls release their reservations */
+/**
+ * Records the first rejection of a period, so the transaction must commit. Returns a function to call after
+ * the commit, which publishes a warning for the first rejection and returns the error.
+ *
+ * @param isEnough whether the credit suffices once running calls have released their reservations
+ */
 export async function prepareRefusal(
   queries: Queries,
   caller: Caller,

@@ -1,6 +1,7 @@
 /**
- * Usage and cost of calls, one row each, and the remaining credit of callers. The worst case of a call is reserved before it
- * starts, as a lease that is renewed while it runs. Leases of a dead process expire after a minute.
+ * Usage and cost of calls, one row per call, and the remaining credit of callers. For a caller with a
+ * spending limit, the worst-case cost is reserved before a call starts. The reservation is a lease, which the
+ * process of the call renews. Leases of a dead process expire after a minute.
  */
 
 import type { TokenUsage } from '../../engine/events.ts'
@@ -41,11 +42,11 @@ export interface LedgerOptions {
   /** Maps names of the same model to one key. @default the name itself */
   readonly keyOf?: ((model: string) => string) | undefined
   readonly warnings?: SpendingWarningOptions | undefined
-  /** How long rows of calls are kept. @default forever */
+  /** How long rows of calls are kept, in milliseconds. @default forever */
   readonly retentionMs?: number | undefined
   /** Current names of keys, by id. @default the names at their last call */
   readonly namesOf?: (() => Promise<ReadonlyMap<string, string>>) | undefined
-  /** Reports an unavailable database. Failed writes are repeated later. */
+  /** Called when the database is unavailable. Failed writes are repeated later. */
   readonly onError?: ((cause: unknown) => void) | undefined
   /** For tests: whole milliseconds since 1970. @default the clock of the database */
   readonly now?: (() => number) | undefined
@@ -53,7 +54,7 @@ export interface LedgerOptions {
 
 /** A call, as the ledger records it. */
 export interface LedgerCall {
-  /** Key of the call's row. */
+  /** Primary key of the call's row. */
   readonly id: string
   readonly caller: Caller
   readonly model: string
@@ -64,7 +65,7 @@ export interface LedgerCall {
 
 export interface WorstCase {
   readonly inputTokens: number
-  /** @default as many as the credit pays for */
+  /** Maximum output tokens. @default as many as the credit pays for */
   readonly outputTokens?: number | undefined
   /** Output tokens that fit into the context. @default unknown */
   readonly contextRoom?: number | undefined
@@ -133,7 +134,10 @@ export class Ledger {
     return caller.spendingLimit !== undefined && !(rates && isFree(rates))
   }
 
-  /** Throws `quota` if the caller has no credit left, and `rate_limit` if running calls have reserved the rest. */
+  /**
+   * Throws `quota` if the caller has no credit left, and `rate_limit` if running calls have reserved the
+   * rest.
+   */
   async expectCredit({ caller }: Pick<LedgerCall, 'caller'>): Promise<void> {
     if (!caller.spendingLimit) return
     const limit = toNanoUsdLimit(caller.spendingLimit)
@@ -160,8 +164,9 @@ export class Ledger {
   }
 
   /**
-   * Throws `quota` where the caller's spending limit does not pay for the worst case, `rate_limit` where it would without calls that
-   * run, and `permission` for a model without a price.
+   * Reserves the worst-case cost of a call. Throws `quota` if the caller's credit does not cover it, and
+   * `rate_limit` if it would without the reservations of running calls. Throws `permission` for a model
+   * without a price.
    */
   async reserve(
     call: LedgerCall,
@@ -222,10 +227,10 @@ export class Ledger {
     await this.#leases.renew()
   }
 
-  /** Writes the remaining calls. A call that is settled later is tried once. */
+  /** Writes the pending calls. The write of a call that is settled later is not repeated. */
   async close(): Promise<void> {
     this.#isClosed = true
-    // In parallel, so that an unresponsive database is waited for once.
+    // In parallel, so that the timeouts of an unresponsive database do not add up.
     await Promise.all([...this.#pending.values()].map((entry) => this.#flush(entry)))
     this.#leases.close()
     await this.#retention.close()
@@ -259,7 +264,7 @@ export class Ledger {
       await this.#write(entry)
       this.#pending.delete(id)
     } catch (cause) {
-      // An unavailable database is tried again; invalid values would fail each time.
+      // The write is repeated when the database was unavailable. Invalid values would fail each time.
       if (this.#isClosed || cause instanceof TypeError || cause instanceof RangeError)
         this.#pending.delete(id)
       else this.#leases.track(id, reserved)

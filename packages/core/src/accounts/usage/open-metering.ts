@@ -1,4 +1,7 @@
-/** Opens limits and ledger: in memory without a database, else shared by all processes that use the database. */
+/**
+ * Opens the limits and the ledger, which all processes with the same database share. Without a database, the
+ * limits are in memory and there is no ledger.
+ */
 import type { ClosableRateLimiter, Limits, RateLimiter, Subject } from '../../limits/limits.ts'
 import { MemoryLimiter } from '../../limits/memory.ts'
 import { parseNameKey as nameKeyOf } from '../../models/ollama-store/name.ts'
@@ -23,7 +26,7 @@ export interface OpenedMetering {
   readonly limiter: RateLimiter
   /** Absent without a database. */
   readonly ledger: Ledger | undefined
-  /** The limits of all callers of a model. */
+  /** The subject whose limits all callers of a model share. */
   readonly modelSubjectOf: (model: string) => Subject | undefined
   readonly usage: UsageReports
   /** Retries failed writes once. The database stays open. */
@@ -67,7 +70,7 @@ async function openLedgerLazily(
   return openLedger(...given)
 }
 
-/** `tiny`, `Tiny` and `tiny:latest` are one model. */
+/** `tiny`, `Tiny` and `tiny:latest` name the same model. */
 const keyOf = (model: string): string => nameKeyOf(model) ?? model
 
 const rejectWithoutDatabase = async (): Promise<never> => {

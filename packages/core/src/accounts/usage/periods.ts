@@ -10,7 +10,7 @@ export function startOfPeriod(period: NanoUsdLimit['period'], at: number): numbe
   return Date.parse(period === 'day' ? dayOf(at) : monthOf(at))
 }
 
-/** Start of the next period; undefined for a lifetime. */
+/** Start of the next period. Undefined for a lifetime. */
 export function nextPeriodStart(period: NanoUsdLimit['period'], at: number): Date | undefined {
   const date = new Date(startOfPeriod(period, at))
   if (period === 'lifetime') return undefined

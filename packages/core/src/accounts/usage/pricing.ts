@@ -11,7 +11,7 @@ export interface Price {
   readonly cacheWritePerMillionUsd?: number | undefined
 }
 
-/** Prices by model; `*` matches all others. */
+/** Prices by model. The name `*` matches all other models. */
 export type Prices = Readonly<Record<string, Price>>
 
 /** Each token of a call is of one kind. */
@@ -25,7 +25,7 @@ export interface TokensByKind {
 /** Nano-dollars per million tokens. */
 export type Rates = Readonly<Record<keyof TokensByKind, bigint>>
 
-/** Up to this price the cost of the largest call is an exact number. */
+/** Up to this price, a number represents the cost of the largest call exactly. */
 export const maxPricePerMillionUsd = 100_000
 
 export function toRates(price: Price): Rates {
@@ -42,7 +42,10 @@ export function toRates(price: Price): Rates {
   }
 }
 
-/** Counts reused tokens as cached, whichever cache they came from, and the rest up to a breakpoint as cache writes. */
+/**
+ * Assigns each token to one kind. Reused tokens count as cached, whichever cache they came from. The other
+ * tokens before a breakpoint count as cache writes.
+ */
 export function countByKind(usage: TokenUsage): TokensByKind {
   const { inputTokens, reusedTokens, cacheReadTokens, cacheWriteTokens, outputTokens } = usage
   const cached = cacheReadTokens + cacheWriteTokens['5m'] + cacheWriteTokens['1h']
@@ -61,14 +64,17 @@ export function computeCost(tokens: TokensByKind, rates: Rates, isBatch = false)
   return Number(divideRounded(millionths, divisorOf(isBatch)))
 }
 
-/** The most expensive mix of a prompt of `inputTokens` with `outputTokens` generated. */
+/** Counts all input tokens as the most expensive kind of prompt token. */
 export const toWorstCaseTokens = (inputTokens: number, outputTokens: number, rates: Rates): TokensByKind => ({
   ...noTokens,
   [mostExpensiveInput(rates)]: inputTokens,
   output: outputTokens,
 })
 
-/** Output tokens that `nanoUsd` pays for after the prompt; undefined where it does not pay for the prompt. */
+/**
+ * Output tokens that `nanoUsd` pays for in addition to the prompt. Undefined if it does not pay for the
+ * prompt.
+ */
 export function affordableOutput(
   nanoUsd: bigint,
   inputTokens: number,

@@ -4,14 +4,18 @@ import { dayOf } from './periods.ts'
 import type { TokensByKind } from './pricing.ts'
 
 export interface UsageQuery {
-  /** Whole days in UTC, from that of `from` to that of `to`. @default all */
+  /**
+   * The report covers whole days in UTC, from the day of `from` to the day of `to`, inclusive.
+   *
+   * @default all days
+   */
   readonly from?: Date | undefined
   readonly to?: Date | undefined
   readonly by: 'key' | 'model' | 'day'
 }
 
 export interface UsageRow extends UsageSums {
-  /** The id of a key or of another caller; a model; a day such as `2026-11-22`. */
+  /** Depends on `by`: the id of a key or other caller, the name of a model, or a day such as `2026-11-22`. */
   readonly group: string
   /** Current name of the key. */
   readonly name?: string
@@ -21,36 +25,35 @@ export interface UsageSums {
   readonly calls: number
   readonly tokens: TokensByKind
   readonly nanoUsd: bigint
-  /** Calls of models without a price, which cost nothing. */
+  /** Number of calls of models without a price, which cost nothing. */
   readonly unpricedCalls: number
 }
 
 export interface CallsQuery {
-  /** A key, or another caller. */
+  /** Id of a key or of another caller. @default all callers */
   readonly caller?: string | undefined
-  /** @default 100 */
+  /** Maximum number of calls to return. @default 100 */
   readonly limit?: number | undefined
 }
 
-/** One call. */
 export interface CallRow {
   /** Id of the response. */
   readonly id: string
   readonly startedAt: Date
   readonly caller: string
-  /** Name of the key at that time. */
+  /** Name of the key at the time of the call. */
   readonly keyName?: string
   readonly model: string
   readonly dialect?: string
   readonly tokens: TokensByKind
   readonly nanoUsd: number
-  /** False where the model has no price. */
+  /** False if the model has no price. */
   readonly isPriced: boolean
   readonly status: 'ended' | 'failed' | 'aborted'
   readonly durationMs: number
 }
 
-/** Name on the last day of use. */
+/** SQL for the name of a key on its last day of use. The day is a prefix of fixed length. */
 const latestName = 'max(day || key_name)'
 const dayLength = '2026-11-22'.length
 

@@ -1,4 +1,4 @@
-/** Deletes old rows of calls; their sums by day stay. */
+/** Deletes old rows of calls. The sums by day are kept. */
 import type { Database } from '../../storage/database.ts'
 
 export class Retention {
@@ -9,7 +9,7 @@ export class Retention {
   #pruning: Promise<void> = Promise.resolve()
   #isClosed = false
 
-  /** @param retentionMs infinite: never delete */
+  /** @param retentionMs if infinite, rows are never deleted */
   constructor(database: Database, retentionMs: number, onError: (cause: unknown) => void) {
     this.#database = database
     this.#retentionMs = retentionMs

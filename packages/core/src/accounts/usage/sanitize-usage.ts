@@ -1,7 +1,7 @@
-/** Makes the usage that an engine reports safe to charge: a custom engine may report anything. */
+/** Corrects reported usage before it is charged, because a custom engine may report invalid numbers. */
 import type { TokenUsage } from '../../engine/events.ts'
 
-/** A whole number from 0 on. */
+/** Rounds to a whole number from 0 on. Counts an invalid number as 0. */
 export const sanitizeTokenCount = (tokens: number): number =>
   tokens > 0 && Number.isFinite(tokens) ? Math.round(tokens) : 0
 

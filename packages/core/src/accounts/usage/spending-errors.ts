@@ -20,7 +20,7 @@ export function quotaExceeded(caller: Caller, limit: NanoUsdLimit, now: number):
   )
 }
 
-/** Running calls may release enough credit, at an unknown time. */
+/** The error while running calls have reserved the rest of the credit. They release it at an unknown time. */
 export const creditReserved = (caller: Caller, limit: NanoUsdLimit): LlmError =>
   new LlmError(
     'rate_limit',
@@ -28,7 +28,9 @@ export const creditReserved = (caller: Caller, limit: NanoUsdLimit): LlmError =>
     { retryAfterMs: 1_000 },
   )
 
-/** Calls without a price would never reach a limit. */
+/**
+ * The error for a model without a price. Its calls cost nothing, so they would never reach a spending limit.
+ */
 export const modelUnpriced = (model: string): LlmError =>
   new LlmError(
     'permission',

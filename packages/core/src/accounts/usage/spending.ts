@@ -15,7 +15,7 @@ export interface Spending {
   readonly lifetime_spent: number | bigint
 }
 
-/** The account of a caller, whose row this transaction has locked. */
+/** The account of a caller. The current transaction has locked its row. */
 export interface SpendingAccount extends Spending {
   readonly now: number
 }
@@ -23,7 +23,7 @@ export interface SpendingAccount extends Spending {
 /**
  * Locks the caller's account until the transaction ends.
  *
- * @param clock an expression of SQL
+ * @param clock SQL expression of the current time in milliseconds
  */
 export async function lockAccount(
   { query }: Queries,
@@ -41,7 +41,7 @@ export async function lockAccount(
   const account = row as SpendingAccount
   const [today, thisMonth] = [dayOf(account.now), monthOf(account.now)]
   if (account.day <= today && account.month <= thisMonth) return account
-  // The clock has gone back. Spending of later days counts for today, or it would be lost.
+  // The clock has gone back. Spending of later days counts for today, because it would otherwise be lost.
   const day = earlierOf(account.day, today)
   const month = earlierOf(account.month, thisMonth)
   await query('UPDATE modelmount_spending SET day = ?, month = ? WHERE caller = ?', [day, month, id])
@@ -51,7 +51,7 @@ export async function lockAccount(
 /**
  * Adds to the spending of an account, which must be locked.
  *
- * @param at time of the spending: it counts for this day and month
+ * @param at time whose day and month the spending counts for
  */
 export async function addSpending(
   { query }: Queries,
@@ -70,9 +70,7 @@ export async function addSpending(
   return spending as Spending
 }
 
-/**
- * Records that the limit is exhausted in the period of `at`. False where that was recorded before.
- */
+/** Records that the limit is exhausted in the period of `at`. Returns false if that was recorded before. */
 export async function noteExhausted(
   { query }: Queries,
   { id }: Caller,
@@ -88,7 +86,7 @@ export async function noteExhausted(
   return noted.length > 0
 }
 
-/** Spending in the period of `at`; undefined for a period that is over. */
+/** Spending in the period of `at`. Undefined if the sums are for another period. */
 export function spentIn(spending: Spending, period: NanoUsdLimit['period'], at: number): bigint | undefined {
   if (period === 'lifetime') return BigInt(spending.lifetime_spent)
   if (period === 'day') return spending.day === dayOf(at) ? BigInt(spending.day_spent) : undefined
@@ -97,7 +95,7 @@ export function spentIn(spending: Spending, period: NanoUsdLimit['period'], at: 
 
 const earlierOf = (a: string, b: string): string => (a < b ? a : b)
 
-/** Late charges of a past period change only the lifetime sum. */
+/** Adds to the sum of a period. Late charges of a past period change only the lifetime sum. */
 const addToPeriodSql = (period: string): string =>
   `${period}_spent = CASE
      WHEN excluded.${period} > modelmount_spending.${period} THEN excluded.${period}_spent

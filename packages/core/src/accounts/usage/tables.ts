@@ -35,7 +35,8 @@ export const usageTables: readonly Migration[] = [
       unpriced_calls BIGINT NOT NULL,
       PRIMARY KEY (day, caller, model)
     )`,
-    // Sums of the last day and month with spending, and the period whose limit was too small for a call.
+    // Sums of the last day and month with spending. `exhausted` is the start of the last period whose limit
+    // was exhausted.
     `CREATE TABLE modelmount_spending (
       caller TEXT NOT NULL PRIMARY KEY,
       day TEXT NOT NULL,
@@ -54,6 +55,6 @@ export const usageTables: readonly Migration[] = [
     )`,
     'CREATE INDEX modelmount_funds_caller ON modelmount_funds (caller)',
   ],
-  // The exhausted limit: a larger one is not exhausted yet.
+  // Amount of the exhausted limit. A limit that was raised since then is not exhausted yet.
   ['ALTER TABLE modelmount_spending ADD COLUMN exhausted_limit BIGINT NOT NULL DEFAULT 0'],
 ]

@@ -1,4 +1,7 @@
-/** Warnings that a spending limit is near, for the channel `modelmount:spending` and for `spendingWarnings.onWarning`. */
+/**
+ * Warnings that a spending limit is near, for the channel `modelmount:spending` and for
+ * `spendingWarnings.onWarning`.
+ */
 import { type Channel, channel } from 'node:diagnostics_channel'
 import type { Caller } from '../auth/caller.ts'
 import type { NanoUsdLimit } from '../spending-limit.ts'
@@ -6,7 +9,9 @@ import type { NanoUsdLimit } from '../spending-limit.ts'
 export interface SpendingWarning {
   readonly caller: string
   readonly keyName?: string | undefined
-  /** Share of the limit: 0.8 for 80 %; 1 also where the remaining amount was too small for a call. */
+  /**
+   * Share of the limit, such as 0.8 for 80 %. It is also 1 if the remaining credit was too small for a call.
+   */
   readonly threshold: number
   readonly spentNanoUsd: number
   readonly limitNanoUsd: number
@@ -14,7 +19,7 @@ export interface SpendingWarning {
 }
 
 export interface SpendingWarningOptions {
-  /** Shares of a limit, from 0 to 1. @default [0.8, 1] */
+  /** Shares of a limit, above 0 and at most 1. @default [0.8, 1] */
   readonly thresholds?: readonly number[] | undefined
   /** Called once for each threshold and period. Its errors are ignored. */
   readonly onWarning?: ((warning: SpendingWarning) => void) | undefined
@@ -44,7 +49,11 @@ export class SpendingWarnings {
     this.#onWarning = onWarning
   }
 
-  /** Publishes the thresholds below 1 that the amount has crossed. @param before what was spent before, in nano-dollars */
+  /**
+   * Publishes the thresholds below 1 that a charge has crossed.
+   *
+   * @param before spending before the charge, in nano-dollars
+   */
   onSpent(before: number, warning: Omit<SpendingWarning, 'threshold'>): void {
     const { spentNanoUsd: after, limitNanoUsd: limit } = warning
     for (const threshold of this.#thresholds)
@@ -52,7 +61,9 @@ export class SpendingWarnings {
         this.#publish({ ...warning, threshold })
   }
 
-  /** The limit is spent, or the remaining amount is too small for a call. */
+  /**
+   * Publishes the threshold 1, because the limit is spent or the remaining credit is too small for a call.
+   */
   onExhausted(warning: Omit<SpendingWarning, 'threshold'>): void {
     if (this.#thresholds.includes(1)) this.#publish({ ...warning, threshold: 1 })
   }
