@@ -18,7 +18,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true }))
 
-test('a question gets a whole answer', async () => {
+test('chat() resolves with the answer, its usage and its timings', async () => {
   const llm = await createLlm({ engine: scriptedEngine('Hello there.') })
 
   const answer = await llm.chat('Hi')
@@ -32,7 +32,7 @@ test('a question gets a whole answer', async () => {
   })
 })
 
-test('a question is a message of the user', async () => {
+test('a prompt string becomes a user message', async () => {
   const engine = scriptedEngine('Hello.')
   const llm = await createLlm({ engine, models: [] })
 
@@ -47,7 +47,7 @@ test('a question is a message of the user', async () => {
   ])
 })
 
-test('a conversation and all its options reach the engine', async () => {
+test('a conversation and all chat options reach the engine', async () => {
   const engine = scriptedEngine('Hello.')
   const llm = await createLlm({ engine })
 
@@ -78,7 +78,7 @@ test('a conversation and all its options reach the engine', async () => {
   ])
 })
 
-test('a stream is the text piece by piece', async () => {
+test('a stream yields the text in pieces', async () => {
   const llm = await createLlm({ engine: scriptedEngine(['Hel', 'lo', ' there.']) })
   const pieces: string[] = []
 
@@ -87,7 +87,7 @@ test('a stream is the text piece by piece', async () => {
   expect(pieces).toEqual(['Hel', 'lo', ' there.'])
 })
 
-test('a stream that nobody reads asks the engine nothing', async () => {
+test('a stream without a reader does not call the engine', async () => {
   const engine = scriptedEngine('Hello.')
   const llm = await createLlm({ engine })
 
@@ -97,7 +97,7 @@ test('a stream that nobody reads asks the engine nothing', async () => {
   expect(engine.requests).toEqual([])
 })
 
-test('leaving a stream ends the answer in the engine', async () => {
+test('breaking out of a stream ends the answer in the engine', async () => {
   const engine = scriptedEngine('one two three')
   const llm = await createLlm({ engine })
 
@@ -108,7 +108,7 @@ test('leaving a stream ends the answer in the engine', async () => {
   expect(engine.running).toBe(0)
 })
 
-test('an error of the engine rejects a whole answer', async () => {
+test('an engine error rejects a call without streaming', async () => {
   const error = new LlmError('overloaded', 'Too many calls.')
   const llm = await createLlm({ engine: scriptedEngine(['Hel', error]) })
 
@@ -117,7 +117,7 @@ test('an error of the engine rejects a whole answer', async () => {
   await expect(answer).rejects.toBe(error)
 })
 
-test('an error of the engine is thrown to the reader of a stream, after what was said', async () => {
+test('an engine error is thrown to the reader of a stream after the text before it', async () => {
   const error = new LlmError('upstream', 'The process ended.')
   const llm = await createLlm({ engine: scriptedEngine(['Hel', error]) })
   const pieces: string[] = []
@@ -130,7 +130,7 @@ test('an error of the engine is thrown to the reader of a stream, after what was
   expect(pieces).toEqual(['Hel'])
 })
 
-test('a whole answer that is aborted rejects with an AbortError', async () => {
+test('an aborted call without streaming rejects with an AbortError', async () => {
   const controller = new AbortController()
   const engine = scriptedEngine('Hello there.', { delayMs: 60_000 })
   const llm = await createLlm({ engine })
@@ -143,7 +143,7 @@ test('a whole answer that is aborted rejects with an AbortError', async () => {
   expect(engine.running).toBe(0)
 })
 
-test('a stream that is aborted just ends', async () => {
+test('an aborted stream ends without an error', async () => {
   const controller = new AbortController()
   const engine = scriptedEngine('one two three')
   const llm = await createLlm({ engine })
@@ -158,7 +158,7 @@ test('a stream that is aborted just ends', async () => {
   expect(engine.running).toBe(0)
 })
 
-test('a signal that has aborted already means that there is no answer', async () => {
+test('a call with an aborted signal rejects with an AbortError', async () => {
   const llm = await createLlm({ engine: scriptedEngine('Hello.') })
 
   const answer = llm.chat('Hi', { signal: AbortSignal.abort() })
@@ -166,7 +166,7 @@ test('a signal that has aborted already means that there is no answer', async ()
   await expect(answer).rejects.toMatchObject({ name: 'AbortError' })
 })
 
-test('without a name the only model of your own is asked', async () => {
+test('without a model name, the only model of the app is used', async () => {
   await writeFile(join(folder, 'mine.gguf'), 'GGUF')
   const engine = scriptedEngine('Hello.')
   const llm = await createLlm({ engine, models: folder })
@@ -176,7 +176,7 @@ test('without a name the only model of your own is asked', async () => {
   expect(engine.requests[0]?.model).toBe('mine:latest')
 })
 
-test('without a name and without a model of your own the built-in one is asked', async () => {
+test('without a model name and without models of the app, the built-in model is used', async () => {
   const engine = scriptedEngine('Hello.')
   const llm = await createLlm({ engine, models: folder })
 
@@ -185,7 +185,7 @@ test('without a name and without a model of your own the built-in one is asked',
   expect(engine.requests[0]?.model).toBe('tiny:latest')
 })
 
-test('without a name and with several models of your own nobody is asked', async () => {
+test('without a model name and with several models of the app, the call rejects', async () => {
   await writeFile(join(folder, 'one.gguf'), 'GGUF')
   await writeFile(join(folder, 'two.gguf'), 'GGUF')
   const llm = await createLlm({ models: folder })
@@ -196,7 +196,7 @@ test('without a name and with several models of your own nobody is asked', async
   expect(llm.loaded()).toEqual([])
 })
 
-test('an engine of your own is asked for the default model when there are several', async () => {
+test('a custom engine gets the model name "default" if there are several models', async () => {
   await writeFile(join(folder, 'one.gguf'), 'GGUF')
   await writeFile(join(folder, 'two.gguf'), 'GGUF')
   const engine = scriptedEngine('Hello.')
@@ -207,7 +207,7 @@ test('an engine of your own is asked for the default model when there are severa
   expect(engine.requests[0]?.model).toBe('default')
 })
 
-test('the models are those of the folders and the built-in one', async () => {
+test('lists the models of the folder and the built-in model', async () => {
   await writeFile(join(folder, 'mine.gguf'), 'GGUF')
   const llm = await createLlm({ engine: scriptedEngine(''), models: folder })
 
@@ -219,7 +219,7 @@ test('the models are those of the folders and the built-in one', async () => {
   ])
 })
 
-test('generate is the road to the engine', async () => {
+test('generate yields the events of the engine', async () => {
   const llm = await createLlm({ engine: scriptedEngine('Hello.') })
 
   const generation = await llm.generate(
@@ -236,7 +236,7 @@ test('generate is the road to the engine', async () => {
   expect(types).toEqual(['start', 'text', 'end'])
 })
 
-test('what a model was made with goes with every request, and what is wrong of it is told once', async () => {
+test('the Modelfile defaults of a model apply to every request, and an invalid parameter is logged once', async () => {
   const scripted = scriptedEngine('Hi')
   const sizes: unknown[] = []
   const engine = {
@@ -275,7 +275,7 @@ test('what a model was made with goes with every request, and what is wrong of i
   expect(warnings).toEqual([expect.stringContaining('`top_q`')])
 })
 
-test('the tokens of a prompt are counted by the engine', async () => {
+test('the engine counts the tokens of a prompt', async () => {
   const llm = await createLlm({ engine: scriptedEngine('Hello.') })
   const message = { role: 'user', content: [{ type: 'text', text: 'Hi' }] } as const
 
@@ -287,7 +287,7 @@ test('the tokens of a prompt are counted by the engine', async () => {
   expect(count).toBe(2)
 })
 
-test('vectors, ranks and tokens are asked of the engine, with a model and a caller where none are named', async () => {
+test('the engine computes embeddings, scores and tokens, with a default model and a default tenant', async () => {
   const asked: unknown[] = []
   const scripted = scriptedEngine('Hello.')
   const engine: Engine = {
@@ -321,7 +321,7 @@ test('vectors, ranks and tokens are asked of the engine, with a model and a call
   ])
 })
 
-test('loaded models and closing are the business of the engine', async () => {
+test('loaded() and close() call the engine', async () => {
   let closed = false
   const memory = { contextSize: 4096, sizeBytes: 1_000, gpuBytes: 0 }
   const model = { name: 'tiny:latest', state: 'ready', expiresAt: 'never', ...memory } as const
@@ -341,19 +341,19 @@ test('loaded models and closing are the business of the engine', async () => {
   expect(closed).toBe(true)
 })
 
-test('a bad option rejects before anything is asked', async () => {
+test('an invalid option rejects with a TypeError', async () => {
   const llm = createLlm({ local: { threads: 0 } })
 
   await expect(llm).rejects.toThrow(TypeError)
 })
 
-test('a path of models that does not exist is a mistake in the set-up', async () => {
+test('rejects a path of models that does not exist', async () => {
   await expect(createLlm({ engine: scriptedEngine('Hello.'), models: ['no-such-folder'] })).rejects.toThrow(
     new TypeError('Expected `models` to be a folder or a GGUF file, but no-such-folder does not exist.'),
   )
 })
 
-test('a signal may be shared by many calls without a warning', async () => {
+test('many calls can share a signal without a warning', async () => {
   const llm = await createLlm({ engine: scriptedEngine('Hello.', { delayMs: 1 }), models: [] })
   const warnings: Error[] = []
   const keep = (warning: Error) => warnings.push(warning)
@@ -367,7 +367,7 @@ test('a signal may be shared by many calls without a warning', async () => {
   expect(warnings).toEqual([])
 })
 
-test('a stream that is left does not wait for the piece that is being made', async () => {
+test('return() on a stream does not wait for the next piece', async () => {
   const engine = scriptedEngine(['one', 'two'], { delayMs: 60_000 })
   const llm = await createLlm({ engine, models: [] })
   const stream = llm.chat('Hi', { model: 'any', stream: true })[Symbol.asyncIterator]()
@@ -381,7 +381,7 @@ test('a stream that is left does not wait for the piece that is being made', asy
   expect(engine.running).toBe(0)
 })
 
-test('keys are in a database beside the models, and the mode stays as it was begun', async () => {
+test('keys and revocations are stored in a database file in the folder of models', async () => {
   const first = await createLlm({ engine: scriptedEngine(''), models: folder, auth: 'keys' })
   const { key, secret } = await first.keys.create({ name: 'kept' })
   expect(await first.keys.revoke(key.id)).toMatchObject({ status: 'revoked' })
@@ -395,7 +395,7 @@ test('keys are in a database beside the models, and the mode stays as it was beg
   expect(existsSync(join(folder, 'modelmount.db'))).toBe(true)
 })
 
-test('without keys no database is opened, and asking for keys says which option there is', async () => {
+test('without keys no database is opened, and the methods of keys reject with the missing option', async () => {
   const llm = await createLlm({ engine: scriptedEngine(''), models: folder })
 
   await expect(llm.keys.list()).rejects.toThrow('Expected the option `database` of createLlm()')

@@ -40,7 +40,7 @@ test.each([
   ['null', null],
   ['undefined', undefined],
   ['an object without the mark', { code: 'quota', message: 'Spent.', details: {} }],
-])('%s that is thrown becomes internal', (_what, cause) => {
+])('a thrown value becomes internal: %s', (_what, cause) => {
   const error = LlmError.from(cause)
 
   expect(error).toBeInstanceOf(LlmError)
@@ -59,7 +59,7 @@ test('an LlmError is an Error with its name, message, cause and empty details', 
   expect(error.details).toEqual({})
 })
 
-test('an invalid request carries what is wrong with which field', () => {
+test('an invalid request contains the field and the kind of problem', () => {
   const error = invalidRequest('Too hot.', { param: 'temperature', issue: 'decimal_too_big' })
 
   expect(error.code).toBe('invalid_request')
@@ -74,7 +74,7 @@ test('a missing model is named in the message, and the field in the details', ()
   expect(error.details).toEqual({ param: 'model', model: 'team/llama:8b' })
 })
 
-test('a prompt that is too long carries both numbers', () => {
+test('the error for a long prompt contains the prompt tokens and the context size', () => {
   const error = contextLengthExceeded(5_000, 4_096)
 
   expect(error.code).toBe('context_length')

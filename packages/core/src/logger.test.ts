@@ -12,7 +12,7 @@ function reported(...errors: LlmError[]) {
   return lines
 }
 
-test('each failure of ours is an error, with its cause', () => {
+test('each server failure is logged as an error, with its cause', () => {
   const internal = LlmError.from(new Error('disk on fire'))
   const upstream = new LlmError('upstream', 'The model process has ended.')
 
@@ -24,13 +24,13 @@ test('each failure of ours is an error, with its cause', () => {
   expect(internal.cause).toEqual(new Error('disk on fire'))
 })
 
-test('a mistake in the set-up is a warning, once', () => {
+test('a setup mistake is logged once, as a warning', () => {
   const setup = new LlmError('invalid_request', 'Mount it before the body parser.', { setup: true })
 
   expect(reported(setup, setup, setup)).toEqual([['warn', { err: setup }, setup.message]])
 })
 
-test('what clients do wrong is not worth a line', () => {
+test('client errors are not logged', () => {
   expect(reported(new LlmError('invalid_request', 'no'), new LlmError('not_found', 'no'))).toEqual([])
 })
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { type LlmOptions, resolveOptions } from './options.ts'
 import { scriptedEngine } from './testing/scripted-engine.ts'
 
-test('without options and environment, models are where Ollama keeps them, and the engine decides the rest', () => {
+test('without options and environment variables, all defaults apply', () => {
   const resolved = resolveOptions({}, {})
 
   expect(resolved).toEqual({
@@ -42,14 +42,14 @@ test('without options and environment, models are where Ollama keeps them, and t
   })
 })
 
-test('the environment is taken where there is no option', () => {
+test('environment variables apply where no option is set', () => {
   const resolved = resolveOptions({}, { OLLAMA_MODELS: '/srv/models', OLLAMA_CONTEXT_LENGTH: '8192' })
 
   expect(resolved.models).toEqual(['/srv/models'])
   expect(resolved.local.contextSize).toBe(8_192)
 })
 
-test('an option wins over the environment', () => {
+test('an option takes precedence over its environment variable', () => {
   const resolved = resolveOptions(
     { models: '/mine', local: { contextSize: 512 } },
     { OLLAMA_MODELS: '/srv/models', OLLAMA_CONTEXT_LENGTH: '8192' },
@@ -59,7 +59,7 @@ test('an option wins over the environment', () => {
   expect(resolved.local.contextSize).toBe(512)
 })
 
-test('an option that is undefined is not given', () => {
+test('an undefined option counts as not set', () => {
   const resolved = resolveOptions(
     { models: undefined, local: { threads: undefined, contextSize: undefined }, engine: undefined },
     { OLLAMA_MODELS: '/srv/models', OLLAMA_CONTEXT_LENGTH: '8192' },
@@ -69,7 +69,7 @@ test('an option that is undefined is not given', () => {
   expect(resolved.local).toMatchObject({ threads: undefined, contextSize: 8_192, keepAlive: 300_000 })
 })
 
-test('an environment variable that is empty is not given', () => {
+test('an empty environment variable counts as not set', () => {
   const resolved = resolveOptions({}, { OLLAMA_MODELS: '', OLLAMA_CONTEXT_LENGTH: '' })
 
   expect(resolved.models).toEqual([join(homedir(), '.ollama', 'models')])
@@ -85,54 +85,54 @@ test.each([
   [undefined, '0', 0],
   [undefined, '-1', 'forever'],
   [undefined, '-1m', 'forever'],
-] as const)('models stay loaded for %s, or %s in the environment: %s', (keepAlive, variable, expected) => {
+] as const)('keepAlive %s with $OLLAMA_KEEP_ALIVE=%s is %s', (keepAlive, variable, expected) => {
   const { local } = resolveOptions({ local: { keepAlive } }, { OLLAMA_KEEP_ALIVE: variable })
 
   expect(local.keepAlive).toBe(expected)
 })
 
-test.each([[-1], ['5 minutes'], ['5'], [Number.NaN]])('%s is no time to stay loaded', (keepAlive) => {
+test.each([[-1], ['5 minutes'], ['5'], [Number.NaN]])('rejects keepAlive %s', (keepAlive) => {
   expect(() => resolveOptions({ local: { keepAlive } } as LlmOptions, {})).toThrow(TypeError)
 })
 
-test('an environment variable that is no time to stay loaded is a mistake', () => {
+test('rejects an invalid $OLLAMA_KEEP_ALIVE', () => {
   expect(() => resolveOptions({}, { OLLAMA_KEEP_ALIVE: 'long' })).toThrow(
     new TypeError("Expected $OLLAMA_KEEP_ALIVE to be a duration such as 5m, got 'long'"),
   )
 })
 
-test('several paths are kept in their order', () => {
+test('several paths keep their order', () => {
   const resolved = resolveOptions({ models: ['/b', '/a/model.gguf'] }, {})
 
   expect(resolved.models).toEqual(['/b', '/a/model.gguf'])
 })
 
-test('no paths at all leave only the built-in model', () => {
+test('an empty list of models ignores $OLLAMA_MODELS', () => {
   const resolved = resolveOptions({ models: [] }, { OLLAMA_MODELS: '/srv/models' })
 
   expect(resolved.models).toEqual([])
 })
 
-test('a tilde in front is the home folder', () => {
+test('a leading tilde means the home folder', () => {
   const resolved = resolveOptions({ models: ['~', '~/models', '~other/models', '/a/~/b'] }, {})
 
   expect(resolved.models).toEqual([homedir(), join(homedir(), 'models'), '~other/models', '/a/~/b'])
 })
 
-test('a tilde in $OLLAMA_MODELS is the home folder, too', () => {
+test('a leading tilde in $OLLAMA_MODELS means the home folder', () => {
   const resolved = resolveOptions({}, { OLLAMA_MODELS: '~/llms' })
 
   expect(resolved.models).toEqual([join(homedir(), 'llms')])
 })
 
-test('the smallest thread count and context size are taken', () => {
+test('accepts the smallest thread count and context size', () => {
   const resolved = resolveOptions({ local: { threads: 1, contextSize: 16 } }, {})
 
   expect(resolved.local.threads).toBe(1)
   expect(resolved.local.contextSize).toBe(16)
 })
 
-test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('%d threads are refused by name', (threads) => {
+test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('rejects a thread count of %d', (threads) => {
   expect(() => resolveOptions({ local: { threads } }, {})).toThrow(
     new TypeError(
       `Expected \`local.threads\` to be a whole number from 1 to ${availableParallelism()}, got ${threads} (number)`,
@@ -140,7 +140,7 @@ test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('%d threads are re
   )
 })
 
-test.each([0, 15, -4_096, 512.5, Number.NaN])('a context of %d tokens is refused by name', (contextSize) => {
+test.each([0, 15, -4_096, 512.5, Number.NaN])('rejects a context size of %d', (contextSize) => {
   expect(() => resolveOptions({ local: { contextSize } }, {})).toThrow(
     new TypeError(
       `Expected \`local.contextSize\` to be a whole number from 16 to 16777216, got ${contextSize} (number)`,
@@ -148,17 +148,17 @@ test.each([0, 15, -4_096, 512.5, Number.NaN])('a context of %d tokens is refused
   )
 })
 
-test('a number that is a string is refused with its type', () => {
+test('rejects a number given as a string, naming its type', () => {
   const threads = '4' as unknown as number
 
   expect(() => resolveOptions({ local: { threads } }, {})).toThrow('got 4 (string)')
 })
 
-test('a context size from the environment is held to the same limit', () => {
+test('rejects a context size from the environment that is too small', () => {
   expect(() => resolveOptions({}, { OLLAMA_CONTEXT_LENGTH: '8' })).toThrow(TypeError)
 })
 
-test('the variables of Ollama say how models are loaded', () => {
+test("Ollama's environment variables set the load options", () => {
   const { local } = resolveOptions(
     {},
     {
@@ -172,7 +172,7 @@ test('the variables of Ollama say how models are loaded', () => {
   expect(local).toMatchObject({ parallel: 2, maxLoadedModels: 5, flashAttention: true, kvCacheType: 'q8_0' })
 })
 
-test('options win over the variables of Ollama, whatever these say', () => {
+test("options take precedence over Ollama's variables, even invalid ones", () => {
   const { local } = resolveOptions(
     { local: { maxLoadedModels: 1, flashAttention: true, kvCacheType: 'q4_0', gpuLayers: 12 } },
     { OLLAMA_MAX_LOADED_MODELS: 'many', OLLAMA_FLASH_ATTENTION: '0', OLLAMA_KV_CACHE_TYPE: 'f16' },
@@ -186,7 +186,7 @@ test('options win over the variables of Ollama, whatever these say', () => {
   })
 })
 
-test.each([['0'], [''], ['  '], [undefined]])('%j models are as many as Ollama has in memory', (variable) => {
+test.each([['0'], [''], ['  '], [undefined]])('$OLLAMA_MAX_LOADED_MODELS=%j is the default', (variable) => {
   const { local } = resolveOptions({}, { OLLAMA_MAX_LOADED_MODELS: variable })
 
   expect(local.maxLoadedModels).toBe(3)
@@ -226,14 +226,14 @@ test.each([
   ['OLLAMA_MAX_LOADED_MODELS', '1e12'],
   ['OLLAMA_NUM_PARALLEL', '257'],
   ['OLLAMA_CONTEXT_LENGTH', '1073741824'],
-])('%s=%s is a mistake that names the variable', (name, value) => {
+])('rejects %s=%s, naming the variable', (name, value) => {
   const resolving = () => resolveOptions({}, { [name]: value })
 
   expect(resolving).toThrow(TypeError)
   expect(resolving).toThrow(`Expected \`$${name}\` to be `)
 })
 
-test('a quantized cache without flash attention is a mistake, however it came to it', () => {
+test('rejects a quantized cache without flash attention, from options and from the environment', () => {
   const expected = 'Expected flash attention for the KV cache type q8_0'
 
   expect(() => resolveOptions({ local: { kvCacheType: 'q8_0', flashAttention: false } }, {})).toThrow(
@@ -264,14 +264,14 @@ test.each<[option: string, value: unknown]>([
   ['kvCacheType', 'I32'],
   ['kvCacheType', 8],
   ['kvCacheType', null],
-])('a %s of %j is refused by name', (option, value) => {
+])('rejects a %s of %j, naming the option', (option, value) => {
   const resolving = () => resolveOptions({ local: { [option]: value } } as LlmOptions, {})
 
   expect(resolving).toThrow(TypeError)
   expect(resolving).toThrow(`Expected \`local.${option}\` to be `)
 })
 
-test('an engine and a model process of your own are handed on', () => {
+test('passes on a custom engine and model process path', () => {
   const engine = scriptedEngine('Hi.')
 
   const resolved = resolveOptions({ engine, local: { modelProcessPath: '/app/process.js' } }, {})
@@ -308,14 +308,14 @@ test.each([
   [{ engine: {} }, 'Expected `engine` to have the method generate()'],
   [{ engine: 'scripted' }, 'Expected `engine` to have the method generate()'],
   [{ logger: true }, 'Expected `logger` to have the method warn()'],
-])('%j is a mistake in the set-up', (options, message) => {
+])('rejects the options %j', (options, message) => {
   const resolving = () => resolveOptions(options as LlmOptions, {})
 
   expect(resolving).toThrow(TypeError)
   expect(resolving).toThrow(message)
 })
 
-test('a model with adapters stands among paths, and ~ is home there, too', () => {
+test('a model with adapters may be among paths, and its own paths may begin with a tilde', () => {
   const adapters = [{ file: '~/a.gguf', scale: 0.5 }]
 
   const { models } = resolveOptions({ models: ['/b', { name: 'mine', file: '~/m.gguf', adapters }] }, {})
@@ -330,7 +330,7 @@ test('a model with adapters stands among paths, and ~ is home there, too', () =>
   ])
 })
 
-test('registries and what the store may take are said in words of the field', () => {
+test('resolves the registries and the size limit of the store', () => {
   const { store } = resolveOptions(
     {
       store: {
@@ -354,7 +354,7 @@ test.each([
   [undefined, '1', false],
   [true, '1', true],
   [undefined, '0', true],
-])('pruning %s, with $OLLAMA_NOPRUNE %s, is %s', (prune, variable, expected) => {
+])('prune %s with $OLLAMA_NOPRUNE=%s is %s', (prune, variable, expected) => {
   expect(resolveOptions({ store: { prune } }, { OLLAMA_NOPRUNE: variable }).store.prune).toBe(expected)
 })
 
@@ -366,11 +366,11 @@ test.each([
   [{ maxBytes: 'much' }, 'byte size'],
   [{ prune: 'yes' }, 'store.prune'],
   [{ budget: 5 }, 'store.budget'],
-])('the store %j is a mistake', (store, message) => {
+])('rejects the store options %j', (store, message) => {
   expect(() => resolveOptions({ store } as unknown as LlmOptions, {})).toThrow(message)
 })
 
-test('a database is named by the option; keys have one beside the models; nobody else has any', () => {
+test('the database is that of the option, or a file in the folder of models for keys, or none', () => {
   const databaseOf = (options: LlmOptions) => resolveOptions(options, {}).database
   const pool = { query() {}, connect() {}, end() {} } as unknown as NonNullable<LlmOptions['database']>
 
@@ -389,7 +389,7 @@ test('a database is named by the option; keys have one beside the models; nobody
   )
 })
 
-test('calls are kept for 90 days, for as many as are said, or for ever', () => {
+test('call rows are kept for 90 days by default, for the days of the option, or forever', () => {
   const keepMs = (usage: LlmOptions['usage']) => resolveOptions({ usage }, {}).metering.retentionMs
 
   expect([

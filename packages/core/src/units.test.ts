@@ -13,7 +13,7 @@ test.each<[ByteSize, number]>([
 })
 
 test.each(['', '32', 'mb', '32  mb', '32tb', '-1mb', '1.2.3mb', '.mb', '1.mb', '1e3mb', '32mb '])(
-  "'%s' is refused by name",
+  "rejects the byte size '%s'",
   (size) => {
     expect(() => toBytes(size as ByteSize)).toThrow(
       new TypeError(`Expected a byte size such as '32mb' or a number, got '${size}' (string)`),
@@ -22,7 +22,7 @@ test.each(['', '32', 'mb', '32  mb', '32tb', '-1mb', '1.2.3mb', '.mb', '1.mb', '
 )
 
 test.each([Number.NaN, -1, Number.POSITIVE_INFINITY, null, undefined])(
-  '%s is no limit, and refused',
+  'rejects %s as a byte size',
   (size) => {
     expect(() => toBytes(size as ByteSize)).toThrow(TypeError)
   },
@@ -39,7 +39,7 @@ test.each<[Duration, number]>([
 })
 
 test.each(['', '5', '5 m', 'm', '5d', '-5m', Number.NaN, -1, null, undefined])(
-  '%s is no duration, and refused',
+  'rejects the duration %s',
   (duration) => {
     expect(() => toMs(duration as Duration)).toThrow(TypeError)
   },
@@ -64,11 +64,11 @@ test.each([
   ['1.2.3s', undefined],
   ['.s', undefined],
   ['00s', 0],
-])('%j is read as Go reads it', (text, ms) => {
+])('parses the duration %j like Go', (text, ms) => {
   expect(parseDuration(text)).toBe(ms)
 })
 
-test('a text that is almost a duration is read no slower than another', () => {
+test('parses a long text that is almost a duration quickly', () => {
   const startedAt = performance.now()
 
   expect(parseDuration('1'.repeat(100))).toBeUndefined()

@@ -32,7 +32,7 @@ test.each([
     '9007199.254740992',
     '99999999',
   ],
-])('%j is no amount', (usd) => {
+])('%j is not an amount', (usd) => {
   expect(parseUsd(usd)).toBeUndefined()
 })
 

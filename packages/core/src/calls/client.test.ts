@@ -39,7 +39,7 @@ test('rejects other models in each method before the engine is called', async ()
   expect(engine.requests).toEqual([])
 })
 
-test('a call without a name is checked for the default model', async () => {
+test('a call without a model name is checked for the default model', async () => {
   await expect(only('other').embed({ inputs: ['Hello'] })).rejects.toMatchObject({ code: 'permission' })
   expect(await only('tiny').embed({ inputs: ['Hello'] })).toMatchObject({ inputTokens: 5 })
 })
@@ -64,7 +64,7 @@ test('compares invalid names as they are', async () => {
   await expect(only('tiny').models.get('two words')).rejects.toMatchObject({ code: 'permission' })
 })
 
-test('cuts a hostile name in the error', async () => {
+test('shortens a long invalid name in the error', async () => {
   await expect(only('tiny').models.get('\ud800'.repeat(2 ** 20))).rejects.toSatisfy(
     ({ message }: Error) => message.length < 300 && message.isWellFormed(),
   )
@@ -83,12 +83,12 @@ describe('the limits that a client reports', () => {
     expect([before, client.limitStatus()]).toEqual([[], []])
   })
 
-  test('are those of the call with the least left, whichever began first', async () => {
+  test('are those of the call with the lowest remaining requests, in any order of calls', async () => {
     const client = llm.as({ id: 'several', limits: { requestsPerMinute: 9 } })
     for (let call = 0; call < 3; call++)
       for await (const _event of await client.generate(request, { signal }));
 
-    // Counting has a bucket of its own with more left.
+    // `countTokens` uses a separate bucket with more remaining requests.
     await client.countTokens(request)
 
     expect(client.limitStatus()).toMatchObject([{ name: 'requests', limit: 9, remaining: 6 }])

@@ -39,12 +39,12 @@ async function read(llm: Llm, caller: Caller, more: Partial<GenerateRequest> = {
 }
 const errorOf = (promise: Promise<unknown>): Promise<LlmError> =>
   promise.then(
-    () => expect.fail('It was not refused.'),
+    () => expect.fail('The call was not rejected.'),
     (cause: unknown) => LlmError.from(cause),
   )
 
 describe('limits', () => {
-  test('of a caller are taken before the engine is called, and the answer reports their state', async () => {
+  test('of a caller apply before the engine is called, and the answer reports their status', async () => {
     const { llm, engine } = await start()
     const caller: Caller = { id: 'ann', limits: { requestsPerMinute: 2 } }
 
@@ -58,19 +58,19 @@ describe('limits', () => {
     expect(engine.requests).toHaveLength(2)
   })
 
-  test('of tokens are corrected to what the engine counted', async () => {
+  test('of tokens are corrected to the usage that the engine reports', async () => {
     const { llm } = await start()
     const caller: Caller = { id: 'ann', limits: { tokensPerMinute: 2_000 } }
 
-    // A thousand and some are reserved, four are used.
+    // The first call reserves 1,024 tokens and its estimated input, and uses 4.
     await read(llm, caller)
     const { generation } = await read(llm, caller, { maxTokens: 1 })
 
-    // Five for the text of this one, and one that it may say.
+    // The second call reserves an estimate of 5 input tokens, and 1 output token.
     expect(generation.limits).toMatchObject([{ name: 'tokens', remaining: 2_000 - 4 - 6 }])
   })
 
-  test('of tokens are taken while an answer is written, not when it is over', async () => {
+  test('count tokens while an answer is generated, not only when it ends', async () => {
     const { llm } = await start({ engine: scriptedEngine(Array<string>(3_000).fill('word ')) })
     const caller: Caller = { id: 'ann', limits: { tokensPerMinute: 5_000 } }
     const left = async (): Promise<number> => {
@@ -81,17 +81,17 @@ describe('limits', () => {
     const readOn = async (events: number): Promise<void> => {
       for (let count = 0; count < events; count++) await long.next()
     }
-    /** Its start, and as many tokens as were reserved with the five for its question. */
+    // Reads the `start` event and the 1,024 reserved output tokens.
     await readOn(1 + 1_024)
     const before = await left()
-    // Four tokens of the five were not there to be read.
+    // The reservation has 5 input tokens, but the prompt has 1. So the fifth token exceeds the reservation.
     await readOn(5)
     const after = await left()
     await readOn(1_025)
     const later = await left()
     await long.return?.()
 
-    // Each of these calls has read one token and reserves five; time goes by, and something flows in.
+    // Each call of `left` uses 1 token and reserves 5. The bucket refills a little meanwhile.
     expect(before).toBeGreaterThan(5_000 - 1_029 - 20)
     expect(before - after).toBeGreaterThan(800)
     expect(before - after).toBeLessThanOrEqual(1_025 + 10)
@@ -99,7 +99,7 @@ describe('limits', () => {
     expect(await left()).toBeGreaterThan(later + 500)
   })
 
-  test('of tokens reject calls while a long answer empties them, and are exact when it ends', async () => {
+  test('reject other calls while a long answer uses up the tokens, and are exact when it ends', async () => {
     const { llm } = await start({ engine: scriptedEngine(Array<string>(3_000).fill('word ')) })
     const caller: Caller = { id: 'ann', limits: { tokensPerMinute: 1_100 } }
     const long = (await llm.generate(asked(), { signal: live(), caller }))[Symbol.asyncIterator]()
@@ -110,7 +110,7 @@ describe('limits', () => {
     const after = await errorOf(read(llm, caller, { maxTokens: 1 }))
 
     const waitMs = (missing: number): number => (missing / 1_100) * 60_000
-    // Of 1,100, twice 1,024 and some are taken; then 3,001 are used. A next one needs six.
+    // The answer reserves 2 × 1,024 tokens and its input, and uses 3,001 tokens. Another call needs 6.
     expect(during.details.retryAfterMs).toBeGreaterThan(waitMs(2 * 1_024 - 1_100) - 5_000)
     expect(during.details.retryAfterMs).toBeLessThanOrEqual(waitMs(2 * 1_024 + 6 - 1_100 + 6))
     expect(after.details.retryAfterMs).toBeGreaterThan(waitMs(3_001 - 1_100) - 5_000)
@@ -142,7 +142,7 @@ describe('limits', () => {
     await beside.close()
   })
 
-  test('of a tier apply where the caller has none of its own', async () => {
+  test('of a tier apply unless the caller has its own', async () => {
     const { llm } = await start({ tiers: { small: { requestsPerMinute: 1, concurrent: 5 } } })
     await read(llm, { id: 'ann', tier: 'small' })
     await read(llm, { id: 'bob', tier: 'small' })
@@ -152,7 +152,7 @@ describe('limits', () => {
     expect(generation.limits).toMatchObject([{ limit: 9 }])
   })
 
-  test('of an unknown tier are a set-up error', async () => {
+  test('of an unknown tier reject with a setup error', async () => {
     const { llm } = await start()
 
     expect((await errorOf(read(llm, { id: 'ann', tier: 'gone' }))).message).toContain('"gone"')
@@ -181,7 +181,7 @@ describe('limits', () => {
     expect((await errorOf(count({ id: 'ann', tier: 'gone' }))).code).toBe('internal')
   })
 
-  test('of a model are shared by all its callers, however its name is spelled', async () => {
+  test('of a model are shared by all callers, for each spelling of its name', async () => {
     const { llm } = await start({ modelLimits: { tiny: { requestsPerMinute: 2 } } })
     await read(llm, { id: 'ann' })
     await read(llm, { id: 'bob' }, { model: 'tiny:latest' })
@@ -190,7 +190,7 @@ describe('limits', () => {
     await read(llm, { id: 'zoe' }, { model: 'other' })
   })
 
-  test('bound concurrent calls, until these end, fail or are aborted', async () => {
+  test('of concurrent calls apply until the calls end, fail or are aborted', async () => {
     const failing = scriptedEngine((request) =>
       request.maxTokens === 1 ? new LlmError('upstream', 'It broke.') : 'one two',
     )
@@ -208,7 +208,7 @@ describe('limits', () => {
     await expect.poll(() => read(llm, caller).then(({ events }) => events.length)).toBe(4)
   })
 
-  test('are not taken for a caller that has left', async () => {
+  test('an aborted call does not reach the engine', async () => {
     const scripted = scriptedEngine('one')
     let asked = 0
     const embed: typeof scripted.embed = (...given) => {
@@ -240,7 +240,7 @@ describe('limits', () => {
     await llm.embed({ model: 'tiny', inputs: ['Hello'] }, { caller })
     const ranked = await llm.rerank({ model: 'tiny', query: 'a', documents: ['a', 'b'] }, { caller })
 
-    // Five of the first are used; of the second, two texts of two letters, nine are expected.
+    // The first call uses 5 tokens. The second call has two texts of two letters, estimated as 9 tokens.
     const [, { remaining = 0 } = {}] = ranked.limits
     expect(remaining).toBeGreaterThanOrEqual(1_000 - 5 - 9)
     expect(remaining).toBeLessThan(1_000 - 5)
@@ -251,14 +251,14 @@ describe('limits', () => {
   })
 })
 
-describe('money', () => {
+describe('spending', () => {
   const payer = (nanoUsd: number, more: Partial<Caller> = {}): Caller => ({
     id: 'ann',
     spendingLimit: { usd: nanoUsd / 1e9, period: 'day' },
     ...more,
   })
 
-  test("bounds an answer by the caller's credit", async () => {
+  test("of a caller with little credit limits the answer's tokens", async () => {
     const { llm, engine } = await start({ database: ':memory:', prices })
 
     const { events } = await read(llm, payer(1_000 + 2 * 2_000))
@@ -268,7 +268,7 @@ describe('money', () => {
     expect(await llm.usage.calls()).toMatchObject([{ status: 'ended', nanoUsd: 5_000 }])
   })
 
-  test('does not shorten an answer to a conversation whose beginning is left out', async () => {
+  test('limits do not shorten an answer to a truncated conversation', async () => {
     const engine = scriptedEngine('word '.repeat(9), { contextSize: 6 })
     const { llm } = await start({ engine, database: ':memory:', prices })
     const messages = Array.from(
@@ -283,7 +283,7 @@ describe('money', () => {
     expect(engine.requests.map(({ maxTokens }) => maxTokens)).toEqual([4, 6])
   })
 
-  test('for answers without a maximum is reserved as the context of the model is, so that several run at once', async () => {
+  test('for answers without a maximum is reserved for one context only, so that several run at once', async () => {
     const { llm } = await start({
       database: ':memory:',
       prices,
@@ -295,7 +295,7 @@ describe('money', () => {
     expect(both.map(({ events }) => events.at(-1)?.type)).toEqual(['end', 'end'])
   })
 
-  test('is charged by whole tokens, whatever an engine reports', async () => {
+  test('is charged for whole tokens, even if an engine reports fractions', async () => {
     const scripted = scriptedEngine('one two')
     const engine: typeof scripted = {
       ...scripted,
@@ -311,7 +311,7 @@ describe('money', () => {
     expect(await llm.usage.calls()).toMatchObject([{ tokens: { output: 13 }, nanoUsd: 27_000 }])
   })
 
-  test('is reckoned, and limits are, for a call that failed before it began: as a row of no tokens', async () => {
+  test('of a call that fails before its answer begins is a row without tokens, and the call counts as a request', async () => {
     const { llm } = await start({
       engine: scriptedEngine(new LlmError('upstream', 'It broke.')),
       database: ':memory:',
@@ -327,7 +327,7 @@ describe('money', () => {
     expect((await errorOf(read(llm, payer(1e9, { limits })))).code).toBe('rate_limit')
   })
 
-  test('is counted for admitted calls, not for queued ones', async () => {
+  test('is estimated for admitted calls only, not for queued calls', async () => {
     const scripted = scriptedEngine('one two')
     let counting = 0
     let most = 0
@@ -382,7 +382,7 @@ describe('money', () => {
     await beside.close()
   })
 
-  test('that is missing rejects before the engine is called, and takes no limit and no row', async () => {
+  test('above the credit rejects before the engine is called, and leaves no request and no row', async () => {
     const { llm, engine } = await start({ database: ':memory:', prices })
     const limits = { requestsPerMinute: 10 }
 
@@ -412,14 +412,14 @@ describe('money', () => {
     expect(counted).toBe(1)
   })
 
-  test('of a caller needs a database; without one, calls are rejected', async () => {
+  test('limits of a caller need a database, and calls are rejected without one', async () => {
     const { llm, engine } = await start()
 
     await expect(read(llm, payer(1))).rejects.toThrow('`database`')
     expect(engine.requests).toHaveLength(0)
   })
 
-  test('is charged for the output of an answer that failed', async () => {
+  test('includes the output of an answer that failed', async () => {
     const engine = scriptedEngine(['one ', 'two ', new LlmError('upstream', 'It broke.')])
     const { llm } = await start({ engine, database: ':memory:', prices })
 
@@ -428,7 +428,7 @@ describe('money', () => {
     expect(await llm.usage.calls()).toMatchObject([{ status: 'failed', nanoUsd: 5_000 }])
   })
 
-  test('is charged for embeddings by their tokens', async () => {
+  test('on embeddings is charged by their tokens', async () => {
     const { llm } = await start({ database: ':memory:', prices })
     const caller = payer(1_000_000)
 
@@ -439,7 +439,7 @@ describe('money', () => {
     ])
   })
 
-  test('is charged for reranking by its tokens', async () => {
+  test('on reranking is charged by its tokens', async () => {
     const { llm } = await start({ database: ':memory:', prices })
 
     await llm.rerank({ model: 'tiny', query: 'a', documents: ['a', 'b'] }, { caller: payer(1_000_000) })
@@ -470,7 +470,7 @@ describe('money', () => {
   })
 })
 
-test('a full queue rejects the caller with most queued calls, at no cost', async () => {
+test('a full queue rejects the caller with the most queued calls, at no cost', async () => {
   const scripted = scriptedEngine('one two')
   let inside = 0
   let goOn: () => void = () => {}
@@ -524,6 +524,6 @@ test.each([
   [{ spendWarnings: {} }, 'Unknown option `spendWarnings`'],
   [{ usage: { keepDays: 1 } }, 'expected one of: usage.retentionDays'],
   [{ spendingWarnings: { thresholds: [80] } }, 'spendingWarnings.thresholds'],
-])('a wrong option is named: %o', async (options, name) => {
+])('the error names the invalid option: %o', async (options, name) => {
   await expect(createLlm({ database: ':memory:', ...(options as LlmOptions) })).rejects.toThrow(name)
 })

@@ -45,7 +45,7 @@ const engineOf = (answer: Engine['generate']): Engine => ({ ...scriptedEngine(''
 const live = (): AbortSignal => new AbortController().signal
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** Fails after a while that the test decides. */
+/** An engine whose events fail when the test calls `fail`. */
 function failLater(): { events: Engine['generate']; fail: (error: Error) => void } {
   let fail: (error: Error) => void = () => {}
   const failure = new Promise<never>((_resolve, reject) => {
@@ -81,7 +81,7 @@ test('yields the events of the engine in order', async () => {
   expect(await all(generation)).toEqual([start, hello, end])
 })
 
-test('an answer has a unique id, the model as it was named, and a date', async () => {
+test('an answer has a unique id, the model name of the request, and a date', async () => {
   const engine = engineOf(async function* () {
     yield start
     yield end
@@ -115,7 +115,7 @@ test.each([
   [undefined, ''],
   [{ id: 'ann' }, 'ann'],
   [{ id: 'ann', tenant: 'team' }, 'team'],
-])('what was read for the caller %j belongs to the tenant %j', async (caller, tenant) => {
+])('calls of the caller %j have the tenant %j', async (caller, tenant) => {
   const tenants: unknown[] = []
   const engine = engineOf(async function* (_request, call) {
     tenants.push(call.tenant)
@@ -145,7 +145,7 @@ test.each([{ stream: false }, { stream: true }])(
   'an error before the first event rejects: %j',
   async (how) => {
     const error = new LlmError('not_found', 'No such model.')
-    // biome-ignore lint/correctness/useYield: it fails before.
+    // biome-ignore lint/correctness/useYield: it throws before the first event.
     const engine = engineOf(async function* () {
       throw error
     })
@@ -169,7 +169,7 @@ test('an error after the first event is thrown to the reader', async () => {
   await expect(read).rejects.toBe(error)
 })
 
-test('a stream opens after 5 s when the model still loads, and goes on with its first event', async () => {
+test('a stream opens after 5 s while the model still loads, and then continues with its first event', async () => {
   vi.useFakeTimers()
   let loaded: () => void = () => {}
   const loading = new Promise<void>((resolve) => {
@@ -197,7 +197,7 @@ test('a stream opens after 5 s when the model still loads, and goes on with its 
   expect(await all(await generation)).toEqual([start, end])
 })
 
-test('a whole answer waits for its first event as long as it takes', async () => {
+test('without streaming, an answer waits for its first event without a time limit', async () => {
   vi.useFakeTimers()
   const { events, fail } = failLater()
   let settled = false
@@ -228,7 +228,7 @@ test('an error after a stream was opened early is thrown to the reader, not to t
   await expect(all(generation)).rejects.toMatchObject({ message: 'Could not be loaded.' })
 })
 
-test('no timer stays when the first event comes before 5 s', async () => {
+test('no timer remains when the first event comes before 5 s', async () => {
   vi.useFakeTimers()
   const engine = engineOf(async function* () {
     yield start
@@ -240,7 +240,7 @@ test('no timer stays when the first event comes before 5 s', async () => {
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('an engine that stops without a final event is an upstream error, after its output', async () => {
+test('an engine that stops without an end event causes an upstream error after its output', async () => {
   const engine = engineOf(async function* () {
     yield start
     yield hello
@@ -256,7 +256,7 @@ test('an engine that stops without a final event is an upstream error, after its
   expect(read).toEqual([start, hello])
 })
 
-test('an engine without any event is an upstream error with a status', async () => {
+test('an engine without any event causes an upstream error before the answer begins', async () => {
   const engine = engineOf(async function* () {})
 
   const generation = generate(engine, request, { signal: live() })
@@ -305,7 +305,7 @@ test("an abort closes the engine's events, also without a reader", async () => {
   expect(closed).toBe(true)
 })
 
-test('a reader that waits ends quietly when the signal aborts', async () => {
+test('a waiting reader ends without an error when the signal aborts', async () => {
   const controller = new AbortController()
   const engine = engineOf(async function* (_request, { signal }) {
     yield start
@@ -320,7 +320,7 @@ test('a reader that waits ends quietly when the signal aborts', async () => {
   expect(await reading).toEqual([start])
 })
 
-test('a call aborted before its first event is an answer without events', async () => {
+test('a call aborted before its first event yields no events', async () => {
   const controller = new AbortController()
   const engine = engineOf(async function* (_request, { signal }) {
     await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
@@ -393,7 +393,7 @@ test("an engine's failure while closing is ignored", async () => {
       yield start
       yield end
     } finally {
-      // biome-ignore lint/correctness/noUnsafeFinally: that is the fault.
+      // biome-ignore lint/correctness/noUnsafeFinally: the engine fails while it closes.
       throw new Error('could not be freed')
     }
   })
@@ -406,7 +406,7 @@ test("an engine's failure while closing is ignored", async () => {
   expect(unhandled).not.toHaveBeenCalled()
 })
 
-test('no listeners stay on a signal that outlives its answers', async () => {
+test('no listeners remain on a signal that outlives its answers', async () => {
   const controller = new AbortController()
   const engine = engineOf(async function* () {
     yield start

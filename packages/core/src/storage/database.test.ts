@@ -25,7 +25,7 @@ describe.each(all)('$name', ({ name, fresh }) => {
     to.query('INSERT INTO things (id, amount) VALUES (?, ?)', [id, amount])
   const amounts = () => database.query('SELECT id, amount FROM things ORDER BY id')
 
-  test('values are read as they were written', async () => {
+  test('a query returns values as they were written', async () => {
     await add('a', 1)
     await add('b\' ? -- " 𝄞', Number.MAX_SAFE_INTEGER)
     await add('c', 2n ** 53n)
@@ -39,7 +39,7 @@ describe.each(all)('$name', ({ name, fresh }) => {
     ])
   })
 
-  test('question marks in strings, identifiers and comments are no parameters', async () => {
+  test('question marks in strings, identifiers and comments are not parameters', async () => {
     const [row] = await database.query(`SELECT '?''?' AS "a?", ${integer('?')} AS b /* ? */ -- ?`, [7])
 
     expect(row).toEqual({ 'a?': "?'?", b: 7 })
@@ -89,7 +89,7 @@ describe.each(all)('$name', ({ name, fresh }) => {
     ])
   })
 
-  test('the clock is that of the machine, in whole milliseconds', async () => {
+  test("the clock is the machine's clock, in whole milliseconds", async () => {
     const before = Date.now()
 
     const [row] = await database.query<{ now: number }>(`SELECT ${database.clock} AS now`)

@@ -33,7 +33,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     expect(await notes()).toEqual(['first', 'second'])
   })
 
-  test('a failed step is rolled back, those before it stay', async () => {
+  test('a failed step is rolled back, and earlier steps are kept', async () => {
     const failing: Migration = [...second, 'INSERT INTO nowhere (id) VALUES (1)']
 
     await expect(migrate(database, 'notes', [first, failing])).rejects.toThrow(/nowhere/)
@@ -43,7 +43,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     expect(await notes()).toEqual(['first', 'second'])
   })
 
-  test('a changed step is an error', async () => {
+  test('rejects a changed step', async () => {
     await migrate(database, 'notes', [first])
 
     await expect(migrate(database, 'notes', [[...first, ...second]])).rejects.toThrow(
@@ -51,7 +51,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     )
   })
 
-  test('steps of a newer version stay, and each owner counts its own', async () => {
+  test('steps of a newer version are kept, and each owner numbers its own steps', async () => {
     await migrate(database, 'notes', [first, second])
     await migrate(database, 'others', [['CREATE TABLE others (id TEXT)']])
 

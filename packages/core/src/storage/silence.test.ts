@@ -10,7 +10,7 @@ const [, postgres] = databases()
 const answerMs = 300
 
 describe.runIf(postgres).each(['our pool', 'the pool of the app'])(
-  'PostgreSQL that is silent, %s',
+  'an unresponsive PostgreSQL, %s',
   (whose) => {
     let proxy: SilentProxy
     let database: Database

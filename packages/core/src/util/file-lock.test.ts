@@ -16,7 +16,7 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true }))
 
-/** Most that were at work at the same time, of so many. */
+/** Runs `count` tasks with the lock. Returns how many ran at the same time. */
 async function mostAtOnce(count: number): Promise<number> {
   let [now, most] = [0, 0]
   await Promise.all(

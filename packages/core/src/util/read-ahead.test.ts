@@ -9,7 +9,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   return read
 }
 
-/** Ends with its signal, like every producer. */
+/** Resolves when the signal aborts, as each producer must. */
 const untilAborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 

@@ -26,7 +26,7 @@ function createQueue(permits = 0) {
 
 const live = (): AbortSignal => new AbortController().signal
 
-test('an entry that may enter is admitted before wait returns', async () => {
+test('an entry that select chooses is admitted before wait returns', async () => {
   const { queue, admitted } = createQueue(1)
 
   const waiting = queue.wait({ name: 'a' }, live())
@@ -52,7 +52,7 @@ test('entries are admitted in the order that select chooses', async () => {
   expect(await Promise.all(waits)).toEqual([true, true, true])
 })
 
-test('an aborted signal enters no queue', async () => {
+test('an entry with an aborted signal is not queued', async () => {
   const { queue, admitted } = createQueue(1)
 
   expect(await queue.wait({ name: 'a' }, AbortSignal.abort())).toBe(false)
@@ -74,7 +74,7 @@ test('an entry that aborts while queued is never admitted', async () => {
   expect(admitted).toEqual(['b'])
 })
 
-test('an abort admits the entries that waited for the one that left', async () => {
+test('an abort admits the entries that were blocked by the aborted entry', async () => {
   const admitted: string[] = []
   const queue = new WaitQueue<Entry>({
     select: ([head]) => (head?.name === 'blocked' ? undefined : head),
@@ -91,7 +91,7 @@ test('an abort admits the entries that waited for the one that left', async () =
   expect(admitted).toEqual(['free'])
 })
 
-test('an abort after admission changes nothing, and no listener stays on the signal', async () => {
+test('an abort after admission changes nothing, and no listener remains on the signal', async () => {
   const { queue, grant } = createQueue(1)
   const aborting = new AbortController()
   await queue.wait({ name: 'a' }, aborting.signal)

@@ -32,8 +32,8 @@ export class WaitQueue<Entry extends object> {
   }
 
   /**
-   * Resolves with `true` on admission, or with `false` when the signal aborts first. The same entry cannot
-   * wait twice.
+   * Resolves with `true` on admission, or with `false` when the signal aborts first. An entry cannot wait
+   * twice at a time.
    */
   wait(entry: Entry, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return Promise.resolve(false)

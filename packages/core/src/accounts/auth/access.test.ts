@@ -72,7 +72,7 @@ test('rejects a Host header that names another machine', async () => {
   })
 })
 
-test('with auth `host`, only the caller of `authenticate` counts', async () => {
+test('with auth `host`, `authenticate` alone identifies the caller', async () => {
   const { authorize } = createAccess({ auth: 'host' })
   const ada = { id: 'ada', scopes: ['inference', 'models'] as const }
 
@@ -115,7 +115,7 @@ test.each([
     { id: 'ada', spendingLimit: { usd: Number.POSITIVE_INFINITY, period: 'day' } },
     'caller.spendingLimit.usd',
   ],
-])('a caller %j is a set-up error that names %s', async (caller, field) => {
+])('a caller %j causes a setup error that names %s', async (caller, field) => {
   const { authorize } = createAccess({ auth: 'host' })
 
   expect(await thrownBy(() => authorize(call({ caller: caller as Caller }), 'inference'))).toMatchObject({
@@ -133,7 +133,7 @@ test('ignores the caller of `authenticate` with auth `anonymous`', async () => {
   })
 })
 
-test('callers without scopes have those of the option', async () => {
+test('callers without scopes have the scopes of the option', async () => {
   const { authorize } = createAccess({ scopes: ['inference', 'models'] })
   const { authorize: callerOfApp } = createAccess({ auth: 'host', scopes: ['inference', 'models'] })
 
@@ -183,7 +183,7 @@ test('with auth `keys`, the key in either header identifies the caller', async (
     expect(await authorize(from(headers), 'inference')).toBe(known['the-secret'])
 })
 
-test('requires a key also of local calls and of callers that the app names', async () => {
+test('requires a key even from local calls and from callers that the app has authenticated', async () => {
   const { authorize } = createAccess({ auth: 'keys' })
 
   for (const headers of [

@@ -168,7 +168,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       [{ name: 'x', expiresAt: new Date(Number.NaN) }, 'expiresAt'],
       [{ name: 'x', expiresIn: '-1h' }, 'expiresIn'],
       [{ name: 'x', expiresAt: '2027-02-30' }, 'expiresAt'],
-    ])('%j is refused with the field that is wrong', async (settings, param) => {
+    ])('rejects %j and names the invalid field', async (settings, param) => {
       await expect(keys.create(settings as KeySettings)).rejects.toMatchObject({
         code: 'invalid_request',
         details: { param },
@@ -336,7 +336,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       expect((await keys.get(key.id)).lastUsedAt).not.toEqual(before)
     })
 
-    test('a failed record of use fails no call', async () => {
+    test('a call succeeds even if its last use cannot be recorded', async () => {
       const { secret } = await keys.create({ name: 'on a full disk' })
       const failing = await openKeys({
         ...withClock(database),

@@ -28,6 +28,6 @@ test.each([
   `${createSecret().secret}\n`,
   ` ${createSecret().secret}`,
   'x'.repeat(2 ** 20),
-])('%.80j is none of ours', (text) => {
+])('%.80j is not a secret', (text) => {
   expect(parsePublicId(text)).toBeUndefined()
 })

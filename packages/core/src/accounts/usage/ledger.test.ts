@@ -10,7 +10,7 @@ import { toUsd } from '../spending-limit.ts'
 import { type CallOutcome, Ledger, type LedgerCall, type LedgerOptions, openLedger } from './ledger.ts'
 import type { SpendingWarning } from './warnings.ts'
 
-/** A dollar for a million tokens in, two out: a thousand and two thousand nano-dollars each. */
+/** An input token costs 1,000 nano-dollars, and an output token 2,000. */
 const prices = { tiny: { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } }
 const evening = Date.parse('2026-11-22T23:59:00Z')
 const day = 86_400_000
@@ -33,7 +33,7 @@ const ended = (inputTokens: number, outputTokens: number): CallOutcome => ({
 })
 const refusalOf = (promise: Promise<unknown>): Promise<LlmError> =>
   promise.then(
-    () => expect.fail('It was not refused.'),
+    () => expect.fail('The call was not rejected.'),
     (cause: unknown) => LlmError.from(cause),
   )
 
@@ -159,7 +159,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     expect(await ledger.report({ by: 'key' })).toMatchObject([{ nanoUsd: 100_000n }])
   })
 
-  test('restores a lease that another process took for expired', async () => {
+  test('restores a lease that another process removed as expired', async () => {
     const where = await fresh()
     if (where === ':memory:') return
     const slept = await open({}, where)
@@ -207,7 +207,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
   })
 
   test.each(['day', 'month'] as const)(
-    'what was spent by a clock that was ahead counts for this %s',
+    'spending while the clock was ahead counts for this %s',
     async (period) => {
       const ledger = await open()
       const caller = payer(100_000, period)
@@ -362,7 +362,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     ])
   })
 
-  test('leases of a dead process expire after a minute, leases of a running one do not', async () => {
+  test('leases of a dead process expire after a minute, leases of a running process do not', async () => {
     const where = await fresh()
     if (where === ':memory:') return
     const dead = await open({}, where)
@@ -381,7 +381,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     expect(funds.maxOutputTokens).toBe(50)
   })
 
-  test('charges a call once that is settled twice, also by two processes', async () => {
+  test('charges a call only once if it is settled twice, even by two processes', async () => {
     const where = await fresh()
     const ledger = await open({}, where)
     const again = where === ':memory:' ? ledger : await open({}, where)
@@ -453,7 +453,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     await ledger.renew()
 
     expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 1, nanoUsd: 60_000n }])
-    // Nothing of it is held any more.
+    // The reservation is released.
     expect((await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 20 })).maxOutputTokens).toBe(
       20,
     )
@@ -607,14 +607,14 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
       () => new Ledger(database, { prices, now: () => clock.at, retentionMs: day }),
     )
     await Promise.all(pruning.map((ledger) => spendAt(ledger, evening)))
-    // It stops at the next batch when it is closed: so each is first seen to be done.
+    // A closed ledger stops deleting after the current batch. So the test waits until all rows are deleted.
     for (let tries = 0; (await count()) > 4 && tries < 1_000; tries++) await new Promise(setImmediate)
     for (const ledger of pruning) await ledger.close()
 
     expect(await count()).toBe(4)
   })
 
-  test('reports the last name of a key, or its current name where known', async () => {
+  test('reports the last name of a key, or its current name if it is known', async () => {
     const where = await fresh()
     const ledger = await open({}, where)
     await spendAt(ledger, evening, 'Zebra')

@@ -48,7 +48,7 @@ describe('a cost', () => {
   })
 
   test('is rounded once, at the end', () => {
-    // A third of a nano-dollar for each token.
+    // Each token costs a third of a nano-dollar.
     const rates = toRates({ inputPerMillionUsd: 0.000333333, outputPerMillionUsd: 0.000333333 })
 
     expect(computeCost({ input: 1, cachedInput: 0, cacheWrite: 0, output: 1 }, rates)).toBe(1)
@@ -73,7 +73,7 @@ describe('a cost', () => {
     )
   })
 
-  test('is the sum of its parts, but for the rounding', () => {
+  test('is the sum of its parts, except for rounding', () => {
     fc.assert(
       fc.property(price, tokens, tokens, (price, a, b) => {
         const rates = toRates(price)
@@ -132,7 +132,7 @@ describe('the tokens of a prompt', () => {
     ).toEqual({ input: 20, cachedInput: 30, cacheWrite: 50, output: 7 })
   })
 
-  test('that were cached cost little, also before a new breakpoint', () => {
+  test('count as cached if they were reused, even before a new breakpoint', () => {
     const tokens = countByKind(usage({ reusedTokens: 60, cacheWriteTokens: { '5m': 80, '1h': 0 } }))
 
     expect(tokens).toEqual({ input: 20, cachedInput: 60, cacheWrite: 20, output: 7 })

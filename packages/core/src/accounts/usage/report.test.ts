@@ -3,7 +3,7 @@ import { openDatabase } from '../../storage/open.ts'
 import { openLedger } from './ledger.ts'
 
 test.each(['constructor', 'toString', '__proto__', 'caller', undefined])(
-  'usage is added up by key, model or day, and by nothing else: %s',
+  'rejects a report by anything but key, model or day: %s',
   async (by) => {
     const database = await openDatabase(':memory:')
     const ledger = await openLedger(database)
