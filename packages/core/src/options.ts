@@ -26,8 +26,8 @@ export interface LlmOptions extends AccessOptions {
   /**
    * Locations of models. A string is the path of a GGUF file, or of a folder in Ollama's layout or with
    * `*.gguf` files. A `*.gguf` file is named by its file name without the extension. An object is a GGUF file
-   * with LoRA adapters. Each path must exist. If two models have the same name, the earlier location is used.
-   * The built-in model comes last. New models are stored in the first folder. The other folders are
+   * with LoRA adapters. Each given path must exist. If two models have the same name, the earlier location is
+   * used. The built-in model comes last. New models are stored in the first folder. The other folders are
    * read-only.
    *
    * @default `$OLLAMA_MODELS`, else `~/.ollama/models`

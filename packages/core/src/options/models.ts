@@ -18,7 +18,7 @@ export interface AdaptedModel {
 
 export type ModelLocations = readonly (string | AdaptedModel)[]
 
-/** @param defaultFolder path of a folder, for `undefined` */
+/** @param defaultFolder path of the folder that is used if `given` is undefined */
 export function resolveModels(
   given: string | ModelLocations | undefined,
   defaultFolder: string,

@@ -46,7 +46,10 @@ export interface LedgerOptions {
   readonly retentionMs?: number | undefined
   /** Current names of keys, by id. @default the names at their last call */
   readonly namesOf?: (() => Promise<ReadonlyMap<string, string>>) | undefined
-  /** Called when the database is unavailable. Failed writes are repeated later. */
+  /**
+   * Called when work in the background fails. Failed writes are repeated later, unless their values are
+   * invalid.
+   */
   readonly onError?: ((cause: unknown) => void) | undefined
   /** For tests: whole milliseconds since 1970. @default the clock of the database */
   readonly now?: (() => number) | undefined
