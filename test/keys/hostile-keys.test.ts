@@ -26,7 +26,7 @@ const mounts: Readonly<Record<string, (llm: Llm) => RequestListener>> = {
 
 const messages = [{ role: 'user', content: 'Hi' }]
 const wrong = 'Invalid API key: it is unknown, revoked or expired.'
-const missing = 'No API key is given. Send it as `x-api-key`, or as `authorization: Bearer`.'
+const missing = 'API key required. Send it as `x-api-key`, or as `authorization: Bearer`.'
 
 /** One route of each API, with how that says who may not come in. */
 const routes = [

@@ -61,5 +61,5 @@ test('a route answers 401 without a valid key', async () => {
   const [none, wrong] = [await time({}), await time({ 'x-api-key': 'mm-wrong' })]
 
   expect([none.status, wrong.status]).toEqual([401, 401])
-  expect(await none.json()).toEqual({ error: expect.stringContaining('No API key is given.') })
+  expect(await none.json()).toEqual({ error: expect.stringContaining('API key required.') })
 })

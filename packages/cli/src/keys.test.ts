@@ -74,7 +74,7 @@ test('commands send the key of $MODELMOUNT_API_KEY', async () => {
   expect((await list(secret)).stdout).toContain('tiny:latest')
   await expect(list('')).rejects.toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/No API key is given.*set \$MODELMOUNT_API_KEY\./),
+    stderr: expect.stringMatching(/API key required.*set \$MODELMOUNT_API_KEY\./),
   })
   await expect(list('wrong')).rejects.toMatchObject({
     stderr: expect.stringMatching(/Invalid API key.*from \$MODELMOUNT_API_KEY/),

@@ -130,7 +130,7 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
       error: { message, type: 'invalid_request_error', param: null, code: null },
     })
     const readAsForm = misread(
-      'The request body was read in front of this route as a form, because that is its content-type. Send application/json. In the app, mount the routes before the body parser.',
+      'An earlier body parser read the request body as a form, because of its content-type. Send application/json. In the app, mount the routes before the body parser.',
     )
 
     test.each([
@@ -214,7 +214,7 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
       expect(response.status).toBe(400)
       expect(response.body).toEqual(
         misread(
-          'The request body was read in front of this route, and not handed on. In the app, mount the routes before the body parser.',
+          'Earlier middleware consumed the request body and did not keep it. In the app, mount the routes before the body parser.',
         ),
       )
     })

@@ -364,7 +364,7 @@ describe('bodies', () => {
       .send(hello)
 
     expect(response.status).toBe(400)
-    expect(response.body.error.message).toContain('read in front of this route, and not handed on')
+    expect(response.body.error.message).toContain('Earlier middleware consumed the request body')
   })
 
   test('a body over the limit of ours is a typed 413', async () => {

@@ -1,4 +1,4 @@
-/** The entry point `@modelmount/core/adapter`: parts that adapters for frameworks share. */
+/** Package entry point `@modelmount/core/adapter`, for code that framework adapters share. */
 
 export type { Access } from '../accounts/auth/access.ts'
 export { LlmError } from '../errors.ts'

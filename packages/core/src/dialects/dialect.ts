@@ -1,4 +1,4 @@
-/** The contract of a public API, and the one entry point of its requests. */
+/** Defines dialects. A dialect is a public HTTP API, such as OpenAI's. All requests to a dialect start here. */
 import { nanoid } from 'nanoid'
 import type { Access } from '../accounts/auth/access.ts'
 import type { Caller, Scope } from '../accounts/auth/caller.ts'
@@ -12,10 +12,10 @@ import { internals, type Llm } from '../llm.ts'
 /** One authenticated request to a route. */
 export interface RouteCall {
   readonly request: HttpRequest
-  /** What the caller may use. */
+  /** Client with the methods that the caller may use. */
   readonly llm: RouteClient
   readonly caller: Caller
-  /** Logs an error that happens after the headers, and renders it as a frame. */
+  /** Logs an error that occurs after the headers are sent, and renders it as a frame of the stream. */
   onError(error: LlmError): string
 }
 /** @param app the whole `Llm`, for routes of the admin API only */
@@ -24,19 +24,19 @@ export type Handler = (call: RouteCall, app: Llm) => Promise<HttpResponse>
 export interface DialectSpec<Name extends string> {
   readonly name: Name
   readonly routes: readonly (readonly [method: Method, path: string, handler: Handler, scope?: Scope])[]
-  /** Whether a client uses this API, for paths that several APIs have or none has. Absent in the API that gets all others. */
+  /** Whether the client uses this API. Called for shared and for unknown paths. Absent in the default API. */
   readonly isSpokenBy?: (request: HttpRequest) => boolean
-  /** Text for `GET` of the mount point, where the app has no route of its own. */
+  /** Response text for `GET` of the mount point, unless the host app has a route for it. */
   readonly home?: string
-  /** The header in which this dialect's clients expect the id of a request. */
+  /** The header in which this dialect's clients expect the request id. */
   readonly requestIdHeader: string
-  /** Headers with the state of the limits. @default `x-ratelimit-*` */
+  /** Headers with the state of the rate limits. @default `x-ratelimit-*` */
   limitHeaders?(limits: readonly LimitStatus[]): Readonly<Record<string, string>>
-  /** An error as this dialect's clients expect it, with status and headers. */
+  /** Renders an error as this dialect's clients expect it, with status and headers. */
   renderError(error: LlmError, requestId: string): HttpResponse
-  /** An error in a stream that has begun. */
+  /** Renders an error as a frame of a stream that has begun. */
   renderErrorFrame(error: LlmError, requestId: string): string
-  /** Cross-origin headers; throws `permission` for pages that may not call. @default by the option `origins` */
+  /** Returns CORS headers. Throws `permission` for forbidden origins. @default checks the option `origins` */
   checkOrigin?: Access['checkOrigin']
 }
 
@@ -46,11 +46,14 @@ export interface Dialect<Name extends string = string> {
   readonly isSpokenBy: DialectSpec<Name>['isSpokenBy']
   readonly home: DialectSpec<Name>['home']
   readonly checkOrigin: DialectSpec<Name>['checkOrigin']
-  /** For wrong methods and unknown paths. */
+  /** Renders an error that occurs outside of a route, such as an unknown path. */
   renderError(error: LlmError): HttpResponse
 }
 
-/** The one place where requests are authenticated, errors are logged and rendered, and responses get their id and limit headers. */
+/**
+ * Creates a dialect. Its routes authenticate requests, log and render errors, and add the headers for the
+ * request id, rate limits and CORS.
+ */
 export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dialect<Name> {
   const { name, routes, isSpokenBy, home, requestIdHeader, renderError, renderErrorFrame } = spec
   const { limitHeaders = defaultLimitHeaders, checkOrigin } = spec
@@ -94,7 +97,7 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
           return respond(await handler({ request, llm: client, caller, onError }, llm))
         } catch (cause) {
           const error = LlmError.from(cause)
-          // After an abort the client gets no response, and most errors are about the abort.
+          // Errors after an abort are not logged: most of them are caused by the abort.
           if (!request.signal.aborted) report(error)
           return respond(renderError(error, requestId))
         }

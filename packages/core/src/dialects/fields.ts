@@ -10,7 +10,7 @@ export const unsupported = (feature: string) => ({
   params: { issue: 'unsupported' },
   error: `${feature} is not supported yet.`,
 })
-/** Rejects a field that is not implemented, but accepts the values with which clients disable it. */
+/** Rejects a field that is not implemented, unless its value disables the feature. */
 export const unsupportedUnless = <Schema extends z.ZodType>(
   schema: Schema,
   feature: string,
@@ -24,7 +24,10 @@ export const JsonObject = z.custom<Readonly<Record<string, unknown>>>(isRecord, 
   error: 'expected an object.',
 })
 
-/** An integer. Not `z.int()`: it reports numbers beyond its own bounds as decimals, and expects a number instead of an integer. */
+/**
+ * An integer. `z.int()` is not used, because it reports numbers beyond the safe integers as decimals and names
+ * the expected type `number`.
+ */
 export const integerFrom = (min: number, max: number = Number.MAX_SAFE_INTEGER) =>
   z
     .custom<number>((value) => Number.isInteger(value), {
@@ -40,10 +43,10 @@ export const integerFrom = (min: number, max: number = Number.MAX_SAFE_INTEGER) 
       error: `expected a whole number up to ${max}.`,
     })
 
-/** Shortens a client's text for an error message, without a split surrogate pair. */
+/** Shortens a client's text for an error message. A split surrogate pair becomes U+FFFD. */
 export const truncateForError = (text: string): string => text.slice(0, 64).toWellFormed()
 
-/** Maps the engine's field names in errors to those of a dialect. */
+/** Creates a function that maps the engine's field names in errors to the dialect's. */
 export const createFieldMapper =
   (mappings: readonly (readonly [neutral: RegExp, own: string])[]) =>
   (param: string): string =>

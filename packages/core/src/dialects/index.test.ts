@@ -24,7 +24,7 @@ const pathsOf = (names?: readonly DialectName[]): string[] =>
     .routes.filter(({ method }) => method !== 'OPTIONS')
     .map(({ method, path }) => `${method} ${path}`)
 
-/** The body says whose words they are. Only Ollama's router says it in plain text. */
+/** Finds the dialect of an error response by its body. Only Ollama's router sends plain text. */
 function speakerOf(response: { readonly body: unknown }): string {
   if (response.body === '404 page not found') return 'ollama'
   const body = JSON.parse(response.body as string)
@@ -108,7 +108,7 @@ test.each<[readonly DialectName[], string, object, string]>([
   [dialectNames, '/apiary', { 'x-stainless-lang': 'js' }, 'openai'],
   [dialectNames, '/v1/nope', {}, 'openai'],
   [['ollama'], '/v1/nope', {}, 'ollama'],
-])('of %j, %s with the headers %j is answered by %s', (names, path, headers, speaker) => {
+])('with the dialects %j, %s with the headers %j gets an error of %s', (names, path, headers, speaker) => {
   const request = requestOf(path, headers as Record<string, string>)
   const table = routesFor(names)
   const llm = { [internals]: { access: { checkOrigin: () => ({}) } } } as unknown as Llm

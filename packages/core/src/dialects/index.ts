@@ -11,7 +11,7 @@ export type DialectName = (typeof dialects)[number]['name']
 
 export const dialectNames: readonly DialectName[] = dialects.map(({ name }) => name)
 
-/** @param names which public APIs to speak; all when absent */
+/** @param names public APIs to serve. @default all */
 export function routesFor(names: readonly DialectName[] = dialectNames): DialectTable {
   const isList: boolean = Array.isArray(names)
   if (!isList || names.length === 0)
@@ -24,5 +24,5 @@ export function routesFor(names: readonly DialectName[] = dialectNames): Dialect
   return createDialectTable(chosen)
 }
 
-/** Routes of the admin API, below a path that the app chooses: `/keys`, `/limit-requests`, `/openapi.json`. */
+/** Routes of the admin API, such as `/keys`. The host app mounts them below a path of its choice. */
 export const adminRoutes = (): DialectTable => createAdminTable()

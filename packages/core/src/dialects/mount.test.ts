@@ -21,7 +21,7 @@ test.each([
   [{ bodyLimit: '10 MB' }, 10 * 1024 * 1024],
   [{ bodyLimit: '8mb' }, 8 * 1024 * 1024],
   [{ bodyLimit: 1_000 }, 1_000],
-])('%j is understood', (options, bytes) => {
+])('the options %j limit bodies to %i bytes', (options, bytes) => {
   expect(prepareMount(llm, options as MountOptions<unknown>).bodyLimit).toBe(bytes)
 })
 
@@ -35,14 +35,14 @@ test.each([
   [{ unknownRoutes: 'fall' }, "'pass' or 'error'"],
   [{ dialect: ['openai'] }, 'Unknown option `dialect`'],
   [{ prefix: '/llm' }, 'Unknown option `prefix`'],
-])('%j is a mistake in the set-up', (options, message) => {
+])('the options %j throw a TypeError', (options, message) => {
   const mounting = () => prepareMount(llm, options as MountOptions<unknown>)
 
   expect(mounting).toThrow(TypeError)
   expect(mounting).toThrow(message)
 })
 
-test('an Llm that was not waited for is named as the mistake it is', () => {
+test('the error for a promise of an Llm says that `await` is missing', () => {
   expect(() => prepareMount(Promise.resolve(llm) as unknown as Llm, {})).toThrow('await createLlm()')
   expect(() => prepareMount(undefined as unknown as Llm, {})).toThrow('Expected an Llm, got undefined')
 })
@@ -60,14 +60,14 @@ test('the former option `caller` is an error that names `authenticate`', async (
     expect(mount).toThrow(/^Unknown option `caller`, expected one of: .*\bauthenticate$/)
 })
 
-test('an app that is to say who calls, and does not, is a mistake in the set-up', async () => {
+test('`authenticate` is required with `auth: host`', async () => {
   const hosted = await createLlm({ engine, models: [], auth: 'host' })
 
   expect(() => prepareMount(hosted, {})).toThrow('`authenticate`')
 })
 
 test.each([{ auth: 'anonymous' }, { auth: 'keys', database: ':memory:' }] as const)(
-  'with $auth, an app that would say who calls, and is not asked, is a mistake in the set-up',
+  '`authenticate` is an error with `auth: $auth`, which would never call it',
   async (options) => {
     const other = await createLlm({ engine, models: [], ...options })
     const authenticate = () => ({ id: 'ann' })

@@ -1,4 +1,4 @@
-/** Options of every adapter, checked before anything is mounted. */
+/** Options that all framework adapters share. They are checked before any route is mounted. */
 import type { Caller } from '../accounts/auth/caller.ts'
 import { defaultBodyLimit } from '../http/message.ts'
 import type { RouteTable } from '../http/route.ts'
@@ -8,22 +8,22 @@ import { type ByteSize, toBytes } from '../units.ts'
 import { adminRoutes, type DialectName, routesFor } from './index.ts'
 import type { DialectTable } from './table.ts'
 
-/** @typeParam Source what the framework gives its handlers, such as Express's request */
+/** @typeParam Source the request or context that the framework passes to handlers, such as Express's `Request` */
 export interface MountOptions<Source> {
-  /** Which public APIs to speak. @default all */
+  /** Public APIs to serve. @default all */
   readonly dialects?: readonly DialectName[] | undefined
   /**
-   * How to answer paths that no route has: `pass` leaves them to the app's own routes behind,
-   * `error` answers 404 in the dialect of the client.
+   * How to respond to unknown paths. `pass` hands the request to the following routes of the host app.
+   * `error` responds with 404 in the client's dialect.
    *
    * @default `error` under a prefix, `pass` at the root
    */
   readonly unknownRoutes?: 'pass' | 'error' | undefined
-  /** The largest request body, in bytes or with a unit: `'8mb'`. @default '32mb' */
+  /** Largest request body, in bytes or with a unit, such as `'8mb'`. @default '32mb' */
   readonly bodyLimit?: ByteSize | undefined
   /**
-   * Names the caller of a request, with `createLlm({ auth: 'host' })`. The app's own middleware has identified the user before.
-   * Without a caller the request is answered with 401.
+   * Returns the caller of a request. The host app must have authenticated this caller before. Without a caller,
+   * the response is 401. Required with `createLlm({ auth: 'host' })`, otherwise not allowed.
    */
   readonly authenticate?: ((source: Source) => Caller | undefined | Promise<Caller | undefined>) | undefined
 }
@@ -34,13 +34,13 @@ export interface Mount extends RouteTable<Llm> {
 
 export type AdminMountOptions<Source> = Omit<MountOptions<Source>, 'dialects'>
 
-/** For adapters. Throws a `TypeError` that says what was expected. */
+/** Checks the options of an adapter and returns its routes. Throws a `TypeError` for an invalid option. */
 export function prepareMount<Source>(llm: Llm, options: MountOptions<Source>): Mount {
   checkKeys('', options, ['dialects', ...adminOptions])
   return prepare(llm, options, () => routesFor(options.dialects))
 }
 
-/** The same for the routes of the admin API. */
+/** Checks the options of an admin API and returns its routes. Throws a `TypeError` for an invalid option. */
 export function prepareAdminMount<Source>(llm: Llm, options: AdminMountOptions<Source>): Mount {
   checkKeys('', options, adminOptions)
   const mount = prepare(llm, options, adminRoutes)
@@ -62,12 +62,12 @@ function prepare<Source>(llm: Llm, options: AdminMountOptions<Source>, routes: (
   return { ...routes(), bodyLimit: toBytes(bodyLimit) }
 }
 
-/** For adapters. Throws a `TypeError` where `authenticate` is missing with `auth: 'host'`, or would never be called. */
+/** Throws a `TypeError` if `authenticate` is missing with `auth: 'host'`, or is set with another `auth`. */
 export function checkAuthenticate(llm: Llm, authenticate: unknown): void {
   const { access } = llm[internals]
   if (access.auth === 'host' && !authenticate)
     throw new TypeError(
-      "With `auth: 'host'`, expected the option `authenticate`, which names the caller of a request",
+      "With `auth: 'host'`, expected the option `authenticate`, which returns the caller of a request",
     )
   if (access.auth !== 'host' && authenticate)
     throw new TypeError(
@@ -75,10 +75,10 @@ export function checkAuthenticate(llm: Llm, authenticate: unknown): void {
     )
 }
 
-/** For adapters. Throws a `TypeError` where there is no database, and so no keys to manage. */
+/** Throws a `TypeError` without a database, since the admin API manages the keys in it. */
 export function checkAdmin({ keys }: Pick<Llm, 'keys'>): void {
   if (!keys.hasDatabase)
     throw new TypeError(
-      'The admin API manages keys, and there is no database for them: expected the option `database` of createLlm()',
+      'The admin API needs a database for its keys: expected the option `database` of createLlm()',
     )
 }

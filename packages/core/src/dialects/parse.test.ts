@@ -70,7 +70,7 @@ test.each<[body: object, param: string, issue: Issue]>([
   [{ name: 'n', table: { x: 5 } }, 'table.x', 'value'],
   [{ name: 'n', later: 1 }, 'later', 'unsupported'],
   [{ name: 'n', odd: 2 }, 'odd', 'value'],
-])('%j is refused by its field %s as %s', (body, param, issue) => {
+])('%j is rejected, and the error names the field %s and the issue %s', (body, param, issue) => {
   const parsing = (): unknown => parse(schema, body, wording)
 
   expect(parsing).toThrow(expect.objectContaining({ code: 'invalid_request', details: { param, issue } }))
@@ -81,7 +81,7 @@ test.each([
   [{ name: 'n', odd: 2 }, 'odd is value: has to be odd.'],
   [{ name: 'n', later: 1 }, 'later is unsupported: not yet.'],
   [{ name: 'n', table: { x: 5 } }, 'table.x is value: a key has to be a number.'],
-])('%j is refused with the words %j', (body, message) => {
+])('%j is rejected with the message %j', (body, message) => {
   expect(() => parse(schema, body, wording)).toThrow(message)
 })
 
@@ -106,7 +106,7 @@ test.each<[body: object, more: Partial<FieldIssue>]>([
     { name: 'n', whole: 4 },
     { limit: 3, issue: 'integer_too_big' },
   ],
-])('of %j a dialect is told %j', (body, more) => {
+])('for %j the issue formatter gets %j', (body, more) => {
   const told: FieldIssue[] = []
 
   const parsing = (): unknown =>

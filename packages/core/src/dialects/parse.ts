@@ -1,26 +1,26 @@
-/** Validates a request body, or throws an error that names the field. */
+/** Validates request bodies. Errors name the invalid field. */
 import { z } from 'zod'
 import { formatFieldPath, type Issue, LlmError } from '../errors.ts'
 
-/** One problem of a body, which each dialect words in its own way. */
+/** An invalid field of a request body. Each dialect has its own error messages for it. */
 export interface FieldIssue {
-  /** The field, as a path: `messages[0].role`. Empty when the body is no object at all. */
+  /** Path of the field, such as `messages[0].role`. Empty if the body is not an object. */
   readonly param: string
   readonly issue: Issue
-  /** Neutral wording, for dialects without their own. */
+  /** Neutral error message, for dialects without a message for this issue. */
   readonly reason: string
   /** Whether the reason comes from a check of this package instead of zod. */
   readonly isCustom: boolean
-  /** The invalid value, in whatever case its field name was spelt. */
+  /** The invalid value. It is set even if the client wrote the field name in another case. */
   readonly received: unknown
-  /** Expected type: `string`, `int`, `array`. */
+  /** Expected type, such as `string`, `int` or `array`. */
   readonly expected: string | undefined
-  /** Bound that the value exceeds. */
+  /** Minimum or maximum that the value violates. */
   readonly limit: number | undefined
 }
 export type IssueFormatter = (problem: FieldIssue) => string
 
-/** @param formatIssue words the message as the dialect's clients expect it */
+/** @param formatIssue creates the error message that the dialect's clients expect */
 export function parse<Schema extends z.ZodType>(
   schema: Schema,
   body: unknown,
@@ -33,7 +33,7 @@ export function parse<Schema extends z.ZodType>(
   throw new LlmError('invalid_request', formatIssue(problem), { issue, ...(param !== '' && { param }) })
 }
 
-/** An array that is checked up to its first invalid item, since zod would list all of a hostile million. */
+/** Schema of an array. It stops at the first invalid item, since zod would report all of a million items. */
 export const list = <Item extends z.ZodType>(
   item: Item,
   length: { readonly min?: number; readonly max: number },
@@ -57,7 +57,7 @@ export const list = <Item extends z.ZodType>(
       return items
     })
 
-/** Messages for schemas without their own, worded like the rest of this package. */
+/** Error messages for schemas that define none, in the style of this package. */
 const defaultErrorMap: z.core.$ZodErrorMap = (issue) => {
   switch (issue.code) {
     case 'invalid_type':
@@ -117,7 +117,7 @@ function limitOf(issue: z.core.$ZodIssue): number | undefined {
   return paramsOf(issue).limit as number | undefined
 }
 
-/** Finds the reason within unions and keys: the branch that matched furthest, or the key's own issue. */
+/** Finds the most specific issue: in a union, the one with the longest path; in an invalid key, its first. */
 function findDeepestIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code === 'invalid_key') return { ...issue, message: issue.issues[0]?.message ?? issue.message }
   if (issue.code !== 'invalid_union') return issue

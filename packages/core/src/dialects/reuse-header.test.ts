@@ -20,7 +20,7 @@ test.each([
   [[answer(0)], '0'],
   [[answer(5), answer(2)], '7'],
   [[answer(5), answer()], '5'],
-])('the tokens that %j reused are a header', (answers, tokens) => {
+])('for the generations %j the header is %s', (answers, tokens) => {
   expect(withReuseHeader(response, answers)).toEqual({
     ...response,
     headers: { ...response.headers, [header]: tokens },

@@ -1,8 +1,11 @@
-/** Response header with the number of reused prompt tokens. Benchmarks need it, because each API counts them differently in `usage`. */
+/**
+ * Response header with the number of reused prompt tokens. Benchmarks need this header, because each API counts
+ * reused tokens differently in `usage`.
+ */
 import type { Generation } from '../calls/generation.ts'
 import type { HttpResponse } from '../http/message.ts'
 
-/** Adds the reused prompt tokens of all generations that have started. Adds no header if none has. */
+/** Adds the reused prompt tokens of all started generations. Adds no header if no generation has started. */
 export function withReuseHeader(response: HttpResponse, generations: readonly Generation[]): HttpResponse {
   const known = generations.flatMap(({ promptUsage }) => promptUsage ?? [])
   if (known.length === 0) return response

@@ -35,7 +35,7 @@ test('the mount point responds with the text of the first dialect that has one',
   expect(await home.text()).toBe('Toys are running')
 })
 
-test('HEAD of it has no body', async () => {
+test('HEAD of the mount point has no body', async () => {
   const url = await serve(toy('Toys are running'))
 
   const home = await fetch(url, { method: 'HEAD' })
@@ -48,7 +48,7 @@ test('HEAD of it has no body', async () => {
 test.each([
   ['POST', '/'],
   ['GET', '/nope'],
-])('%s %s is none of it', async (method, path) => {
+])('%s %s does not respond with the text of the mount point', async (method, path) => {
   const url = await serve(toy('Toys are running'))
 
   expect((await fetch(url + path, { method })).status).toBe(418)

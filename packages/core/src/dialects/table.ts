@@ -1,4 +1,4 @@
-/** Several dialects as one route table. */
+/** Combines several dialects into one route table. */
 import { LlmError } from '../errors.ts'
 import { preflightHeaders } from '../http/guard.ts'
 import type { HttpRequest, HttpResponse, Method } from '../http/message.ts'
@@ -12,7 +12,7 @@ export interface DialectTable extends RouteTable<Llm> {
   renderError(request: HttpRequest, error: LlmError): HttpResponse
 }
 
-/** @param chosen at least one */
+/** @param chosen at least one dialect */
 export function createDialectTable(chosen: readonly Dialect[]): DialectTable {
   const renderError = (request: HttpRequest, error: LlmError): HttpResponse =>
     selectDialect(request, chosen).renderError(error)
@@ -35,13 +35,13 @@ export function createDialectTable(chosen: readonly Dialect[]): DialectTable {
   }
 }
 
-/** Selects the dialect that recognises the client, else the default dialect. */
+/** Selects the dialect that recognises the client, or else the default dialect. */
 const selectDialect = (request: HttpRequest, among: readonly Dialect[]): Dialect =>
   among.find(({ isSpokenBy }) => isSpokenBy?.(request)) ??
   among.find(({ isSpokenBy }) => !isSpokenBy) ??
   (among[0] as Dialect)
 
-/** Merges routes that several dialects have, such as `GET /v1/models`; each request selects its dialect. */
+/** Merges routes of several dialects, such as `GET /v1/models`. The handler selects a dialect per request. */
 function mergeSharedRoutes(chosen: readonly Dialect[]): readonly Route<Llm>[] {
   const owners = new Map<string, Dialect[]>()
   const keyOf = ({ method, path }: Route<Llm>): string => `${method} ${path}`
@@ -88,7 +88,7 @@ function withPreflights(
   return [...routes, ...preflights]
 }
 
-/** Value of `allow`. Routers serve HEAD with the route of GET. */
+/** Value of the `allow` header. Adds HEAD to GET, since routers serve HEAD with the route of GET. */
 const toAllowHeader = (methods: readonly Method[]): string =>
   methods
     .filter((method) => method !== 'OPTIONS')

@@ -11,7 +11,7 @@ const limitBytes = 1_000
 let server: Server
 let agent: Agent
 beforeEach(async () => {
-  // One socket for all calls: what one leaves behind, the next one meets.
+  // All requests share one socket, so unread bytes of one request would break the next request.
   agent = new Agent({ keepAlive: true, maxSockets: 1 })
   server = createServer(async (req, res) => {
     try {
@@ -34,7 +34,7 @@ interface Reply {
   readonly reused: boolean
 }
 
-/** Posts the pieces: one with its length in front, several in chunks. */
+/** Sends a POST request. A single piece gets a content-length; several pieces use chunked encoding. */
 async function post(
   pieces: readonly (string | Buffer)[],
   headers: Record<string, string> = {},
@@ -51,7 +51,7 @@ async function post(
   return { body: JSON.parse(text), reused: req.reusedSocket }
 }
 
-/** JSON of exactly this many bytes. */
+/** JSON text of exactly this many bytes. */
 const jsonOf = (bytes: number): string => JSON.stringify('x'.repeat(bytes - 2))
 
 test('a body is read from one chunk or from many', async () => {
@@ -84,7 +84,7 @@ test('a body with a too large content-length is rejected before it is sent', asy
   const { port } = server.address() as AddressInfo
   const headers = { 'content-length': 1_001 }
   const req = request({ port, host: '127.0.0.1', method: 'POST', headers })
-  req.on('error', () => {}) // It is never sent to its end.
+  req.on('error', () => {}) // The test destroys the request before its body is complete.
   req.flushHeaders()
 
   const [res] = (await once(req, 'response')) as [IncomingMessage]
@@ -96,7 +96,7 @@ test('a body with a too large content-length is rejected before it is sent', asy
 test('a chunked body is rejected once it is too large', async () => {
   const { port } = server.address() as AddressInfo
   const req = request({ port, host: '127.0.0.1', method: 'POST' })
-  req.on('error', () => {}) // It is never sent to its end.
+  req.on('error', () => {}) // The test destroys the request before its body is complete.
   req.write(jsonOf(1_001))
 
   const [res] = (await once(req, 'response')) as [IncomingMessage]
@@ -106,10 +106,10 @@ test('a chunked body is rejected once it is too large', async () => {
 })
 
 test.each([
-  ['refused by its content-length', [jsonOf(2_000_000)]],
-  ['refused by its bytes', [jsonOf(1_000_000), jsonOf(1_000_000)]],
+  ['rejected by its content-length', [jsonOf(2_000_000)]],
+  ['rejected by its bytes', [jsonOf(1_000_000), jsonOf(1_000_000)]],
   ['that is not JSON', ['hello']],
-])('the connection goes on after a body %s', async (_what, pieces) => {
+])('the connection can be reused after a body %s', async (_what, pieces) => {
   const refused = await post(pieces)
 
   const next = await post(['{"n":2}'])
@@ -163,7 +163,7 @@ test.each([
   ['both', `${'[{"a":'.repeat(64)}[1]${'}]'.repeat(64)}`],
   ['arrays that are never closed', '['.repeat(100_000)],
   ['arrays behind a string', `["\\"",${nested(128)}]`],
-])('129 levels of %s are refused', (_what, text) => {
+])('129 levels of %s are rejected', (_what, text) => {
   expect(() => parseText(text)).toThrow(
     expect.objectContaining({ code: 'invalid_request', message: tooDeep }),
   )
@@ -182,13 +182,13 @@ test.each([
   ['brackets behind an escaped backslash and an escaped quote', `\\"${'['.repeat(500)}`],
   ['brackets in front of a backslash at the end', `${'['.repeat(500)}\\`],
   ['nothing but backslashes', '\\'.repeat(501)],
-])('%s in strings do not count', (_what, text) => {
+])('%s within a string are not counted as levels', (_what, text) => {
   const value = { [text]: [text, text] }
 
   expect(parseText(JSON.stringify(value))).toEqual(value)
 })
 
-test('a string that ends in an escaped backslash ends there', () => {
+test('a quote after an escaped backslash ends the string', () => {
   const text = `["\\\\",${nested(128)}]`
 
   expect(() => parseText(text)).toThrow(tooDeep)
@@ -203,7 +203,7 @@ test.each(['{"a":1', '{"a":1}}', '"never closed', '"', '{a:1}', "{'a':1}", 'NaN'
   },
 )
 
-test("the parser's message stays in the cause", () => {
+test('the message of `JSON.parse` appears only in the cause', () => {
   const parsing = (): unknown => parseText('{"secret": hunter2}')
 
   expect(parsing).toThrow(
@@ -215,7 +215,7 @@ test("the parser's message stays in the cause", () => {
 })
 
 test.each([
-  ['a byte that begins nothing', [0x22, 0xff, 0x22]],
+  ['a byte that begins no character', [0x22, 0xff, 0x22]],
   ['half a character', [0x22, 0xc3, 0x22]],
   ['a surrogate', [0x22, 0xed, 0xa0, 0x80, 0x22]],
   ['a slash in two bytes', [0x22, 0xc0, 0xaf, 0x22]],
@@ -235,7 +235,7 @@ const form = 'application/x-www-form-urlencoded'
 const readAsForm = expect.objectContaining({
   code: 'invalid_request',
   message:
-    'The request body was read in front of this route as a form, because that is its content-type. Send application/json. In the app, mount the routes before the body parser.',
+    'An earlier body parser read the request body as a form, because of its content-type. Send application/json. In the app, mount the routes before the body parser.',
   details: { setup: true },
 })
 
@@ -245,7 +245,7 @@ test.each([
   ['null', null, form],
   ['an empty object', {}, form],
   ['JSON that was sent as a form', { model: 'tiny', stream: false }, form],
-])('%s is taken from the parser in front as it is', (_what, parsed, contentType) => {
+])('%s from an earlier body parser is returned unchanged', (_what, parsed, contentType) => {
   expect(readParsedBody(parsed, contentType)).toBe(parsed)
 })
 
@@ -255,7 +255,7 @@ test.each([
   ['JSON as the name of a field', { '{"model":"tiny"}': '' }, form],
   ['JSON as the name of nested fields', { '{"messages":': { '{"role":"user"}': '' } }, form],
   ['JSON cut up at its characters', { 3: '', ' {"model":"1': '2', '"&a': { b: '}' } }, form],
-])('%s are refused as a fault of the set-up', (_what, parsed, contentType) => {
+])('%s from a form parser are rejected as a set-up error', (_what, parsed, contentType) => {
   expect(() => readParsedBody(parsed, contentType)).toThrow(readAsForm)
 })
 
@@ -264,7 +264,7 @@ test('a consumed body without a parsed one is rejected as a set-up error', () =>
     expect.objectContaining({
       code: 'invalid_request',
       message:
-        'The request body was read in front of this route, and not handed on. In the app, mount the routes before the body parser.',
+        'Earlier middleware consumed the request body and did not keep it. In the app, mount the routes before the body parser.',
       details: { setup: true },
     }),
   )
@@ -273,7 +273,7 @@ test('a consumed body without a parsed one is rejected as a set-up error', () =>
 test.each([
   ['text', (json: string) => json],
   ['bytes', (json: string) => Buffer.from(json)],
-])('%s from the parser in front are parsed with the same care', (_what, of) => {
+])('%s from an earlier body parser are parsed with the same limits', (_what, of) => {
   expect(readParsedBody(of('{"text":"ü😀"}'), form)).toEqual({ text: 'ü😀' })
   expect(() => readParsedBody(of(nested(129)))).toThrow(tooDeep)
   expect(() => readParsedBody(of('hello'))).toThrow('The request body is not valid JSON.')
@@ -287,7 +287,7 @@ test('half a million objects are accepted, and more are rejected unparsed', () =
   expect(() => parseJson(many(500_001))).toThrow('more than 1000000')
 })
 
-test('fields and items count, and characters in strings do not', () => {
+test('fields and items count towards the limit, characters in strings do not', () => {
   const fields = Array.from({ length: 500_001 }, (_, i) => `"${i}":1`).join(',')
   const items = `[${'"x",'.repeat(1_000_001)}1]`
 

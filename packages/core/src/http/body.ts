@@ -1,10 +1,10 @@
-/** Reads a request body: as JSON within limits that keep the event loop free, or as raw bytes. */
+/** Reads request bodies as JSON or as raw bytes. Limits on JSON keep the event loop responsive. */
 import type { IncomingMessage } from 'node:http'
 import { invalidRequest, LlmError } from '../errors.ts'
 
-/** `JSON.parse` of ten megabytes of nested arrays or empty objects blocks for seconds; of text, for milliseconds. */
+/** Levels of nesting. `JSON.parse` blocks for seconds on 10 MB of nested arrays, for milliseconds on text. */
 const maxDepth = 128
-/** Limit of objects, arrays, fields and items together. */
+/** Objects, arrays, fields and items together. `JSON.parse` blocks for seconds on 10 MB of empty objects. */
 const maxParts = 1_000_000
 
 export interface BodySource {
@@ -25,7 +25,7 @@ export async function readNodeJson(
   }
 }
 
-/** Reads only what the consumer pulls. */
+/** Reads only the chunks that the consumer pulls. */
 export async function* readNodeBytes(stream: IncomingMessage): AsyncGenerator<Uint8Array> {
   try {
     yield* readBytes(sourceOf(stream))
@@ -41,7 +41,7 @@ const sourceOf = (stream: IncomingMessage): BodySource => ({
   contentEncoding: stream.headers['content-encoding'],
 })
 
-/** Discards the rest, so that a client that is still sending can read the response. */
+/** Discards the unread rest of the body. A client that is still sending can then read the response. */
 const drain = (stream: IncomingMessage): void => void stream.resume()
 
 export async function readJson(
@@ -64,32 +64,32 @@ export async function* readBytes({ chunks, contentEncoding }: BodySource): Async
   }
 }
 
-/** The bytes that a body parser in front has kept. */
+/** Yields the raw body that an earlier body parser stored. Throws `invalid_request` if it stored no bytes. */
 export async function* readParsedBytes(parsed: unknown): AsyncGenerator<Uint8Array> {
   if (!(parsed instanceof Uint8Array))
     throw createBodyParserError(
-      'The request body was read in front of this route, and its bytes were not handed on.',
+      'An earlier body parser consumed the request body and did not keep its bytes.',
     )
   yield parsed
 }
 
-/** Accepts the result of an earlier body parser that has read the stream. */
+/** Converts the result of an earlier body parser, which has consumed the stream, to a JSON value. */
 export function readParsedBody(parsed: unknown, contentType = '', defaultBody?: object): unknown {
   if (typeof parsed === 'string') return parseJson(Buffer.from(parsed), defaultBody)
   if (parsed instanceof Uint8Array) return parseJson(parsed, defaultBody)
   if (parsed === undefined)
-    throw createBodyParserError('The request body was read in front of this route, and not handed on.')
+    throw createBodyParserError('Earlier middleware consumed the request body and did not keep it.')
   if (/^application\/x-www-form-urlencoded\b/i.test(contentType) && isForm(parsed))
     throw createBodyParserError(
-      'The request body was read in front of this route as a form, because that is its content-type. Send application/json.',
+      'An earlier body parser read the request body as a form, because of its content-type. Send application/json.',
     )
   return parsed
 }
 
-// The content-type alone is no proof: `express.json({ type: '*/*' })` parses such bodies as JSON.
+// The content-type does not prove that a form was parsed: `express.json({ type: '*/*' })` ignores it.
 function isForm(parsed: unknown): boolean {
   const fields = Object.entries(parsed ?? {})
-  // `curl -d` labels JSON as a form; its text then becomes the name of a field.
+  // `curl -d` sends JSON with the content-type of a form. A form parser takes the JSON text for a field name.
   if (fields.some(([name]) => name.trimStart().startsWith('{'))) return true
   return fields.length > 0 && fields.every(([, value]) => typeof value === 'string')
 }
@@ -131,7 +131,7 @@ async function concatenate(source: AsyncIterable<Uint8Array>, limitBytes: number
 const tooLarge = (limitBytes: number): LlmError =>
   new LlmError('too_large', `The request body is larger than ${limitBytes} bytes.`)
 
-/** Scans the bytes before they are parsed. */
+/** Throws `invalid_request` for JSON with too many levels or parts, before parsing would block. */
 function checkComplexity(bytes: Buffer): void {
   let depth = 0
   let parts = 0
@@ -153,7 +153,7 @@ const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket, colon
   0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d, 0x3a, 0x2c,
 ]
 
-/** Jumps from quote to quote, since an inlined image is one long string. */
+/** Finds the closing quote of a string. `indexOf` is fast for inlined images, which are long strings. */
 function endOfString(bytes: Buffer, start: number): number {
   for (let end = bytes.indexOf(quote, start + 1); end !== -1; end = bytes.indexOf(quote, end + 1)) {
     let escapes = 0

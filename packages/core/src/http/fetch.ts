@@ -1,4 +1,4 @@
-/** Serves the routes on hosts with web `Request` and `Response`: Hono, Bun, Deno, Next. */
+/** Serves routes on platforms with web `Request` and `Response`, such as Hono, Bun, Deno and Next. */
 import type { Caller } from '../accounts/auth/caller.ts'
 import { checkKeys } from '../options/check.ts'
 import { type ByteSize, toBytes } from '../units.ts'
@@ -8,11 +8,11 @@ import { createMatcher, type RouteTable } from './route.ts'
 
 export type FetchHandler = (request: Request) => Promise<Response>
 
-/** Facts about a request that a `Request` does not hold. */
+/** Callbacks for facts about a request that a web `Request` does not contain. */
 export interface FetchHandlerOptions {
-  /** Returns the client's address. */
+  /** Returns the client's IP address, without a port. */
   readonly remoteAddress?: (request: Request) => string | undefined
-  /** Names the caller of a request, with `createLlm({ auth: 'host' })`. */
+  /** Returns the caller that the host app has authenticated, for `createLlm({ auth: 'host' })`. */
   readonly authenticate?: (request: Request) => Caller | undefined | Promise<Caller | undefined>
 }
 
@@ -79,7 +79,7 @@ function toResponse({ status, headers, body }: HttpResponse, onCancel = (): void
   return new Response(content, { status, headers })
 }
 
-/** Pulls frame by frame. Cancelling does not wait for the pending frame. */
+/** Pulls one frame at a time. Cancelling the stream does not wait for the pending frame. */
 function toStream(frames: AsyncIterable<string>, onCancel: () => void): ReadableStream<Uint8Array> {
   const iterator = frames[Symbol.asyncIterator]()
   const encoder = new TextEncoder()

@@ -6,7 +6,7 @@ const from = (remoteAddress: string | undefined, headers: Record<string, string>
   header: (name: string) => headers[name],
 })
 
-test.each(['127.0.0.1', '127.8.9.10', '::1', '::ffff:127.0.0.1'])('%s is this machine', (address) => {
+test.each(['127.0.0.1', '127.8.9.10', '::1', '::ffff:127.0.0.1'])('%s is a loopback address', (address) => {
   expect(isDirectLoopback(from(address))).toBe(true)
 })
 
@@ -21,7 +21,7 @@ test.each([
   'fe80::1',
   '2001:db8::1',
   'localhost',
-])('%s is not', (address) => {
+])('%j is not a loopback address', (address) => {
   expect(isDirectLoopback(from(address))).toBe(false)
 })
 
@@ -61,7 +61,7 @@ test.each([
   'local',
   'evillocal',
   'internal.evil.example',
-])('the host %s is not', (host) => {
+])('the host %s is not local', (host) => {
   expect(isLocalHost(host)).toBe(false)
 })
 
@@ -97,7 +97,7 @@ test.each([
   'http://localhost.evil.example',
   'chrome-extension://abc',
   'https://app://',
-])('a page from %s is not', (origin) => {
+])('a page from %s is not local', (origin) => {
   expect(classifyOrigin(page(origin), localOrigins)).toEqual({ kind: 'refused', origin })
 })
 

@@ -1,4 +1,4 @@
-/** Checks of a request's origin before it is read: its address, its `Host` and its web page. */
+/** Checks where a request comes from: its IP address, its `Host` header and its `Origin` header. */
 import { BlockList, isIP } from 'node:net'
 import type { HttpRequest } from './message.ts'
 import { isPublicAddress } from './public-address.ts'
@@ -12,10 +12,10 @@ const isLoopbackAddress = (address: string): boolean => {
   return family !== 0 && loopback.check(address, family === 4 ? 'ipv4' : 'ipv6')
 }
 
-/** Headers that reveal a proxy, behind which every client has a loopback address. */
+/** Headers that proxies add. Behind a proxy on this machine, every client has a loopback address. */
 const proxyHeaders = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']
 
-/** Whether a request comes from this machine without a proxy. */
+/** Whether a request comes from this machine and passed no proxy. */
 export const isDirectLoopback = ({
   remoteAddress,
   header,
@@ -25,8 +25,10 @@ export const isDirectLoopback = ({
   proxyHeaders.every((name) => header(name) === undefined)
 
 /**
- * Guards against DNS rebinding: a page lets its domain name resolve to this machine, and is then of the same origin. Such
- * requests carry that name in `Host`. Addresses of a local network and names that cannot be registered are safe.
+ * Whether the `Host` header is a local name or address. This check prevents DNS rebinding. There, a web page
+ * lets its public domain name resolve to this machine, and browsers then treat its requests as same-origin.
+ * Such requests contain the public name in `Host`. Addresses of local networks and names that cannot be
+ * registered, such as `printer.local`, count as local.
  */
 export function isLocalHost(host: string | undefined): boolean {
   if (host === undefined || host === '') return true
@@ -35,13 +37,13 @@ export function isLocalHost(host: string | undefined): boolean {
   return isIP(name) !== 0 || /(^|\.)localhost$|\.(local|internal)$/.test(name)
 }
 
-/** Relation of the page in the `Origin` header to this server. Only browsers send that header. */
+/** How the web page in the `Origin` header relates to this server. Only browsers send this header. */
 export type Origin =
   | { readonly kind: 'none' }
   | { readonly kind: 'same' }
   | { readonly kind: 'allowed' | 'refused'; readonly origin: string }
 
-/** @param allowed origins such as `https://app.example.com`, with `*` for any text; if absent, all are allowed */
+/** @param allowed patterns such as `https://app.example.com`. `*` matches any text. @default every origin */
 export function classifyOrigin(
   request: Pick<HttpRequest, 'header'>,
   allowed: readonly string[] | undefined,
@@ -53,7 +55,7 @@ export function classifyOrigin(
   return { kind: allowed === undefined || allowed.some(matches) ? 'allowed' : 'refused', origin }
 }
 
-/** Schemes of desktop apps and editors; web pages cannot have them. */
+/** URL schemes of desktop apps and editors. Web pages cannot have these schemes. */
 const appSchemes = ['app', 'file', 'tauri', 'vscode-webview', 'vscode-file']
 
 /** Origins of pages on this machine, at any port, and of desktop apps. */

@@ -1,4 +1,4 @@
-/** The entry point `@modelmount/core/http`, for authors of adapters. */
+/** Package entry point `@modelmount/core/http`, for authors of framework adapters. */
 
 export { type FetchHandler, toFetchHandler } from './fetch.ts'
 export type { HttpRequest, HttpResponse, Method } from './message.ts'

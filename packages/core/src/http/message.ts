@@ -1,41 +1,45 @@
-/** HTTP as core sees it: one request in, one response out. */
+/** HTTP requests and responses, independent of any framework. */
 
 import type { Caller } from '../accounts/auth/caller.ts'
 
-/** One HTTP request. An adapter creates it; no part of it belongs to a framework. */
+/** An HTTP request, created by an adapter. It contains no framework types. */
 export interface HttpRequest {
   readonly method: string
-  /** Below the mount point: `/v1/chat/completions`. */
+  /** Path below the mount point, such as `/v1/chat/completions`. */
   readonly path: string
-  /** Decoded path parameters. Wildcards are joined with `/`, so that a model name keeps its slashes. */
+  /** Decoded path parameters. Wildcard segments are joined with `/`, since model names contain slashes. */
   readonly params: Readonly<Record<string, string>>
   readonly remoteAddress: string | undefined
-  /** Caller that the app has authenticated. */
+  /** Caller that the host app has authenticated. */
   readonly caller: Caller | undefined
-  /** Aborts when the client disconnects before the response is finished. */
+  /** Aborts when the client disconnects. It may also abort after the response is finished. */
   readonly signal: AbortSignal
   /** @param name in lower case */
   header(name: string): string | undefined
-  /** Decoded query parameter; the first value where there are several. */
+  /** Returns a decoded query parameter. If it is repeated, returns its first value. */
   query(name: string): string | undefined
   /**
-   * Parsed body, as a body parser left it or read here. Throws `too_large` and `invalid_request`.
+   * Returns the parsed JSON body, or the result of an earlier body parser. Throws `too_large` and
+   * `invalid_request`.
    *
    * @param defaultBody replaces an empty body; without it, an empty body is an error
    */
   json(defaultBody?: object): Promise<unknown>
-  /** Raw body of any length, for files. Throws `invalid_request` if it ends early or a body parser has consumed it. */
+  /**
+   * Returns the raw body, without a size limit, for file uploads. Throws `invalid_request` if the body ends
+   * early, or if a body parser has consumed it without keeping its bytes.
+   */
   bytes(): AsyncIterable<Uint8Array>
 }
 
 export interface HttpResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** Complete text, or frames that are pulled one by one. `return()` is called when the client disconnects. */
+  /** Complete text, or frames that the adapter pulls one by one. It calls `return()` on a disconnect. */
   readonly body: string | AsyncIterable<string> | null
 }
 
-/** Size limit of a request body where neither the route nor the app sets one. */
+/** Size limit of request bodies, unless the route or the host app sets a limit. */
 export const defaultBodyLimit = '32mb'
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'DELETE' | 'OPTIONS'

@@ -15,7 +15,7 @@ afterEach(() => {
   }
 })
 
-/** Listens on loopback; answers with its URL. */
+/** Starts a server on the loopback address and returns its URL. */
 async function listen(listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, '127.0.0.1')
   servers.push(server)
@@ -23,7 +23,7 @@ async function listen(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Something that happens once, and can be waited for. */
+/** An event that happens once, with a promise to wait for the event. */
 function happening(): { happened: Promise<void>; happen: () => void } {
   let happen: () => void = () => {}
   const happened = new Promise<void>((resolve) => {
@@ -32,7 +32,7 @@ function happening(): { happened: Promise<void>; happen: () => void } {
   return { happened, happen: () => happen() }
 }
 
-/** What `request.json()` gives or throws. */
+/** Calls `request.json()` and returns its result or its error. */
 async function outcome(call: HttpRequest): Promise<unknown> {
   try {
     return { read: await call.json() }
@@ -42,7 +42,7 @@ async function outcome(call: HttpRequest): Promise<unknown> {
   }
 }
 
-/** Sends a body and gives the JSON that comes back. */
+/** Sends a body and returns the JSON response. */
 const post = async (url: string, body: string): Promise<unknown> =>
   (await fetch(url, { method: 'POST', body })).json()
 
@@ -105,7 +105,7 @@ test('a parsed body is ignored while the stream is unread', async () => {
 test.each([
   ['a text', '{"n":1}'],
   ['a buffer', Buffer.from('{"n":1}')],
-])('a body that was left as %s is parsed', async (_what, parsedBody) => {
+])('a body that an earlier body parser stored as %s is parsed', async (_what, parsedBody) => {
   const url = await listen(async (req, res) => {
     for await (const _chunk of req);
     res.end(JSON.stringify(await outcome(readNodeRequest(req, res, { path: '/', parsedBody }))))
@@ -123,14 +123,14 @@ test('a consumed body without a parsed one is rejected with an explanation', asy
   expect(await post(url, '{"n":1}')).toEqual({
     code: 'invalid_request',
     message:
-      'The request body was read in front of this route, and not handed on. In the app, mount the routes before the body parser.',
+      'Earlier middleware consumed the request body and did not keep it. In the app, mount the routes before the body parser.',
   })
 })
 
 test.each([
   ['that leaves', (socket: Socket) => socket.destroy()],
   ['that stops sending', (socket: Socket) => socket.end()],
-])('a body cut short by a client %s is the fault of the client', async (_what, cut) => {
+])('a body cut short by a client %s is a client error', async (_what, cut) => {
   const arrived = happening()
   const settled = happening()
   const outcomes: unknown[] = []
@@ -165,7 +165,7 @@ test('the limit of the route applies to its body', async () => {
   expect(tooLarge).toMatchObject({ code: 'too_large' })
 })
 
-/** What the bytes of a call come to: how many, and what is wrong with them. */
+/** Reads the raw body of a request and returns its size or the error. */
 async function sizeOf(call: HttpRequest): Promise<unknown> {
   try {
     let sizeBytes = 0
@@ -233,7 +233,7 @@ test('the bytes that an earlier body parser has kept are used', async () => {
   const refused = {
     code: 'invalid_request',
     message:
-      'The request body was read in front of this route, and its bytes were not handed on. In the app, mount the routes before the body parser.',
+      'An earlier body parser consumed the request body and did not keep its bytes. In the app, mount the routes before the body parser.',
   }
   expect(outcomes).toEqual([{ sizeBytes: 4 }, refused, refused, refused])
 })
@@ -297,7 +297,7 @@ test('headers of the host stay, unless the response overrides them', async () =>
   expect(headers.get('cache-control')).toBe('no-cache')
 })
 
-test('frames are sent one by one, and the headers before the first', async () => {
+test('frames are sent one by one, and the headers before the first frame', async () => {
   const first = happening()
   const second = happening()
   async function* frames(): AsyncGenerator<string> {
@@ -407,7 +407,7 @@ test('a client that disconnects mid-stream aborts the signal and ends the frames
   await expect(written).resolves.toBeUndefined()
 })
 
-test('a client that stops reading pauses the frames, and its disconnect ends them', async () => {
+test('frames pause when the client stops reading, and end when it disconnects', async () => {
   const ended = happening()
   let made = 0
   const url = await listen((_req, res) => {
@@ -425,7 +425,7 @@ test('a client that stops reading pauses the frames, and its disconnect ends the
   })
   const socket = connect(Number(new URL(url).port), '127.0.0.1').pause()
   socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
-  // Until the buffers of both sides are full: nothing more is made.
+  // Waits until the buffers of both sides are full and no more frames are created.
   for (let before = 0, still = 0; still < 10; before = made) {
     await new Promise((resolve) => setTimeout(resolve, 2))
     still = made > 0 && made === before ? still + 1 : 0
@@ -437,7 +437,7 @@ test('a client that stops reading pauses the frames, and its disconnect ends the
   expect(made).toBeLessThan(100)
 })
 
-test('frames for a client that disconnected before the first are ended', async () => {
+test('frames end if the client disconnected before the first frame', async () => {
   const arrived = happening()
   const ended = happening()
   let written: Promise<void> | undefined
@@ -558,7 +558,7 @@ test('a route can have its own body limit', async () => {
   expect(await post(`${url}/large`, '12345')).toEqual({ read: 12_345 })
 })
 
-test('a route that rejects is a 500 without a body, and the others still respond', async () => {
+test('a route that rejects responds with 500 and no body, and other routes still work', async () => {
   const broken = route('GET', '/broken', async () => {
     throw new Error('never thrown by a dialect')
   })
@@ -570,7 +570,7 @@ test('a route that rejects is a 500 without a body, and the others still respond
   expect((await fetch(`${url}/fine`)).status).toBe(200)
 })
 
-test('a response after that of an earlier middleware is dropped, and its source closed', async () => {
+test('if earlier middleware has responded, the response is dropped and its body closed', async () => {
   let closed = false
   const frames = {
     [Symbol.asyncIterator]: () => ({

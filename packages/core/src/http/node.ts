@@ -1,4 +1,4 @@
-/** Converts Node's HTTP objects to core's and back, for all adapters whose framework is built on them. */
+/** Converts between Node's HTTP objects and core's, for adapters of frameworks on `node:http`. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import type { Caller } from '../accounts/auth/caller.ts'
@@ -12,9 +12,9 @@ export interface NodeRequestOptions {
   /** Path below the mount point, without the query string. */
   readonly path: string
   readonly params?: Readonly<Record<string, unknown>>
-  /** Result of an earlier body parser; used only if the stream has been read. */
+  /** Result of an earlier body parser. Used only if the request stream has been read. */
   readonly parsedBody?: unknown
-  /** @default '32mb' */
+  /** Largest request body, in bytes or with a unit. @default '32mb' */
   readonly bodyLimit?: ByteSize | undefined
   readonly caller?: Caller | undefined
 }
@@ -49,10 +49,10 @@ export async function writeNodeResponse(
   { status, headers, body }: HttpResponse,
   res: ServerResponse,
 ): Promise<void> {
-  // A timeout middleware may have responded.
+  // Other middleware, such as a timeout, may already have responded.
   if (res.headersSent) return closeBody(body)
   res.statusCode = status
-  // Set one by one to keep the host's headers (CORS, security).
+  // Each header is set separately, which keeps the headers that the host app has set (CORS, security).
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
   if (body === null || typeof body === 'string') {
     res.end(body ?? undefined)
@@ -62,14 +62,14 @@ export async function writeNodeResponse(
   try {
     await pipeline(body, res)
   } catch (error) {
-    // The client disconnected, and the pipeline has closed the source.
+    // The client disconnected, and `pipeline` has already closed the body.
     if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error
   }
 }
 
-/** Facts about a request that its `IncomingMessage` does not hold. */
+/** Callbacks for facts about a request that an `IncomingMessage` does not contain. */
 export interface NodeHandlerOptions {
-  /** Names the caller of a request, with `createLlm({ auth: 'host' })`. */
+  /** Returns the caller that the host app has authenticated, for `createLlm({ auth: 'host' })`. */
   readonly authenticate?: (req: IncomingMessage) => Caller | undefined | Promise<Caller | undefined>
 }
 
@@ -88,7 +88,7 @@ export function toNodeHandler<Context>(
     if (!('route' in found))
       return handleUnmatched(readNodeRequest(req, res, { path }), found.allowed, context)
     const { route, params } = found
-    // connect, serverless hosts and tests leave a parsed body here.
+    // Body parsers of connect, serverless platforms and tests store the parsed body here.
     const { body: parsedBody } = req as { readonly body?: unknown }
     const caller = await options.authenticate?.(req)
     return route.handle(
@@ -108,14 +108,14 @@ async function closeBody(body: HttpResponse['body']): Promise<void> {
   if (body !== null && typeof body !== 'string') await body[Symbol.asyncIterator]().return?.()
 }
 
-/** Path of a request target. Servers have to accept the absolute form, too (RFC 9112, 3.2.2). */
+/** Path of a request target, which may be an absolute URL (RFC 9112, 3.2.2). */
 const pathOf = (url: string): string => url.replace(/^https?:\/\/[^/?]*/i, '').split('?', 1)[0] || '/'
 
 const parseQuery = (url = ''): URLSearchParams => new URLSearchParams(url.slice(`${url}?`.indexOf('?')))
 
 function createDisconnectSignal(res: ServerResponse): AbortSignal {
   const controller = new AbortController()
-  // 'close' also fires when an earlier middleware has responded, so that this response is not needed.
+  // 'close' also fires after earlier middleware has responded. This response is then not needed.
   const abort = (): void => controller.abort()
   if (res.destroyed) abort()
   else res.once('close', abort)

@@ -34,7 +34,7 @@ test.each([
   ],
   ...['fec0::1', 'ff02::1', '2606:4700::1%eth0'],
   ...['', 'localhost', '127.1', '2130706433', '0x7f.0.0.1', '[2606:4700::1]', '8.8.8.8 '],
-])('%s is not of the public internet', (address) => {
+])('the address %s is not public', (address) => {
   expect(isPublicAddress(address)).toBe(false)
 })
 
@@ -49,6 +49,6 @@ test.each([
     '223.255.255.255',
   ],
   ...['2606:4700:4700::1111', '2a00:1450:4001::1', '2001:4860:4860::8888'],
-])('%s is', (address) => {
+])('the address %s is public', (address) => {
   expect(isPublicAddress(address)).toBe(true)
 })

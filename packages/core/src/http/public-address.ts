@@ -1,14 +1,17 @@
-/** Tells addresses of the public internet from special ones. Source: IANA, special-purpose address registries for IPv4 and IPv6. */
+/**
+ * Distinguishes public internet addresses from special-purpose addresses.
+ * Source: IANA, special-purpose address registries for IPv4 and IPv6.
+ */
 import { BlockList, isIP } from 'node:net'
 
 const specialPurpose = new BlockList()
 for (const [network, prefix] of [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
-  // Carrier-grade NAT, and some clouds' metadata.
+  // Carrier-grade NAT, and the metadata services of some clouds.
   ['100.64.0.0', 10],
   ['127.0.0.0', 8],
-  // Link-local: most clouds' metadata is at 169.254.169.254.
+  // Link-local. The metadata service of most clouds is at 169.254.169.254.
   ['169.254.0.0', 16],
   ['172.16.0.0', 12],
   ['192.0.0.0', 24],
@@ -26,17 +29,17 @@ for (const [network, prefix] of [
   // Teredo, ORCHID and other protocol assignments.
   ['2001::', 23],
   ['2001:db8::', 32],
-  // 6to4 contains an arbitrary IPv4 address.
+  // A 6to4 address contains an arbitrary IPv4 address.
   ['2002::', 16],
   ['3fff::', 20],
 ] as const)
   specialPurpose.addSubnet(network, prefix, 'ipv6')
 
-/** The rest of IPv6 is local, translated from IPv4 (mapped, NAT64), multicast or unassigned. */
+/** Other IPv6 addresses are local, translated from IPv4 (mapped, NAT64), multicast or unassigned. */
 const globalUnicast = new BlockList()
 globalUnicast.addSubnet('2000::', 3, 'ipv6')
 
-/** @param address as a resolver returns it, without brackets; any other text is not public */
+/** Returns `false` for text that is no IP address. @param address an IP address without brackets */
 export function isPublicAddress(address: string): boolean {
   switch (isIP(address)) {
     case 4:

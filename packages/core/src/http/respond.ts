@@ -1,4 +1,4 @@
-/** Responses that are sent at once. */
+/** Creates responses with a complete body. */
 import type { HttpResponse } from './message.ts'
 
 export function json(

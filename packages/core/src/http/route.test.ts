@@ -22,7 +22,7 @@ test.each([
   ['GET', '/v1/models/team/tiny:8b', get, { model: 'team/tiny:8b' }],
   ['GET', '/v1/models/team%2Ftiny%20x', get, { model: 'team/tiny x' }],
   ['HEAD', '/api/blobs/sha256:abc', blob, { digest: 'sha256:abc' }],
-])('%s %s finds its route', (method, path, expected, params) => {
+])('%s %s matches its route', (method, path, expected, params) => {
   const found = match(method, path)
 
   expect(found).toEqual({ route: expected, params })
@@ -65,7 +65,7 @@ test('each path has its methods, in the order of the routes', () => {
   ])
 })
 
-test('a wildcard is one string, whether a router gives an array or not', () => {
+test('a wildcard becomes one string, even if the router passes an array', () => {
   const params = joinParams({ model: ['team', 'tiny'], other: 'a/b', number: 5 })
 
   expect(params).toEqual({ model: 'team/tiny', other: 'a/b', number: '5' })

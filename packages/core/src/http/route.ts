@@ -5,17 +5,17 @@ import type { HttpRequest, HttpResponse, Method } from './message.ts'
 
 export interface Route<Context> {
   readonly method: Method
-  /** A path-to-regexp 8 pattern, read alike by Express 5, @koa/router 15 and Nest 12. */
+  /** A path-to-regexp 8 pattern. It has the same meaning in Express 5, @koa/router 15 and Nest 12. */
   readonly path: string
-  /** @default '32mb' */
+  /** Largest request body, in bytes or with a unit. @default '32mb' */
   readonly bodyLimit?: ByteSize
   handle(request: HttpRequest, context: Context): Promise<HttpResponse>
 }
 
-/** Routes, and the response where none matches. */
+/** Routes, and a handler for requests that match no route. */
 export interface RouteTable<Context> {
   readonly routes: readonly Route<Context>[]
-  /** Responds to an unknown path (`allowed` is empty) and to a method that the path does not have. */
+  /** @param allowed methods of the path; empty for an unknown path */
   handleUnmatched(request: HttpRequest, allowed: readonly Method[], context: Context): HttpResponse
 }
 
@@ -61,7 +61,7 @@ export function methodsByPath<Context>(
   return methods
 }
 
-/** Joins wildcards, which routers pass as an array or as one string, to one string. */
+/** Converts parameters to strings. Some routers pass a wildcard as an array, which is joined with `/`. */
 export function joinParams(params: Readonly<Record<string, unknown>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(params).map(([name, value]) => [

@@ -22,7 +22,7 @@ async function rest(body: AsyncIterator<string>): Promise<string[]> {
   }
 }
 
-/** Frames that come when the test says so. */
+/** A stream whose frames the test emits one by one. */
 function controlled(): { frames: AsyncGenerator<string>; give: (frame: string) => void } {
   let give: (frame: string) => void = () => {}
   async function* frames(): AsyncGenerator<string> {
@@ -43,7 +43,7 @@ test('a frame is one event of one line', () => {
   expect(dataFrame('{"a":1}')).toBe('data: {"a":1}\n\n')
 })
 
-test('the headers keep proxies and compression from holding frames back', () => {
+test('the headers prevent proxies and compression from buffering frames', () => {
   const { status, headers } = sse(framesOf(), { onError })
 
   expect(status).toBe(200)
@@ -287,7 +287,7 @@ test('no heartbeats are buffered for a client that does not read', async () => {
   expect(await rest(body)).toEqual(['b'])
 })
 
-test('return() reaches the source', async () => {
+test('return() closes the source', async () => {
   let closed = false
   async function* source(): AsyncGenerator<string> {
     try {
@@ -323,7 +323,7 @@ test.each<
     () => framesOf('a', 'b'),
   ],
   ['a reader that never pulled', async (body) => body.return?.(), () => framesOf('a', 'b')],
-])('no timer stays after %s', async (_how, use, frames) => {
+])('no timer remains after %s', async (_how, use, frames) => {
   vi.useFakeTimers()
   const body = bodyOf(frames())
 

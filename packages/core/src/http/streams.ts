@@ -1,17 +1,17 @@
-/** Streamed responses: server-sent events or JSON lines, with errors in the stream and heartbeats. */
+/** Streamed responses, as server-sent events or JSON lines. Streams contain heartbeats and late errors. */
 import { LlmError } from '../errors.ts'
 import type { HttpResponse } from './message.ts'
 
 export interface StreamOptions {
-  /** Renders an error as the last frame, since the status line has been sent. */
+  /** Renders an error as the last frame, since the status code has already been sent. */
   onError(error: LlmError): string
-  /** Interval of the heartbeat timer, in ms. The longest silence is twice this. @default 7,500 */
+  /** Interval of the heartbeat timer, in ms. The longest silence is two intervals. @default 7,500 */
   heartbeatMs?: number
   /** Frame to send as a heartbeat. */
   heartbeat: string | (() => string)
 }
 
-/** A server-sent event without a name. Takes JSON only, which has no raw line breaks. */
+/** A server-sent event without a name. @param json without line breaks, as `JSON.stringify` returns it */
 export const dataFrame = (json: string): string => `data: ${json}\n\n`
 
 /** A server-sent event with a name. */
@@ -20,7 +20,7 @@ export const eventFrame = (name: string, json: string): string => `event: ${name
 /** One line of a stream of JSON objects. */
 export const jsonLine = (value: object): string => `${JSON.stringify(value)}\n`
 
-/** Heartbeat for proxies that time out on silence. Clients ignore a comment, unless it begins with `: ping`. */
+/** Heartbeat against idle timeouts of proxies. Clients ignore SSE comments, except `: ping` comments. */
 const keepAliveComment = ': keepalive\n\n'
 
 /** A stream of server-sent events. */
@@ -29,7 +29,7 @@ export const sse = (
   { heartbeat = keepAliveComment, ...options }: Omit<StreamOptions, 'heartbeat'> & { heartbeat?: string },
 ): HttpResponse => toStreamResponse('text/event-stream; charset=utf-8', frames, { ...options, heartbeat })
 
-/** A stream of JSON lines. Its heartbeat has to be a JSON object, too. */
+/** A stream of JSON lines. Its heartbeat must also be a JSON line. */
 export const ndjson = (lines: AsyncIterable<string>, options: StreamOptions): HttpResponse =>
   toStreamResponse('application/x-ndjson', lines, options)
 
@@ -41,7 +41,7 @@ const toStreamResponse = (
   status: 200,
   headers: {
     'content-type': contentType,
-    // `no-transform` keeps compression middleware from holding frames back.
+    // `no-transform` prevents compression middleware from buffering frames.
     'cache-control': 'no-cache, no-transform',
     'x-accel-buffering': 'no',
   },
@@ -49,8 +49,9 @@ const toStreamResponse = (
 })
 
 /**
- * Writes a heartbeat into each silence, and a failure as the last frame: an error thrown into the pipe reaches the client as
- * a broken socket. One plain iterator with one timer, since a further generator, or a race per frame, costs more than the frame.
+ * Adds heartbeats to silent streams, and renders a failure as the last frame. An error thrown into `pipeline`
+ * would reach the client only as a closed socket. The class is a plain iterator with one timer, because
+ * another generator, or a `Promise.race` per frame, costs more than the frame.
  */
 class HeartbeatIterator implements AsyncIterableIterator<string> {
   readonly #source: AsyncIterator<string>
@@ -58,7 +59,7 @@ class HeartbeatIterator implements AsyncIterableIterator<string> {
   readonly #heartbeat: StreamOptions['heartbeat']
   readonly #intervalMs: number
   #timer: NodeJS.Timeout | undefined
-  /** The frame that is being pulled; a heartbeat that goes out first leaves it for the next request. */
+  /** The frame that is being pulled. After a heartbeat, the following `next()` returns this frame. */
   #pending: Promise<IteratorResult<string>> | undefined
   #resolveNext: ((step: IteratorResult<string>) => void) | undefined
   #isIdle = false
@@ -108,7 +109,7 @@ class HeartbeatIterator implements AsyncIterableIterator<string> {
   }
 
   #settle(result: IteratorResult<string>, resolve: (step: IteratorResult<string>) => void): void {
-    // This request got a heartbeat; the next one gets the frame.
+    // A heartbeat has already answered this `next()`. The following call gets the frame.
     if (this.#resolveNext !== resolve) return
     this.#pending = undefined
     this.#resolveNext = undefined

@@ -1,4 +1,4 @@
-/** The entry point `@modelmount/core/testing`: test an app without a model. */
+/** Package entry point `@modelmount/core/testing`, for tests of an app without a model. */
 export { readEvents, type ServerSentEvent } from './read-events.ts'
 export {
   type Script,

@@ -7,7 +7,7 @@ async function all(events: AsyncIterable<ServerSentEvent>): Promise<ServerSentEv
   return read
 }
 
-/** The bytes of a text, cut behind each of the positions. */
+/** Splits the bytes of a text at each position. */
 async function* cut(text: string, ...positions: number[]): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(text)
   for (let i = 0; i <= positions.length; i++) yield bytes.subarray(positions[i - 1] ?? 0, positions[i])
@@ -35,7 +35,7 @@ test('an event without its empty line is not emitted', async () => {
   expect(events).toEqual([{ event: undefined, data: '1' }])
 })
 
-test('events are read wherever the bytes are cut, also inside characters', async () => {
+test('events are read wherever the bytes are split, even inside characters', async () => {
   const text = 'data: ü😀\n\ndata: b\n\n'
   const length = Buffer.byteLength(text)
   const results = new Set<string>()

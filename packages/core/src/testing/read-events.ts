@@ -6,7 +6,7 @@ export interface ServerSentEvent {
   readonly data: string
 }
 
-/** Events of a body, which is a `Response`'s stream or a complete text. */
+/** Parses the events of a response. @param body the body of a `Response`, or a complete text */
 export async function* readEvents(body: AsyncIterable<Uint8Array> | string): AsyncGenerator<ServerSentEvent> {
   const events: ServerSentEvent[] = []
   const parser = createParser({ onEvent: ({ event, data }) => events.push({ event, data }) })

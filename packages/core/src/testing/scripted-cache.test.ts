@@ -11,7 +11,7 @@ const tool = (name: string, cache?: CacheLifetime): Tool => ({
   ...(cache && { cache }),
 })
 
-/** A cache and its clock; what is asked comes back as `read + 5m + 1h of all`. */
+/** Creates a cache with its clock. `ask` returns token counts: `reads + 5m writes + 1h writes of all`. */
 function cacheAt() {
   const clock = { ms: 1_000_000 }
   const cache = new ScriptedCache(() => clock.ms)
@@ -27,7 +27,7 @@ const minutes = (count: number): number => count * 60_000
 const system = said('system', text('Be brief.', '5m'))
 const hi = { messages: [system, said('user', text('Hi'))] }
 
-test('a prompt reads the cache writes of the one before', () => {
+test('a prompt reads the tokens that the previous prompt cached', () => {
   const { ask } = cacheAt()
 
   expect(ask(hi)).toBe('0 + 1 + 0 of 2')
@@ -50,7 +50,7 @@ test('a prompt without breakpoints reads and writes nothing', () => {
   expect(ask(plain)).toBe('0 + 0 + 0 of 2')
 })
 
-test('tools, and then messages, are one token each', () => {
+test('each tool counts as one token, and so does each message after the tools', () => {
   const { ask } = cacheAt()
   const tools = [tool('now'), tool('later', '5m')]
 
@@ -77,7 +77,7 @@ test('nothing after the last breakpoint is read', () => {
   expect(ask(hi)).toBe('1 + 0 + 0 of 2')
 })
 
-test('writes for an hour and for five minutes are counted apart', () => {
+test('cache writes for one hour and for five minutes are counted separately', () => {
   const { ask, clock } = cacheAt()
   const input = { tools: [tool('now', '1h')], ...hi }
 
@@ -108,7 +108,7 @@ test('models and tenants have separate caches', () => {
   expect(ask(hi)).toBe('1 + 0 + 0 of 2')
 })
 
-test('adjacent texts match however they are split, and texts of another role do not', () => {
+test('adjacent texts match even if they are split differently, texts of another role do not', () => {
   const { ask } = cacheAt()
 
   ask({ messages: [said('user', text('a'), text('b', '5m'))] })

@@ -1,22 +1,23 @@
-/** A prompt cache without a model, for tests of metering and limits. */
+/** Simulates a prompt cache without a model, for tests of metering and limits. */
 import { computeCacheWrites, type PromptUsage, uncached } from '../engine/events.ts'
 import { type CacheLifetime, cacheLifetimes, type GenerateRequest } from '../engine/request.ts'
 import { toTemplateMessages } from '../engine/request-input.ts'
 
 /**
- * Caches prompt prefixes that end at a breakpoint. Each tool and each message is one token; the one with the breakpoint counts.
- * A prompt reads the longest cached prefix of its tenant and model, and writes the rest up to its last breakpoint.
+ * Caches prompt prefixes that end at a breakpoint. Each tool and each message counts as one token. A prefix
+ * includes the tool or message with its breakpoint. A prompt reads the longest cached prefix of its tenant
+ * and model. It then caches the rest of the prompt, up to its last breakpoint.
  */
 export class ScriptedCache {
   readonly #now: () => number
   #cached: readonly CachedPrefix[] = []
 
-  /** @param now in milliseconds */
+  /** @param now returns the current time, in milliseconds */
   constructor(now: () => number) {
     this.#now = now
   }
 
-  /** Cache usage of a prompt that starts now. */
+  /** Caches a prompt and returns its cache usage. */
   use({ model, input }: GenerateRequest, tenant: string): PromptUsage {
     const { tokens: inputTokens, breakpoints } = prefixesOf(input)
     const last = breakpoints.at(-1)
@@ -54,7 +55,7 @@ interface Prefix {
 interface CachedPrefix extends Prefix {
   readonly tenant: string
   readonly model: string
-  /** Time in milliseconds; each hit extends it. */
+  /** Expiry time, in milliseconds. Each cache hit extends the time. */
   expiresAt: number
 }
 
@@ -77,7 +78,7 @@ export function prefixesOf(input: GenerateRequest['input']): {
   for (const { role, content } of toTemplateMessages(input)) {
     tokens++
     text += `\0${role}\0`
-    // Adjacent texts are joined, so that the way they are split does not matter.
+    // Adjacent texts are joined, since their boundaries must not affect the cache.
     for (const { cache, ...part } of content)
       add(part.type === 'text' ? part.text : JSON.stringify(part), cache)
   }

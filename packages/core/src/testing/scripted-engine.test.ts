@@ -43,7 +43,7 @@ test('a text is streamed word by word, between a start and an end', async () => 
 })
 
 test.each(['  leading', 'trailing \n', 'a\n\nb\tc', ' ', ''])(
-  'the words of %j join to the text',
+  'the joined words of %j are the text',
   async (text) => {
     const engine = scriptedEngine(text)
 
@@ -129,7 +129,7 @@ test('a call whose arguments are not an object is incomplete', async () => {
   expect(events.at(-1)).toMatchObject({ finishReason: 'stop', incompleteCalls: [0] })
 })
 
-test('logprobs are emitted on request, with as many alternatives', async () => {
+test('logprobs are emitted on request, with the requested number of alternatives', async () => {
   const token = (text: string, logprob: number) => ({ id: 1, text, bytes: [...Buffer.from(text)], logprob })
   const top = [token('Hi', -0.1), token('Ho', -2)]
   const engine = scriptedEngine([{ text: 'Hi', logprobs: [{ ...token('Hi', -0.1), top }] }, '!'])
@@ -149,7 +149,7 @@ test('logprobs are emitted on request, with as many alternatives', async () => {
   expect(unasked[1]).toEqual({ type: 'text', text: 'Hi', tokens: 1 })
 })
 
-test('prompt tokens are emitted on request, also without output', async () => {
+test('prompt tokens are emitted on request, even without output', async () => {
   const token = (text: string, logprob: number) => ({ id: 1, text, bytes: [...Buffer.from(text)], logprob })
   const asks = { ...request, logprobs: 0, promptLogprobs: true } as const
   const told = { ...token('Hi', -0.1), top: [token('Ho', -2)] }
@@ -219,14 +219,14 @@ test('running counts answers in progress, however they end', async () => {
   expect(counts).toEqual([0, 1, 1, 1, 0])
 })
 
-test('counting a prompt counts its messages, and is not a request', async () => {
+test('counting tokens counts the messages of a prompt, and is not a request', async () => {
   const engine = scriptedEngine('Hello there.')
 
   expect(await engine.countTokens(request, live())).toBe(2)
   expect(engine.requests).toEqual([])
 })
 
-test('a text is a message, or two with a system text', async () => {
+test('a text prompt counts as one message, and as two with a system text', async () => {
   const engine = scriptedEngine(({ input }) => (input.kind === 'text' ? 'A text.' : 'A conversation.'))
   const text: GenerateRequest = { model: 'any', input: { kind: 'text', prompt: ['Hi ', [1, 2], 'there'] } }
   const withSystem: GenerateRequest = {
@@ -241,7 +241,7 @@ test('a text is a message, or two with a system text', async () => {
   expect(await engine.countTokens(withSystem, live())).toBe(2)
 })
 
-test('a prompt is rendered as its texts, a line each, and is not a request', async () => {
+test('rendering a prompt returns one line per message, and is not a request', async () => {
   const engine = scriptedEngine('Hello there.')
   const text: GenerateRequest = {
     model: 'any',
@@ -253,7 +253,7 @@ test('a prompt is rendered as its texts, a line each, and is not a request', asy
   expect(engine.requests).toEqual([])
 })
 
-test('texts come to vectors of length 1, to ranks by words, and to code points and back', async () => {
+test('texts are embedded as vectors of length 1, scored by their words, and tokenized to code points', async () => {
   const engine = scriptedEngine('Hello there.')
   const inputs = ['A fox ran.', 'ran. A fox', [65, 32]]
 
@@ -290,7 +290,7 @@ test('a model stays loaded until it is unloaded, with the requested context size
   expect(engine.loaded()).toMatchObject([{ name: 'asked' }])
 })
 
-test('an aborted answer ends without an end event, also during a delay', async () => {
+test('an aborted answer ends without an end event, even during a delay', async () => {
   const controller = new AbortController()
   const engine = scriptedEngine('Hello there.', { delayMs: 60_000 })
   const reading = all(engine.generate(request, { signal: controller.signal }))
@@ -306,7 +306,7 @@ test.each([undefined, 5, [5], { text: 'Hi' }])('the script %j is rejected', (scr
   expect(() => scriptedEngine(script as unknown as Script)).toThrow('Expected a scripted answer: a text')
 })
 
-test('a misspelt option is named', () => {
+test('the error for a misspelt option names the option', () => {
   expect(() => scriptedEngine('Hi', { delay: 300 } as object)).toThrow('Unknown option `delay`')
 })
 

@@ -11,26 +11,36 @@ import { isRecord } from '../util/is-record.ts'
 import { tryParseJson } from '../util/try-parse-json.ts'
 import { prefixesOf, ScriptedCache } from './scripted-cache.ts'
 
-/** An answer, or a function that maps a request to one. A list is streamed chunk by chunk. An error ends the answer. */
+/**
+ * An answer, or a function that returns the answer to a request. A list is streamed chunk by chunk. An error
+ * ends the answer.
+ */
 export type Script = ScriptedAnswer | ((request: GenerateRequest) => ScriptedAnswer | Promise<ScriptedAnswer>)
 export type ScriptedAnswer = string | LlmError | readonly ScriptedChunk[]
 
-/** Logprobs are emitted only where the request asks for them, with at most as many alternatives as it asks for. */
+/**
+ * Logprobs are emitted only if the request asks for logprobs, with at most the requested number of
+ * alternatives.
+ */
 export type ScriptedChunk =
   | string
   | LlmError
   | { readonly text: string; readonly logprobs?: readonly SampledToken[] }
   | { readonly reasoning: string; readonly logprobs?: readonly SampledToken[] }
-  /** Emitted only where the request asks for logprobs of the prompt. */
+  /** Emitted only if the request asks for logprobs of the prompt. */
   | { readonly prompt: readonly PromptToken[] }
   | ScriptedToolCall
 
 export interface ScriptedToolCall {
   /** The name of the tool. */
   readonly call: string
-  /** @default `call_` and its number, from 0 */
+  /** @default `call_0`, `call_1` and so on */
   readonly id?: string
-  /** A list is JSON in pieces. A call whose joined pieces are no JSON object is incomplete. @default {} */
+  /**
+   * An object, or its JSON in pieces. The call is incomplete unless the joined pieces are a JSON object.
+   *
+   * @default {}
+   */
   readonly arguments?: object | readonly string[]
 }
 
@@ -38,7 +48,7 @@ export interface ScriptedEngineOptions {
   /** Delay before each chunk, in milliseconds. @default 0 */
   readonly delayMs?: number
   /**
-   * Context size reported for loaded models, in tokens. It is not enforced: longer prompts are answered, too.
+   * Context size reported for loaded models, in tokens. The engine does not enforce it.
    * @default 4,096
    */
   readonly contextSize?: number
@@ -55,18 +65,21 @@ export interface ScriptedEngine extends Engine {
 
 /**
  * Creates an engine that needs no model. It counts tokens, caches prompts and embeds by simple rules:
- * - A text is streamed word by word. Each chunk, and each piece of a call's arguments, counts as one output token.
- * - A prompt has one token per message and one per tool. Breakpoints cache prefixes of any length: see `ScriptedCache`.
+ * - A text is streamed word by word. Each chunk of text or reasoning counts as one output token, and so does
+ *   each piece of a call's arguments.
+ * - A prompt has one token per message and one per tool. It is cached up to its breakpoints: see
+ *   `ScriptedCache`.
  * - `tokenize` returns the code points of a text.
- * - An embedding has 8 numbers, computed from the text. A document's score is the share of the query's words that it contains.
- * - A model is loaded by its first request, and stays so until `unload`.
+ * - An embedding has 8 numbers, computed from the text.
+ * - The score of a document is the share of the query's words that the document contains.
+ * - The first request loads a model. The model stays loaded until `unload`.
  */
 export function scriptedEngine(script: Script, options: ScriptedEngineOptions = {}): ScriptedEngine {
   if (typeof script !== 'function') checkAnswer(script)
   checkKeys('', options, ['contextSize', 'delayMs', 'now'])
   const { contextSize = 4_096, delayMs = 0, now = Date.now } = options
   const requests: GenerateRequest[] = []
-  /** Context sizes of the loaded models. */
+  /** Context size of each loaded model, by name. */
   const models = new Map<string, number>()
   const markLoaded = (model: string, size = models.get(model) ?? contextSize): void =>
     void models.set(model, size)
@@ -162,7 +175,7 @@ interface Output {
   isTruncated: boolean
 }
 
-/** Whether the limit stops the answer before this event. Prompt tokens are free. */
+/** Whether `maxTokens` ends the answer before this event. Prompt tokens do not count. */
 function exceedsLimit(
   event: ScriptedEvent | LlmError,
   output: Output,
@@ -200,7 +213,7 @@ const loadedState = { state: 'ready', sizeBytes: 0, gpuBytes: 0, expiresAt: 'nev
 const textOf = ({ content }: Message): string =>
   content.map((part) => ('text' in part ? part.text : '')).join('')
 
-/** Words with the white space before them: joined, they are the text again. */
+/** Splits a text into words, each with the white space before the word. */
 const splitWords = (text: string): readonly string[] => text.match(/\s*\S+|\s+$/g) ?? []
 
 type ScriptedEvent = Exclude<GenerateEvent, { type: 'start' | 'end' }>
@@ -250,7 +263,7 @@ function createEmbeddings({ inputs, dimensions = 8 }: EmbedRequest): Embeddings 
   return { embeddings, inputTokens: all.reduce((sum, { length }) => sum + length, 0), loadMs: 0, totalMs: 0 }
 }
 
-/** Embedding of a token sequence; it depends on the order. */
+/** Embedding of a token sequence. It depends on the order of the tokens. */
 function vectorOf(tokens: readonly number[]): readonly number[] {
   const vector = [1, 0, 0, 0, 0, 0, 0, 0]
   for (const [index, token] of tokens.entries())

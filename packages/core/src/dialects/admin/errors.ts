@@ -7,7 +7,7 @@ import { retryHeaders } from '../../limits/headers.ts'
 export const renderError = (error: LlmError): HttpResponse =>
   json(toEnvelope(error), error.status, retryHeaders(error))
 
-/** Required of each dialect, though no response of the admin API is a stream. */
+/** Every dialect must define this function, but the admin API sends no streams. */
 export const renderErrorFrame = (error: LlmError): string => JSON.stringify(toEnvelope(error))
 
 const toEnvelope = ({ code, message, details: { param } }: LlmError): object => ({

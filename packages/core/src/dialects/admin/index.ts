@@ -1,4 +1,4 @@
-/** The admin API: keys, limit requests and usage. The app mounts it separately. */
+/** The admin API: keys, limit requests and usage. The host app mounts the API separately. */
 
 import type { Access } from '../../accounts/auth/access.ts'
 import { parseSettings } from '../../accounts/keys/schema.ts'
@@ -26,7 +26,7 @@ const toHandler =
     return json(result, status)
   }
 
-/** Counts requests per minute in a separate bucket, so that a caller that has used up its limit can still manage keys. */
+/** Limits requests with a separate bucket. Callers without inference requests left can still manage keys. */
 const withRateLimit =
   (handler: Handler): Handler =>
   async (call, app) => {
@@ -50,7 +50,7 @@ const admin = defineDialect({
   ],
 })
 
-/** Rejects pages of other origins, also those that the option `origins` allows. */
+/** Rejects web pages of other origins, even if the option `origins` allows them. */
 function checkSameOrigin(request: Parameters<Access['checkOrigin']>[0]): Readonly<Record<string, string>> {
   if (classifyOrigin(request, []).kind === 'refused')
     throw new LlmError('permission', 'Pages of other origins cannot call the admin API.')

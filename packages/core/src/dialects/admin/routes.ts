@@ -23,7 +23,7 @@ export interface AdminRoute {
   /** Schemas of the query parameters. */
   readonly query?: Readonly<Record<string, z.ZodType>>
   readonly body?: z.ZodType
-  /** True: an absent body is an empty object. @default false */
+  /** Whether an absent body counts as an empty object. @default false */
   readonly isBodyOptional?: boolean
   /** Whether the route can answer 409. @default false */
   readonly canConflict?: boolean
@@ -36,10 +36,10 @@ export interface AdminRoute {
 export interface AdminCall {
   readonly llm: Llm
   readonly caller: Caller
-  /** The path's `:id`; empty where it has none. */
+  /** Path parameter `:id`. Empty for routes without this parameter. */
   readonly id: string
   query(name: string): string | undefined
-  /** Checked by the route's schema. */
+  /** Request body, validated by the route's schema. */
   readonly body: unknown
 }
 
@@ -74,7 +74,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     method: 'POST',
     path: '/keys/:id',
     name: 'updateKey',
-    summary: 'Update the given settings of a key; null removes one.',
+    summary: 'Update the given settings of a key. null removes a setting.',
     body: KeyChanges,
     canConflict: true,
     response: ApiKey,
@@ -144,7 +144,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     method: 'POST',
     path: '/limit-requests/:id/refuse',
     name: 'refuseLimitRequest',
-    summary: 'Refuse a limit request: the limits of the key stay.',
+    summary: 'Refuse a limit request: the limits of the key do not change.',
     canConflict: true,
     response: LimitRequest,
     handle: ({ llm, id }) => llm.keys.requests.refuse(id),
