@@ -1,4 +1,4 @@
-/** Defines dialects. A dialect is a public HTTP API, such as OpenAI's. All requests to a dialect start here. */
+/** Defines dialects, which are public HTTP APIs such as OpenAI's. Every request to a dialect starts here. */
 import { nanoid } from 'nanoid'
 import type { Access } from '../accounts/auth/access.ts'
 import type { Caller, Scope } from '../accounts/auth/caller.ts'

@@ -8,7 +8,7 @@ import { type ByteSize, toBytes } from '../units.ts'
 import { adminRoutes, type DialectName, routesFor } from './index.ts'
 import type { DialectTable } from './table.ts'
 
-/** @typeParam Source the request or context that the framework passes to handlers, such as Express's `Request` */
+/** @typeParam Source request or context that the framework passes to handlers, e.g. Express's `Request` */
 export interface MountOptions<Source> {
   /** Public APIs to serve. @default all */
   readonly dialects?: readonly DialectName[] | undefined
@@ -22,8 +22,8 @@ export interface MountOptions<Source> {
   /** Largest request body, in bytes or with a unit, such as `'8mb'`. @default '32mb' */
   readonly bodyLimit?: ByteSize | undefined
   /**
-   * Returns the caller of a request. The host app must have authenticated this caller before. Without a caller,
-   * the response is 401. Required with `createLlm({ auth: 'host' })`, otherwise not allowed.
+   * Returns the caller of a request. The host app must have authenticated this caller before. Without a
+   * caller, the response is 401. Required with `createLlm({ auth: 'host' })`, otherwise not allowed.
    */
   readonly authenticate?: ((source: Source) => Caller | undefined | Promise<Caller | undefined>) | undefined
 }

@@ -1,6 +1,6 @@
 /**
- * Response header with the number of reused prompt tokens. Benchmarks need this header, because each API counts
- * reused tokens differently in `usage`.
+ * Response header with the number of reused prompt tokens. Benchmarks need this header, because each API
+ * counts reused tokens differently in `usage`.
  */
 import type { Generation } from '../calls/generation.ts'
 import type { HttpResponse } from '../http/message.ts'

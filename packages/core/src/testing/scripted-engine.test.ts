@@ -253,7 +253,7 @@ test('rendering a prompt returns one line per message, and is not a request', as
   expect(engine.requests).toEqual([])
 })
 
-test('texts are embedded as vectors of length 1, scored by their words, and tokenized to code points', async () => {
+test('texts are embedded as unit vectors, scored by words, and tokenized to code points', async () => {
   const engine = scriptedEngine('Hello there.')
   const inputs = ['A fox ran.', 'ran. A fox', [65, 32]]
 

@@ -6,7 +6,7 @@ import { JsonObject, optional, truncateForError } from '../fields.ts'
 import { list } from '../parse.ts'
 import { breakpoint, type Cacheable, noBreakpoint } from './breakpoints.ts'
 
-/** Ids of other servers are longer than this server's. */
+/** Tool call ids may come from other servers, and are then longer than this server's ids. */
 const Id = z.string().min(1, 'String should have at least 1 character').max(256)
 
 const Text = z
@@ -15,13 +15,13 @@ const Text = z
     path: ['text'],
     error: 'cache_control cannot be set for empty text blocks',
   })
-/** Signatures are not checked, since conversations come from other servers, too. */
+/** Signatures are not checked, since conversations may come from other servers. */
 const Thinking = z.object({ type: z.literal('thinking'), thinking: z.string(), ...noBreakpoint })
 const ToolUse = z.object({
   type: z.literal('tool_use'),
   id: Id,
   name: z.string().min(1, 'String should have at least 1 character').max(limits.toolNameLength),
-  // Some proxies send the input as text.
+  // Some proxies send the input as JSON text instead of an object.
   input: z.preprocess(
     (value) => (typeof value === 'string' ? (tryParseJson(value) ?? value) : value),
     JsonObject,
@@ -29,11 +29,11 @@ const ToolUse = z.object({
   ...breakpoint,
 })
 
-/** A block before validation; its type selects the schema. */
+/** A block before validation. Its type selects the schema. */
 const Tagged = z.looseObject({ type: z.string() })
 type Tagged = z.output<typeof Tagged>
 
-/** Blocks that only messages of one role can have. */
+/** Roles by block type, for blocks that only messages of one role may contain. */
 const rolesByBlockType: ReadonlyMap<string, 'user' | 'assistant'> = new Map([
   ['image', 'user'],
   ['document', 'user'],
@@ -45,7 +45,7 @@ const rolesByBlockType: ReadonlyMap<string, 'user' | 'assistant'> = new Map([
   ['redacted_thinking', 'assistant'],
 ])
 
-/** Rejects blocks of other types. The error names the type if Anthropic's API has it. */
+/** Rejects blocks of types that are not listed. The error depends on whether Anthropic's API has the type. */
 const allowTypes =
   (tags: readonly string[], role?: 'user' | 'assistant') =>
   ({ type }: Tagged, context: z.RefinementCtx): void => {
@@ -69,7 +69,7 @@ const contentOf = <Block extends z.ZodType>(block: Block) =>
 
 const TextBlock = Tagged.superRefine(allowTypes(['text'])).pipe(Text)
 
-/** A document with text. Other kinds, such as PDF, are not parsed. */
+/** A text document. Other documents, such as PDF files, are rejected. */
 const Document = z
   .object({
     type: z.literal('document'),
@@ -100,7 +100,7 @@ const SearchResult = z
     cache_control,
   }))
 
-/** Separates a document from the text around it. */
+/** Wraps a document in a tag, which separates the document from the surrounding text. */
 const wrapInTag = (tag: string, texts: readonly string[]) => ({
   type: 'text' as const,
   text: `<${tag}>\n${texts.filter((text) => text !== '').join('\n\n')}\n</${tag}>\n\n`,
@@ -108,7 +108,7 @@ const wrapInTag = (tag: string, texts: readonly string[]) => ({
 const textOf = (content: string | readonly z.output<typeof Text>[]): string =>
   typeof content === 'string' ? content : content.map(({ text }) => text).join('')
 
-/** Agents send images to every model. A text in their place lets models without vision continue. */
+/** A block in a tool result. Agents send images to every model, so a text replaces each image. */
 const ResultBlock = Tagged.superRefine(
   allowTypes(['text', 'image', 'tool_reference', 'document', 'search_result']),
 )
@@ -128,7 +128,7 @@ const ToolResult = z
   .transform(({ content, cache_control: own, ...result }) => ({
     ...result,
     content: typeof content === 'string' ? content : content?.map(({ type, text }) => ({ type, text })),
-    // A breakpoint within a result counts as one after it.
+    // A breakpoint within a result applies to the end of the result.
     cache_control:
       own ?? (typeof content === 'string' ? undefined : content?.findLast(hasBreakpoint)?.cache_control),
   }))
@@ -140,7 +140,7 @@ const AssistantBlock = Tagged.superRefine((block, context) => {
   if (rolesByBlockType.get(block.type) === 'user') allowTypes([], 'assistant')(block, context)
 })
   .transform((block) => {
-    // Only the server that encrypted them can read them.
+    // Only the server that encrypted a redacted thinking block can read the block.
     if (block.type === 'redacted_thinking') return { ...block, type: 'thinking', thinking: '' }
     return ['text', 'thinking', 'tool_use'].includes(block.type)
       ? block
@@ -174,15 +174,15 @@ const replaceWithText = ({ cache_control }: Tagged, text: string) => ({
 })
 
 /**
- * Text for hosted tools of other servers, so that their conversations can continue here. Encrypted fields, which only those
- * servers can read, are omitted.
+ * Converts blocks of tools that another server hosts to text, so that such conversations can continue here.
+ * Encrypted fields are omitted, since only the other server can read them.
  */
 function toFallbackText({ type, name, input, content }: Tagged): string {
   if (typeof content === 'string') return `\n${content}\n`
   if (content) return `\n${truncateForError(type)}: ${JSON.stringify(content, withoutEncrypted)}\n`
   return input ? `\n${nameOf(name)}: ${JSON.stringify(input)}\n` : ''
 }
-/** Returns an empty text for values that are no strings. */
+/** Returns an empty text unless the name is a string. */
 const nameOf = (name: unknown): string => (typeof name === 'string' ? truncateForError(name) : '')
 const withoutEncrypted = (key: string, value: unknown): unknown =>
   key.startsWith('encrypted_') ? undefined : value

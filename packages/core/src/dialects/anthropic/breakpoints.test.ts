@@ -25,7 +25,7 @@ const read = (fields: object): MessagesRequest =>
     formatIssue,
   )
 
-/** What the engine gets of a body: tools by name, parts by their text, with a mark behind them where there is a breakpoint. */
+/** Lists the tools and the parts of a translated body. Breakpoints appear as `|5m` or `|1h`. */
 function prompt(fields: object): string[] {
   const { tools = [], messages } = toGenerateRequest(read(fields)).input as ChatInput
   const mark = ({ cache }: { readonly cache?: string }): string => (cache ? `|${cache}` : '')
@@ -81,11 +81,11 @@ test.each([
     '<search_result>\nA\n\na.b\n\nSun.\n</search_result>\n\n|5m',
   ],
   [
-    'what the tool of another server did',
+    'a hosted tool call of another server',
     [assistant({ type: 'server_tool_use', name: 'web_search', input: { q: 1 }, ...short })],
     '\nweb_search: {"q":1}\n|5m',
   ],
-])('%s can have one', (_what, messages, expected) => {
+])('%s can have a breakpoint', (_what, messages, expected) => {
   expect(prompt({ messages: [user(text('Hi')), assistant(text('Well.')), ...messages] }).join()).toContain(
     expected,
   )
@@ -99,13 +99,13 @@ test.each([
     '[An image, which this model cannot see.]',
   ],
   ['a document', { type: 'document', source, ...short }, '<document>\nRain.\n</document>\n\n'],
-])('one of %s within a result stands behind the result', (_what, block, said) => {
+])('a breakpoint of %s within a result moves to the end of the result', (_what, block, said) => {
   const messages = [assistant(call), user({ ...result, content: [block, text('Or so.')] })]
 
   expect(prompt({ messages })[1]).toBe(`tool: result ${said}+Or so.|5m`)
 })
 
-test("a result's own breakpoint wins over those within", () => {
+test('the breakpoint of a result takes precedence over breakpoints within the result', () => {
   const messages = [assistant(call), user({ ...result, ...long, content: [text('Noon.', short)] })]
 
   expect(prompt({ messages })[1]).toBe('tool: result Noon.|1h')
@@ -134,7 +134,7 @@ test('tools that the API defines can have breakpoints', () => {
   expect(prompt({ tools: [{ type: 'bash_20250124', name: 'bash', ...long }] })[0]).toBe('bash|1h')
 })
 
-test('a breakpoint on the billing marker is dropped with it', () => {
+test('a breakpoint on the billing marker is dropped with the marker', () => {
   const billing = text('x-anthropic-billing-header: cch=1a2b;', short)
 
   expect(prompt({ system: [billing, text('Be brief.')] })).toEqual(['system: Be brief.', 'user: Hi'])
@@ -164,7 +164,7 @@ test.each([
   expect(marked).toEqual(place === undefined ? [] : [place])
 })
 
-test('the request-level breakpoint may repeat that of the last block', () => {
+test('the request-level breakpoint may be equal to that of the last block', () => {
   const four = [1, 2, 3, 4].map((n) => text(`${n}`, short))
 
   expect(prompt({ ...short, messages: [user(...four)] })).toEqual(['user: 1|5m, 2|5m, 3|5m, 4|5m'])
@@ -203,7 +203,7 @@ test.each<[what: string, fields: object, message: string]>([
   [
     'the body and its last block with two lifetimes',
     { ...long, messages: [user(text('a', short))] },
-    "cache_control.ttl: the last block has a cache_control block with ttl='5m' of its own, and here it is ttl='1h'",
+    "cache_control.ttl: the last block already has a cache_control block with ttl='5m', which differs from ttl='1h'",
   ],
   [
     'one on an empty text',
@@ -247,7 +247,7 @@ test.each<[what: string, fields: object, message: string]>([
     { tools: [{ type: 'tool_search_tool_regex', cache_control: { type: 'x' } }] },
     "tools.0.cache_control.type: Input should be 'ephemeral'",
   ],
-])('%s is refused, also where tokens are counted', (_what, fields, message) => {
+])('%s is rejected, even for token counting', (_what, fields, message) => {
   const refused = expect.objectContaining({ code: 'invalid_request', message })
 
   expect(() => read(fields)).toThrow(refused)
@@ -256,7 +256,7 @@ test.each<[what: string, fields: object, message: string]>([
   ).toThrow(refused)
 })
 
-test('an hour may precede five minutes, and four breakpoints are allowed', () => {
+test('a ttl of 1h may precede a ttl of 5m, and four breakpoints are allowed', () => {
   const fields = {
     ...short,
     tools: [tool('now', long)],

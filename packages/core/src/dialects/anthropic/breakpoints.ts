@@ -19,22 +19,24 @@ export interface Cacheable {
   readonly cache_control?: CacheLifetime | undefined
 }
 
-/** Field of blocks that cannot end a cached prefix. */
+/** Rejects `cache_control` in blocks that cannot end a cached prefix. */
 export const noBreakpoint = { cache_control: optional(z.never({ error: 'Extra inputs are not permitted' })) }
 
-/** A block or tool, with its path in the body. */
+/** A block or tool, with its path in the request body. */
 export interface BreakpointCandidate {
   readonly path: readonly (string | number)[]
   readonly block: Cacheable & { readonly type?: string; readonly text?: string }
 }
 
-/** Finds the last block that can have a breakpoint: the place of a request-level `cache_control`. */
+/** Finds the last block that can have a breakpoint. A request-level `cache_control` applies to this block. */
 export const findLastCandidate = (
   candidates: readonly BreakpointCandidate[],
 ): BreakpointCandidate | undefined =>
   candidates.findLast(({ block }) => block.type !== 'thinking' && block.text !== '')
 
 /**
+ * Checks the number of breakpoints and the order of their lifetimes.
+ *
  * @param candidates in the order of the prompt: tools, system, messages
  * @param automatic the request-level breakpoint, which applies to the last candidate
  */
@@ -48,7 +50,7 @@ export function checkBreakpoints(
   if (own !== undefined && own !== automatic)
     report(
       ['cache_control', 'ttl'],
-      `the last block has a cache_control block with ttl='${own}' of its own, and here it is ttl='${automatic}'`,
+      `the last block already has a cache_control block with ttl='${own}', which differs from ttl='${automatic}'`,
     )
   const marked = candidates.filter(({ block }) => block.cache_control)
   if (last && own === undefined) marked.push({ path: [], block: { cache_control: automatic } })

@@ -1,5 +1,6 @@
 /**
- * Tools that the API defines and the client runs. Models here were not trained on them, so the prompt contains their schemas.
+ * Tools that Anthropic's API defines and the client runs. Models of this server were not trained with these
+ * tools, so the prompt contains their schemas.
  * Shape: Anthropic guides, "Bash tool", "Text editor tool", "Memory tool".
  */
 interface ClientTool {
@@ -27,7 +28,7 @@ const bash = tool(
   ['command'],
 )
 
-/** @param inserted name of the field with the text of `insert` */
+/** @param inserted name of the field that contains the text for the command `insert` */
 const fileFields = (inserted: string) => ({
   path: text('The path of the file or folder.'),
   file_text: text('For `create`: the content of the file.'),

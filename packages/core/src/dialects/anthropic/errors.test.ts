@@ -25,7 +25,7 @@ test.each<[LlmErrorCode, number, string]>([
   ['upstream', 500, 'api_error'],
   ['internal', 500, 'api_error'],
   ['method_not_allowed', 405, 'invalid_request_error'],
-])('%s is the status %i and the type %s', (code, status, type) => {
+])('%s is rendered with the status %i and the type %s', (code, status, type) => {
   const response = renderError(new LlmError(code, 'What to do next.'), 'req_1')
 
   expect(response.status).toBe(status)
@@ -44,7 +44,7 @@ test('an error is an envelope with the request id', () => {
   })
 })
 
-test('an unknown model is named as the API names it', () => {
+test('the error for an unknown model has the message of the API', () => {
   expect(bodyOf(modelNotFound('team/llama:8b'))).toMatchObject({ error: { message: 'model: team/llama:8b' } })
 })
 
@@ -65,7 +65,7 @@ test.each([
   ['tools[3].parameters#/properties/a\nb', 'tools.3.custom.input_schema: No.'],
   ['tools[3].name', 'No.'],
   ['messages', 'No.'],
-])('what the engine says of %j is said as %j', (param, message) => {
+])('an engine error for the field %j has the message %j', (param, message) => {
   expect(bodyOf(new LlmError('invalid_request', 'No.', { param }))).toMatchObject({ error: { message } })
 })
 
@@ -103,7 +103,7 @@ test.each<[Issue, Partial<FieldIssue>, string]>([
   ['integer_too_big', { limit: 5 }, 'Input should be less than or equal to 5'],
   ['integer_too_small', { limit: 0 }, 'Input should be greater than or equal to 0'],
   ['unsupported', { reason: '`tools` is not supported yet.' }, '`tools` is not supported yet.'],
-])('%s with %j is said as %j', (issue, more, words) => {
+])('the issue %s with %j has the message %j', (issue, more, words) => {
   const problem = {
     param: 'messages[0].content[12].text',
     reason: '',

@@ -12,17 +12,17 @@ export function renderError(error: LlmError, requestId: string): HttpResponse {
   return json(toEnvelope(error, requestId), status, retryHeaders(error))
 }
 
-/** Last frame of a stream that fails after its headers. */
+/** Last frame of a stream that fails after its headers are sent. */
 export const renderErrorFrame = (error: LlmError, requestId: string): string =>
   eventFrame('error', JSON.stringify(toEnvelope(error, requestId)))
 
-/** Words an issue with a field as the hosted API does: `max_tokens: Field required`. */
+/** Formats a field error like Anthropic's API: `max_tokens: Field required`. */
 export const formatIssue: IssueFormatter = (problem) => {
   if (problem.param !== '') return `${toFieldPath(problem.param)}: ${issueMessages[problem.issue](problem)}`
   return problem.issue === 'value' ? problem.reason : 'The request body has to be a JSON object.'
 }
 
-/** Spells a path as the hosted API does, with the kind of a tool or of thinking in it. */
+/** Formats a path like Anthropic's API, with the type of a tool or of thinking: `tools.0.custom.name`. */
 const toFieldPath = (param: string): string =>
   param
     .replaceAll(/\[(\d+)\]/g, '.$1')
@@ -38,7 +38,7 @@ function toEnvelope(error: LlmError, requestId: string): object {
   }
 }
 
-/** Codes that clients match on. After `thread_unsupported_request` they send the whole conversation. */
+/** Codes that clients match on. After `thread_unsupported_request`, clients send the whole conversation. */
 const detailsOf = ({ code, details: { param, issue } }: LlmError): object => {
   if (code === 'quota') return { details: { error_code: 'api_key_spend_limit_reached' } }
   return param === 'thread' && issue === 'unsupported'
@@ -56,7 +56,7 @@ function messageOf({ code, message, details }: LlmError): string {
   return field === param ? message : `${field}: ${message}`
 }
 
-/** Drops the path within a schema, which the message contains. */
+/** Maps the engine's field names. Drops the path within a schema, since the message contains this path. */
 const toField = createFieldMapper([
   [/^format\.schema.*/s, 'output_config.format.schema'],
   [/^tools\[(\d+)\]\.parameters.*/s, 'tools.$1.custom.input_schema'],
@@ -67,7 +67,7 @@ const kinds = {
   context_length: [400, 'invalid_request_error'],
   authentication: [401, 'authentication_error'],
   permission: [403, 'permission_error'],
-  // Not 429, since clients would retry, which does not help.
+  // The status is not 429, since clients would then retry in vain.
   quota: [400, 'invalid_request_error'],
   not_found: [404, 'not_found_error'],
   conflict: [409, 'conflict_error'],

@@ -1,4 +1,4 @@
-/** The Anthropic API. Its reference: platform.claude.com/docs/en/api. */
+/** The Anthropic API. Reference: platform.claude.com/docs/en/api. */
 import { defineDialect } from '../dialect.ts'
 import { countTokens } from './count-tokens.ts'
 import { renderError, renderErrorFrame } from './errors.ts'
@@ -8,7 +8,7 @@ import { listModels, retrieveModel } from './models.ts'
 
 export const anthropic = defineDialect({
   name: 'anthropic',
-  // Its clients send this header with every request, and OpenAI's never do. API key headers do not differ.
+  // Anthropic clients always send this header, OpenAI clients never do. API key headers may be the same.
   isSpokenBy: (request) =>
     request.header('anthropic-version') !== undefined || /^\/v1\/messages(\/|$)/.test(request.path),
   requestIdHeader: 'request-id',

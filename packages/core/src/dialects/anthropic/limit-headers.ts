@@ -1,4 +1,4 @@
-/** Rate limit headers of Anthropic's API. Shape: Anthropic API reference, "Rate limits", "Response headers". */
+/** Rate limit headers. Shape: Anthropic API reference, "Rate limits", "Response headers". */
 import type { LimitStatus } from '../../errors.ts'
 
 export function limitHeaders(limits: readonly LimitStatus[]): Readonly<Record<string, string>> {

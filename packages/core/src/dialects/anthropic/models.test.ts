@@ -5,7 +5,7 @@ import type { Llm } from '../../llm.ts'
 import type { RouteCall } from '../dialect.ts'
 import { listModels } from './models.ts'
 
-/** `a` is the newest. */
+/** Models in no order. `a` is the newest and `e` the oldest. */
 const all = ['e', 'a', 'c', 'b', 'd'].map((name) => ({
   name,
   path: `/models/${name}.gguf`,
@@ -33,7 +33,7 @@ test.each([
   [{ before_id: 'a' }, '', false],
   [{ after_id: 'gone' }, '', false],
   [{ before_id: 'gone' }, '', false],
-])('%j is the page %j', async (query, ids, has_more) => {
+])('the query %j returns the models %j', async (query, ids, has_more) => {
   expect(await page(query)).toEqual({
     ids,
     has_more,
@@ -48,6 +48,6 @@ test.each([
   [{ limit: 'many' }, 'limit: Input should be a valid integer'],
   [{ limit: '1e2' }, 'limit: Input should be a valid integer'],
   [{ after_id: 'a', before_id: 'c' }, 'before_id: Only one of before_id and after_id may be given'],
-])('%j is refused with %j', async (query, message) => {
+])('the query %j is rejected with %j', async (query, message) => {
   await expect(page(query)).rejects.toMatchObject({ code: 'invalid_request', message })
 })

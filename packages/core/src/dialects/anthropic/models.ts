@@ -1,4 +1,4 @@
-/** Shape: Anthropic API reference, "Models". */
+/** Lists and retrieves models. Shape: Anthropic API reference, "Models". */
 import { z } from 'zod'
 import { invalidRequest } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
@@ -24,7 +24,7 @@ export const listModels: Handler = async ({ request, llm }) => {
 
   const all = [...(await llm.models.list())].sort(compareNewestFirst)
   const at = all.findIndex(({ name }) => name === (after_id ?? before_id))
-  // An unknown cursor: the model has been deleted since.
+  // The page after or before an unknown model, which may have been deleted, is empty.
   const rest =
     after_id !== undefined
       ? all.slice(at === -1 ? all.length : at + 1)

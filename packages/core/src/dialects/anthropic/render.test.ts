@@ -24,7 +24,7 @@ type Event<Type> = Extract<GenerateEvent, { type: Type }>
 type Piece = string | Exclude<GenerateEvent, { type: 'start' | 'end' }>
 type Ending = Partial<Pick<Event<'end'>, 'finishReason' | 'stopSequence' | 'incompleteCalls'>>
 
-/** A text is a piece of text. */
+/** Creates a generation that emits the pieces. A string stands for a text event. */
 function generationOf(pieces: readonly Piece[], end: Ending = {}): Generation {
   async function* events(): AsyncGenerator<GenerateEvent> {
     yield {
@@ -49,7 +49,7 @@ const call = (index: number, name: string, ...json: readonly string[]): readonly
 ]
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('base64')
 
-/** The data of the frames, which have to be named by their types. */
+/** Parses the data of the frames. Expects each frame to have its type as its name. */
 async function dataOf(frames: AsyncIterable<string>): Promise<unknown[]> {
   let text = ''
   for await (const frame of frames) text += frame
@@ -92,17 +92,17 @@ test('an empty answer has no block, complete and streamed', async () => {
 const endings: [Ending, string, string | null][] = [
   [{ finishReason: 'stop' }, 'end_turn', null],
   [{ finishReason: 'stop', stopSequence: 'STOP' }, 'stop_sequence', 'STOP'],
-  // One of the model's own, that no client knows.
+  // A stop sequence of the model, which clients do not know.
   [{ finishReason: 'stop', stopSequence: '</s>' }, 'end_turn', null],
   [{ finishReason: 'length' }, 'max_tokens', null],
   [{ finishReason: 'context' }, 'model_context_window_exceeded', null],
 ]
 
-test.each(endings)('an answer that ends with %j stops by %s', async (end, stop_reason, stop_sequence) => {
+test.each(endings)('the ending %j has the stop reason %s', async (end, stop_reason, stop_sequence) => {
   expect(await whole(['a'], end)).toMatchObject({ stop_reason, stop_sequence })
 })
 
-test.each(endings)('a stream that ends with %j stops by %s', async (end, stop_reason, stop_sequence) => {
+test.each(endings)('in a stream, %j has the stop reason %s', async (end, stop_reason, stop_sequence) => {
   const data = await streamed([], end)
 
   expect(data.at(-2)).toMatchObject({ type: 'message_delta', delta: { stop_reason, stop_sequence } })
@@ -188,7 +188,7 @@ test('a stream has the message, its block, the pieces and the end', async () => 
 })
 
 test.each(['"quoted" \\ and \n\nbroken\r\n', 'event: error\n\n', '\u2028 ü 😀 \u0000', '}}\n\n'])(
-  'the piece %j arrives unchanged',
+  'the text %j arrives unchanged',
   async (text) => {
     const data = await streamed([text])
 
@@ -233,7 +233,7 @@ const use = (id: string, name: string, input: object) => ({
   caller: { type: 'direct' },
 })
 
-test('reasoning, text and calls are blocks in their order', async () => {
+test('reasoning, text and calls become blocks in the same order', async () => {
   expect(await whole(turn, { finishReason: 'tool-calls' }, 'shown')).toMatchObject({
     content: [
       { type: 'thinking', thinking: 'Hm, a city.', signature: sha256('Hm, a city.') },
@@ -278,7 +278,7 @@ test('a streamed block is closed before the next opens, and reasoning is signed'
   })
 })
 
-test('reasoning that was not requested is hidden, and counted', async () => {
+test('reasoning that was not requested is hidden, but counted', async () => {
   const data = await streamed([thought('Hm.'), 'Hello.'])
 
   expect(await whole([thought('Hm.'), 'Hello.'])).toMatchObject({
@@ -360,6 +360,6 @@ test.each<[Parameters<typeof toThinkingDisplay>[0]['thinking'], ThinkingDisplay]
   [{ type: 'adaptive' }, 'shown'],
   [{ type: 'enabled', budget_tokens: 1_024, display: 'summarized' }, 'shown'],
   [{ type: 'adaptive', display: 'omitted' }, 'omitted'],
-])('who asks for thinking with %j gets thoughts %s', (thinking, thoughts) => {
+])('with `thinking` of %j, the display of reasoning is %s', (thinking, thoughts) => {
   expect(toThinkingDisplay({ thinking })).toBe(thoughts)
 })

@@ -1,5 +1,5 @@
 /**
- * Renders neutral events as the Anthropic API.
+ * Renders engine events as responses of the Anthropic API.
  * Shape: Anthropic API reference, "Create a Message", and its guide "Streaming messages".
  */
 import { createHash } from 'node:crypto'
@@ -14,7 +14,7 @@ import {
 import { eventFrame } from '../../http/streams.ts'
 import type { MessagesRequest } from './schema.ts'
 
-/** Heartbeat. */
+/** Heartbeat frame. */
 export const ping = eventFrame('ping', '{"type":"ping"}')
 
 /** How reasoning is shown: in full, as a signature without text, or not at all. */
@@ -27,8 +27,8 @@ export function toThinkingDisplay({ thinking }: Pick<MessagesRequest, 'thinking'
 }
 
 /**
- * Complete response. Empty texts have no block, since clients send blocks back and an empty one is invalid. Incomplete calls
- * have none, either. Throws an `AbortError` if the generation was cancelled.
+ * Renders a complete response. Omits incomplete tool calls, and text without content: clients would send an
+ * empty text block back, which is invalid. Throws an `AbortError` if the generation was cancelled.
  */
 export async function renderMessage(
   generation: Generation,
@@ -63,10 +63,10 @@ export async function renderMessage(
   throw answerCancelled()
 }
 
-/** Consecutive pieces of one kind, which become one block. */
+/** Consecutive events of one type, which become one block. */
 interface CollectedBlock {
   readonly type: 'text' | 'reasoning' | 'tool-call'
-  /** Text, or the arguments of a call. */
+  /** Text, or the arguments of a call as JSON. */
   text: string
   readonly index?: number
   readonly id?: string
@@ -91,7 +91,7 @@ export async function* renderEvents(
 
   for await (const event of generation) {
     if (event.type === 'start') {
-      // Zero, since some clients add this count to the last one.
+      // Output tokens are 0 here, since some clients add this count to the final count.
       const usage = toUsage({ ...event, outputTokens: 0 })
       yield toFrame('message_start', { message: { ...toHead(generation), content: [], ...noEnding, usage } })
     } else if (event.type === 'end') {
@@ -102,14 +102,14 @@ export async function* renderEvents(
       yield toFrame('message_stop', {})
     } else if (event.type !== 'prompt') {
       if (event.type === 'reasoning') thinkingTokens += event.tokens
-      // Hidden reasoning has no frames; pings fill the silence.
+      // Hidden reasoning has no frames. Meanwhile, clients get heartbeats.
       const frames = blocks.push(event)
       if (frames !== '') yield frames
     }
   }
 }
 
-/** Emits blocks one by one, each closed before the next opens, since clients append to the last one. */
+/** Closes each block before the next block opens, since clients append deltas to the last block. */
 class BlockFrames {
   callCount = 0
   readonly #display: ThinkingDisplay
@@ -121,7 +121,7 @@ class BlockFrames {
     this.#display = display
   }
 
-  /** Returns an empty text where nothing is shown. */
+  /** Renders an event as frames. Returns an empty text if the event is hidden. */
   push(event: ContentEvent): string {
     switch (event.type) {
       case 'text':
@@ -168,13 +168,13 @@ class BlockFrames {
     return closing + toFrame('content_block_start', { index: this.#index, content_block: block })
   }
 
-  /** Concatenated by hand, since serialising whole frames costs more than generating their tokens. */
+  /** Concatenates JSON by hand, since serialising whole frames costs more than generating their tokens. */
   #delta(fields: string): string {
     return `${deltaStart}${this.#index},"delta":{${fields}}}\n\n`
   }
 }
 
-/** Clients read the event's name or the `type` in its data. */
+/** Some clients read the name of an event, others the `type` in its data. */
 const toFrame = (type: string, fields: object): string =>
   eventFrame(type, JSON.stringify({ type, ...fields }))
 
@@ -185,7 +185,7 @@ const emptyBlocks = {
   thinking: { type: 'thinking', thinking: '', signature: '' },
 } as const
 
-/** Signature of reasoning. Some clients reject reasoning without one; this server does not check it. */
+/** Hash for signatures. Some clients reject reasoning without one. This server checks no signatures. */
 const hashAlgorithm = 'sha256'
 
 const toToolUse = (id: string, name: string) => ({
@@ -207,8 +207,8 @@ const toHead = ({ id, model }: Generation) => ({
 const noEnding = { stop_reason: null, stop_sequence: null, stop_details: null }
 
 /**
- * @param isCalling whether the blocks contain a complete call, which agents ignore unless the reason is `tool_use`
- * @param stopSequences those of the request; the model's own stop sequences end a turn
+ * @param isCalling whether there is a complete tool call; agents run it only if the reason is `tool_use`
+ * @param stopSequences of the request; other stop sequences, such as the model's, are reported as `end_turn`
  */
 function toEnding(
   { finishReason, stopSequence }: Pick<GenerateResult, 'finishReason' | 'stopSequence'>,
@@ -232,7 +232,7 @@ const stopReasons = {
   'tool-calls': 'tool_use',
 } as const satisfies Record<FinishReason, string>
 
-/** The first three counts are disjoint, and add up to the prompt. Tokens reused without a breakpoint count as input. */
+/** The three input counts add up to the prompt. Tokens reused without a breakpoint are in `input_tokens`. */
 function toUsage(
   { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens }: TokenUsage,
   thinkingTokens = 0,

@@ -47,7 +47,7 @@ test.each([
   expect(read({ ...minimal, [field]: null })).toEqual({ ...minimal, [field]: undefined })
 })
 
-test('unknown fields, and those that do not change the response, are ignored', () => {
+test('unknown fields, and fields that do not change the response, are ignored', () => {
   const more = {
     metadata: { user_id: null },
     service_tier: 'auto',
@@ -66,7 +66,7 @@ test.each([
   [{ role: 'user', content: [] }],
   [{ role: 'system', content: 'Be brief.' }],
   [{ role: 'assistant', content: [{ type: 'text', text: 'Hello' }] }],
-])('%j is a message', (message) => {
+])('%j is a valid message', (message) => {
   expect(read({ ...minimal, messages: [message] }).messages).toEqual([message])
 })
 
@@ -203,7 +203,7 @@ test.each<[body: object, message: string, param: string, issue: Issue]>([
     'tool_choice.type',
     'value',
   ],
-])('%j is refused with %j', (body, message, param, issue) => {
+])('%j is rejected with %j', (body, message, param, issue) => {
   expect(() => read(body)).toThrow(
     expect.objectContaining({ code: 'invalid_request', message, details: { param, issue } }),
   )
@@ -216,7 +216,7 @@ test.each([
   [{ system: [{ type: 'image' }] }, 'system[0]'],
   [saying([{ type: 'image', source: { type: 'base64' } }]), 'messages[0].content[0]'],
   [saying([{ type: 'text', text: 'a' }, { type: 'container_upload' }]), 'messages[0].content[1]'],
-])('%j is not built yet, and refused instead of ignored', (fields, param) => {
+])('%j is rejected as not supported yet', (fields, param) => {
   expect(() => read({ ...minimal, ...fields })).toThrow(
     expect.objectContaining({
       message: expect.stringMatching(/ not supported yet\.$/),
@@ -233,7 +233,7 @@ test.each([
   [{ output_config: { effort: 'high' } }],
   [{ output_config: { format: null } }],
   [{ mcp_servers: [] }],
-])('%j asks for nothing that is not built yet', (fields) => {
+])('%j needs no unsupported feature and is accepted', (fields) => {
   expect(read({ ...minimal, ...fields })).toMatchObject(minimal)
 })
 
@@ -257,7 +257,7 @@ test.each([
     'output_config.format.schema: Input should be a valid dictionary',
   ],
   [{ output_config: 'high' }, 'output_config: Input should be a valid dictionary'],
-])('%j is refused with %j', (fields, message) => {
+])('%j is rejected with %j', (fields, message) => {
   expect(() => read({ ...minimal, ...fields })).toThrow(expect.objectContaining({ message }))
 })
 
@@ -268,7 +268,7 @@ test.each([
   [{ tools, tool_choice: { type: 'tool', name: 'now' } }, 'a forced tool'],
   [{ output_config: { format: { type: 'json_schema', schema: {} } } }, 'an output format'],
   [{ output_format: { type: 'json_schema', schema: {} } }, 'an output format'],
-])('a prompt that is only read goes without %j', (fields, what) => {
+])('`max_tokens` of 0 is rejected with %j', (fields, what) => {
   const message = `max_tokens: 0 only caches the prompt, so it cannot be combined with ${what}.`
 
   expect(() => read({ ...minimal, ...fields, max_tokens: 0 })).toThrow(expect.objectContaining({ message }))
@@ -280,7 +280,7 @@ test.each([
   { stream: false },
   { tools, tool_choice: { type: 'auto' } },
   { thinking: { type: 'adaptive' } },
-])('a prompt may be only read, with %j', (fields) => {
+])('`max_tokens` of 0 is accepted with %j', (fields) => {
   expect(read({ ...minimal, ...fields, max_tokens: 0 }).max_tokens).toBe(0)
 })
 
@@ -297,7 +297,7 @@ test.each([
   [{ tools, tool_choice: { type: 'any' } }, 'a forced tool'],
   [{ max_tokens: 9, thinking: { type: 'enabled', budget_tokens: 1 } }, 'thinking'],
   [{ output_format: { type: 'json_schema', schema: {} } }, 'an output format'],
-])('with %j no answer can be begun', (fields, what) => {
+])('a prefill is rejected with %j', (fields, what) => {
   expect(() => read({ ...minimal, ...begun, ...fields })).toThrow(
     expect.objectContaining({ message: expect.stringContaining(`not supported with ${what}.`) }),
   )
@@ -306,7 +306,7 @@ test.each([
   ).toBeDefined()
 })
 
-test('counting needs no limit, and ignores sampling fields', () => {
+test('token counting needs no `max_tokens`, and ignores sampling fields', () => {
   const body = parse(CountTokensRequest, { model: 'tiny', messages, temperature: 9 }, formatIssue)
 
   expect(body).toEqual({ model: 'tiny', messages })

@@ -1,6 +1,7 @@
 /**
- * Request schemas. Unknown fields are ignored, and so are those about accounts and context editing, which do not change the
- * response here. Fields that would change it and are not implemented are rejected by name.
+ * Request schemas. Unknown fields are ignored. Fields about accounts and context editing are also ignored,
+ * since they do not change the response here. Fields that are not implemented and would change the response
+ * are rejected, and the error names the field.
  * Shape: Anthropic API reference, "Create a Message" and "Count tokens in a Message".
  */
 import { z } from 'zod'
@@ -26,7 +27,7 @@ const Thinking = z.discriminatedUnion(
   'type',
   [
     z.object({ type: z.literal('enabled'), budget_tokens: integerFrom(1), display }),
-    // Clients send `adaptive` to unknown models.
+    // Clients send `adaptive` to models that they do not know.
     z.object({ type: z.enum(['adaptive', 'between_tools']), display }),
     z.object({ type: z.literal('disabled') }),
   ],
@@ -38,7 +39,7 @@ const Format = z.object({
   schema: JsonObject,
 })
 
-/** Fields of both routes: the prompt, and constraints on the output. */
+/** Fields for messages and token counting: the prompt and the output constraints. */
 const prompt = {
   model: z.string().min(1, 'String should have at least 1 character').max(limits.modelLength),
   messages: list(AnthropicMessage, { max: limits.messages }).refine((messages) => messages.length > 0, {
@@ -58,7 +59,7 @@ const prompt = {
 
   mcp_servers: unsupportedUnless(z.array(z.unknown()), '`mcp_servers`', isEmpty),
   /** Rejected, since clients that continue a thread send only its new messages. */
-  thread: unsupportedUnless(z.looseObject({}), 'A thread that the server keeps', () => false),
+  thread: unsupportedUnless(z.looseObject({}), 'A thread stored on the server', () => false),
   container: unsupportedUnless(z.union([z.string(), z.looseObject({})]), 'A container', () => false),
 }
 
@@ -67,7 +68,7 @@ const createReporter =
   (path: readonly (string | number)[], message: string): void =>
     addIssue({ code: 'custom', path: [...path], message })
 
-/** Checks fields against each other. */
+/** Checks that the fields of a body do not contradict each other. */
 function checkPrompt(body: Prompt, context: z.RefinementCtx): void {
   const report = createReporter(context)
   const { messages, tools = [], tool_choice: choice } = body
@@ -100,7 +101,7 @@ export const listBreakpointCandidates = ({
 
 const isForced = (choice: Prompt['tool_choice']): boolean => choice?.type === 'any' || choice?.type === 'tool'
 
-/** Finds a setting that determines how the answer begins, which rules out a prefill. */
+/** Finds a setting that forbids a prefill, because the setting itself determines how the answer begins. */
 function findPrefillConflict({ tool_choice: choice, thinking, ...body }: Prompt): string | undefined {
   if (isForced(choice)) return 'a forced tool'
   if (thinking?.type === 'enabled') return 'thinking'
@@ -127,7 +128,7 @@ export type CountTokensRequest = Prompt
 export const MessagesRequest = z
   .object({
     ...prompt,
-    /** 0 only evaluates the prompt, to cache it for the next request. */
+    /** With 0, the prompt is only evaluated and cached, for the next request. */
     max_tokens: integerFrom(0),
     stream: optional(z.boolean()),
     stop_sequences: optional(
@@ -159,7 +160,7 @@ export const MessagesRequest = z
   )
 export type MessagesRequest = z.output<typeof MessagesRequest>
 
-/** Finds a setting that needs output. */
+/** Finds a setting that needs output, and so conflicts with `max_tokens: 0`. */
 function findZeroTokensConflict({
   stream,
   tool_choice: choice,

@@ -16,7 +16,7 @@ test.each([{}, { type: 'custom' }, { type: null }])('a tool with %j is a custom 
   ])
 })
 
-test('unknown fields of a tool, and those that do not change the response, are ignored', () => {
+test('unknown fields of a tool, and fields that do not change the response, are ignored', () => {
   const more = { defer_loading: true, input_examples: [{}], foo: 1 }
 
   expect(read({ tools: [{ ...now, ...more }] }).tools).toEqual([now])
@@ -28,7 +28,7 @@ test.each([
   ['text_editor_20250429', 'str_replace_based_edit_tool', 'path'],
   ['text_editor_20250728', 'str_replace_based_edit_tool', 'insert_text'],
   ['memory_20250818', 'memory', 'command'],
-])('%s is the tool %s, with a field %s', (type, name, field) => {
+])('the type %s defines the tool %s, with a field %s', (type, name, field) => {
   const [tool] = read({ tools: [{ type, name }] }).tools ?? []
 
   expect(tool).toMatchObject({
@@ -80,7 +80,7 @@ test.each([
     [{ type: '__proto__', name: 'x' }],
     `tools.0: Input tag '__proto__' found using 'type' does not match any of the expected tags: ${tags}`,
   ],
-])('the tools %j are refused with %j', (tools, message) => {
+])('the tools %j are rejected with %j', (tools, message) => {
   expect(() => read({ tools })).toThrow(expect.objectContaining({ code: 'invalid_request', message }))
 })
 
@@ -100,6 +100,6 @@ test.each([
     { tools: [now], tool_choice: { type: 'auto', disable_parallel_tool_use: 1 } },
     'tool_choice.disable_parallel_tool_use: Input should be a valid boolean',
   ],
-])('%j is refused with %j', (fields, message) => {
+])('%j is rejected with %j', (fields, message) => {
   expect(() => read(fields)).toThrow(expect.objectContaining({ code: 'invalid_request', message }))
 })

@@ -26,13 +26,13 @@ const CustomTool = z.object({
 })
 const SkippedTool = z.object({ kind: z.literal('skipped'), ...breakpoint })
 
-/** Tools that Anthropic hosts, or that need a model trained for them. */
+/** Whether Anthropic hosts a type of tool, or a model needs special training for it. */
 const isHosted = (type: string): boolean =>
   /^(web_search|web_fetch|code_execution|advisor|mcp_toolset|computer|browser)(_|$)/.test(type)
-/** Search for deferred tools. It is skipped, since all tools are in the prompt. */
+/** Whether a tool searches for deferred tools. It is skipped, since the prompt contains all tools anyway. */
 const isToolSearch = (type: string): boolean => /^tool_search_tool_(regex|bm25)(_\d+)?$/.test(type)
 
-/** A tool: `custom` ones bring their schema, and the API defines the schemas of the others. */
+/** A tool. Clients send the schemas of `custom` tools, and the API defines the schemas of other tools. */
 const AnthropicTool = z
   .looseObject({ type: optional(z.string()) })
   .superRefine(({ type = 'custom', name }, context) => {
@@ -74,7 +74,7 @@ export const Tools = list(AnthropicTool, { max: limits.tools })
   )
 export type AnthropicTool = Omit<z.output<typeof CustomTool>, 'kind'>
 
-/** Moves the breakpoint of a skipped tool to the tool before it. */
+/** Removes skipped tools. Moves the breakpoint of a skipped tool to the tool before it. */
 function dropSkippedTools(tools: readonly z.output<typeof AnthropicTool>[]): readonly AnthropicTool[] {
   const callableTools: AnthropicTool[] = []
   for (const tool of tools) {

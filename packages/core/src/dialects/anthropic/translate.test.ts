@@ -9,7 +9,7 @@ import { toGenerateRequest, toPrompt } from './translate.ts'
 const user = (content: unknown): object => ({ role: 'user', content })
 const assistant = (content: unknown): object => ({ role: 'assistant', content })
 
-/** Through the schema: that is how bodies come. */
+/** Validates a body with the schema and translates it. */
 const translate = (fields: object): GenerateRequest =>
   toGenerateRequest(
     parse(MessagesRequest, { model: 'tiny', max_tokens: 5, messages: [user('Hi')], ...fields }, formatIssue),
@@ -31,7 +31,7 @@ test("a minimal request is sampled with the defaults of Anthropic's API", () => 
   })
 })
 
-test('the counted prompt is the generated one', () => {
+test('token counting uses the same prompt as generation', () => {
   const fields = { system: 'Be brief.', messages: [user('a'), user('b'), assistant('c')] }
   const { model, input, reasoning } = translate(fields)
 
@@ -53,7 +53,7 @@ test.each([
   ],
   [{ system: '' }, ['user: Hi']],
   [{ system: [] }, ['user: Hi']],
-])('%j is the system of %j', (fields, expected) => {
+])('%j becomes the turns %j', (fields, expected) => {
   expect(turns(fields)).toEqual(expected)
 })
 
@@ -89,11 +89,11 @@ test.each([
     [user('a'), { role: 'system', content: 'Be brief.' }, assistant('c'), user('d')],
     ['user: a', 'system: Be brief.', 'assistant: c', 'user: d'],
   ],
-])('%j are the turns %j', (messages, expected) => {
+])('the messages %j become the turns %j', (messages, expected) => {
   expect(turns({ messages })).toEqual(expected)
 })
 
-test('the system and a first message of that role are one turn', () => {
+test('the field `system` and a first system message are one turn', () => {
   const messages = [{ role: 'system', content: 'Be kind.' }, user('Hi')]
 
   expect(turns({ system: 'Be brief.', messages })).toEqual(['system: Be brief.\n\nBe kind.', 'user: Hi'])
@@ -107,7 +107,7 @@ test('sampling options get their neutral names', () => {
 })
 
 test.each([[{ top_k: 0 }], [{ top_k: null }], [{ stop_sequences: [] }], [{ temperature: null }]])(
-  '%j is the default',
+  '%j is the same as the default',
   (fields) => {
     expect(translate(fields)).toEqual(translate({}))
   },
@@ -151,7 +151,7 @@ test.each([
     { mode: 'required', names: ['now'], parallel: false },
   ],
   [{ type: 'none' }, { mode: 'none' }],
-])('the choice %j is %j', (tool_choice, toolChoice) => {
+])('the choice %j becomes %j', (tool_choice, toolChoice) => {
   expect(chat({ tools: [now], tool_choice }).toolChoice).toEqual(toolChoice)
 })
 
@@ -220,7 +220,7 @@ test.each([
     [user('So?'), user([result('a', { content: '' })])],
     'user assistant tool user',
   ],
-])('%s: results stand behind their calls, and nothing is put in', (_what, rest, roles) => {
+])('%s: results follow their calls directly, and no turn is added', (_what, rest, roles) => {
   const { messages } = chat({ messages: [user('Hi'), assistant([used('a')]), ...rest] })
 
   expect(messages.map(({ role }) => role).join(' ')).toBe(roles)
@@ -230,7 +230,7 @@ test.each([
   [[], []],
   ['', [text('')]],
   [[{ type: 'image', source: { type: 'url' } }], [text('[An image, which this model cannot see.]')]],
-])('the content %j of a result is %j', (content, parts) => {
+])('the content %j of a result becomes %j', (content, parts) => {
   const messages = [user('Hi'), assistant([used('a')]), user([result('a', { content })])]
 
   expect(chat({ messages }).messages.at(-1)?.content).toEqual([
@@ -306,7 +306,7 @@ test('text documents and search results become their text', () => {
   ])
 })
 
-test('reasoning alone is not a turn', () => {
+test('a message with only reasoning is not a turn', () => {
   expect(
     turns({ messages: [user('a'), assistant([{ type: 'thinking', thinking: 'Hm.' }]), user('b')] }),
   ).toEqual(['user: a\n\nb'])
@@ -318,7 +318,7 @@ test.each([
   [{ thinking: { type: 'adaptive' } }, 'auto'],
   [{ thinking: { type: 'between_tools' } }, 'auto'],
   [{ thinking: { type: 'enabled', budget_tokens: 4 } }, true],
-])('%j asks for thoughts: %s', (fields, reasoning) => {
+])('%j sets `reasoning` to %s', (fields, reasoning) => {
   expect(translate(fields).reasoning).toBe(reasoning)
 })
 

@@ -1,4 +1,4 @@
-/** Translates the Anthropic API to neutral requests. */
+/** Translates requests of the Anthropic API to engine requests. */
 
 import { mergeTurns } from '../../engine/merge-turns.ts'
 import type { CacheLifetime, ChatInput, GenerateRequest, Message, Part, Tool } from '../../engine/request.ts'
@@ -11,7 +11,7 @@ import type * as tools from './tools.ts'
 export function toGenerateRequest(body: schema.MessagesRequest): GenerateRequest {
   const { temperature, top_p: topP, top_k: topK, stop_sequences: stop = [] } = body
   const prompt = toPrompt(body)
-  // A forced call leaves no text that could have a format.
+  // If a tool call is forced, the answer has no text that could have a format.
   const format = isForced(prompt.input) ? undefined : schema.formatOf(body)
   return {
     ...prompt,
@@ -25,7 +25,7 @@ export function toGenerateRequest(body: schema.MessagesRequest): GenerateRequest
 
 const isForced = ({ toolChoice }: ChatInput): boolean => toolChoice?.mode === 'required'
 
-/** Translates everything that counts as input. Without `thinking`, reasoning is disabled where the model allows it. */
+/** Translates all fields that count as input. Without `thinking`, disables reasoning if possible. */
 export function toPrompt(
   body: schema.CountTokensRequest,
 ): Pick<GenerateRequest, 'model' | 'reasoning'> & { readonly input: ChatInput } {
@@ -71,7 +71,7 @@ function toToolChoice(choice: tools.AnthropicToolChoice): NonNullable<ChatInput[
   }
 }
 
-/** Adds a breakpoint after the last part that can have one, in the order of the prompt. */
+/** Adds a breakpoint to the last part of the prompt that can have a breakpoint. */
 function withBreakpoint({ tools = [], messages, ...input }: ChatInput, cache: CacheLifetime): ChatInput {
   const all: readonly (Part | Tool)[] = [...tools, ...messages.flatMap(({ content }) => content)]
   const last = all.findLast((one) => !('type' in one && one.type === 'reasoning'))
@@ -83,12 +83,12 @@ function withBreakpoint({ tools = [], messages, ...input }: ChatInput, cache: Ca
   }
 }
 
-/** Splits tool results from a message, as a turn before the rest. */
+/** Moves the tool results of a message to a separate turn before the rest of the message. */
 function toTurns({ role, content }: blocks.AnthropicMessage): readonly Message[] {
   const parts = blocks.blocksOf(content).map(toPart)
   const results = parts.filter(isResult)
   const others = parts.filter((part) => !isResult(part) && !isEmpty(part))
-  // Reasoning alone is not a turn.
+  // A message with only reasoning is not a turn.
   const hasContent =
     others.some(({ type }) => type !== 'reasoning') || (role === 'user' && results.length === 0)
   return [
@@ -97,7 +97,7 @@ function toTurns({ role, content }: blocks.AnthropicMessage): readonly Message[]
   ]
 }
 
-/** Moves results directly after their calls, since many templates expect that. */
+/** Moves tool results directly after their calls, since many chat templates expect that. */
 function withResultsFirst(turns: readonly Message[]): readonly Message[] {
   const ordered: Message[] = []
   const isCalling = ({ role }: Message): boolean => role === 'assistant' || role === 'tool'
@@ -137,6 +137,6 @@ function toPart(block: blocks.Block): Part {
 const isResult = ({ type }: Part): boolean => type === 'tool-result'
 const isEmpty = (part: Part): boolean => 'text' in part && part.text === ''
 
-/** Claude Code's billing marker. It changes with each request, which would invalidate the prompt cache. */
+/** Whether a block is Claude Code's billing marker. Its changing text would invalidate the prompt cache. */
 const isBilling = (block: blocks.Block): boolean =>
   block.type === 'text' && block.text.startsWith('x-anthropic-billing-header:')

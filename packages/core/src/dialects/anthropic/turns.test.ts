@@ -18,9 +18,9 @@ test.each([
   [[user(text), assistant(text, use('a'), use('b')), user(result('b'), result('a'), text)]],
   [[user(text), assistant(use('a')), assistant(use('b')), user(result('a')), user(text, result('b'))]],
   [[user(text), assistant(use('a')), system, user(result('a')), assistant(text)]],
-  // Some servers begin anew with each answer.
+  // Some servers use the same ids again in each answer.
   [[user(text), assistant(use('a')), user(result('a')), assistant(use('a')), user(result('a'))]],
-])('%j is in order', (messages) => {
+])('the calls and results in %j are in order', (messages) => {
   expect(read(messages).messages).toHaveLength(messages.length)
 })
 
@@ -85,6 +85,6 @@ test.each([
     [user({ ...result('a'), content: [{ type: 'smell' }] })],
     "messages.0.content.0.content.0: Input tag 'smell' found using 'type' does not match any of the expected tags: 'text', 'image', 'tool_reference', 'document', 'search_result'",
   ],
-])('%j is refused with %j', (messages, message) => {
+])('%j is rejected with %j', (messages, message) => {
   expect(() => read(messages)).toThrow(expect.objectContaining({ code: 'invalid_request', message }))
 })

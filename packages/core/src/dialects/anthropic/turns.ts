@@ -1,4 +1,4 @@
-/** Checks the order of calls and their results. Reference: Anthropic guides, "How to implement tool use". */
+/** Checks the order of tool calls and results. Reference: Anthropic guides, "How to implement tool use". */
 import { truncateForError } from '../fields.ts'
 import { type AnthropicMessage, type Block, blocksOf } from './blocks.ts'
 
@@ -6,8 +6,8 @@ import { type AnthropicMessage, type Block, blocksOf } from './blocks.ts'
 type Report = (path: readonly (string | number)[], message: string) => void
 
 /**
- * Checks that each call has one result, in the turn after its own. Consecutive messages of one role are one turn; system
- * messages belong to none. Stops at the first error.
+ * Checks that each tool call has one result, in the next turn. Consecutive messages of one role are one turn.
+ * System messages belong to no turn. Stops at the first error.
  */
 export function checkTurns(messages: readonly AnthropicMessage[], report: Report): void {
   let calls: TurnToolCalls = new Map()
@@ -29,7 +29,7 @@ export function checkTurns(messages: readonly AnthropicMessage[], report: Report
   reportUnanswered(calls, report)
 }
 
-/** Calls of a turn by id. */
+/** Tool calls of one turn, by id. */
 type TurnToolCalls = Map<string, { readonly at: number; hasResult: boolean }>
 
 /** Returns the error of a block, if any. */
@@ -61,5 +61,5 @@ function reportUnanswered(calls: TurnToolCalls, report: Report): boolean {
   return true
 }
 
-/** Limit of ids in one error message. */
+/** Maximum number of ids in one error message. */
 const maxIds = 8

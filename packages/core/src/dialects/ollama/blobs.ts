@@ -1,4 +1,7 @@
-/** Uploaded files for new models, addressed by digest. Shape: Ollama API reference, "Check if a Blob Exists", "Push a Blob". */
+/**
+ * Uploaded files for new models, addressed by digest.
+ * Shape: Ollama API reference, "Check if a Blob Exists", "Push a Blob".
+ */
 import { LlmError } from '../../errors.ts'
 import { empty } from '../../http/respond.ts'
 import { toDigest } from '../../models/ollama-store/digest.ts'
@@ -11,7 +14,7 @@ export const findBlob: Handler = async ({ request, llm }) => {
   throw new LlmError('not_found', `blob ${digest} not found`)
 }
 
-/** `POST /api/blobs/:digest`. The body of an existing blob is not read. */
+/** `POST /api/blobs/:digest`. If the blob exists, the body is not read. */
 export const addBlob: Handler = async ({ request, llm }) => {
   const { blobs } = llm.models
   const digest = toDigest(request.params.digest ?? '')

@@ -1,4 +1,4 @@
-/** Routes of Ollama's cloud, with its responses when the cloud is disabled. Shape: Ollama `server/routes.go`. */
+/** Routes of Ollama's cloud. They respond as if the cloud was disabled. Shape: Ollama `server/routes.go`. */
 import { LlmError } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
 import type { Handler } from '../dialect.ts'
@@ -9,7 +9,7 @@ export const status: Handler = async () => json({ cloud: { disabled: true, sourc
 /** `POST /api/me` */
 export const account: Handler = async () => json({ error: 'account unavailable' }, 503)
 
-/** `POST /api/signout`, `DELETE /api/user/keys/:key`: no user is signed in. */
+/** `POST /api/signout`, `DELETE /api/user/keys/:key`: always fails, since no user is signed in. */
 export const signOut: Handler = async () => json({ error: 'there was an error signing out' }, 500)
 
 /** `GET /api/experimental/model-recommendations` */

@@ -10,7 +10,7 @@ import { toNanoseconds } from './render.ts'
 import * as schema from './schema.ts'
 import { toLoad } from './translate.ts'
 
-/** One token between the tokens that begin and end a text. */
+/** Tokens of the shortest text: a begin token, one token and an end token. */
 const minContextSize = 3
 
 /** `POST /api/embed` */
@@ -64,7 +64,7 @@ async function embedOrLoad(
       throw invalidRequest('input exceeds maximum context length and cannot be truncated further', {
         param: 'options.num_ctx',
       })
-    // Ollama embeds empty texts. Models without a begin token cannot, so an empty text becomes a space.
+    // Ollama embeds empty texts. A model without a begin token cannot, so an empty text becomes a space.
     const texts = inputs.map((text) => (text === '' ? ' ' : text))
     return await llm.embed(
       { model, inputs: texts, ...options, load: toLoad(body) },
@@ -75,7 +75,7 @@ async function embedOrLoad(
   }
 }
 
-/** Clients match on these texts, which only these routes have. */
+/** Replaces error messages by texts that clients of the embedding routes match on. */
 function toEmbedError(error: LlmError, model: string): LlmError {
   const { inputTokens, contextSize, model: missing } = error.details
   if (error.code === 'not_found' && missing !== undefined)

@@ -24,7 +24,7 @@ test.each<[LlmErrorCode, number]>([
   ['overloaded', 503],
   ['upstream', 500],
   ['internal', 500],
-])('%s is the status %i and one text', (code, status) => {
+])('%s is rendered with the status %i and one text', (code, status) => {
   const response = renderError(new LlmError(code, 'What to do next.'))
 
   expect(response.status).toBe(status)
@@ -38,7 +38,7 @@ test.each<[LlmErrorCode, number]>([
 test.each([
   [new LlmError('method_not_allowed', 'GET is not allowed.'), 405, '405 method not allowed'],
   [new LlmError('not_found', 'Invalid URL.', { path: '/api/nope' }), 404, '404 page not found'],
-])('%o is said as text, the way a router says it', (error, status, body) => {
+])('%o is rendered as plain text, like a router error', (error, status, body) => {
   expect(renderError(error)).toEqual({
     status,
     headers: { 'content-type': 'text/plain; charset=utf-8' },
@@ -58,16 +58,16 @@ test.each<[string, LlmError, string]>([
   ['no body', invalidRequest('No JSON.', { emptyBody: true }), 'missing request body'],
   ['a wrong field', invalidRequest('invalid think', { param: 'think' }), 'invalid think'],
   [
-    'a format that cannot be kept',
+    'an invalid format',
     invalidRequest('No.', { param: 'format.schema#/not' }),
     'invalid format: No.',
   ],
   [
-    'arguments that cannot be kept',
+    'an invalid parameter schema',
     invalidRequest('No.', { param: 'tools[3].parameters#' }),
     'invalid tools[3].function.parameters: No.',
   ],
-])('%s is said in words that clients look for', (_what, error, message) => {
+])('the error for %s has the text that clients match on', (_what, error, message) => {
   expect(bodyOf(error)).toEqual({ error: message })
   expect(JSON.parse(renderErrorFrame(error))).toEqual({ error: message })
 })

@@ -1,4 +1,4 @@
-/** `LlmError` in Ollama's form, which is one text. Shape: Ollama API reference, "Errors". */
+/** Renders an `LlmError` like Ollama, as an object with one text. Shape: Ollama API reference, "Errors". */
 import type { LlmError } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { empty, json, text } from '../../http/respond.ts'
@@ -9,13 +9,13 @@ import { createFieldMapper } from '../fields.ts'
 export function renderError(error: LlmError): HttpResponse {
   const status = error.status
   if (error.details.page) return empty(status)
-  // Plain text, as Ollama's router responds.
+  // Ollama's router responds with plain text.
   if (error.code === 'method_not_allowed') return text(`${status} method not allowed`, status)
   if (error.details.path !== undefined) return text(`${status} page not found`, status)
   return json({ error: messageOf(error) }, status, retryHeaders(error))
 }
 
-/** Last line of a stream that fails after its headers. */
+/** Last line of a stream that fails after its headers are sent. */
 export const renderErrorFrame = (error: LlmError): string => jsonLine({ error: messageOf(error) })
 
 /** Clients match on these texts. */
@@ -29,7 +29,7 @@ function messageOf({ code, message, details }: LlmError): string {
   return field === param ? message : `invalid ${field}: ${message}`
 }
 
-/** Drops the path within a schema, which the message contains. */
+/** Maps the engine's field names. Drops the path within a schema, since the message contains this path. */
 const toField = createFieldMapper([
   [/^format\.schema.*/s, 'format'],
   [/^(tools\[\d+\])\.parameters.*/s, '$1.function.parameters'],

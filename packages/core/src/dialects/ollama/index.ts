@@ -1,4 +1,4 @@
-/** The Ollama API. Its reference: docs.ollama.com/api. */
+/** The Ollama API. Reference: docs.ollama.com/api. */
 import { defineDialect } from '../dialect.ts'
 import { addBlob, findBlob } from './blobs.ts'
 import { account, recommendations, signOut, status, webFetch, webSearch } from './cloud.ts'
@@ -11,7 +11,7 @@ import { create, pull, push } from './transfers.ts'
 
 export const ollama = defineDialect({
   name: 'ollama',
-  // Paths of one segment, such as `/metrics`, are Ollama's, too, unless an OpenAI or Anthropic SDK asks for them.
+  // Also gets paths of one segment, such as `/metrics`, unless an OpenAI or Anthropic SDK sent the request.
   isSpokenBy: ({ path, header }) =>
     /^\/(api(\/|$)|$)/.test(path) ||
     (/^\/(?!v1$)[^/]+$/.test(path) && header('x-stainless-lang') === undefined),

@@ -6,7 +6,7 @@ import * as schema from './schema.ts'
 
 const unmarshal = 'json: cannot unmarshal'
 
-// What Ollama 0.33.0 answered to these very bodies.
+// The messages are Ollama 0.33.0's responses to the same bodies.
 test.each<[name: string, schema: z.ZodType, body: unknown, said: string]>([
   ['ChatRequest', schema.ChatRequest, [], `${unmarshal} array into Go value of type api.ChatRequest`],
   ...(
@@ -99,7 +99,7 @@ test.each<[name: string, schema: z.ZodType, body: unknown, said: string]>([
         string,
       ],
   ),
-])('of a %s that is wrong the same is said as by Ollama: %#', (name, shape, body, said) => {
+])("an invalid %s has Ollama's error message: %#", (name, shape, body, said) => {
   expect(() => parse(shape, body, createIssueFormatter(name))).toThrow(
     expect.objectContaining({ message: said }),
   )
@@ -116,7 +116,7 @@ test.each([
     { tools: [{ function: { name: '' } }] },
     'invalid tools[0].function.name: expected a text that is not empty.',
   ],
-])('of %j, which Ollama takes or says in no words, ours say what was expected', (body, said) => {
+])('for %j, which Ollama accepts or rejects without details, the error is %j', (body, said) => {
   expect(() => parse(schema.ChatRequest, body, createIssueFormatter('ChatRequest'))).toThrow(
     expect.objectContaining({ message: said }),
   )

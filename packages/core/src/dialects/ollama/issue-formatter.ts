@@ -1,14 +1,14 @@
-/** Words issues with fields as Go's `encoding/json` and Ollama's checks do. */
+/** Formats field errors like Go's `encoding/json` and Ollama's own checks. */
 import type { FieldIssue, IssueFormatter } from '../parse.ts'
 
-/** @param bodyName Ollama's name of the body, such as `ChatRequest` */
+/** @param bodyName Ollama's Go name of the body, such as `ChatRequest` */
 export const createIssueFormatter =
   (bodyName: string): IssueFormatter =>
   (problem) =>
     formatGoError(bodyName, problem) ??
     (hasCompleteReason(problem) ? problem.reason : formatFieldError(problem))
 
-/** Words a wrong JSON type. Returns `undefined` for other issues. */
+/** Formats the error for a wrong JSON type. Returns `undefined` for other issues. */
 function formatGoError(bodyName: string, { param, expected, received }: FieldIssue): string | undefined {
   const type = jsonTypeOf(received)
   if (expected === undefined || type === undefined || type === typeNames[expected]) return undefined
@@ -19,12 +19,12 @@ function formatGoError(bodyName: string, { param, expected, received }: FieldIss
   const field = param.replaceAll(/\[\d+\]/g, '')
   const goType = (param.endsWith(']') ? itemOf(goTypes[field]) : goTypes[field]) ?? scalars[expected]
   if (goType === undefined) return undefined
-  // Go quotes a number that is no integer.
+  // Go's message contains a number that is not an integer.
   const number = expected === 'int' && Number.isFinite(received) ? ` ${received}` : ''
   return `json: cannot unmarshal ${type}${number} into Go struct field ${bodyName}.${field} of type ${goType}`
 }
 
-/** Go's name of a JSON type. */
+/** Go's name for the JSON type of a value. */
 function jsonTypeOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined
   if (typeof value === 'boolean') return 'bool'
@@ -49,7 +49,7 @@ const goTypes: Readonly<Record<string, string>> = {
   ...{ files: digests, adapters: digests },
 }
 
-/** Item type: `api.Message` for `[]api.Message`, `api.Tool` for `api.Tools`. */
+/** Go type of an array's items: `api.Message` for `[]api.Message`, `api.Tool` for `api.Tools`. */
 const itemOf = (type: string | undefined): string | undefined => type?.replace(/^\[\]|s$/, '')
 
 function optionType(name: string, expected: string): string {
@@ -57,7 +57,7 @@ function optionType(name: string, expected: string): string {
   return /^temperature$|_p$|_penalty$/.test(name) ? 'float32' : 'integer'
 }
 
-/** Fields whose checks return Ollama's complete message. */
+/** Whether the check of a field already returns Ollama's complete message. */
 const hasCompleteReason = ({ param, isCustom }: FieldIssue): boolean =>
   isCustom && ['format', 'input', 'keep_alive', 'think', 'top_logprobs'].includes(param)
 

@@ -17,7 +17,7 @@ test.each([
   ['-1s', 'forever'],
   [Number.POSITIVE_INFINITY, 2 ** 63 / 1e6],
   [1e300, 2 ** 63 / 1e6],
-])('%j is kept for %j milliseconds', (value, ms) => {
+])('the keep-alive %j is %j milliseconds', (value, ms) => {
   expect(toKeepAlive(value)).toBe(ms)
 })
 
@@ -28,7 +28,7 @@ test.each([[''], ['300'], ['soon'], ['10 m'], ['1e9h'], ['9999999h'], [true], [{
   },
 )
 
-// As Ollama 0.33.0 says it.
+// The messages are Ollama 0.33.0's.
 test.each([
   ['300', 'time: missing unit in duration "300"'],
   ['1h30', 'time: missing unit in duration "1h30"'],
@@ -40,7 +40,7 @@ test.each([
   [true, "Unsupported type: 'bool'"],
   [[], "Unsupported type: '[]interface {}'"],
   [{}, "Unsupported type: 'map[string]interface {}'"],
-])('of %j it is said: %s', (value, problem) => {
+])('the error for %j is: %s', (value, problem) => {
   expect(describeKeepAliveError(value)).toBe(problem)
 })
 

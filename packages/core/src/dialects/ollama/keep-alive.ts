@@ -5,7 +5,7 @@ import { truncateForError } from '../fields.ts'
 /** Go's longest duration, 2^63 ns: about 292 years. */
 const maxDurationMs = 2 ** 63 / 1e6
 
-/** Parses seconds, or a duration such as `"10m"`, to milliseconds. Returns `undefined` for other values. */
+/** Parses seconds, or a duration such as `"10m"`, to milliseconds. Returns `undefined` for invalid values. */
 export function toKeepAlive(value: unknown): number | 'forever' | undefined {
   const ms =
     typeof value === 'number' ? value * 1_000 : typeof value === 'string' ? parseDuration(value) : undefined
@@ -13,7 +13,7 @@ export function toKeepAlive(value: unknown): number | 'forever' | undefined {
   return ms < 0 ? 'forever' : Math.min(ms, maxDurationMs)
 }
 
-/** Words the error as Go does. */
+/** Describes an invalid keep-alive with Go's error message. */
 export function describeKeepAliveError(value: unknown): string {
   if (typeof value !== 'string') return `Unsupported type: '${goTypeOf(value)}'`
   const quoted = JSON.stringify(truncateForError(value))

@@ -1,4 +1,4 @@
-/** Requests without a prompt, which load or unload a model. */
+/** Loads or unloads a model, for requests without a prompt. */
 import type { LoadOptions } from '../../engine/request.ts'
 import { LlmError } from '../../errors.ts'
 import { parseNameKey } from '../../models/ollama-store/name.ts'
@@ -7,7 +7,10 @@ import { findDetails, findModel } from './models.ts'
 import type { ChatRequest } from './schema.ts'
 import { toLoad } from './translate.ts'
 
-/** Throws `not_found`, `invalid_request` for an invalid name, and `permission` for a key without the scope `models`. */
+/**
+ * Loads a model, or unloads it if the keep-alive is 0. Throws `not_found`, and `invalid_request` for an
+ * invalid name. Throws `permission` if the request needs the scope `models`, which the key lacks.
+ */
 export async function loadOrUnload(
   call: RouteCall,
   body: Pick<ChatRequest, 'model' | 'options' | 'keep_alive'>,
@@ -26,7 +29,7 @@ export async function loadOrUnload(
   return 'load'
 }
 
-/** All keys share a model, so unloading it or changing its context size needs the scope `models`. */
+/** Callers share a loaded model, so unloading it or changing its context size needs the scope `models`. */
 function requiresModelsScope(
   { llm, caller }: RouteCall,
   model: string,

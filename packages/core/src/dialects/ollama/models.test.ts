@@ -66,7 +66,7 @@ const answer = (handler: Handler, llm: LlmClient, body: object = {}) =>
 const ask = async (handler: Handler, llm: LlmClient, body?: object) =>
   JSON.parse((await answer(handler, llm, body)).body as string)
 
-test('the version is one that clients can compare', async () => {
+test('the version has a format that clients can compare', async () => {
   expect(await ask(getVersion, fakeLlm())).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+$/) })
 })
 
@@ -91,7 +91,7 @@ test('models are listed with their details, newest first', async () => {
   })
 })
 
-test('a model whose file cannot be read is listed, too', async () => {
+test('a model is listed even if its file cannot be read', async () => {
   const read = async (): Promise<ModelDetails> => {
     throw unreadable
   }
@@ -205,7 +205,7 @@ test.each<[Handler, object, string, string]>([
   [copy, { source: 'nope', destination: 'b' }, 'not_found', 'model "nope" not found'],
   [remove, {}, 'invalid_request', 'model is required'],
   [remove, { model: '../../etc/passwd' }, 'invalid_request', 'name "../../etc/passwd" is invalid'],
-])('%o refuses %j', async (handler, body, code, message) => {
+])('%o rejects %j', async (handler, body, code, message) => {
   await expect(answer(handler, changing(), body)).rejects.toMatchObject({ code, message })
 })
 
@@ -227,7 +227,7 @@ test.each([[{ config: { remote_host: 'https://cloud.example' } }, 'permission', 
   },
 )
 
-test('a model whose file cannot be read throws that error', async () => {
+test('if the file of a model cannot be read, its details throw the error', async () => {
   const read = async (): Promise<ModelDetails> => {
     throw unreadable
   }

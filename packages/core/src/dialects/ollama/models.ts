@@ -1,4 +1,4 @@
-/** Lists, copies and deletes models. Shape: Ollama API reference, "List models" and the like. */
+/** Lists, copies and deletes models. Shape: Ollama API reference, "List models" and related sections. */
 import type * as z from 'zod'
 import type { LlmClient } from '../../calls/client.ts'
 import { invalidRequest, LlmError } from '../../errors.ts'
@@ -27,7 +27,7 @@ export const listModels: Handler = async ({ llm }) => {
 
 /** `GET /api/ps`: the latest expiry first. */
 export const listLoadedModels: Handler = async ({ llm }) => {
-  // A loaded model's name may have been deleted.
+  // The name of a loaded model may have been deleted. Its digest then finds the model under another name.
   const all = await llm.models.list()
   const models = await Promise.all(
     llm.loaded().map(async ({ name, digest, sizeBytes, gpuBytes, contextSize, expiresAt }) => {
@@ -70,29 +70,30 @@ export const remove: Handler = async ({ request, llm }) => {
   return empty()
 }
 
-/** Throws `invalid_request` if no name is given. */
+/** Returns the requested name. Throws `invalid_request` if the body contains none. */
 export function requireName({ model, name }: z.output<typeof NamedRequest>): string {
   const found = model || name
   if (found) return found
   throw invalidRequest('model is required', { param: 'model' })
 }
 
-/** @param field named in the error */
+/** @param field field name for the error message */
 function checkName(field: string, name: string): void {
   if (name !== name.trim() || !parseModelName(name))
     throw invalidRequest(`${field} "${truncateForError(name)}" is invalid`, { param: field })
 }
 
 /**
- * Returns `undefined` for an unknown model, which a custom engine may know. Throws `invalid_request` for an invalid name,
- * `permission` for a cloud model, and the errors of `details`.
+ * Returns the details of a model, or `undefined` for an unknown model, which a custom engine may know. Throws
+ * `invalid_request` for an invalid name, and `permission` for a cloud model. Throws the errors of
+ * `llm.models.details`.
  */
 export async function findDetails(llm: LlmClient, name: string): Promise<ModelDetails | undefined> {
   const model = await findModel(llm, name)
   return model && llm.models.details(model)
 }
 
-/** Like `findDetails`, without reading the model's file. */
+/** Finds a model like `findDetails`, but does not read its file. */
 export async function findModel(llm: LlmClient, name: string): Promise<Model | undefined> {
   const model = await llm.models.get(name).catch((cause) => {
     parseMissingName(cause, name)
@@ -102,7 +103,10 @@ export async function findModel(llm: LlmClient, name: string): Promise<Model | u
   return model
 }
 
-/** Parses the name of a missing model. Throws if the name is invalid or of a cloud model, or if `cause` is another error. */
+/**
+ * Parses the name of a missing model. Throws if the name is invalid or belongs to a cloud model. Throws
+ * `cause` if it is not `not_found`.
+ */
 export function parseMissingName(
   cause: unknown,
   name: string,
@@ -115,7 +119,7 @@ export function parseMissingName(
   return parsed
 }
 
-/** Lists a model even if its file cannot be read. */
+/** Returns `undefined` on errors. The lists then contain a model even if its file cannot be read. */
 const ignoreErrors = <T>(promise: Promise<T>): Promise<T | undefined> => promise.catch(() => undefined)
 
 async function toTag(llm: LlmClient, model: Model): Promise<object> {

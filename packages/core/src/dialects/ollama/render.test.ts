@@ -28,7 +28,7 @@ const head = { model: 'team/tiny', created_at: '2026-01-02T03:04:05.006Z' }
 const usage = { inputTokens: 10, reusedTokens: 4, ...uncached, outputTokens: 3 }
 const timings = { loadMs: 0.5, promptMs: 1, generateMs: 2.5 }
 
-/** How an answer ends, on the wire, when it took two milliseconds. */
+/** Last fields of a response that took two milliseconds. */
 const ending = {
   done: true,
   done_reason: 'stop',
@@ -95,13 +95,13 @@ test('a complete chat response has a message', async () => {
   })
 })
 
-test('a complete generate response has the context that continues it', async () => {
+test('a complete generate response has the context for a continuation', async () => {
   const value = await wholeOf([thought('hm'), said('Hello.')], { tokens: [1, 2] }, formatResponse)
 
   expect(value).toEqual({ ...head, response: 'Hello.', thinking: 'hm', ...ending, context: [1, 2] })
 })
 
-test('reasoning and calls stand beside the text, and are omitted if empty', () => {
+test('reasoning and calls have fields beside the text, which are omitted if empty', () => {
   expect(formatMessage({ text: '5', thinking: '2 + 3', calls: [{}] })).toEqual({
     message: { role: 'assistant', content: '5', thinking: '2 + 3', tool_calls: [{}] },
   })
@@ -117,7 +117,7 @@ test.each<[FinishReason, string]>([
   ['length', 'length'],
   ['context', 'length'],
   ['tool-calls', 'stop'],
-])('an answer that ends with %s is done with %s', async (finishReason, done_reason) => {
+])('an answer that ends with %s has the done_reason %s', async (finishReason, done_reason) => {
   expect(await wholeOf([said('Hi')], { finishReason })).toMatchObject({ done: true, done_reason })
 })
 
@@ -201,7 +201,7 @@ const drawn = (text: string, ...top: readonly TokenLogprob[]): SampledToken => (
 })
 const told = (token: string, logprob: number) => ({ token, logprob, bytes: [...Buffer.from(token)] })
 
-test('logprobs stand beside their piece, and together in a complete response, reasoning first', async () => {
+test('each line has its logprobs, and a complete response has all, reasoning first', async () => {
   const pieces = [
     thought('hm', [drawn('hm')]),
     said('é!', [drawn('é', tokenOf('e', -0.1), tokenOf('é', -0.5)), drawn('!')]),
@@ -218,7 +218,7 @@ test('logprobs stand beside their piece, and together in a complete response, re
 })
 
 test.each(['"quoted" \\ and \n\nbroken\r\n', '\u2028 ü 😀 \u0000', '"}\n{"done":true}'])(
-  'the piece %j is one line',
+  'the text %j is rendered as one line',
   async (text) => {
     const [line = ''] = await all(renderLines(generationOf([said(text)]), 0, formatResponse))
 
@@ -227,7 +227,7 @@ test.each(['"quoted" \\ and \n\nbroken\r\n', '\u2028 ü 😀 \u0000', '"}\n{"don
   },
 )
 
-test('an answer without text has a last line, too', async () => {
+test('an answer without text also has a last line', async () => {
   const made = await all(renderLines(generationOf([]), 0, formatResponse))
 
   expect(made).toHaveLength(1)

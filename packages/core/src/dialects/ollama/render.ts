@@ -1,5 +1,5 @@
 /**
- * Renders neutral events as the Ollama API.
+ * Renders engine events as responses of the Ollama API.
  * Shape: Ollama API reference, "Generate a response" and "Generate a chat message".
  */
 
@@ -25,7 +25,7 @@ interface ResponseContent {
 /** Wraps content as `response` or as `message`, depending on the route. */
 export type ContentFormatter = (content: ResponseContent) => object
 
-/** Omits an empty `thinking`, which clients take for an answer without text. */
+/** Omits an empty `thinking`, since clients interpret it as an answer without text. */
 export const formatMessage: ContentFormatter = ({ text = '', thinking = '', calls = [] }) => ({
   message: {
     role: 'assistant',
@@ -39,7 +39,7 @@ export const formatResponse: ContentFormatter = ({ text = '', thinking = '' }) =
   ...(thinking !== '' && { thinking }),
 })
 
-/** Complete response. Throws an `AbortError` if the generation was cancelled. */
+/** Renders a complete response. Throws an `AbortError` if the generation was cancelled. */
 export async function renderCompletion(
   generation: Generation,
   startedAt: number,
@@ -57,7 +57,7 @@ export async function renderCompletion(
   }
 }
 
-/** Collects logprobs of text and reasoning; a `GenerateResult` contains only those of the text. */
+/** Collects the logprobs of text and reasoning. A `GenerateResult` contains only the logprobs of text. */
 async function* collectLogprobs(events: Generation, tokens: SampledToken[]) {
   for await (const event of events) {
     if (event.type === 'text' || event.type === 'reasoning') tokens.push(...(event.logprobs ?? []))
@@ -65,7 +65,7 @@ async function* collectLogprobs(events: Generation, tokens: SampledToken[]) {
   }
 }
 
-/** Lines of a streamed response. A complete call is one line; an incomplete call is omitted. */
+/** Renders the lines of a streamed response. A complete call is one line. Incomplete calls are omitted. */
 export async function* renderLines(
   generation: Generation,
   startedAt: number,
@@ -100,7 +100,7 @@ function toCall({ id, name, arguments: json }: ToolCall, index: number): object 
   return values === undefined ? undefined : { id, function: { index, name, arguments: values } }
 }
 
-/** Omits the key if no logprobs were requested. */
+/** Omits the field `logprobs` if there are none. */
 const toLogprobs = (tokens: readonly SampledToken[] = []): object =>
   tokens.length === 0 ? {} : { logprobs: tokens.map(toLogprob) }
 
@@ -140,7 +140,7 @@ const toLine = (model: string, content: object, tokens?: readonly SampledToken[]
 
 const toHead = (model: string) => ({ model, created_at: new Date().toISOString() })
 
-/** Counts and durations. Only the last line has them, since clients add them up. */
+/** Counts and durations. Only the last line contains them, since clients add up the values of all lines. */
 const toEnding = (
   {
     finishReason,
@@ -168,5 +168,5 @@ const doneReasons = {
   'tool-calls': 'stop',
 } as const satisfies Record<FinishReason, string>
 
-/** At least 1, since clients divide by durations. */
+/** Returns at least 1, since clients divide by durations. */
 export const toNanoseconds = (ms: number): number => Math.max(1, Math.round(ms * 1e6))

@@ -38,7 +38,7 @@ test('every field of a generate request is parsed', () => {
   expect(generate({ ...body, keep_alive: '5m' })).toEqual({ ...body, keep_alive: 300_000 })
 })
 
-test('every option is parsed, also those that only affect speed', () => {
+test('every option is parsed, even options that only affect speed', () => {
   const options = {
     temperature: 0,
     top_k: 0,
@@ -154,7 +154,7 @@ test.each([
   ['ASSISTANT', 'assistant'],
   ['', 'user'],
   ['control', 'control'],
-])('the role %j is %j', (role, read) => {
+])('the role %j becomes %j', (role, read) => {
   expect(chat({ messages: [{ role, content: 'Hi' }] }).messages).toEqual([{ role: read, content: 'Hi' }])
 })
 
@@ -167,7 +167,7 @@ test('all fields of a message are optional', () => {
 test.each<[string, object]>([
   ['`typical_p`', { options: { typical_p: 0.5 } }],
   ['An image', { messages: [{ role: 'user', images: ['aGk='] }] }],
-])('%s is refused by name: %j', (what, body) => {
+])('the error for %s names the unsupported feature: %j', (what, body) => {
   expect(() => chat(body)).toThrow(
     expect.objectContaining({
       code: 'invalid_request',
@@ -177,7 +177,7 @@ test.each<[string, object]>([
 })
 
 test.each([['An image', { images: ['aGk='] }]])(
-  '%s in a generate request is rejected by name',
+  'the error for %s in a generate request names the unsupported feature',
   (what, body) => {
     expect(() => generate(body)).toThrow(`${what} is not supported yet.`)
   },
@@ -187,7 +187,7 @@ test.each([
   { format: '', logprobs: false, images: [] },
   { suffix: '', template: '' },
   { format: null, suffix: null, template: null, images: null },
-])('%j asks for none of it', (body) => {
+])('%j needs no unsupported feature and is accepted', (body) => {
   expect(generate(body)).toBeDefined()
 })
 
@@ -233,7 +233,7 @@ test.each<[string, object]>([
   ['tools[0].function.parameters.properties.a.type', { tools: [taking({ a: { type: ['x', null] } })] }],
   ['tools[1]', { tools: [{ function: { name: 'f' } }, null] }],
   ['tools', { tools: Array(1_025).fill({ function: { name: 'f' } }) }],
-])('a wrong %s is refused by its name: %#', (param, body) => {
+])('the error for an invalid %s names the field: %#', (param, body) => {
   expect(() => chat(body)).toThrow(
     expect.objectContaining({ code: 'invalid_request', details: expect.objectContaining({ param }) }),
   )
@@ -244,13 +244,13 @@ test.each([[5], [{}], [[1]], [['a', null]], [[['a']]], [true]])('%j cannot be em
 })
 
 test.each([[['5']], [[-1]], [[0.5]], [[2 ** 31]], [[null]], [[Number.NaN]]])(
-  '%j is no context',
+  'the context %j is rejected',
   (context) => {
     expect(() => generate({ context })).toThrow('invalid context: expected token ids.')
   },
 )
 
-test('a context of a million tokens is parsed fast, and a longer one than any model has is rejected', () => {
+test('a context of a million tokens is parsed fast, and a context over the limit is rejected', () => {
   const context = Array(1_000_000).fill(5)
   const startedAt = performance.now()
   const read = generate({ context })

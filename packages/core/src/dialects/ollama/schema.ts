@@ -1,7 +1,7 @@
 /**
- * Request schemas. Unknown fields are ignored, and so are options that only affect speed.
- * Fields that would change the response and are not implemented are rejected by name.
- * Shape: Ollama API reference, by the names of its sections.
+ * Request schemas. Unknown fields are ignored, and so are options that only affect speed. Fields that are not
+ * implemented and would change the response are rejected, and the error names the field.
+ * Shape: Ollama API reference. The schemas have the names of its sections.
  */
 import { z } from 'zod'
 import { areTokens, limits } from '../../engine/request-limits.ts'
@@ -19,7 +19,7 @@ const struct = <Shape extends z.ZodRawShape>(shape: Shape) =>
 const body = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.preprocess((value) => value ?? {}, struct(shape))
 
-/** Copies only known fields, since a hostile object may have a million. */
+/** Copies known fields under their lower-case names. A hostile object may have a million other fields. */
 function foldKeys(value: unknown, shape: z.ZodRawShape): unknown {
   if (!isRecord(value)) return value
   const fields: Record<string, unknown> = {}
@@ -38,7 +38,7 @@ const Format = z.custom<'' | 'json' | object>(
       `invalid format: ${JSON.stringify(quoteForError(input))}; expected "json" or a valid JSON Schema object`,
   },
 )
-/** Quotes a value as JSON, shortened. */
+/** Quotes a value as JSON. Shortens texts and arrays. */
 const quoteForError = (value: unknown): string =>
   Array.isArray(value) ? '[]' : JSON.stringify(typeof value === 'string' ? truncateForError(value) : value)
 
@@ -68,7 +68,7 @@ const commonFields = {
   keep_alive: optional(KeepAlive),
   think: optional(Think),
   truncate: optional(z.boolean()),
-  // Ignored: an answer ends where its context does.
+  // Ignored: an answer always ends when its context is full.
   shift: optional(z.boolean()),
   format: optional(Format),
   logprobs: optional(z.boolean()),
@@ -98,7 +98,7 @@ export const OllamaGenerateRequest = body({
 })
 export type OllamaGenerateRequest = z.output<typeof OllamaGenerateRequest>
 
-/** Any word, since some templates have further roles. An empty role is the user's. */
+/** Any role is accepted, since some chat templates define further roles. An empty role becomes `user`. */
 const Role = z
   .string()
   .max(limits.roleLength)
@@ -179,7 +179,7 @@ export const EmbedRequest = body({
 
 export const EmbeddingsRequest = body({ ...embedFields, prompt: optional(z.string()) })
 
-/** `name` is the deprecated field of older clients. */
+/** Older clients send the deprecated field `name`. */
 const nameFields = {
   model: optional(z.string().max(limits.modelLength)),
   name: optional(z.string().max(limits.modelLength)),
@@ -190,7 +190,7 @@ export const ShowRequest = body({
   ...nameFields,
   system: optional(z.string()),
   verbose: optional(z.boolean()),
-  // Ignored: the stored model is shown.
+  // Ignored: the response shows the stored model.
   template: optional(z.string()),
   options: optional(z.looseObject({})),
 })
@@ -207,7 +207,7 @@ export const TransferRequest = body({
   stream: optional(z.boolean()),
 })
 
-/** Checked by hand, since a hostile object may have a million fields. */
+/** A custom check, since zod would report each of a million invalid fields in a hostile object. */
 const Digests = z.custom<Readonly<Record<string, string>>>(
   (value) => isRecord(value) && Object.values(value).every((digest) => typeof digest === 'string'),
   { params: { expected: 'object' }, error: 'expected names of files with the digests of blobs.' },

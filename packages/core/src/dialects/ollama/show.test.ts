@@ -88,7 +88,7 @@ test('show returns the Modelfile and its parts', async () => {
 
   expect(answer).toMatchObject({
     license: 'MIT\nBSD',
-    // Clients cut the lines at their columns, and read numbers as whole ones.
+    // Clients split the lines at fixed columns, and parse numbers as integers.
     parameters: [
       'num_ctx                        1048576',
       'stop                           "\\n"',
@@ -127,6 +127,6 @@ test.each<[object, string, string]>([
   [{ model: 'a b' }, 'invalid_request', 'invalid model name'],
   [{ model: 'big:cloud' }, 'permission', 'ollama cloud is disabled'],
   [{ model: 'big:70b-cloud' }, 'permission', 'ollama cloud is disabled'],
-])('%j is not shown: %s', async (body, code, message) => {
+])('show rejects %j with %s', async (body, code, message) => {
   await expect(shown(body)).rejects.toMatchObject({ code, message: expect.stringContaining(message) })
 })

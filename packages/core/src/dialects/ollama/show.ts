@@ -44,7 +44,7 @@ export const show: Handler = async ({ request, llm }) => {
 
 const unavailable = 'remote model details are unavailable'
 
-/** Metadata of the file, without the fields that the response has elsewhere. */
+/** Metadata of the model file, without the fields that other parts of the response contain. */
 function toModelInfo({ metadata, parameterCount }: ModelDetails): object {
   const info: Record<string, unknown> = {
     'general.quantization_version': quantizationVersion,

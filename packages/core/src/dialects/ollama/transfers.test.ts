@@ -22,7 +22,7 @@ const ask = (handler: Handler, body: object, models: object): Promise<HttpRespon
     {} as Llm,
   )
 
-/** A store that pulls in these steps. */
+/** Creates a model store that reports these steps when it pulls or pushes a model. */
 function pulling(...steps: readonly (Progress | LlmError)[]) {
   const calls: unknown[] = []
   const closed = vi.fn()
@@ -89,7 +89,7 @@ test('without a stream every failure is thrown', async () => {
   await expect(ask(pull, { model: 'tiny', stream: false }, models)).rejects.toBe(failure)
 })
 
-test('a client that leaves before the first line ends the transfer', async () => {
+test('the transfer ends if the client disconnects before the first line', async () => {
   const { models, closed } = pulling(...steps)
   const { body } = await ask(pull, { model: 'tiny' }, models)
 
@@ -98,7 +98,7 @@ test('a client that leaves before the first line ends the transfer', async () =>
   expect(closed).toHaveBeenCalledOnce()
 })
 
-test('the heartbeat repeats the last step', async () => {
+test('the heartbeat repeats the latest step', async () => {
   vi.useFakeTimers()
   async function* slow(): AsyncGenerator<Progress> {
     yield { status: 'verifying sha256 digest' }
@@ -156,7 +156,7 @@ test.each<[Handler, object, string]>([
   ],
   [push, {}, 'model is required'],
   [push, { model: 'a b' }, 'invalid model name'],
-])('%o refuses %j', async (handler, body, message) => {
+])('%o rejects %j', async (handler, body, message) => {
   await expect(ask(handler, body, {})).rejects.toMatchObject({
     code: 'invalid_request',
     message: expect.stringContaining(message),

@@ -1,4 +1,7 @@
-/** Routes that report progress. Shape: Ollama API reference, "Create a model", "Pull a model", "Push a model". */
+/**
+ * Routes that report progress.
+ * Shape: Ollama API reference, "Create a model", "Pull a model", "Push a model".
+ */
 import type * as z from 'zod'
 import { invalidRequest } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
@@ -64,7 +67,10 @@ function toCreateModel(body: z.output<typeof CreateRequest>): CreateModelRequest
   }
 }
 
-/** Waits for the first step, so that an earlier failure has its own status code. Without `stream`, every failure has. */
+/**
+ * Responds after the first progress step, so that an earlier failure has its own status code. Without
+ * `stream`, it responds after the last step.
+ */
 async function respondWithProgress(
   { onError }: RouteCall,
   { stream = true }: { readonly stream?: boolean | undefined },
@@ -95,7 +101,7 @@ async function respondWithProgress(
     },
     [Symbol.asyncIterator]: () => lines,
   }
-  // The heartbeat repeats the last step.
+  // The heartbeat repeats the latest step.
   return ndjson(lines, { onError, heartbeat: () => jsonLine(toStep(last)) })
 }
 

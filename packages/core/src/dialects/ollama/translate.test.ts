@@ -20,7 +20,7 @@ const thinker = detailsWith('thinking', 'completion')
 const filler = detailsWith('insert', 'completion')
 const caller = detailsWith('tools', 'completion')
 
-/** Through the schema: that is how bodies come. */
+/** Validates a body with the schema. */
 const bodyOf = (fields: object): schema.ChatRequest =>
   parse(schema.ChatRequest, { model: 'tiny', ...fields }, createIssueFormatter('ChatRequest'))
 const promptOf = (fields: object) =>
@@ -78,7 +78,7 @@ test.each([
   [{ num_predict: 5 }, 5],
   [{ num_predict: -1 }, 2 ** 31 - 1],
   [{ num_predict: -2 }, 2 ** 31 - 1],
-])('%j is a limit of %s tokens', (options, maxTokens) => {
+])('the options %j limit the answer to %s tokens', (options, maxTokens) => {
   expect(translate({ options }).maxTokens).toBe(maxTokens)
 })
 
@@ -87,7 +87,7 @@ test.each([
   [{ stop: [] }, []],
   [{ stop: [''] }, undefined],
   [{ stop: ['a', '', 'b'] }, ['a', 'b']],
-])('%j are the stop sequences %j', (options, stop) => {
+])('the options %j set the stop sequences %j', (options, stop) => {
   expect(translate({ options }).stop).toEqual(stop)
 })
 
@@ -95,7 +95,7 @@ test.each([
   [{}, 'truncate'],
   [{ truncate: true }, 'truncate'],
   [{ truncate: false }, 'error'],
-] as const)('with %j, what does not fit is met with %s', (fields, overflow) => {
+] as const)('with %j, the overflow of a too long prompt is handled by: %s', (fields, overflow) => {
   expect(translate(fields).overflow).toBe(overflow)
 })
 
@@ -111,7 +111,7 @@ test.each([
     { keep_alive: '10m', options: { num_ctx: 4_096 } },
     { contextSize: 4_096, keepAlive: 600_000 },
   ],
-])('%j is loaded with %j', (fields, load) => {
+])('%j sets the load options %j', (fields, load) => {
   expect(toLoad(bodyOf(fields))).toEqual(load)
 })
 
@@ -120,7 +120,7 @@ test.each([
   [true, true],
   ['high', true],
   [false, false],
-])('a model that can think and is told %j thinks: %j', (think, reasoning) => {
+])('`think` of %j sets `reasoning` to %j for a model with reasoning', (think, reasoning) => {
   expect(translate({ think }, thinker).reasoning).toBe(reasoning)
 })
 
@@ -139,7 +139,7 @@ test.each([
   [true, true],
   ['max', true],
   [false, false],
-])('an engine of the app with a model of its own, told %j, is asked for %j', (think, reasoning) => {
+])('`think` of %j sets `reasoning` to %j for an unknown model', (think, reasoning) => {
   expect(toGenerateRequest(bodyOf({ think }), input, undefined).reasoning).toBe(reasoning)
 })
 
@@ -174,7 +174,7 @@ test.each<[object, object]>([
     { prompt: 'Hi', raw: true, context: [] },
     { kind: 'text', prompt: ['Hi'], template: false },
   ],
-])('%j is the prompt %j', (fields, prompt) => {
+])('%j becomes the prompt %j', (fields, prompt) => {
   expect(promptOf(fields)).toEqual(prompt)
 })
 
@@ -228,7 +228,7 @@ test('tools keep their schemas, and a tool without one takes no arguments', () =
 
 const made = (name: string, more: object = {}) => ({ function: { name, arguments: {} }, ...more })
 
-test('calls follow the text, with an id each', () => {
+test('calls follow the text, and each call gets an id', () => {
   const call = { function: { name: 'weather', arguments: { city: 'Paris', days: [1, 2] } } }
 
   const { messages } = conversationOf({
@@ -253,9 +253,9 @@ test.each([
   ['in the order of the calls', [{}, {}], ['call_0 a', 'call_1 b']],
   ['by its name', [{ tool_name: 'b' }, { tool_name: 'a' }], ['call_1 b', 'call_0 a']],
   ['by its id', [{ tool_call_id: 'call_1' }, {}], ['call_1 b', 'call_0 a']],
-  ['where no such call waits', [{ tool_call_id: 'y' }, { tool_name: 'c' }], ['y undefined', 'undefined c']],
-  ['where none waits any more', [{}, {}, {}], ['call_0 a', 'call_1 b', 'undefined undefined']],
-])('a result is known %s', (_, results, expected) => {
+  ['by a known id or name only', [{ tool_call_id: 'y' }, { tool_name: 'c' }], ['y undefined', 'undefined c']],
+  ['unless all calls are answered', [{}, {}, {}], ['call_0 a', 'call_1 b', 'undefined undefined']],
+])('a result is assigned to a call %s', (_, results, expected) => {
   const { messages } = conversationOf({
     messages: [
       { role: 'assistant', tool_calls: [made('a'), made('b')] },
@@ -297,7 +297,7 @@ test('ten thousand results for a hundred thousand calls are assigned fast', () =
 
   toChatInput(body)
 
-  // A look at all calls for each result takes ten seconds and more.
+  // A search through all calls for each result would take more than ten seconds.
   expect(performance.now() - startedAt).toBeLessThan(2_000)
 })
 
@@ -317,7 +317,7 @@ test.each<[unknown, object | undefined]>([
   ['json', { type: 'json' }],
   [{ type: 'object' }, { type: 'json-schema', schema: { type: 'object' } }],
   [{}, { type: 'json-schema', schema: {} }],
-])('the format %j is %j', (format, expected) => {
+])('the format %j becomes %j', (format, expected) => {
   expect(translate({ format }).format).toEqual(expected)
 })
 
@@ -337,13 +337,13 @@ test.each([
   ['max', 'max', 'llama'],
   ['max', 'high', 'gptoss'],
   ['medium', 'medium', 'gpt-oss'],
-])('told to think %s, the template reads %s in a %s', (think, effort, architecture) => {
+])('`think` of %s sets the reasoning effort %s for the architecture %s', (think, effort, architecture) => {
   const { templateOptions } = translate({ think }, { ...thinker, architecture }).input as neutral.TextInput
 
   expect(templateOptions?.reasoning_effort).toBe(effort)
 })
 
-test('a suffix makes an infill request', () => {
+test('a request with a suffix becomes an infill request', () => {
   const body = { prompt: 'a', suffix: 'c', system: 'Be brief.', context: [1] }
 
   expect(promptOf(body)).toEqual({ kind: 'infill', prefix: 'a', suffix: 'c' })

@@ -1,4 +1,4 @@
-/** Translates the Ollama API to neutral requests. */
+/** Translates requests of the Ollama API to engine requests. */
 import type * as neutral from '../../engine/request.ts'
 import { isRaw } from '../../engine/request-input.ts'
 import { limits } from '../../engine/request-limits.ts'
@@ -63,10 +63,16 @@ function toMessage(message: schema.OllamaMessage, callIds: ToolCallIds): neutral
   }
 }
 
-/** Assigns results to calls, since few clients send ids: to the first unanswered call, or the first one of the same name. */
+/**
+ * Assigns tool results to tool calls, since few clients send ids. A result belongs to the first unanswered
+ * call. If it has a name, it belongs to the first unanswered call of this name.
+ */
 class ToolCallIds {
   #count = 0
-  /** Names by id, and below ids by name: a hostile conversation may have ten thousand results for a hundred thousand calls. */
+  /**
+   * Names of unanswered calls by id. The two maps keep lookups fast: a hostile conversation may have ten
+   * thousand results for a hundred thousand calls.
+   */
   readonly #pending = new Map<string, string>()
   readonly #idsByName = new Map<string, Set<string>>()
   #isTurnOver = false
@@ -83,7 +89,7 @@ class ToolCallIds {
     return id
   }
 
-  /** Ends a turn: the next call discards those still unanswered. */
+  /** Ends a turn. The next call then discards the unanswered calls of the turn. */
   endTurn(): void {
     this.#isTurnOver = true
   }
@@ -120,18 +126,18 @@ export function toGenerateRequest(
   const lacks = (capability: Capability): boolean => details?.capabilities.includes(capability) === false
   if (input.kind === 'chat' && input.tools && lacks('tools'))
     throw invalidRequest(`${toQualifiedName(model)} does not support tools`, { param: 'tools' })
-  // A template in the request may support it.
+  // If the request contains a template, the template may support insertion.
   if (input.kind === 'infill' && input.template === undefined && lacks('insert'))
     throw invalidRequest(`${toQualifiedName(model)} does not support insert`, { param: 'suffix' })
   return {
     model,
     input: isRaw(input) ? input : { ...input, ...toEffort(body, details) },
-    // A negative limit is none, and overrides the Modelfile's.
+    // A negative limit means no limit, and overrides the limit of the Modelfile.
     ...(limit !== undefined && { maxTokens: limit > 0 ? limit : limits.int32 }),
     ...(stop && { stop }),
     sampling: toSampling(options),
     defaultSampling: defaultOllamaSampling,
-    // The continuation of a raw prompt is not parsed.
+    // The output of a raw prompt is not parsed for reasoning.
     ...(reasoning !== undefined && !isRaw(input) && { reasoning }),
     ...(format && { format: toFormat(format) }),
     ...(logprobs && { logprobs: alternatives ?? 0 }),
@@ -140,7 +146,7 @@ export function toGenerateRequest(
   }
 }
 
-/** The full name, as Ollama's error messages have it. */
+/** The full name of a model, as in Ollama's error messages. */
 function toQualifiedName(model: string): string {
   const name = parseModelName(model)
   return name ? fullName(name) : `"${model}"`
@@ -155,7 +161,7 @@ export const toLoad = ({
 }: Pick<schema.ChatRequest, 'options' | 'keep_alive'>): neutral.LoadOptions =>
   omitUndefined({ contextSize: toContextSize(options), keepAlive })
 
-/** Enables reasoning for models that can, unless `think` is false. */
+/** Enables reasoning for models that support it, unless `think` is false. */
 function toReasoning(
   { model, think }: Pick<schema.ChatRequest, 'model' | 'think'>,
   details: ModelDetails | undefined,
@@ -166,7 +172,7 @@ function toReasoning(
   throw invalidRequest(`"${model}" does not support thinking`, { param: 'think' })
 }
 
-/** Reasoning effort, for templates that use it. `high` is the most for gpt-oss. */
+/** Reasoning effort, for chat templates that use it. The highest effort of gpt-oss is `high`. */
 function toEffort(
   { think }: Pick<schema.ChatRequest, 'think'>,
   details: ModelDetails | undefined,

@@ -1,4 +1,4 @@
-/** Shape: OpenAI API reference, "Create embeddings". */
+/** Embeddings. Shape: OpenAI API reference, "Create embeddings". */
 import { z } from 'zod'
 import { limits } from '../../engine/request-limits.ts'
 import { invalidRequest } from '../../errors.ts'
@@ -39,7 +39,7 @@ export const embeddings: Handler = async ({ request, llm }) => {
   })
 }
 
-/** Compares with the result, since the model's dimensions are known only after it has run. */
+/** Rejects more dimensions than the vectors have. Their length is known only after the model has run. */
 function checkDimensions(available: number, requested = 0): void {
   if (requested > available)
     throw invalidRequest(`Invalid 'dimensions': the vectors of this model have ${available}.`, {
@@ -48,6 +48,6 @@ function checkDimensions(available: number, requested = 0): void {
     })
 }
 
-/** Little-endian 32-bit floats: the byte order of every machine that runs models. */
+/** Encodes 32-bit floats in the byte order of the machine. All machines that run models are little-endian. */
 const toBase64 = (vector: readonly number[]): string =>
   Buffer.from(Float32Array.from(vector).buffer).toString('base64')

@@ -26,7 +26,7 @@ test.each<[LlmErrorCode, number, string, string | null]>([
   ['upstream', 500, 'server_error', null],
   ['internal', 500, 'server_error', null],
   ['method_not_allowed', 405, 'invalid_request_error', 'method_not_supported'],
-])('%s is the status %i, the type %s and the code %s', (code, status, type, wireCode) => {
+])('%s has the status %i, the type %s and the code %s', (code, status, type, wireCode) => {
   const response = renderError(new LlmError(code, 'What to do next.'))
 
   expect(response.status).toBe(status)
@@ -37,7 +37,7 @@ test.each<[LlmErrorCode, number, string, string | null]>([
   expect(JSON.parse(response.body as string)).toMatchObject({ error: { type, param: null, code: wireCode } })
 })
 
-test('an error is an envelope with all its four fields', () => {
+test('an error is an envelope with all four fields', () => {
   const body = bodyOf(invalidRequest('Too hot.', { param: 'temperature', issue: 'decimal_too_big' }))
 
   expect(body).toEqual({
@@ -62,7 +62,7 @@ test.each<[Issue, string]>([
   ['integer_too_big', 'integer_above_max_value'],
   ['integer_too_small', 'integer_below_min_value'],
   ['unsupported', 'unsupported_parameter'],
-])('the issue %s is the code %s', (issue, code) => {
+])('the issue %s has the code %s', (issue, code) => {
   const body = bodyOf(invalidRequest('No.', { param: 'x', issue }))
 
   expect(body).toMatchObject({ error: { param: 'x', code } })
@@ -82,7 +82,7 @@ test.each<[LlmErrorCode, string]>([
   ['invalid_request', 'invalid_prompt'],
   ['context_length', 'context_length_exceeded'],
   ['overloaded', 'server_overloaded'],
-])('a response fails by %s with the code %s', (code, said) => {
+])('the error %s in a response stream has the code %s', (code, said) => {
   expect(toResponseError(new LlmError(code, 'No.'))).toEqual({ code: said, message: 'No.' })
 })
 
@@ -120,7 +120,7 @@ test.each([
   [1_000, '1'],
   [1_001, '2'],
   [90_000, '90'],
-])('waiting %i ms is retry-after %s', (retryAfterMs, seconds) => {
+])('a wait of %i ms is sent as `retry-after: %s`', (retryAfterMs, seconds) => {
   const { headers } = renderError(new LlmError('overloaded', 'Later.', { retryAfterMs }))
 
   expect(headers['retry-after']).toBe(seconds)
@@ -145,7 +145,7 @@ test.each<[Partial<FieldIssue>, string]>([
   [{ param: '', issue: 'type' }, 'The request body has to be a JSON object.'],
   [{ param: 'model', issue: 'missing' }, "Missing required parameter: 'model'."],
   [{ param: 'stop[1]', issue: 'value', reason: 'is odd.' }, "Invalid 'stop[1]': is odd."],
-])('the problem %j is said as %j', (problem, message) => {
+])('the issue %j has the message %j', (problem, message) => {
   const said = formatIssue({
     param: '',
     issue: 'value',

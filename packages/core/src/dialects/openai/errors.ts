@@ -11,16 +11,16 @@ export function renderError(error: LlmError): HttpResponse {
   return json(toEnvelope(error), status, retryHeaders(error))
 }
 
-/** Words an issue with a field. */
+/** Formats an invalid field as an error message. */
 export const formatIssue: IssueFormatter = ({ param, issue, reason }) => {
   if (param === '') return 'The request body has to be a JSON object.'
   return issue === 'missing' ? `Missing required parameter: '${param}'.` : `Invalid '${param}': ${reason}`
 }
 
-/** Last frame of a stream that fails after its headers. */
+/** Last frame of a stream that fails after its headers are sent. */
 export const renderErrorFrame = (error: LlmError): string => dataFrame(JSON.stringify(toEnvelope(error)))
 
-/** Error of a response that fails after its headers. */
+/** Error object for the Responses API, in a stream that fails after its headers are sent. */
 export function toResponseError(error: LlmError): { readonly code: string; readonly message: string } {
   const [status] = kinds[error.code]
   return {

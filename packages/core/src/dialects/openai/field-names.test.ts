@@ -21,7 +21,7 @@ test.each<[keyof typeof names, param: string, field: string]>([
   ['response', 'format.schema#/a', 'text.format.schema#/a'],
   ['response', 'format.source', 'grammar'],
   ['response', 'tools[1].parameters', 'tools[1].parameters'],
-])('by the %s names, what the engine calls %s is the field %s', (which, param, field) => {
+])('with the %s names, the engine field %s is the field %s', (which, param, field) => {
   expect(names[which](param)).toBe(field)
 })
 

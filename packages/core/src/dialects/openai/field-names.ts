@@ -1,11 +1,11 @@
-/** Maps the engine's field names in errors to those of each route. */
+/** Maps the engine's field names in errors to the field names of each route. */
 import { LlmError } from '../../errors.ts'
 import type { Handler } from '../dialect.ts'
 import { createFieldMapper } from '../fields.ts'
 
 type FieldMapper = ReturnType<typeof createFieldMapper>
 
-/** Fields of completions and embeddings. */
+/** Maps field names for completions and embeddings. */
 export const mapCompletionField = createFieldMapper([
   [/^format\.source/, 'grammar'],
   [/^format\.schema/, 'response_format.json_schema.schema'],
@@ -14,7 +14,7 @@ export const mapCompletionField = createFieldMapper([
   [/^inputs(?=\[)/, 'input'],
 ])
 
-/** Fields of responses, where functions and schemas have no envelope. */
+/** Maps field names for the Responses API, where functions and schemas are not nested in an envelope. */
 export const mapResponsesField = createFieldMapper([
   [/^format\.source/, 'grammar'],
   [/^format(?=$|\.)/, 'text.format'],

@@ -49,7 +49,7 @@ export const completions: Handler = async (call) => {
 
 const generationsOf = (texts: readonly TextCompletion[]) => texts.map(({ generation }) => generation)
 
-/** Text of the prompt, to repeat before the completion. */
+/** Returns the text of a prompt if `echo` repeats it before the completion, else an empty text. */
 async function echoOf(
   { model, prompt, echo }: CompletionRequest,
   index: number,

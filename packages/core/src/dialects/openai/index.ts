@@ -1,4 +1,4 @@
-/** The OpenAI API. Its reference: platform.openai.com/docs/api-reference. */
+/** The OpenAI API. Reference: platform.openai.com/docs/api-reference. */
 import { defineDialect } from '../dialect.ts'
 import { embeddings } from './embeddings.ts'
 import { renderError, renderErrorFrame } from './errors.ts'

@@ -65,7 +65,7 @@ test.each([
   ['xtc_threshold', -0.1],
   ['ignore_eos', 1],
   ['min_tokens', -1],
-])('%s cannot be %j', (param, value) => {
+])('the error for an invalid value of %s names the field: %j', (param, value) => {
   const [field = ''] = param.split('[')
 
   expect(() => sampling({ [field]: value })).toThrow(

@@ -32,7 +32,7 @@ type LocalServerFields = z.output<z.ZodObject<typeof localServerFields>>
 /** llama.cpp's default. */
 const xtcThreshold = 0.1
 
-/** Fields may be present and undefined. */
+/** Translates the fields to sampling options. The result may contain options with the value `undefined`. */
 export function toLocalSampling(body: LocalServerFields): {
   [Key in keyof Sampling]: Sampling[Key] | undefined
 } {

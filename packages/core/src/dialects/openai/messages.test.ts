@@ -18,8 +18,8 @@ test.each([
   ['in another order', [user, calling('a', 'b'), result('b'), result('a'), user]],
   ['at the end', [user, calling('a'), result('a')]],
   ['twice', [user, calling('a'), result('a'), result('a')]],
-  ['of ids that come again in another turn', [calling('a'), result('a'), calling('a'), result('a')]],
-])('results %s are taken', (_, messages) => {
+  ['with ids that are used again in another turn', [calling('a'), result('a'), calling('a'), result('a')]],
+])('results %s are accepted', (_, messages) => {
   expect(read(messages).map(({ role }) => role)).toEqual(messages.map(({ role }) => role))
 })
 
@@ -30,7 +30,7 @@ test.each([
   ['a call at the end', [user, calling('a')], 1],
   ['a call with half of its results', [user, calling('a', 'b'), result('b'), user], 1],
   ['a call that is followed by another', [user, calling('a'), calling('b'), result('b')], 1],
-])('%s is refused', (_, messages, index) => {
+])('%s is rejected', (_, messages, index) => {
   expect(() => read(messages)).toThrow(
     expect.objectContaining({ code: 'invalid_request', details: { param: `messages[${index}].role` } }),
   )

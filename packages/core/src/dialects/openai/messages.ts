@@ -1,6 +1,7 @@
 /**
  * Messages of a conversation, with tool calls and their results.
- * Shape: OpenAI API reference, "Create chat completion"; `reasoning_content` and `reasoning` as other local servers name them.
+ * Shape: OpenAI API reference, "Create chat completion". Other local servers define `reasoning_content` and
+ * `reasoning`.
  */
 import { z } from 'zod'
 import type * as neutral from '../../engine/request.ts'
@@ -36,7 +37,7 @@ export const contentOf = (texts: PartTypes, others: PartTypes) => {
 const Content = contentOf(['text'], ['image_url', 'input_audio', 'file'])
 export type Content = z.output<typeof Content>
 
-/** Tool type; only functions are supported. */
+/** Type of a tool. Only functions are supported. */
 export const FunctionType = z
   .enum(['function', 'custom'])
   .refine((type) => type === 'function', unsupported('A custom tool'))
@@ -72,7 +73,7 @@ type AssistantMessage = Extract<ChatMessage, { role: 'assistant' }>
 
 export const Messages = list(ChatMessage, { min: 1, max: limits.messages })
 
-/** Throws `invalid_request` for results without their call, and for calls without a result. */
+/** Throws `invalid_request` for a tool result without its call, and for a tool call without a result. */
 export function toMessages(messages: readonly ChatMessage[]): readonly neutral.Message[] {
   checkResults(messages)
   return messages.map(toMessage)
@@ -107,11 +108,11 @@ export const toCall = (id: string, name: string, json: string): neutral.Part => 
   type: 'tool-call',
   id,
   name,
-  // Clients send an empty text for a call without arguments.
+  // Clients send an empty text as the arguments of a call without arguments.
   arguments: json === '' ? '{}' : json,
 })
 
-/** Rejects unmatched calls and results with OpenAI's texts; templates would render them wrongly without an error. */
+/** Rejects unmatched calls and results, like OpenAI. Chat templates would silently render them wrongly. */
 function checkResults(messages: readonly ChatMessage[]): void {
   let called: ReadonlySet<string> = new Set()
   let calledAt = 0

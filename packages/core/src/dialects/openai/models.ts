@@ -1,4 +1,4 @@
-/** Shape: OpenAI API reference, "The model object". */
+/** Lists and retrieves models. Shape: OpenAI API reference, "The model object". */
 import { json } from '../../http/respond.ts'
 import type { Model } from '../../models/model.ts'
 import type { Handler } from '../dialect.ts'

@@ -6,7 +6,7 @@ import type { FinishedTextCompletion, TextCompletion } from './render-text.ts'
 /** Starts the completion of one prompt. */
 export type CompletionStarter = (signal: AbortSignal) => Promise<TextCompletion>
 
-/** Resolves when the first completion has started. Each prompt waits for the completion before it. */
+/** Resolves when the first completion has started. The other prompts start one after the other. */
 export async function streamInOrder(
   [first, ...others]: readonly CompletionStarter[],
   signal: AbortSignal,
@@ -19,10 +19,10 @@ export async function streamInOrder(
   return { started, texts: texts() }
 }
 
-/** Concurrent prompts of one request: a model's default number of slots. */
+/** Maximum number of concurrent prompts in one request. It equals a model's default number of slots. */
 const maxConcurrent = 4
 
-/** Completions in the order of their prompts. The first failure cancels the remaining prompts. */
+/** Returns completions in the order of their prompts. The first failure cancels the remaining prompts. */
 export async function collectConcurrently(
   starters: readonly CompletionStarter[],
   clientSignal: AbortSignal,

@@ -9,7 +9,7 @@ import type { CompletionRequest } from './schema.ts'
 /** Completion of one prompt. */
 export interface TextCompletion {
   readonly generation: Generation
-  /** Prompt text to repeat before it; empty without `echo`. */
+  /** Prompt text to repeat before the completion. Empty without `echo`. */
   readonly echo: string
 }
 
@@ -17,7 +17,7 @@ export interface FinishedTextCompletion extends TextCompletion {
   readonly answer: GenerateResult
 }
 
-/** Complete response with one choice per prompt. */
+/** Renders a complete response with one choice per prompt. */
 export function renderTextCompletion(
   completions: readonly FinishedTextCompletion[],
   body: CompletionRequest,
@@ -59,7 +59,7 @@ export async function* renderTextChunks(
     for await (const event of generation) {
       if (event.type === 'start') {
         const common = toHead(generation, 'text_completion', 'cmpl')
-        // All choices share the head of the first.
+        // All chunks share the head of the first completion.
         opening ||= JSON.stringify({ ...common, system_fingerprint: event.fingerprint }).slice(0, -1)
         if (echo) yield chunk(echo)
       } else if (event.type === 'prompt') {
@@ -85,9 +85,9 @@ const addUsage = (a: UsageCounts, b: UsageCounts): UsageCounts => ({
   outputTokens: a.outputTokens + b.outputTokens,
 })
 
-/** Formats logprobs of successive pieces. Offsets continue across pieces, and count code points as clients do. */
+/** Creates a formatter for the logprobs of successive chunks. Text offsets continue, in code points. */
 function createLogprobFormatter(): (tokens: readonly PromptToken[]) => object {
-  // Tokens can be parts of characters.
+  // A token can be part of a character.
   const decoder = new TextDecoder()
   let offset = 0
   const offsetOf = ({ bytes }: PromptToken): number => {
@@ -103,7 +103,7 @@ function createLogprobFormatter(): (tokens: readonly PromptToken[]) => object {
   })
 }
 
-/** Includes the sampled token. Tokens with the same text become one, with the highest logprob. */
+/** Includes the sampled token. Tokens with the same text share one entry, with the highest logprob. */
 function toTopLogprobs({ text, logprob, top }: PromptToken): Readonly<Record<string, number>> | null {
   if (logprob === null) return null
   const found = new Map<string, number>()

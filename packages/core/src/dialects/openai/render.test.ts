@@ -10,7 +10,7 @@ const usage = { inputTokens: 10, reusedTokens: 4, ...uncached, outputTokens: 3 }
 const timings = { loadMs: 0, promptMs: 1, generateMs: 2 }
 const body: ChatCompletionRequest = { model: 'team/tiny', messages: [{ role: 'user', content: 'Hi' }] }
 
-/** What clients read of usage. */
+/** The usage in the format of the API. */
 const wireUsage = {
   prompt_tokens: 10,
   completion_tokens: 3,
@@ -40,7 +40,7 @@ function generationOf(texts: readonly string[], finishReason: FinishReason = 'st
   return { ...head, [Symbol.asyncIterator]: events }
 }
 
-/** The data of the frames, parsed where it is JSON. */
+/** Returns the data of the frames. Parses all data except `[DONE]`. */
 async function dataOf(frames: AsyncIterable<string>): Promise<unknown[]> {
   let text = ''
   for await (const frame of frames) text += frame
@@ -80,7 +80,7 @@ const reasons: [FinishReason, string][] = [
   ['tool-calls', 'tool_calls'],
 ]
 
-test.each(reasons)('an answer that ends with %s finishes with %s', (reason, finish) => {
+test.each(reasons)('an answer that ends with %s has the finish reason %s', (reason, finish) => {
   const answer = { text: '', finishReason: reason, usage, timings, fingerprint: 'fp_1' }
 
   const value = renderCompletion(generationOf([]), answer, body)
@@ -88,7 +88,7 @@ test.each(reasons)('an answer that ends with %s finishes with %s', (reason, fini
   expect(value).toMatchObject({ choices: [{ finish_reason: finish }] })
 })
 
-test.each(reasons)('a stream that ends with %s finishes with %s', async (reason, finish) => {
+test.each(reasons)('a stream that ends with %s has the finish reason %s', async (reason, finish) => {
   const data = await dataOf(renderChunks(generationOf([], reason), body))
 
   expect(data.at(-2)).toMatchObject({ choices: [{ delta: {}, finish_reason: finish }] })
@@ -118,7 +118,7 @@ test('a stream has the role, the pieces, the finish reason and [DONE]', async ()
   ])
 })
 
-test('with include_usage every chunk has a usage, and a last one without choices has the counts', async () => {
+test('with include_usage every chunk has a usage, and the last chunk has the counts', async () => {
   const data = await dataOf(
     renderChunks(generationOf(['Hi']), { ...body, stream_options: { include_usage: true } }),
   )
@@ -143,7 +143,7 @@ test.each([[{}], [{ stream_options: {} }], [{ stream_options: { include_usage: f
 )
 
 test.each(['"quoted" \\ and \n\nbroken\r\n', 'data: [DONE]\n\n', '\u2028 ü 😀 \u0000', '}],"x":1'])(
-  'the piece %j arrives unchanged',
+  'the text %j arrives unchanged',
   async (text) => {
     const data = await dataOf(renderChunks(generationOf([text]), body))
 
@@ -185,7 +185,7 @@ test('ending the frames early cancels the generation', async () => {
   expect(closed).toBe(true)
 })
 
-test('calls before a stop sequence finish with tool_calls', async () => {
+test('the finish reason is tool_calls if a stop sequence follows a call', async () => {
   const call = { id: 'call_1', name: 'f', arguments: '{}' }
   const answer = {
     text: '',

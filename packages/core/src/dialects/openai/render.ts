@@ -1,7 +1,7 @@
 /**
- * Renders neutral events as the OpenAI API.
- * Shape: OpenAI API reference, "The chat completion object" and "The chat completion chunk object". Reasoning is sent as
- * `reasoning_content` and `reasoning`, as other local servers do, since each client reads only one of them.
+ * Renders engine events as responses of the OpenAI API. Reasoning is sent twice, as `reasoning_content` and
+ * as `reasoning`: other local servers define these fields, and each client reads only one of them.
+ * Shape: OpenAI API reference, "The chat completion object" and "The chat completion chunk object".
  */
 
 import type { Generation } from '../../calls/generation.ts'
@@ -16,7 +16,7 @@ import type {
 import { dataFrame } from '../../http/streams.ts'
 import type { ChatCompletionRequest } from './schema.ts'
 
-/** Complete response. */
+/** Renders a complete response. */
 export function renderCompletion(
   generation: Generation,
   answer: GenerateResult,
@@ -38,7 +38,7 @@ export function renderCompletion(
           ...(isCalling && { tool_calls: toolCalls.map(toToolCall) }),
         },
         logprobs: body.logprobs ? toLogprobs(logprobs) : null,
-        // Calls take precedence over a stop sequence after them.
+        // If there are tool calls, a stop sequence after the calls does not change the finish reason.
         finish_reason: isCalling && finishReason === 'stop' ? 'tool_calls' : finishReasons[finishReason],
       },
     ],
@@ -46,7 +46,7 @@ export function renderCompletion(
   }
 }
 
-/** Frames of a streamed response. */
+/** Renders the frames of a streamed response. */
 export async function* renderChunks(
   generation: Generation,
   body: ChatCompletionRequest,
@@ -65,7 +65,7 @@ export async function* renderChunks(
   for await (const event of generation) {
     switch (event.type) {
       case 'start':
-        // Serialised once, since serialising whole chunks costs more than generating their tokens.
+        // Common fields are serialised once. Serialising each chunk costs more than generating its tokens.
         opening = JSON.stringify({ ...common, system_fingerprint: event.fingerprint }).slice(0, -1)
         yield chunk('{"role":"assistant","content":"","refusal":null}')
         break
@@ -82,7 +82,7 @@ export async function* renderChunks(
       }
       case 'tool-call': {
         isCalling = true
-        // Sent once, since clients concatenate repeated names.
+        // The name is sent only once, since clients concatenate repeated names.
         const call = { index: event.index, ...toToolCall({ ...event, arguments: '' }) }
         yield chunk(`{"tool_calls":[${JSON.stringify(call)}]}`)
         break
@@ -104,7 +104,7 @@ export async function* renderChunks(
   }
 }
 
-/** Frame with the usage, before `[DONE]`, for `stream_options.include_usage`. */
+/** Frame with the usage, for `stream_options.include_usage`. It is sent before `[DONE]`. */
 export const usageFrame = (opening: string, usage: object): string =>
   dataFrame(`${opening},"choices":[],"usage":${JSON.stringify(usage)}}`)
 

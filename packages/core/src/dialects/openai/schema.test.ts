@@ -93,7 +93,7 @@ test.each([
   [{ role: 'assistant', content: 'Hello' }],
   [{ role: 'assistant', content: [{ type: 'text', text: 'Hello' }] }],
   [{ role: 'assistant' }],
-])('%j is a message', (message) => {
+])('%j is a valid message', (message) => {
   expect(read({ ...minimal, messages: [message] }).messages).toEqual([message])
 })
 
@@ -105,7 +105,7 @@ test('further fields that SDKs send in assistant messages are accepted', () => {
   expect(body.messages).toMatchObject([{ role: 'assistant' }])
 })
 
-test('a max_tokens of -1 is no limit', () => {
+test('a max_tokens of -1 means no limit', () => {
   expect(read({ ...minimal, max_tokens: -1 }).max_tokens).toBeUndefined()
 })
 
@@ -154,7 +154,7 @@ test.each<[body: object, param: string, issue: Issue]>([
   [{ ...minimal, response_format: { type: 'json_schema' } }, 'response_format.json_schema', 'missing'],
   [{ ...minimal, grammar: 'a', response_format: { type: 'json_object' } }, 'grammar', 'value'],
   [{ ...minimal, reasoning_effort: 'some' }, 'reasoning_effort', 'value'],
-])('%j is refused by its field %s as %s', (body, param, issue) => {
+])('%j is rejected, and the error names the field %s and the issue %s', (body, param, issue) => {
   expect(() => read(body)).toThrow(
     expect.objectContaining({ code: 'invalid_request', details: { param, issue } }),
   )
@@ -170,7 +170,7 @@ test.each([
   [{ messages: [{ role: 'function', content: 'x', name: 'f' }] }, 'messages[0].role'],
   [{ messages: [{ role: 'assistant', function_call: { name: 'f' } }] }, 'messages[0].function_call'],
   [{ messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, 'messages[0].content[0]'],
-])('%j is not built yet, and refused instead of ignored', (field, param) => {
+])('%j is rejected as not supported yet', (field, param) => {
   expect(() => read({ ...minimal, ...field })).toThrow(
     expect.objectContaining({
       message: expect.stringMatching(/supported yet\.$/),
@@ -185,6 +185,6 @@ test.each([
   [{ functions: [] }],
   [{ function_call: 'auto' }],
   [{ modalities: ['text'] }],
-])('%j asks for nothing that is not built yet', (field) => {
+])('%j needs no unsupported feature and is accepted', (field) => {
   expect(read({ ...minimal, ...field })).toMatchObject(minimal)
 })

@@ -1,6 +1,6 @@
 /**
- * Request schemas. Unknown fields are ignored, since clients of other local servers send many.
- * Known fields that are not implemented are rejected by name.
+ * Request schemas. Unknown fields are ignored, since clients of other local servers send many of them.
+ * Known fields that are not implemented are rejected, and the error names the field.
  * Shape: OpenAI API reference, "Create chat completion" and "Create completion".
  */
 import { z } from 'zod'
@@ -13,12 +13,12 @@ import { localServerFields } from './local-server-fields.ts'
 import { Messages } from './messages.ts'
 import { toolFields } from './tools.ts'
 
-/** OpenAI's limit of prompts, and of texts to embed. */
+/** OpenAI's maximum number of prompts, or of texts to embed, in one request. */
 const maxInputs = 2_048
 
 const tokenCount = integerFrom(1)
 
-/** A 64-bit integer, as in OpenAI's API. A JSON number keeps 53 bits, so the remainder is the same for the same seed. */
+/** A 64-bit integer, as in OpenAI's API. It is reduced to 53 bits. Equal seeds stay equal. */
 const Seed = z
   .number()
   .refine(Number.isInteger, { params: { issue: 'type' }, error: 'expected a whole number.' })
@@ -37,7 +37,7 @@ const FunctionCall = z.union([z.enum(['none', 'auto']), z.looseObject({})], {
   error: "expected 'none', 'auto' or an object.",
 })
 
-/** Checked by hand, since zod would list hundreds of thousands of invalid entries. */
+/** A custom check that stops at the first invalid entry, since zod would report hundreds of thousands. */
 const LogitBias = z
   .custom<Readonly<Record<string, unknown>>>(isRecord, {
     params: { issue: 'type' },
@@ -141,7 +141,7 @@ export const ChatCompletionRequest = z
   .refine(({ logprobs, top_logprobs }) => logprobs || !top_logprobs, {
     path: ['top_logprobs'],
     params: { issue: 'value' },
-    error: "it is only taken together with 'logprobs'.",
+    error: "it requires 'logprobs'.",
   })
   .refine(({ grammar, response_format: format }) => !grammar || !format || format.type === 'text', {
     path: ['grammar'],
@@ -169,7 +169,7 @@ export const CompletionRequest = z
   .object({
     ...generationFields,
     prompt: textsOrTokens(z.string()),
-    // -1 means "no limit", as above.
+    // -1 means "no limit", as in chat completions.
     max_tokens: optional(integerFrom(-1)),
     suffix: optional(z.string()),
     echo: optional(z.boolean()),

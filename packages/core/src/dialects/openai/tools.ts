@@ -17,13 +17,13 @@ type FunctionFields = z.output<typeof FunctionFields>
 
 const Tool = z.object({ type: FunctionType, function: FunctionFields })
 
-/** Schema of `tool_choice` for both OpenAI APIs. @param named schema of a choice by name */
+/** Schema of `tool_choice` for chat completions and responses. @param named schema of a choice by name */
 export const createToolChoiceSchema = <Named extends z.ZodType>(named: Named) =>
   z.union([z.enum(['none', 'auto', 'required']), named], {
     error: "expected 'none', 'auto', 'required' or an object.",
   })
 
-/** Tool fields of both OpenAI APIs. */
+/** Tool fields for chat completions and responses. */
 export const createToolFields = <One extends z.ZodType, Choice extends z.ZodType>(
   tool: One,
   choice: Choice,
@@ -55,10 +55,10 @@ type ChatToolChoice = z.output<typeof ChatToolChoice>
 export const toolFields = createToolFields(Tool, ChatToolChoice)
 type ChatToolFields = z.output<z.ZodObject<typeof toolFields>>
 
-/** OpenAI's default: a function without `parameters` takes none. */
+/** Schema of functions without `parameters`. By OpenAI's default, they have no arguments. */
 const noParameters = { type: 'object', properties: {}, additionalProperties: false } as const
 
-/** Throws `invalid_request`, as `toToolInput` does. */
+/** Throws the errors of `toToolInput`. */
 export function toTools({
   tools = [],
   tool_choice: choice = 'auto',
@@ -71,8 +71,10 @@ export function toTools({
 type ToolInput = Pick<neutral.ChatInput, 'tools' | 'toolChoice'>
 
 /**
- * Translates functions, each with its field for errors. Throws `invalid_request` for a duplicate name, and for a choice
- * of a function that is not listed.
+ * Translates functions and the tool choice. Throws `invalid_request` for a duplicate name, for the choice of
+ * a function that is not listed, and for a required call without functions.
+ *
+ * @param functions each with the path of its field, for error messages
  */
 export function toToolInput(
   functions: readonly (readonly [field: string, FunctionFields])[],
@@ -84,7 +86,7 @@ export function toToolInput(
   if (unknown !== undefined)
     throw wrongChoice(`there is no function '${truncateForError(unknown)}' among the tools.`)
   if (functions.length === 0 && mode === 'required')
-    throw wrongChoice('a tool is to be called, and there is none.')
+    throw wrongChoice('a tool call is required, but there are no tools.')
   if (functions.length === 0) return {}
   return {
     tools: functions.map(([, fields]) => toTool(fields)),
@@ -97,7 +99,7 @@ function collectNames(functions: Parameters<typeof toToolInput>[0]): ReadonlySet
   for (const [field, { name }] of functions) {
     const param = `${field}.name`
     if (names.has(name))
-      throw invalidRequest(`Invalid '${param}': another tool has it.`, { param, issue: 'value' })
+      throw invalidRequest(`Invalid '${param}': another tool has this name.`, { param, issue: 'value' })
     names.add(name)
   }
   return names

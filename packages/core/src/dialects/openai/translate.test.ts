@@ -6,7 +6,7 @@ import { formatIssue } from './errors.ts'
 import { ChatCompletionRequest, CompletionRequest } from './schema.ts'
 import { toGenerateRequest, toTextRequests } from './translate.ts'
 
-/** Through the schema: that is how bodies come. */
+/** Validates a body with the schema and translates it. */
 const translate = (fields: object): GenerateRequest =>
   toGenerateRequest(
     parse(
@@ -91,23 +91,23 @@ test.each([
   [{ max_completion_tokens: 6 }, 6],
   [{ max_tokens: 5, max_completion_tokens: 6 }, 6],
   [{ max_tokens: 5, max_completion_tokens: null }, 5],
-])('%j is a limit of %i tokens', (fields, maxTokens) => {
+])('%j limits the answer to %i tokens', (fields, maxTokens) => {
   expect(translate(fields).maxTokens).toBe(maxTokens)
 })
 
-test.each([[{}], [{ max_tokens: -1 }], [{ max_tokens: null }]])('%j is no limit', (fields) => {
+test.each([[{}], [{ max_tokens: -1 }], [{ max_tokens: null }]])('%j sets no limit', (fields) => {
   expect(translate(fields)).not.toHaveProperty('maxTokens')
 })
 
 test.each([
   [{ stop: '\n' }, ['\n']],
   [{ stop: ['a', '', 'b'] }, ['a', 'b']],
-])('%j are the stop sequences %j', (fields, stop) => {
+])('%j sets the stop sequences %j', (fields, stop) => {
   expect(translate(fields).stop).toEqual(stop)
 })
 
 test.each([[{}], [{ stop: null }], [{ stop: [] }], [{ stop: '' }], [{ stop: [''] }]])(
-  '%j are no stop sequences',
+  '%j sets no stop sequences',
   (fields) => {
     expect(translate(fields)).not.toHaveProperty('stop')
   },
@@ -131,7 +131,7 @@ test('output options get their neutral names', () => {
   })
 })
 
-test('each prompt of a completion is a request of its own, with the same options', () => {
+test('each prompt of a completion becomes a separate request with the same options', () => {
   const body = parse(CompletionRequest, { model: 'tiny', prompt: ['a', [5]], seed: 7 }, formatIssue)
 
   const [first, second, ...others] = toTextRequests(body)

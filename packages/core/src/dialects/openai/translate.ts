@@ -1,4 +1,4 @@
-/** Translates the OpenAI API to neutral requests. */
+/** Translates requests of the OpenAI API to engine requests. */
 import type { GenerateRequest, OutputFormat, Sampling } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
 import { omitUndefined } from '../fields.ts'
@@ -10,11 +10,11 @@ import { toTools } from './tools.ts'
 /** OpenAI's default for text completions, if neither the request nor the model sets a limit. */
 const defaultMaxTokens = 16
 
-/** Throws `invalid_request`, as `toMessages` and `toTools` do. */
+/** Throws the errors of `toMessages` and `toTools`. */
 export function toGenerateRequest(body: ChatCompletionRequest): GenerateRequest {
   const maxTokens = body.max_completion_tokens ?? body.max_tokens
   const tools = toTools(body)
-  // A forced call leaves no text that could have a format.
+  // If a tool call is forced, the answer has no text that could have a format.
   const format = tools.toolChoice?.mode === 'required' ? undefined : toFormat(body)
   return {
     ...toCommon(body),
@@ -26,7 +26,7 @@ export function toGenerateRequest(body: ChatCompletionRequest): GenerateRequest 
   }
 }
 
-/** Translates each prompt to a request. Throws `invalid_request`. */
+/** Translates each prompt to a request. Throws `invalid_request` for fields that cannot be combined. */
 export function toTextRequests(body: CompletionRequest): readonly GenerateRequest[] {
   const { max_tokens: maxTokens, logprobs } = body
   const promptLogprobs = body.echo && logprobs !== undefined
@@ -66,7 +66,7 @@ export function toCommon(body: GenerationFields): Pick<GenerateRequest, 'model' 
 
 type ReasoningFields = Pick<ChatCompletionRequest, 'reasoning_effort' | 'chat_template_kwargs'>
 
-/** Reasoning is never part of the text. Without a setting, the model decides (`auto`). */
+/** Whether the model reasons. Without a setting, the model decides (`auto`). */
 export function toReasoning({
   reasoning_effort: effort,
   chat_template_kwargs: variables,
@@ -91,7 +91,7 @@ interface FormatFields {
   readonly response_format?: ResponseFormat | undefined
 }
 
-/** Constrains the output with and without `strict`. */
+/** Returns the output constraint. It does not depend on `strict`. */
 function toFormat({ grammar, response_format: format }: FormatFields): OutputFormat | undefined {
   if (grammar) return { type: 'grammar', source: grammar }
   if (!format || format.type === 'text') return undefined

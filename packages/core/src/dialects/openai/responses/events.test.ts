@@ -55,7 +55,7 @@ test.each<[FinishReason, string]>([
   ['tool-calls', 'completed'],
   ['length', 'incomplete'],
   ['context', 'incomplete'],
-])('an answer that ends by %s is %s', async (reason, status) => {
+])('an answer that ends with %s has the status %s', async (reason, status) => {
   const response = await new ResponseEvents(generationOf([text, end(reason)]), body).collect()
 
   expect(response).toMatchObject({ status, output: [{ status }] })
@@ -79,13 +79,13 @@ test('text after a call is a separate message', async () => {
   })
 })
 
-test('a generation without an end was cancelled', async () => {
+test('a generation without an end event throws an AbortError', async () => {
   const response = new ResponseEvents(generationOf([text]), body).collect()
 
   await expect(response).rejects.toMatchObject({ name: 'AbortError' })
 })
 
-test('a failure before the start follows the first two events', async () => {
+test('a failure before the start is sent after the first two events', async () => {
   const events = new ResponseEvents(generationOf([]), body)
   const frames: string[] = []
 

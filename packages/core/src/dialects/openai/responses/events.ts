@@ -1,4 +1,7 @@
-/** Renders a response as events, or as the object of its last event. Shape: OpenAI API reference, "Streaming events". */
+/**
+ * Renders a response as a stream of events, or as the response object in its last event.
+ * Shape: OpenAI API reference, "Streaming events".
+ */
 
 import type { Generation } from '../../../calls/generation.ts'
 import { answerCancelled, type GenerateEvent, type TokenUsage } from '../../../engine/events.ts'
@@ -27,7 +30,7 @@ export class ResponseEvents {
   }
 
   async *frames(): AsyncGenerator<string> {
-    // Sent before the model starts, since clients expect these first even if it fails.
+    // These events are sent before the model starts, since clients expect them even if the model fails.
     yield this.#toFrame(this.#createEvent('created', this.#createResponse('in_progress')))
     yield this.#toFrame(this.#createEvent('in_progress', this.#createResponse('in_progress')))
     for await (const event of this.#generation)

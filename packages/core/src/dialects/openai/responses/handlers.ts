@@ -37,8 +37,8 @@ export const countInputTokens: Handler = async ({ request, llm }) => {
   return json({ object: 'response.input_tokens', input_tokens: count })
 }
 
-/** All routes of a stored response. */
+/** Handles all routes of stored responses, since this server stores none. */
 export const rejectStoredResponse: Handler = async ({ request: { params } }) => {
   const id = truncateForError(params.id ?? '')
-  throw new LlmError('not_found', `Response with id '${id}' not found: this server keeps none.`)
+  throw new LlmError('not_found', `Response with id '${id}' not found: this server does not store responses.`)
 }

@@ -20,7 +20,7 @@ const ItemReference = z
   .object({ type: z.literal('item_reference'), id: z.string() })
   .refine(() => false, {
     path: ['id'],
-    error: "this server keeps no items: send the item itself, as clients do with 'store': false.",
+    error: "this server stores no items: send the item itself, as clients do with 'store': false.",
   })
   .transform((): never => z.NEVER)
 
@@ -61,7 +61,7 @@ type InputItem = z.output<typeof InputItem>
 
 export const Items = list(InputItem, { min: 1, max: limits.messages })
 
-/** Adds the type, which clients may omit where other fields imply it. */
+/** Adds the type, which clients may omit if other fields imply it. */
 function withType(item: unknown): unknown {
   if (typeof item !== 'object' || item === null) return item
   const { type, role, id } = item as Readonly<Record<string, unknown>>
@@ -70,7 +70,7 @@ function withType(item: unknown): unknown {
   return id === undefined ? item : { ...item, type: 'item_reference' }
 }
 
-/** Throws `invalid_request` for results without their call, and for calls without a result. */
+/** Throws `invalid_request` for a tool result without its call, and for a tool call without a result. */
 export function toMessages(input: string | readonly InputItem[]): readonly neutral.Message[] {
   if (typeof input === 'string') return [{ role: 'user', content: toParts(input) }]
   checkResults(input)
@@ -78,7 +78,7 @@ export function toMessages(input: string | readonly InputItem[]): readonly neutr
   for (const item of input) {
     const { role, content } = toMessage(item)
     const last = messages.at(-1)
-    // All items of one response are one turn.
+    // All consecutive items of the assistant are one turn.
     if (role === 'assistant' && last?.role === role) last.content.push(...content)
     else messages.push({ role, content: [...content] })
   }
@@ -114,7 +114,7 @@ function toReasoningParts({
 const joinTexts = (parts: readonly { readonly text: string }[]): string =>
   parts.map(({ text }) => text).join('\n\n')
 
-/** Rejects unmatched calls and results with OpenAI's texts; templates would render them wrongly without an error. */
+/** Rejects unmatched calls and results, like OpenAI. Chat templates would silently render them wrongly. */
 function checkResults(items: readonly InputItem[]): void {
   const pending = new Map<string, number>()
   for (const [index, item] of items.entries()) {

@@ -1,6 +1,7 @@
 /**
- * Encodes reasoning for clients that send it back unread (`reasoning.encrypted_content`). The server stores no responses, so
- * the text contains all of the reasoning. It is encoded and not encrypted, since the client may read it.
+ * Encodes reasoning as `reasoning.encrypted_content`, which clients send back unread. This server stores no
+ * responses, so the encoded text contains the whole reasoning. It is not encrypted, since the client may read
+ * it.
  */
 const prefix = 'sealed1.'
 

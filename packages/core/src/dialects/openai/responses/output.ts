@@ -16,9 +16,9 @@ export interface ResponseStreamEvent {
 export interface OutputOptions {
   /** Id of the response. */
   readonly id: string
-  /** Repeats reasoning as its summary, since some clients show only that. */
+  /** Whether reasoning is repeated as its summary. Some clients show only the summary. */
   readonly hasSummary: boolean
-  /** Adds reasoning as `encrypted_content`, for clients that send it back. */
+  /** Whether reasoning is also sent as `encrypted_content`, for clients that send this field back. */
   readonly hasEncryptedContent: boolean
 }
 
@@ -30,7 +30,7 @@ interface OutputItem {
   readonly [field: string]: unknown
 }
 
-/** Place of each kind of text in an item, and the names of its events. */
+/** For each kind of text, its field in an item and the names of its events. */
 const textKinds = {
   output_text: { list: 'content', index: 'content_index', part: 'content_part', text: 'output_text' },
   reasoning_text: { list: 'content', index: 'content_index', part: 'content_part', text: 'reasoning_text' },
@@ -43,9 +43,9 @@ const textKinds = {
 } as const
 type TextKind = keyof typeof textKinds
 
-/** Emits items one by one, each done before the next is added, since clients rely on the order. */
+/** Emits output items. Each item is done before the next item is added, since clients rely on this order. */
 export class ResponseOutput {
-  /** Items so far, with the open one last. */
+  /** Items so far. The open item is the last. */
   readonly items: OutputItem[] = []
   readonly #options: OutputOptions
   /** Text of the open item. */
@@ -73,7 +73,7 @@ export class ResponseOutput {
   /** @param isCut whether a limit has left the last item incomplete */
   *end(isCut: boolean): Generator<ResponseStreamEvent> {
     yield* this.#close(isCut)
-    // Agents wait for a message or a call, and would otherwise repeat the request.
+    // After reasoning alone, an empty message is added. Without a message or call, agents repeat the request.
     if (isCut || this.items.some(({ type }) => type !== 'reasoning')) return
     yield* this.#begin('message')
     yield* this.#close(false)
@@ -138,7 +138,7 @@ export class ResponseOutput {
     yield { type: 'response.output_item.done', output_index: this.items.length - 1, item: done }
   }
 
-  /** Content of the open item when it is done. */
+  /** Content fields of the open item when the item is done. */
   #finalFields({ type }: OutputItem): object {
     if (type === 'function_call') return { arguments: this.#text }
     const lists = this.#textKinds().map((kind) => [textKinds[kind].list, [this.#part(kind)]] as const)
@@ -147,7 +147,7 @@ export class ResponseOutput {
     return { ...Object.fromEntries(lists), ...encrypted }
   }
 
-  /** A call can be incomplete without a limit, and further items may follow it. */
+  /** Status of an item that is done. A tool call can be incomplete even if no limit has ended the answer. */
   #statusOf({ type }: OutputItem, isCut: boolean): ItemStatus {
     const isComplete = type === 'function_call' ? tryParseJson(this.#text) !== undefined : !isCut
     return isComplete ? 'completed' : 'incomplete'

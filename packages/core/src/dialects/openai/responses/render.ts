@@ -1,9 +1,9 @@
-/** Fields of a response about itself and its request. Shape: OpenAI API reference, "The response object". */
+/** Metadata of a response and its request. Shape: OpenAI API reference, "The response object". */
 import type { Generation } from '../../../calls/generation.ts'
 import type { ResponsesRequest } from './schema.ts'
 import { renderTools } from './tools.ts'
 
-/** Head of a response without output, in the order of the reference. */
+/** Creates a response object without output. Its fields have the order of the API reference. */
 export const toHead = ({ id, createdAt }: Generation, body: ResponsesRequest) => ({
   id: `resp_${id}`,
   object: 'response',
@@ -24,7 +24,7 @@ export const toHead = ({ id, createdAt }: Generation, body: ResponsesRequest) =>
   frequency_penalty: body.frequency_penalty ?? 0,
   reasoning: { effort: body.reasoning?.effort ?? null, summary: body.reasoning?.summary ?? null },
   service_tier: 'default',
-  // This server stores no responses, whatever the request asks for.
+  // This server stores no responses, even if the request asks for it.
   store: false,
   temperature: body.temperature ?? 1,
   text: { verbosity: 'medium', ...body.text, format: body.text?.format ?? { type: 'text' } },

@@ -1,5 +1,6 @@
 /**
- * Request schema. Fields that need stored responses are rejected by name, since this server stores none.
+ * Request schema of the Responses API. Fields that need stored responses are rejected, and the error names
+ * the field.
  * Shape: OpenAI API reference, "Create a model response".
  */
 import { z } from 'zod'
@@ -10,7 +11,7 @@ import { Effort, formatError, generationFields, JsonSchema, textFormats } from '
 import { Items } from './items.ts'
 import { toolFields } from './tools.ts'
 
-/** Format without the envelope that completions have around the schema. */
+/** Output format. Unlike in chat completions, the schema is not nested in an object `json_schema`. */
 const Format = z.discriminatedUnion(
   'type',
   [
@@ -24,7 +25,7 @@ const Format = z.discriminatedUnion(
   formatError,
 )
 
-/** OpenAI's limits. The response repeats it. */
+/** Metadata within OpenAI's limits. The response repeats the metadata. */
 const Metadata = JsonObject.refine(
   (given) => Object.keys(given).length <= 16,
   'expected at most 16 pairs.',
@@ -33,11 +34,11 @@ const Metadata = JsonObject.refine(
     Object.entries(given).every(
       ([key, value]) => key.length <= 64 && typeof value === 'string' && value.length <= 512,
     ),
-  'expected texts of at most 512 characters, under keys of at most 64.',
+  'expected strings of at most 512 characters, with keys of at most 64 characters.',
 )
 
-const storageUnsupported = { params: { issue: 'unsupported' }, error: 'this server keeps no responses.' }
-/** Field that needs stored responses. */
+const storageUnsupported = { params: { issue: 'unsupported' }, error: 'this server stores no responses.' }
+/** Rejects a field that needs stored responses. */
 const requiresStorage = (schema: z.ZodType) => optional(schema.refine(() => false, storageUnsupported))
 
 export const ResponsesRequest = z
@@ -60,7 +61,7 @@ export const ResponsesRequest = z
     truncation: optional(z.enum(['auto', 'disabled'])),
     // Extension of other local servers: variables of the chat template.
     chat_template_kwargs: optional(z.looseObject({})),
-    // The response repeats these.
+    // The response repeats these fields.
     metadata: optional(Metadata),
     max_tool_calls: optional(integerFrom(1)),
     user: optional(z.string()),
@@ -70,7 +71,7 @@ export const ResponsesRequest = z
     previous_response_id: optional(
       z.string().refine(() => false, {
         error: ({ input }) =>
-          `Previous response with id '${truncateForError(String(input))}' not found: this server keeps none.`,
+          `Previous response with id '${truncateForError(String(input))}' not found: this server does not store responses.`,
       }),
     ),
     conversation: requiresStorage(

@@ -1,6 +1,7 @@
 /**
- * Tools and tool choice. Tools that OpenAI hosts, or whose schemas it knows, are skipped: coding agents always list them, and
- * work without. Shape: OpenAI API reference, "Create a model response", `tools` and `tool_choice`.
+ * Tools and tool choice. Tools that OpenAI hosts or defines are skipped: coding agents always list such
+ * tools, and work without them.
+ * Shape: OpenAI API reference, "Create a model response", `tools` and `tool_choice`.
  */
 import { z } from 'zod'
 import type * as neutral from '../../../engine/request.ts'
@@ -15,7 +16,7 @@ import {
   toToolInput,
 } from '../tools.ts'
 
-/** Whether OpenAI hosts a type of tool. Some names end in a date. */
+/** Whether OpenAI hosts or defines a type of tool. Some type names end in a date. */
 const isHosted = (type: string): boolean =>
   /^(web_search|file_search|code_interpreter|computer|image_generation|mcp|local_shell|shell|apply_patch|tool_search|namespace|programmatic_tool_calling)(_|$)/.test(
     type,
@@ -67,7 +68,7 @@ type ResponsesToolChoice = z.output<typeof ResponsesToolChoice>
 export const toolFields = createToolFields(ResponsesTool, ResponsesToolChoice)
 type ResponsesToolFields = z.output<z.ZodObject<typeof toolFields>>
 
-/** Throws `invalid_request`, as `toToolInput` does. */
+/** Throws the errors of `toToolInput`. */
 export function toTools({
   tools = [],
   tool_choice: choice = 'auto',
@@ -88,7 +89,7 @@ function toChoice(choice: ResponsesToolChoice): FunctionChoice {
   }
 }
 
-/** Function tools of the request, in the form in which the response repeats them. */
+/** Renders the function tools of the request, which the response repeats. */
 export const renderTools = (tools: readonly ResponsesTool[] = []): readonly object[] =>
   tools.flatMap((tool) => {
     if (tool.type !== 'function') return []

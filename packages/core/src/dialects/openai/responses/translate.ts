@@ -1,11 +1,11 @@
-/** Translates the Responses API to neutral requests. */
+/** Translates requests of the Responses API to engine requests. */
 import type { GenerateRequest, OutputFormat } from '../../../engine/request.ts'
 import { toCommon, toReasoning, toTemplateOptions } from '../translate.ts'
 import { toMessages } from './items.ts'
 import { type ResponsesRequest, wantsLogprobs } from './schema.ts'
 import { toTools } from './tools.ts'
 
-/** Throws `invalid_request`, as `toMessages` and `toTools` do. */
+/** Throws the errors of `toMessages` and `toTools`. */
 export function toGenerateRequest(body: ResponsesRequest): GenerateRequest {
   const { instructions, max_output_tokens: maxTokens } = body
   const thinking = {
@@ -13,7 +13,7 @@ export function toGenerateRequest(body: ResponsesRequest): GenerateRequest {
     chat_template_kwargs: body.chat_template_kwargs,
   }
   const tools = toTools(body)
-  // A forced call leaves no text that could have a format.
+  // If a tool call is forced, the answer has no text that could have a format.
   const format = tools.toolChoice?.mode === 'required' ? undefined : toFormat(body)
   const system = { role: 'system', content: [{ type: 'text', text: instructions ?? '' }] } as const
   return {
@@ -32,7 +32,7 @@ export function toGenerateRequest(body: ResponsesRequest): GenerateRequest {
   }
 }
 
-/** Constrains the output with and without `strict`. */
+/** Returns the output constraint. It does not depend on `strict`. */
 function toFormat({ grammar, text: { format } = {} }: ResponsesRequest): OutputFormat | undefined {
   if (grammar) return { type: 'grammar', source: grammar }
   if (!format || format.type === 'text') return undefined
