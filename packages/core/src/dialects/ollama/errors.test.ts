@@ -58,12 +58,12 @@ test.each<[string, LlmError, string]>([
   ['no body', invalidRequest('No JSON.', { emptyBody: true }), 'missing request body'],
   ['a wrong field', invalidRequest('invalid think', { param: 'think' }), 'invalid think'],
   [
-    'an invalid format',
+    'a format that cannot be enforced',
     invalidRequest('No.', { param: 'format.schema#/not' }),
     'invalid format: No.',
   ],
   [
-    'an invalid parameter schema',
+    'a parameter schema that cannot be enforced',
     invalidRequest('No.', { param: 'tools[3].parameters#' }),
     'invalid tools[3].function.parameters: No.',
   ],
