@@ -180,7 +180,7 @@ test.each([
   ['braces', '{'.repeat(500)],
   ['brackets behind an escaped quote', `"${'['.repeat(500)}`],
   ['brackets behind an escaped backslash and an escaped quote', `\\"${'['.repeat(500)}`],
-  ['brackets in front of a backslash at the end', `${'['.repeat(500)}\\`],
+  ['brackets before a backslash at the end', `${'['.repeat(500)}\\`],
   ['nothing but backslashes', '\\'.repeat(501)],
 ])('%s within a string are not counted as levels', (_what, text) => {
   const value = { [text]: [text, text] }

@@ -99,7 +99,7 @@ test('the field `system` and a first system message are one turn', () => {
   expect(turns({ system: 'Be brief.', messages })).toEqual(['system: Be brief.\n\nBe kind.', 'user: Hi'])
 })
 
-test('sampling options get their neutral names', () => {
+test('sampling options are mapped to engine options', () => {
   const { sampling, stop } = translate({ temperature: 0, top_p: 0.5, top_k: 7, stop_sequences: ['a', 'b'] })
 
   expect(sampling).toEqual({ temperature: 0, topP: 0.5, topK: 7 })
@@ -116,7 +116,7 @@ test.each([[{ top_k: 0 }], [{ top_k: null }], [{ stop_sequences: [] }], [{ tempe
 const now = { name: 'now', input_schema: { type: 'object' } }
 const chat = (fields: object): ChatInput => translate(fields).input as ChatInput
 
-test('tools get their neutral names, without fields that were not given', () => {
+test('tools are mapped to engine tools, without fields that were not given', () => {
   const described = {
     ...now,
     name: 'later',
@@ -208,7 +208,7 @@ test('reasoning, calls and results of a conversation keep their order', () => {
 })
 
 test.each([
-  ['text in front of a result', [user([text('So?'), result('a')])], 'user assistant tool user'],
+  ['text before a result', [user([text('So?'), result('a')])], 'user assistant tool user'],
   [
     'a system between them',
     [{ role: 'system', content: 'Be brief.' }, user([result('a')])],

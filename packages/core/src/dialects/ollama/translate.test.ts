@@ -41,7 +41,7 @@ test("a minimal request is sampled with Ollama's defaults", () => {
   })
 })
 
-test('sampling options get their neutral names', () => {
+test('sampling options are mapped to engine options', () => {
   const { sampling } = translate({
     options: {
       temperature: 0,

@@ -9,7 +9,7 @@ const sampling = (fields: object) =>
   toGenerateRequest(parse(ChatCompletionRequest, { ...body, ...fields }, formatIssue)).sampling
 const plain = { temperature: 1, topP: 1 }
 
-test("the options of llama.cpp's server and of vLLM get their neutral names", () => {
+test("the options of llama.cpp's server and of vLLM are mapped to engine options", () => {
   const fields = {
     repetition_penalty: 1.2,
     repeat_last_n: -1,

@@ -57,7 +57,7 @@ test('messages keep their order, and `developer` becomes `system`', () => {
   ])
 })
 
-test('sampling options get their neutral names', () => {
+test('sampling options are mapped to engine options', () => {
   const { sampling } = translate({
     temperature: 0,
     top_p: 0.5,
@@ -113,7 +113,7 @@ test.each([[{}], [{ stop: null }], [{ stop: [] }], [{ stop: '' }], [{ stop: ['']
   },
 )
 
-test('output options get their neutral names', () => {
+test('output options are mapped to engine options', () => {
   const request = translate({
     tools: [{ type: 'function', function: { name: 'f' } }],
     tool_choice: 'none',
