@@ -9,17 +9,17 @@ const told = (plan: CachePlan): readonly number[] => {
 }
 
 test.each<[string, ConstructorParameters<typeof CachePlan>, readonly number[]]>([
-  ['nothing was there, and nothing is kept', [0, 0, []], [0, 0, 0, 0]],
-  ['all of it is new', [0, 0, [short(100), short(300)]], [0, 0, 0, 300]],
-  ['some was kept', [100, 100, [short(100), short(300)]], [100, 100, 0, 200]],
-  ['all was kept', [320, 300, [short(100), short(300)]], [320, 300, 0, 0]],
-  ['more was there than was kept', [320, 100, [short(300)]], [320, 100, 0, 200]],
-  ['what was kept is gone', [0, 300, [short(300)]], [0, 0, 0, 300]],
-  ['a part of it is left', [64, 300, [short(300)]], [64, 64, 0, 236]],
-  ['the longer time comes first', [0, 0, [long(100), short(300)]], [0, 0, 100, 200]],
-  ['what is behind the hit is divided', [50, 50, [long(100), long(200), short(300)]], [50, 50, 150, 100]],
-  ['the hit is behind the longer time', [200, 200, [long(100), short(300)]], [200, 200, 0, 100]],
-  ['a template has the longer time last', [0, 0, [short(100), long(300)]], [0, 0, 300, 0]],
+  ['no cache and no breakpoints', [0, 0, []], [0, 0, 0, 0]],
+  ['nothing is cached yet', [0, 0, [short(100), short(300)]], [0, 0, 0, 300]],
+  ['the first breakpoint is cached', [100, 100, [short(100), short(300)]], [100, 100, 0, 200]],
+  ['all breakpoints are cached', [320, 300, [short(100), short(300)]], [320, 300, 0, 0]],
+  ['more tokens are reused than were cached for a breakpoint', [320, 100, [short(300)]], [320, 100, 0, 200]],
+  ['the cached prefix cannot be reused', [0, 300, [short(300)]], [0, 0, 0, 300]],
+  ['only a part of the cached prefix is reused', [64, 300, [short(300)]], [64, 64, 0, 236]],
+  ['the longer lifetime comes first', [0, 0, [long(100), short(300)]], [0, 0, 100, 200]],
+  ['tokens after the hit are divided', [50, 50, [long(100), long(200), short(300)]], [50, 50, 150, 100]],
+  ['the hit is longer than the `1h` prefix', [200, 200, [long(100), short(300)]], [200, 200, 0, 100]],
+  ['the longer lifetime comes last', [0, 0, [short(100), long(300)]], [0, 0, 300, 0]],
 ])('%s', (_, [reused, leased, writes], expected) => {
   expect(told(new CachePlan(reused, leased, writes))).toEqual(expected)
 })

@@ -1,8 +1,8 @@
-/** What one call reads from the prompt cache and writes to it: reported at its start, corrected when a write fails. */
+/** Prompt cache usage of one call. It is reported when the call starts, and again when a write fails. */
 import { computeCacheWrites, type PromptUsage } from '../../../events.ts'
 import type { CacheLifetime } from '../../../request.ts'
 
-/** Length of a prompt, in tokens, at which its state is cached. */
+/** A point in a prompt at which its KV state is cached. `length` counts the tokens before it. */
 export interface Breakpoint {
   readonly length: number
   readonly lifetime: CacheLifetime
@@ -16,9 +16,9 @@ export class CachePlan {
   #writes: readonly Breakpoint[]
 
   /**
-   * @param reusedTokens tokens that need no evaluation
-   * @param cachedTokens tokens that are cached for a breakpoint of an earlier call
-   * @param writes breakpoints that the cache has room for; ascending
+   * @param reusedTokens number of prompt tokens that need no evaluation
+   * @param cachedTokens number of prompt tokens that are cached for a breakpoint of an earlier call
+   * @param writes breakpoints that the cache has room for, in ascending order
    */
   constructor(reusedTokens: number, cachedTokens: number, writes: readonly Breakpoint[]) {
     this.#reusedTokens = reusedTokens

@@ -32,7 +32,7 @@ test('finds the longest prefix of a prompt first, and for its tenant only', () =
   expect(leases.get('ben', [1, 2])).toBeUndefined()
 })
 
-test('separates the keys of a tenant whose name looks like tokens', () => {
+test('does not confuse the name of a tenant with tokens', () => {
   const { leases } = leasesOf(1_000)
   leases.add(lease(1, { tenant: '', tokens: [0x61616161, 1] }))
   leases.add(lease(1, { tenant: 'aaaa', tokens: [1] }))
@@ -57,7 +57,7 @@ test('restarts the lifetime with each use', () => {
   expect(ended).toEqual([one])
 })
 
-test('keeps a prefix of an hour for an hour', () => {
+test('keeps a prefix with the lifetime `1h` for an hour', () => {
   const { leases, clock } = leasesOf(1_000)
   const one = lease(1, { lifetime: '1h' })
   leases.add(one)
@@ -82,7 +82,7 @@ test('evicts prefixes without a breakpoint first, and then the least recently us
   expect(leases.sizeBytes).toBe(300)
 })
 
-test('rejects what exceeds the whole budget, and evicts nothing for it', () => {
+test('rejects a prefix that exceeds the whole budget, and evicts nothing', () => {
   const { leases, ended } = leasesOf(300)
   leases.add(lease(1))
 

@@ -7,7 +7,9 @@ export interface PromptPrefix {
   /** Cache partition: other tenants do not find the prefix. */
   readonly tenant: string
   readonly tokens: readonly number[]
-  /** Set where a breakpoint of a call asked for it. Others are kept while there is room. */
+  /**
+   * Set if the prefix is cached for a breakpoint. Other prefixes live for 5 minutes and are evicted first.
+   */
   readonly lifetime?: CacheLifetime | undefined
   readonly sizeBytes: number
 }
@@ -17,8 +19,8 @@ export class PrefixIndex<L extends PromptPrefix> {
   readonly #entries: LRUCache<string, L>
 
   /**
-   * @param onEvict called when a prefix expires or its room is needed
-   * @param now clock in ms, which must not start at 0: lru-cache takes that for "no lifetime"
+   * @param onEvict called for every removed prefix, whatever the reason
+   * @param now clock in ms. It must not return 0, which lru-cache treats as "no lifetime".
    */
   constructor(maxBytes: number, onEvict: (lease: L) => void, now = () => performance.now()) {
     this.#maxBytes = maxBytes
@@ -58,7 +60,7 @@ export class PrefixIndex<L extends PromptPrefix> {
     return true
   }
 
-  /** Restarts the lifetime, which becomes an hour where that is given. */
+  /** Restarts the lifetime of a prefix. With `1h`, extends it to an hour. */
   renew(lease: L, lifetime?: CacheLifetime): void {
     const key = keyOf(lease)
     if (this.#entries.get(key) !== lease || lifetime !== '1h') return
@@ -74,7 +76,9 @@ export class PrefixIndex<L extends PromptPrefix> {
     this.#entries.clear()
   }
 
-  /** Evicts prefixes without a breakpoint first. A prefix without one never evicts one that has it. */
+  /**
+   * Evicts prefixes without a lifetime first. Evicts other prefixes only for a new prefix with a lifetime.
+   */
   #makeRoom({ sizeBytes, lifetime }: L): boolean {
     this.#entries.purgeStale()
     const byLastUse = [...this.#entries.rvalues()].filter((one) => one !== undefined)
@@ -96,7 +100,7 @@ export class PrefixIndex<L extends PromptPrefix> {
 const keyOf = ({ tenant, tokens }: Pick<PromptPrefix, 'tenant' | 'tokens'>): string =>
   createHash('sha256').update(`${tenant.length} ${tenant}`).update(Uint32Array.from(tokens)).digest('base64')
 
-/** Compares from the back, since the prompts of one app begin alike. */
+/** Compares from the end, since many prompts of an app begin with the same tokens. */
 function isPrefix(tokens: readonly number[], prompt: readonly number[]): boolean {
   if (tokens.length > prompt.length) return false
   let index = tokens.length

@@ -1,6 +1,7 @@
 /**
- * Reuses evaluated prompts. Slots keep their tokens. Snapshots are saved at breakpoints, near the ends of prompts for models
- * that cannot truncate, and when another prompt takes a slot.
+ * Reuses evaluated prompts. Each slot keeps the state of its last prompt. Snapshots are saved at breakpoints,
+ * and when another prompt takes a slot. For models that cannot truncate, they are also saved near the ends of
+ * prompts.
  */
 import type { CacheLifetime } from '../../../request.ts'
 import type { Decoder } from '../decoding/decoder.ts'
@@ -9,14 +10,14 @@ import { type Breakpoint, CachePlan } from './cache-plan.ts'
 import { type Slot, type SlotMatch, type SlotRequest, Slots } from './slots.ts'
 import { type Snapshot, type SnapshotStore, snapshotLength } from './snapshots.ts'
 
-/** A slot for a prompt, and what is cached of the prompt. */
+/** A slot for a prompt, and the cached state that the prompt can reuse. */
 export interface AcquiredSlot extends SlotMatch {
   readonly snapshot: Snapshot | undefined
-  /** Length in tokens that the prompt shares with the prompt in a slot closest to it. */
+  /** Number of tokens after which the prompt diverges from the most similar prompt in a slot. */
   readonly divergence: number | undefined
 }
 
-/** Number of chunks from which on a displaced state is worth a snapshot. */
+/** A displaced state is saved if at least this many of its chunks would have to be evaluated again. */
 const worthSavingChunks = 4
 
 export class PromptCache {
@@ -26,7 +27,7 @@ export class PromptCache {
   readonly #onNativeWork: () => void
 
   /**
-   * @param snapshots without them, only the slots cache prompts
+   * @param snapshots if absent, only the slots cache prompts
    * @param onNativeWork called while native code saves or loads a state
    */
   constructor(decoder: Decoder, snapshots: SnapshotStore | undefined, onNativeWork: () => void) {
@@ -36,16 +37,16 @@ export class PromptCache {
     this.#onNativeWork = onNativeWork
   }
 
-  /** Breakpoints of the job, without those in the first chunk. */
+  /** Breakpoints of the job, without breakpoints in the first chunk. */
   breakpointsOf(job: GenerationJob): readonly Breakpoint[] {
     const { breakpoints = [] } = job
-    // A prompt with logprobs is evaluated in pieces of its own.
+    // A prompt with logprobs is divided into other pieces, so its breakpoints are ignored.
     return hasPromptLogprobs(job) ? [] : breakpoints.filter(({ length }) => length >= this.#decoder.chunkSize)
   }
 
-  /** Returns `undefined` where all slots are in use. */
+  /** Returns `undefined` if all slots are in use. */
   acquire(job: GenerationJob): AcquiredSlot | undefined {
-    // Cheap check, since a waiting job asks before each step.
+    // A cheap check, since the scheduler tries again before each step while a job is queued.
     if (this.#slots.isFull) return undefined
     const request = this.#toSlotRequest(job)
     const snapshot = hasPromptLogprobs(job) ? undefined : this.#snapshots?.findLongest(request)
@@ -82,7 +83,10 @@ export class PromptCache {
     this.#slots.append(slot, tokens, inChunks, inChunks ? this.#pieceEndsOf(this.breakpointsOf(job)) : [])
   }
 
-  /** Saves a snapshot where the evaluated prompt is at a breakpoint, or near its end for models that cannot truncate. */
+  /**
+   * Saves a snapshot if evaluation has reached a breakpoint. For models that cannot truncate, also saves one
+   * near the end of the prompt.
+   */
   async save(job: GenerationJob, slot: Slot, plan: CachePlan): Promise<void> {
     const { length } = slot.tokens
     if (!this.#snapshots || length === 0) return
@@ -91,7 +95,7 @@ export class PromptCache {
     const isSnapshotPoint = !canTruncate && length === snapshotLength(job.prompt.length, chunkSize)
     if (!breakpoint && !isSnapshotPoint) return
     await this.#saveSlot(slot, job.tenant, this.#snapshots, breakpoint?.lifetime)
-    // The snapshot may not fit, or may have evicted one before it.
+    // The new snapshot may not fit, or may have evicted the snapshot of an earlier breakpoint.
     const isLost = ({ length: end }: Breakpoint): boolean =>
       end <= length && !this.#snapshots?.hasPrefix(job.tenant, job.prompt.slice(0, end))
     const lost = plan.writes.filter(isLost)
@@ -108,7 +112,10 @@ export class PromptCache {
     this.#slots.clear(slot)
   }
 
-  /** Limits reuse to the first breakpoint that is not cached: its state can only be saved when evaluation ends there. */
+  /**
+   * Limits reuse to the first breakpoint that is not cached. Its state can be saved only when evaluation
+   * stops there.
+   */
   #toSlotRequest(job: GenerationJob): SlotRequest {
     const { prompt, tenant, isDeterministic } = job
     const breakpoints = this.breakpointsOf(job)
@@ -123,18 +130,23 @@ export class PromptCache {
     return breakpoints.filter(({ length }) => this.#snapshots?.canFit(length))
   }
 
-  /** Includes breakpoints that cannot be cached, so that logits stay the same. */
+  /**
+   * Lengths of breakpoints inside a chunk. Includes breakpoints that cannot be cached, so that logits do not
+   * depend on the cache.
+   */
   #pieceEndsOf(breakpoints: readonly Breakpoint[]): readonly number[] {
     return breakpoints.map(({ length }) => length).filter((length) => length % this.#decoder.chunkSize > 0)
   }
 
-  /** Tokens that are cached for a breakpoint of an earlier call. 0 for a job without breakpoints. */
+  /**
+   * Number of tokens that are cached for a breakpoint of an earlier call. 0 for a job without breakpoints.
+   */
   #cachedPrefixLength(job: GenerationJob): number {
     const last = this.breakpointsOf(job).at(-1)
     return last ? (this.#snapshots?.cachedPrefixLength(job.tenant, job.prompt, last.length) ?? 0) : 0
   }
 
-  /** `false` where the slot has nothing of the prompt. */
+  /** Truncates the slot to the matching prefix. Returns `false` if there is none, or truncation fails. */
   #truncate({ slot, matchLength }: SlotMatch): boolean {
     if (matchLength === 0 || !this.#decoder.truncate(slot.id, matchLength)) return false
     this.#slots.truncate(slot, matchLength)
@@ -152,15 +164,15 @@ export class PromptCache {
     else this.#decoder.truncate(slot.id, 0)
   }
 
-  /** Saves the state that another prompt displaces, where much would have to be evaluated again. */
+  /** Saves the state that another prompt displaces, unless it is cheap to evaluate again. */
   async #saveDisplaced({ slot, matchLength, previousTenant }: SlotMatch): Promise<void> {
     const { chunkSize, canTruncate } = this.#decoder
-    // Models that cannot truncate have saved it during prefill.
+    // A model that cannot truncate has saved its snapshot during prefill.
     if (!this.#snapshots || previousTenant === undefined || !canTruncate) return
     const length = Math.min(snapshotLength(slot.promptLength, chunkSize), slot.tokens.length)
     const isWorthSaving = (kept: number): boolean => length - kept >= worthSavingChunks * chunkSize
     if (!isWorthSaving(matchLength)) return
-    // A breakpoint near the end may have saved more than `length`.
+    // The snapshot of a breakpoint near the end may be longer than `length`.
     const snapshot = this.#snapshots.findLongest({
       prompt: slot.tokens,
       tenant: previousTenant,
@@ -188,6 +200,6 @@ export class PromptCache {
   }
 }
 
-/** Whether prompt logprobs are requested. Cached state has none, so that the whole prompt is evaluated. */
+/** Whether prompt logprobs are requested. Cached states have none, so the whole prompt is evaluated. */
 export const hasPromptLogprobs = ({ onPromptLogprobs }: GenerationJob): boolean =>
   onPromptLogprobs !== undefined

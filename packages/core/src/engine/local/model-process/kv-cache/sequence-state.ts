@@ -1,11 +1,13 @@
 import type { Token } from 'node-llama-cpp'
 import type { PromptPrefix } from './prefix-index.ts'
 
-/** KV state of a sequence, and the tokens that it was evaluated from. */
+/** Describes the KV state of a sequence: its tokens, and how they were evaluated. */
 export interface SequenceState extends Pick<PromptPrefix, 'tenant' | 'lifetime'> {
   readonly tokens: readonly Token[]
-  /** Continuing from here gives the same logits as evaluating the prompt from its start with the same piece ends. */
+  /**
+   * Whether continuing from this state gives the same logits as a full evaluation with the same piece ends.
+   */
   readonly isDeterministic: boolean
-  /** Where evaluation stopped at a breakpoint inside a chunk. */
+  /** Lengths in tokens at which evaluation stopped inside a chunk, at a breakpoint. */
   readonly pieceEnds: readonly number[]
 }

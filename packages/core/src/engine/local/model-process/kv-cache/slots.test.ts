@@ -44,7 +44,7 @@ test('takes the slot with the longest match, and evaluates at least one token ag
   expect(slots.acquire(wish(tokens(30)))?.matchLength).toBe(29)
 })
 
-test('keeps the slot of a prompt that may come again from a short match', () => {
+test('does not take the slot of another prompt for a short match', () => {
   const slots = new Slots(2, chunkSize, () => true)
   use(slots, tokens(40))
 
@@ -62,10 +62,10 @@ test('takes the least recently used slot where none is empty', () => {
   expect(slots.acquire(wish(tokens(20, 300)))?.slot.id).toBe(1)
 })
 
-test('gives neighbours to prompts that come together, among the less recently used half', () => {
+test('gives neighbouring slots of the less recently used half to prompts that start together', () => {
   const slots = new Slots(8, chunkSize, () => true)
   for (let first = 1; first <= 8; first++) use(slots, tokens(20, first * 100))
-  // The next slot is 6, and 0 follows 7.
+  // From the least to the most recently used: 6, 7, 0, 1, 2, 3, 4, 5.
   for (let first = 1; first <= 6; first++) use(slots, tokens(20, first * 100))
 
   const taken = [1, 2, 3, 4].map((index) => slots.acquire(wish(tokens(20, index * 1_000)))?.slot.id)
@@ -109,14 +109,14 @@ test('shares no tokens between tenants', () => {
   expect(slots.acquire(wish(tokens(20), { tenant: 'ben' }))?.matchLength).toBe(0)
 })
 
-test('reuses whole chunks only for a deterministic request', () => {
+test('reuses only whole chunks for a deterministic request', () => {
   const slots = new Slots(1, chunkSize, () => true)
   use(slots, tokens(45), {}, 40)
 
   expect(slots.acquire(wish(tokens(60), { isDeterministic: true }))?.matchLength).toBe(40)
 })
 
-test('reuses less where the match ends inside a chunk', () => {
+test('cuts the match of a deterministic request at the end of a chunk', () => {
   const slots = new Slots(1, chunkSize, () => true)
   use(slots, tokens(45), {}, 40)
 
@@ -150,7 +150,7 @@ test('takes no slot for a match that is shorter than a snapshot', () => {
   expect(take(40)).toEqual([0, 40])
 })
 
-test('counts whole chunks of a prompt as deterministic, and neither output nor what follows it', () => {
+test('counts whole chunks of a prompt as deterministic, but not output and tokens after it', () => {
   const slots = new Slots(1, chunkSize, () => true)
   const { slot } = slots.acquire(wish(tokens(30))) as SlotMatch
   const cleanAfter = (change: () => void): number => {
@@ -207,7 +207,7 @@ test('reports the previous tenant of a slot', () => {
   expect(slots.acquire(wish(tokens(50, 900), { tenant: 'ben' }))?.previousTenant).toBe('ann')
 })
 
-test('finds where a prompt diverges from the last one, also with other prompts in between', () => {
+test('finds where a prompt diverges from the last prompt of the tenant', () => {
   const slots = new Slots(2, chunkSize, () => true)
   const divergence = (prompt: readonly Token[], tenant = 'ann') => slots.findDivergence({ prompt, tenant })
   const place = slots.acquire(wish(tokens(60))) as SlotMatch
@@ -217,10 +217,10 @@ test('finds where a prompt diverges from the last one, also with other prompts i
 
   expect(divergence([...tokens(30), ...tokens(40, 900)])).toBe(30)
   expect(divergence([...tokens(30), ...tokens(40, 900)], 'ben')).toBeUndefined()
-  // The prompt continues the output, or replaces it.
+  // The prompt extends the last prompt, or differs from it only near its end.
   expect(divergence(tokens(90))).toBeUndefined()
   expect(divergence([...tokens(55), ...tokens(40, 900)])).toBeUndefined()
-  // The prompt is a prefix of the last one, or another one.
+  // The prompt is a prefix of the last prompt, or shares only 4 tokens with it.
   expect(divergence(tokens(40))).toBeUndefined()
   expect(divergence([...tokens(4), ...tokens(40, 900)])).toBeUndefined()
 })

@@ -7,7 +7,7 @@ export interface Slot {
   readonly id: number
   /** Tokens in the KV cache, in order. */
   tokens: Token[]
-  /** Length that was evaluated from the start in whole chunks, or up to piece ends: that state is reproducible. */
+  /** Number of leading tokens with reproducible state: evaluated in whole chunks, or up to piece ends. */
   deterministicLength: number
   /** Lengths at which evaluation stopped inside a chunk. */
   pieceEnds: number[]
@@ -15,7 +15,7 @@ export interface Slot {
   promptLength: number
   /** Owner of the tokens. */
   tenant: string | undefined
-  /** Time of last use, counted in uses of all slots. */
+  /** Last use of the slot, as a counter over the uses of all slots. */
   usedAt: number
   isBusy: boolean
 }
@@ -30,7 +30,9 @@ export interface SlotMatch {
 
 export interface SlotRequest {
   readonly prompt: readonly Token[]
-  /** Tokens are never shared between tenants: the time to the first token would reveal the prompts of others. */
+  /**
+   * Tokens are never shared between tenants: the time to the first token would reveal the prompts of others.
+   */
   readonly tenant: string
   /** Whether the output has to be the same as from an empty slot. */
   readonly isDeterministic: boolean
@@ -40,7 +42,7 @@ export interface SlotRequest {
   readonly maxReuse?: number | undefined
 }
 
-/** Whether the first `length` tokens are evaluated in the same pieces with either piece ends. */
+/** Whether both lists of piece ends divide the first `length` tokens into the same pieces. */
 export const hasSamePieces = (some: readonly number[], others: readonly number[], length: number): boolean =>
   differingEnds(some, others).every((stop) => stop > length)
 
@@ -58,12 +60,12 @@ export function commonPrefixLength(
   return length
 }
 
-/** Tokens at the end of a prompt that the next turn may lack, such as a template's `<think>`. */
+/** Number of tokens at the end of a prompt that the next turn may lack, such as a template's `<think>`. */
 export const volatileTailTokens = 8
 
-/** A shorter match is no reason to take a slot from a prompt that may come again. */
+/** Minimum match in tokens. For a shorter match, a slot is not taken from a prompt that may come again. */
 const minUsefulMatch = 16
-/** Slots with fewer chunks are cheap to evaluate again. */
+/** A prompt of fewer chunks is cheap to evaluate again, so its slot may be taken. */
 const smallSlotChunks = 4
 
 export class Slots {
@@ -72,7 +74,7 @@ export class Slots {
   readonly #isComplete: (sequence: number) => boolean
   #uses = 0
 
-  /** @param isComplete whether the KV cache has all tokens of a sequence: only then it can be truncated */
+  /** @param isComplete whether the KV cache has all tokens of a sequence, which truncation requires */
   constructor(count: number, chunkSize: number, isComplete: (sequence: number) => boolean) {
     this.#slots = Array.from({ length: count }, (_, id) => ({
       id,
@@ -89,8 +91,8 @@ export class Slots {
   }
 
   /**
-   * Takes the free slot with the longest match, else the least useful one.
-   * @param savedTokens length of the best snapshot: a shorter match is not used
+   * Takes the free slot with the longest match. If no match is long enough, takes the least useful free slot.
+   * @param savedTokens length of the longest usable snapshot, in tokens. Shorter matches are not used.
    */
   acquire(request: SlotRequest, savedTokens = 0): SlotMatch | undefined {
     const free = this.#slots.filter(({ isBusy }) => !isBusy)
@@ -98,7 +100,7 @@ export class Slots {
       .map((slot) => ({ slot, keep: this.#measureMatch(slot, request) }))
       .sort((a, b) => b.keep - a.keep)
     if (!match) return undefined
-    // While a slot is empty, a long text is not given up for a short match.
+    // If another slot is empty, a match shorter than a chunk does not displace a prompt.
     const hasEmptySlot = free.some(({ tokens }) => tokens.length === 0)
     const isUsefulMatch =
       match.keep >= Math.max(minUsefulMatch, hasEmptySlot ? this.#chunkSize : 0, savedTokens)
@@ -115,8 +117,8 @@ export class Slots {
   }
 
   /**
-   * Length that the prompt shares with the closest prompt of the tenant, where both continue differently. Returns
-   * `undefined` where the prompt continues that one, or shares nothing.
+   * Number of tokens after which the prompt diverges from the most similar prompt of the tenant. Returns
+   * `undefined` if one of the two prompts extends the other, or if they share too few tokens.
    */
   findDivergence({ prompt, tenant }: Pick<SlotRequest, 'prompt' | 'tenant'>): number | undefined {
     const shared = this.#slots
@@ -162,7 +164,7 @@ export class Slots {
   }
 
   /**
-   * @param inChunks `false` for output, and for a prompt that is evaluated in smaller pieces
+   * @param inChunks `false` for output, for smaller pieces, and for a step with other sequences
    * @param stops piece ends of the prompt
    */
   append(slot: Slot, tokens: readonly Token[], inChunks: boolean, stops: readonly number[] = []): void {
@@ -174,8 +176,8 @@ export class Slots {
   }
 
   /**
-   * An empty slot, or one that has few tokens and was not used for long. Prefers neighbours of busy slots and low ids,
-   * since llama.cpp batches neighbours only.
+   * Finds an empty slot, else a small slot of the less recently used half, else the least recently used slot.
+   * Prefers neighbours of busy slots and low ids, since llama.cpp batches neighbours only.
    */
   #findLeastUseful(free: readonly Slot[]): Slot {
     const empty = free.filter(({ tokens }) => tokens.length === 0)
@@ -212,7 +214,7 @@ export class Slots {
     return matchLength === slot.tokens.length || this.#isComplete(slot.id) ? matchLength : 0
   }
 
-  /** End of the last whole chunk or piece. Fewer rows than a chunk use other kernels, with other sums. */
+  /** End of the last whole chunk or piece. Tokens after it use other kernels, whose sums may differ. */
   #lastPieceEnd({
     tokens: { length },
     pieceEnds,

@@ -35,7 +35,7 @@ const bytes =
     await writeFile(file, Buffer.alloc(count, 1))
     return count
   }
-/** Result of a load, and the number of bytes that reached the decoder. */
+/** Loads a snapshot. Returns the result, and the number of bytes that the decoder read. */
 async function load(snapshots: SnapshotStore, snapshot: Snapshot | undefined) {
   if (!snapshot) throw new Error('Nothing was found.')
   let seen: number | undefined
@@ -153,7 +153,7 @@ test('a snapshot at a breakpoint stays when others need room, and as long as it 
   expect(readdirSync(folder)).toHaveLength(1)
 })
 
-test('the length that is cached for breakpoints is known to the tenant, up to a limit', async () => {
+test('the longest prefix that is cached for a breakpoint is found per tenant, up to a limit', async () => {
   const snapshots = new SnapshotStore(folder, 1_000)
   await snapshots.save({ ...state(20), lifetime: '5m' }, bytes(100))
   await snapshots.save({ ...state(30), lifetime: '5m' }, bytes(100))
@@ -164,7 +164,7 @@ test('the length that is cached for breakpoints is known to the tenant, up to a 
   expect([leased('ann', 39), leased('ann', 29), leased('ann', 19), leased('ben', 39)]).toEqual([30, 20, 0, 0])
 })
 
-test('a state of other pieces is saved once more for a deterministic request', async () => {
+test('a deterministic state with other piece ends replaces the saved state', async () => {
   const snapshots = new SnapshotStore(folder, 1_000)
   const seeded = (pieceEnds: number[]) =>
     snapshots.findLongest({ ...wish(40), isDeterministic: true, pieceEnds })
@@ -207,7 +207,7 @@ test.each<[string, (file: string) => Promise<void>]>([
 
 test.each<[string, () => Promise<number>]>([
   ['refuses', () => Promise.reject(new Error('not mine'))],
-  ['finds less in it', async () => 19],
+  ['loads only in part', async () => 19],
 ])('a state that the decoder %s is dropped', async (_, read) => {
   const snapshots = new SnapshotStore(folder, 1_000)
   await snapshots.save(state(20), bytes(100))
@@ -227,7 +227,7 @@ test.each<[string, (file: string) => Promise<number>]>([
     },
   ],
   [
-    'in silence, with the last bytes',
+    'at the last bytes, without an error,',
     async (file) => {
       await writeFile(file, Buffer.alloc(99))
       return 100
@@ -286,8 +286,8 @@ test('close removes all files', async () => {
   expect(existsSync(join(file, '..'))).toBe(false)
 })
 
-test.runIf(existsSync('/dev/shm'))('removes what a killed process has left on the RAM disk', () => {
-  // Higher than any process id.
+test.runIf(existsSync('/dev/shm'))('removes the folder of a killed process from the RAM disk', () => {
+  // The process id is higher than any real one.
   const left = mkdtempSync('/dev/shm/modelmount-99999999-')
   const alive = mkdtempSync(`/dev/shm/modelmount-${process.ppid}-`)
 

@@ -1,6 +1,6 @@
 /**
- * KV state of sequences, saved to files. llama.cpp ends the process over a damaged file and loads a foreign one, so size and
- * digest of each file are checked before it is loaded.
+ * Saves KV states of sequences to files. llama.cpp ends the process if a file is damaged, and does not notice
+ * if a file was replaced. So the size and digest of each file are checked before it is loaded.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs'
@@ -12,11 +12,14 @@ import { PrefixIndex, type PromptPrefix } from './prefix-index.ts'
 import type { SequenceState } from './sequence-state.ts'
 import { hasSamePieces, type SlotRequest, volatileTailTokens } from './slots.ts'
 
-/** Default size limit of all snapshots. */
+/** Default limit on the total size of all snapshots, in bytes. */
 const defaultMaxBytes = 2 ** 30
 /** Share of the free space that snapshots may use. */
 const freeSpaceShare = 0.25
-/** Least room for snapshots on the RAM disk. Docker's default disk, 64 MB, has less. */
+/**
+ * Minimum space for snapshots on the RAM disk, in bytes. A quarter of Docker's default RAM disk (64 MB) is
+ * less.
+ */
 const minBytes = 64 * 2 ** 20
 /** Linux's RAM disk, which is often small in containers. */
 const ramDisk = '/dev/shm'
@@ -28,8 +31,9 @@ export interface Snapshot extends SequenceState, PromptPrefix {
 }
 
 /**
- * Length of a prompt that is worth a snapshot; 0 for none. Whole chunks, so that the rest is evaluated in the same chunks
- * as in a cold run. Short of the end, so that the same prompt and the next turn find it.
+ * Length in tokens of the part of a prompt that is saved as a snapshot, or 0 for none. It consists of whole
+ * chunks, so that the rest is evaluated in the same chunks as without a snapshot. It ends before the end of
+ * the prompt, so that the same prompt and the next turn can use the snapshot.
  */
 export const snapshotLength = (promptLength: number, chunkSize: number): number =>
   Math.max(0, Math.floor((promptLength - volatileTailTokens) / chunkSize) * chunkSize)
@@ -39,11 +43,11 @@ export class SnapshotStore {
   readonly #budgetBytes: number
   readonly #prefixes: PrefixIndex<Snapshot>
   #fileCount = 0
-  /** Number of tokens whose state exceeded the budget. */
+  /** Length in tokens of the shortest state that exceeded the budget. */
   #oversizedLength = Number.POSITIVE_INFINITY
 
   /**
-   * @param folder private and empty
+   * @param folder private folder for the files, empty or not created yet
    * @param now clock in ms
    */
   constructor(folder: string, budgetBytes: number, now?: () => number) {
@@ -56,12 +60,12 @@ export class SnapshotStore {
     return this.#prefixes.sizeBytes
   }
 
-  /** Whether a state of this many tokens may fit, as far as is known. */
+  /** Whether a state of this many tokens may fit: no state of this length or shorter was too large so far. */
   canFit(length: number): boolean {
     return this.#budgetBytes > 0 && length < this.#oversizedLength
   }
 
-  /** The longest snapshot that the prompt can continue. At least one token comes after it. */
+  /** Finds the longest snapshot that the prompt can continue. At least one prompt token comes after it. */
   findLongest(request: SlotRequest): Snapshot | undefined {
     const { prompt, tenant, isDeterministic: mustBeDeterministic, maxReuse = prompt.length - 1 } = request
     return this.#prefixes
@@ -78,7 +82,7 @@ export class SnapshotStore {
     this.#prefixes.renew(snapshot)
   }
 
-  /** Length of the longest prefix up to the limit that is cached for a breakpoint. */
+  /** Length of the longest prefix of at most `limit` tokens that is cached for a breakpoint. */
   cachedPrefixLength(tenant: string, prompt: readonly Token[], limit: number): number {
     const lease = this.#prefixes
       .findPrefixes(tenant, prompt)
@@ -92,8 +96,8 @@ export class SnapshotStore {
   }
 
   /**
-   * Restarts the lifetimes of prefixes up to the limit.
-   * @param hourLength length up to which lifetimes become an hour
+   * Restarts the lifetimes of all prefixes of at most `limit` tokens that are cached for a breakpoint.
+   * @param hourLength prefixes of at most this many tokens get a lifetime of an hour
    */
   renew(tenant: string, prompt: readonly Token[], limit: number, hourLength = 0): void {
     for (const lease of this.#prefixes.findPrefixes(tenant, prompt)) {
@@ -104,7 +108,7 @@ export class SnapshotStore {
   }
 
   /**
-   * Never throws: a state that cannot be saved is evaluated again.
+   * Saves a state. Never throws, since a state that cannot be saved can be evaluated again.
    * @param write saves the state to the file and returns its size in bytes
    * @returns whether the state is cached
    */
@@ -122,7 +126,7 @@ export class SnapshotStore {
       ensureFolder(this.#folder)
       const written = await write(unfinished)
       const { sizeBytes, digest } = await hashFile(unfinished)
-      // The library does not check whether the last bytes were written when it closes the file.
+      // When the library closes the file, it does not check whether the last bytes were written.
       if (sizeBytes !== written) throw new Error('The disk is full.')
       if (sizeBytes > this.#budgetBytes) {
         this.#oversizedLength = tokens.length
@@ -132,7 +136,7 @@ export class SnapshotStore {
       const lifetime = existing?.lifetime === '1h' ? '1h' : (state.lifetime ?? existing?.lifetime)
       if (this.#prefixes.add({ ...state, lifetime, file, sizeBytes, digest })) return true
     } catch {
-      // The prompt is evaluated again.
+      // A later call evaluates the prompt again.
     }
     remove(unfinished)
     remove(file)
@@ -140,7 +144,8 @@ export class SnapshotStore {
   }
 
   /**
-   * `false` where the file has changed. Then the snapshot is dropped, and the state of the sequence is unknown.
+   * Loads a snapshot. Returns `false` if the file has changed or cannot be loaded. In this case, the snapshot
+   * is dropped, and the state of the sequence is unknown.
    * @param restore loads the state from the file and returns its number of tokens
    */
   async load(snapshot: Snapshot, restore: (file: string) => Promise<number>): Promise<boolean> {
@@ -152,7 +157,7 @@ export class SnapshotStore {
         return true
       }
     } catch {
-      // The file is gone or rejected.
+      // The file is missing, or the decoder rejects it.
     }
     this.#prefixes.delete(snapshot)
     return false
@@ -170,9 +175,9 @@ const isAsGoodAs = (one: SequenceState, other: SequenceState): boolean =>
   (!other.isDeterministic || (one.isDeterministic && `${one.pieceEnds}` === `${other.pieceEnds}`))
 
 /**
- * Uses the RAM disk where that has room, else the folder of this process.
+ * Opens a store on the RAM disk if that has enough room, else in the folder of this process.
  * @param processFolder private folder of this process, which the app removes after a crash
- * @param maxBytes size limit of all snapshots
+ * @param maxBytes limit on the total size of all snapshots
  */
 export function openSnapshotStore(processFolder: string, maxBytes = defaultMaxBytes): SnapshotStore {
   removeOrphans()
@@ -197,7 +202,7 @@ export function openSnapshotStore(processFolder: string, maxBytes = defaultMaxBy
 function removeOrphans(): void {
   for (const name of listFiles(ramDisk)) {
     const [, pid, owner = pidNamespaceDigits()] = /^modelmount-(\d+)-(?:(\d+)-)?/.exec(name) ?? []
-    // Containers may share the disk, but not process ids.
+    // Containers may share the RAM disk, but each container has its own process ids.
     if (
       pid !== undefined &&
       owner === pidNamespaceDigits() &&
@@ -207,7 +212,7 @@ function removeOrphans(): void {
   }
 }
 
-/** The namespace of process ids, in digits for folder names. */
+/** PID namespace of this process, reduced to its digits for folder names. */
 const pidNamespaceDigits = (): string => getPidNamespace().replace(/\D/g, '') || '0'
 
 async function hashFile(file: string): Promise<Pick<Snapshot, 'sizeBytes' | 'digest'>> {
@@ -251,6 +256,6 @@ function remove(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true })
   } catch {
-    // Another user's file, or one that goes with its folder.
+    // The file belongs to another user, or is removed later with its folder.
   }
 }
