@@ -59,7 +59,7 @@ const assistant = (...content: Part[]): Message => ({ role: 'assistant', content
 const tool = (name: string, cache?: '5m' | '1h') => ({ name, parameters: {}, ...(cache && { cache }) })
 
 const brackets = '{% for m in messages %}[{{ m.role[0] }}:{{ m.content | trim }}]{% endfor %}'
-/** A template with markup for calls. */
+/** Template comment that makes a template look like one with markup for tool calls. */
 const knowsCalls = '{# <tool_call> tool_calls #}'
 const withTools = (where: 'front' | 'behind'): string => {
   const tools = '{% if tools %}<{% for t in tools %}{{ t.function.name }},{% endfor %}>{% endif %}'
@@ -68,13 +68,13 @@ const withTools = (where: 'front' | 'behind'): string => {
   return knowsCalls + (where === 'front' ? tools + head : head + tools) + rest
 }
 
-test('after a system text: the prefix of all its conversations', async () => {
+test('after a system text: the longest prefix that its conversations share', async () => {
   const messages = [system(say('Be brief.', '1h')), user(say('Hi'))]
 
   expect(await before(workOf(brackets), { messages })).toEqual(['[s:Be brief.][u: (1h)'])
 })
 
-test('after another text: its end, without what the template writes there', async () => {
+test('after any other text: the end of the text, without the markup after it', async () => {
   const messages = [user(say('Hi', '5m')), assistant(say('Yes?', '5m')), user(say('No.', '5m'))]
 
   expect(await before(workOf(chatMl), { messages })).toEqual([
@@ -90,11 +90,11 @@ test('between the parts of a message', async () => {
   expect(await before(workOf(brackets), { messages })).toEqual(['[s:One. (1h)', '[s:One.Two.][u:a (5m)'])
 })
 
-test('after the text that a template keeps, without what it trims', async () => {
+test('after a text that the template trims: the end of the trimmed text', async () => {
   expect(await before(workOf(brackets), { messages: [user(say('Hi \n ', '5m'))] })).toEqual(['[u:Hi (5m)'])
 })
 
-test('tools that a template writes first end where the system message differs', async () => {
+test('tools before the system message: their prefix ends at its text', async () => {
   const messages = [system(say('Be brief.', '5m')), user(say('Hi'))]
   const input = { tools: [tool('a'), tool('b', '1h')], messages }
 
@@ -104,7 +104,7 @@ test('tools that a template writes first end where the system message differs', 
   ])
 })
 
-test('tools that a template writes after the system message include it', async () => {
+test('tools after the system message: their prefix includes that message', async () => {
   const messages = [system(say('Be brief.', '5m')), user(say('Hi'))]
   const input = { tools: [tool('a', '1h'), tool('b')], messages }
 
@@ -114,13 +114,13 @@ test('tools that a template writes after the system message include it', async (
   ])
 })
 
-test('a tool in the middle ends the prefix that other tools after it share', async () => {
+test('after a tool in the middle: the prefix up to the next tool', async () => {
   const input = { tools: [tool('a', '5m'), tool('b')], messages: [user(say('Hi'))] }
 
   expect(await before(workOf(withTools('front')), input)).toEqual(['<a, (5m)'])
 })
 
-test('calls and results have breakpoints too', async () => {
+test('after tool calls and results', async () => {
   const messages: Message[] = [
     user(say('Hi')),
     assistant({ type: 'tool-call', id: 'c', name: 'a', arguments: '{"x":1}', cache: '5m' }),
@@ -140,7 +140,7 @@ test('at least one token comes after a breakpoint', async () => {
   )
 })
 
-test('the longer lifetime counts at one place', async () => {
+test('two breakpoints at the same position get the longer lifetime', async () => {
   const messages = [user(say('Hi', '1h'), { type: 'reasoning', text: '', cache: '5m' })]
 
   expect(await before(workOf('{{ messages[0].content }}!'), { messages })).toEqual(['Hi (1h)'])
@@ -152,7 +152,7 @@ test('a breakpoint is left out where the template rejects the changed input', as
   expect(await before(workOf(source), { messages: [user(say('Hi', '5m'))] })).toEqual([])
 })
 
-test('a token across a breakpoint is not before it', async () => {
+test('a breakpoint inside a token moves to the start of the token', async () => {
   /** Adjacent letters are one token. */
   const words = (text: string): Token[] =>
     (text.match(/[a-z]+|./gsu) ?? []).map(
@@ -170,7 +170,7 @@ test('a token across a breakpoint is not before it', async () => {
   expect(await findBreakpoints(request, prompt, work)).toEqual([{ length: 2, lifetime: '5m' }])
 })
 
-test('a prompt without a conversation has none', async () => {
+test('a text prompt has no breakpoints', async () => {
   const request: GenerateRequest = { model: 'm', input: { kind: 'text', prompt: ['Hi'] } }
 
   expect(await findBreakpoints(request, tokensOf('Hi'), workOf(chatMl))).toEqual([])

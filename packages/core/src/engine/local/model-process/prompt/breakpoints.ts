@@ -1,6 +1,7 @@
 /**
- * Locates the breakpoints of a conversation in its prompt. Templates decide on the order, and tokens depend on the text
- * after them. So the prompt is compared with one that differs from the breakpoint on.
+ * Locates the breakpoints of a conversation in its prompt. A template may reorder the messages, and tokens
+ * depend on the text after them. So the prompt is compared with the prompt of a conversation that differs
+ * after the breakpoint.
  */
 import type { Token } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
@@ -10,7 +11,11 @@ import { commonPrefixLength } from '../kv-cache/slots.ts'
 import type { RunContext } from '../run-context.ts'
 import { tokenizeInput } from './prompt.ts'
 
-/** Finds the token positions of cache breakpoints, ascending and unique. Omits those that lie within a token or a template's markup. */
+/**
+ * Finds the token positions of cache breakpoints, ascending and unique. A breakpoint inside a token moves to
+ * the start of that token. Omits breakpoints that cannot be located, for example because the template rejects
+ * the changed conversation.
+ */
 export async function findBreakpoints(
   request: GenerateRequest,
   prompt: readonly Token[],
@@ -18,7 +23,7 @@ export async function findBreakpoints(
 ): Promise<readonly Breakpoint[]> {
   const { input } = request
   if (input.kind !== 'chat' || request.promptLogprobs) return []
-  /** Number of tokens that the prompt shares with this input's. */
+  /** Number of leading tokens that the prompt shares with the prompt of another input. */
   const countShared = async (other: ChatInput): Promise<number> => {
     context.progress.steps++
     const tokens = await tokenizeInput(request, other, context).catch(noneIfRejected)
@@ -37,9 +42,12 @@ export async function findBreakpoints(
 
 interface BreakpointProbe {
   readonly lifetime: CacheLifetime
-  /** The same input up to the breakpoint. */
+  /** Input that is the same up to the breakpoint, and differs after it. */
   readonly other: ChatInput
-  /** For templates with tools after the system message: the same up to the tool, and up to the breakpoint. */
+  /**
+   * Inputs for templates that write tools after the system message. `start` is the same up to the tool, and
+   * `other` up to the breakpoint after the tool.
+   */
   readonly behindSystem?: Readonly<Record<'start' | 'other', ChatInput>>
 }
 
@@ -68,7 +76,10 @@ function createProbes(input: ChatInput): readonly BreakpointProbe[] {
   return [...inTools, ...inMessages]
 }
 
-/** Changes the end of the part. Where that is impossible or too early, changes the start of everything after it. */
+/**
+ * Changes the end of a part. For a tool call or a leading system message, changes the start of everything
+ * after the part instead, if anything comes after it.
+ */
 function varyFrom(messages: readonly Message[], at: number, index: number): readonly Message[] {
   const { role, content } = messages[at] as Message
   const [before, part, after] = [content.slice(0, index), content[index] as Part, content.slice(index + 1)]
@@ -83,7 +94,7 @@ function varyFrom(messages: readonly Message[], at: number, index: number): read
   ]
 }
 
-/** A private-use character, which conversations hardly contain. */
+/** A private-use character, which conversations rarely contain. */
 const probeText = '\uE001'
 
 function varyEnd(part: Part): Part {

@@ -18,19 +18,22 @@ export interface PreparedRun {
   readonly request: GenerateRequest
   readonly prompt: readonly Token[]
   readonly breakpoints: readonly Breakpoint[]
-  /** Maximum length of the output in tokens: what the request allows and the context has room for. */
+  /** Maximum length of the output in tokens, limited by the request and by the room in the context. */
   readonly maxTokens: number
   readonly grammar: CompiledGrammar | undefined
-  /** Whether the grammar describes JSON, with reasoning and tool calls around it. */
+  /** Whether the grammar describes JSON. Reasoning and tool calls may surround the JSON. */
   readonly isJson: boolean
   readonly parser: OutputParser
   readonly detokenizer: Detokenizer
 }
 
-/** Tokens at the end of a prompt, enough to see whether its template opens a reasoning block. */
+/** Number of tokens at the end of a prompt that show whether its template opens a reasoning block. */
 export const tailTokens = 16
 
-/** Throws `invalid_request` for a template or output constraint that cannot be used, `context_length` for a long prompt. */
+/**
+ * Throws `invalid_request` for an unusable template or output constraint. Throws `context_length` if the
+ * prompt is too long.
+ */
 export async function prepareRun(original: GenerateRequest, context: RunContext): Promise<PreparedRun> {
   const { model } = context
   const reasoning = resolveReasoning(original, parseRequestTemplate(original.input))

@@ -16,7 +16,7 @@ interface Fake {
   readonly bos?: Token
   readonly start?: Token
   readonly tokenize?: RuntimeModel['tokenize']
-  /** Rendered prompt. @default the texts of the messages, a word each, in brackets by role */
+  /** Rendered prompt. @default the texts of the messages, joined by spaces */
   readonly template?: (messages: readonly Message[]) => string
   readonly signal?: AbortSignal
 }
@@ -79,7 +79,7 @@ test('a text without a template is tokenized in order, with its token ids', asyn
   expect(await renderPrompt(raw('2 3', [4, 5], '6'), fakeWork())).toBe('2 3<4,5>6')
 })
 
-test('a gap stands between the infill tokens of the model, in plain text, after its BOS token', async () => {
+test('the text around a gap is plain text between the infill tokens of the model, after its BOS token', async () => {
   const input = { kind: 'infill', prefix: '2 3', suffix: '6' } as const
   const work = fakeWork({ bos: bos as Token })
   const plain: unknown[] = []
@@ -115,23 +115,23 @@ test('with a template, all text is one message, after the token ids', async () =
   expect(await renderPrompt(text([4, 5], '6'), fakeWork({ template }))).toBe('<4,5>9 6 9')
 })
 
-test.each([[[200]], [[5, 1_000_000]]])('the unknown tokens %j are rejected by name', async (ids) => {
+test.each([[[200]], [[5, 1_000_000]]])('rejects the token ids %j and names the unknown id', async (ids) => {
   const asking = [tokenizePrompt, renderPrompt, countTokens].map((ask) => ask(text(ids, '6'), fakeWork()))
 
   for (const asked of asking)
     await expect(asked).rejects.toMatchObject({
       code: 'invalid_request',
-      message: `The model has no token ${ids.at(-1)}: its vocabulary has 200.`,
+      message: `The model has no token ${ids.at(-1)}: its vocabulary has 200 tokens.`,
     })
 })
 
 test.each([
-  ['in front of a text without it', raw('2'), [1, 2]],
-  ['not again in front of one with it', raw('b 2'), [1, 2]],
-  ['not again in front of tokens with it', raw([1, 2], '3'), [1, 2, 3]],
-  ['not again between tokens and a text with it', raw([1, 2], 'b 3'), [1, 2, 3]],
-  ['in front of no text at all', raw(), [1]],
-])('the BOS token is there once: %s', async (_where, request, tokens) => {
+  ['to a text without it', raw('2'), [1, 2]],
+  ['not to a text with it', raw('b 2'), [1, 2]],
+  ['not to token ids with it', raw([1, 2], '3'), [1, 2, 3]],
+  ['not between token ids and a text with it', raw([1, 2], 'b 3'), [1, 2, 3]],
+  ['to an empty prompt', raw(), [1]],
+])('adds the BOS token only once: %s', async (_where, request, tokens) => {
   expect(await tokenizePrompt(request, fakeWork({ bos: bos as Token }))).toEqual(tokens)
 })
 
@@ -140,12 +140,12 @@ test('a model that wants no BOS token gets none', async () => {
 })
 
 test.each([
-  ['nobody wrote', raw('2'), [1, 2], 1],
-  ['a template wrote', chat(message('user', '2')), [1, 2], 1],
-  ['stands in the text', raw('<s> 2'), [1, 2], 0],
-  ['stands in the tokens', raw([1, 2]), [1, 2], 0],
-  ['is not there', raw([2]), [2], 0],
-])('a BOS token that %s', (_how, request, tokens, added) => {
+  ['added to the prompt', raw('2'), [1, 2], 1],
+  ['written by a template', chat(message('user', '2')), [1, 2], 1],
+  ['part of the text', raw('<s> 2'), [1, 2], 0],
+  ['part of the token ids', raw([1, 2]), [1, 2], 0],
+  ['absent', raw([2]), [2], 0],
+])('counts added tokens if the BOS token is %s', (_how, request, tokens, added) => {
   const model = { bos: bos as Token, detokenizeWithSpecial: () => '<s>' }
 
   expect(countAddedTokens(request, tokens as Token[], model)).toBe(added)
@@ -163,7 +163,7 @@ test('a prompt has to leave room for one token', async () => {
   })
 })
 
-test('a text that is far too long is counted by its estimate', async () => {
+test('the token count of a text that is far too long is an estimate', async () => {
   const tokenize = async () => {
     throw contextLengthExceeded(5_000, 10)
   }
@@ -200,7 +200,7 @@ test.each([
   expect(work.rendered.length).toBeLessThanOrEqual(6)
 })
 
-test('system messages stay, wherever they are, in front', async () => {
+test('all system messages stay, and move to the front', async () => {
   const work = fakeWork({ contextSize: 30 })
   const request = chat(...turns(1), message('system', '7'), ...turns(1), message('system', '8'))
 
@@ -219,7 +219,7 @@ test('a small output limit leaves more of the conversation', async () => {
   expect(many).toHaveLength(141)
 })
 
-test('the last message may have all the room', async () => {
+test('the last message may take the room for the output', async () => {
   const request = chat(...turns(2), message('user', '98 '.repeat(99)))
 
   expect(await tokenizePrompt(request, fakeWork())).toHaveLength(99)
@@ -229,7 +229,7 @@ test.each([
   ['a message that is too long alone', [message('user', '2 '.repeat(100))]],
   ['a last message that is too long', [...turns(1), message('user', '2 '.repeat(100))]],
   ['system messages that fill the context', [message('system', '2 '.repeat(100)), ...turns(1)]],
-])('%s is rejected, with the length of the whole', async (_what, messages) => {
+])('%s is rejected, with the length of the whole conversation', async (_what, messages) => {
   const all = textOf(messages).split(' ').filter(Boolean).length
 
   await expect(tokenizePrompt(chat(...messages), fakeWork())).rejects.toMatchObject({
@@ -262,7 +262,7 @@ test('a template that rejects the rest of a conversation does not reject the req
   })
 })
 
-test('a template that rejects the whole conversation does', async () => {
+test('a template that rejects the whole conversation rejects the request', async () => {
   const template = (): string => {
     throw invalidRequest('Conversations begin with a user.')
   }
@@ -279,7 +279,7 @@ test('truncation stops when the signal aborts', async () => {
   expect(work.rendered).toHaveLength(1)
 })
 
-test('each try moves the step counter', async () => {
+test('each attempt at truncation increases the step counter', async () => {
   const work = fakeWork({ contextSize: 60 })
 
   await tokenizePrompt(chat(...turns(20), message('user', '98')), work)
@@ -287,7 +287,7 @@ test('each try moves the step counter', async () => {
   expect(work.progress.steps).toBe(work.rendered.length - 1)
 })
 
-test('an empty prompt is the start token, and is rejected for a model without one', async () => {
+test('an empty prompt becomes the start token, and is rejected for a model without one', async () => {
   const request: GenerateRequest = { model: 'm', input: { kind: 'text', template: false, prompt: [''] } }
 
   await expect(tokenizePrompt(request, fakeWork())).rejects.toMatchObject({ code: 'invalid_request' })

@@ -7,10 +7,10 @@ import type { RuntimeModel } from '../model.ts'
 import type { RunContext } from '../run-context.ts'
 import { parseRequestTemplate, resolveReasoning } from './template-profile.ts'
 
-/** Text and tokens, in order. */
+/** Pieces of a prompt in order. Each is text or a list of token ids. */
 type PromptPieces = readonly (string | readonly number[])[]
 
-/** Throws `context_length` for more than twice as many token ids as the context holds. */
+/** Throws `context_length` if the request has more token ids than twice the context size. */
 export async function renderPrompt(request: GenerateRequest, context: RunContext): Promise<string> {
   const { model } = context
   const pieces = await renderPieces(request, request.input, context)
@@ -23,7 +23,10 @@ export async function renderPrompt(request: GenerateRequest, context: RunContext
     .join('')
 }
 
-/** Throws `context_length` for a prompt that leaves no room for output, `invalid_request` for an empty one. */
+/**
+ * Throws `context_length` if the prompt leaves no room for output. Throws `invalid_request` if the prompt is
+ * empty and the model has no start token.
+ */
 export async function tokenizePrompt(
   request: GenerateRequest,
   context: RunContext,
@@ -31,7 +34,7 @@ export async function tokenizePrompt(
   const { input, overflow = 'error' } = request
   const { contextSize } = context.model
   const tokens = await tokenizeOrEstimate(request, input, context)
-  // An aborted request has no tokens.
+  // After an abort, there are no tokens either.
   if (Array.isArray(tokens) && tokens.length === 0 && !context.signal.aborted)
     return [requireStartToken(context.model)]
   if (Array.isArray(tokens) && tokens.length < contextSize) return tokens
@@ -43,13 +46,16 @@ export async function tokenizePrompt(
   throw contextLengthExceeded(typeof tokens === 'number' ? tokens : tokens.length, contextSize)
 }
 
-/** An empty prompt is the start token, as in OpenAI's API. Throws `invalid_request` for a model without one. */
+/**
+ * Returns the start token, which replaces an empty prompt as in OpenAI's API. Throws `invalid_request` if the
+ * model has none.
+ */
 function requireStartToken({ start }: RuntimeModel): Token {
   if (start === undefined) throw invalidRequest('The prompt is empty.', { param: 'prompt' })
   return start
 }
 
-/** Tokens of another input for the same request. Empty where they are far too many. */
+/** Tokenizes another input for the same request. Returns no tokens if the prompt is far too long. */
 export async function tokenizeInput(
   request: GenerateRequest,
   input: GenerateRequest['input'],
@@ -59,7 +65,7 @@ export async function tokenizeInput(
   return typeof tokens === 'number' ? [] : tokens
 }
 
-/** Number of prompt tokens that are not from the request: 1 where a BOS token was added, else 0. */
+/** Number of prompt tokens that are not from the request: 1 if a BOS token was added, else 0. */
 export function countAddedTokens(
   { input }: Pick<GenerateRequest, 'input'>,
   prompt: readonly Token[],
@@ -72,15 +78,18 @@ export function countAddedTokens(
   return isWritten ? 0 : 1
 }
 
-/** Length of the prompt in tokens, which may exceed the context. */
+/**
+ * Counts the tokens of a prompt, which may exceed the context. For a far longer prompt, the count is an
+ * estimate.
+ */
 export async function countTokens(request: GenerateRequest, context: RunContext): Promise<number> {
   const tokens = await tokenizeOrEstimate(request, request.input, context)
   return typeof tokens === 'number' ? tokens : tokens.length
 }
 
 /**
- * Drops the oldest turns until the rest fits with room for the output. The rest starts at a user message. System messages
- * stay, and so does the last message, which may take all the room.
+ * Drops the oldest turns until the prompt leaves room for the output. The remaining turns begin with a user
+ * message. All system messages stay. The last message stays too, and may take the room for the output.
  */
 async function truncateMessages(
   request: GenerateRequest,
@@ -115,13 +124,13 @@ async function truncateMessages(
   return found
 }
 
-/** A template may reject the rest of a conversation that it accepts as a whole. */
+/** A template may reject the last turns of a conversation that it accepts as a whole. */
 function infiniteIfRejected(cause: unknown): number {
   if (LlmError.from(cause).code === 'invalid_request') return Number.POSITIVE_INFINITY
   throw cause
 }
 
-/** Returns an estimate of their number where they are far too many. */
+/** Returns the tokens of the prompt, or an estimate of their number if the prompt is far too long. */
 async function tokenizeOrEstimate(
   request: GenerateRequest,
   input: GenerateRequest['input'],
@@ -130,7 +139,7 @@ async function tokenizeOrEstimate(
   const { model, signal } = context
   const tokens: Token[] = []
   const pieces = await renderPieces(request, input, context)
-  // Special tokens in the text around a gap stay text. A Go template escapes them itself.
+  // Special tokens in the text around a gap are tokenized as plain text. Go templates have escaped them.
   const isPlain = input.kind === 'infill' && pieces.length > 1
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
   let seen = 0
@@ -141,7 +150,7 @@ async function tokenizeOrEstimate(
       seen += piece.length
       const count = tokens.length + more.length
       if (count > maxUsefulTokens(model)) return Math.round((count * length) / seen)
-      // Templates write the BOS token too. After other tokens, it would start another text.
+      // Templates also write the BOS token. After other tokens, it would mark the start of another text.
       const hasRepeatedBos = isText && tokens.length > 0 && more[0] === model.bos
       for (const token of hasRepeatedBos ? more.slice(1) : more) tokens.push(token)
     }
@@ -179,11 +188,14 @@ async function renderPieces(
   return [...ids, text]
 }
 
-/** With a forced call, the prompt shows all tools, so that it stays the same and is reused. The grammar allows only some. */
+/**
+ * Tools that the prompt shows. With a forced tool call, it shows all tools, so that the cached prompt can be
+ * reused. The grammar then allows only the forced ones.
+ */
 const selectShownTools = (input: GenerateRequest['input']): readonly Tool[] =>
   input.kind === 'chat' && input.toolChoice?.mode === 'required' ? (input.tools ?? []) : callableTools(input)
 
-/** Prefix, suffix, middle: the order that most models are trained for. */
+/** Builds an infill prompt in the order prefix, suffix, middle, which most models are trained for. */
 function toInfillPieces({ prefix, suffix }: InfillInput, { name, infill }: RuntimeModel): PromptPieces {
   if (infill) return [[infill.prefix], prefix, [infill.suffix], suffix, [infill.middle]]
   throw invalidRequest(
@@ -194,7 +206,7 @@ function toInfillPieces({ prefix, suffix }: InfillInput, { name, infill }: Runti
   )
 }
 
-/** Tokenizing stops after this many tokens, since they do not fit. */
+/** Number of tokens after which tokenizing stops, since the prompt cannot fit into the context. */
 const maxUsefulTokens = ({ contextSize }: RuntimeModel): number => 2 * contextSize
 
 /** Throws `invalid_request` for ids outside the vocabulary. */
@@ -205,6 +217,6 @@ export function checkTokenIds(
 ): readonly Token[] {
   const unknown = ids.find((id) => id >= vocabularySize)
   if (unknown === undefined) return ids as readonly Token[]
-  const message = `The model has no token ${unknown}: its vocabulary has ${vocabularySize}.`
+  const message = `The model has no token ${unknown}: its vocabulary has ${vocabularySize} tokens.`
   throw invalidRequest(message, param === undefined ? {} : { param })
 }

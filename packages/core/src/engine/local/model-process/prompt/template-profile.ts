@@ -1,4 +1,6 @@
-/** What the output of a model looks like, derived from its Jinja chat template or from the Go template of a request. */
+/**
+ * Derives the output markup of a model from its Jinja chat template, or from the Go template of a request.
+ */
 import { invalidRequest } from '../../../../errors.ts'
 import {
   GoTemplateError,
@@ -15,10 +17,13 @@ interface RequestTemplate {
   readonly uses: TemplateFeatures
 }
 
-/** Most calls use the same template, and each looks it up more than once. */
+/** The last template, parsed. Most calls use the same template, and each call needs it several times. */
 let lastParsed: RequestTemplate | undefined
 
-/** Returns `undefined` where the model's own template is used. Throws `invalid_request` for a template with an error. */
+/**
+ * Parses the Go template of a request. Returns `undefined` if the request uses the model's own template.
+ * Throws `invalid_request` if the template has an error.
+ */
 export function parseRequestTemplate({ template }: GenerateRequest['input']): RequestTemplate | undefined {
   if (typeof template !== 'string') return undefined
   try {
@@ -31,7 +36,7 @@ export function parseRequestTemplate({ template }: GenerateRequest['input']): Re
   }
 }
 
-/** A Go template with a reasoning block does not decide on its own, so `auto` means reasoning. */
+/** Turns `auto` into `true` for a Go template with a reasoning block, since such a template cannot decide. */
 export const resolveReasoning = (
   { reasoning }: Pick<GenerateRequest, 'reasoning'>,
   go: Pick<RequestTemplate, 'uses'> | undefined,
@@ -45,7 +50,7 @@ export function templateProfileOf(
   if (isRaw(input)) return { template: '' }
   const go = parseRequestTemplate(input)
   if (!go) return { template: template.source }
-  // Without `.Tools` in the template, the prompt describes tools in words, and calls have no known markup.
+  // If the template has no `.Tools`, the prompt describes tools in words, and calls have no known markup.
   return go.uses.tools
     ? { template: go.source, templateFeatures: go.uses }
     : { template: '', templateFeatures: thinkingOnly(go.uses) }

@@ -7,7 +7,7 @@ import { Tokenizer } from './tokenizer.ts'
 const never = new AbortController().signal
 const contextSize = 1_000_000
 
-/** Prose, code, other scripts and marks of templates. */
+/** Prose, code, other scripts and template markup. */
 const prose =
   'The quick brown fox: "jumps", 3.14 times.\n\n\tif (x) { return 1 }\n  Über naïve 东京 мир 😀👩‍👩‍👧 <|im_end|>\n<|im_start|>user\n  aaaa'
 const longText = (length: number): string => {
@@ -85,7 +85,7 @@ test('one slice is tokenized per turn of the event loop, over all texts', async 
   expect(most).toBe(1)
 })
 
-test('a short text does not wait for all of a long one', async () => {
+test('a short text does not wait for all slices of a long text', async () => {
   const order: string[] = []
   const tokenizer = new Tokenizer(letters, contextSize)
 

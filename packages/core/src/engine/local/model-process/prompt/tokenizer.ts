@@ -1,11 +1,14 @@
-/** Tokenizes in slices, since the library's tokenizer blocks: 4 MB a second, or 1 MB for a text without spaces. */
+/**
+ * Tokenizes texts in slices, since the library's tokenizer blocks the event loop. It handles 4 MB of text per
+ * second, or 1 MB without spaces.
+ */
 import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
 import { contextLengthExceeded, LlmError } from '../../../../errors.ts'
 
-/** In characters: about 10 ms of work, at worst 40. */
+/** Length of a slice in characters. A slice takes about 10 ms, at worst 40 ms. */
 const sliceLength = 32 * 1024
-/** Limit on the work for one text. */
+/** Limit on the tokenizing time of one text. The time between its slices does not count. */
 const deadlineMs = 5_000
 
 export class Tokenizer {
@@ -26,9 +29,9 @@ export class Tokenizer {
   }
 
   /**
-   * Throws `context_length`, with an estimate, for a text that is far longer than the context. Returns the tokens so far
-   * when the signal aborts.
-   * @param stopAfter number of tokens, or a few more, after which it stops instead of throwing
+   * Throws `context_length` with an estimated token count if the text is far longer than the context. When
+   * the signal aborts, returns the tokens so far.
+   * @param stopAfter stops after at least this many tokens, instead of throwing for a long text
    */
   async tokenize(text: string, signal: AbortSignal, stopAfter?: number): Promise<readonly Token[]> {
     const tokens: Token[] = []
@@ -50,7 +53,10 @@ export class Tokenizer {
     return isExact || signal.aborted ? tokens : (await this.#tokenizeSlice(text)).tokens
   }
 
-  /** Tokenizes one slice per turn of the event loop, over all calls: the model decodes in between. */
+  /**
+   * Queues the slices of all calls. One slice runs per turn of the event loop, and the model decodes in
+   * between.
+   */
   #tokenizeSlice(text: string): Promise<{ readonly tokens: readonly Token[]; readonly ms: number }> {
     const slice = this.#queue.then(async () => {
       await setImmediate()
@@ -62,7 +68,7 @@ export class Tokenizer {
     return slice
   }
 
-  /** Finds an end of a slice at which the tokens are the same as for the whole text. */
+  /** Finds a position at which the text can be split without changing its tokens. */
   #findBoundary(text: string, start: number): number | undefined {
     for (let index = start + sliceLength; this.#boundary && index > start + 1; index--) {
       if (
@@ -76,13 +82,13 @@ export class Tokenizer {
   }
 }
 
-/** How a slice ends after a word. */
+/** Rule for ending a slice after a word. */
 interface SliceBoundary {
   /** Characters that may follow the word. */
   readonly separators: string
   /** Number of characters that the next slice leaves out. */
   readonly skip: number
-  /** Second slice of `word word`. */
+  /** Second slice when this rule splits `word word`. */
   readonly rest: string
 }
 
@@ -94,7 +100,7 @@ const boundaries: readonly SliceBoundary[] = [
 
 const isWord = (character = ''): boolean => /[\p{L}\p{N}]/u.test(character)
 
-/** Moves an end out of a surrogate pair. */
+/** Moves the end of a slice out of a surrogate pair. */
 const alignToCharacter = (text: string, end: number): number =>
   /[\uD800-\uDBFF]/.test(text[end - 1] ?? '') ? end - 1 : end
 
