@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest'
 import type { BatchEntry, Decoder } from '../decoding/decoder.ts'
 import { calibrate, listThreadCandidates } from './calibrate.ts'
 
-/** @param msOf time of a step by threads and tokens, on a scripted clock */
+/** @param msOf scripted duration of a step in ms, by thread count and number of tokens */
 function decoderOf(msOf: (threads: number, tokens: number) => number, chunkSize = 64) {
   const clock = vi.spyOn(performance, 'now')
   let now = 0
@@ -83,11 +83,11 @@ test('ends in time, also with a slow model', async () => {
 })
 
 test.each([
-  ['a chunk that is read quickly', 0.3, 512],
-  ['half of one that is not', 0.5, 256],
-  ['a quarter, where half is too slow', 1, 128],
-  ['never less than the kernels of processors need', 20, 64],
-])('with a graphics card, there is %s', async (_what, msPerToken, chunkSize) => {
+  ['the largest if it is fast', 0.3, 512],
+  ['half of the largest if that is slow', 0.5, 256],
+  ['a quarter if half is slow', 1, 128],
+  ['never less than CPU kernels need', 20, 64],
+])('with a graphics card, the chunk size is %s', async (_what, msPerToken, chunkSize) => {
   const { decoder, seen } = decoderOf((_, tokens) => tokens * msPerToken, 512)
 
   expect(await calibrate(decoder, [1])).toEqual({ threads: 1, chunkSize, stepMs: msPerToken * chunkSize })

@@ -1,27 +1,35 @@
-/** Measures at load, within a time limit: the best thread count for decoding, the chunk size, and the longest step. */
+/**
+ * Measures the best thread count for decoding, the chunk size and the longest step. Runs at load, within a
+ * time limit.
+ */
 import type { Token } from 'node-llama-cpp'
 import type { Decoder } from '../decoding/decoder.ts'
 import type { SamplingParams } from '../decoding/sampling.ts'
 
-/** Timed decode steps per thread count: where there are several counts, and where there is one. */
+/**
+ * Maximum timed decode steps per thread count: `choice` among several counts, `none` if there is only one.
+ */
 const timingCounts = { choice: 8, none: 2 }
 const calibrationLimitMs = 2_000
 /** How long a prefill chunk may delay other sequences. */
 const maxChunkMs = 200
-/** Longest step where nothing was measured. */
+/** Assumed duration of the longest step, in ms, if nothing was measured. */
 export const defaultStepMs = 6_000
 
-/** llama.cpp's fast CPU kernels take this many rows. Fewer are never better. */
+/** Smallest chunk size. llama.cpp's fast CPU kernels take this many rows, and fewer are never faster. */
 export const minChunkSize = 64
 
 const anyToken = 0 as Token
 const greedyParams: SamplingParams = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, bias: [] }
 
 export interface Calibration {
-  /** For decode steps. Memory bandwidth limits them mostly, and more threads then wait for each other. */
+  /**
+   * Thread count for decode steps. Memory bandwidth mostly limits these steps, so extra threads only wait for
+   * each other.
+   */
   readonly threads: number
   readonly chunkSize: number
-  /** Longest step: a chunk whose tokens cost as much as single ones. */
+  /** Estimate of the longest step, in ms: a chunk whose tokens each take as long as a decode step. */
   readonly stepMs: number
 }
 
@@ -41,7 +49,10 @@ export async function calibrate(decoder: Decoder, candidates: readonly number[])
   return { threads: best.threads, chunkSize, stepMs: best.ms * chunkSize }
 }
 
-/** Takes the smallest size unmeasured, also when time is up. */
+/**
+ * Finds the largest chunk size that is fast enough. Does not measure the smallest size, which is the
+ * fallback.
+ */
 async function findLargestFastChunk(decoder: Decoder, sizes: readonly number[]): Promise<number> {
   const until = performance.now() + calibrationLimitMs
   for (const size of sizes.slice(0, -1)) {
@@ -63,7 +74,7 @@ async function measureChunk(decoder: Decoder, size: number): Promise<number> {
 
 export const listThreadCandidates = (max: number): readonly number[] => listHalvings(max, 1)
 
-/** Counts in between make little difference. */
+/** Halves `max` repeatedly, down to `min`. Values in between make little difference. */
 const listHalvings = (max: number, min: number): readonly number[] =>
   max > min ? [max, ...listHalvings(Math.max(Math.ceil(max / 2), min), min)] : [max]
 

@@ -66,7 +66,7 @@ describe('claimName', () => {
     expect(existsSync(lock)).toBe(false)
   })
 
-  test('removes what dead processes have left, and nothing that may be starting', async () => {
+  test('removes files of dead processes, but not of a process that may be starting', async () => {
     const dead = join(runtimeDir, 'process-dead')
     const old = [join(runtimeDir, 'process-old'), join(runtimeDir, `m.mutex-${crypto.randomUUID()}`)]
     const young = join(runtimeDir, 'process-young')
@@ -95,7 +95,7 @@ describe('withLock', () => {
     expect(await Promise.all([1, 2, 3].map(() => withLock(runtimeDir, 'memory', task)))).toEqual([1, 1, 1])
   })
 
-  test('throws where the lock is not free in time, and passes the errors of its task on', async () => {
+  test('throws if the lock is not free in time, and rethrows errors of its task', async () => {
     await withLock(runtimeDir, 'memory', async () => {
       const waiting = withLock(runtimeDir, 'memory', async () => {}, 100)
       await expect(waiting).rejects.toThrow('The lock "memory" was not free within 0.1 s.')
@@ -112,7 +112,7 @@ describe('withLock', () => {
     })
   })
 
-  test('removes the lock of a process that exits during its task, and not that of another', () => {
+  test('removes the lock of a process that exits during its task, but not the lock of another process', () => {
     const path = join(runtimeDir, 'memory.mutex')
     const exitDuring = (step: string): void => {
       const claimUrl = fileURLToPath(new URL('./claim.ts', import.meta.url)).replace('/src/', '/dist/')

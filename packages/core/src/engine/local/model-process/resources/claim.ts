@@ -1,4 +1,6 @@
-/** Claims the name of a model process: of several that start at once, one stays. */
+/**
+ * Claims the name of a model process. If several processes start with the same name, only one keeps running.
+ */
 import { once } from 'node:events'
 import { readdirSync, rmSync, statSync } from 'node:fs'
 import type { Server } from 'node:net'
@@ -11,10 +13,13 @@ import { isAlive, readRecords, removeRecord, socketAddressOf, writeRecord } from
 type ProcessLocation = Pick<ProcessConfig, 'runtimeDir' | 'name'>
 
 const lockTimeoutMs = 10_000
-/** A younger file without a record may belong to a process that starts just now. */
+/** A file without a record may belong to a starting process, unless the file is older than this. */
 const startingMs = 60_000
 
-/** Listens on the socket of this name and writes the record. `false` where another process answers on that socket. */
+/**
+ * Listens on the socket of this name and writes the record. Returns `false` if another process answers on
+ * that socket.
+ */
 export async function claimName(
   location: ProcessLocation,
   server: Server,
@@ -35,9 +40,11 @@ export async function claimName(
 }
 
 /**
- * Runs a task in one process of the runtime folder at a time. Throws when the lock is not free within the timeout.
+ * Runs a task under a lock between the processes of the runtime folder. Throws if the lock is not free in
+ * time.
  *
- * @param task gets `expectOwned`, which throws where the lock was lost: to call before a change that others rely on
+ * @param task receives `expectOwned`, which throws if the lock was lost. The task calls it before changes
+ *   that other processes rely on.
  */
 export async function withLock<T>(
   runtimeDir: string,
@@ -45,7 +52,7 @@ export async function withLock<T>(
   task: (expectOwned: () => Promise<void>) => Promise<T>,
   timeoutMs = lockTimeoutMs,
 ): Promise<T> {
-  // Not `.lock`: that is a folder of an earlier version, which cannot be taken over.
+  // Not `.lock`: an earlier version used a folder of that name, which cannot be taken over.
   const path = join(runtimeDir, `${name}.mutex`)
   const timeout = AbortSignal.timeout(timeoutMs)
   let isAcquired = false
@@ -64,7 +71,10 @@ export async function withLock<T>(
   }
 }
 
-/** Removes the lock if the process exits while it has it. Other processes would wait until it is stale. */
+/**
+ * Removes the lock file if the process exits during its task. Otherwise, other processes would wait until the
+ * lock is stale.
+ */
 function removeAtExit(path: string): () => void {
   const inodeOf = (): bigint | undefined => statSync(path, { bigint: true, throwIfNoEntry: false })?.ino
   const own = inodeOf()

@@ -20,7 +20,7 @@ const config: ProcessConfig = {
 }
 
 const mb = 1_000_000
-/** A model whose weights take 100 MB, and each of its contexts 10. */
+/** A model with 100 MB of weights, and 10 MB for each sequence. */
 const insights = (parts: object = {}): GgufInsights =>
   ({
     trainContextSize: 8_192,
@@ -42,7 +42,7 @@ const space = (free: number, total = 1_000_000): MemoryEnvironment => ({
   cacheTypes: { f16: 1, q8_0: 8, q4_0: 2 },
 })
 
-test('a pooling model gets a context per thread, whole texts in one batch, and fewer with little memory', async () => {
+test('a pooling model gets a context per thread or fewer with little memory, and evaluates a text in one batch', async () => {
   const asked: object[] = []
   const encoder = insights({
     ggufFileInfo: { architectureMetadata: { pooling_type: 1, attention: { causal: false } } },
@@ -69,7 +69,7 @@ test.each([
   [150, 2],
   [149, 1],
   [110, 1],
-])('of %i MB, four fifths go to several sequences: %i of them, or all to one', async (free, parallel) => {
+])('with %i MB free, %i sequences fit into four fifths, or one into all of it', async (free, parallel) => {
   const plan = await planMemory(config, insights(), space(free))
 
   expect(plan).toMatchObject({
@@ -97,7 +97,7 @@ test('a context is no larger than the model was trained for, and never smaller f
   expect(plan).toMatchObject({ contextSize: 8_192, parallel: 1 })
 })
 
-test('a context that is too large to be estimated is not estimated', async () => {
+test('the library is not asked to estimate a context that is too large', async () => {
   const asked: number[] = []
   const huge = insights({
     trainContextSize: 2 ** 24,
@@ -124,7 +124,7 @@ test('more tokens than the library can represent are not requested, whatever the
   expect(plan.parallel).toBe(127)
 })
 
-test('where the library cannot estimate, the plan is what the settings want', async () => {
+test('if the library cannot estimate, the plan follows the settings as they are', async () => {
   const odd = insights({
     estimateModelResourceRequirementsV2: () => Promise.reject(new Error('Invalid type or block size')),
   })
@@ -165,7 +165,7 @@ const onCard = (
     },
   })
 
-test("a graphics card's memory counts like the machine's", async () => {
+test("a graphics card's memory limits the number of sequences, too", async () => {
   const card = onCard(
     (parallel) => ({ ram: mb, vram: parallel * 10 * mb }),
     async () => ({ gpuLayers: 33 }),
@@ -188,7 +188,7 @@ test("a graphics card's memory counts like the machine's", async () => {
   })
 })
 
-test('with `auto`, no layers are on a card where none fits; a number that does not fit is an error', async () => {
+test('with `auto`, no layers are on the GPU if none fits, but a number that does not fit is an error', async () => {
   const full = onCard(
     () => ({ ram: mb, vram: 0 }),
     () => Promise.reject(new Error('Not enough VRAM')),
@@ -211,12 +211,12 @@ test('memory is freed for all wanted sequences or for one, and then reserved', a
 
   const plan = await planMemory(config, insights(), { ...space(0), reserve })
 
-  // All four would take 140 of four fifths of 175, more than the machine has.
+  // Four sequences need 140 MB, which is four fifths of 175 MB. The machine has only 170 MB.
   expect(asked).toEqual([0, 110, 110])
   expect(plan).toMatchObject({ parallel: 1, need: { ram: 110 * mb }, mappedBytes: 100 * mb })
 })
 
-test('no memory is freed for what exceeds the machine', async () => {
+test('no memory is freed for a model that exceeds the machine', async () => {
   const asked: number[] = []
   const reserve: MemoryEnvironment['reserve'] = async (bytes) => {
     asked.push(bytes)
@@ -229,7 +229,7 @@ test('no memory is freed for what exceeds the machine', async () => {
   expect(asked).toEqual([0])
 })
 
-test('where not even one sequence fits now, it waits for others, and takes what is free then', async () => {
+test('waits for other processes if not even one sequence fits, and then uses the free memory', async () => {
   let free = 50
   const asked: number[] = []
   const others: MemoryEnvironment = {
@@ -250,7 +250,7 @@ test('where not even one sequence fits now, it waits for others, and takes what 
   expect(asked).toEqual([0, 175, 110, 175, 110, 175, 120])
 })
 
-test('it does not wait for what exceeds the machine', async () => {
+test('does not wait for a model that exceeds the machine', async () => {
   let waits = 0
   const waitForMemory = async (): Promise<boolean> => ++waits < 3
 
@@ -260,7 +260,7 @@ test('it does not wait for what exceeds the machine', async () => {
   expect(waits).toBe(0)
 })
 
-test('adapters take memory beside the weights', async () => {
+test('adds the memory of adapters', async () => {
   const adapter = { path: '/a.gguf', scale: 1, sizeBytes: 20 * mb }
 
   const plan = await planMemory({ ...config, adapters: [adapter, adapter] }, insights(), space(1_000))

@@ -1,4 +1,7 @@
-/** Decides from the header of a model file, before its weights are read, how much of the wanted settings fits into memory. */
+/**
+ * Fits the load settings of a model into memory. Needs only the header of the model file, before the weights
+ * are read.
+ */
 import type { GgufInsights } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
 import type { ProcessConfig } from '../../ipc/process-config.ts'
@@ -13,32 +16,43 @@ export interface LoadPlan
   > {
   readonly parallel: number
   readonly batchSize: number
-  /** All 0 where it cannot be estimated. Then the plan is what the settings want. */
+  /**
+   * Estimated memory. All 0 if the library cannot estimate it. The settings are then used without a check.
+   */
   readonly need: MemoryNeed
-  /** Part of the need that is mapped from the model file, in bytes: the system may drop and reread it. */
+  /**
+   * Part of `need.ram` that is mapped from the model file, in bytes. The system may drop it and read it
+   * again.
+   */
   readonly mappedBytes: number
   /** Settings that could not be met, for the app's log. */
   readonly notes: readonly string[]
 }
 
-/** RAM, which all model processes of the machine share. */
+/** Manages RAM, which all model processes of the machine share. */
 export interface MemoryBroker {
-  /** Reserves bytes for this model in place of an earlier reservation, and frees memory for them as far as it can. */
+  /**
+   * Reserves bytes for this model and replaces its earlier reservation. If too little is free, frees memory
+   * as far as possible.
+   */
   readonly reserve: (bytes: number) => Promise<MemorySpace>
-  /** Drops the reservation and waits until more memory may be free. `false` after a timeout. */
+  /**
+   * Drops the reservation and waits until more memory may be free. Returns `false` if none was freed in time.
+   */
   readonly waitForMemory: () => Promise<boolean>
 }
 
 export interface MemoryEnvironment extends MemoryBroker, LoadTarget {}
 
-/** Share of the free memory that several sequences may use. The rest is for other programs. */
+/** Share of the free memory that a model with several sequences may use. The rest is for other programs. */
 const usableShare = 0.8
-/** Time after which other processes may have released memory. */
+/** Time after which clients should retry, since other processes may have freed memory by then. */
 const retryAfterMs = 10_000
 
 /**
- * Plans fewer sequences where memory is short, and never a smaller context. Waits for busy processes where not even one
- * sequence fits. Throws `overloaded` when the wait times out, `invalid_request` when the machine is too small.
+ * Plans fewer sequences if memory is short, but never a smaller context. Waits for busy processes if not even
+ * one sequence fits. Throws `overloaded` when the wait times out, and `invalid_request` if the machine is too
+ * small.
  */
 export async function planMemory(
   config: ProcessConfig,
@@ -65,7 +79,7 @@ export async function planMemory(
   }
 }
 
-/** Search for the number of sequences that memory has room for. */
+/** Finds the number of sequences that memory has room for. */
 class ParallelFit {
   readonly #modelName: string
   readonly #insights: GgufInsights
@@ -102,7 +116,10 @@ class ParallelFit {
     return estimateMemory(this.#insights, this.#settings, parallel, this.#ram.free)
   }
 
-  /** Frees memory for all wanted sequences, else for one. Frees none for what exceeds the machine. */
+  /**
+   * Frees memory for all wanted sequences, else for one. Skips a number that exceeds the machine's memory.
+   * Returns the number of sequences that fit.
+   */
   async #makeRoom(): Promise<number> {
     const { wantedParallel } = this.#settings
     const needs = [(await this.estimate(wantedParallel)).ram / usableShare, (await this.estimate(1)).ram]
@@ -145,7 +162,7 @@ function describeDifferences(
   return notes
 }
 
-/** The greatest number up to `wanted` that fits; 0 where 1 does not. */
+/** Finds the greatest number up to `wanted` that fits. Returns 0 if not even 1 fits. */
 async function findGreatest(wanted: number, canFit: (count: number) => Promise<boolean>): Promise<number> {
   if (await canFit(wanted)) return wanted
   let fitting = 0

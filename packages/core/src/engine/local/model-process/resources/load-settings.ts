@@ -3,17 +3,17 @@ import type { ProcessConfig } from '../../ipc/process-config.ts'
 import { detectModelTask } from '../model-kind.ts'
 import type { MemorySpace } from './machine-memory.ts'
 
-/** How a model is loaded, apart from how many sequences it gets. */
+/** Settings for loading a model, before the number of sequences is decided. */
 export interface LoadSettings {
   readonly contextSize: number
   readonly isPooling: boolean
   readonly flashAttention: boolean | 'auto'
   readonly kvCacheType: ProcessConfig['kvCacheType']
-  /** The same in node-llama-cpp's terms. */
+  /** `kvCacheType` as a type of node-llama-cpp. */
   readonly ggmlType: GgmlType
   readonly gpuLayers: number
   readonly isOnGpu: boolean
-  /** Largest number of prompt tokens that are evaluated in one step. */
+  /** Maximum number of prompt tokens in one chunk. */
   readonly chunkSize: number
   readonly chunksAtOnce: number
   readonly wantedParallel: number
@@ -65,7 +65,7 @@ export const batchSizeOf = (
   parallel: number,
 ): number => (isPooling ? contextSize : Math.max(parallel, chunkSize * chunksAtOnce))
 
-/** A quantized KV cache needs flash attention, and keys and values of whole blocks. */
+/** A quantized KV cache needs flash attention, and key and value lengths that are multiples of a block. */
 function canQuantize({
   flashAttentionSupported,
   ggufFileInfo: { architectureMetadata },
@@ -77,7 +77,10 @@ function canQuantize({
   return flashAttentionSupported && key_length % blockSize === 0 && value_length % blockSize === 0
 }
 
-/** With `auto`, as many layers as fit, and 0 where none does. Rejects with the library's error for a number that does not fit. */
+/**
+ * Returns the number of layers on the GPU. With `auto`, as many layers as fit are used, or 0. Rejects with
+ * the library's error if a requested number does not fit.
+ */
 async function resolveGpuLayers(
   { gpuLayers, parallel }: ProcessConfig,
   { configurationResolver }: GgufInsights,

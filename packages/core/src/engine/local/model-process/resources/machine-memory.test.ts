@@ -23,14 +23,14 @@ afterEach(() => {
 
 const stat = 'anon 3000000\nfile 4500000\ninactive_anon 7\ninactive_file 3000000\nactive_file 1000000\n'
 
-test('in a control group with a limit, its page cache is free', () => {
+test('counts the page cache of a control group with a limit as free', () => {
   files.set('/proc/self/cgroup', '0::/my.slice/app.service\n')
   files.set('/sys/fs/cgroup/my.slice/app.service/memory.stat', stat)
 
   expect(readMachineMemory()).toEqual({ free: 5_000_000, total: 8_000_000 })
 })
 
-test('in a container, the group is the root', () => {
+test('finds the control group of a container at the root', () => {
   files.set('/proc/self/cgroup', '0::/\n')
   files.set('/sys/fs/cgroup/memory.stat', stat.replace('3000000\nactive', '9000000\nactive'))
 
@@ -38,9 +38,9 @@ test('in a container, the group is the root', () => {
 })
 
 test.each([
-  ['is none', 0],
-  ['is more than there is', 2 ** 64],
-])('where the limit %s, the system decides', (_what, limit) => {
+  ['is absent', 0],
+  ['exceeds the machine', 2 ** 64],
+])('reports the memory of the system if the limit %s', (_what, limit) => {
   vi.mocked(process.constrainedMemory).mockReturnValue(limit)
   files.set('/proc/self/cgroup', '0::/\n')
   files.set('/sys/fs/cgroup/memory.stat', stat)
@@ -48,7 +48,7 @@ test.each([
   expect(readMachineMemory()).toEqual({ free: 1_000_000, total: totalmem() })
 })
 
-test('where the page cache is unknown, the system decides', () => {
+test('reports the available memory if the page cache is unknown', () => {
   files.set('/proc/self/cgroup', '4:memory:/app\n')
 
   expect(readMachineMemory()).toEqual({ free: 1_000_000, total: 8_000_000 })

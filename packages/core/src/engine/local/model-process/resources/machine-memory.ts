@@ -2,13 +2,16 @@ import { readFileSync } from 'node:fs'
 import { freemem, totalmem } from 'node:os'
 import { join } from 'node:path'
 
-/** In bytes. */
+/** Free and total memory, in bytes. */
 export interface MemorySpace {
   readonly free: number
   readonly total: number
 }
 
-/** Memory for a process, within the limit of its container. The page cache counts as free, since weights are mapped files. */
+/**
+ * Reads the memory that a process can use, within the limit of its container. The page cache counts as free,
+ * since weights are mapped files.
+ */
 export function readMachineMemory(): MemorySpace {
   const limit = process.constrainedMemory()
   if (!limit || limit >= totalmem()) return { free: process.availableMemory(), total: totalmem() }
@@ -16,7 +19,10 @@ export function readMachineMemory(): MemorySpace {
   return { free, total: limit }
 }
 
-/** A control group counts its page cache as used, though the kernel reclaims it. Shape: cgroup v2, `memory.stat`. */
+/**
+ * Reads the size of the page cache from `memory.stat` of cgroup v2. A control group counts its page cache as
+ * used, although the kernel can reclaim it.
+ */
 function readCgroupCacheBytes(): number {
   try {
     const [, group = ''] = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8')) ?? []

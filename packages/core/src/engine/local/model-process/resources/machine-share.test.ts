@@ -91,12 +91,12 @@ test('asks idle processes to end for memory, the longest idle first, and never b
   const { free, total } = await presence().reserve(everything)
 
   expect(asked).toEqual(['old: yield', 'young: yield'])
-  // No longer than they take to end, although they send a message first.
+  // The wait ends when the processes close their sockets, although they send a message first.
   expect(performance.now() - askedAt).toBeLessThan(4_000)
   expect(free).toBeLessThanOrEqual(total)
 })
 
-test('asks none while there is room, and counts what others have reserved as used', async () => {
+test('asks no process while there is room, and counts reservations of others as used', async () => {
   const before = await presence().reserve(1_000)
   await other('idle', { reservedBytes: 1e9 })
 
@@ -107,7 +107,7 @@ test('asks none while there is room, and counts what others have reserved as use
   expect(before.free - after.free).toBeGreaterThan(0.5e9)
 })
 
-test('asks none where that would not free enough while others work', async () => {
+test('asks no process to end if that would free too little while others are busy', async () => {
   await other('busy', { state: 'busy' })
   await other('idle', { sizeBytes: 1_000 })
 
@@ -116,7 +116,7 @@ test('asks none where that would not free enough while others work', async () =>
   expect(asked).toEqual([])
 })
 
-test('waits until a working process is idle, without a reservation', async () => {
+test('drops its reservation while it waits for a busy process to become idle', async () => {
   await other('busy', { state: 'busy' })
   const own = presence()
   await own.reserve(everything)

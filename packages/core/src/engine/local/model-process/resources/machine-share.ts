@@ -1,4 +1,7 @@
-/** Shares memory and cores with the other model processes of the machine: writes this one's record and reads theirs. */
+/**
+ * Shares memory and cores between the model processes of the machine. Each process writes a record of its
+ * state and reads the records of the others.
+ */
 import { setTimeout as delay } from 'node:timers/promises'
 import { send, tryConnect } from '../../ipc/framing.ts'
 import type { ToProcess } from '../../ipc/messages.ts'
@@ -17,11 +20,11 @@ import { type MemorySpace, readMachineMemory } from './machine-memory.ts'
 
 /** Delay of record updates, so that short calls do not write files all the time. */
 const writeDelayMs = 50
-/** How often a busy process counts the other busy ones. */
+/** Interval at which a process reads the records of the others. */
 const pollIntervalMs = 250
-/** How long an idle process may take to end. */
+/** Time that an idle process may take to end after it was asked to. */
 const yieldTimeoutMs = 5_000
-/** How long a process waits for the memory of busy ones, in all. */
+/** Total time that a process waits for memory of busy processes. */
 const memoryWaitTimeoutMs = 5 * 60_000
 
 type NamedRecord = readonly [name: string, record: ProcessRecord]
@@ -31,7 +34,7 @@ export class MachineShare {
   readonly #waitTimeoutMs: number
   #record: ProcessRecord
   #calls = 0
-  /** Processes that were working at the last reservation. */
+  /** Processes that were busy or loading at the last reservation. */
   #workingProcesses: readonly NamedRecord[] = []
   #waitDeadline: number | undefined
   #writeTimer: NodeJS.Timeout | undefined
@@ -59,8 +62,8 @@ export class MachineShare {
   }
 
   /**
-   * @param sizeBytes memory that the process uses
-   * @param reservedBytes mapped weights, which the system counts as free and may drop and reread
+   * @param sizeBytes RAM that the process uses
+   * @param reservedBytes size of the mapped weights, which the system counts as free
    */
   onLoaded(sizeBytes: number, reservedBytes: number): void {
     this.#update({ state: this.#calls > 0 ? 'busy' : 'idle', sizeBytes, reservedBytes })
@@ -83,8 +86,8 @@ export class MachineShare {
   }
 
   /**
-   * Reserves bytes for this process. Where they are not free, idle processes are asked to end, the longest idle first.
-   * None is asked while others work and all idle ones together would not free enough.
+   * Reserves memory for this process. If too little is free, asks idle processes to end, the longest idle
+   * first. Asks none if other processes are busy and ending all idle processes would free too little.
    */
   async reserve(bytes: number): Promise<MemorySpace> {
     return withLock(this.#location.runtimeDir, 'memory', async (expectOwned) => {
@@ -108,7 +111,10 @@ export class MachineShare {
     })
   }
 
-  /** Drops the reservation and waits until a working process is idle or has ended. `false` after a timeout. */
+  /**
+   * Drops the reservation and waits until a busy process becomes idle or ends. Returns `false` after a
+   * timeout, or if no process is busy.
+   */
   async waitForMemory(): Promise<boolean> {
     this.#waitDeadline ??= performance.now() + this.#waitTimeoutMs
     this.#record = { ...this.#record, state: 'waiting', since: Date.now(), reservedBytes: 0 }
@@ -120,7 +126,7 @@ export class MachineShare {
     return false
   }
 
-  /** Removes the record: no app connects any more. */
+  /** Removes the record, so that apps no longer connect. */
   end(): void {
     this.#hasEnded = true
     clearTimeout(this.#writeTimer)
@@ -128,7 +134,10 @@ export class MachineShare {
     removeRecord(this.#location.runtimeDir, this.#location.name)
   }
 
-  /** A process that shuts down removes its record first, and has its memory until it ends. */
+  /**
+   * Whether a process is no longer busy. A process that shuts down removes its record first, but keeps its
+   * memory until it ends.
+   */
   #isAtRest([name, earlier]: NamedRecord): boolean {
     const current = readRecord(this.#location.runtimeDir, name)
     if (current?.processId === earlier.processId) return !isWorking([name, current]) || !isAlive(current)
@@ -140,7 +149,10 @@ export class MachineShare {
     return [...readRecords(runtimeDir)].filter(([other, record]) => other !== name && isAlive(record))
   }
 
-  /** Subtracts what others have reserved: the system counts mapped weights, and what is not allocated yet, as free. */
+  /**
+   * Subtracts the reservations of other processes. The system counts their mapped weights and unallocated
+   * memory as free.
+   */
   #measureFreeBytes(): number {
     const reserved = this.#otherProcesses().reduce((sum, [, { reservedBytes }]) => sum + reservedBytes, 0)
     return readMachineMemory().free - reserved
@@ -151,7 +163,7 @@ export class MachineShare {
     if (!socket) return
     send(socket, { type: 'yield' } satisfies ToProcess)
     const limit = performance.now() + yieldTimeoutMs
-    // The socket closes when the process ends, or at once when it has become busy. Unread data would keep it open.
+    // The socket closes when the process ends, or at once if it is busy. Unread data would keep it open.
     socket.resume()
     while (!socket.destroyed && performance.now() < limit) await delay(5)
     socket.destroy()
@@ -172,7 +184,7 @@ export class MachineShare {
   }
 }
 
-/** Whether a process has memory, or allocates it, and cannot end now. */
+/** Whether a process uses or allocates memory and cannot end now. */
 const isWorking = ([, { state }]: NamedRecord): boolean => state === 'busy' || state === 'loading'
 
 const sumSizes = (processes: readonly NamedRecord[]): number =>

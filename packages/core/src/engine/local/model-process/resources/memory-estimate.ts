@@ -17,7 +17,10 @@ const bookkeepingBytes = 48
 /** Largest context that node-llama-cpp can represent, in tokens. */
 const maxTokens = 2 ** 31 - 1
 
-/** Memory for weights and contexts of `parallel` sequences. All 0 where the library cannot estimate this model. */
+/**
+ * Estimates the memory for weights and for contexts of `parallel` sequences. Returns 0 for all fields if the
+ * library cannot estimate this model.
+ */
 export async function estimateMemory(
   insights: GgufInsights,
   settings: LoadSettings,
