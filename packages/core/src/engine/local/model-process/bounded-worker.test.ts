@@ -9,7 +9,7 @@ import { BoundedWorker, startProcess } from './bounded-worker.ts'
 const folder = mkdtempSync(join(tmpdir(), 'workers-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** Jobs with an effect. Others are returned as they are. */
+/** Jobs that misbehave. The worker returns any other job as its result. */
 const jobs = `{
   memory() { for (const all = []; ; ) all.push(Array(100_000).fill(0.5)) },
   time() { for (;;); },
@@ -54,7 +54,7 @@ test.each([
     'exit',
     { ...internal, cause: expect.objectContaining({ message: expect.stringContaining('exit code 3') }) },
   ],
-])('a thread that ends by "%s" is reported as that, and the next job has another one', async (job, error) => {
+])('reports a thread that ends by "%s", and runs the next job in a new thread', async (job, error) => {
   const worker = new BoundedWorker<string, string>(thread, bounds)
 
   await expect(worker.run(job, signal)).rejects.toMatchObject(error)
@@ -73,7 +73,7 @@ test.skipIf(process.platform === 'win32').each([
     { ...internal, cause: expect.objectContaining({ message: expect.stringContaining('exit code 3') }) },
   ],
 ])(
-  'a process that ends by "%s" is reported as that, and the next job has another one',
+  'reports the end of a child process by "%s", and runs the next job in a new child process',
   async (job, error) => {
     const worker = new BoundedWorker<string, string>(child, { ...bounds, idleMs: 0 }, startProcess)
 
@@ -85,7 +85,7 @@ test.skipIf(process.platform === 'win32').each([
 test.each([
   ['thread', undefined],
   ['process', startProcess],
-])('a %s whose file is missing is reported by its name', async (_what, start) => {
+])('reports the file name if the file of a %s is missing', async (_what, start) => {
   const worker = new BoundedWorker<string, string>(new URL('gone.mjs', thread), bounds, start)
   worker.start()
 
@@ -96,7 +96,7 @@ test.each([
   })
 })
 
-test('a job beyond its deadline is ended', async () => {
+test('ends a job that exceeds its deadline', async () => {
   const worker = new BoundedWorker<string, string>(thread, { ...bounds, deadlineMs: 200 })
 
   await expect(worker.run('time', signal)).rejects.toMatchObject({ message: 'too much time' })

@@ -1,11 +1,16 @@
-/** Runs untrusted jobs in a thread or a process: one at a time, each with a deadline, with a limit on memory. */
+/**
+ * Runs untrusted jobs one at a time in a worker thread or a child process. Each job has a deadline, and the
+ * worker has a memory limit.
+ */
 import { fork, type Serializable } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { basename } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { LlmError } from '../../../errors.ts'
 
-/** Deadline of a job whose caller has left. Most finish in that time, and a new worker costs more. */
+/**
+ * Deadline of a job whose caller has left. Most jobs end in time, and waiting is cheaper than a new worker.
+ */
 const abortedDeadlineMs = 500
 
 interface WorkerBounds {
@@ -24,7 +29,7 @@ interface WorkerHandle {
   terminate(): void
 }
 
-/** Why a worker ended early. `failure`: not because of its job. */
+/** Why a worker ended early. `failure`: neither the memory limit nor a crash of native code. */
 type WorkerEndReason = 'memory' | 'crash' | 'failure'
 
 type StartWorker = (
@@ -45,7 +50,10 @@ const startThread: StartWorker = (file, memoryMb, onResult, onEnd) => {
   return { post: (job) => worker.postMessage(job), terminate: () => void worker.terminate() }
 }
 
-/** For native code. The started file enforces the memory limit and must exit when its standard input closes. */
+/**
+ * Starts a child process, for jobs that run native code. The script in `file` must enforce the memory limit.
+ * It must also exit when its standard input closes.
+ */
 export const startProcess: StartWorker = (file, memoryMb, onResult, onEnd) => {
   const child = fork(file, [String(memoryMb)], {
     execArgv: [],
@@ -64,7 +72,7 @@ export const startProcess: StartWorker = (file, memoryMb, onResult, onEnd) => {
 }
 
 function endReasonOf(code: number, signal: NodeJS.Signals | null): WorkerEndReason {
-  // Sent by its memory guard, or by a system that is out of memory.
+  // The memory guard of the worker sends SIGKILL, and so does a system that is out of memory.
   if (signal === 'SIGKILL') return 'memory'
   // Windows has no signals and reports crashes with high exit codes. An uncaught exception exits with 1.
   return signal !== null || code > 128 ? 'crash' : 'failure'
@@ -87,7 +95,7 @@ export class BoundedWorker<Job, Result> {
     this.#start = start
   }
 
-  /** Called early, spares the first job the start. */
+  /** Starts the worker unless it is running. An early call spares the first job this delay. */
   start(): WorkerHandle {
     if (this.#worker) return this.#worker
     const onResult = (result: unknown): void => {
@@ -104,8 +112,8 @@ export class BoundedWorker<Job, Result> {
   }
 
   /**
-   * Resolves with `undefined` when the signal aborts before the job's turn.
-   * @param spentMs part of the deadline that was spent before
+   * Resolves with `undefined` when the signal aborts before the job starts.
+   * @param spentMs part of the deadline that is already used, in ms
    */
   run(job: Job, signal: AbortSignal, spentMs = 0): Promise<Result | undefined> {
     const running = this.#queue.then(() => (signal.aborted ? undefined : this.#run(job, signal, spentMs)))

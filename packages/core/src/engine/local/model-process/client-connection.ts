@@ -18,19 +18,19 @@ import type { RunContext } from './run-context.ts'
 import { runRequest } from './run-request.ts'
 import { detokenize, tokenize } from './tokenize-requests.ts'
 
-/** What a connection needs of its process. */
+/** The model process, as its client connections use it. */
 export interface ConnectionHost extends Pick<RunContext, 'renderer' | 'grammars' | 'progress'> {
   /** Rejects when the model cannot be loaded. */
   readonly model: Promise<RuntimeModel>
   readonly isShuttingDown: boolean
   onCall(): void
   onCallEnd(): void
-  /** Continues decoding after a client has left or read on. */
+  /** Resumes decoding after a client has cancelled a call, disconnected or read more output. */
   wake(): void
-  /** The client does not need the model any more. */
+  /** Disconnects a client that no longer needs the model. Ends the process if no client is left. */
   release(client: ClientConnection): void
   onClose(client: ClientConnection): void
-  /** Ends the process for another model. `false` while it is busy. */
+  /** Ends the process to free memory for another model. Returns `false` if the process is busy. */
   yieldMemory(): boolean
 }
 
@@ -56,7 +56,7 @@ const handlers: Readonly<
   detokenize: async (request, context, emit) => detokenize(parseDetokenizeRequest(request), context, emit),
 }
 
-/** One app on the socket: runs its calls and sends it their events. */
+/** Connection of one app: runs the calls of this app and sends it their events. */
 export class ClientConnection {
   readonly #socket: Socket
   readonly #host: ConnectionHost
@@ -106,7 +106,7 @@ export class ClientConnection {
         if (!this.#host.yieldMemory()) this.close()
         break
       default:
-        // A client that gets no reply starts another process.
+        // During shutdown, calls get no reply. Their client then starts another process.
         if (!this.#host.isShuttingDown) void this.#run(message)
     }
   }

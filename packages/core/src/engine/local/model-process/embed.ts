@@ -1,4 +1,6 @@
-/** Embeds and reranks texts: one per context at a time, each result sent as soon as it is known. */
+/**
+ * Embeds and reranks texts. Each context evaluates one text at a time, and each result is sent immediately.
+ */
 import type { Token } from 'node-llama-cpp'
 import { invalidRequest, LlmError } from '../../../errors.ts'
 import { runConcurrently } from '../../../util/run-concurrently.ts'
@@ -68,7 +70,7 @@ export async function rerank(request: RerankRequest, context: RunContext, emit: 
   })
 }
 
-/** One more than there are contexts: it is tokenized meanwhile. */
+/** Number of texts in progress: one per context, and one more that is tokenized in the meantime. */
 const concurrencyFor = ({ size }: PoolingContexts['pool']): number => size + 1
 
 function requirePooling({ name, pooling }: RuntimeModel, kind: PoolingContexts['kind']): PoolingContexts {
@@ -94,13 +96,13 @@ async function evaluateText(
   )
 }
 
-/** Cuts the end off, but keeps the token that every text of this model ends with. */
+/** Truncates a text to `maxTokens`, but keeps the token that every text of this model ends with. */
 function truncateTokens(text: TextTokens, maxTokens: number, { end }: Pick<RuntimeModel, 'end'>): TextTokens {
   if (text.length <= maxTokens) return text
   return end === undefined ? text.slice(0, maxTokens) : [...text.slice(0, maxTokens - 1), end]
 }
 
-/** Scales to length 1. A zero vector stays as it is. */
+/** Truncates a vector to `dimensions` and scales it to length 1. Does not scale a zero vector. */
 function normalize(vector: readonly number[], dimensions = vector.length): readonly number[] {
   const first = vector.slice(0, dimensions)
   const length = Math.sqrt(first.reduce((sum, value) => sum + value * value, 0))
@@ -109,7 +111,7 @@ function normalize(vector: readonly number[], dimensions = vector.length): reado
 
 const fieldNameOf = (field: string, index: number): string => `${field}[${index}]`
 
-/** Names the field in place of the prompt that the tokenizer's error names. */
+/** Replaces a `context_length` error of the tokenizer by an error that names the request field. */
 async function withLengthError(
   param: string,
   maxTokens: number,

@@ -1,4 +1,4 @@
-/** Builds grammars in a worker with a deadline and a memory limit, since anyone may send any schema. */
+/** Builds grammars in a worker with a deadline and a memory limit, since schemas come from clients. */
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { invalidRequest } from '../../../errors.ts'
@@ -8,10 +8,12 @@ import { BoundedWorker } from './bounded-worker.ts'
 
 const deadlineMs = 2_000
 const memoryMb = 256
-/** A conversation sends its tools with each turn. */
+/**
+ * Number of cached grammars. A conversation sends the same tools, and needs the same grammar, in each turn.
+ */
 const maxCachedGrammars = 16
 
-/** `source` is absent where any text matches. */
+/** `source` is GBNF. It is `undefined` if the constraint allows any text. */
 interface BuiltGrammar {
   readonly source: string | undefined
 }
@@ -25,7 +27,7 @@ export class GrammarBuilder {
       deadlineMs,
       memoryMb,
       limitError: (what) =>
-        invalidRequest(`It takes too much ${what} to make a grammar of this. Ask for something simpler.`, {
+        invalidRequest(`Building a grammar takes too much ${what}. Use a simpler schema or fewer tools.`, {
           issue: 'value',
         }),
     },
@@ -33,7 +35,10 @@ export class GrammarBuilder {
 
   readonly #built = new LRUCache<string, BuiltGrammar>({ max: maxCachedGrammars })
 
-  /** GBNF. Returns `undefined` where any text matches, or the signal has aborted. Throws `invalid_request`. */
+  /**
+   * Returns GBNF, or `undefined` if the constraint allows any text or the signal aborts before the start.
+   * Throws `invalid_request` if the grammar cannot be built.
+   */
   async build(constraint: OutputConstraint, signal: AbortSignal): Promise<string | undefined> {
     const key = createHash('sha256').update(JSON.stringify(constraint)).digest('base64')
     const cached = this.#built.get(key)

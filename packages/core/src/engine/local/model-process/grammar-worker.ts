@@ -10,7 +10,7 @@ parentPort?.on('message', (constraint: OutputConstraint) => {
   parentPort?.postMessage(buildGrammar(constraint))
 })
 
-/** The call stack is exhausted. */
+/** Error for a constraint whose nesting exhausts the call stack. */
 const schemaTooDeep = (cause: RangeError): LlmError =>
   new LlmError(
     'invalid_request',

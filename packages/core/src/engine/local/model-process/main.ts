@@ -1,4 +1,6 @@
-/** Entry point of a model process: loads one model and serves it on a private socket to the apps that use it. */
+/**
+ * Entry point of a model process: loads one model and serves it on a private socket to the apps that use it.
+ */
 import { ProcessConfig } from '../ipc/process-config.ts'
 import { ProcessHost } from './process-host.ts'
 

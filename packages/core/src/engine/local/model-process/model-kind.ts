@@ -1,6 +1,6 @@
 import type { GgufInsights } from 'node-llama-cpp'
 
-/** What a model can do. `unsupported`: an encoder whose file names no pooling. */
+/** Task of a model. `unsupported`: an encoder with neither pooling for embeddings nor a ranking head. */
 export type ModelTask = 'generate' | 'embed' | 'rerank' | 'unsupported'
 
 /** llama.cpp's pooling types for embeddings: mean, first token, last token. */
@@ -15,7 +15,7 @@ export function detectModelTask({
     readonly pooling_type?: number
     readonly attention?: { readonly causal?: boolean }
   }
-  // The ranking head comes after the pooling, which some files name too.
+  // Some files with a ranking head also name the pooling before it, so ranking is checked first.
   if (supportsRanking) return 'rerank'
   if (vectorPoolingTypes.includes(pooling)) return 'embed'
   // An encoder attends to all tokens and cannot predict the next one.

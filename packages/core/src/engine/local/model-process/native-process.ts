@@ -1,4 +1,6 @@
-/** Process in which llama.cpp renders templates. A bad one crashes or hangs it, and not the model process. */
+/**
+ * Child process that renders templates with llama.cpp, since a bad template can crash or hang its process.
+ */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { openNativeTemplates } from './llama/native-templates.ts'

@@ -1,9 +1,9 @@
-/** Embedding and reranking, as the rest of this folder sees them. */
+/** Embedding and reranking, as code outside of `llama/` uses them. */
 import type { Token } from 'node-llama-cpp'
 import type { ContextPool } from './llama/context-pool.ts'
 import type { ModelTask } from './model-kind.ts'
 
-/** Embeds one text, or ranks a document for a query: a number from 0 to 1. */
+/** Embeds one text, or ranks a document for a query. A rank is one number from 0 to 1. */
 export type EvaluateTexts = (...texts: readonly (readonly Token[])[]) => Promise<ArrayLike<number>>
 
 export interface PoolingContexts {
@@ -12,7 +12,7 @@ export interface PoolingContexts {
   readonly maxTokens: number
   /** Length of a query and a document together, with the special tokens between them. */
   lengthOf(query: readonly Token[], document: readonly Token[]): number
-  /** Time for the longest text, in ms. */
+  /** Estimated time to evaluate a text of `maxTokens` tokens, in ms. */
   readonly stepMs: number
   readonly pool: ContextPool<EvaluateTexts>
 }

@@ -12,9 +12,12 @@ import { coresPerProcess } from './resources/cores.ts'
 import { MachineShare } from './resources/machine-share.ts'
 import type { Runner } from './runner.ts'
 
-/** How long a process waits for its first client, so that an app that has crashed leaves no orphan. */
+/**
+ * Time that a process waits for its first client. If the app crashes before it connects, the process ends
+ * after this time.
+ */
 const firstClientTimeoutMs = 10_000
-/** How long it stays after its last client, so that an app that restarts finds the model loaded. */
+/** Time that a process stays after its last client. An app that restarts finds the model still loaded. */
 const nextClientTimeoutMs = 5_000
 /** How long native code may take to finish its step at shutdown. */
 const lastStepTimeoutMs = 5_000
@@ -39,7 +42,7 @@ export class ProcessHost implements ConnectionHost {
     this.#machineShare = new MachineShare(config)
     this.#exitTimer = setTimeout(() => this.#shutDown(), firstClientTimeoutMs)
     this.model = this.#load()
-    // A failed load is sent to every client, also to one that connects later.
+    // `#accept` reports a failed load to every client, even if it connects later.
     this.model.catch(() => {})
   }
 
@@ -77,7 +80,7 @@ export class ProcessHost implements ConnectionHost {
     return true
   }
 
-  /** Listens before it loads, so that apps can ask for progress meanwhile. */
+  /** Listens on the socket before it loads the model, so that apps can ask for the load progress. */
   async #load(): Promise<RuntimeModel> {
     if (!(await claimName(this.#config, this.#server, this.#machineShare.record)))
       process.exit(nameTakenExitCode)
@@ -113,7 +116,7 @@ export class ProcessHost implements ConnectionHost {
     return this.#machineShare.waitForMemory()
   }
 
-  /** Waits for the running step: native code may crash when its process exits meanwhile. */
+  /** Waits for the running step, since native code may crash when the process exits during a step. */
   #shutDown(): void {
     if (this.#isShuttingDown) return
     this.#isShuttingDown = true

@@ -8,23 +8,26 @@ export const maxPromptLength = 64 * 1024 * 1024
 
 export interface RenderJob {
   readonly template: ChatTemplate
-  /** Replaces the model's own template. */
+  /** Go template that replaces the model's own template. */
   readonly goTemplate?: string
   readonly messages: readonly Message[]
   readonly options: RenderOptions
-  /** Replaces the messages. Go templates only. */
+  /** Text around a gap, which is rendered in place of the messages. Only with a Go template. */
   readonly gap?: InfillContext
 }
 export type RenderResult =
   | { readonly text: string }
-  /** `filling`: input for llama.cpp's renderer, which supports more of Jinja and gets the rest of the deadline. */
+  /**
+   * `filling` is input for a second attempt with llama.cpp's renderer, which supports more of Jinja.
+   * `spentMs` counts towards the deadline of that attempt.
+   */
   | { readonly error: string; readonly filling?: TemplateInput; readonly spentMs: number }
 
 export interface NativeJob {
   readonly source: string
   readonly variables: TemplateInput['variables']
 }
-/** `text` is absent where llama.cpp rejects the template. */
+/** `text` is absent if llama.cpp cannot render the template or the prompt is too long. */
 export interface NativeResult {
   readonly text?: string
 }

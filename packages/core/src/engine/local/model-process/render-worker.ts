@@ -4,10 +4,10 @@ import { type GoPromptRenderer, parseGoPrompt } from '../../../template/go-promp
 import { type ChatRenderer, createTemplateInputBuilder, parseChatTemplate } from '../../../template/jinja.ts'
 import { maxPromptLength, type RenderJob, type RenderResult } from './render-job.ts'
 
-/** Templates can raise errors of any length, which are sent to clients. */
+/** Longest error message in characters. A template can raise a longer one, and clients receive it. */
 const maxErrorLength = 500
 
-/** Last template of each language: most calls use the same one. */
+/** The last template of each language, parsed. Most calls use the same template. */
 let parsed: { readonly source: string; readonly prompt: ChatRenderer } | undefined
 let parsedGo: { readonly source: string; readonly prompt: GoPromptRenderer } | undefined
 
@@ -23,7 +23,7 @@ function render({ template, messages, options }: RenderJob): RenderResult {
       parsed = { source: template.source, prompt: parseChatTemplate(template) }
     return checkLength(parsed.prompt(messages, options))
   } catch (cause) {
-    // llama.cpp would exceed the same limits.
+    // No second attempt: llama.cpp's renderer would exceed the same limits.
     return cause instanceof RangeError || cause instanceof PromptTooLongError
       ? toTimedFailure(cause)
       : { ...toTimedFailure(cause), filling: createTemplateInputBuilder(template)(messages, options) }

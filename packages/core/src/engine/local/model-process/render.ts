@@ -1,4 +1,4 @@
-/** Renders chat templates in workers with a deadline and a memory limit, since anyone may have written a model file. */
+/** Renders chat templates in workers with a deadline and a memory limit, since model files are untrusted. */
 import { invalidRequest } from '../../../errors.ts'
 import { toPrompt } from '../../../template/continuation.ts'
 import { BoundedWorker, startProcess } from './bounded-worker.ts'
@@ -15,7 +15,7 @@ const crashError = () =>
   invalidRequest("The model's chat template crashes llama.cpp's renderer with these messages.", {
     param: 'messages',
   })
-/** Renders one prompt at a time. Returns an empty prompt when the signal aborts first. */
+/** Renders one prompt at a time. Returns an empty prompt when the signal aborts before rendering starts. */
 export class PromptRenderer {
   readonly #worker = new BoundedWorker<RenderJob, RenderResult>(
     new URL('./render-worker.js', import.meta.url),
@@ -40,7 +40,7 @@ export class PromptRenderer {
       const { text } = (await this.#native.run(native, signal, spentMs)) ?? { text: '' }
       if (text !== undefined) return toPrompt(text, filling)
     }
-    // Where both renderers fail, the first error is reported.
+    // If both renderers fail, the error of the first renderer is reported.
     throw invalidRequest(`The model's chat template rejects these messages: ${error}`, { param: 'messages' })
   }
 }

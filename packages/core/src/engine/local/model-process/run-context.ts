@@ -2,7 +2,7 @@ import type { GrammarBuilder } from './grammar-builder.ts'
 import type { RuntimeModel, StepCounter } from './model.ts'
 import type { PromptRenderer } from './render.ts'
 
-/** What one call has to work with: the model, the workers beside it, and its caller. */
+/** Context of one call: the model, the workers of its process, and properties of the call. */
 export interface RunContext {
   readonly model: RuntimeModel
   readonly renderer: PromptRenderer
@@ -12,6 +12,6 @@ export interface RunContext {
   readonly tenant: string
   readonly background: boolean
   readonly signal: AbortSignal
-  /** Whether the client has read so little of the output that decoding pauses. */
+  /** Whether decoding pauses because the client has left too much output unread. */
   readonly isBackpressured?: () => boolean
 }

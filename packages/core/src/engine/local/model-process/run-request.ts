@@ -1,4 +1,4 @@
-/** Runs one generation request: prompt text, tokens, prefill, then token after token until the output ends. */
+/** Runs one generation request: prepares the prompt, runs the model, and emits the output as events. */
 import type { GenerateEvent } from '../../events.ts'
 import type { GenerateRequest } from '../../request.ts'
 import { OutputEmitter } from './decoding/output-emitter.ts'

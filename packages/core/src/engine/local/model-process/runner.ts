@@ -3,10 +3,10 @@ import type { CompiledGrammar, Logprobs } from './decoding/decoder.ts'
 import type { SamplingParams } from './decoding/sampling.ts'
 import type { Breakpoint, CacheUsage } from './kv-cache/cache-plan.ts'
 
-/** One output to generate. */
+/** A prompt to evaluate and the output to generate for it. */
 export interface GenerationJob {
   readonly prompt: readonly Token[]
-  /** Lengths of the prompt at which the KV state is cached. Ascending, and shorter than the prompt. */
+  /** Prompt prefixes whose KV state is cached, in ascending order. Each is shorter than the prompt. */
   readonly breakpoints?: readonly Breakpoint[]
   readonly sampling: SamplingParams
   readonly grammar?: CompiledGrammar | undefined
@@ -15,32 +15,40 @@ export interface GenerationJob {
   /** Maximum length of the output in tokens. With 0, only the prompt is evaluated. */
   readonly maxTokens: number
   readonly tenant: string
-  /** Whether it gives way to foreground jobs. */
+  /** Whether the job gives way to foreground jobs. */
   readonly background: boolean
   readonly signal: AbortSignal
-  /** Whether the client has enough to read. Then the job pauses, and its slot may go to another. */
+  /**
+   * Whether the client has too much unread output. Then the job pauses, and another job may take its slot.
+   */
   readonly isBackpressured?: (() => boolean) | undefined
   /**
    * Called when the job gets its slot.
-   * @param cached tokens that are reused, and tokens that will be cached
-   * @param divergence length in tokens that the prompt shares with the cached prompt closest to it
+   * @param cached numbers of tokens that are reused and that will be cached
+   * @param divergence number of tokens after which the prompt diverges from the most similar prompt in a slot
    */
   onStart(cached: CacheUsage, divergence?: number): void
-  /** Called when fewer tokens are cached than announced. */
+  /** Called when fewer tokens can be cached than `onStart` reported. */
   onCacheChange?(cached: CacheUsage): void
-  /** Gets the logprobs of the prompt's tokens, piece by piece from the second token on. Nothing of the prompt is reused then. */
+  /**
+   * Receives the logprobs of the prompt's tokens in pieces, from the second token on. If this callback is
+   * set, no cached prefix is reused.
+   */
   readonly onPromptLogprobs?: ((logprobs: readonly Logprobs[]) => void) | undefined
-  /** Called beside the next step. `false` ends the output. */
+  /** Called for each output token, while the next step runs. The output ends when it returns `false`. */
   onToken(token: Token, logprobs?: Logprobs): boolean
 }
 
-/** `end`: at an end-of-generation token. `limit`: at `maxTokens`. `stopped`: `onToken` returned `false`. `aborted`: by the signal. */
+/**
+ * Why a run ended. `end`: the model sampled an end-of-generation token. `limit`: the output reached
+ * `maxTokens`. `stopped`: `onToken` returned `false`. `aborted`: the signal aborted.
+ */
 export type RunOutcome = 'end' | 'limit' | 'stopped' | 'aborted'
 
 export interface Runner {
   /** Rejects with an `LlmError` when the model fails. */
   run(job: GenerationJob): Promise<RunOutcome>
-  /** Continues after a client has left or read on. */
+  /** Resumes decoding after a client has cancelled a call, disconnected or read more output. */
   wake(): void
   /** Resolves when no job is running. */
   whenIdle(): Promise<void>

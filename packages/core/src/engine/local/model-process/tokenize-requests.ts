@@ -8,7 +8,7 @@ import type { RuntimeModel } from './model.ts'
 import { checkTokenIds } from './prompt/prompt.ts'
 import type { RunContext } from './run-context.ts'
 
-/** A slice takes a few milliseconds, and its message a few kilobytes. */
+/** Tokens per result message. They take a few milliseconds, and their message some tens of kilobytes. */
 const tokensPerSlice = 4_096
 
 /** Stops without an error when the signal aborts. */
@@ -44,7 +44,7 @@ export async function detokenize(
   emit(detokenizer.flush('shown'))
 }
 
-/** Adds the tokens that every text of this model begins and ends with, unless they are there. */
+/** Adds the tokens that every text of this model begins and ends with, unless the text has them already. */
 export function addSpecialTokens(
   tokens: readonly Token[],
   { bos, end }: Pick<RuntimeModel, 'bos' | 'end'>,
