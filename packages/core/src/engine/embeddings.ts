@@ -3,11 +3,17 @@ import type { LoadOptions } from './request.ts'
 
 export interface EmbedRequest {
   readonly model: string
-  /** Texts or lists of token ids in this model's vocabulary. An empty input is rejected; an empty list gives no vectors. */
+  /**
+   * Texts, or lists of token ids in this model's vocabulary. An empty text or list is rejected. Without
+   * inputs, the result has no vectors.
+   */
   readonly inputs: readonly (string | readonly number[])[]
-  /** For an input longer than the context: reject it, or cut its end. @default 'error' */
+  /** `error` rejects an input that is longer than the context, `truncate` cuts its end. @default 'error' */
   readonly overflow?: 'error' | 'truncate'
-  /** Keeps this many leading numbers of each vector and normalises it again; a shorter vector stays whole. @default all */
+  /**
+   * Cuts each vector to this many numbers and normalises it again. Shorter vectors stay unchanged.
+   * @default all
+   */
   readonly dimensions?: number
   readonly load?: LoadOptions
 }
@@ -26,7 +32,10 @@ export interface RerankRequest {
   readonly query: string
   /** An empty document is rejected. */
   readonly documents: readonly string[]
-  /** For a query and document longer than the context: reject them, or cut the document's end. @default 'error' */
+  /**
+   * `error` rejects a query and document that together exceed the context, `truncate` cuts the document.
+   * @default 'error'
+   */
   readonly overflow?: 'error' | 'truncate'
   readonly load?: LoadOptions
 }
@@ -34,6 +43,6 @@ export interface RerankRequest {
 export interface Ranking {
   /** One score from 0 to 1 per document, in order. */
   readonly scores: readonly number[]
-  /** Evaluated tokens of all documents, each with the query. */
+  /** Evaluated tokens of all documents. The query counts once per document. */
   readonly inputTokens: number
 }

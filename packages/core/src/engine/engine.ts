@@ -12,21 +12,24 @@ export interface Engine {
    */
   generate(request: GenerateRequest, call: EngineCall): AsyncIterable<GenerateEvent>
   /**
-   * Counts the tokens of the prompt, also of one larger than the context.
-   * Rejects with an `AbortError` when `call.signal` aborts. Throws `LlmError` only, like `generate`.
+   * Counts the tokens of the prompt, which may be longer than the context.
+   * Rejects with an `AbortError` when `call.signal` aborts, else only with the errors of `generate`.
    */
   countTokens(request: GenerateRequest, call: EngineCall): Promise<number>
-  /** Renders the prompt with the model's template. Rejects and throws like `countTokens`. */
+  /** Renders the prompt with the model's template. Rejects like `countTokens`. */
   render(request: GenerateRequest, call: EngineCall): Promise<string>
-  /** Rejects and throws like `countTokens`; `invalid_request` for a model without embeddings. */
+  /** Embeds texts. Rejects like `countTokens`, and with `invalid_request` for a model without embeddings. */
   embed(request: EmbedRequest, call: EngineCall): Promise<Embeddings>
-  /** Scores documents against a query. Rejects and throws like `countTokens`; `invalid_request` for a model that cannot rerank. */
+  /**
+   * Scores documents against a query. Rejects like `countTokens`, and with `invalid_request` for a model that
+   * cannot rerank.
+   */
   rerank(request: RerankRequest, call: EngineCall): Promise<Ranking>
-  /** Rejects and throws like `countTokens`. */
+  /** Turns text into token ids. Rejects like `countTokens`. */
   tokenize(request: TokenizeRequest, call: EngineCall): Promise<readonly number[]>
-  /** Special tokens become their names. Rejects and throws like `countTokens`. */
+  /** Turns token ids into text, special tokens included. Rejects like `countTokens`. */
   detokenize(request: DetokenizeRequest, call: EngineCall): Promise<string>
-  /** Resolves when the model is loaded. Rejects and throws like `countTokens`. */
+  /** Resolves when the model is loaded. Rejects like `countTokens`. */
   load(model: string, options: LoadOptions, call: EngineCall): Promise<void>
   /** Unloads a model after its running calls. Does nothing when it is not loaded. */
   unload(model: string): Promise<void>
@@ -37,28 +40,32 @@ export interface Engine {
 
 export interface EngineCall {
   readonly signal: AbortSignal
-  /** The model that the store resolved `request.model` to. Absent: the engine looks it up. */
+  /** Model that the store found for `request.model`. If absent, the engine looks the model up. */
   readonly model?: Model | undefined
-  /** Cache partition of the caller: KV state of one tenant is never reused for another. @default one for all */
+  /**
+   * Cache partition of the caller. KV state of one tenant is never reused for another.
+   * @default one tenant for all calls
+   */
   readonly tenant?: string
-  /** Pauses while the model has foreground calls. @default false */
+  /** Whether the call pauses while the model has foreground calls. @default false */
   readonly background?: boolean
-  /** How many tokens may wait for a slow reader before the model pauses. @default the whole output */
+  /** Number of unread tokens at which the model pauses for a slow reader. @default no limit */
   readonly readAheadTokens?: number
 }
 
 export interface LoadedModel {
   readonly name: string
-  /** The digest at load time; the name may refer to another model by now, or to none. */
+  /** Digest at load time. Meanwhile, the name may refer to another model or to none. */
   readonly digest?: string
   readonly state: 'loading' | 'ready'
-  /** The model process, where the engine uses one. */
+  /** Process id of the model process, if the engine uses one. */
   readonly processId?: number | undefined
-  /** Tokens of prompt and output together; 0 while unknown. */
+  /** Maximum number of tokens of prompt and output together. 0 while unknown. */
   readonly contextSize: number
-  /** Memory in bytes, and the part of it on a graphics card; 0 while unknown. */
+  /** Memory in bytes. 0 while unknown. */
   readonly sizeBytes: number
+  /** Part of `sizeBytes` on a graphics card. 0 while unknown. */
   readonly gpuBytes: number
-  /** When the model is unloaded if no call uses it. */
+  /** Time at which the model is unloaded if no call uses it. */
   readonly expiresAt: Date | 'never'
 }

@@ -2,22 +2,23 @@
 import type { CacheLifetime } from './request.ts'
 
 /**
- * One `start`, then the prompt if `promptLogprobs` is set, then pieces in order, then one `end`. Each piece carries its token
- * count, so that a cancelled generation is metered exactly.
+ * Event of a generation. The order is one `start`, `prompt` if `promptLogprobs` is set, content events, one
+ * `end`. `tokens` counts sampled tokens, so that a cancelled generation is metered exactly.
  */
 export type GenerateEvent =
   | ({
       readonly type: 'start'
       readonly model: string
-      /** Changes with the weights and the engine settings. */
+      /** Changes when the weights or the engine settings change. */
       readonly fingerprint: string
       /**
-       * Where this prompt diverges from the cached prompt with the longest common prefix: after this many tokens and this
-       * text. The tokens after it are evaluated again. Absent when the prompt extends the cached one.
+       * Where this prompt diverges from the cached prompt with the longest common prefix. `tokens` is the
+       * length of that prefix, `behind` is the text at its end. Absent if this prompt extends the cached
+       * prompt.
        */
       readonly divergence?: { readonly tokens: number; readonly behind: string }
     } & PromptUsage)
-  /** Prompt tokens in order, without the begin token of the model. */
+  /** Prompt tokens in order, without a BOS token that the engine added. */
   | { readonly type: 'prompt'; readonly tokens: readonly PromptToken[] }
   | {
       readonly type: 'text' | 'reasoning'
@@ -26,9 +27,9 @@ export type GenerateEvent =
       /** One entry per token, if requested. */
       readonly logprobs?: readonly SampledToken[]
     }
-  /** Calls are numbered from 0 and never interleave. */
+  /** Start of a tool call. `index` counts calls from 0. Calls never interleave. */
   | { readonly type: 'tool-call'; readonly index: number; readonly id: string; readonly name: string }
-  /** A piece of JSON. The pieces of a complete call, joined, are an object. */
+  /** Piece of the arguments of a tool call. The joined pieces of a complete call are a JSON object. */
   | {
       readonly type: 'tool-arguments'
       readonly index: number
@@ -41,46 +42,52 @@ export type GenerateEvent =
       readonly stopSequence?: string
       readonly usage: TokenUsage
       readonly timings: Timings
-      /** Calls cut off by a limit or by the model: their arguments are the beginning of an object. */
+      /** Indices of the tool calls that a limit or the model cut off. Their arguments are incomplete JSON. */
       readonly incompleteCalls?: readonly number[]
-      /** Prompt and output with its end token, if `returnTokens` is set. */
+      /** Token ids of prompt and output, with the end token, if `returnTokens` is set. */
       readonly tokens?: readonly number[]
     }
 
-/** A piece of an answer. */
+/** Event with a piece of the output. */
 export type ContentEvent = Exclude<GenerateEvent, { type: 'start' | 'prompt' | 'end' }>
 
-/** Natural logarithms of the model's own probabilities: after logit biases, before temperature and other samplers. */
+/**
+ * Token with the natural logarithm of its probability. The probability includes logit biases, but no
+ * temperature and no other sampling step.
+ */
 export interface TokenLogprob {
   readonly id: number
-  /** The text of this token alone; a partial character is U+FFFD. */
+  /** Text of this token alone. A partial character is U+FFFD. */
   readonly text: string
   readonly bytes: readonly number[]
   readonly logprob: number
 }
 
 export interface SampledToken extends TokenLogprob {
-  /** The likeliest tokens, in order; the sampled one may be absent. */
+  /** The likeliest tokens, in order. The sampled token may be absent. */
   readonly top: readonly TokenLogprob[]
 }
 
-/** The first token has no logprob, since nothing precedes it. */
+/** The first token has no logprob, since no token precedes it. */
 export interface PromptToken extends Omit<SampledToken, 'logprob'> {
   readonly logprob: number | null
 }
 
-/** `context`: the context is full. `length`: `maxTokens` is reached. `tool-calls`: the output ends with complete calls. */
+/**
+ * `stop`: the model or a stop sequence ended the output. `context`: the context is full. `length`:
+ * `maxTokens` is reached. `tool-calls`: the output ends with complete tool calls.
+ */
 export type FinishReason = 'stop' | 'length' | 'context' | 'tool-calls'
 
-/** Counts of evaluated tokens, never of requested ones. */
+/** Token counts of one prompt. */
 export interface PromptUsage {
-  /** The whole prompt. */
+  /** Length of the whole prompt. */
   readonly inputTokens: number
-  /** Prompt tokens whose KV state was reused, for any reason. */
+  /** Prompt tokens whose KV state was reused, with or without a breakpoint. */
   readonly reusedTokens: number
   /** Reused tokens up to a breakpoint of an earlier call. */
   readonly cacheReadTokens: number
-  /** Other tokens up to a breakpoint, whose state is cached from now on. In `start`: will be cached. */
+  /** Tokens that this call writes to the prompt cache, by lifetime. In `start`, the numbers are planned. */
   readonly cacheWriteTokens: Readonly<Record<CacheLifetime, number>>
 }
 
@@ -89,8 +96,8 @@ export interface TokenUsage extends PromptUsage {
 }
 
 /**
- * Splits the tokens after the cache read by lifetime. Longer lifetimes come first, so that all tokens up to the last `1h`
- * breakpoint count as `1h`.
+ * Counts the tokens that a call writes to the cache, by lifetime. All tokens up to the last `1h` breakpoint
+ * count as `1h`, except those read from the cache.
  * @param breakpoints ascending by `length`, in tokens
  */
 export function computeCacheWrites(
@@ -130,7 +137,7 @@ export interface GenerateResult {
   readonly text: string
   /** The model's reasoning, if `reasoning` was requested and the model reasoned. */
   readonly reasoning?: string
-  /** Included in `outputTokens`. */
+  /** Number of reasoning tokens, which `outputTokens` includes. */
   readonly reasoningTokens?: number
   /** Complete calls only. */
   readonly toolCalls?: readonly ToolCall[]
@@ -150,11 +157,11 @@ export interface GenerateResult {
 export interface ToolCall {
   readonly id: string
   readonly name: string
-  /** JSON. */
+  /** Arguments as JSON text. */
   readonly arguments: string
 }
 
-/** Collects all events. Throws an `AbortError` when the generation was cancelled before its end. */
+/** Collects all events. Throws an `AbortError` if the stream ends without an `end` event. */
 export async function collect(events: AsyncIterable<GenerateEvent>): Promise<GenerateResult> {
   let text = ''
   let reasoning = ''

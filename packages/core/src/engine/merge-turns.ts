@@ -1,7 +1,7 @@
-/** Merging of consecutive turns of one role: some APIs define it, and many templates require it. */
+/** Merges consecutive turns of one role. Some APIs define this, and many templates require it. */
 import type { Message, Part } from './request.ts'
 
-/** Joins texts with a blank line. Drops turns without content, but keeps those of the user. */
+/** Joins the texts of merged turns with a blank line. Drops empty turns, except those of the user. */
 export function mergeTurns(turns: readonly Message[]): readonly Message[] {
   const merged: MergedTurn[] = []
   for (const { role, content } of turns) {
@@ -21,7 +21,7 @@ interface MergedTurn {
   hasText: boolean
 }
 
-/** Appends adjacent texts to one part. A breakpoint ends its part. */
+/** Joins adjacent texts into one part. A part with a cache breakpoint is not extended. */
 function appendParts(turn: MergedTurn, content: readonly Part[]): void {
   let separator = turn.hasText ? '\n\n' : ''
   for (const part of content) {

@@ -1,4 +1,4 @@
-/** Functions over the input of a request, shared by engines, dialects and metering. */
+/** Functions for the input of a request, shared by engines, dialects and metering. */
 import type { CacheLifetime, GenerateRequest, Message, Part, Tool } from './request.ts'
 
 /** Length of all input in characters; a token id counts as one. */
@@ -29,7 +29,7 @@ const measureParts = (content: readonly Part[], measure: Measure): number =>
     return sum + (part.type === 'tool-result' ? measureParts(part.content, measure) : measure(part.text))
   }, 0)
 
-/** Lifetimes of the breakpoints, in the order of the prompt. */
+/** Returns the lifetimes of all breakpoints, in the order of the prompt. */
 export function lifetimesOf(input: GenerateRequest['input']): readonly CacheLifetime[] {
   if (input.kind !== 'chat') return []
   return [...(input.tools ?? []), ...input.messages.flatMap(({ content }) => content)].flatMap(
@@ -37,18 +37,21 @@ export function lifetimesOf(input: GenerateRequest['input']): readonly CacheLife
   )
 }
 
-/** Whether the input bypasses the template. */
+/** Whether the input bypasses the chat template. */
 export const isRaw = (input: GenerateRequest['input']): boolean =>
   input.kind === 'infill' || (input.kind === 'text' && input.template === false)
 
-/** Tools that `toolChoice` allows. */
+/** Returns the tools that `toolChoice` allows. */
 export function callableTools(input: GenerateRequest['input']): readonly Tool[] {
   if (input.kind !== 'chat') return []
   const { tools = [], toolChoice: { mode = 'auto', names } = {} } = input
   return mode === 'none' ? [] : tools.filter(({ name }) => names?.includes(name) ?? true)
 }
 
-/** Messages for the template: the conversation, or a text prompt or infill context as a user message. */
+/**
+ * Returns the messages for the chat template. A text prompt becomes the last user message, an infill input
+ * the only one.
+ */
 export function toTemplateMessages(input: GenerateRequest['input']): readonly Message[] {
   if (input.kind === 'chat') return input.messages
   if (input.kind === 'infill') return [toTextMessage('user', input.prefix + input.suffix)]

@@ -1,53 +1,62 @@
 /**
- * Upper bounds on requests. Numbers become 32-bit integers and floats in native code, where larger ones wrap around or
- * become NaN, and the output is noise.
+ * Upper bounds on request fields. Native code stores numbers as 32-bit integers and floats. Larger numbers
+ * would wrap around or become NaN there, and the output would be noise.
  */
 export const limits = {
   modelLength: 1_024,
   roleLength: 64,
-  /** OpenAI takes 2,048; a context of a million tokens has room for more. */
+  /** OpenAI accepts 2,048 messages. A context of a million tokens has room for more. */
   messages: 10_000,
-  /** Per message. */
+  /** Parts per message, and pieces per text prompt. */
   parts: 10_000,
-  /** As many as Anthropic takes. */
+  /** Cache breakpoints per request, as in Anthropic's API. */
   breakpoints: 4,
-  /** Per embedding or rerank call. OpenAI takes 2,048. */
+  /** Texts or documents per embedding or rerank call. OpenAI accepts 2,048. */
   inputs: 10_000,
-  /** OpenAI takes 128. */
+  /** Per request. OpenAI accepts 128. */
   tools: 1_024,
-  /** OpenAI takes 64, Anthropic 128. */
+  /** In characters. OpenAI accepts 64, Anthropic 128. */
   toolNameLength: 128,
-  /** Schema of an output constraint, as JSON, in characters. No grammar is built from a larger one. */
+  /** Length of a JSON schema as JSON text, in characters. No grammar is built from a longer schema. */
   schemaLength: 1024 * 1024,
-  /** In characters. */
+  /** Length of a GBNF grammar, in characters. */
   grammarLength: 256 * 1024,
-  /** Go template, in characters. The longest one that ships with a model is a ninth of it. */
+  /**
+   * Length of a Go template, in characters. The longest template that ships with a model has a ninth of this
+   * length.
+   */
   templateLength: 64 * 1024,
-  /** All messages together, in characters. */
+  /** Total length of the text in a request, in characters. */
   text: 64 * 1024 * 1024,
-  /** In tokens. The largest models are trained for ten million. */
+  /** Context size in tokens. The largest models are trained for ten million tokens. */
   context: 2 ** 24,
-  /** OpenAI takes 4, llama.cpp any number; each is searched for in each piece of the output. */
+  /**
+   * OpenAI accepts 4 stop sequences, llama.cpp any number. Each piece of output is searched for every stop
+   * sequence.
+   */
   stops: 64,
   stopLength: 1_024,
   temperature: 100,
   repeatPenalty: { min: 0.01, max: 100 },
-  /** Presence and frequency penalty, in both directions. */
+  /** Highest absolute value of the presence and frequency penalties. */
   penalty: 100,
-  /** In both directions, as in OpenAI's API. It outweighs any logit. */
+  /** Highest absolute value of a logit bias, as in OpenAI's API. It outweighs any logit. */
   bias: 100,
-  /** More than any vocabulary has. */
+  /** Logit biases per request. No vocabulary has as many tokens. */
   biases: 300_000,
   dry: { strength: 100, base: 100 },
-  /** Each is searched for in the whole vocabulary; llama.cpp takes 40 of its bytes. */
+  /** DRY sequence breakers. llama.cpp searches the whole vocabulary for each, and uses its first 40 bytes. */
   breakers: 8,
   breakerLength: 40,
-  /** As many as OpenAI and Ollama report. */
+  /** Alternatives per token, as in the OpenAI and Ollama APIs. */
   logprobs: 20,
   int32: 2 ** 31 - 1,
 } as const
 
-/** A hand-written check: a zod schema takes a second for a million ids. */
+/**
+ * Whether a value is a list of token ids. Written by hand, because a zod schema takes a second for a million
+ * ids.
+ */
 export const areTokens = (value: unknown): value is readonly number[] =>
   Array.isArray(value) &&
   value.length <= limits.context &&

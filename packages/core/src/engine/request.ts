@@ -4,81 +4,109 @@ export interface GenerateRequest {
   /** The name as the client wrote it: `llama3.2`, `team/model:tag`. */
   readonly model: string
   readonly input: ChatInput | TextInput | InfillInput
-  /** Upper bound on generated tokens; the context size bounds it further. With 0 the prompt is evaluated and no token sampled. */
+  /**
+   * Maximum number of generated tokens. The context size limits it further. With 0, only the prompt is
+   * evaluated.
+   */
   readonly maxTokens?: number
   /** Applies when neither the request nor the Modelfile sets `maxTokens`. */
   readonly defaultMaxTokens?: number
-  /** Stop sequences; they are not part of the output. At most 64, of at most 1,024 characters. */
+  /** Stop sequences, at most 64 of 1,024 characters each. The output does not include them. */
   readonly stop?: readonly string[]
   readonly sampling?: Sampling
   /** Applies where neither `sampling` nor the Modelfile sets a field. */
   readonly defaultSampling?: Sampling
   /**
-   * Turns reasoning on or off; `auto` uses the default of the chat template. Reasoning and text are then separate events.
-   * Absent: the template's default, and reasoning is part of the text.
+   * Turns reasoning on or off. `auto` keeps the chat template's default. With any of these values, reasoning
+   * and text are separate events. If absent, the template's default applies and reasoning is part of the
+   * text.
    */
   readonly reasoning?: boolean | 'auto'
-  /** Output constraint. With tools it constrains the text instead of a call; with a forced call it is rejected. */
+  /**
+   * Output constraint. With tools, it applies to text and not to tool calls. Rejected together with a forced
+   * tool call.
+   */
   readonly format?: OutputFormat
-  /** How many of the likeliest tokens to report beside each sampled one, at most 20. 0 reports the sampled one alone. @default none */
+  /**
+   * Number of likeliest tokens to report with each sampled token, at most 20. With 0, only the logprob of the
+   * sampled token is reported.
+   * @default no logprobs
+   */
   readonly logprobs?: number
-  /** Reports prompt tokens, too, with as many alternatives. The whole prompt is evaluated for that, cached parts included. */
+  /**
+   * Also reports the logprobs of the prompt tokens. Requires `logprobs`. The whole prompt is then evaluated,
+   * cached parts included.
+   */
   readonly promptLogprobs?: true
-  /** For a prompt longer than the context: reject it, or drop its oldest messages. @default 'error' */
+  /**
+   * `error` rejects a prompt that is longer than the context. `truncate` drops the oldest messages of a chat.
+   * @default 'error'
+   */
   readonly overflow?: 'error' | 'truncate'
   readonly load?: LoadOptions
-  /** Report prompt and output as token ids at the end. */
+  /** Reports the token ids of prompt and output in the `end` event. */
   readonly returnTokens?: true
 }
 
-/** Output constraint: any JSON object, JSON of a schema, or text of a grammar in llama.cpp's GBNF. */
+/**
+ * Output constraint: any JSON object, JSON that matches a schema, or text that matches a GBNF grammar of
+ * llama.cpp.
+ */
 export type OutputFormat =
   | { readonly type: 'json' }
   | { readonly type: 'json-schema'; readonly schema: object | boolean }
   | { readonly type: 'grammar'; readonly source: string }
 
-/** How to load a model that is not loaded yet. */
+/** Load settings of a call. */
 export interface LoadOptions {
-  /** In tokens. A model with another context size is loaded again. @default the engine's size, or the loaded one where that is larger */
+  /**
+   * In tokens, at least 16. A model that is loaded with another context size is reloaded.
+   * @default the setting of the engine, or the loaded context size if that is larger
+   */
   readonly contextSize?: number
   /**
-   * How long an unused model stays loaded, in milliseconds. The value stays until another call sets one.
-   * @default the engine's setting
+   * How long the model stays loaded without calls, in milliseconds. The value applies until another call sets
+   * one.
+   * @default the setting of the engine
    */
   readonly keepAlive?: number | 'forever'
 }
 
 export interface ChatInput {
   readonly kind: 'chat'
-  /** The model continues a trailing assistant message, in every dialect. */
+  /** If the last message is from the assistant, the model continues it. */
   readonly messages: readonly Message[]
   readonly tools?: readonly Tool[]
   readonly toolChoice?: ToolChoice
-  /** In Go's template language; replaces the model's own. */
+  /** Go template that replaces the template of the model. */
   readonly template?: string
   /** Variables for the model's template. */
   readonly templateOptions?: Readonly<Record<string, unknown>>
 }
 
 export interface Tool {
-  /** Unique in the request. */
+  /** Unique in the request. At most 128 characters. */
   readonly name: string
   readonly description?: string
-  /** JSON Schema of an object. */
+  /** JSON Schema of the arguments, which are an object. */
   readonly parameters: object
-  /** Rejects a schema that no grammar can enforce. Without it, such a tool takes any object. @default false */
+  /**
+   * Whether to reject a schema that no grammar can enforce. Otherwise, such a tool accepts any object.
+   * @default false
+   */
   readonly strict?: boolean
   /** Sets a cache breakpoint after the tool. */
   readonly cache?: CacheLifetime
 }
 
 /**
- * How long the prompt cache keeps the state up to a breakpoint after its last use. A request has at most four breakpoints.
- * A prompt is ordered as tools, system messages, other messages; longer lifetimes come first.
+ * How long the prompt cache keeps the KV state up to a breakpoint after its last use. A request has at most
+ * four breakpoints. They follow the order of the prompt: tools, system messages, other messages. Longer
+ * lifetimes come first.
  */
 export type CacheLifetime = '5m' | '1h'
 
-/** In milliseconds. */
+/** Cache lifetimes in milliseconds. */
 export const cacheLifetimes = {
   '5m': 5 * 60_000,
   '1h': 60 * 60_000,
@@ -86,37 +114,49 @@ export const cacheLifetimes = {
 
 export interface ToolChoice {
   readonly mode: 'auto' | 'none' | 'required'
-  /** The tools that may be called. @default all */
+  /** Names of the tools that the model may call. @default all */
   readonly names?: readonly string[]
-  /** `false`: at most one tool call per generation. */
+  /** `false` allows at most one tool call per generation. */
   readonly parallel?: false
 }
 
 /** A prompt without a conversation. */
 export interface TextInput {
   readonly kind: 'text'
-  /** Text and token ids, in order. The template renders all text as one user message after the ids; ids stay as they are. */
+  /**
+   * Text and token ids. With a template, all ids come first and all text follows as one user message. With
+   * `template: false`, texts and ids keep their order.
+   */
   readonly prompt: readonly (string | readonly number[])[]
   readonly system?: string
-  /** Earlier turns. @default the Modelfile's messages, when the prompt has no ids */
+  /**
+   * Earlier turns of the conversation.
+   * @default the messages of the Modelfile, if the prompt has no token ids
+   */
   readonly messages?: readonly Message[]
-  /** In Go's template language; replaces the model's own. `false`: no template, the model continues the text. */
+  /**
+   * Go template that replaces the template of the model. With `false`, the model continues the text without a
+   * template.
+   */
   readonly template?: string | false
   /** Variables for the model's template. */
   readonly templateOptions?: Readonly<Record<string, unknown>>
 }
 
-/** A gap for the model to fill. A model without infill tokens rejects it. */
+/**
+ * Fill-in-the-middle: the model generates the text between prefix and suffix. Rejected for a model without
+ * infill tokens, unless `template` uses the suffix.
+ */
 export interface InfillInput {
   readonly kind: 'infill'
   readonly prefix: string
   readonly suffix: string
-  /** In Go's template language; replaces the model's infill tokens. */
+  /** Go template that replaces the infill tokens of the model. */
   readonly template?: string
 }
 
 export interface Message {
-  /** Some templates know more roles than these four. */
+  /** Some chat templates support further roles. */
   readonly role: 'system' | 'user' | 'assistant' | 'tool' | (string & {})
   readonly content: readonly Part[]
 }
@@ -126,7 +166,7 @@ export type Part = {
   readonly cache?: CacheLifetime
 } & (
   | {
-      /** `reasoning`: the model's reasoning before its text. */
+      /** `reasoning` is the reasoning of the model before its text. */
       readonly type: 'text' | 'reasoning'
       readonly text: string
     }
@@ -134,7 +174,7 @@ export type Part = {
       readonly type: 'tool-call'
       readonly id: string
       readonly name: string
-      /** JSON. */
+      /** Arguments as JSON text. */
       readonly arguments: string
     }
   | {
@@ -148,50 +188,76 @@ export type Part = {
 )
 
 export interface Sampling {
-  /** Greedy at 0 and below 1e-6. */
+  /** From 0 to 100. Sampling is greedy below 1e-6. @default 0.8 */
   readonly temperature?: number
+  /** From 0 to 1. 1 keeps all tokens. @default 0.95 */
   readonly topP?: number
-  /** How many of the likeliest tokens to sample from; 0 keeps all. */
+  /** Number of likeliest tokens to sample from. 0 keeps all tokens. @default 40 */
   readonly topK?: number
+  /** From 0 to 1. 0 keeps all tokens. @default 0.05 */
   readonly minP?: number
-  /** Absent: the Modelfile's seed, or a random one. `random`: a random one in any case. */
+  /**
+   * A number makes the output reproducible. `random` ignores the seed of the Modelfile.
+   * @default the seed of the Modelfile, else a random seed
+   */
   readonly seed?: number | 'random'
-  /** From 0.01 to 100; 1 turns it off. */
+  /** From 0.01 to 100. 1 turns the penalty off. @default 1 */
   readonly repeatPenalty?: number
-  /** How many tokens the three penalties look back; 0 is none, -1 the whole context. @default 64 */
+  /**
+   * Number of last tokens that the repeat, presence and frequency penalties cover. 0 turns these penalties
+   * off, -1 covers the whole context.
+   * @default 64
+   */
   readonly repeatLastN?: number
+  /** From -100 to 100. @default 0 */
   readonly presencePenalty?: number
+  /** From -100 to 100. @default 0 */
   readonly frequencyPenalty?: number
-  /** Added to the logits of tokens, by id in this model's vocabulary; from -100 to 100. */
+  /** Pairs of a token id and a bias from -100 to 100, which is added to the logit of the token. */
   readonly logitBias?: readonly (readonly [token: number, bias: number])[]
   readonly dry?: DryPenalty
   readonly xtc?: ExcludeTop
-  /** Bans the end-of-sequence token: only a limit, the context or a stop sequence ends the output. @default false */
+  /**
+   * Bans all end-of-generation tokens. Then only `maxTokens`, the context size or a stop sequence ends the
+   * output.
+   * @default false
+   */
   readonly ignoreEos?: boolean
-  /** Minimum of generated tokens; limits and stop sequences still apply. @default 0 */
+  /**
+   * Minimum number of generated tokens. Limits and stop sequences can still end the output earlier.
+   * @default 0
+   */
   readonly minTokens?: number
 }
 
-/** DRY penalty ("don't repeat yourself"): a token that would extend a repetition becomes less likely, growing with its length. */
+/**
+ * DRY penalty ("don't repeat yourself"). Makes a token that would extend a repetition less likely. The
+ * penalty grows with the length of the repetition.
+ */
 export interface DryPenalty {
-  /** 0 turns it off. */
+  /** From 0 to 100. 0 turns the penalty off. */
   readonly strength: number
-  /** Growth factor per token. @default 1.75 */
+  /** Growth factor of the penalty per repeated token, from 1 to 100. @default 1.75 */
   readonly base?: number
-  /** Repetitions up to this length, in tokens, are free. @default 2 */
+  /** Length of the longest repetition without a penalty, in tokens. @default 2 */
   readonly allowedLength?: number
-  /** How many generated tokens it looks back; 0 is none, -1 all. The prompt does not count. @default -1 */
+  /**
+   * Number of last generated tokens to search for repetitions. 0 searches none, -1 all. The prompt is not
+   * searched.
+   * @default -1
+   */
   readonly lastN?: number
-  /** Texts that end a repetition. @default a new line, `:`, `"` and `*` */
+  /** Texts that end a repetition, at most 8 of 40 characters each. @default a new line, `:`, `"` and `*` */
   readonly breakers?: readonly string[]
 }
 
 /**
- * Exclude top choices (XTC): with this probability, all tokens at or above the threshold but the least likely of them are
- * excluded. Without effect at temperature 0.
+ * XTC ("exclude top choices"). Of all tokens whose probability reaches the threshold, only the least likely
+ * stays. Has no effect at temperature 0.
  */
 export interface ExcludeTop {
+  /** Probability that XTC is applied to a token, from 0 to 1. */
   readonly probability: number
-  /** Above 0.5 at most one token reaches it, so that nothing is excluded. */
+  /** Probability from 0 to 1. Above 0.5, at most one token reaches the threshold, so nothing is excluded. */
   readonly threshold: number
 }

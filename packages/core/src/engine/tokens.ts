@@ -6,14 +6,14 @@ export interface TokenizeRequest {
   readonly text: string
   /** Adds the model's begin and end tokens. @default false */
   readonly addSpecial?: boolean
-  /** `false`: the name of a special token, such as `</s>`, is plain text. @default true */
+  /** Whether text such as `</s>` becomes a special token. If `false`, it stays plain text. @default true */
   readonly parseSpecial?: boolean
   readonly load?: LoadOptions
 }
 
 export interface DetokenizeRequest {
   readonly model: string
-  /** Ids in this model's vocabulary; an unknown id is rejected. */
+  /** Ids in this model's vocabulary. An unknown id is rejected. */
   readonly tokens: readonly number[]
   readonly load?: LoadOptions
 }

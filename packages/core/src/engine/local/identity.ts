@@ -1,4 +1,6 @@
-/** Names and fingerprints of model processes: the same weights with the same load settings get the same name. */
+/**
+ * Names and fingerprints of model processes. The same weights with the same load settings get the same name.
+ */
 import { createHash } from 'node:crypto'
 import { basename, resolve } from 'node:path'
 import type { Model } from '../../models/model.ts'
@@ -6,9 +8,9 @@ import { parseDigest } from '../../models/ollama-store/digest.ts'
 import { protocolVersion } from './ipc/process-config.ts'
 
 export interface ProcessIdentity {
-  /** Names the socket and the record of the process. */
+  /** Base name of the socket and the record of the process. */
   readonly name: string
-  /** Shown to clients. */
+  /** Identifies weights and load settings in responses. */
   readonly fingerprint: string
 }
 
@@ -22,10 +24,13 @@ export function identifyProcess(
   return { name: digest.slice(0, 16), fingerprint: `fp_${digest.slice(0, 12)}` }
 }
 
-/** Equal for models that share weights and adapters, whatever their names are. */
+/** Key that is equal for models with the same weights and adapters, even under different names. */
 export const weightsKeyOf = ({ path, adapters = [] }: Pick<Model, 'path' | 'adapters'>): string =>
   JSON.stringify([resolve(path), ...adapters.map((adapter) => [resolve(adapter.path), adapter.scale])])
 
-/** A blob's name is the digest of its content; any other file is identified by size and date, too. */
+/**
+ * The file name of a blob is its digest, so the path identifies the content. Other files also need size and
+ * date.
+ */
 const partsOf = ({ path, sizeBytes, modifiedAt }: Pick<Model, 'path' | 'sizeBytes' | 'modifiedAt'>) =>
   parseDigest(basename(path)) ? [resolve(path)] : [resolve(path), sizeBytes, modifiedAt.getTime()]

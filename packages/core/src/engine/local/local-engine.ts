@@ -1,4 +1,4 @@
-/** The engine of this machine: each model runs in a process of its own, with node-llama-cpp. */
+/** The local engine: each model runs in a separate process with node-llama-cpp. */
 import { createHash } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { availableParallelism } from 'node:os'
@@ -40,15 +40,15 @@ export interface LocalEngineOptions {
   readonly gpuLayers: LoadConfig['gpuLayers']
   readonly flashAttention: boolean | undefined
   readonly kvCacheType: LoadConfig['kvCacheType']
-  /** In bytes. */
+  /** Size limit of the prompt cache, in bytes. */
   readonly promptCache: number | undefined
-  /** In milliseconds. */
+  /** How long an unused model stays loaded, in milliseconds. */
   readonly keepAlive: number | 'forever'
   readonly modelProcessPath: string
   readonly runtimeDir: string | undefined
-  /** Receives deviations of a loaded model from its settings. */
+  /** Called when a loaded model differs from its settings. */
   readonly warn?: (message: string) => void
-  /** Receives divergences of prompts from cached ones. */
+  /** Called when a prompt diverges from a cached prompt. */
   readonly debug?: (details: object, message: string) => void
 }
 
@@ -191,7 +191,7 @@ export class LocalEngine implements Engine {
       await this.#generateInProcess(checked, call, loaded, onEvent, onStart)
     }
     await this.#withLoadedModel(checked, measureTextLength(checked), call, task, () => hasBegun)
-    // Pushed after the call, so that a reader of the end event finds the model idle.
+    // The `end` event is pushed after the call, so that its reader finds the model idle.
     if (endEvent) push(endEvent)
   }
 
@@ -217,7 +217,7 @@ export class LocalEngine implements Engine {
     this.#logDivergence(event)
   }
 
-  /** Runs a call without events. Its results arrive in one or more pieces. */
+  /** Runs a call that streams no events. Its results arrive in one or more messages. */
   async #request<T>(
     type: Exclude<CallType, 'generate'>,
     request: LoadableRequest,
@@ -248,7 +248,7 @@ export class LocalEngine implements Engine {
       )
   }
 
-  /** Waits for a slot, the load gate and the model. Resolves with `undefined` when the signal aborts first. */
+  /** Runs the task when the model is loaded. Resolves with `undefined` if the signal aborts first. */
   async #withLoadedModel<T>(
     request: LoadableRequest,
     size: number,
@@ -256,7 +256,7 @@ export class LocalEngine implements Engine {
     task: LoadedTask<T>,
     hasBegun = (): boolean => false,
   ): Promise<T | undefined> {
-    // Any number of calls may share a signal; Node.js would warn of a leak.
+    // Any number of calls may share a signal. Without this line, Node.js would warn of a leak.
     setMaxListeners(0, signal)
     const { load = {} } = request
     if (load.contextSize && load.contextSize > this.#maxContextSize)
@@ -270,7 +270,7 @@ export class LocalEngine implements Engine {
   }
 }
 
-/** Keeps a model loaded at least as long as its prompt cache holds state behind a breakpoint. */
+/** Keeps the model loaded at least until the breakpoints of this request expire. */
 function extendCacheExpiry(loaded: LoadedProcess, { input }: GenerateRequest, prompt: PromptUsage): void {
   const { cacheReadTokens, cacheWriteTokens } = prompt
   if (cacheReadTokens + cacheWriteTokens['5m'] + cacheWriteTokens['1h'] === 0) return
@@ -297,7 +297,7 @@ const toDecodedVector = (result: CallResult): DecodedVector => {
   return { ...fields, vector: decodeVector(vector) }
 }
 
-/** Vectors arrive in order of completion. */
+/** Sorts vectors by input. They arrive in order of completion. */
 const sortVectors = (results: readonly DecodedVector[]): readonly (readonly number[])[] =>
   [...results].sort((a, b) => a.index - b.index).map(({ vector }) => vector)
 
@@ -311,7 +311,7 @@ const contextTooLarge = (requested: number, max: number): LlmError =>
     param: 'contextSize',
   })
 
-/** Apps share model processes but not cached prompts; the workers of one app share both. */
+/** Apps share model processes but not cached prompts. The workers of one app share both. */
 const scopeTenant = ({ tenant = '' }: EngineCall): string => `${appId}/${tenant}`
 const appId = createHash('sha256')
   .update(process.argv[1] ?? process.cwd())

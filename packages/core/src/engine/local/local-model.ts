@@ -1,6 +1,6 @@
 /**
- * One model of an app: joins or starts its process on the first call, replaces it when a call needs another load, and
- * releases it after the keep-alive.
+ * One model of an app. The first call joins or starts the model process. A call with other load settings
+ * replaces the process. After the keep-alive, the process is released.
  */
 import { resolve } from 'node:path'
 import { LlmError } from '../../errors.ts'
@@ -15,7 +15,7 @@ import type { Failures } from './supervisor/failures.ts'
 import { LoadGate } from './supervisor/load-gate.ts'
 import { ProcessClient } from './supervisor/process-client.ts'
 
-/** Load settings of the app; a call may override some. */
+/** Load settings of the app. A call may override some of them. */
 export interface LocalModelSettings {
   readonly load: Omit<LoadConfig, 'modelPath' | 'modelName' | 'fingerprint' | 'contextSize' | 'adapters'>
   readonly contextSize: number
@@ -25,28 +25,28 @@ export interface LocalModelSettings {
   readonly runtimeDir: RuntimeDir
   /** Throws `upstream` for a file that would crash the native code. */
   readonly check: (model: Model) => Promise<void>
-  /** Whether the model is a pooling model. */
+  /** Whether the model is for embedding or reranking. */
   readonly isPooling: (model: Model) => Promise<boolean>
-  /** Receives deviations of a loaded model from its settings. */
+  /** Called when a loaded model differs from its settings. */
   readonly warn: (message: string) => void
 }
 
 export interface LoadedProcess {
-  /** The model that it was loaded for; others may share the weights. */
+  /** Name of the model that the process was loaded for. Other models may share its weights. */
   readonly name: string
   readonly digest: string
   readonly fingerprint: string
   readonly contextSize: number
   readonly process: ProcessClient
-  /** From the last call that set it. */
+  /** Set by the last call with a keep-alive, in milliseconds. */
   keepAlive: number | 'forever'
-  /** Until when its prompt cache keeps state up to a breakpoint, in milliseconds since 1970. */
+  /** Time when the last breakpoint in the prompt cache expires, in milliseconds since 1970. */
   cachedUntil: number
-  /** Released as soon as it is idle. */
+  /** Whether the process is released as soon as it is idle. */
   isUnwanted: boolean
 }
 
-/** Work on a loaded model. */
+/** Runs on a loaded model. `loadMs` is how long the call waited for the load. */
 export type LoadedTask<T> = (loaded: LoadedProcess, loadMs: number) => Promise<T>
 
 type ResolvedLoad = LoadOptions & { readonly contextSize: number; readonly identity: ProcessIdentity }
@@ -62,7 +62,7 @@ export class LocalModel {
   readonly #loadGate = new LoadGate()
   #loaded: LoadedProcess | undefined
   #expiryTimer: NodeJS.Timeout | undefined
-  /** Release of the previous process. */
+  /** Pending release of the previous process. */
   #releasing: Promise<void> | undefined
   #starting: Promise<LoadedProcess> | undefined
   #activeCalls = 0
@@ -89,7 +89,7 @@ export class LocalModel {
     return this.#loaded !== undefined && !this.#loaded.process.hasEnded
   }
 
-  /** In milliseconds since 1970; now while calls run. */
+  /** Time when the last call ended, in milliseconds since 1970. While calls run, the current time. */
   get lastUsedAt(): number {
     return this.#activeCalls > 0 ? Date.now() : this.#lastUsedAt
   }
@@ -104,8 +104,9 @@ export class LocalModel {
   }
 
   /**
-   * Waits for the load that the call needs, then runs the task. Resolves with `undefined` when the signal aborts first.
-   * @param hasBegun whether the call has output, so that it cannot be repeated
+   * Waits until the model is loaded as the call needs it, then runs the task. Resolves with `undefined` if
+   * the signal aborts first.
+   * @param hasBegun whether the call has emitted output, so that it cannot be repeated
    */
   async use<T>(
     model: Model,
@@ -125,7 +126,8 @@ export class LocalModel {
       const leaveGate = await this.#loadGate.enter(signal, chooseKey)
       if (!leaveGate || !resolvedLoad) return undefined
       try {
-        // Resolved on entry: when the process dies, all calls inside need the same load of the next one.
+        // The load is resolved on entry. If the process ends, all calls inside the gate then need the same
+        // next load.
         return await this.#runTask(task, model, resolvedLoad, signal, hasBegun)
       } finally {
         leaveGate()
@@ -137,14 +139,14 @@ export class LocalModel {
     }
   }
 
-  /** Running calls go on to their end. A call that arrives meanwhile keeps the model loaded. */
+  /** Releases the model after its running calls. A call that arrives before then keeps the model loaded. */
   async unload(): Promise<void> {
     if (!this.#loaded) return
     this.#loaded.isUnwanted = true
     if (this.#activeCalls === 0) await this.release()
   }
 
-  /** Also waits for a release that is under way. */
+  /** Releases the process. Also waits for a release that is already in progress. */
   async release(): Promise<void> {
     clearTimeout(this.#expiryTimer)
     const releasing = this.#loaded?.process.release()
@@ -154,7 +156,7 @@ export class LocalModel {
     this.#onIdle()
   }
 
-  /** The process serves other apps, and waits a while for new ones. */
+  /** Disconnects from the process, which keeps serving other apps. */
   close(): void {
     this.#closed = true
     clearTimeout(this.#expiryTimer)
@@ -178,14 +180,17 @@ export class LocalModel {
       return await task(loaded, loadMs)
     } catch (error) {
       if (loaded.process.hasEnded) this.#onProcessEnd(loaded)
-      // The process had ended unnoticed since the last call. This call has no output yet and gets a new process.
+      // If the process had ended unnoticed since the last call, a call without output gets a new process.
       if (!wasLoaded || hasBegun() || !loaded.process.hasEnded || loaded.process.hasCrashed || this.#closed)
         throw error
       return this.#runTask(task, model, load, signal, hasBegun)
     }
   }
 
-  /** Starts the process if needed and waits for the load. Resolves with `undefined` when the signal aborts first. */
+  /**
+   * Starts the process if needed and waits for the load. Resolves with `undefined` if the signal aborts
+   * first.
+   */
   async #ensureLoaded(
     model: Model,
     load: ResolvedLoad,
@@ -197,28 +202,31 @@ export class LocalModel {
     loaded.keepAlive = load.keepAlive ?? loaded.keepAlive
     loaded.isUnwanted = false
     try {
-      // The load goes on when its first caller aborts, for the next one.
+      // If this caller aborts, the load continues for the next caller.
       const ready = await unlessAborted(loaded.process.ready, signal)
       if (ready === undefined) return undefined
       this.#failures.onLoaded(loaded.fingerprint)
       return loaded
     } catch (error) {
-      // Other codes, such as too little memory, do not count as failures.
+      // Only `upstream` counts as a failure. Too little memory, for example, has another code.
       this.#onProcessEnd(loaded, LlmError.from(error).code === 'upstream')
       throw error
     }
   }
 
-  /** Keeps the loaded size where it is sufficient. A call without a size gets at least the setting of the app. */
+  /**
+   * Returns the context size to load. A call without a size gets the setting of the app, or the loaded size
+   * if that is larger.
+   */
   #resolveContextSize(load: LoadOptions): number {
     const loaded = this.isLoaded ? this.#loaded : undefined
     const size = load.contextSize ?? Math.max(this.#settings.contextSize, loaded?.contextSize ?? 0)
     const actual = loaded?.process.footprint?.contextSize ?? Number.POSITIVE_INFINITY
-    // The model was trained for less, so that it is loaded at its maximum.
+    // The model was trained for a smaller context, so it is already loaded at its maximum.
     return loaded && actual < loaded.contextSize && actual <= size ? loaded.contextSize : size
   }
 
-  /** Calls inside the gate need the same load: the first one starts the process. */
+  /** Starts the process once, since all calls inside the gate need the same load. */
   async #ensureStarted(
     model: Model,
     load: ResolvedLoad,
@@ -227,9 +235,9 @@ export class LocalModel {
     const { name, fingerprint } = load.identity
     if (this.#isRunning(fingerprint)) return this.#loaded
     this.#failures.check(fingerprint, model.name)
-    // A running process was started after a successful check.
+    // If the process is running, its model file has already passed the check.
     if (!this.#settings.runtimeDir.hasProcess(name)) await this.#settings.check(model)
-    // An aborted call must not replace the model of others.
+    // An aborted call must not replace the model that other calls use.
     if (signal.aborted) return undefined
     this.#starting ??= this.#startProcess(model, load).finally(() => {
       this.#starting = undefined
@@ -264,7 +272,7 @@ export class LocalModel {
     })
     process.ready.then(
       ({ notes }) => notes.forEach(warn),
-      () => {}, // Each caller handles it.
+      () => {}, // Each caller handles the error.
     )
     this.#loaded = {
       ...{ name: model.name, digest: model.digest, fingerprint, contextSize, process, keepAlive },
@@ -282,13 +290,13 @@ export class LocalModel {
     if (this.#activeCalls > 0 || this.#closed) return
     this.#onIdle()
     if (!loaded) return
-    // A load that waits for memory is abandoned with its last caller.
+    // A load that waits for memory is abandoned when its last caller leaves.
     const keepAlive =
       loaded.isUnwanted || loaded.process.isWaitingForMemory ? 0 : getKeepAliveMs(loaded, Date.now())
     if (keepAlive !== 'forever') this.#releaseAfter(keepAlive)
   }
 
-  /** Uses a timer even for 0 ms, so that a queued call can stop it. */
+  /** Uses a timer even for 0 ms, so that a queued call can cancel the release. */
   #releaseAfter(ms: number): void {
     clearTimeout(this.#expiryTimer)
     const waitMs = Math.min(ms, maxTimerMs)
@@ -299,7 +307,7 @@ export class LocalModel {
     this.#expiryTimer = setTimeout(onTime, waitMs).unref()
   }
 
-  /** Called by every call of the process; only the first one counts. */
+  /** Each call of an ended process reports the end. Only the first report counts. */
   #onProcessEnd(loaded: LoadedProcess, isFailure = true): void {
     if (this.#loaded !== loaded) return
     this.#loaded = undefined
@@ -320,6 +328,6 @@ export const engineClosed = (): LlmError => new LlmError('overloaded', 'The engi
 const getKeepAliveMs = ({ keepAlive, cachedUntil }: LoadedProcess, time: number): number | 'forever' =>
   keepAlive === 'forever' || keepAlive === 0 ? keepAlive : Math.max(keepAlive, cachedUntil - time)
 
-/** Capped at the latest `Date`. */
+/** Caps the time at the latest valid `Date`. */
 const toExpiryDate = (time: number, keepAlive: number | 'forever'): Date | 'never' =>
   keepAlive === 'forever' ? 'never' : new Date(Math.min(time + keepAlive, 8.64e15))

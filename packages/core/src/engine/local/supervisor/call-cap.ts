@@ -1,9 +1,9 @@
 /** Bounds the number and the total size of calls in the engine, running and queued. */
 import { LlmError } from '../../../errors.ts'
 
-/** As in Ollama's queue. */
+/** The default of Ollama's `OLLAMA_MAX_QUEUE`. */
 const maxCalls = 512
-/** Total size of all requests in characters: books, not libraries. */
+/** Total size of all running and queued requests, in characters. */
 const maxCharacters = 64 * 1024 * 1024
 
 export class CallCap {

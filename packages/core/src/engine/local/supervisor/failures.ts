@@ -1,20 +1,25 @@
-/** Failures of models, by fingerprint, so that a bad file does not occupy the engine. A changed file has another fingerprint. */
+/**
+ * Counts failures per fingerprint, so that a bad model file does not occupy the engine. A changed file has
+ * another fingerprint.
+ */
 import { LlmError } from '../../../errors.ts'
 
 /** A file that crashes the loader twice in a row usually always does. */
 const maxLoadCrashes = 2
-/** Bounded, since the machine may have caused the crash. */
+/** How long such a file is rejected. The rejection ends, since the machine may have caused the crashes. */
 const loadBanMs = 10 * 60_000
-/** Ends in a row without output that restart at once. Later restarts pause for 1 s, 2 s, 4 s, up to 30 s. */
+/**
+ * From this number of process ends in a row without output, restarts pause: for 1 s, 2 s, 4 s, up to 30 s.
+ */
 const immediateRestarts = 3
 const maxPauseMs = 30_000
-/** The least recent failure is forgotten first. */
+/** Maximum number of fingerprints. The fingerprint with the oldest failure is dropped first. */
 const maxEntries = 1_000
 
 interface Failure {
-  /** Ends of the process in a row without output. */
+  /** How often the process has ended in a row without output. */
   ends: number
-  /** Crashes in a row during load. */
+  /** How often the process has crashed in a row during load. */
   loadCrashes: number
   /** Time of the last failure on a monotonic clock, in milliseconds. */
   at: number
@@ -22,14 +27,17 @@ interface Failure {
 
 export class Failures {
   readonly #now: () => number
-  /** In order of the last failure. */
+  /** By fingerprint, in order of the last failure. */
   readonly #failures = new Map<string, Failure>()
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
   }
 
-  /** Throws `upstream` for a bad file and `overloaded` during a restart pause, so that callers do not wait. */
+  /**
+   * Throws `upstream` for a file that crashed the loader, and `overloaded` during a restart pause. Callers do
+   * not wait for the end of the pause.
+   */
   check(fingerprint: string, name: string): void {
     const failure = this.#failures.get(fingerprint)
     if (!failure) return

@@ -1,10 +1,10 @@
-/** Rejects grammars of users that were in use when a model process crashed or hung. */
+/** Rejects client grammars that were in use when a model process crashed or hung. */
 import { createHash } from 'node:crypto'
 import type { LRUCache } from 'lru-cache'
 import { invalidRequest } from '../../../errors.ts'
 import type { GenerateRequest } from '../../request.ts'
 
-/** Bounded, since another call may have caused the crash. */
+/** How long a grammar is rejected. The rejection ends, since another call may have caused the crash. */
 const quarantineMs = 10 * 60_000
 const maxEntries = 1_000
 
@@ -12,14 +12,17 @@ type ConstrainedRequest = Pick<GenerateRequest, 'format'>
 
 export class GrammarQuarantine {
   readonly #now: () => number
-  /** Times by hash of the grammar. lru-cache's own ttl ignores a clock that starts at 0. */
+  /**
+   * Time of quarantine by grammar hash, in milliseconds. The `ttl` of lru-cache would treat a time of 0 as
+   * unset.
+   */
   #quarantinedAt: LRUCache<string, number> | undefined
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
   }
 
-  /** Throws `invalid_request`. */
+  /** Throws `invalid_request` if the grammar is quarantined. */
   check(request: ConstrainedRequest): void {
     const at = this.#quarantinedAt?.peek(hashGrammar(request) ?? '')
     if (at === undefined || this.#now() - at >= quarantineMs) return
@@ -33,7 +36,7 @@ export class GrammarQuarantine {
     const hash = hashGrammar(request)
     if (hash === undefined) return
     const at = this.#now()
-    // Loaded on the first crash, to keep the start light.
+    // Imported on the first crash, so that the app starts faster.
     const { LRUCache } = await import('lru-cache')
     this.#quarantinedAt ??= new LRUCache({ max: maxEntries })
     this.#quarantinedAt.set(hash, at)

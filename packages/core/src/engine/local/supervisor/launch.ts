@@ -6,7 +6,9 @@ import { LlmError } from '../../../errors.ts'
 import type { ProcessConfig } from '../ipc/process-config.ts'
 import { createProcessFolder } from '../ipc/runtime-dir.ts'
 
-/** In MB. V8's default of 16 lets the process grow more over short calls and saves no time there. */
+/**
+ * Semi-space size in MB. V8's default of 16 lets the process grow more during short calls and saves no time.
+ */
 const semiSpaceFlag = '--max-semi-space-size=4'
 
 export interface LaunchedProcess {
@@ -39,9 +41,10 @@ function spawnProcess(file: string, config: ProcessConfig, poolThreads: number):
   const log = openSync(logPathIn(config.folder), 'w')
   try {
     const child = spawn(process.execPath, [semiSpaceFlag, file, JSON.stringify(config)], {
-      // A separate process group: Ctrl-C in a terminal signals the whole group, and the app drains first.
+      // A separate process group. Ctrl-C in a terminal signals the whole group of the app, but the app drains
+      // its calls first.
       detached: true,
-      // The process may outlive the app, whose folder may be removed.
+      // The process may outlive the app, and the folder of the app may be removed.
       cwd: config.runtimeDir,
       windowsHide: true,
       stdio: ['ignore', log, log],
@@ -54,7 +57,7 @@ function spawnProcess(file: string, config: ProcessConfig, poolThreads: number):
   }
 }
 
-/** The last output of the native code. */
+/** Returns the end of the log: at most 2,000 characters. */
 export function readLogTail(folder: string): string {
   try {
     return readFileSync(logPathIn(folder), 'utf8').slice(-2_000)
@@ -63,14 +66,17 @@ export function readLogTail(folder: string): string {
   }
 }
 
-/** Never throws: an error in an event listener would end the host app. A leftover folder is the lesser evil. */
+/**
+ * Never throws, since an error in an event listener would end the host app. A folder that cannot be removed
+ * stays.
+ */
 export function removeFolder(folder: string): void {
   try {
     rmSync(folder, { recursive: true, force: true })
   } catch {}
 }
 
-/** Safe to show to clients, unlike the message of a system error, which contains paths. */
+/** Returns the code of a system error, which is safe to show to clients. Its message would contain paths. */
 export const errorCodeOf = (error: unknown): string =>
   (error as NodeJS.ErrnoException).code ?? 'unknown reason'
 

@@ -1,7 +1,13 @@
-/** Admits the calls of one model: calls that need the same load run side by side, the others wait in order of arrival. */
+/**
+ * Admits the calls of one model. Calls with the same load settings run side by side. Other calls wait in
+ * order of arrival.
+ */
 import { WaitQueue } from '../../../util/wait-queue.ts'
 
-/** Returns the load that a call needs, given that of the calls inside. Calls with equal keys run side by side. */
+/**
+ * Returns the load key of a call. Calls with equal keys run side by side. `current` is the key of the call
+ * that was admitted last.
+ */
 export type ChooseLoadKey = (current: string | undefined) => string
 
 interface QueuedLoad {
@@ -27,7 +33,7 @@ export class LoadGate {
     }
   }
 
-  /** Only the head of the queue: if calls with the current key overtook it, it could wait for ever. */
+  /** Admits only the head of the queue. If calls with the current key overtook it, it could wait forever. */
   #select([head]: readonly QueuedLoad[]): QueuedLoad | undefined {
     if (!head) return undefined
     const key = head.chooseKey(this.#currentKey)

@@ -1,6 +1,6 @@
 /**
- * The weights that this app has loaded, once for all names that share them. When every slot is taken, the least recently used
- * model is evicted after its running calls have ended.
+ * The models that this app has loaded. Models with the same weights share a slot. When all slots are taken,
+ * the least recently used model is evicted after its running calls.
  */
 import { WaitQueue } from '../../../util/wait-queue.ts'
 import { engineClosed, LocalModel, type LocalModelSettings } from '../local-model.ts'
@@ -16,7 +16,9 @@ export class LoadedModels {
   readonly #settings: LocalModelSettings
   readonly #maxModels: number
   readonly #models = new Map<string, LocalModel>()
-  /** Admits no calls any more: a call for another model waits for its slot. */
+  /**
+   * Model that is being evicted. It admits no more calls, since a call for another model waits for its slot.
+   */
   #evicting: LocalModel | undefined
   readonly #queue = new WaitQueue<QueuedUse>({
     select: (waiting) => this.#select(waiting),
@@ -38,7 +40,10 @@ export class LoadedModels {
     return [...this.#models.values()]
   }
 
-  /** Waits for a slot and runs the task. Resolves with `undefined` when the signal aborts first. Throws `overloaded`. */
+  /**
+   * Waits until the model has a slot, then runs the task. Resolves with `undefined` if the signal aborts
+   * first. Throws `overloaded` once the engine is closed.
+   */
   async use<T>(
     key: string,
     signal: AbortSignal,
@@ -46,7 +51,7 @@ export class LoadedModels {
   ): Promise<T | undefined> {
     if (this.#closed) throw engineClosed()
     let result: Promise<T | undefined> | undefined
-    // The task starts on admission, so that its slot counts as busy at once.
+    // Starts the task on admission, so that the model counts as busy at once.
     const run = (model: LocalModel): void => {
       result = task(model)
     }
@@ -61,7 +66,7 @@ export class LoadedModels {
     this.#models.clear()
   }
 
-  /** In order of arrival, but a call whose model has a slot overtakes those that wait for one. */
+  /** Admits calls in order of arrival. A call whose model has a slot overtakes calls that wait for a slot. */
   #select(waiting: readonly QueuedUse[]): QueuedUse | undefined {
     const admissible = waiting.find(({ key }) => this.#findOrAddModel(key))
     if (admissible) return admissible
@@ -76,7 +81,10 @@ export class LoadedModels {
     return waiting[0]
   }
 
-  /** Takes a free slot for a model that has none; `undefined` when all are taken or the model is evicted. */
+  /**
+   * Returns the model, and gives it a free slot if it has none. Returns `undefined` if no slot is free or the
+   * model is being evicted.
+   */
   #findOrAddModel(key: string): LocalModel | undefined {
     const model = this.#models.get(key)
     if (model) return model === this.#evicting ? undefined : model
@@ -86,7 +94,7 @@ export class LoadedModels {
     return added
   }
 
-  /** Idle models first, then the least recently used. */
+  /** Prefers idle models, then the least recently used model. */
   #findEvictionCandidate(): LocalModel | undefined {
     const byLeastUseful = (a: LocalModel, b: LocalModel): number =>
       Number(a.isBusy) - Number(b.isBusy) || a.lastUsedAt - b.lastUsedAt

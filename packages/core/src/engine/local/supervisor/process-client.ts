@@ -1,4 +1,4 @@
-/** One model process as the app sees it: runs calls, watches progress and reports how the process ended. */
+/** Client of one model process. Runs calls, watches their progress and reports how the process ended. */
 import { LlmError } from '../../../errors.ts'
 import type { EngineCall } from '../../engine.ts'
 import type { GenerateEvent } from '../../events.ts'
@@ -9,16 +9,20 @@ import { type ConnectionOptions, ProcessConnection } from './process-connection.
 import { Watchdog } from './watchdog.ts'
 
 /**
- * Seconds without a step after which a process counts as stuck. In a call: ten times the slowest step, and longer than a
- * template may take. During load: one step may read many gigabytes.
+ * Seconds without a step after which a process counts as stuck. In a call, the limit is ten times the slowest
+ * step, and at least 15 s, since a template may render for 10 s. During load, one step may read many
+ * gigabytes.
  */
 const stallLimits = { call: (stepMs: number) => Math.max(15, Math.ceil(stepMs / 100)), load: 600 }
 /** How long a process may take to confirm a release by closing the connection. */
 const releaseTimeoutMs = 5_000
-/** How long after its socket a process may exit; its exit status tells more than the closed socket. */
+/**
+ * How long to wait for the exit status after the socket has closed. The status tells more than the closed
+ * socket.
+ */
 const exitGraceMs = 1_000
 
-/** The app is shutting down, which is no failure of the process. */
+/** Exit reason when the app shuts down. It is no failure of the process. */
 const engineClosedReason = 'the engine was closed'
 
 interface PendingCall {
@@ -42,7 +46,7 @@ export class ProcessClient {
   readonly #exited: Promise<void>
   #resolveExited: () => void = () => {}
   #readySettlers: { resolve(footprint: Footprint): void; reject(error: LlmError): void } | undefined
-  /** Why the app or the process ends it on purpose. */
+  /** Why the app or the process ended the process on purpose. */
   #exitReason: string | undefined
   #footprint: Footprint | undefined
   #hasWaited = false
@@ -56,7 +60,7 @@ export class ProcessClient {
     this.ready = new Promise((resolve, reject) => {
       this.#readySettlers = { resolve, reject }
     })
-    this.ready.catch(() => {}) // Each caller handles it.
+    this.ready.catch(() => {}) // Each caller handles the error.
     this.#exited = new Promise((resolve) => {
       this.#resolveExited = resolve
     })
@@ -87,12 +91,12 @@ export class ProcessClient {
     return this.#connection.processId
   }
 
-  /** Known once the model is loaded. */
+  /** Absent until the model is loaded. */
   get footprint(): Footprint | undefined {
     return this.#footprint
   }
 
-  /** Whether the load has waited for memory and is not complete. */
+  /** Whether the load had to wait for memory and is not complete. */
   get isWaitingForMemory(): boolean {
     return this.#hasWaited && !this.#footprint
   }
@@ -101,7 +105,10 @@ export class ProcessClient {
     return this.#hasEnded
   }
 
-  /** Whether the process ended by its own fault, such as a failed assertion; not by an external kill or on a slow machine. */
+  /**
+   * Whether the process ended by its own fault, such as a failed assertion. External kills and kills by the
+   * watchdog do not count.
+   */
   get hasCrashed(): boolean {
     return this.#hasCrashed
   }
@@ -112,9 +119,8 @@ export class ProcessClient {
   }
 
   /**
-   * Resolves when the call has ended, also after an abort. Throws `LlmError`.
-   *
-   * @param onStart receives the function that reports consumed tokens, if the call limits how many may wait
+   * Resolves when the call has ended or was aborted. Throws `LlmError`.
+   * @param onStart receives the function that reports consumed tokens. Not called without `readAheadTokens`
    */
   generate(
     request: GenerateRequest,
@@ -129,7 +135,7 @@ export class ProcessClient {
     })
   }
 
-  /** Resolves when all results have arrived; after an abort, with fewer. Throws `LlmError`. */
+  /** Resolves when all results have arrived. After an abort, some are missing. Throws `LlmError`. */
   request(
     type: Exclude<CallType, 'generate'>,
     request: object,
@@ -139,7 +145,10 @@ export class ProcessClient {
     return this.#runCall(type, request, call, { push: () => {}, result })
   }
 
-  /** Ends running calls with an error. Resolves when the connection has ended; if it was the last, the process has, too. */
+  /**
+   * Ends running calls with an error. Resolves when the connection has closed. A process without other
+   * connections has then ended, too.
+   */
   async release(): Promise<void> {
     if (this.#hasEnded) return
     this.#exitReason ??= 'it is no longer needed'
@@ -151,7 +160,10 @@ export class ProcessClient {
     clearTimeout(timer)
   }
 
-  /** Ends running calls with an error. The process serves its other clients, and waits a while for new ones. */
+  /**
+   * Ends running calls with an error. The process keeps serving its other clients, and ends some time after
+   * the last one.
+   */
   close(): void {
     this.#exitReason ??= engineClosedReason
     this.#onExit()
@@ -187,7 +199,7 @@ export class ProcessClient {
     }
   }
 
-  /** Reports consumed tokens in batches. */
+  /** Returns a function that reports consumed tokens in batches. */
   #createConsumptionReporter(id: number, batchTokens: number): (tokens: number) => void {
     let unreported = 0
     return (tokens) => {
@@ -230,7 +242,7 @@ export class ProcessClient {
     }
   }
 
-  /** A busy process is watched for progress and keeps the app alive. */
+  /** Watches the process for progress. Meanwhile, the connection keeps the host app running. */
   #onBusy(maxStalledTicks: number): void {
     this.#connection.setRef(true)
     this.#watchdog.start(maxStalledTicks)
@@ -278,5 +290,5 @@ export class ProcessClient {
   }
 }
 
-/** The user, the system or its out-of-memory killer ended the process. */
+/** Sent by the user, the system or its out-of-memory killer. */
 const externalSignals: ReadonlySet<string | number> = new Set(['SIGKILL', 'SIGTERM'])

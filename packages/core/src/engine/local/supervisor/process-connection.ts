@@ -1,4 +1,4 @@
-/** The connection of an app to one model process: joins the process of a name, or starts it. */
+/** Connection of an app to one model process. Joins the running process with a given name, or starts one. */
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { receive, send, tryConnect } from '../ipc/framing.ts'
@@ -18,25 +18,31 @@ import {
 const startTimeoutMs = 30_000
 
 export interface ConnectionOptions {
-  /** The entry file: `@modelmount/core/model-process` */
+  /** The entry file: `@modelmount/core/model-process`. */
   readonly file: string
   readonly runtimeDir: RuntimeDir
   /** Processes with the same name have loaded the same model with the same settings. */
   readonly name: string
   readonly config: LoadConfig
-  /** Whether the model is a pooling model, which evaluates several texts at a time on threads of its own. */
+  /**
+   * Whether the model is a pooling model. Such a model evaluates several texts at a time, each on its own
+   * thread.
+   */
   readonly isPooling: () => Promise<boolean>
 }
 
 export interface ConnectionHandlers {
-  /** The socket is open, but the process has not answered yet. */
+  /** Called when the socket is open. The process has not answered yet. */
   onConnect(): void
-  /** The process was exiting and closed the socket without an answer; another attempt follows. */
+  /** Called when an exiting process has closed the socket without an answer. Another attempt follows. */
   onRefused(): void
   onMessage(message: FromProcess): void
-  /** The socket of a joined process was closed. */
+  /** Called when the socket of a joined process has closed. */
   onClose(): void
-  /** The process has exited, with its signal or exit code if known, or was given up for a reason. */
+  /**
+   * Called when the process has exited or did not open its socket in time.
+   * @param exitStatus signal or exit code, if known
+   */
   onExit(exitStatus?: string | number, reason?: string): void
 }
 
@@ -65,12 +71,12 @@ export class ProcessConnection {
     return this.#isJoined
   }
 
-  /** Whether this app started the connected process, and so learns how it exits. */
+  /** Whether this app started the connected process. Only then does the app learn the exit status. */
   get isOwnProcess(): boolean {
     return this.#launched !== undefined && this.#launched.child.pid === this.#record?.processId
   }
 
-  /** Keeps the app alive, or not. */
+  /** Sets whether the connection keeps the host app running. */
   setRef(isRef: boolean): void {
     if (isRef) this.#socket?.ref()
     else this.#socket?.unref()
@@ -80,13 +86,13 @@ export class ProcessConnection {
     if (this.#socket) send(this.#socket, message)
   }
 
-  /** Kills the connected process. One that was not joined yet is replaced by another. */
+  /** Kills the connected process. If the process was not joined yet, another attempt follows. */
   kill(): void {
     if (this.#record) killProcess(this.#record)
     this.#socket?.destroy()
   }
 
-  /** Ends the connection or the attempts. The process runs on. */
+  /** Closes the connection, or stops the attempts to connect. The process keeps running. */
   close(): void {
     this.#isClosed = true
     this.#socket?.destroy()
@@ -97,7 +103,7 @@ export class ProcessConnection {
     return folder ? readLogTail(folder) : ''
   }
 
-  /** Joins the process of this name, or starts it. Throws `upstream`. */
+  /** Joins the running process with this name, or starts one. Throws `upstream`. */
   async attach(): Promise<void> {
     const { name } = this.#options
     const runtimeDir = this.#ensureRuntimeDir()
@@ -128,13 +134,13 @@ export class ProcessConnection {
 
   async #launch(runtimeDir: string): Promise<void> {
     const { file, name, config, isPooling } = this.#options
-    // With more pool threads, the two compute threads of a step often share a core.
+    // Generation needs one pool thread. With more, the two compute threads of a step often share a core.
     const poolThreads = (await isPooling()) ? config.threads : 1
     if (this.#isClosed) return
     const launched = launchProcess(file, { ...config, runtimeDir, name }, poolThreads)
     this.#launched = launched
     const onExit = (exitStatus: string | number): void => {
-      // The process of another app was faster: join that.
+      // A process of another app took the name first. The next attempt joins that process.
       if (exitStatus === nameTakenExitCode) this.#launched = undefined
       else if (!this.#isJoined || this.isOwnProcess) this.#handlers.onExit(exitStatus)
       removeFolder(launched.folder)
@@ -143,7 +149,10 @@ export class ProcessConnection {
     launched.child.once('error', (error) => onExit(errorCodeOf(error)))
   }
 
-  /** Resolves with `true` on the first message, with `false` when the socket closes before, as an exiting process does. */
+  /**
+   * Resolves with `true` on the first message. Resolves with `false` if the socket closes first, as in an
+   * exiting process.
+   */
   async #join(socket: Socket, record: ProcessRecord | undefined): Promise<boolean> {
     this.#socket = socket
     this.#record = record

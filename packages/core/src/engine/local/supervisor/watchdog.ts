@@ -1,8 +1,10 @@
-/** Detects a stuck model process: it leaves pings unanswered, busy or idle, or makes no progress in a call. */
+/**
+ * Detects a stuck model process. Such a process leaves pings unanswered, or makes no progress during a call.
+ */
 
-/** One ping per tick. Limits count ticks, not time: an app that is stopped sends no pings. */
+/** Interval of the pings. Limits count ticks and not time, since a suspended app sends no pings. */
 const tickMs = 1_000
-/** With more unanswered pings, the event loop counts as stuck. */
+/** From this number of unanswered pings on, the event loop of the process counts as stuck. */
 const maxUnansweredPings = 5
 
 export class Watchdog {
@@ -19,16 +21,19 @@ export class Watchdog {
     this.#onStuck = onStuck
   }
 
-  /** @param maxStalledTicks with more ticks without a step, the native code counts as stuck */
+  /** @param maxStalledTicks ticks without a step after which the native code counts as stuck */
   start(maxStalledTicks: number): void {
     if (this.#maxStalledTicks === Number.POSITIVE_INFINITY) this.#stalledTicks = 0
     this.#maxStalledTicks = maxStalledTicks
-    // A running timer goes on: a further call is no sign of life.
+    // Keeps a running timer, since a further call does not prove that the process works.
     this.#timer ??= setInterval(() => this.#tick(), tickMs)
     this.#timer.ref()
   }
 
-  /** An idle process has to answer pings, but does not keep the app alive. */
+  /**
+   * Stops watching progress. An idle process must still answer pings, but the timer does not keep the host
+   * app running.
+   */
   pause(): void {
     this.#maxStalledTicks = Number.POSITIVE_INFINITY
     this.#timer?.unref()
