@@ -49,8 +49,8 @@ export function callableTools(input: GenerateRequest['input']): readonly Tool[] 
 }
 
 /**
- * Returns the messages for the chat template. A text prompt becomes the last user message, an infill input
- * the only one.
+ * Returns the messages for the chat template. The text of a prompt becomes the last user message. An infill
+ * input becomes the only message.
  */
 export function toTemplateMessages(input: GenerateRequest['input']): readonly Message[] {
   if (input.kind === 'chat') return input.messages

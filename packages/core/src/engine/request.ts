@@ -23,8 +23,8 @@ export interface GenerateRequest {
    */
   readonly reasoning?: boolean | 'auto'
   /**
-   * Output constraint. With tools, it applies to text and not to tool calls. Rejected together with a forced
-   * tool call.
+   * Output constraint. With tools, it applies to text and not to tool calls. The engine rejects a constraint
+   * together with a forced tool call.
    */
   readonly format?: OutputFormat
   /**

@@ -38,7 +38,7 @@ export interface LoadedProcess {
   readonly fingerprint: string
   readonly contextSize: number
   readonly process: ProcessClient
-  /** Set by the last call with a keep-alive, in milliseconds. */
+  /** Keep-alive of the last call that set one, in milliseconds. */
   keepAlive: number | 'forever'
   /** Time when the last breakpoint in the prompt cache expires, in milliseconds since 1970. */
   cachedUntil: number

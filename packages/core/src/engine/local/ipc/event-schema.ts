@@ -1,4 +1,4 @@
-/** Schema of `GenerateEvent` on the wire. */
+/** Schema of `GenerateEvent` in messages. */
 import { z } from 'zod'
 
 const number = z.number()

@@ -1,7 +1,10 @@
-/** JSON messages over a local socket: four bytes of length, then UTF-8. Takes time linear in the message size. */
+/**
+ * Frames JSON messages on a local socket: four bytes of length, then UTF-8. Parsing takes time linear in the
+ * message size.
+ */
 import { connect, type Socket } from 'node:net'
 
-/** A prompt can hold a whole book; no valid message is larger than this. */
+/** Upper bound of every valid message. A prompt can contain a whole book. */
 const maxMessageBytes = 256 * 1024 * 1024
 
 /** Resolves with `undefined` when no process listens. */
@@ -24,7 +27,10 @@ export function send(socket: Socket, message: object): void {
   socket.uncork()
 }
 
-/** Calls `onMessage` for every complete message. Destroys the socket on an invalid one, or when `onMessage` throws. */
+/**
+ * Calls `onMessage` for every complete message. Destroys the socket if a message is invalid or `onMessage`
+ * throws.
+ */
 export function receive(socket: Socket, onMessage: (message: unknown) => void): void {
   let chunks: Buffer[] = []
   let buffered = 0

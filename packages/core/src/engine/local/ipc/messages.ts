@@ -1,4 +1,4 @@
-/** Messages between an app and a model process. Both sides validate them like any input. */
+/** Messages between an app and a model process. Both sides validate the messages that they receive. */
 import { z } from 'zod'
 import type { GenerateEvent } from '../../events.ts'
 import { EventSchema } from './event-schema.ts'
@@ -8,7 +8,7 @@ import { WireError } from './wire-error.ts'
 const CallType = z.enum(['generate', 'count', 'render', 'embed', 'rerank', 'tokenize', 'detokenize'])
 export type CallType = z.output<typeof CallType>
 
-/** Sent by the app. */
+/** Messages that the app sends. */
 export const ToProcess = z.discriminatedUnion('type', [
   z.object({
     type: CallType,
@@ -16,40 +16,43 @@ export const ToProcess = z.discriminatedUnion('type', [
     request: z.unknown(),
     /** Cache partition of the caller. */
     tenant: z.string(),
-    /** Pauses while the process has foreground calls. */
+    /** Whether the call pauses while the process has foreground calls. */
     background: z.boolean(),
-    /** How many tokens may be unread before the call pauses; absent: no limit. */
+    /** Number of unread tokens at which the call pauses. Absent: no limit. */
     readAheadTokens: z.int().min(1).optional(),
   }),
   z.object({ type: z.literal('cancel'), id: z.int() }),
   /** The reader of a call has consumed more tokens. */
   z.object({ type: z.literal('consumed'), id: z.int(), tokens: z.int().min(0) }),
   z.object({ type: z.literal('ping') }),
-  /** The app no longer needs the model. The connection ends, and with the last one the process. */
+  /**
+   * The app no longer needs the model. The process closes the connection. It exits after the last connection.
+   */
   z.object({ type: z.literal('release') }),
-  /** Another process needs memory: the process exits unless it is busy. */
+  /** Another process needs memory. An idle process then exits. */
   z.object({ type: z.literal('yield') }),
 ])
 export type ToProcess = z.output<typeof ToProcess>
 
-/** One vector per message: thousands in one message would be too large. */
+/** One vector. Each vector has its own message, since thousands in one message would be too large. */
 const VectorResult = z.object({
   /** Position of the input in the request. */
   index: z.int().min(0),
-  /** See `encodeVector`. A rerank score is a vector of one number. */
+  /** Encoded by `encodeVector`. A rerank score is a vector of one number. */
   vector: z.string(),
   inputTokens: z.int().min(0),
 })
 export type VectorResult = z.output<typeof VectorResult>
 
-/** A token count, a text or piece of one, a piece of token ids, or a vector. */
+/** A token count, a text or a piece of it, a piece of token ids, or a vector. */
 const CallResult = z.union([z.number(), z.string(), tokenIds, VectorResult])
 export type CallResult = z.output<typeof CallResult>
 
 const Footprint = z.object({
   contextSize: z.int(),
-  /** Memory for weights and context, and the part of it on a graphics card. */
+  /** Memory for weights and context, in bytes. */
   sizeBytes: z.number().min(0),
+  /** Part of `sizeBytes` on a graphics card. */
   gpuBytes: z.number().min(0),
   /** Deviations from the requested settings, for the app's log. */
   notes: z.array(z.string()).readonly(),
@@ -58,20 +61,20 @@ const Footprint = z.object({
 })
 export type Footprint = z.output<typeof Footprint>
 
-/** Sent by the model process. */
+/** Messages that the model process sends. */
 export const FromProcess = z.discriminatedUnion('type', [
   Footprint.extend({ type: z.literal('loaded') }),
   z.object({ type: z.literal('failed'), error: WireError }),
   /** The load waits until other processes free memory. */
   z.object({ type: z.literal('waiting') }),
   z.object({ type: z.literal('events'), events: z.array(z.object({ id: z.int(), event: EventSchema })) }),
-  /** A result, or a piece of one, of a call without events. */
+  /** Result of a call without events, or a piece of the result. */
   z.object({ type: z.literal('result'), id: z.int(), value: CallResult }),
   /** A call has completed, failed or been cancelled. */
   z.object({ type: z.literal('done'), id: z.int(), error: WireError.optional() }),
-  /** `steps` grows with every step of any call. */
+  /** `steps` grows with every step of any call. The watchdog reads it as progress. */
   z.object({ type: z.literal('pong'), steps: z.int() }),
-  /** The process exits to free memory for another model; this is no failure. */
+  /** The process exits to free memory for another model. The app does not count this as a failure. */
   z.object({ type: z.literal('leaving') }),
 ])
 export type FromProcess =

@@ -1,4 +1,4 @@
-/** Validation of requests, in the app before a call and in the model process after it. */
+/** Validates requests: in the app before a call, and in the model process on arrival. */
 import type { z } from 'zod'
 import { formatFieldPath, invalidRequest } from '../../../errors.ts'
 import type { EmbedRequest, RerankRequest } from '../../embeddings.ts'
@@ -14,7 +14,9 @@ import {
   TokenizeSchema,
 } from './request-schema.ts'
 
-/** Omitted from an error's `param`: no caller of `chat()` or of a dialect writes these keys. */
+/**
+ * Keys left out of an error's `param`. Callers of `chat()` and clients of a dialect do not write these keys.
+ */
 const omittedParamKeys: ReadonlySet<PropertyKey> = new Set(['input', 'sampling', 'load'])
 
 /** Throws `invalid_request` for a value that the native code must not receive. */
@@ -49,7 +51,7 @@ export function sumLengths(pieces: readonly { readonly length: number }[]): numb
   return pieces.reduce((sum, { length }) => sum + length, 0)
 }
 
-/** @param longestField the field that an error about the length names */
+/** @param longestField field that the error about a too long text names */
 function createParser<T>(
   schema: z.ZodType,
   length: (request: T) => number,

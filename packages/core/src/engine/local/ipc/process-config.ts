@@ -1,29 +1,32 @@
-/** How an app starts a model process, and the record that the process publishes. */
+/** Configuration with which an app starts a model process, and the record that the process publishes. */
 import { z } from 'zod'
 import { limits } from '../../request-limits.ts'
 
-/** Raised with every incompatible change of messages or records. Apps with different versions do not share processes. */
+/**
+ * Raised with every incompatible change of messages or records. Apps with different protocol versions do not
+ * share processes.
+ */
 export const protocolVersion = 9
 
-/** What to load, and how. */
+/** The model to load, and its load settings. */
 export const LoadConfig = z.object({
   modelPath: z.string(),
   modelName: z.string(),
   /** Identifies weights and settings in responses. */
   fingerprint: z.string(),
   threads: z.int().min(1),
-  /** Whether to use fewer threads where decoding is faster with fewer. */
+  /** Whether calibration may choose fewer threads, if decoding is faster with fewer. */
   tuneThreads: z.boolean(),
-  /** Upper bound; a model that was trained for less gets less. */
+  /** Upper bound in tokens. A model that was trained for a smaller context gets that context. */
   contextSize: z.int().min(1).max(limits.context),
-  /** Sequences decoded in one batch, as far as memory allows. */
+  /** Maximum number of sequences in one batch. With little memory, the model process uses fewer. */
   parallel: z.int().min(1).max(256),
   gpuLayers: z.union([z.int().min(0), z.enum(['auto', 'max'])]),
-  /** Absent: used where model and machine support it. */
+  /** If absent, flash attention is on where the model and the machine support it. */
   flashAttention: z.boolean().optional(),
-  /** The types that llama.cpp does not crash with. */
+  /** KV cache data types with which llama.cpp does not crash. */
   kvCacheType: z.enum(['f16', 'q8_0', 'q4_0']),
-  /** Upper bound of the prompt cache; absent: the free memory decides. */
+  /** Upper bound of the prompt cache. If absent, the free memory decides. */
   promptCacheBytes: z.int().min(0).optional(),
   /** LoRA adapters, applied to every call. */
   adapters: z
@@ -32,32 +35,39 @@ export const LoadConfig = z.object({
 })
 export type LoadConfig = z.output<typeof LoadConfig>
 
-/** The one argument of a model process, as JSON. */
+/** Configuration of a model process, passed as JSON in its only argument. */
 export const ProcessConfig = LoadConfig.extend({
-  /** The folder with its socket and record, and their name. */
+  /** Folder of the socket and the record. */
   runtimeDir: z.string(),
+  /** Base name of the socket and the record. */
   name: z.string(),
-  /** Private folder; removed at exit. */
+  /** Private folder of the process. Removed at exit. */
   folder: z.string(),
 })
 export type ProcessConfig = z.output<typeof ProcessConfig>
 
-/** The file that a process writes beside its socket. */
+/** Record file that a model process writes beside its socket. */
 export const ProcessRecord = z.object({
   processId: z.int().min(1),
-  /** PID namespace: in another one the same id means another process. */
+  /** PID namespace of `processId`. In another namespace, the same id means another process. */
   namespace: z.string(),
   folder: z.string(),
-  /** `waiting`: for memory that other processes hold. */
+  /** `waiting`: the load waits for memory of other processes. */
   state: z.enum(['waiting', 'loading', 'idle', 'busy']),
   /** Last change of `state`, in milliseconds since 1970. */
   since: z.number(),
-  /** Memory that the operating system may still report as free: mapped weights that every step reads. */
+  /**
+   * Memory in bytes that the operating system may still report as free: a reservation during load, mapped
+   * weights after it.
+   */
   reservedBytes: z.number().min(0),
-  /** Memory that becomes free when the process exits. Absent in records of the first protocol version. */
+  /**
+   * Memory in bytes that becomes free when the process exits. Absent in records of the first protocol
+   * version.
+   */
   sizeBytes: z.number().min(0).default(0),
 })
 export type ProcessRecord = z.output<typeof ProcessRecord>
 
-/** Exit code of a process whose name another process holds. */
+/** Exit code of a process that finds its name in use by another process. */
 export const nameTakenExitCode = 10

@@ -1,4 +1,4 @@
-/** Backpressure: the app and the model process count the tokens of an event alike. */
+/** Counts the tokens of an event for backpressure. The app and the model process must count alike. */
 import type { GenerateEvent } from '../../events.ts'
 
 export const countEventTokens = (event: GenerateEvent): number =>

@@ -9,7 +9,7 @@ const LoadOptions = z.object({
   keepAlive: z.union([z.number().min(0), z.literal('forever')]).optional(),
 })
 
-/** A lone surrogate has no UTF-8 form; tokenizers differ in what they make of it. */
+/** Replaces lone surrogates, which have no UTF-8 form. Tokenizers treat them differently. */
 const wellFormed = (value: string): string => value.toWellFormed()
 const number = z.number()
 const symmetricRange = (limit: number) => number.min(-limit).max(limit)
@@ -17,7 +17,7 @@ const Sampling = z.object({
   temperature: number
     .min(0)
     .max(limits.temperature)
-    // Logits divided by less are infinite, and samples are noise.
+    // Division by a smaller temperature makes logits infinite, and the output would be noise.
     .transform((value) => (value < 1e-6 ? 0 : value))
     .optional(),
   topP: number.min(0).max(1).optional(),
@@ -87,7 +87,7 @@ const Messages = z
     }),
   )
   .max(limits.messages)
-/** In Go's template language. */
+/** Go template. */
 const Template = z.string().max(limits.templateLength).transform(wellFormed)
 
 const ChatInput = z
@@ -168,7 +168,7 @@ function jsonLength(value: unknown): number {
   }
 }
 
-/** Guards the native code against requests from dialects and in-process callers alike. */
+/** Protects the native code from invalid requests of dialects and in-process callers. */
 export const GenerateSchema = z
   .object({
     model: z.string(),

@@ -1,6 +1,6 @@
 /**
- * The runtime directory, where the apps of one user find the model processes of the machine. It holds the socket of each
- * process and its record: memory and state.
+ * The runtime directory, in which the apps of one user find running model processes. It contains the socket
+ * and the record of each process.
  */
 import { randomBytes } from 'node:crypto'
 import {
@@ -18,7 +18,10 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { ProcessRecord } from './process-config.ts'
 
-/** A Unix socket path over about 100 bytes is silently cut, and the socket is created elsewhere. */
+/**
+ * Maximum length of the folder path. A Unix socket path over about 100 bytes is silently cut, so the socket
+ * would be created elsewhere.
+ */
 const maxPathBytes = 75
 
 export class RuntimeDir {
@@ -31,8 +34,9 @@ export class RuntimeDir {
   }
 
   /**
-   * Creates the folder if it is missing. When it is not private or not writable, the app gets a folder of its own and
-   * shares no model processes. Throws system errors when that cannot be created either.
+   * Creates the folder if it is missing. If its path is too long, or it cannot be created or is not private,
+   * the app uses a new temporary folder. It then shares no model processes. Throws a system error if that
+   * folder cannot be created either.
    */
   ensure(): string {
     try {
@@ -57,7 +61,7 @@ export class RuntimeDir {
   }
 }
 
-/** A user of a container may have no name. */
+/** The numeric id, since a user in a container may have no name. */
 const getUserId = (): string => String(process.getuid?.() ?? userInfo().username)
 
 const isShort = (folder: string): boolean =>
@@ -106,7 +110,10 @@ export function readRecords(runtimeDir: string): ReadonlyMap<string, ProcessReco
   )
 }
 
-/** Whether the process of a record runs. True for another PID namespace, where it cannot be checked. */
+/**
+ * Whether the process of a record runs. Returns `true` for another PID namespace, since its processes cannot
+ * be checked.
+ */
 export function isAlive({ processId, namespace }: Pick<ProcessRecord, 'processId' | 'namespace'>): boolean {
   if (namespace !== getPidNamespace()) return true
   try {
@@ -117,7 +124,10 @@ export function isAlive({ processId, namespace }: Pick<ProcessRecord, 'processId
   }
 }
 
-/** Sends SIGKILL, but not into another PID namespace: containers may share the folder without sharing ids. */
+/**
+ * Sends SIGKILL. Does nothing for another PID namespace, since containers may share the folder without
+ * sharing process ids.
+ */
 export function killProcess({ processId, namespace }: ProcessRecord): void {
   if (namespace !== getPidNamespace()) return
   try {

@@ -1,4 +1,4 @@
-/** Vectors on the wire: float32, little-endian, in base64. */
+/** Encoding of vectors in messages: float32, little-endian, in base64. */
 
 export const encodeVector = (values: ArrayLike<number>): string =>
   Buffer.from(Float32Array.from(values).buffer).toString('base64')

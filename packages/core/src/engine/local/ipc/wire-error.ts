@@ -1,4 +1,4 @@
-/** Errors on the wire. */
+/** Converts errors to messages for the socket and back. */
 import { z } from 'zod'
 import { LlmError, type LlmErrorCode, type LlmErrorDetails } from '../../../errors.ts'
 

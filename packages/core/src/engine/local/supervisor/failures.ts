@@ -6,7 +6,10 @@ import { LlmError } from '../../../errors.ts'
 
 /** A file that crashes the loader twice in a row usually always does. */
 const maxLoadCrashes = 2
-/** How long such a file is rejected. The rejection ends, since the machine may have caused the crashes. */
+/**
+ * How long a file that crashes the loader is rejected. The rejection ends, since the machine may have caused
+ * the crashes.
+ */
 const loadBanMs = 10 * 60_000
 /**
  * From this number of process ends in a row without output, restarts pause: for 1 s, 2 s, 4 s, up to 30 s.

@@ -22,7 +22,7 @@ const releaseTimeoutMs = 5_000
  */
 const exitGraceMs = 1_000
 
-/** Exit reason when the app shuts down. It is no failure of the process. */
+/** Exit reason when the app shuts down. This reason does not count as a failure of the process. */
 const engineClosedReason = 'the engine was closed'
 
 interface PendingCall {
@@ -96,7 +96,7 @@ export class ProcessClient {
     return this.#footprint
   }
 
-  /** Whether the load had to wait for memory and is not complete. */
+  /** Whether the load had to wait for memory and is still incomplete. */
   get isWaitingForMemory(): boolean {
     return this.#hasWaited && !this.#footprint
   }
@@ -290,5 +290,5 @@ export class ProcessClient {
   }
 }
 
-/** Sent by the user, the system or its out-of-memory killer. */
+/** Signals with which the user, the system or its out-of-memory killer ends a process. */
 const externalSignals: ReadonlySet<string | number> = new Set(['SIGKILL', 'SIGTERM'])

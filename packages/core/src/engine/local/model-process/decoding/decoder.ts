@@ -1,32 +1,38 @@
-/** What the scheduler needs of a model: decoding, sampling, and the KV state of sequences. */
+/** A model as the scheduler sees it: decoding, sampling, and the KV state of sequences. */
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp'
 import type { SamplingParams } from './sampling.ts'
 
-/** Takes one call at a time. */
+/** Callers run one method at a time. */
 export interface Decoder {
   readonly sequenceCount: number
-  /** Whether a sequence can be truncated. Not with recurrent state, nor with sliding-window attention. */
+  /** Whether sequences can be truncated. Recurrent state and sliding-window attention prevent it. */
   readonly canTruncate: boolean
-  /** Prompt tokens that are evaluated at once. Calibration may lower it. */
+  /** Number of prompt tokens in a chunk. Calibration may lower it. */
   chunkSize: number
-  /** Number of chunks that can be evaluated at once with the same logits as one after the other. */
+  /** Number of chunks that one step can evaluate with the same logits as several steps. */
   readonly chunksAtOnce: number
   /**
-   * Evaluates the entries, ascending by sequence, and samples a token after each that has a sampler.
-   * Rejects when evaluation fails. A failed sample, or logprobs that are not finite, is an error among the tokens.
+   * Evaluates the entries, which ascend by sequence, and samples a token for each entry with a sampler.
+   * Rejects if evaluation fails. If sampling fails or a logprob is not finite, the result of the entry is an
+   * `Error`.
    */
   decode(entries: readonly BatchEntry[]): Promise<readonly (Token | Error | undefined)[]>
-  /** Keeps the first tokens of a sequence. `false` where some of them are gone. */
+  /** Keeps the first `keep` tokens of a sequence. Returns `false` if some of these tokens are gone. */
   truncate(sequence: number, keep: number): boolean
   /** Whether the KV cache has all tokens of a sequence, so that it can be truncated. */
   isComplete(sequence: number): boolean
   /** Saves the state of a sequence and returns its size in bytes. */
   save(sequence: number, tokens: readonly Token[], file: string): Promise<number>
-  /** Whether a restored state of this many tokens has the same memory layout. Else logits differ slightly. */
+  /**
+   * Whether a restored state of this many tokens has the same memory layout as before. Otherwise, logits
+   * differ slightly.
+   */
   isRestoreExact(length: number): boolean
   /** Loads a saved state into a sequence and returns its number of tokens. A damaged file ends the process. */
   load(sequence: number, file: string): Promise<number>
-  /** Takes effect with the next step. Deterministic sequences decode with a fixed number instead. */
+  /**
+   * Sets the thread counts from the next step on. Deterministic sequences always decode with one fixed count.
+   */
   setThreads(decodeThreads: number, prefillThreads: number): void
   createSampler(params: SamplingParams, prompt: readonly Token[], grammar?: CompiledGrammar): Sampler
   /** Whether a token ends the output. */
@@ -44,7 +50,7 @@ export interface BatchEntry {
   readonly isDeterministic: boolean
 }
 
-/** The next token after each token of a prompt piece, whose logprob is wanted. */
+/** Tokens whose logprobs are requested: for each token of a prompt piece, the token that follows it. */
 export interface PromptTargets {
   readonly tokens: readonly Token[]
   readonly sampler: Sampler
@@ -53,7 +59,7 @@ export interface PromptTargets {
 export interface Sampler {
   /** Logprobs of the last sampled token, if requested. */
   readonly lastLogprobs?: Logprobs | undefined
-  /** Logprobs of the last prompt targets. */
+  /** Logprobs of the prompt targets of the last step. */
   readonly targetLogprobs?: readonly Logprobs[] | undefined
   dispose(): void
 }
@@ -67,6 +73,6 @@ export interface Logprobs {
 
 /** Output constraint, compiled by llama.cpp. */
 export interface CompiledGrammar {
-  /** State before the first output token. */
+  /** Creates the state before the first output token. */
   createState(): LlamaGrammarEvaluationState
 }

@@ -1,10 +1,10 @@
-/** Turns tokens into whole characters: a token can end in the middle of one. */
+/** Turns tokens into text with whole characters. A token can end in the middle of a character. */
 import type { Token } from 'node-llama-cpp'
 import type { RuntimeModel } from '../model.ts'
 
-/** No character needs more tokens than it has bytes. */
+/** Bytes of the longest UTF-8 character. No character needs more tokens than it has bytes. */
 const maxBytes = 4
-/** Enough for a tokenizer to know whether a space belongs in front. */
+/** Number of preceding tokens. The tokenizer needs them to decide on a leading space. */
 const contextTokens = 8
 
 export class Detokenizer {
@@ -12,7 +12,7 @@ export class Detokenizer {
   readonly #withControl: boolean
   #before: readonly Token[]
   #pendingTokens: Token[] = []
-  /** Length of the pending tokens' text that was returned. */
+  /** Length of the text of the pending tokens that was already returned. */
   #emittedLength = 0
   /** Number of tokens since text was last returned. */
   #silentTokens = 0
@@ -43,7 +43,7 @@ export class Detokenizer {
     return rest
   }
 
-  /** Text of the last tokens. An incomplete character is dropped, or shown as U+FFFD. */
+  /** Returns the rest of the text. An incomplete character is dropped, or shown as U+FFFD. */
   flush(incomplete: 'dropped' | 'shown' = 'dropped'): string {
     const text = this.#model.detokenize(this.#pendingTokens, this.#before, this.#withControl)
     return (incomplete === 'shown' ? text : text.replace(/\uFFFD+$/, '')).slice(this.#emittedLength)

@@ -1,16 +1,19 @@
-/** Maps emitted text to the tokens it came from. Text is held back for a while, and markup is left out of it. */
+/**
+ * Maps emitted text to its tokens. Text can be emitted later than its tokens are sampled, and markup is never
+ * emitted.
+ */
 
 interface AlignedToken<Token> {
   readonly token: Token
-  /** Range of the text that the token completed. The tokens of one character share it. */
+  /** Range of the text that the token completed. All tokens of one character have the same range. */
   readonly from: number
   readonly to: number
 }
 
 export class LogprobAligner<Token> {
-  /** Text that is sampled and not emitted yet. */
+  /** Sampled text that is not emitted yet. */
   #text = ''
-  /** Length of all text before it. */
+  /** Length of all text before `#text`. */
   #before = 0
   #aligned: AlignedToken<Token>[] = []
   #incomplete: Token[] = []
@@ -25,9 +28,9 @@ export class LogprobAligner<Token> {
     this.#incomplete = []
   }
 
-  /** Returns the tokens of a text that is emitted now. Text before it is markup and never emitted. */
+  /** Returns the tokens of a text that is being emitted. Drops the text before it, which is markup. */
   take(text: string): Token[] {
-    // After markup, the text is at the end.
+    // After markup, the emitted text is at the end of `#text`.
     const at = this.#text.startsWith(text) ? 0 : Math.max(0, this.#text.lastIndexOf(text))
     const from = this.#before + at
     const to = from + text.length
@@ -38,7 +41,7 @@ export class LogprobAligner<Token> {
     return taken.map(({ token }) => token)
   }
 
-  /** Drops the text before the last token, which is no output text. */
+  /** Drops the text before the last token, since it belongs to a tool call. */
   skip(): void {
     const from = this.#aligned.at(-1)?.from ?? this.#before
     this.#aligned = this.#aligned.filter((placed) => placed.from >= from)

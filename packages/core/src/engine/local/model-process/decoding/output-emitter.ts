@@ -39,7 +39,7 @@ export class OutputEmitter {
     this.#isSingleCall = input.kind === 'chat' && input.toolChoice?.parallel === false
   }
 
-  /** @param divergesAt length in tokens that the prompt shares with the cached prompt closest to it */
+  /** @param divergesAt number of leading tokens that the prompt shares with the closest cached prompt */
   start(usage: CacheUsage, divergesAt?: number): void {
     const { prompt, request } = this.#run
     this.#cacheUsage = usage
@@ -65,7 +65,10 @@ export class OutputEmitter {
     this.#cacheUsage = usage
   }
 
-  /** Returns `false` when the output ends here: at a stop sequence, or before a second tool call where one is allowed. */
+  /**
+   * Returns `false` if the output ends here: at a stop sequence, or before a second tool call if only one is
+   * allowed.
+   */
   push(token: Token, logprobs?: Logprobs): boolean {
     this.#firstTokenAt ||= performance.now()
     this.#sampled.push(token)
@@ -77,14 +80,15 @@ export class OutputEmitter {
     return stop === undefined && !this.#isCallLimitReached
   }
 
-  /** Emits the text that was held back, and the end. */
+  /** Emits the buffered text and the `end` event. */
   finish(outcome: Exclude<RunOutcome, 'aborted'>): void {
     this.#flush()
     const { request, prompt } = this.#run
     const reason = this.#toFinishReason(outcome)
     const isModelEnd = reason === 'stop' && this.#stopSequence === undefined
     const hasOnlyWholeCalls = this.#callCount > 0 && this.#incompleteCalls.length === 0
-    // node-llama-cpp does not return the end token. Without it, a next message would continue this one.
+    // node-llama-cpp does not return the end token. Without an end token, the next message would continue
+    // this one.
     const endTokens = isModelEnd && this.#model.eot !== undefined ? [this.#model.eot] : []
     const endedAt = performance.now()
     this.#emit({
@@ -120,7 +124,8 @@ export class OutputEmitter {
 
   #emitParts(parts: readonly OutputPart[]): void {
     for (const part of parts) {
-      // In formats that do not mark the end of the calls, the grammar cannot exclude a second one.
+      // Some formats do not mark the end of tool calls. The grammar cannot exclude a second call in these
+      // formats.
       this.#isCallLimitReached ||= this.#isSingleCall && part.type === 'tool-call' && this.#callCount > 0
       if (this.#isCallLimitReached) return
       if (part.type === 'tool-call') {
@@ -137,7 +142,7 @@ export class OutputEmitter {
     }
   }
 
-  /** Number of tokens sampled since the last event that reported some. */
+  /** Returns the number of tokens sampled since the last event with a token count. */
   #takeUnreportedTokens(): number {
     const tokens = this.#sampled.length - this.#reportedTokens
     this.#reportedTokens = this.#sampled.length

@@ -1,4 +1,4 @@
-/** Which pieces of which prompts are evaluated in the next prefill step. */
+/** Selects the pieces of prompts that are evaluated in the next prefill step. */
 import { hasPromptLogprobs } from '../kv-cache/prompt-cache.ts'
 import type { GenerationJob } from '../runner.ts'
 import type { Decoder } from './decoder.ts'
@@ -12,16 +12,18 @@ interface PrefillPiece {
   readonly to: number
   /** Whether no other sequence may share the step. */
   readonly isAlone: boolean
-  /** Rows that the step may have with this piece in it. */
+  /** Maximum number of rows in a step with this piece. */
   readonly maxRows: number
 }
 
-/** Piece size of a prompt whose logprobs are requested: each token keeps the logits of the whole vocabulary. */
+/**
+ * Maximum piece of a prompt with logprobs, in tokens. Each token stores the logits of the whole vocabulary.
+ */
 const maxTargetRows = 64
 
 /**
- * One chunk: of the prompt that has waited longest, and of others as much as still fits. An only sequence and short
- * prompts take several chunks, since many rows at once are faster.
+ * Selects one chunk: first of the prompt that has waited longest, then of other prompts that still fit. A
+ * sequence without others and short prompts may take several chunks, since many rows at once are faster.
  */
 export function selectPrefill(
   active: readonly RunningSequence[],
@@ -40,18 +42,18 @@ export function selectPrefill(
   return inputs
 }
 
-/** Rows of this job's prompt that are evaluated at once. */
+/** Maximum number of tokens of this prompt in a chunk. */
 export const maxRowsOf = (job: GenerationJob, chunkSize: number): number =>
   hasPromptLogprobs(job) ? Math.min(chunkSize, maxTargetRows) : chunkSize
 
 function nextPiece(running: RunningSequence, decoder: PrefillDecoder, isOnly: boolean): PrefillPiece {
   const { job, slot } = running
   const { chunkSize } = decoder
-  // Snapshots are saved between two chunks.
+  // If the model cannot truncate, snapshots are saved between two chunks.
   const maxChunks = decoder.canTruncate ? decoder.chunksAtOnce : 1
   const from = slot.tokens.length
   const isSingle = hasPromptLogprobs(job) || isDecodedAlone(running)
-  // After a breakpoint inside a chunk, llama.cpp would divide several chunks in other places.
+  // After a breakpoint inside a chunk, llama.cpp would split a step of several chunks at other positions.
   const isAfterBreakpoint = slot.deterministicLength === from && from % chunkSize > 0
   const chunks = isOnly && !isSingle && !isAfterBreakpoint ? maxChunks : 1
   const to = computePieceEnd(from, nextPieceLimit(running, chunkSize), maxRowsOf(job, chunkSize), chunks)
@@ -74,7 +76,10 @@ function toStepInput(running: RunningSequence, from: number, to: number): StepIn
   }
 }
 
-/** The next breakpoint, or the end of the prompt. Less than a chunk before a breakpoint is a piece of its own. */
+/**
+ * Returns the position at which the next piece ends at the latest: a breakpoint or the end of the prompt. The
+ * tokens between the last whole chunk and a breakpoint are a separate piece.
+ */
 function nextPieceLimit({ job, slot, breakpoints }: RunningSequence, chunkSize: number): number {
   const from = slot.tokens.length
   const next = breakpoints.find(({ length }) => length > from)?.length
@@ -83,14 +88,20 @@ function nextPieceLimit({ job, slot, breakpoints }: RunningSequence, chunkSize: 
   return wholeChunks > from ? wholeChunks : next
 }
 
-/** Whether the state after this piece will be cached: beside other sequences, its logits would differ. */
+/**
+ * Whether the state after this piece will be cached. Other sequences in the same step would change its
+ * logits.
+ */
 function isCachedAt({ slot, breakpoints }: RunningSequence, to: number, chunkSize: number): boolean {
   const { length: from } = slot.tokens
   const isEnd = to % chunkSize === 0 || breakpoints.some(({ length }) => length === to)
   return breakpoints.length > 0 && isEnd && slot.deterministicLength === from && to - from <= chunkSize
 }
 
-/** At a multiple of chunks. Few rows are slow, so the last of several chunks is left to the remainder after it. */
+/**
+ * Returns a multiple of the chunk size, or `length`. Steps with few rows are slow, so a short remainder is
+ * evaluated together with the last chunk.
+ */
 function computePieceEnd(from: number, length: number, chunkSize: number, chunks: number): number {
   const end = from - (from % chunkSize) + chunks * chunkSize
   const remaining = length - end

@@ -4,7 +4,8 @@ import type { Logprobs } from './decoder.ts'
 import { type TokenTexts, tokenText, toSampledToken } from './token-text.ts'
 
 /**
- * Returns a function that takes logprobs piece by piece, from the second token on.
+ * Returns a function that maps logprobs to prompt tokens. It receives the logprobs piece by piece, from the
+ * second token on.
  * @param first index of the first reported token, which has no logprob
  */
 export function createPromptTokenMapper(

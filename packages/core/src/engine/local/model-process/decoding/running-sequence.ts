@@ -15,18 +15,18 @@ export interface RunningSequence {
   /** Breakpoints of the prompt. */
   readonly breakpoints: readonly Breakpoint[]
   readonly plan: CachePlan
-  /** Time of its last prefill, counted in chunks of all sequences. */
+  /** Logical time of its last prefill, counted in chunks of all sequences. */
   prefilledAt: number
-  /** Whether a part of its prompt was evaluated since it got the slot. */
+  /** Whether a part of its prompt has been evaluated since it got the slot. */
   hasPrefilled: boolean
-  /** The token that was sampled last and is not evaluated yet. Absent during prefill. */
+  /** The last sampled token, which is not evaluated yet. Absent during prefill. */
   lastToken: Token | undefined
   /** Time of the last sample, in ms. */
   sampledAt: number
   sampledCount: number
-  /** Its last token is sampled. The slot is released after the step. */
+  /** Whether its last token has been sampled. The slot is released after the step. */
   isFinished: boolean
-  /** The caller has the outcome. */
+  /** Whether the caller has received the outcome. */
   isSettled: boolean
 }
 
@@ -40,7 +40,7 @@ export interface QueuedPrompt extends Pick<RunningSequence, 'job' | 'settle'> {
 export interface StepInput {
   readonly running: RunningSequence
   readonly tokens: readonly Token[]
-  /** Whether a token is sampled after the last of them. */
+  /** Whether a token is sampled after the last of `tokens`. */
   readonly isSampling: boolean
   readonly targets?: PromptTargets | undefined
 }
@@ -51,16 +51,20 @@ export const isUnfinished = ({ isFinished }: RunningSequence): boolean => !isFin
 export const isPaused = ({ job, lastToken }: RunningSequence): boolean =>
   lastToken !== undefined && job.isBackpressured?.() === true
 
-/** Kernels for one row sum in another order than kernels for several, which now and then changes the token. */
+/**
+ * Whether no other sequence may share its decode steps. Kernels for several rows sum in another order than
+ * kernels for one row. This can change a sampled token.
+ */
 export const isDecodedAlone = ({ job }: RunningSequence): boolean => job.isDeterministic
 
-/** Whether nothing of the prompt is evaluated yet, and one chunk is enough for the rest of it. */
+/** Whether prefill has not begun, and one chunk is enough for all tokens that are not cached. */
 export const isShortPrefill = ({ job, slot, hasPrefilled }: RunningSequence, chunkSize: number): boolean =>
   !hasPrefilled && job.prompt.length - slot.tokens.length <= chunkSize
 
 /**
- * Background and paused sequences give up their slots. A deterministic output is no candidate: prefill of its own tokens
- * would change the logits. Neither is a prompt whose logprobs are partly sent, since they would be sent twice.
+ * Whether the sequence may lose its slot: background and paused sequences may. A deterministic output may
+ * not, since prefill of its tokens would change the logits. A prompt whose logprobs are partly sent may not,
+ * since they would be sent twice.
  */
 export const isPreemptible = (running: RunningSequence): boolean => {
   const { job, lastToken, hasPrefilled } = running

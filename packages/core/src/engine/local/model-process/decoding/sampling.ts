@@ -17,7 +17,7 @@ export interface SamplingParams {
     readonly repeat: number
     readonly presence: number
     readonly frequency: number
-    /** Number of last tokens that are penalised. */
+    /** Number of last tokens to penalise. */
     readonly window: number
   }
   readonly dry?: Required<DryPenalty>
@@ -26,7 +26,7 @@ export interface SamplingParams {
   readonly ban?: { readonly tokens: readonly number[]; readonly until: number }
   /** Whether the grammar describes JSON, with reasoning and tool calls around it. */
   readonly isJson?: boolean
-  /** Number of most likely tokens whose logprobs are reported beside the sampled one's. */
+  /** Number of most likely tokens to report with each sampled token. */
   readonly logprobs?: number
 }
 
@@ -48,7 +48,7 @@ export function toSamplingParams(
     frequencyPenalty: frequency = 0,
   } = sampling
   const { repeatLastN = 64, seed, dry, xtc, ignoreEos = false, minTokens = 0 } = sampling
-  // The library allocates memory for the whole window.
+  // The window is at most the context, since node-llama-cpp allocates memory for all of it.
   const windowOf = (lastN: number): number => (lastN === -1 ? contextSize : Math.min(lastN, contextSize))
   const window = windowOf(repeatLastN)
   const hasPenalty = window > 0 && (repeat !== 1 || presence !== 0 || frequency !== 0)
@@ -71,8 +71,8 @@ export function toSamplingParams(
 const dryDefaults = { base: 1.75, allowedLength: 2, breakers: ['\n', ':', '"', '*'] }
 
 /**
- * Random where none is given: the library would take the clock's second, and simultaneous calls would give the same
- * output. The highest 32-bit number is reserved, since llama.cpp takes it for "random".
+ * Returns a random seed if none is given. node-llama-cpp would use the current second, and simultaneous calls
+ * would give the same output. The highest 32-bit number is reserved, since it means "random" in llama.cpp.
  */
 const toSeed = (seed: Sampling['seed']): number =>
   typeof seed === 'number'
@@ -80,7 +80,10 @@ const toSeed = (seed: Sampling['seed']): number =>
     : Math.floor(Math.random() * anySeed)
 const anySeed = 2 ** 32 - 1
 
-/** Biases after `length` output tokens. A ban is finite, so that a grammar that allows nothing else can override it. */
+/**
+ * Returns the biases after `length` output tokens. A ban is a finite bias, so that a grammar that allows only
+ * banned tokens still works.
+ */
 function biasAt({ bias, ban }: SamplingParams, length: number): SamplingParams['bias'] {
   if (!ban || length >= ban.until) return bias
   const banned = new Set(ban.tokens)
@@ -90,7 +93,7 @@ function biasAt({ bias, ban }: SamplingParams, length: number): SamplingParams['
   ]
 }
 
-/** Configuration of the addon's sampler. Shape: `AddonSampler.applyConfig`. */
+/** Parameter of `AddonSampler.applyConfig` in node-llama-cpp. */
 export interface SamplerConfig {
   temperature: number
   seed: number
@@ -115,8 +118,8 @@ export interface SamplerConfig {
 }
 
 /**
- * Leaves out options that keep all tokens, for which the library would sort the whole vocabulary. A sampler that gets
- * the same configuration again keeps its state.
+ * Leaves out options that keep all tokens, since node-llama-cpp would sort the whole vocabulary for them. A
+ * sampler keeps its state when it gets the same configuration again.
  * @param sampled output tokens so far
  */
 export function toSamplerConfig(
@@ -150,7 +153,10 @@ export function toSamplerConfig(
   }
 }
 
-/** For probes, which read logprobs and sample nothing: logits with biases, and no other step. */
+/**
+ * Returns the configuration of a probe, which reads logprobs and samples nothing. It applies biases and no
+ * other sampling step.
+ */
 export const toProbeConfig = ({ bias, seed }: SamplingParams, top: number): SamplerConfig => ({
   seed,
   // A greedy sampler only finds the maximum and changes no logits.
@@ -171,7 +177,10 @@ const toTokenBias = (
 const takeLast = (prompt: readonly Token[], sampled: readonly Token[], count: number): readonly Token[] =>
   [...prompt.slice(-count), ...sampled.slice(-count)].slice(-count)
 
-/** The same for the library's public API. @param sampled output tokens so far; the array grows during decoding */
+/**
+ * Like `toSamplerConfig`, for the public API of node-llama-cpp.
+ * @param sampled output tokens so far; the array grows during decoding
+ */
 export function toEvaluateOptions(
   params: SamplingParams,
   tokenBias: (pairs: SamplingParams['bias']) => TokenBias,

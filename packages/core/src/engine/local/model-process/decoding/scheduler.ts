@@ -1,6 +1,6 @@
 /**
- * Decodes all sequences of one model: a decode step for those that generate, then a prefill chunk for those that do not
- * yet, and again. Nothing else uses the model meanwhile.
+ * Schedules all sequences of one model. Decode steps for sequences that generate alternate with prefill steps
+ * for the others. No other code uses the model meanwhile.
  */
 import { setTimeout as delay, setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
@@ -24,10 +24,13 @@ import {
 import { selectNextPrompt, selectVictim, toQueuedPrompt } from './slot-assignment.ts'
 import { StepPlanner } from './step-planner.ts'
 
-/** How long all clients may read nothing before the step counter moves, so that the watchdog does not take it for a hang. */
+/**
+ * How often the step counter grows while all sequences wait for slow clients. Otherwise, the watchdog would
+ * assume a hang.
+ */
 const heartbeatMs = 1_000
 
-/** How long decoding waits for short prompts, so that they join the same batch. */
+/** How long decoding may wait for short prompts, so that they join the same batch. */
 const maxDecodePauseMs = 1_000
 
 export class Scheduler implements Runner {
@@ -37,13 +40,13 @@ export class Scheduler implements Runner {
   readonly #progress: StepCounter
   #queue: QueuedPrompt[] = []
   #running: RunningSequence[] = []
-  /** Callbacks of the last step, which run beside the next one. */
+  /** Callbacks of the last step. They run while the model computes the next step. */
   #deferred: (() => void)[] = []
   #chunkCount = 0
   #loop: Promise<void> | undefined
-  /** Ends a pause. */
+  /** Ends the pause in `#waitForReaders`. */
   #wake: (() => void) | undefined
-  /** Whether something changed since slots were last assigned: then the loop must not pause. */
+  /** Whether `wake` was called since slots were last assigned. The loop must not pause then. */
   #isWoken = false
 
   /** @param snapshots without them, only the slots cache prompts */
@@ -72,15 +75,15 @@ export class Scheduler implements Runner {
     await this.#loop
   }
 
-  /** Slots change hands between two steps only. */
+  /** Slots are assigned only between two steps. */
   async #runLoop(): Promise<void> {
-    // Calls of one turn of the event loop start together.
+    // Waits until all calls of this turn of the event loop have arrived, so that they start together.
     await setImmediate()
     for (;;) {
       this.#isWoken = false
       this.#removeFinished()
       await this.#assignSlots()
-      // A job may have come while a slot was prepared.
+      // A job may have arrived while a slot was prepared.
       if (this.#running.length + this.#queue.length === 0) break
       if (this.#active.length === 0) {
         await this.#waitForReaders()
@@ -96,7 +99,7 @@ export class Scheduler implements Runner {
   async #waitForReaders(): Promise<void> {
     const timeout = new AbortController()
     this.#flushDeferred()
-    // Callbacks may have ended a sequence, and clients may have left or read on since slots were assigned.
+    // Since slots were assigned, callbacks may have ended a sequence, and clients may have left or read on.
     const hasChanged = ({ job }: QueuedPrompt): boolean => job.signal.aborted
     if (this.#running.some((running) => !isUnfinished(running) || hasChanged(running))) return
     if (this.#isWoken || this.#queue.some(hasChanged) || this.#active.length > 0) return
@@ -113,7 +116,7 @@ export class Scheduler implements Runner {
 
   #removeFinished(): void {
     for (const running of this.#running) if (running.job.signal.aborted) this.#finish(running, 'aborted')
-    // No step follows that the callbacks could run beside.
+    // No step follows, so the callbacks run now.
     if (!this.#running.some(isUnfinished)) this.#flushDeferred()
     for (const { slot, sampler } of this.#running.filter(({ isFinished }) => isFinished)) {
       sampler.dispose()
@@ -184,14 +187,17 @@ export class Scheduler implements Runner {
     }
   }
 
-  /** Sequences that can take a step. The background pauses while the foreground has some. */
+  /** Sequences that can take a step. Background sequences pause while a foreground sequence can. */
   get #active(): RunningSequence[] {
     const all = this.#running.filter((running) => isUnfinished(running) && !isPaused(running))
     const foreground = all.filter(({ job }) => !job.background)
     return foreground.length > 0 ? foreground : all
   }
 
-  /** A step for many sequences costs little more than for few: a short prompt is evaluated first and joins the batch. */
+  /**
+   * Whether short prompts are evaluated before decoding continues. They then join the batch, and a larger
+   * batch costs little more.
+   */
   get #prefersPrefill(): boolean {
     const { chunkSize } = this.#decoder
     const sampleTimes = this.#active.flatMap(({ lastToken, sampledAt }) =>
@@ -201,7 +207,7 @@ export class Scheduler implements Runner {
     return isWithinPause && this.#active.some((running) => isShortPrefill(running, chunkSize))
   }
 
-  /** Samples one token for each sequence that generates. */
+  /** Samples one token for each sequence that has finished prefill. */
   async #decode(): Promise<void> {
     const decoding = new Map(
       this.#active
@@ -238,7 +244,7 @@ export class Scheduler implements Runner {
 
   async #step(parts: readonly StepInput[]): Promise<void> {
     const decoding = this.#decoder.decode(parts.map(toBatchEntry))
-    // The tokens of the last step become text while the model works on this one.
+    // Runs the callbacks of the last step while the model computes this step.
     this.#flushDeferred()
     const sampled = await decoding.catch((error: unknown) => ({ error }))
     this.#progress.steps++
@@ -246,7 +252,7 @@ export class Scheduler implements Runner {
     for (const [index, part] of parts.entries()) this.#applyStep(part, sampled[index], parts.length === 1)
   }
 
-  /** A failed step is repeated one sequence at a time, since mostly one of them is to blame. */
+  /** Repeats a failed step one sequence at a time, since usually a single sequence causes the failure. */
   async #recover(parts: readonly StepInput[], cause: unknown): Promise<void> {
     for (const part of parts) {
       const { slot } = part.running
@@ -259,7 +265,10 @@ export class Scheduler implements Runner {
     }
   }
 
-  /** @param isAlone whether the step had no other sequence, beside which llama.cpp divides pieces differently */
+  /**
+   * @param isAlone whether no other sequence was in the step. With others, llama.cpp splits prompts at other
+   * positions
+   */
   #applyStep(
     { running, tokens, isSampling, targets }: StepInput,
     token: Token | Error | undefined,
@@ -271,7 +280,7 @@ export class Scheduler implements Runner {
       running.lastToken === undefined &&
       maxRowsOf(job, this.#decoder.chunkSize) === this.#decoder.chunkSize
     this.#cache.append(slot, tokens, inChunks, job)
-    // Its caller stopped it during the step.
+    // The caller stopped the sequence during the step.
     if (running.isFinished) return
     if (token instanceof Error || (isSampling && token === undefined)) {
       this.#finish(running, modelFailed(token))
@@ -298,7 +307,7 @@ export class Scheduler implements Runner {
     })
   }
 
-  /** Runs a callback beside the next step. */
+  /** Runs the callback while the model computes the next step. */
   #defer(running: RunningSequence, callback: () => void): void {
     this.#deferred.push(() => {
       if (running.isSettled) return

@@ -1,4 +1,6 @@
-/** Runs jobs one at a time over node-llama-cpp's public API, for versions with other internals. */
+/**
+ * Runs jobs one at a time through the public API of node-llama-cpp. Used for versions with other internals.
+ */
 import type { LlamaContextSequence, Token } from 'node-llama-cpp'
 import { invalidRequest, LlmError } from '../../../../errors.ts'
 import { uncached } from '../../../events.ts'
@@ -47,7 +49,7 @@ export class SequentialRunner implements Runner {
     onToken,
   }: GenerationJob): Promise<RunOutcome> {
     if (signal.aborted) return 'aborted'
-    // The public API gives probabilities after sampling steps, and not those of the model.
+    // The public API reports probabilities after sampling steps, not the probabilities of the model.
     if (sampling.logprobs !== undefined)
       throw invalidRequest('This version of node-llama-cpp does not support logprobs. Install 3.22.1.', {
         param: 'logprobs',

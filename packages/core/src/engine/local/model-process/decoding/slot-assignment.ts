@@ -19,11 +19,14 @@ export function selectNextPrompt(
   )
 }
 
-/** The sequence that gives up its slot: the youngest that can. */
+/** Selects the sequence that gives up its slot: the youngest one that may be preempted. */
 export const selectVictim = (running: readonly RunningSequence[]): RunningSequence | undefined =>
   running.findLast(isPreemptible)
 
-/** Puts a preempted sequence back into the queue. Its output so far becomes a part of the prompt and is not emitted again. */
+/**
+ * Turns a preempted sequence into a queued prompt. Its output so far becomes a part of the prompt and is not
+ * emitted again.
+ */
 export function toQueuedPrompt({
   job,
   slot,

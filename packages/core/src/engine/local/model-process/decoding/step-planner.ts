@@ -1,15 +1,21 @@
-/** Decides which sequences are decoded in one batch, by the measured time of each batch size. */
+/** Decides which sequences are decoded in one batch, based on the measured time of each batch size. */
 
-/** Enough to notice changed conditions soon without following every outlier. */
+/**
+ * Number of timings per batch size. The planner notices changed conditions soon and ignores single outliers.
+ */
 const maxTimings = 8
-/** Measurements before a size is judged, since the first may be an outlier. After expiry, one is enough. */
+/**
+ * Number of timings before the planner judges a size, since the first may be an outlier. After expiry, one
+ * timing is enough.
+ */
 const trials = 2
 /**
- * Plans after which the timings of an unused size expire, so that it is tried again where it may be faster. Soon at
- * first, since a disturbance may have made it look slow, then less and less often.
+ * Number of plans after which the timings of an unused size expire, so that the planner tries the size again.
+ * The first expiry comes soon, since a disturbance may have made the size look slow. Later expiries are less
+ * and less frequent.
  */
 const forgetAfterPlans = { first: 20, most: 640, growth: 4 }
-/** Fixed cost of a step, which prefers fewer steps between equal plans. */
+/** Fixed cost of a step. Of two equally fast plans, the planner prefers the one with fewer steps. */
 const stepOverheadMs = 0.05
 
 /** Timings of one batch size. */
@@ -47,15 +53,15 @@ export class StepPlanner {
   readonly #sizes: StepSize[] = []
   #plans = 0
 
-  /** @param ms time of a step with `count` neighbours */
+  /** @param ms time of a step with `count` sequences */
   observe(count: number, ms: number): void {
     this.#size(count).record(ms, this.#plans)
   }
 
   /**
-   * Splits sequences into steps. A batch of two can cost more than two of one, and one of three more than one of four.
-   * llama.cpp joins only neighbours: it splits a batch with a gap in the ids.
-   * @param ids ascending
+   * Splits sequences into steps. A batch of two can cost more than two steps of one. A batch of three can
+   * cost more than a batch of four. llama.cpp splits a batch with a gap in the ids, so only consecutive ids
+   * share a step.
    */
   plan(ids: readonly number[]): readonly (readonly number[])[] {
     this.#plans++
@@ -64,12 +70,12 @@ export class StepPlanner {
     return starts.flatMap((start, index) => this.#split(ids.slice(start, starts[index + 1])))
   }
 
-  /** @param neighbours ids without a gap */
+  /** @param neighbours consecutive ids */
   #split(neighbours: readonly number[]): readonly (readonly number[])[] {
     if (!this.#size(neighbours.length).isKnown) return [neighbours]
     if (!this.#size(1).isKnown) return [neighbours.slice(0, 1), neighbours.slice(1)]
     const costs = this.#estimateCosts(neighbours.length)
-    /** Lowest cost for each count, and the size of its last step. */
+    /** Lowest cost for each number of sequences, and the size of the last step at that cost. */
     const best = [{ cost: 0, step: 0 }]
     for (let count = 1; count <= neighbours.length; count++) {
       let choice = { cost: Number.POSITIVE_INFINITY, step: 0 }
@@ -85,7 +91,7 @@ export class StepPlanner {
     return groups
   }
 
-  /** Cost of each size up to `maxCount`, interpolated between measured sizes. */
+  /** Estimates the cost of each batch size up to `maxCount`. Interpolates between measured sizes. */
   #estimateCosts(maxCount: number): readonly number[] {
     const costs = [0]
     let from = 0

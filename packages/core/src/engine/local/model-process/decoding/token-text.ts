@@ -13,7 +13,10 @@ export function toSampledToken(id: Token, { logprob, top }: Logprobs, model: Tok
   }
 }
 
-/** @param before preceding tokens: without them, some tokenizers drop a leading space, which may be the whole token */
+/**
+ * @param before preceding tokens. Without them, some tokenizers drop a leading space, which may be the whole
+ * text
+ */
 export function tokenText(
   token: Token,
   model: TokenTexts,
@@ -24,7 +27,7 @@ export function tokenText(
   return { text, bytes: bytes ?? [...Buffer.from(text)] }
 }
 
-/** Vocabularies write bytes that are no text as `<0xE2>`, or each byte as a letter of GPT-2's alphabet. */
+/** Vocabularies write bytes that are not text as `<0xE2>`, or each byte as a letter of the GPT-2 alphabet. */
 function parseTokenBytes(vocabularyText: string): number[] | undefined {
   const [, byte] = /^<0x([0-9A-F]{2})>$/.exec(vocabularyText) ?? []
   if (byte !== undefined) return [Number.parseInt(byte, 16)]
@@ -32,7 +35,10 @@ function parseTokenBytes(vocabularyText: string): number[] | undefined {
   return bytes.every((byte) => byte !== undefined) ? bytes : undefined
 }
 
-/** GPT-2's alphabet of all byte-level vocabularies: printable bytes are themselves, others are letters from U+0100 on. */
+/**
+ * The GPT-2 alphabet, which all byte-level vocabularies use. Printable bytes stand for themselves, other
+ * bytes are letters from U+0100 on.
+ */
 const alphabet = ((): ReadonlyMap<string, number> => {
   const letters = new Map<string, number>()
   let next = 0x100

@@ -1,4 +1,7 @@
-/** Decodes batches of several sequences through node-llama-cpp's internals. Its public API decodes one at a time. */
+/**
+ * Decodes several sequences in one batch through internals of node-llama-cpp. Its public API decodes one
+ * sequence at a time.
+ */
 import type { Llama, LlamaContext, LlamaModel, Token } from 'node-llama-cpp'
 import type { BatchEntry, CompiledGrammar, Decoder } from '../decoding/decoder.ts'
 import type { SamplingParams } from '../decoding/sampling.ts'
@@ -10,16 +13,20 @@ import { TokenSampler } from './token-sampler.ts'
 
 type DecoderSettings = Pick<LoadPlan, 'parallel' | 'chunkSize' | 'chunksAtOnce'>
 
-/** Set by the app for model processes. With more threads, sampling would start beside the step that it samples from. */
+/**
+ * The app sets this for generative models. With more pool threads, sampling would start beside the step that
+ * it samples from.
+ */
 const hasSinglePoolThread = process.env.UV_THREADPOOL_SIZE === '1'
 
 /**
- * On the CPU, flash attention over a long text is faster for this many rows than for fewer. Missing rows are filled with
- * tokens that are removed again. That pays when the number of rows times the position exceeds `from`.
+ * On the CPU, flash attention over a long text is faster for `rows` rows than for fewer. The decoder adds
+ * padding tokens and removes them after the step. Padding pays off if the number of tokens times their
+ * position is at least `from`.
  */
 const padding = { rows: 64, from: 64_000 }
 
-/** Returns `undefined` where this version of node-llama-cpp has other internals. */
+/** Returns `undefined` if this version of node-llama-cpp has other internals. */
 export function openDecoder(
   llama: Llama,
   model: LlamaModel,
@@ -61,7 +68,7 @@ class AddonDecoder implements Decoder {
     this.#contextSize = contextSize
     this.#windowSize = swaSize ?? Number.POSITIVE_INFINITY
     this.#canPad = flashAttention && this.canTruncate && gpu === false && chunkSize === padding.rows
-    // As many as a second busy model leaves: with more threads than cores, a step takes twenty times as long.
+    // Leaves cores for a second busy model. With more threads than cores, a step takes twenty times as long.
     this.#deterministicThreads = Math.min(idealThreads, coresPerProcess(2))
   }
 
@@ -77,9 +84,9 @@ class AddonDecoder implements Decoder {
     const decoded = context.decodeBatch()
     const sampleEntry = (entry: BatchEntry, index: number) =>
       sampleOutputs(entry, outputs[index] as Uint32Array)
-    // Queued behind the step on the one pool thread, which saves a turn of the event loop in between.
+    // With a single pool thread, samples are queued behind the step. This saves a turn of the event loop.
     const samples = hasSinglePoolThread ? Promise.all(entries.map(sampleEntry)) : undefined
-    // They end before a failure is reported, since their samplers are freed then.
+    // A failure is reported after the samples have ended, since the caller then frees their samplers.
     await decoded.finally(() => samples)
     const sampled = await (samples ?? Promise.all(entries.map(sampleEntry)))
     if (paddingTokens.length > 0)
@@ -92,7 +99,10 @@ class AddonDecoder implements Decoder {
     return this.#addon.context.removeTokenCellsFromSequence(sequence, keep === 0 ? -1 : keep, -1)
   }
 
-  /** Asks the KV cache: not every model file names its attention window, and what has left the window is gone. */
+  /**
+   * Asks the KV cache, since not every model file declares its attention window. Tokens that have left the
+   * window are gone.
+   */
   isComplete(sequence: number): boolean {
     return this.#addon.context.getSequenceKvCacheMinPosition(sequence) === 0
   }
@@ -101,7 +111,7 @@ class AddonDecoder implements Decoder {
     return this.#addon.context.saveSequenceStateToFile(file, sequence, Uint32Array.from(tokens))
   }
 
-  /** Cells outside the window are not saved, and those inside are restored in another order. */
+  /** Cells outside the attention window are not saved. Cells inside are restored in another order. */
   isRestoreExact(length: number): boolean {
     return length <= this.#windowSize
   }
@@ -133,7 +143,10 @@ class AddonDecoder implements Decoder {
     )
   }
 
-  /** Fills up an only entry. Several are seldom at the end of a long text. */
+  /**
+   * Returns padding tokens for a step with one entry. A step with several entries is seldom at the end of a
+   * long text.
+   */
   #padEntries([entry, ...others]: readonly BatchEntry[]): readonly Token[] {
     const { position = 0, tokens = [] } = entry ?? {}
     const isSlow =
@@ -147,7 +160,8 @@ class AddonDecoder implements Decoder {
     if (!this.#threads) return
     const { decode, prefill } = this.#threads
     const isDecodeStep = entries.every(({ tokens }) => tokens.length === 1)
-    // For one token, attention over a long text is split among the threads, so their number changes the logits.
+    // For a single token, attention over a long text is split among the threads. Their number then changes
+    // the logits.
     const hasFixedThreads = isDecodeStep && entries.some(({ isDeterministic }) => isDeterministic)
     this.#addon.context.setThreads(
       hasFixedThreads ? this.#deterministicThreads : isDecodeStep ? decode : prefill,
@@ -155,13 +169,13 @@ class AddonDecoder implements Decoder {
   }
 }
 
-/** Indices of the tokens whose logits are needed. */
+/** Returns the indices of the tokens whose logits are needed. */
 function outputRowsOf({ tokens, sampler, targets }: BatchEntry): Uint32Array {
   const rows = targets ? [...targets.tokens.keys()] : []
   return Uint32Array.from(sampler ? [...rows, tokens.length - 1] : rows)
 }
 
-/** Starts at once, and never rejects. */
+/** Starts synchronously. Resolves with an `Error` instead of rejecting. */
 function sampleOutputs(
   { sampler, targets }: BatchEntry,
   outputs: Uint32Array,

@@ -1,6 +1,6 @@
 /**
- * The internals of node-llama-cpp that are used here. They are not its public API: each accessor checks that all methods
- * exist, and returns `undefined` where one is missing.
+ * Access to private internals of node-llama-cpp. The accessors check that all needed methods exist, and
+ * return `undefined` if one is missing.
  */
 import type {
   Llama,
@@ -27,7 +27,7 @@ interface AddonSamplerClass {
   acceptGrammarEvaluationStateToken(state: object, token: Token): void
 }
 
-/** Shape of this type and those below: the library's `bindings/AddonTypes`. */
+/** This type and the types below follow `bindings/AddonTypes` in node-llama-cpp. */
 interface AddonContext {
   initBatch(size: number): void
   addToBatch(sequence: number, position: number, tokens: Uint32Array, outputs: Uint32Array): Uint32Array
@@ -38,12 +38,15 @@ interface AddonContext {
     sampler: AddonSampler,
     probabilities: false,
     confidence: false,
-    /** Which logits to return: of these tokens, the most likely, the least likely, the sampled one, the `n` most likely. */
+    /**
+     * Logits to return: of the listed tokens, of the most likely token, of the least likely token, of the
+     * sampled token, of the `n` most likely tokens.
+     */
     logits: readonly [readonly Token[], boolean, boolean, boolean, number],
     totalWeight: boolean,
   ): Promise<ProbeResult>
   removeTokenCellsFromSequence(sequence: number, from: number, to: number): boolean
-  /** -1 for an empty sequence. */
+  /** Returns -1 for an empty sequence. */
   getSequenceKvCacheMinPosition(sequence: number): number
   saveSequenceStateToFile(file: string, sequence: number, tokens: Uint32Array): Promise<number>
   loadSequenceStateFromFile(file: string, sequence: number, contextSize: number): Promise<Uint32Array>
@@ -55,7 +58,10 @@ export interface AddonSampler {
   dispose(): void
 }
 
-/** `logits` alternates token ids and their logits. The total weight counts the most likely token as 1. */
+/**
+ * `logits` alternates token ids and their logits. `totalWeight` is the sum of the weights of all tokens,
+ * relative to the most likely token.
+ */
 export type ProbeResult = readonly [
   token: Token | -1,
   probabilities: undefined,
@@ -67,7 +73,7 @@ export type ProbeResult = readonly [
 /** Internals for embeddings. */
 interface AddonEncoder
   extends Pick<AddonContext, 'initBatch' | 'addToBatch' | 'decodeBatch' | 'removeTokenCellsFromSequence'> {
-  /** Embedding of the evaluated text with this many tokens. */
+  /** Returns the embedding of the evaluated text, which has this many tokens. */
   getEmbedding(tokens: number): Float64Array
 }
 
@@ -121,7 +127,7 @@ export function rendererOf(llama: Llama): (new (source: string) => AddonRenderer
     : undefined
 }
 
-/** Throws, since output without its grammar would be wrong. */
+/** Throws instead of returning `undefined`, since output without its grammar would be wrong. */
 export function stateOf(grammar: LlamaGrammarEvaluationState): object {
   const { _state } = grammar as unknown as { readonly _state?: object }
   if (_state) return _state

@@ -5,7 +5,7 @@ import type { CompiledGrammar } from '../decoding/decoder.ts'
 import type { ModelBackend } from '../model.ts'
 import type { LlamaLibrary } from './library.ts'
 
-/** A conversation sends its tools with each turn. */
+/** A conversation sends the same tools with each turn, so its grammar is needed again. */
 const maxCachedGrammars = 16
 
 /** Compiles each grammar once. Every output starts from a copy of its initial state. */

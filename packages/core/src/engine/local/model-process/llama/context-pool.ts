@@ -1,4 +1,4 @@
-/** Contexts that evaluate one text at a time, created when they are needed. */
+/** Pool of contexts that each evaluate one text at a time. Contexts are created when needed. */
 import { WaitQueue } from '../../../../util/wait-queue.ts'
 import type { EngineCall } from '../../../engine.ts'
 
@@ -29,13 +29,13 @@ export class ContextPool<Context> {
     return this.#maxContexts
   }
 
-  /** Limits how many texts run at a time, at least 1. Running texts are not interrupted. */
+  /** Limits how many texts are evaluated at a time, at least 1. Running texts continue. */
   limitActive(max: number): void {
     this.#activeLimit = Math.max(1, max)
     this.#queue.pump()
   }
 
-  /** Resolves with `undefined` when the signal aborts before admission. */
+  /** Runs the task with a context. Resolves with `undefined` if the signal aborts before admission. */
   async run<T>(caller: PoolCaller, task: (context: Context) => Promise<T>): Promise<T | undefined> {
     if (!(await this.#queue.wait(caller, caller.signal))) return undefined
     let context: Context | undefined
@@ -56,7 +56,7 @@ export class ContextPool<Context> {
     if (this.#active.length > 0) await new Promise<void>((resolve) => this.#idleCallbacks.push(resolve))
   }
 
-  /** Returns `undefined` when no further context can be created; the text then waits for an existing one. */
+  /** Returns `undefined` if no further context can be created. The text then waits for an existing one. */
   async #createContext(): Promise<Context | undefined> {
     this.#createdCount++
     try {
@@ -67,7 +67,10 @@ export class ContextPool<Context> {
     }
   }
 
-  /** Picks the first text of the tenant with the fewest active ones. Background texts run when no other is active or waits. */
+  /**
+   * Picks the oldest text of the tenant with the fewest active texts. Background texts run only while no
+   * foreground text is active or waits.
+   */
   #select(waiting: readonly PoolCaller[]): PoolCaller | undefined {
     if (this.#active.length >= Math.min(this.#maxContexts, this.#activeLimit)) return undefined
     const countActive = ({ tenant }: PoolCaller): number =>

@@ -19,7 +19,7 @@ interface LlamaModelHandles {
   readonly plan: LoadPlan
 }
 
-/** @param open opens the decoder. Where it returns `undefined`, sequences are decoded one at a time. */
+/** @param open opens the decoder. If it returns `undefined`, sequences are decoded one at a time */
 export async function openGenerativeModel(
   { library, llama, model, plan }: LlamaModelHandles,
   config: ProcessConfig,

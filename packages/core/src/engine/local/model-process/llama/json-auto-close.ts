@@ -1,24 +1,24 @@
 /**
- * Closes open JSON when the model wants to end and the grammar does not allow it yet. A small model would otherwise
- * continue without an end.
+ * Closes open JSON when the model wants to end the output and the grammar does not allow the end yet.
+ * Otherwise, a small model would continue without an end.
  */
 import type { LlamaGrammarEvaluationState, LlamaModel, Token } from 'node-llama-cpp'
 import { type Addon, stateOf } from './addon.ts'
 
-/** Tokens that show where in a JSON text the grammar is, and that close it. */
+/** Tokens that close JSON, or show the position of the grammar inside JSON. */
 export interface JsonTokens {
   readonly quote: Token
-  /** Closers of objects and arrays. */
+  /** Closing brackets of objects and arrays. */
   readonly brackets: readonly Token[]
-  /** Allowed in strings, and in literals, which cannot be closed. */
+  /** Tokens that the grammar allows in strings. Some are also allowed in literals, which cannot be closed. */
   readonly letters: readonly Token[]
-  /** Allowed in reasoning and around tool calls. */
+  /** The grammar allows a new line in reasoning and around tool calls. */
   readonly newline: Token
 }
 
-/** Returns `undefined` where the vocabulary lacks one of them. */
+/** Returns `undefined` if the vocabulary lacks one of the tokens. */
 export function findJsonTokens(model: Pick<LlamaModel, 'tokenize' | 'detokenize'>): JsonTokens | undefined {
-  // Some vocabularies add a space at the start of a text.
+  // Takes the last token, since some vocabularies add a space at the start of a text.
   const lastOf = (text: string): Token | undefined => {
     const token = model.tokenize(text).at(-1)
     const isWhole = token !== undefined && model.detokenize([token], false, [token]) === text.at(-1)
@@ -36,11 +36,14 @@ type GrammarStateApi = Pick<
   'canBeNextTokenForGrammarEvaluationState' | 'acceptGrammarEvaluationStateToken'
 >
 
-/** State for one output. */
+/** Chooses closing tokens for one output. */
 export class JsonAutoClose {
   readonly #jsonTokens: JsonTokens
   readonly #stateApi: GrammarStateApi
-  /** State after the emitted tokens. The sampler's own state includes tokens that a closer has replaced. */
+  /**
+   * Grammar state after the emitted tokens. The state of the sampler includes tokens that a closing token has
+   * replaced.
+   */
   readonly #grammar: LlamaGrammarEvaluationState
   readonly #isEnd: (token: Token) => boolean
   #shouldClose = false
@@ -58,13 +61,14 @@ export class JsonAutoClose {
   }
 
   /**
-   * Returns the token that closes what is open, or `undefined` to keep the sampled token.
-   * @param likeliest most likely of all tokens, also of those that the grammar excludes
+   * Returns the token that closes the open JSON value, or `undefined` to keep the sampled token.
+   * @param likeliest most likely token, even if the grammar excludes it
    */
   chooseCloser(likeliest: Token): Token | undefined {
     if (this.#isEnd(likeliest)) this.#shouldClose = !this.#isAllowed(likeliest)
     const closer = this.#shouldClose ? this.#findCloser() : undefined
-    // One closer is enough: the model may want to continue, such as with another property.
+    // Only one closing token is emitted, since the model may want to continue, for example with another
+    // property.
     if (closer !== undefined) this.#shouldClose = false
     return closer
   }
@@ -73,7 +77,7 @@ export class JsonAutoClose {
     if (!this.#isEnd(token)) this.#stateApi.acceptGrammarEvaluationStateToken(stateOf(this.#grammar), token)
   }
 
-  /** State for a sampler that continues after the emitted tokens. */
+  /** Returns a grammar state for a sampler that continues after the emitted tokens. */
   cloneState(): LlamaGrammarEvaluationState {
     return this.#grammar.clone()
   }

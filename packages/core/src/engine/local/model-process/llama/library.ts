@@ -1,11 +1,11 @@
-/** The only file that loads node-llama-cpp; the others know its types. */
+/** The only file that loads node-llama-cpp. Other files import only its types. */
 import type { Llama, LlamaOptions } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
 import { missingLibraryMessage } from './missing-engine.ts'
 
 export type LlamaLibrary = typeof import('node-llama-cpp')
 
-/** Throws `upstream`, with the command that installs it. */
+/** Throws `upstream` if node-llama-cpp is not installed. The message contains the install command. */
 export async function importLibrary(): Promise<LlamaLibrary> {
   try {
     return await import('node-llama-cpp')
@@ -14,7 +14,7 @@ export async function importLibrary(): Promise<LlamaLibrary> {
   }
 }
 
-/** Never compiles or downloads anything: it runs in the user's server. */
+/** Never compiles or downloads a build, since it runs in the server of the user. */
 export const startLibrary = (
   { getLlama, LlamaLogLevel }: LlamaLibrary,
   options: Pick<LlamaOptions, 'maxThreads' | 'dryRun' | 'vramPadding'>,

@@ -14,13 +14,13 @@ import { describeMissingBuild } from './missing-engine.ts'
 import { openPoolingModel } from './pooling-model.ts'
 import { openVocabulary } from './vocabulary.ts'
 
-/** Largest pieces of a prompt, so that a call can be cancelled between two. */
+/** Maximum number of prompt tokens in a chunk. A call can be cancelled between two chunks. */
 const chunkSizes = { cpu: minChunkSize, gpu: 512 }
 
 /**
- * Loads a model file as far as memory has room.
- * @param open opens the decoder. Where it returns `undefined`, sequences are decoded one at a time.
- * @param memory shares memory with other processes. Without it, all free memory is used.
+ * Loads a model file. With little memory, the model decodes fewer sequences in parallel.
+ * @param open opens the decoder. If it returns `undefined`, sequences are decoded one at a time
+ * @param memory shares memory with other processes. Without it, the model may use all free memory
  */
 export async function loadModel(
   config: ProcessConfig,
@@ -57,7 +57,7 @@ export async function loadModel(
       name: config.modelName,
       fingerprint: config.fingerprint,
       contextSize,
-      // Estimates can be fractional. Clients parse integers.
+      // Estimates can be fractional, but clients parse integers.
       sizeBytes: Math.round(need.ram + need.vram),
       gpuBytes: Math.round(need.vram),
       mappedBytes,
@@ -77,8 +77,9 @@ export async function loadModel(
 }
 
 /**
- * Plans after the library has read the header of the file and before the weights. There is no hook for that, so the
- * factory of its insights is wrapped: reading the header separately would double the time.
+ * Plans the load after node-llama-cpp has read the file header and before it reads the weights. The library
+ * has no hook for this, so the factory of its insights is wrapped. Reading the header separately would double
+ * the time.
  */
 async function loadWithPlan(
   { GgufInsights: insightsClass }: LlamaLibrary,

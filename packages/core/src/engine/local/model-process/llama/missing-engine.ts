@@ -1,7 +1,7 @@
-/** Says why there is no engine on this machine, with the command that installs it. */
+/** Explains why the engine is missing on this machine, and names the command that installs it. */
 import { createRequire } from 'node:module'
 
-/** Names of the library's packages with a prebuilt engine, by Node's platform and architecture. */
+/** Names of the npm packages with a prebuilt engine, by platform and architecture of Node.js. */
 const builds: Readonly<Record<string, string>> = {
   'linux-x64': 'linux-x64',
   'linux-arm64': 'linux-arm64',
@@ -14,17 +14,17 @@ const builds: Readonly<Record<string, string>> = {
 }
 
 export interface Machine {
-  /** Node's platform and architecture: `linux-x64`. */
+  /** Platform and architecture of Node.js, such as `linux-x64`. */
   readonly name: string
   readonly isMusl: boolean
-  /** Whether the build is replaced by an empty package, as in a clone of this repository. */
+  /** Whether an empty package replaces the build, as in a clone of this repository. */
   readonly isStubbed: (build: string) => boolean
 }
 
 export const missingLibraryMessage =
   'The engine is not installed. Install it with: npm install node-llama-cpp@3.22.1'
 
-/** @param version version of the library, which its build has to match */
+/** @param version version of node-llama-cpp. The build must have the same version */
 export function describeMissingBuild(version: string, machine: Machine = detectMachine()): string {
   const build = builds[machine.name]
   if (!build) return `There is no prebuilt engine for ${machine.name}.`

@@ -2,7 +2,7 @@
 import { rendererOf } from './addon.ts'
 import { importLibrary, startLibrary } from './library.ts'
 
-/** Uses no model and no GPU. Returns `undefined` where this version of the library has no renderer. */
+/** Uses no model and no GPU. Returns `undefined` if this version of node-llama-cpp has no renderer. */
 export async function openNativeTemplates(): Promise<
   ((source: string, variables: object) => string) | undefined
 > {

@@ -1,4 +1,4 @@
-/** Contexts for embedding and reranking: each runs one thread and evaluates one text at a time. */
+/** Contexts for embedding and reranking. Each context runs one thread and evaluates one text at a time. */
 import type { LlamaModel, Token } from 'node-llama-cpp'
 import type { EvaluateTexts, PoolingContexts } from '../pooling.ts'
 import { encoderOf } from './addon.ts'
@@ -13,7 +13,7 @@ interface OpenedContext {
 const sampleTokens = 64
 const anyToken = 0 as Token
 
-/** @param maxContexts maximum number of texts at a time */
+/** @param maxContexts maximum number of texts evaluated at once */
 export async function openPoolingContexts(
   model: LlamaModel,
   kind: 'embed' | 'rerank',
@@ -26,7 +26,7 @@ export async function openPoolingContexts(
   const { evaluate, maxTokens, lengthOf } = await open()
   const sample = Array<Token>(Math.min(sampleTokens, maxTokens >> 1)).fill(anyToken)
   const texts = kind === 'rerank' ? [sample.slice(sample.length >> 1), sample.slice(0, 1)] : [sample]
-  // The first run reads weights from the disk and allocates buffers.
+  // The first run is not timed, since it reads weights from the disk and allocates buffers.
   await evaluate(...texts)
   const startedAt = performance.now()
   await evaluate(...texts)

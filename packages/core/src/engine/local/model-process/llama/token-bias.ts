@@ -9,7 +9,7 @@ export function toTokenBias(
   pairs: SamplingParams['bias'],
 ): TokenBias {
   const bias = new TokenBias(model.tokenizer)
-  // `set` silently ignores end tokens. The map inside takes all.
+  // `TokenBias.set` silently ignores end tokens. Its internal map accepts all tokens.
   const biases = biasesOf(bias)
   for (const [token, logit] of pairs) {
     if (biases) biases.set(token, logit)

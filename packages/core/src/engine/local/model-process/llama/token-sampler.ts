@@ -1,4 +1,7 @@
-/** Samples the tokens of one output. Probes read the model's logprobs, which sampling steps change. */
+/**
+ * Samples the tokens of one output. Separate samplers, the probes, read the logprobs before sampling steps
+ * change them.
+ */
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp'
 import type { Logprobs, Sampler } from '../decoding/decoder.ts'
 import {
@@ -18,12 +21,15 @@ export class TokenSampler implements Sampler {
   readonly #prompt: readonly Token[]
   readonly #sampled: Token[] = []
   readonly #sampler: AddonSampler
-  /** Advances with each sampled token. */
+  /** Grammar state. Advances with each sampled token. */
   #grammar: LlamaGrammarEvaluationState | undefined
   readonly #autoClose: JsonAutoClose | undefined
-  /** One for the logprob of any token, one for the most likely. A single probe would sort the whole vocabulary. */
+  /**
+   * One probe reads the logprob of any token, the other one the most likely tokens. A single probe would sort
+   * the whole vocabulary.
+   */
   readonly #probes: readonly AddonSampler[]
-  /** Finds the most likely of all tokens. */
+  /** Finds the most likely token, even if the grammar excludes it. */
   readonly #greedyProbe: AddonSampler | undefined
 
   constructor(
@@ -45,7 +51,7 @@ export class TokenSampler implements Sampler {
     this.#probes = tops.map((top) => createSampler(addon, toProbeConfig(params, top)))
   }
 
-  /** Starts at once, and never rejects. */
+  /** Starts synchronously. Resolves with an `Error` instead of rejecting. */
   async sample(output: number): Promise<Token | Error> {
     try {
       const token = await this.#sampleOrClose(output)
@@ -57,7 +63,10 @@ export class TokenSampler implements Sampler {
     }
   }
 
-  /** Scores row after row, since a probe takes one at a time. Starts at once, and never rejects. */
+  /**
+   * Reads the logprobs of the targets row by row, since a probe takes one row at a time. Starts
+   * synchronously. Resolves with an `Error` instead of rejecting.
+   */
   async scoreTargets(targets: readonly Token[], outputs: Uint32Array): Promise<Error | undefined> {
     try {
       const all: Logprobs[] = []
@@ -84,12 +93,12 @@ export class TokenSampler implements Sampler {
     }
   }
 
-  /** Samples a token, which an open JSON value may replace with a closer. */
+  /** Samples a token. A closing token may replace it when the model wants to end inside JSON. */
   async #sampleOrClose(output: number): Promise<Token | -1> {
     const { context } = this.#addon
     const until = this.#params.ban?.until ?? 0
     const probe = this.#sampled.length < until ? undefined : this.#greedyProbe
-    // Both at once: awaiting one after the other would leave the model idle.
+    // Both samples run at once. Awaiting one after the other would leave the model idle.
     const [likeliest, sampled] = await awaitAll([
       probe && context.sampleToken(output, probe),
       context.sampleToken(output, this.#sampler),
@@ -124,7 +133,7 @@ export class TokenSampler implements Sampler {
   }
 }
 
-/** Waits for all before it rejects, since their samplers are freed then. */
+/** Like `Promise.all`, but waits for all before it rejects, since the caller then frees their samplers. */
 async function awaitAll<const All extends readonly unknown[]>(all: All) {
   await Promise.allSettled(all)
   return Promise.all(all)
@@ -136,7 +145,7 @@ function createSampler({ AddonSampler, model }: Addon, config: SamplerConfig): A
   return sampler
 }
 
-/** Throws where a logprob is not finite. */
+/** Throws if the logprob of the token is not finite. */
 function toLogprobs(
   token: Token,
   [, , , weighed, totalWeight = 0]: ProbeResult,

@@ -26,7 +26,7 @@ export function openVocabulary(model: LlamaModel, contextSize: number): ModelVoc
   }
 }
 
-/** Texts of all tokens as the model file has them. */
+/** Texts of all tokens, as stored in the model file. */
 const readVocabularyTexts = ({ vocabularyType, fileInfo: { metadata } }: LlamaModel): readonly string[] =>
   vocabularyType === 'none' ? [] : (metadata.tokenizer?.ggml?.tokens ?? [])
 
@@ -37,7 +37,7 @@ function chatTemplateOf(model: LlamaModel): ChatTemplate {
     source: model.fileInfo.metadata.tokenizer?.chat_template ?? chatMl,
     bosToken: bosString ?? '',
     eosToken: eosString ?? '',
-    // Computed with the first conversation: large vocabularies take a while, and pooling models need none.
+    // Computed on first use. Large vocabularies take a while, and pooling models need no special tokens.
     get specialTokens() {
       special ??= findSpecialTokens(model)
       return special
@@ -45,7 +45,7 @@ function chatTemplateOf(model: LlamaModel): ChatTemplate {
   }
 }
 
-/** Control and unknown tokens, which the tokenizer finds in text. */
+/** Texts of the control and unknown tokens. In a prompt, the tokenizer turns these texts into the tokens. */
 function findSpecialTokens(model: LlamaModel): readonly string[] {
   const spellings: string[] = []
   for (const token of model.iterateAllTokens()) {
@@ -59,10 +59,10 @@ function bosTokenOf({ tokens: { bos, shouldPrependBosToken } }: LlamaModel): Tok
   return bos !== null && shouldPrependBosToken ? bos : undefined
 }
 
-/** Like llama.cpp: WordPiece texts always have a start and an end token. */
+/** As in llama.cpp, WordPiece texts always have a start and an end token. */
 function endTokenOf({ tokens, vocabularyType, fileInfo }: LlamaModel): Token | undefined {
   if (vocabularyType === 'wpm') return tokens.sep ?? undefined
-  // The library does not read this key for a model without a start token.
+  // node-llama-cpp does not read this key for a model without a start token.
   const hasEos = tokens.shouldAppendEosToken || fileInfo.metadata.tokenizer?.ggml?.add_eos_token === true
   return hasEos ? (tokens.eos ?? undefined) : undefined
 }
