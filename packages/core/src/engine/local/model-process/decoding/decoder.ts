@@ -5,7 +5,7 @@ import type { SamplingParams } from './sampling.ts'
 /** Callers run one method at a time. */
 export interface Decoder {
   readonly sequenceCount: number
-  /** Whether sequences can be truncated. Recurrent state and sliding-window attention prevent it. */
+  /** Whether sequences can be truncated. Recurrent state and sliding-window attention prevent truncation. */
   readonly canTruncate: boolean
   /** Number of prompt tokens in a chunk. Calibration may lower it. */
   chunkSize: number

@@ -22,8 +22,8 @@ interface PrefillPiece {
 const maxTargetRows = 64
 
 /**
- * Selects one chunk: first of the prompt that has waited longest, then of other prompts that still fit. A
- * sequence without others and short prompts may take several chunks, since many rows at once are faster.
+ * Selects one chunk: first from the prompt that has waited longest, then from other prompts that still fit. A
+ * lone sequence and short prompts may take several chunks, since many rows at once are faster.
  */
 export function selectPrefill(
   active: readonly RunningSequence[],
@@ -89,8 +89,8 @@ function nextPieceLimit({ job, slot, breakpoints }: RunningSequence, chunkSize: 
 }
 
 /**
- * Whether the state after this piece will be cached. Other sequences in the same step would change its
- * logits.
+ * Whether the state after this piece will be cached. Such a piece runs alone, since other sequences in the
+ * step would change its logits.
  */
 function isCachedAt({ slot, breakpoints }: RunningSequence, to: number, chunkSize: number): boolean {
   const { length: from } = slot.tokens

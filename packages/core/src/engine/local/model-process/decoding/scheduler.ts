@@ -25,8 +25,8 @@ import { selectNextPrompt, selectVictim, toQueuedPrompt } from './slot-assignmen
 import { StepPlanner } from './step-planner.ts'
 
 /**
- * How often the step counter grows while all sequences wait for slow clients. Otherwise, the watchdog would
- * assume a hang.
+ * Interval at which the step counter grows while all sequences wait for slow clients. Otherwise, the watchdog
+ * would assume a hang.
  */
 const heartbeatMs = 1_000
 
@@ -187,7 +187,7 @@ export class Scheduler implements Runner {
     }
   }
 
-  /** Sequences that can take a step. Background sequences pause while a foreground sequence can. */
+  /** Sequences that can take a step. Background sequences pause while a foreground sequence can take one. */
   get #active(): RunningSequence[] {
     const all = this.#running.filter((running) => isUnfinished(running) && !isPaused(running))
     const foreground = all.filter(({ job }) => !job.background)

@@ -62,6 +62,7 @@ export class StepPlanner {
    * Splits sequences into steps. A batch of two can cost more than two steps of one. A batch of three can
    * cost more than a batch of four. llama.cpp splits a batch with a gap in the ids, so only consecutive ids
    * share a step.
+   * @param ids ascending
    */
   plan(ids: readonly number[]): readonly (readonly number[])[] {
     this.#plans++
