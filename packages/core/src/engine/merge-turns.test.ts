@@ -12,13 +12,13 @@ test('merges turns of one role with a blank line between their texts', () => {
   expect(mergeTurns(turns)).toEqual([turn('user', text('ab\n\nc')), turn('assistant', text('d'))])
 })
 
-test('keeps calls between texts', () => {
+test('keeps tool calls between texts', () => {
   const turns = [turn('assistant', text('a'), call('1')), turn('assistant', call('2'), text('b'))]
 
   expect(mergeTurns(turns)).toEqual([turn('assistant', text('a'), call('1'), call('2'), text('\n\nb'))])
 })
 
-test('drops empty texts and turns without a gap, but keeps the turn of the user', () => {
+test('drops empty texts and empty turns, but keeps an empty turn of the user', () => {
   expect(mergeTurns([turn('user', text('')), turn('user', text('a')), turn('assistant')])).toEqual([
     turn('user', text('a')),
   ])

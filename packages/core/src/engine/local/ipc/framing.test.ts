@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { receive, send } from './framing.ts'
 
-/** A message as it is on the wire. */
+/** Bytes of a framed message. */
 function frame(json: string): Buffer {
   const body = Buffer.from(json)
   const header = Buffer.alloc(4)
@@ -12,7 +12,7 @@ function frame(json: string): Buffer {
   return Buffer.concat([header, body])
 }
 
-/** What a socket is to its reader: chunks as they come. */
+/** A socket that delivers chunks as they are written. */
 const fakeSocket = (): Socket => new PassThrough() as unknown as Socket
 
 test('messages of any length arrive complete and in order over a real socket', async () => {
@@ -35,7 +35,7 @@ test('messages of any length arrive complete and in order over a real socket', a
   server.close()
 })
 
-test('a message is parsed however its chunks are cut', async () => {
+test('a message is parsed wherever its bytes are split into chunks', async () => {
   const bytes = Buffer.concat([frame('{"text":"ü😀"}'), frame('[]'), frame('{"n":1}')])
   const results: string[] = []
 
@@ -85,7 +85,7 @@ test.each([
   ['a message that is not JSON', frame('hello')],
   ['a message without content', frame('')],
   ['a length of 256 MiB and one byte', Buffer.from([0x10, 0x00, 0x00, 0x01])],
-  ['something that is no frame at all', Buffer.from('GET / HTTP/1.1\r\n\r\n')],
+  ['bytes that are not a frame', Buffer.from('GET / HTTP/1.1\r\n\r\n')],
 ])('disconnects a peer that sends %s', async (_what, bytes) => {
   const socket = fakeSocket()
   const received: unknown[] = []
@@ -98,7 +98,7 @@ test.each([
   expect(received).toEqual([])
 })
 
-test('a message that its reader rejects destroys the socket, and later messages are dropped', async () => {
+test('a message that the handler rejects destroys the socket, and later messages are dropped', async () => {
   const socket = fakeSocket()
   const received: unknown[] = []
   receive(socket, (message) => {

@@ -98,7 +98,7 @@ test.each([
   )
 })
 
-test('a forced call excludes a format', () => {
+test('a forced tool call cannot be combined with a format', () => {
   const input = { ...request.input, tools: [{ name: 'a', parameters: {} }], toolChoice: { mode: 'required' } }
 
   expect(() => parseGenerateRequest({ ...request, input })).not.toThrow()
@@ -107,7 +107,7 @@ test('a forced call excludes a format', () => {
   )
 })
 
-test('tools, calls and results are parsed unchanged', () => {
+test('tools, tool calls and tool results are parsed unchanged', () => {
   const input = {
     kind: 'chat',
     messages: [
@@ -238,7 +238,7 @@ test.each<[what: string, value: unknown, param: string]>([
   ['a lone surrogate as a stop sequence', { ...request, stop: ['\udc69'] }, 'stop[0]'],
   ['a maxTokens that a double cannot count', { ...request, maxTokens: 2 ** 60 }, 'maxTokens'],
   [
-    'a temperature that divides all logits to zero',
+    'a temperature that would make all logits zero',
     { ...request, sampling: { temperature: 1e308 } },
     'temperature',
   ],

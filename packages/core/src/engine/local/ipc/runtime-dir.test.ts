@@ -54,7 +54,7 @@ test('without a setting, the apps of one user share a temporary folder', () => {
   expect(new RuntimeDir(undefined).ensure().startsWith(temporary)).toBe(true)
 })
 
-onUnix('one that others can enter, that is a link, or that is too long for a socket, is not used', () => {
+onUnix('a public folder, a symbolic link and a path that is too long for a socket are not used', () => {
   const open = join(temporary, 'open')
   mkdirSync(open, { mode: 0o700 })
   symlinkSync(open, join(temporary, 'link'))
@@ -70,7 +70,7 @@ onUnix('one that others can enter, that is a link, or that is too long for a soc
   }
 })
 
-onUnix('the address of a process fits into that of a socket', () => {
+onUnix('the address of a process is short enough for a socket', () => {
   const longest = new RuntimeDir(`/tmp/${'x'.repeat(70)}`).ensure()
 
   expect(Buffer.byteLength(socketAddressOf(longest, 'f'.repeat(16)))).toBeLessThan(100)
@@ -107,7 +107,7 @@ test.each(['', '{', '[]', '{"processId":0}'])('the invalid record %j is ignored'
 
 test('isAlive checks the process id; in another PID namespace it is true, and killProcess does nothing', () => {
   const kill = vi.spyOn(process, 'kill')
-  // No process has the largest id.
+  // No process has the largest process id.
   const dead = { ...record, processId: 2 ** 31 - 1 }
 
   expect(isAlive(record)).toBe(true)

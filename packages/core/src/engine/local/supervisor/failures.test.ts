@@ -29,7 +29,7 @@ test('a successful load resets the crash count', () => {
   expect(check(failures)).not.toThrow()
 })
 
-test('restarts are immediate at first, then pause longer and longer and report the pause', () => {
+test('the first restarts are immediate, later ones report growing pauses', () => {
   const clock = { ms: 0 }
   const failures = failuresAt(clock)
   failures.onEnd('fp')

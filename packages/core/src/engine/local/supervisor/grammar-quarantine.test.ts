@@ -3,7 +3,7 @@ import { GrammarQuarantine } from './grammar-quarantine.ts'
 
 const grammar = (source: string) => ({ format: { type: 'grammar', source } as const })
 
-test('rejects a grammar that ended a process for ten minutes', async () => {
+test('rejects a grammar for ten minutes after it ended a process', async () => {
   let now = 0
   const quarantine = new GrammarQuarantine(() => now)
   await quarantine.add(grammar('root ::= "a"'))
@@ -16,7 +16,7 @@ test('rejects a grammar that ended a process for ten minutes', async () => {
   expect(() => quarantine.check(grammar('root ::= "a"'))).not.toThrow()
 })
 
-test('ignores requests without a grammar of the user', async () => {
+test('ignores requests without a client grammar', async () => {
   const quarantine = new GrammarQuarantine()
   for (const request of [{}, { format: { type: 'json' } as const }]) {
     await quarantine.add(request)

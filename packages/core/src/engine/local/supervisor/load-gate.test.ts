@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { LoadGate } from './load-gate.ts'
 
 const live = (): AbortSignal => new AbortController().signal
-/** Without a given model, each call uses another one. */
+/** Each call asks for another model, unless the test names one. */
 let models = 0
 const take = (gate: LoadGate, signal = live(), model = `model ${models++}`) => gate.enter(signal, () => model)
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
@@ -31,7 +31,7 @@ test('calls with different keys enter one at a time, in order of arrival', async
   expect(log).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends'])
 })
 
-test('a call that arrives during a hand-over does not overtake', async () => {
+test('a call that arrives while the gate changes hands does not overtake a queued call', async () => {
   const gate = new LoadGate()
   const order: string[] = []
   const endFirst = await take(gate)
@@ -111,7 +111,7 @@ test('a call with an aborted signal does not enter', async () => {
   expect(await take(gate)).toBeTypeOf('function')
 })
 
-test('calls enter around one that left the queue', async () => {
+test('other calls enter after a queued call has aborted', async () => {
   const gate = new LoadGate()
   const leaving = new AbortController()
   const endFirst = await take(gate)
@@ -134,7 +134,7 @@ test('calls with the same key run side by side', async () => {
   expect(ends.every((end) => end !== undefined)).toBe(true)
 })
 
-test('a call with another key waits for all of them, and no call overtakes it', async () => {
+test('a call with another key waits for all calls inside, and no call overtakes it', async () => {
   const gate = new LoadGate()
   const order: string[] = []
   const [first, second] = await Promise.all([take(gate, live(), 'a'), take(gate, live(), 'a')])
@@ -154,7 +154,7 @@ test('a call with another key waits for all of them, and no call overtakes it', 
   expect(order).toEqual(['b', 'a'])
 })
 
-test('an abort at the head of the queue admits those behind it', async () => {
+test('an abort at the head of the queue admits the calls behind it', async () => {
   const gate = new LoadGate()
   const leaving = new AbortController()
   await take(gate, live(), 'a')

@@ -16,7 +16,7 @@ function watched() {
     () => pings.push(Date.now()),
     (reason) => stuck.push(reason),
   )
-  /** @param stepsAt how far its work is in each second */
+  /** @param stepsAt step count that the process reports in each second */
   const answersFor = (seconds: number, stepsAt: (second: number) => number): void => {
     for (let second = 0; second < seconds; second++) {
       vi.advanceTimersByTime(1_000)
@@ -25,7 +25,7 @@ function watched() {
   }
   return { watch, pings, stuck, answersFor }
 }
-/** It answers, and does nothing. */
+/** Step count of a process that answers pings but makes no progress. */
 const atRest = (): number => 7
 
 test('a process that answers and makes progress is not stuck', () => {
@@ -69,7 +69,7 @@ test('answers without progress mean that the native code is stuck', () => {
   expect(stuck).toEqual(['it made no progress'])
 })
 
-test('a stopped app does not count the time against the process', () => {
+test('the time while the app is suspended does not count against the process', () => {
   const { watch, stuck } = watched()
   watch.start(60)
   vi.advanceTimersByTime(1_000)

@@ -2,7 +2,7 @@ import type { Token } from 'node-llama-cpp'
 import { expect, test } from 'vitest'
 import { Detokenizer } from './detokenize.ts'
 
-/** A model whose tokens are bytes. */
+/** A model whose token ids are bytes. */
 const bytes = { detokenize: (tokens: readonly Token[]) => Buffer.from(tokens).toString() }
 const tokens = (text: string): Token[] => [...Buffer.from(text)] as Token[]
 
@@ -41,7 +41,7 @@ test('whole characters are emitted at once, and an incomplete end is held back',
   expect([detokenizer.push(1 as Token), detokenizer.flush()]).toEqual(['ok', ''])
 })
 
-test('tokens that end one character and begin the next lose none', () => {
+test('no character is lost if a token ends one character and begins the next', () => {
   const whole = Buffer.from('a😀😁あいうえ')
   const size = 3
   const detokenize = (held: readonly Token[]) =>
@@ -55,7 +55,7 @@ test('tokens that end one character and begin the next lose none', () => {
   expect(pieces.join('') + detokenizer.flush()).toBe('a😀😁あいうえ')
 })
 
-test('bytes that are no character are emitted after four tokens, so that nothing waits forever', () => {
+test('bytes that are not a character are emitted after four tokens instead of waiting forever', () => {
   const detokenizer = new Detokenizer(bytes, [])
 
   const texts = [0x80, 0x80, 0x80, 0x80, 0x61].map((byte) => detokenizer.push(byte as Token))
@@ -63,7 +63,7 @@ test('bytes that are no character are emitted after four tokens, so that nothing
   expect(texts).toEqual(['', '', '', '\uFFFD\uFFFD\uFFFD\uFFFD', 'a'])
 })
 
-test('a replacement character inside a text does not hold it back', () => {
+test('a text with a replacement character inside is emitted at once', () => {
   const model = { detokenize: () => 'a\uFFFDb' }
 
   const text = new Detokenizer(model, []).push(1 as Token)
@@ -71,7 +71,7 @@ test('a replacement character inside a text does not hold it back', () => {
   expect(text).toBe('a\uFFFDb')
 })
 
-test('the tokenizer sees the last eight tokens before, of the prompt and then of the output', () => {
+test('the tokenizer gets the eight preceding tokens, from the prompt and then from the output', () => {
   const seen: (readonly Token[])[] = []
   const model = {
     detokenize: (held: readonly Token[], before: readonly Token[]) => {
@@ -90,7 +90,7 @@ test('the tokenizer sees the last eight tokens before, of the prompt and then of
   ])
 })
 
-test('pending tokens are not among the tokens before', () => {
+test('pending tokens are not among the preceding tokens', () => {
   const calls: unknown[] = []
   const model = {
     detokenize: (held: readonly Token[], before: readonly Token[]) => {

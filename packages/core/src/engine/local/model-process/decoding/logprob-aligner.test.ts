@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { LogprobAligner } from './logprob-aligner.ts'
 
-/** Tokens that are named by their text. */
+/** An aligner with sampled tokens, each named by its text. */
 function drawn(...texts: string[]): LogprobAligner<string> {
   const tokens = new LogprobAligner<string>()
   for (const text of texts) tokens.push(text, text)
@@ -24,7 +24,7 @@ test('a token belongs to the text with its first character', () => {
   expect(tokens.take('<b')).toEqual(['b'])
 })
 
-test('text that is held back keeps its tokens until it is emitted', () => {
+test('buffered text keeps its tokens until it is emitted', () => {
   const tokens = drawn('a', 'b', 'a')
 
   expect(tokens.take('a')).toEqual(['a'])
@@ -47,7 +47,7 @@ test('markup before a text drops its tokens', () => {
   expect(tokens.take('th')).toEqual(['th'])
 })
 
-test('tokens of a tool call are in no text', () => {
+test('tokens of a tool call belong to no text', () => {
   const tokens = drawn('{"a": ', '1', '}')
   tokens.skip()
   tokens.push('\n', '\n')

@@ -2,7 +2,7 @@ import type { Token } from 'node-llama-cpp'
 import { expect, test } from 'vitest'
 import { createPromptTokenMapper } from './prompt-logprobs.ts'
 
-/** A model whose tokens are their numbers, with a leading space after the first of a text. */
+/** A model whose tokens have their ids as text, with a leading space except at the start of a text. */
 const model = {
   detokenize: ([id]: readonly Token[], before: readonly Token[]) => (before.length > 0 ? ` ${id}` : `${id}`),
   vocabularyTextOf: () => '',
@@ -33,6 +33,6 @@ test('an added BOS token is not reported', () => {
   expect(briefly(tell(odds(-3)))).toEqual([[' 8', -3]])
 })
 
-test('a prompt of one token is that token', () => {
+test('a prompt of one token is reported without a logprob', () => {
   expect(briefly(createPromptTokenMapper(prompt.slice(0, 1), 0, model)([]))).toEqual([['5', null]])
 })

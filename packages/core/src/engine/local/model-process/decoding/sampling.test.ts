@@ -24,7 +24,7 @@ test.each([
   [4_294_967_295, 4_294_967_294],
   [4_294_967_296, 0],
   [-9_007_199_254_740_991, 1],
-])('the seed %d becomes %d: the library takes 32 bits, and the highest number as none', (seed, expected) => {
+])('the seed %d becomes %d: it has 32 bits, and the highest number means random', (seed, expected) => {
   const options = draw({ seed })
 
   expect(options.seed).toBe(expected)
@@ -55,7 +55,7 @@ test('only tokens of the vocabulary are biased', () => {
   expect(config.tokenBiasValues).toEqual(Float32Array.of(2, -100))
 })
 
-test('a bias on unknown tokens only is no bias', () => {
+test('a bias on unknown tokens is left out', () => {
   expect(toSamplerConfig(draw({ logitBias: [[100, 5]] }), [])).not.toHaveProperty('tokenBiasKeys')
 })
 
@@ -98,7 +98,7 @@ test('options that keep all tokens are left out of the sampler configuration', (
   expect(config).toEqual({ temperature: 1, seed: 7 })
 })
 
-test('the last tokens of the prompt are penalised, and the sampler adds its own', () => {
+test('the last prompt tokens are penalised, and the sampler adds the tokens that it samples', () => {
   const config = toSamplerConfig(draw({ repeatPenalty: 1.1 }), tokens(100))
 
   expect(config.repeatPenaltyTokens).toEqual(Uint32Array.from(tokens(64, 36)))
@@ -109,7 +109,7 @@ const noBias = () => {
   throw new Error('not asked for')
 }
 
-describe('repetition', () => {
+describe('the DRY penalty', () => {
   test("has llama.cpp's defaults", () => {
     expect(draw({ dry: { strength: 0.8 } }).dry).toEqual({
       ...{ strength: 0.8, base: 1.75, allowedLength: 2, lastN: 1_000 },
@@ -122,7 +122,7 @@ describe('repetition', () => {
     [0, 0],
     [50, 50],
     [2_147_483_647, 1_000],
-  ])('%d tokens back are %d: the library allocates memory for them', (lastN, expected) => {
+  ])('looking back %d tokens becomes %d: at most the context size', (lastN, expected) => {
     const config = toSamplerConfig(draw({ dry: { strength: 1, lastN, breakers: [] } }), [])
 
     expect(config).toMatchObject({
@@ -137,7 +137,7 @@ describe('repetition', () => {
   })
 })
 
-test('a probe ranks the most likely tokens, and is greedy where it needs only one', () => {
+test('XTC reaches the sampler, except at temperature 0 or probability 0', () => {
   const xtc = { probability: 0.5, threshold: 0.1 }
 
   expect(toSamplerConfig(draw({ xtc }), [])).toMatchObject({ xtcProbability: 0.5, xtcThreshold: 0.1 })
@@ -151,7 +151,7 @@ describe('end tokens', () => {
     return [...tokenBiasKeys].map((token, at) => [token, tokenBiasValues[at]])
   }
 
-  test('are banned until the output is long enough, whatever their bias', () => {
+  test('are banned until the output is long enough, even with a bias', () => {
     const logitBias = [
       [7, 100],
       [8, 1],
@@ -166,7 +166,7 @@ describe('end tokens', () => {
     expect([0, 2, 3].map((length) => biasOf(sampling, length))).toEqual([banned, banned, logitBias])
   })
 
-  test('are banned throughout where they are ignored', () => {
+  test('are always banned if they are ignored', () => {
     const banned = [
       [7, -100],
       [9, -100],
@@ -176,7 +176,7 @@ describe('end tokens', () => {
     expect(draw({ ignoreEos: false, minTokens: 0 })).not.toHaveProperty('ban')
   })
 
-  test('are banned over the public API too, as the output grows', () => {
+  test('are also banned over the public API until the output is long enough', () => {
     const drawn: Token[] = []
     const biases: unknown[] = []
     const bias = (pairs: unknown) => biases.push(pairs) as unknown as TokenBias

@@ -24,11 +24,14 @@ const prompt = (length: number, first = 0): Token[] =>
 interface Fake extends Decoder {
   /** Sequence, position and number of tokens of each entry of each step. */
   readonly steps: (readonly [sequence: number, position: number, count: number])[][]
-  /** Number of samplers that are not disposed. */
+  /** Number of samplers that are not disposed of. */
   samplers: number
 }
 
-/** Samples its prompt's first token plus 1, 2, 3…, and throws where an engine would fail. */
+/**
+ * A decoder that samples the first token of the prompt plus 1, 2, 3…, and throws where a real model would
+ * fail.
+ */
 function fakeDecoder(
   options: Partial<Decoder> & { failsAt?: (pieces: readonly BatchEntry[]) => boolean } = {},
 ): Fake {
@@ -152,7 +155,7 @@ test('a prompt is evaluated in chunks, then one token after the other is sampled
   expect(decoder.samplers).toBe(0)
 })
 
-test('an only sequence evaluates two chunks at once, and never few rows, except for a short prompt', async () => {
+test('a lone sequence evaluates two chunks at once, and never few rows unless its prompt is short', async () => {
   const piecesOf = async (length: number): Promise<readonly number[]> => {
     const decoder = fakeDecoder()
     await scheduler(decoder).run(job(prompt(length), { maxTokens: 1 }))
@@ -167,7 +170,7 @@ test('an only sequence evaluates two chunks at once, and never few rows, except 
   expect(await piecesOf(45)).toEqual([16, 16, 13])
 })
 
-test('chunks that are evaluated at once count as whole chunks for a deterministic output', async () => {
+test('two chunks that are evaluated at once count as whole chunks for a deterministic output', async () => {
   const decoder = fakeDecoder()
   const all = scheduler(decoder)
   await all.run(job(prompt(45), { maxTokens: 1 }))
@@ -180,7 +183,7 @@ test('chunks that are evaluated at once count as whole chunks for a deterministi
   expect(decoder.steps).toEqual([[[0, 40, 6]]])
 })
 
-test('a job that comes at the moment the last one ends is run', async () => {
+test('a job that arrives when the last one ends is run', async () => {
   const decoder = fakeDecoder()
   const progress = { steps: 0 }
   const all = new Scheduler(decoder, progress)
@@ -188,7 +191,7 @@ test('a job that comes at the moment the last one ends is run', async () => {
   await all.run(job(prompt(3)))
   await all.run(job(prompt(3)))
 
-  // A pause would add a step.
+  // A pause would increase the step count.
   expect(progress.steps).toBe(decoder.steps.length)
 })
 
@@ -232,7 +235,7 @@ test('several sequences decode in one batch, and short prompts share a chunk', a
   ])
 })
 
-test('a chunk of a long prompt takes short prompts along, and no other long one', async () => {
+test('a step combines a chunk of one long prompt with short prompts', async () => {
   const decoder = fakeDecoder()
   const all = scheduler(decoder)
 
@@ -244,7 +247,7 @@ test('a chunk of a long prompt takes short prompts along, and no other long one'
   ])
 })
 
-test('a long prompt does not hold up decoding: one decode step for each of its chunks', async () => {
+test('a long prompt does not block decoding: each of its chunks is followed by a decode step', async () => {
   const decoder = fakeDecoder()
   const all = scheduler(decoder)
   let long: Promise<unknown> | undefined
@@ -264,10 +267,10 @@ test('a long prompt does not hold up decoding: one decode step for each of its c
   )
 })
 
-describe('short prompts that come together', () => {
+describe('short prompts that arrive together', () => {
   afterEach(() => vi.restoreAllMocks())
 
-  /** @returns the size of each step; for decode steps, the number of sequences */
+  /** @returns one entry per step: for decode steps, the number of sequences */
   async function stepsWith(stepMs: number): Promise<string[]> {
     let now = 10_000
     vi.spyOn(performance, 'now').mockImplementation(() => now)
@@ -282,11 +285,11 @@ describe('short prompts that come together', () => {
     return decoder.steps.map((pieces) => (pieces[0]?.[2] === 1 ? `${pieces.length} speak` : 'reads'))
   }
 
-  test('are all evaluated before the first of them decodes on', async () => {
+  test('are all evaluated before the first of them continues decoding', async () => {
     expect((await stepsWith(600)).slice(0, 4)).toEqual(['reads', 'reads', 'reads', '6 speak'])
   })
 
-  test('hold up decoding for a second, and no longer', async () => {
+  test('delay decoding for at most a second', async () => {
     expect((await stepsWith(1_100)).slice(0, 4)).toEqual(['reads', 'reads', '4 speak', 'reads'])
   })
 })
@@ -314,12 +317,12 @@ test('an aborted job is dropped before the next step, whether queued, in prefill
   await all.whenIdle()
 
   expect(endings).toEqual(['aborted', 'aborted', 'aborted'])
-  // The running step, and the chunk after it.
+  // At most one more step runs after the abort.
   expect(decoder.steps.length - steps).toBeLessThanOrEqual(1)
   expect(decoder.samplers).toBe(0)
 })
 
-test('the last token is emitted where all other jobs abort in its step', async () => {
+test('the last token is emitted even if all other jobs abort in its step', async () => {
   const leaving = new AbortController()
   const decoder = fakeDecoder()
   const { decode } = decoder
@@ -340,7 +343,7 @@ test('the last token is emitted where all other jobs abort in its step', async (
   expect(one.tokens).toEqual([1, 2])
 })
 
-test('a job that cannot start fails alone, and its slot is free again', async () => {
+test('if a job cannot start, only this job fails, and its slot is free again', async () => {
   const decoder = fakeDecoder({ sequenceCount: 1 })
   const { createSampler } = decoder
   let bad = true
@@ -356,7 +359,7 @@ test('a job that cannot start fails alone, and its slot is free again', async ()
   expect(await all.run(job(prompt(30)))).toBe('limit')
 })
 
-test('tokens that the model has lost are evaluated again', async () => {
+test('tokens that are gone from the KV cache are evaluated again', async () => {
   const decoder = fakeDecoder()
   const { truncate } = decoder
   decoder.truncate = (sequence, keep) => truncate(sequence, keep) && keep === 0
@@ -370,7 +373,7 @@ test('tokens that the model has lost are evaluated again', async () => {
   expect(again.tokens).toEqual([1, 2, 3])
 })
 
-test('a prompt with the prefix of the last one reuses it', async () => {
+test('a prompt reuses the prefix that it shares with the last prompt', async () => {
   const decoder = fakeDecoder()
   const all = scheduler(decoder)
   await all.run(job(prompt(30)))
@@ -384,7 +387,7 @@ test('a prompt with the prefix of the last one reuses it', async () => {
   ])
 })
 
-test('output is reused too, except for a deterministic job', async () => {
+test('KV state of output is also reused, except for a deterministic job', async () => {
   const all = scheduler(fakeDecoder())
   await all.run(job(prompt(30)))
   const history = [...prompt(30), 1, 2, 700, 701] as Token[]
@@ -412,7 +415,7 @@ test('a deterministic job shares no step, which could change its output', async 
   expect(shared.flat().every(([sequence]) => sequence % 2 === 1)).toBe(true)
 })
 
-test('tenants share nothing', async () => {
+test('tenants share no KV state', async () => {
   const all = scheduler(fakeDecoder())
   await all.run(job(prompt(30)))
   const other = job(prompt(30), { tenant: 'ben' })
@@ -433,7 +436,7 @@ test('the tenant with fewer running sequences is next', async () => {
   expect(order).toEqual(['ann 1', 'ben 4', 'ann 2', 'ann 3'])
 })
 
-test('a failed step costs only the sequence that caused it', async () => {
+test('a failed step ends only the sequence that caused the failure', async () => {
   const decoder = fakeDecoder({
     failsAt: (pieces) => pieces.some(({ tokens }) => tokens.includes(666 as Token)),
   })
@@ -449,7 +452,7 @@ test('a failed step costs only the sequence that caused it', async () => {
   expect(decoder.samplers).toBe(0)
 })
 
-test('a token that cannot be sampled fails its own job alone', async () => {
+test('if a token cannot be sampled, only its job fails', async () => {
   const decoder = fakeDecoder()
   const { decode } = decoder
   decoder.decode = async (pieces) =>
@@ -464,7 +467,7 @@ test('a token that cannot be sampled fails its own job alone', async () => {
   expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'upstream' } })
 })
 
-test('a callback that throws fails its own job alone', async () => {
+test('if a callback throws, only its job fails', async () => {
   const all = scheduler(fakeDecoder())
   const onToken = (): boolean => {
     throw new Error('a mistake')
@@ -507,7 +510,7 @@ describe('a model that cannot truncate', () => {
     return { decoder, all: new Scheduler(decoder, { steps: 0 }, new SnapshotStore(folder, 1_000)) }
   }
 
-  test('restores the snapshot of a prompt with the same prefix, in any slot', async () => {
+  test('restores the snapshot of a prompt with the same prefix into any slot', async () => {
     const { all } = forgetful()
     await all.run(job(prompt(30)))
     const again = job(prompt(30))
@@ -515,7 +518,7 @@ describe('a model that cannot truncate', () => {
     const next = job([...prompt(28), ...prompt(20, 500)])
     await all.run(next)
 
-    // Up to the last chunk that leaves enough to evaluate.
+    // The snapshot ends at the last chunk that leaves enough tokens to evaluate.
     expect([again.reused, next.reused]).toEqual([16, 16])
     expect([again.tokens, next.tokens]).toEqual([
       [1, 2, 3],
@@ -523,7 +526,7 @@ describe('a model that cannot truncate', () => {
     ])
   })
 
-  test('continues where it stopped, when the next prompt does', async () => {
+  test('reuses all state of a slot if the next prompt continues it', async () => {
     const { decoder, all } = forgetful()
     await all.run(job(prompt(30)))
     const next = job([...prompt(30), 1, 2, 700, 701] as Token[])
@@ -534,10 +537,10 @@ describe('a model that cannot truncate', () => {
     expect(decoder.steps.flat().filter(([, position]) => position === 32)).toEqual([[0, 32, 2]])
   })
 
-  test('evaluates a deterministic prompt in the same chunks warm as cold, and uses no other state', async () => {
+  test('evaluates a deterministic prompt in the same chunks with and without cached state', async () => {
     const { decoder, all } = forgetful()
     await all.run(job(prompt(30)))
-    // The state continues with output, so it is no longer that of a prompt.
+    // The state now continues with output, so it is no longer the state of a prompt.
     await all.run(job([...prompt(30), 1, 2, ...prompt(20, 700)] as Token[]))
     decoder.steps.length = 0
     const seeded = job([...prompt(30), 1, 2, ...prompt(21, 700)] as Token[], {
@@ -572,7 +575,7 @@ describe('a model that cannot truncate', () => {
     expect(other.reused).toBe(0)
   })
 
-  test('evaluates the whole prompt where a file is damaged, or a load fails', async () => {
+  test('evaluates the whole prompt if a snapshot file is damaged or cannot be loaded', async () => {
     const { decoder, all } = forgetful()
     await all.run(job(prompt(30)))
     for (const name of readdirSync(folder)) await writeFile(join(folder, name), 'nonsense')
@@ -589,7 +592,7 @@ describe('a model that cannot truncate', () => {
     ])
   })
 
-  test('gives the same output where nothing can be saved', async () => {
+  test('gives the same output if no snapshot can be saved', async () => {
     const { all } = forgetful({ save: () => Promise.reject(new Error('ENOSPC')) })
     await all.run(job(prompt(30)))
     const again = job(prompt(30))
@@ -599,7 +602,7 @@ describe('a model that cannot truncate', () => {
     expect([again.reused, again.tokens]).toEqual([0, [1, 2, 3]])
   })
 
-  test('serves jobs that come, and drops those that abort, while a snapshot is loaded', async () => {
+  test('runs jobs that arrive, and drops jobs that abort, while a snapshot is loaded', async () => {
     const leaving = new AbortController()
     const late = job(prompt(3, 500))
     let lateEnd: Promise<unknown> | undefined
@@ -621,7 +624,7 @@ describe('a model that cannot truncate', () => {
     expect(decoder.samplers).toBe(0)
   })
 
-  test('serves many jobs over few slots, each with its own tokens', async () => {
+  test('runs many jobs in few slots, each with its own tokens', async () => {
     const { decoder, all } = forgetful({ sequenceCount: 3 })
     const jobs = Array.from({ length: 60 }, (_, index) =>
       job(prompt(20 + ((index * 7) % 30), (index % 5) * 100), {
@@ -644,7 +647,10 @@ describe('a model that cannot truncate', () => {
   })
 })
 
-/** Runs a job when the other has emitted its second token. */
+/**
+ * Creates a background job and a foreground job. The foreground job runs after two tokens of the background
+ * job.
+ */
 function withAnother(
   all: Scheduler,
   tokens: number,
@@ -678,7 +684,7 @@ test('a background job pauses while a foreground job runs, and continues after i
   expect(one.tokens).toEqual([101, 102, 103, 104, 105, 106])
 })
 
-test('a background job gives up its slot, and emits nothing twice when it has one again', async () => {
+test('a background job gives up its slot, and emits no token twice after it resumes', async () => {
   const decoder = fakeDecoder({ sequenceCount: 1, chunksAtOnce: 1 })
   const all = scheduler(decoder)
   const { job: background, other, one } = withAnother(all, 8)
@@ -693,13 +699,13 @@ test('a background job gives up its slot, and emits nothing twice when it has on
   expect(background.tokens).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
   expect(one.tokens).toEqual([101, 102, 103, 104, 105, 106])
   expect([starts, decoder.samplers]).toEqual([1, 0])
-  // Its output so far is evaluated with its prompt: three chunks.
+  // After preemption, the output so far is evaluated with the prompt: three chunks.
   expect(
     decoder.steps.filter(([[, position, count] = [0, 0, 0]]) => position === 16 && count > 4),
   ).toHaveLength(1)
 })
 
-test('a deterministic background job keeps its slot, since its output would change', async () => {
+test('a deterministic background job keeps its slot, since preemption would change its output', async () => {
   const all = scheduler(fakeDecoder({ sequenceCount: 1 }))
   const { job: background, other } = withAnother(all, 8)
   const order: string[] = []
@@ -712,7 +718,7 @@ test('a deterministic background job keeps its slot, since its output would chan
   expect(order).toEqual(['background', 'other'])
 })
 
-test('with a limit of 0, a prompt is evaluated and nothing sampled', async () => {
+test('with a limit of 0, a prompt is evaluated and no token is sampled', async () => {
   const decoder = fakeDecoder()
   const one = job(prompt(20), { maxTokens: 0 })
 
@@ -724,7 +730,7 @@ test('with a limit of 0, a prompt is evaluated and nothing sampled', async () =>
 })
 
 describe('a prompt with logprobs', () => {
-  /** The logprob of each token is its negative number. */
+  /** A job whose prompt logprobs are recorded. The fake logprob of a token is its negative id. */
   function told(
     tokens: readonly Token[],
     more: Partial<GenerationJob> = {},
@@ -750,7 +756,7 @@ describe('a prompt with logprobs', () => {
     expect(decoder.steps.slice(0, 3)).toEqual([[[0, 0, 8]], [[0, 8, 8]], [[0, 16, 4]]])
   })
 
-  test('is reported alone where nothing is to be generated', async () => {
+  test('is reported without output if the limit is 0', async () => {
     const decoder = fakeDecoder()
     const [one, single] = [told(prompt(9), { maxTokens: 0 }), told(prompt(1), { maxTokens: 0 })]
     const all = scheduler(decoder)
@@ -762,7 +768,7 @@ describe('a prompt with logprobs', () => {
     expect(decoder.samplers).toBe(0)
   })
 
-  test('is evaluated from its start, whatever is cached, and others continue from it', async () => {
+  test('is evaluated from its start despite cached state, and later prompts reuse its state', async () => {
     const all = scheduler(fakeDecoder({ sequenceCount: 1 }))
     await all.run(job(prompt(30)))
     const one = told(prompt(30), { maxTokens: 0 })
@@ -775,7 +781,7 @@ describe('a prompt with logprobs', () => {
     expect(next.reused).toBe(30)
   })
 
-  test('has steps of its own, of 64 rows at most, and others decode in between', async () => {
+  test('is evaluated in separate steps of at most 64 rows, and other sequences decode in between', async () => {
     const decoder = fakeDecoder({ chunkSize: 256 })
     const all = scheduler(decoder)
     let running: Promise<unknown> | undefined
@@ -806,7 +812,7 @@ describe('a prompt with logprobs', () => {
     expect([await reusedAfter(256), await reusedAfter(64)]).toEqual([0, 256])
   })
 
-  test('fails alone where they are unknown', async () => {
+  test('fails without other jobs if a logprob is unknown', async () => {
     const decoder = fakeDecoder()
     const { decode } = decoder
     decoder.decode = async (pieces) =>
@@ -819,7 +825,7 @@ describe('a prompt with logprobs', () => {
     expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'upstream' } })
   })
 
-  test('keeps its slot in the background once it has begun, since it would be reported twice', async () => {
+  test('keeps its slot once prefill has begun, since logprobs would be reported twice', async () => {
     const all = scheduler(fakeDecoder({ sequenceCount: 1 }))
     let other: Promise<unknown> | undefined
     const one = told(prompt(40), { background: true })
@@ -877,13 +883,13 @@ describe('breakpoints', () => {
     cached?.cacheWriteTokens['5m'],
     cached?.cacheWriteTokens['1h'],
   ]
-  /** Runs jobs one after the other. */
+  /** Runs jobs one after the other, and returns the cache usage of each. */
   async function run(all: Scheduler, ...jobs: readonly (GenerationJob & Said)[]) {
     for (const one of jobs) await all.run(one)
     return jobs.map(told)
   }
 
-  test('are written by the first call and read by the next, in any slot', async () => {
+  test('are cached by the first call and reused by the next, in any slot', async () => {
     const { decoder, all } = keeping({ sequenceCount: 1 })
     const other = job(prompt(20, 500))
 
@@ -902,7 +908,7 @@ describe('breakpoints', () => {
     expect(decoder.steps.flat().filter(([, position]) => position === 19)).toHaveLength(2)
   })
 
-  test('end the pieces of a prompt, and the next piece ends with a chunk', async () => {
+  test('end a piece of the prompt, and the next piece ends at a chunk boundary', async () => {
     const { decoder, all } = keeping({ chunksAtOnce: 1 })
 
     await run(all, job(prompt(40), { breakpoints: at(19, 24, 30), maxTokens: 1 }))
@@ -938,7 +944,7 @@ describe('breakpoints', () => {
     ])
   })
 
-  test('live as long as they are read', async () => {
+  test('expire five minutes after their last use', async () => {
     const { all } = keeping()
     const again = async (minutes: number): Promise<number | undefined> => {
       clock += minutes * 60_000
@@ -951,7 +957,7 @@ describe('breakpoints', () => {
     ])
   })
 
-  test('of other tenants are not read, and neither are snapshots without a breakpoint', async () => {
+  test('of other tenants are not reused, and snapshots without a breakpoint do not count', async () => {
     const { all } = keeping()
 
     expect(
@@ -978,7 +984,7 @@ describe('breakpoints', () => {
     expect(await run(all, job(prompt(30), { breakpoints: at(7) }))).toEqual([[0, 0, 0, 0]])
   })
 
-  test('that cannot be saved are reported as planned, and then taken back', async () => {
+  test('that cannot be saved are reported at the start, and corrected later', async () => {
     const { all } = keeping({ save: () => Promise.reject(new Error('ENOSPC')) })
     const plans: unknown[] = []
     const one = job(prompt(60), { breakpoints: at(19, 40) })
@@ -991,7 +997,7 @@ describe('breakpoints', () => {
     expect([await run(all, one), plans]).toEqual([[[0, 0, 0, 0]], [40]])
   })
 
-  test('that are too large are not reported again', async () => {
+  test('that are too large are reported only once', async () => {
     const { all } = keeping({}, 60)
     const plans: unknown[] = []
     const one = (first: number) =>
@@ -1005,7 +1011,7 @@ describe('breakpoints', () => {
     expect(plans).toEqual([40, 0])
   })
 
-  test('of a damaged file are written again', async () => {
+  test('of a damaged file are cached again', async () => {
     const { all } = keeping({ sequenceCount: 1 })
     await run(all, job(prompt(30), { breakpoints: at(20) }), job(prompt(40, 500)))
     for (const name of readdirSync(folder)) await writeFile(join(folder, name), 'nonsense')
@@ -1038,13 +1044,13 @@ describe('breakpoints', () => {
 
     expect(await pieces(seeded(19))).toEqual(cold.slice(3))
     await all.run(job(prompt(40, 500)))
-    // A cold run would stop at 12, and not at 19.
+    // A cold run would end a piece at 12, and not at 19.
     const other = seeded(12)
     expect((await pieces(other))[0]?.[0]).toBe(0)
     expect(told(other)).toEqual([0, 0, 12, 0])
   })
 
-  test('the state of a slot is saved when another prompt takes it, if it is long', async () => {
+  test('long state is saved when another prompt takes the slot', async () => {
     const { all } = keeping({ sequenceCount: 1 })
     const long = [...prompt(60)]
 
@@ -1061,7 +1067,7 @@ describe('breakpoints', () => {
   })
 })
 
-test('the background waits for a slot after all others', async () => {
+test('background jobs get a slot after all foreground jobs', async () => {
   const all = scheduler(fakeDecoder({ sequenceCount: 1 }))
   const order: number[] = []
   const run = (first: number, background: boolean): Promise<unknown> =>
@@ -1072,7 +1078,7 @@ test('the background waits for a slot after all others', async () => {
   expect(order).toEqual([1, 3, 4, 2])
 })
 
-test('a preempted job that aborts leaves nothing behind', async () => {
+test('a preempted job that aborts frees its sampler', async () => {
   const decoder = fakeDecoder({ sequenceCount: 1 })
   const all = scheduler(decoder)
   const leaving = new AbortController()
@@ -1090,8 +1096,8 @@ test('a preempted job that aborts leaves nothing behind', async () => {
   expect(decoder.samplers).toBe(0)
 })
 
-describe('a job whose client has enough to read', () => {
-  /** Backpressured from this many tokens on, until the client has read them. */
+describe('a job with unread tokens', () => {
+  /** A job that is backpressured while its client has four unread tokens. */
   const slow = (tokens: readonly Token[], more: Partial<GenerationJob> = {}) => {
     const reading = { read: 0 }
     const slow: GenerationJob & Said = job(tokens, {
@@ -1137,7 +1143,7 @@ describe('a job whose client has enough to read', () => {
     expect(paused.tokens).toEqual(prompt(12, 1))
   })
 
-  test('ends when its caller leaves', async () => {
+  test('ends when its client leaves', async () => {
     const answers = scheduler(fakeDecoder())
     const left = new AbortController()
     const { slow: paused } = slow(prompt(3), { signal: left.signal })

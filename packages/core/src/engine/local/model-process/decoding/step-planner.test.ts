@@ -8,7 +8,7 @@ function costs(...ms: number[]): StepPlanner {
   return all
 }
 
-/** Plans and runs the steps this many times. */
+/** Plans the steps this many times and reports their times. */
 function work(all: StepPlanner, ids: readonly number[], times: number, ms: (count: number) => number) {
   return Array.from({ length: times }, () => {
     const plan = all.plan(ids)
@@ -21,7 +21,10 @@ const ids = (count: number): number[] => Array.from({ length: count }, (_, id) =
 const sum = (plan: string, ms: (count: number) => number): number =>
   plan.split('+').reduce((total, count) => total + ms(Number(count)), 0)
 
-/** Measured times in ms: q4_0 and q8_0 with one thread, q4_0 with two, and a case where sizes do not matter. */
+/**
+ * Measured step times in ms, by number of sequences: three of real machines, and one case where sizes hardly
+ * matter.
+ */
 const machines = {
   q4_0: [0, 18.3, 44.5, 60, 66, 97, 112, 124, 106],
   q8_0: [0, 24.5, 80, 87, 94, 138, 148, 158, 137],
@@ -29,29 +32,29 @@ const machines = {
   'a graphics card': [0, 5, 5.1, 5.2, 5.3, 5.4, 5.5, 5.6, 5.7],
 }
 
-test('one batch, where that is cheaper', () => {
+test('plans one batch if that is cheaper', () => {
   expect(costs(10, 12, 14, 15).plan(ids(4))).toEqual([[0, 1, 2, 3]])
 })
 
-test('one step each, where that is cheaper', () => {
+test('plans one step per sequence if that is cheaper', () => {
   expect(costs(10, 25, 40).plan(ids(3))).toEqual([[0], [1], [2]])
 })
 
-test('the split with the lowest cost', () => {
+test('plans the split with the lowest cost', () => {
   expect(costs(10, 11, 40, 41).plan(ids(4))).toEqual([
     [0, 1],
     [2, 3],
   ])
 })
 
-test('only neighbours share a batch', () => {
+test('only consecutive ids share a batch', () => {
   expect(costs(10, 11, 12).plan([0, 1, 5])).toEqual([[0, 1], [5]])
   expect(costs(10, 11, 12).plan([0, 2, 4])).toEqual([[0], [2], [4]])
 })
 
 for (const [machine, table] of Object.entries(machines)) {
   const ms = (count: number): number => table[count] ?? 0
-  /** Cost of the best split. */
+  /** Cost of the best split, by number of sequences. */
   const least: number[] = table.map(() => 0)
   for (let count = 1; count < table.length; count++)
     least[count] = Math.min(...ids(count).map((rest) => (least[rest] ?? 0) + ms(count - rest)))
@@ -76,7 +79,7 @@ for (const [machine, table] of Object.entries(machines)) {
   })
 }
 
-test('a slow first step does not decide', () => {
+test('a slow first step does not decide the plan', () => {
   const all = costs(10)
 
   expect(all.plan(ids(2))).toHaveLength(1)
@@ -87,7 +90,7 @@ test('a slow first step does not decide', () => {
   expect(all.plan(ids(2))).toHaveLength(1)
 })
 
-test('a passing disturbance is forgotten soon', () => {
+test('timings from a short disturbance are soon forgotten', () => {
   const ms = (count: number): number => [0, 18, 45][count] ?? 0
   const all = new StepPlanner()
   const before = work(all, ids(2), 100, ms)
@@ -128,6 +131,6 @@ test('single steps are tried again after a long time of batches', () => {
   expect(apart.filter((plan) => plan !== '1+1+1+1').length).toBeLessThan(20)
 })
 
-test('no sequences make no step', () => {
+test('without sequences, no step is planned', () => {
   expect(new StepPlanner().plan([])).toEqual([])
 })

@@ -29,12 +29,12 @@ describe.each([
 
     const bytes = Buffer.from(tokens.flatMap(({ bytes }) => bytes)).toString()
     expect(bytes.trimStart()).toBe(text)
-    // Some characters are several tokens, each of which is no character.
+    // Some characters consist of several tokens. Such a token is not a character.
     expect(tokens.some(({ text }) => text === '\uFFFD')).toBe(true)
   })
 })
 
-test('a token is reported with the most likely ones, in order', () => {
+test('a token is reported with the most likely tokens, in order', () => {
   const vocabulary = { detokenize: ([id]: readonly Token[]) => `<${id}>`, vocabularyTextOf: () => '' }
   const odds = { logprob: -1, top: [[1, -0.5] as const, [2, -1] as const] as [Token, number][] }
 

@@ -13,7 +13,7 @@ import { loadModel } from './load.ts'
 const folder = mkdtempSync(join(tmpdir(), 'states-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-test('decode and prefill steps have their own thread counts, and deterministic tokens always the same', async () => {
+test('decode and prefill steps have separate thread counts, and deterministic decode steps a fixed one', async () => {
   const log: number[] = []
   const { decoder, sampler } = scripted({ setThreads: (threads: number) => log.push(threads) })
   const step = (tokens: number, isDeterministic: boolean) =>
@@ -35,7 +35,7 @@ test('decode and prefill steps have their own thread counts, and deterministic t
   expect(log).toEqual([3, 1, 7, 7, 2, 1, 4, 4])
 })
 
-test('a failed step rejects after its samples have ended, since their samplers are freed then', async () => {
+test('a failed step rejects after its samples have ended, since the caller then frees their samplers', async () => {
   vi.stubEnv('UV_THREADPOOL_SIZE', '1')
   vi.resetModules()
   const { openDecoder } = await import('./addon-decoder.ts')
@@ -75,7 +75,7 @@ test('prompt logprobs are read row by row, and a failed probe is an error', asyn
     },
   })
   const sampler = decoder?.createSampler({ ...greedy, logprobs: 0 }, [])
-  if (!decoder || !sampler) throw new Error('The inside of the library is not as it was.')
+  if (!decoder || !sampler) throw new Error('The internals of node-llama-cpp have changed.')
   const tokens = [4, 5, 6] as Token[]
   const step = () =>
     decoder.decode([
@@ -100,11 +100,11 @@ test('prompt logprobs are read row by row, and a failed probe is an error', asyn
 })
 
 test.each([
-  ['fewer tokens than a chunk, behind a long text', 1_280, [50], [50]],
+  ['fewer tokens than a chunk, after a long text', 1_280, [50], [50]],
   ['a whole chunk', 1_280, [64], []],
   ['few tokens', 1_280, [49], []],
-  ['one token, which is not read but said', 65_000, [1], []],
-  ['tokens behind a shorter text', 1_279, [50], []],
+  ['one token, which is a decode step', 65_000, [1], []],
+  ['tokens after a shorter text', 1_279, [50], []],
   ['several prompts', 1_280, [30, 20], []],
   ['the end of the context', 65_480, [50], []],
 ])('%s: padding tokens fill up a chunk and are removed again', async (_what, position, lengths, filled) => {
@@ -148,7 +148,7 @@ test('without flash attention, nothing is padded', async () => {
 
 const greedy = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0, bias: [] }
 
-/** A decoder over scripted internals. */
+/** A decoder over scripted internals of node-llama-cpp. */
 function scripted(context: object, open = openDecoder, flashAttention = true) {
   class AddonSampler {
     static canBeNextTokenForGrammarEvaluationState(): void {}
@@ -177,7 +177,7 @@ function scripted(context: object, open = openDecoder, flashAttention = true) {
   return { decoder, sampler: decoder?.createSampler(greedy, []) }
 }
 
-test('chunks that are evaluated at once leave the same state as one after the other, to the last bit', async ({
+test('several chunks in one step leave the same state as one chunk per step, to the last bit', async ({
   skip,
 }) => {
   let decoder: Decoder | undefined
@@ -185,16 +185,16 @@ test('chunks that are evaluated at once leave the same state as one after the ot
     decoder = openDecoder(...parts)
     return decoder
   })
-  if (!decoder) throw new Error('The inside of the library is not as it was.')
+  if (!decoder) throw new Error('The internals of node-llama-cpp have changed.')
   const opened = decoder
   const { chunkSize, chunksAtOnce } = opened
-  skip(chunksAtOnce === 1, 'it reads one at once')
+  skip(chunksAtOnce === 1, 'the decoder evaluates one chunk per step')
   const prompt = Array.from(
     { length: 5 * chunkSize - 9 },
     (_, index) => (20 + ((index * 7_919) % 300)) as Token,
   )
   const whole = prompt.slice(0, 4 * chunkSize)
-  /** State of the whole chunks, after the prompt was evaluated in pieces with these ends. */
+  /** Evaluates the prompt in pieces with these ends, and returns the state of its whole chunks. */
   const stateAfter = async (...ends: readonly number[]): Promise<Buffer> => {
     opened.truncate(0, 0)
     for (const [index, end] of ends.entries()) {

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { ContextPool } from './context-pool.ts'
 
-/** Texts that stay active until the test ends them. */
+/** Runs texts that stay active until the test ends them. */
 function crowd(pool: ContextPool<string>) {
   const inside: string[] = []
   const seen = new Map<string, string>()
@@ -25,7 +25,7 @@ const live = (): AbortSignal => new AbortController().signal
 const pool = (most: number, make = async (): Promise<string> => 'another') =>
   new ContextPool('first', make, most)
 
-test('as many texts are active as there may be contexts, and others follow as those end', async () => {
+test('at most one text per context is active, and queued texts follow when a text ends', async () => {
   const { inside, seen, enter, leave } = crowd(pool(2))
   const all = ['a', 'b', 'c'].map((name) => enter(name))
   await setImmediate()
@@ -69,7 +69,7 @@ test('the tenant with the fewest active texts is next, then the first to arrive'
   expect(inside).toEqual(['a3', 'c1'])
 })
 
-test('background texts run when no other is active or waits', async () => {
+test('background texts run while no foreground text is active or waits', async () => {
   const { inside, enter, leave } = crowd(pool(2))
   void enter('quiet', { background: true })
   void enter('a')
@@ -85,7 +85,7 @@ test('background texts run when no other is active or waits', async () => {
   expect(inside).toEqual(['other quiet'])
 })
 
-test('an aborted text never runs, and an aborted signal does not wait', async () => {
+test('an aborted text never runs, and a text with an aborted signal is not queued', async () => {
   const { inside, enter, leave } = crowd(pool(1))
   const leaving = new AbortController()
   const first = enter('a')
@@ -120,7 +120,7 @@ test('a limit applies from the next admission on, and is at least one', async ()
   expect(inside).toEqual(['d', 'e'])
 })
 
-test('a text waits for an existing context when no other can be created', async () => {
+test('a text waits for an existing context if no further context can be created', async () => {
   const contexts = pool(3, () => Promise.reject(new Error('no memory')))
   const { inside, enter, leave } = crowd(contexts)
   const all = ['a', 'b', 'c'].map((name) => enter(name))
@@ -135,7 +135,7 @@ test('a text waits for an existing context when no other can be created', async 
   expect(contexts.size).toBe(1)
 })
 
-test('a failure rejects its caller, and the next one gets the context', async () => {
+test('a failure rejects its caller, and the next caller gets the context', async () => {
   const contexts = pool(1)
   const caller = { tenant: '', background: false, signal: live() }
   const failed = contexts.run(caller, () => Promise.reject(new Error('no')))

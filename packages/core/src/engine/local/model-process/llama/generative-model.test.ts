@@ -51,13 +51,13 @@ test.each([
   expect(textOf(mine).length).toBeGreaterThan('Hello! How can I help you?'.length)
 })
 
-test('without the internals, logprobs are rejected by name', async () => {
+test('without the internals, a request for logprobs is rejected with the field name', async () => {
   const asked = ask(fallback, 'Hello', undefined, { logprobs: 1 })
 
   await expect(asked).rejects.toMatchObject({ code: 'invalid_request', details: { param: 'logprobs' } })
 })
 
-test('over the public API, an aborted request gets no end, and the next one its output', async () => {
+test('over the public API, an aborted request gets no end event, and the next request gets its output', async () => {
   const leaving = new AbortController()
   const left = ask(fallback, 'Tell me a long story.', leaving.signal)
   const next = ask(fallback, 'Hello')

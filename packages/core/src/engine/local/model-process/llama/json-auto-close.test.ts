@@ -14,7 +14,7 @@ const marks: JsonTokens = {
 }
 const end = 0 as Token
 
-/** @param places what the grammar allows after each emitted token */
+/** @param places tokens that the grammar allows after each emitted token */
 function closingAt(...places: readonly string[]) {
   const [first = '', ...others] = places
   let allowed = first
@@ -32,26 +32,26 @@ function closingAt(...places: readonly string[]) {
 }
 
 test.each([
-  ['a text', '"\\)}],ab', '"'],
-  ['a text of small letters', '"ab', '"'],
-  ['a text that may not end yet', ')}]ab', undefined],
+  ['a string', '"\\)}],ab', '"'],
+  ['a string of small letters', '"ab', '"'],
+  ['a string that may not end yet', ')}]ab', undefined],
   ['half of an escape', '"\\bfnrtu', undefined],
-  ['an object behind a value', ',}', '}'],
-  ['an object behind a digit', '0123.eE,}', '}'],
+  ['an object after a value', ',}', '}'],
+  ['an object after a digit', '0123.eE,}', '}'],
   ['an empty object', '"}', '}'],
-  ['a list that has all it needs', ',]', ']'],
-  ['a list in front of its first value', '"{[-0123456789tfn]', ']'],
-  ['a value that has to be there', '"{[-0123456789tfn', undefined],
-  ['a word', 'a', undefined],
-  ['a thought', '\n"\\)}],ab', undefined],
-  ['behind the end', '\0', undefined],
-])('%s is closed, where possible, when the model would end', (_place, allowed, closer) => {
+  ['a list with all required items', ',]', ']'],
+  ['a list before its first value', '"{[-0123456789tfn]', ']'],
+  ['a required value', '"{[-0123456789tfn', undefined],
+  ['a literal', 'a', undefined],
+  ['reasoning', '\n"\\)}],ab', undefined],
+  ['the end of the value', '\0', undefined],
+])('when the model would end, this is closed if possible: %s', (_place, allowed, closer) => {
   const { closing } = closingAt(allowed)
 
   expect(closing.chooseCloser(end)).toBe(closer && tokenOf(closer))
 })
 
-test('nothing is closed while the model would continue', () => {
+test('no JSON is closed while the model would continue', () => {
   const { closing } = closingAt('"\\)}],ab')
 
   expect(closing.chooseCloser(tokenOf('b'))).toBeUndefined()
@@ -70,7 +70,7 @@ test('a value is closed as soon as the grammar allows it, and then the model dec
   expect(accepted).toEqual(['b', '"'])
 })
 
-test('an allowed end closes nothing', () => {
+test('an end that the grammar allows closes no JSON', () => {
   const { closing, accepted } = closingAt('"{', '\0', '"){}ab')
 
   closing.chooseCloser(end)
@@ -86,7 +86,7 @@ test('an allowed end closes nothing', () => {
 test.each([
   ['with bytes', config.modelPath],
   ['with another set of bytes', recurrentModel],
-  ['that puts spaces in front', noiseModel],
+  ['that adds leading spaces', noiseModel],
 ])('the JSON tokens of a vocabulary %s are single characters', async (_kind, modelPath) => {
   let model: LlamaModel | undefined
   await loadModel({ ...config, modelPath }, { steps: 0 }, (_llama, loaded) => {
@@ -103,7 +103,7 @@ test.each([
   expect(texts).toEqual(['"', '}', ']', ')', 'a', '\n'])
 })
 
-test('a vocabulary without one of the tokens has none', () => {
+test('a vocabulary that lacks one of the JSON tokens has no JSON tokens', () => {
   const letters = [...'\n"}])']
   const model = {
     tokenize: (text: string) => [...text].map((letter) => letters.indexOf(letter) as Token),

@@ -25,7 +25,7 @@ describe('KV cache data types', () => {
     expect((f16 - q4) / (f16 - q8)).toBeCloseTo((64 - 18) / (64 - 34), 5)
   }, 60_000)
 
-  test('a model whose heads are no whole blocks gets f16, and a note says so', async () => {
+  test('a model with heads of a size that blocks do not divide gets f16, and a note says so', async () => {
     const noise = { ...config, modelPath: noiseModel, modelName: 'noise:latest' }
 
     const plain = await loadModel(noise, { steps: 0 })
@@ -45,7 +45,7 @@ test('the model works with and without flash attention', async () => {
 }, 60_000)
 
 test('without a graphics card, the number of GPU layers makes no difference', async ({ skip }) => {
-  skip(own.gpuBytes > 0, 'there is one')
+  skip(own.gpuBytes > 0, 'this machine has a graphics card')
   for (const gpuLayers of ['max', 0, 65_536] as const) {
     const model = await loadModel({ ...config, gpuLayers }, { steps: 0 })
     expect(model).toMatchObject({ sizeBytes: own.sizeBytes, gpuBytes: 0 })

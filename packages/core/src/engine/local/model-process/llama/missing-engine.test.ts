@@ -25,6 +25,6 @@ test('says that an unknown platform has no build', () => {
   )
 })
 
-test('detects this machine', () => {
+test('names the platform of this machine', () => {
   expect(describeMissingBuild('3.22.1')).toContain(`${process.platform}-${process.arch}`)
 })

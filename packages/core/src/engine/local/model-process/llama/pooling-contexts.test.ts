@@ -41,7 +41,7 @@ test('internals and public API give the same embeddings; the public API takes on
   expect(own.stepMs).toBeGreaterThan(0)
 })
 
-test('a text as long as the context is embedded, without a trace of the one before', async () => {
+test('a text as long as the context is embedded, independently of the text before', async () => {
   const reading = await openPoolingContexts(model, 'embed', 512, 1)
   const short = await read(reading, foxes(3))
 
@@ -51,7 +51,7 @@ test('a text as long as the context is embedded, without a trace of the one befo
   expect(await read(reading, foxes(3))).toEqual(short)
 })
 
-test('the file decides on the task of a model', async () => {
+test('the model file decides on the task of the model', async () => {
   const writer = await llama.loadModel({ modelPath: noiseModel })
 
   expect([detectModelTask(model.fileInsights), detectModelTask(writer.fileInsights)]).toEqual([
@@ -61,13 +61,13 @@ test('the file decides on the task of a model', async () => {
 })
 
 test.each<[what: string, metadata: object, supportsRanking: boolean, purpose: string]>([
-  ['a decoder with a pooling', { pooling_type: 3 }, false, 'embed'],
-  ['a head behind a pooling', { pooling_type: 2 }, true, 'rerank'],
-  ['an encoder without a pooling', { attention: { causal: false } }, false, 'unsupported'],
-  ['one that pools nothing', { pooling_type: 0, attention: { causal: false } }, false, 'unsupported'],
+  ['a decoder with pooling', { pooling_type: 3 }, false, 'embed'],
+  ['a model with pooling and a ranking head', { pooling_type: 2 }, true, 'rerank'],
+  ['an encoder without pooling', { attention: { causal: false } }, false, 'unsupported'],
+  ['an encoder that pools nothing', { pooling_type: 0, attention: { causal: false } }, false, 'unsupported'],
   ['a decoder that pools nothing', { pooling_type: 0 }, false, 'generate'],
-  ['one that ranks without a head', { pooling_type: 4 }, false, 'unsupported'],
-])('%s', (_what, architectureMetadata, supportsRanking, purpose) => {
+  ['a model with rank pooling and no head', { pooling_type: 4 }, false, 'unsupported'],
+])('detects the task of %s', (_what, architectureMetadata, supportsRanking, purpose) => {
   const insights = { supportsRanking, ggufFileInfo: { architectureMetadata } }
 
   expect(detectModelTask(insights as unknown as Parameters<typeof detectModelTask>[0])).toBe(purpose)

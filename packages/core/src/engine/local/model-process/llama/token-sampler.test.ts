@@ -13,7 +13,10 @@ const other = 4 as Token
 const draw = { temperature: 1, topK: 40, topP: 1, minP: 0, seed: 1, bias: [] }
 const penalty = { repeat: 1.5, presence: 0, frequency: 0, window: 8 }
 
-/** Inside a JSON string. @param likeliest most likely token of each step */
+/**
+ * Creates a sampler inside a JSON string.
+ * @param likeliest most likely token of each step
+ */
 function inText(likeliest: readonly Token[], more: object = {}) {
   const configs: SamplerConfig[] = []
   const weighed: Token[] = []
@@ -68,7 +71,7 @@ function inText(likeliest: readonly Token[], more: object = {}) {
   return { drawer, configs, weighed, probes: () => probes, live: () => live }
 }
 
-test('a closer replaces the sampled token in the output, the grammar and the penalties', async () => {
+test('a closing token replaces the sampled token in the output, the grammar and the penalties', async () => {
   const { drawer, configs, live } = inText([word, end, word], { penalty })
 
   const said = [await drawer.sample(0), await drawer.sample(0), await drawer.sample(0)]
@@ -81,7 +84,7 @@ test('a closer replaces the sampled token in the output, the grammar and the pen
   expect(live()).toBe(0)
 })
 
-test('the logprobs are those of the closer, not of the sampled token', async () => {
+test('logprobs belong to the closing token, not to the sampled token', async () => {
   const { drawer, weighed } = inText([end], { logprobs: 0 })
 
   await drawer.sample(0)
@@ -90,7 +93,7 @@ test('the logprobs are those of the closer, not of the sampled token', async () 
   expect(drawer.lastLogprobs).toEqual({ logprob: 0, top: [] })
 })
 
-test('while end tokens are banned, nothing is closed', async () => {
+test('while end tokens are banned, no JSON is closed', async () => {
   const { drawer, probes } = inText([end, end], { ban: { tokens: [end], until: 2 } })
 
   const said = [await drawer.sample(0), await drawer.sample(0), await drawer.sample(0)]

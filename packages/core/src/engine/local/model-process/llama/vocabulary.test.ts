@@ -25,7 +25,7 @@ test.each([
 
     expect(vocabularySize).toBe(size)
     expect(passes).not.toHaveBeenCalled()
-    // Workers get a structured clone.
+    // Render workers get a structured clone of the template.
     for (const { specialTokens } of [structuredClone(template), template])
       expect(specialTokens).toEqual(expect.arrayContaining(some))
     expect(passes).toHaveBeenCalledTimes(1)
