@@ -4,8 +4,8 @@ import type { LoadOptions } from './request.ts'
 export interface EmbedRequest {
   readonly model: string
   /**
-   * Texts, or lists of token ids in this model's vocabulary. An empty text or list is rejected. Without
-   * inputs, the result has no vectors.
+   * Texts, or lists of token ids in this model's vocabulary, at most 10,000. An empty text or list is
+   * rejected. Without inputs, the result has no vectors.
    */
   readonly inputs: readonly (string | readonly number[])[]
   /** `error` rejects an input that is longer than the context, `truncate` cuts its end. @default 'error' */
@@ -30,7 +30,7 @@ export interface Embeddings {
 export interface RerankRequest {
   readonly model: string
   readonly query: string
-  /** An empty document is rejected. */
+  /** At most 10,000. An empty document is rejected. */
   readonly documents: readonly string[]
   /**
    * `error` rejects a query and document that together exceed the context, `truncate` cuts the document.

@@ -1,4 +1,4 @@
-/** The engine contract: everything that produces tokens implements it. */
+/** The engine contract, which every engine implements. */
 import type { Model } from '../models/model.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './embeddings.ts'
 import type { GenerateEvent } from './events.ts'

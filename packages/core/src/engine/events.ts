@@ -24,7 +24,7 @@ export type GenerateEvent =
       readonly type: 'text' | 'reasoning'
       readonly text: string
       readonly tokens: number
-      /** One entry per token, if requested. */
+      /** One entry per token, if the request sets `logprobs`. */
       readonly logprobs?: readonly SampledToken[]
     }
   /** Start of a tool call. `index` counts calls from 0. Calls never interleave. */
@@ -139,7 +139,7 @@ export interface GenerateResult {
   readonly reasoning?: string
   /** Number of reasoning tokens, which `outputTokens` includes. */
   readonly reasoningTokens?: number
-  /** Complete calls only. */
+  /** Complete tool calls. Incomplete calls are left out. */
   readonly toolCalls?: readonly ToolCall[]
   readonly finishReason: FinishReason
   /** The stop sequence that ended the output. */

@@ -120,7 +120,7 @@ export interface ToolChoice {
   readonly parallel?: false
 }
 
-/** A prompt without a conversation. */
+/** A text prompt, as in completion APIs. */
 export interface TextInput {
   readonly kind: 'text'
   /**

@@ -19,11 +19,11 @@ import { ProcessClient } from './supervisor/process-client.ts'
 export interface LocalModelSettings {
   readonly load: Omit<LoadConfig, 'modelPath' | 'modelName' | 'fingerprint' | 'contextSize' | 'adapters'>
   readonly contextSize: number
-  /** In milliseconds. */
+  /** How long an unused model stays loaded, in milliseconds. */
   readonly keepAlive: number | 'forever'
   readonly processFile: string
   readonly runtimeDir: RuntimeDir
-  /** Throws `upstream` for a file that would crash the native code. */
+  /** Checks the model file. Throws `upstream` for a file that would crash the native code. */
   readonly check: (model: Model) => Promise<void>
   /** Whether the model is for embedding or reranking. */
   readonly isPooling: (model: Model) => Promise<boolean>
@@ -80,7 +80,7 @@ export class LocalModel {
     this.#onIdle = onIdle
   }
 
-  /** Whether calls run or wait. */
+  /** Whether calls run or are queued. */
   get isBusy(): boolean {
     return this.#activeCalls > 0
   }

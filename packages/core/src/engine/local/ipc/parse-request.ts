@@ -46,7 +46,7 @@ export const parseDetokenizeRequest = createParser<DetokenizeRequest>(
   'tokens',
 )
 
-/** In characters; a token id counts as one. */
+/** Returns the total length in characters. A token id counts as one character. */
 export function sumLengths(pieces: readonly { readonly length: number }[]): number {
   return pieces.reduce((sum, { length }) => sum + length, 0)
 }

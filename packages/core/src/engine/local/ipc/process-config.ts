@@ -54,7 +54,7 @@ export const ProcessRecord = z.object({
   folder: z.string(),
   /** `waiting`: the load waits for memory of other processes. */
   state: z.enum(['waiting', 'loading', 'idle', 'busy']),
-  /** Last change of `state`, in milliseconds since 1970. */
+  /** Time of the last change of `state`, in milliseconds since 1970. */
   since: z.number(),
   /**
    * Memory in bytes that the operating system may still report as free: a reservation during load, mapped

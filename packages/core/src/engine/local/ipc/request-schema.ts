@@ -159,7 +159,7 @@ const Format = z.discriminatedUnion('type', [
   z.object({ type: z.literal('grammar'), source: z.string().min(1).max(limits.grammarLength) }),
 ])
 
-/** Infinite for a value that JSON cannot represent. */
+/** Length of a value as JSON text. Infinite for a value that JSON cannot represent. */
 function jsonLength(value: unknown): number {
   try {
     return JSON.stringify(value).length

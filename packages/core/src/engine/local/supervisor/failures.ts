@@ -4,7 +4,10 @@
  */
 import { LlmError } from '../../../errors.ts'
 
-/** A file that crashes the loader twice in a row usually always does. */
+/**
+ * Number of load crashes in a row after which a file is rejected. Such a file usually crashes the loader each
+ * time.
+ */
 const maxLoadCrashes = 2
 /**
  * How long a file that crashes the loader is rejected. The rejection ends, since the machine may have caused

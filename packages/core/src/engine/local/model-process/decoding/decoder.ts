@@ -28,7 +28,9 @@ export interface Decoder {
    * differ slightly.
    */
   isRestoreExact(length: number): boolean
-  /** Loads a saved state into a sequence and returns its number of tokens. A damaged file ends the process. */
+  /**
+   * Loads a saved state into a sequence and returns its number of tokens. A damaged file ends the process.
+   */
   load(sequence: number, file: string): Promise<number>
   /**
    * Sets the thread counts from the next step on. Deterministic sequences always decode with one fixed count.

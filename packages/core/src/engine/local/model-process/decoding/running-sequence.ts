@@ -32,7 +32,7 @@ export interface RunningSequence {
 
 /** A job that waits for a slot. */
 export interface QueuedPrompt extends Pick<RunningSequence, 'job' | 'settle'> {
-  /** State of a preempted sequence. */
+  /** State that a preempted sequence keeps in the queue. */
   readonly interrupted?: Pick<RunningSequence, 'sampler' | 'sampledCount' | 'plan'>
 }
 

@@ -1,8 +1,8 @@
 import { isPreemptible, type QueuedPrompt, type RunningSequence } from './running-sequence.ts'
 
 /**
- * Selects foreground prompts before background ones, then the tenant with the fewest running sequences, then the oldest
- * prompt. A preempted sequence is not selected until its client has read the buffered events.
+ * Selects foreground prompts before background ones, then the tenant with the fewest running sequences, then
+ * the oldest prompt. A preempted sequence is not selected until its client has read the buffered events.
  */
 export function selectNextPrompt(
   queue: readonly QueuedPrompt[],

@@ -17,7 +17,7 @@ export class ContextPool<Context> {
   readonly #active: PoolCaller[] = []
   #idleCallbacks: (() => void)[] = []
 
-  /** @param maxContexts includes `first` */
+  /** @param maxContexts maximum number of contexts, including `first` */
   constructor(first: Context, create: () => Promise<Context>, maxContexts: number) {
     this.#create = create
     this.#idle = [first]
